@@ -1,0 +1,22 @@
+//! What the generated types stand on: dispatch on a tag without buffering, JSON kept as bytes where a schema has no
+//! type for it, and decoding that survives a release it was not made for.
+//!
+//! Written out beside the generated modules, which depend on it and on serde alone.
+
+mod adjacent;
+mod decode;
+mod json;
+mod kind;
+mod object;
+mod open_enum;
+mod tagged;
+
+pub use self::decode::{DecodeError, Decoded, Native, Repair, Union};
+pub use self::json::Json;
+
+pub(crate) use self::adjacent::{Adjacent, Envelope, Parts, adjacent, params_of};
+pub(crate) use self::decode::{decode, note_unknown_tag};
+pub(crate) use self::kind::{Kinds, by_kind, mismatch};
+pub(crate) use self::object::{Field, Object, Put, field, mark, next, object, read_object, write_object};
+pub(crate) use self::open_enum::open_enum;
+pub(crate) use self::tagged::{Rest, Tagged, tagged};

@@ -1,0 +1,52 @@
+//! The generated API, one line per type and field: what a person reads to see what an update changes.
+
+use crate::model::{Kind, Model};
+
+/// The lines of a model's digest, sorted by type.
+pub(crate) fn digest(model: &Model) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (name, definition) in &model.types {
+        match &definition.kind {
+            Kind::Struct(structure) => {
+                let tag = structure.tag.as_ref().map(|(key, value)| format!(" ({key}: {value:?})")).unwrap_or_default();
+                lines.push(format!("struct {name}{tag}"));
+                for field in &structure.fields {
+                    lines.push(field_line(name, &field.key, &field.ty.to_rust(), field.required));
+                }
+            }
+            Kind::Enum(literals) => {
+                let values: Vec<&str> = literals.iter().map(|literal| literal.wire.as_str()).collect();
+                lines.push(format!("enum {name}: {}", values.join(" | ")));
+            }
+            Kind::Tagged(union) => {
+                lines.push(format!("union {name} by {}", union.tree.key));
+                for variant in &union.variants {
+                    let tags = variant.tags.join(" | ");
+                    lines.push(format!("  {name}::{}({}) = {tags}", variant.name, variant.payload));
+                }
+            }
+            Kind::Adjacent(union) => {
+                lines.push(format!("union {name} by {} with {}", union.tag, union.content));
+                for field in &union.siblings {
+                    lines.push(field_line(&format!("{name}Envelope"), &field.key, &field.ty.to_rust(), field.required));
+                }
+                for variant in &union.variants {
+                    let payload = variant.payload.as_ref().map(|ty| format!("({})", ty.to_rust())).unwrap_or_default();
+                    lines.push(format!("  {name}::{}{payload} = {}", variant.name, variant.wire));
+                }
+            }
+            Kind::Kinds(variants) => {
+                let kinds: Vec<String> = variants.iter().map(|variant| variant.ty.to_rust()).collect();
+                lines.push(format!("union {name} by kind: {}", kinds.join(" | ")));
+            }
+        }
+    }
+    for (request, ty) in &model.responses {
+        lines.push(format!("response {request}: {}", ty.to_rust()));
+    }
+    lines
+}
+
+fn field_line(owner: &str, key: &str, ty: &str, required: bool) -> String {
+    if required { format!("  {owner}.{key}: {ty}") } else { format!("  {owner}.{key}?: {ty}") }
+}

@@ -1,0 +1,78 @@
+//! From a vendor's JSON Schema to Rust types that survive the vendor's next release.
+//!
+//! The way of a schema: a [`Document`] is parsed and corrected by the entries of an [`overlay`]; what is reachable
+//! from the roots is lowered to a [`Model`], in which every union has its tag and every type its Rust name; the model
+//! is written as source. Structs are typify's work; unions and enums are written here, because they are where a
+//! schema's next release would break a reader.
+//!
+//! This crate knows JSON Schema (draft-07, 2020-12, OpenAPI 3.1). It knows no agent.
+
+mod digest;
+mod document;
+mod error;
+mod lower;
+mod model;
+mod name;
+pub mod overlay;
+mod render;
+mod settings;
+mod shape;
+mod source;
+mod tags;
+mod union;
+
+pub use crate::document::Document;
+pub use crate::error::{Error, Result};
+pub use crate::model::{
+    Adjacent, AdjacentVariant, Arm, Branch, Definition, Field, JsonKind, Kind, KindVariant, Literal, Model, Struct,
+    Tagged, Type, Variant,
+};
+pub use crate::settings::Settings;
+pub use crate::source::{Source, SourceModule};
+
+/// The parts of the module that generated code needs beside it, by name.
+const RUNTIME: [(&str, &str); 7] = [
+    ("adjacent", include_str!("../runtime/adjacent.rs")),
+    ("decode", include_str!("../runtime/decode.rs")),
+    ("json", include_str!("../runtime/json.rs")),
+    ("kind", include_str!("../runtime/kind.rs")),
+    ("object", include_str!("../runtime/object.rs")),
+    ("open_enum", include_str!("../runtime/open_enum.rs")),
+    ("tagged", include_str!("../runtime/tagged.rs")),
+];
+
+/// The module `runtime` that generated code refers to as `super::runtime`, as one item for `include!`.
+#[must_use]
+pub fn runtime() -> String {
+    let mut body = include_str!("../runtime/mod.rs").to_owned();
+    for (name, text) in RUNTIME {
+        body = body.replace(&format!("\nmod {name};\n"), &format!("\nmod {name} {{\n{text}}}\n"));
+    }
+    format!("pub mod runtime {{\n{body}}}\n")
+}
+
+/// One generated module.
+#[derive(Debug, Clone)]
+pub struct Generated {
+    /// The Rust source.
+    pub source: String,
+    /// One line per type and field.
+    pub digest: Vec<String>,
+}
+
+/// Lowers the document to the types its roots reach.
+///
+/// # Errors
+/// When the schema has something in it that cannot become a type; the error says where and what to do.
+pub fn model(document: &Document, settings: &Settings) -> Result<Model> {
+    lower::lower(document, settings)
+}
+
+/// Generates the types that the settings' roots reach.
+///
+/// # Errors
+/// As [`model`].
+pub fn generate(file: &str, document: &Document, settings: &Settings) -> Result<Generated> {
+    let model = model(document, settings)?;
+    Ok(Generated { source: render::render(&model, file)?, digest: digest::digest(&model) })
+}

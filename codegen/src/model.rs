@@ -1,0 +1,216 @@
+//! The types a schema means, before they are written as Rust.
+//!
+//! Everything in a [`Model`] has its final Rust name; what is left to do is printing.
+
+use std::collections::BTreeMap;
+
+/// All types of one module, by Rust name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Model {
+    /// The types, by Rust name.
+    pub types: BTreeMap<String, Definition>,
+    /// The types a caller decodes into.
+    pub roots: Vec<String>,
+    /// The answers to requests, by the request's name on the wire.
+    pub responses: BTreeMap<String, Type>,
+}
+
+/// One named type.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Definition {
+    /// The schema's own words about it, where its licence allows.
+    pub doc: Option<String>,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What a named type is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// An object with known keys.
+    Struct(Struct),
+    /// A string with known values.
+    Enum(Vec<Literal>),
+    /// Objects told apart by a tag among their keys.
+    Tagged(Tagged),
+    /// Objects told apart by a tag that stands beside their content.
+    Adjacent(Adjacent),
+    /// Values told apart by their kind of JSON.
+    Kinds(Vec<KindVariant>),
+}
+
+/// An object with known keys.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Struct {
+    /// The key and value that name this struct in its union. Written when serialising, not a field.
+    pub tag: Option<(String, String)>,
+    /// The fields, in the schema's order.
+    pub fields: Vec<Field>,
+}
+
+/// One field of a struct.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// The key on the wire.
+    pub key: String,
+    /// The type of its value.
+    pub ty: Type,
+    /// Whether the schema lists it as required. Only ids stay required in Rust.
+    pub declared_required: bool,
+    /// Whether it is required in Rust.
+    pub required: bool,
+    /// The schema's own words about it.
+    pub doc: Option<String>,
+}
+
+/// A value of a string enum.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Literal {
+    /// The variant's Rust name.
+    pub variant: String,
+    /// The value on the wire.
+    pub wire: String,
+}
+
+/// A union told apart by tags inside the object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tagged {
+    /// The variants, in the schema's order.
+    pub variants: Vec<Variant>,
+    /// How a tag leads to its variant.
+    pub tree: Branch,
+}
+
+/// A variant of a tagged union.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variant {
+    /// The variant's Rust name.
+    pub name: String,
+    /// The struct it holds.
+    pub payload: String,
+    /// Whether the struct contains the union and has to be boxed.
+    pub boxed: bool,
+    /// The tags that lead to it, each key's value joined by `/`.
+    pub tags: Vec<String>,
+}
+
+/// One decision on the way from an object to its variant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Branch {
+    /// The key to look at.
+    pub key: String,
+    /// What each value of it leads to.
+    pub arms: BTreeMap<String, Arm>,
+}
+
+/// Where a tag leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Arm {
+    /// To the variant with this index.
+    Leaf(usize),
+    /// To another key.
+    Branch(Branch),
+}
+
+/// A union whose tag and content stand side by side.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Adjacent {
+    /// The key of the tag.
+    pub tag: String,
+    /// The key of the content.
+    pub content: String,
+    /// Keys beside those two that every member may have.
+    pub siblings: Vec<Field>,
+    /// The variants, in the schema's order.
+    pub variants: Vec<AdjacentVariant>,
+}
+
+/// A variant of an adjacently tagged union.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdjacentVariant {
+    /// The variant's Rust name.
+    pub name: String,
+    /// The tag on the wire.
+    pub wire: String,
+    /// The content; none where the member has none.
+    pub payload: Option<Type>,
+}
+
+/// A variant of a union by kind of JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KindVariant {
+    /// The kind it stands for.
+    pub kind: JsonKind,
+    /// What it holds.
+    pub ty: Type,
+    /// Whether what it holds contains the union and has to be boxed.
+    pub boxed: bool,
+}
+
+/// The kinds of JSON that can be told apart while reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum JsonKind {
+    /// `true` or `false`.
+    Boolean,
+    /// A number, with or without a fraction.
+    Number,
+    /// A string.
+    String,
+    /// A list.
+    Array,
+    /// An object.
+    Object,
+}
+
+/// The type of a value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Type {
+    /// Anything: the schema does not say.
+    Any,
+    /// A boolean.
+    Boolean,
+    /// A signed integer.
+    Integer,
+    /// An integer that the schema says is unsigned and 64 bits wide.
+    Unsigned,
+    /// A number.
+    Number,
+    /// A string.
+    String,
+    /// A list.
+    List(Box<Type>),
+    /// An object used as a map.
+    Map(Box<Type>),
+    /// A value or `null`, inside a list or map.
+    Nullable(Box<Type>),
+    /// A named type of the model.
+    Named(String),
+}
+
+impl Type {
+    /// The type as it reads in Rust.
+    #[must_use]
+    pub fn to_rust(&self) -> String {
+        match self {
+            Self::Any => "Json".to_owned(),
+            Self::Boolean => "bool".to_owned(),
+            Self::Integer => "i64".to_owned(),
+            Self::Unsigned => "u64".to_owned(),
+            Self::Number => "Number".to_owned(),
+            Self::String => "String".to_owned(),
+            Self::List(of) => format!("Vec<{}>", of.to_rust()),
+            Self::Map(of) => format!("BTreeMap<String, {}>", of.to_rust()),
+            Self::Nullable(of) => format!("Option<{}>", of.to_rust()),
+            Self::Named(name) => name.clone(),
+        }
+    }
+
+    /// The named type this holds by value, that is, not behind a list or map.
+    pub(crate) fn held(&self) -> Option<&str> {
+        match self {
+            Self::Named(name) => Some(name),
+            Self::Nullable(of) => of.held(),
+            _ => None,
+        }
+    }
+}

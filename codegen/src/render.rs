@@ -1,0 +1,148 @@
+//! From the [`Model`] to Rust source.
+
+mod enums;
+mod structs;
+mod unions;
+
+use std::collections::BTreeSet;
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+use crate::error::{Error, Result};
+use crate::model::{Arm, Branch, Kind, Model, Type};
+
+/// The module's source, formatted.
+pub(crate) fn render(model: &Model, file: &str) -> Result<String> {
+    let structs = structs::render(model, file)?;
+    let mut items = TokenStream::new();
+    for (name, definition) in &model.types {
+        let doc = definition.doc.as_deref();
+        items.extend(match &definition.kind {
+            Kind::Struct(_) => structs.get(name).cloned().unwrap_or_default(),
+            Kind::Enum(literals) => enums::render(name, literals, doc),
+            Kind::Tagged(union) => unions::tagged(name, union, model, doc),
+            Kind::Adjacent(union) => unions::adjacent(name, union, doc),
+            Kind::Kinds(variants) => unions::kinds(name, variants, doc),
+        });
+    }
+    items.extend(responses(model));
+    items.extend(roots(model));
+    let tokens = quote! {
+        #[allow(unused_imports)]
+        use super::runtime::{self, Json};
+        #[allow(unused_imports)]
+        use ::serde_json::Number;
+        #[allow(unused_imports)]
+        use ::std::collections::BTreeMap;
+
+        #items
+    };
+    let parsed = syn::parse2(tokens).map_err(|error| {
+        Error::new(file, "", format!("the generated code does not parse: {error}"), "this is a fault of codegen")
+    })?;
+    Ok(prettyplease::unparse(&parsed))
+}
+
+/// The entry points: what a caller decodes into.
+fn roots(model: &Model) -> TokenStream {
+    let keys = tag_keys(model);
+    let mut names: BTreeSet<&str> = model.roots.iter().map(String::as_str).collect();
+    let envelopes: Vec<String> = model
+        .types
+        .iter()
+        .filter(|(_, definition)| matches!(&definition.kind, Kind::Adjacent(union) if !union.siblings.is_empty()))
+        .map(|(name, _)| format!("{name}Envelope"))
+        .collect();
+    names.extend(envelopes.iter().map(String::as_str));
+    let implementations = names.into_iter().map(|name| {
+        let name = format_ident!("{name}");
+        quote! {
+            impl runtime::Native for #name {
+                const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+                fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+                    runtime::decode(text)
+                }
+            }
+        }
+    });
+    quote! {
+        /// The keys that tell the unions of this module apart.
+        const TAG_KEYS: &[&str] = &[#(#keys),*];
+        #(#implementations)*
+    }
+}
+
+fn tag_keys(model: &Model) -> BTreeSet<&str> {
+    let mut keys = BTreeSet::new();
+    for definition in model.types.values() {
+        match &definition.kind {
+            Kind::Tagged(union) => branch_keys(&union.tree, &mut keys),
+            Kind::Adjacent(union) => {
+                keys.insert(union.tag.as_str());
+            }
+            _ => {}
+        }
+    }
+    keys
+}
+
+fn branch_keys<'a>(branch: &'a Branch, keys: &mut BTreeSet<&'a str>) {
+    keys.insert(&branch.key);
+    for arm in branch.arms.values() {
+        if let Arm::Branch(further) = arm {
+            branch_keys(further, keys);
+        }
+    }
+}
+
+/// The union of all answers, chosen by the request they answer.
+fn responses(model: &Model) -> TokenStream {
+    if model.responses.is_empty() {
+        return TokenStream::new();
+    }
+    let requests: Vec<&String> = model.responses.keys().collect();
+    let variants: Vec<_> = requests.iter().map(|request| format_ident!("{}", crate::name::pascal(request))).collect();
+    let types: Vec<TokenStream> = model.responses.values().map(type_tokens).collect();
+    quote! {
+        /// The answer to a request, typed by what was asked.
+        #[derive(Debug, Clone, PartialEq, ::serde::Serialize)]
+        #[serde(untagged)]
+        pub enum Response {
+            #(
+                #[doc = concat!("The answer to `", #requests, "`.")]
+                #variants(#types),
+            )*
+        }
+
+        impl Response {
+            /// The requests whose answers are typed here.
+            pub const REQUESTS: &'static [&'static str] = &[#(#requests),*];
+
+            /// Decodes the answer to `request`; `None` where answers to it are not typed.
+            #[must_use]
+            pub fn decode(request: &str, text: &str) -> Option<Result<runtime::Decoded<Self>, runtime::DecodeError>> {
+                match request {
+                    #(#requests => Some(
+                        <#types as runtime::Native>::decode(text).map(|decoded| decoded.map(Self::#variants)),
+                    ),)*
+                    _ => None,
+                }
+            }
+        }
+    }
+}
+
+fn type_tokens(ty: &Type) -> TokenStream {
+    ty.to_rust().parse().unwrap_or_default()
+}
+
+fn doc_tokens(doc: Option<&str>) -> TokenStream {
+    match doc {
+        Some(text) => {
+            let text = format!(" {}", text.trim().replace('\n', "\n "));
+            quote!(#[doc = #text])
+        }
+        None => TokenStream::new(),
+    }
+}

@@ -1,0 +1,19 @@
+//! Open string enums.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+use super::doc_tokens;
+use crate::model::Literal;
+
+pub(super) fn render(name: &str, literals: &[Literal], doc: Option<&str>) -> TokenStream {
+    let name = format_ident!("{name}");
+    let doc = doc_tokens(doc);
+    let variants = literals.iter().map(|literal| {
+        let (variant, wire) = (format_ident!("{}", literal.variant), &literal.wire);
+        quote!(#variant = #wire,)
+    });
+    quote! {
+        runtime::open_enum! { #doc #name { #(#variants)* } }
+    }
+}

@@ -1,0 +1,173 @@
+//! Structs, by typify: it gets a plain schema in which every union and enum is already a name.
+
+use std::collections::BTreeMap;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use serde_json::{Map, Value, json};
+use syn::visit_mut::VisitMut;
+use syn::{Item, ItemStruct, LitStr};
+use typify::{TypeSpace, TypeSpaceSettings};
+
+use super::doc_tokens;
+use crate::error::{Error, Result};
+use crate::model::{Kind, Model, Struct, Type};
+
+/// What typify is told to take from outside, beside the model's unions and enums.
+const ANY: &str = "Json";
+const NUMBER: &str = "Number";
+
+/// Every struct of the model as tokens, by name.
+pub(super) fn render(model: &Model, file: &str) -> Result<BTreeMap<String, TokenStream>> {
+    let fault = |problem: String| Error::new(file, "", problem, "this is a fault of codegen");
+    let mut settings = TypeSpaceSettings::default();
+    settings.with_struct_builder(false).with_map_type("BTreeMap");
+    for name in model.types.iter().filter(|(_, definition)| !matches!(definition.kind, Kind::Struct(_))).map(|(name, _)| name)
+    {
+        settings.with_replacement(name, name, std::iter::empty());
+    }
+    for name in [ANY, NUMBER] {
+        settings.with_replacement(name, name, std::iter::empty());
+    }
+    let root = serde_json::from_value(document(model)).map_err(|error| fault(format!("no schema for typify: {error}")))?;
+    let mut space = TypeSpace::new(&settings);
+    space.add_root_schema(root).map_err(|error| fault(format!("typify: {error}")))?;
+    let parsed: syn::File = syn::parse2(space.to_stream()).map_err(|error| fault(format!("typify's code: {error}")))?;
+    let mut found = BTreeMap::new();
+    for item in parsed.items {
+        let Item::Struct(item) = item else { continue };
+        let name = item.ident.to_string();
+        let Some(definition) = model.types.get(&name) else { continue };
+        let Kind::Struct(structure) = &definition.kind else { continue };
+        found.insert(name, finish(item, structure, definition.doc.as_deref()));
+    }
+    let missing = model.types.iter().find(|(name, definition)| {
+        matches!(definition.kind, Kind::Struct(_)) && !found.contains_key(*name)
+    });
+    match missing {
+        Some((name, _)) => Err(fault(format!("typify made no struct `{name}`"))),
+        None => Ok(found),
+    }
+}
+
+/// Keeps typify's fields with their docs and short paths, and adds how to read and write them.
+fn finish(mut item: ItemStruct, structure: &Struct, doc: Option<&str>) -> TokenStream {
+    let name = item.ident.clone();
+    let doc = doc_tokens(doc);
+    let mut fields = TokenStream::new();
+    let mut keys = TokenStream::new();
+    // An object without known keys is a map to typify; here it is a struct that reads and writes an object.
+    for field in item.fields.iter_mut().filter(|_| !structure.fields.is_empty()) {
+        let key = key_of(field);
+        field.attrs.retain(|attribute| attribute.path().is_ident("doc"));
+        ShortPaths.visit_type_mut(&mut field.ty);
+        let ident = &field.ident;
+        fields.extend(quote!(#field,));
+        keys.extend(quote!(#ident = #key));
+    }
+    let mark = structure.tag.as_ref().map(|(key, value)| quote!(#key = #value));
+    let required = structure.fields.iter().filter(|field| field.required).map(|field| &field.key);
+    quote! {
+        #doc
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct #name { #fields }
+        runtime::object! { #name (#mark) [#(#required)*] { #keys } }
+    }
+}
+
+/// The key of a field on the wire: what typify renames it to, or its own name.
+fn key_of(field: &syn::Field) -> String {
+    let mut key = field.ident.as_ref().map(ToString::to_string).unwrap_or_default();
+    for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("serde")) {
+        // What else typify says here does not matter, and reading stops at the first thing that is not a name.
+        let _ = attribute.parse_nested_meta(|meta| {
+            if meta.path.is_ident("rename") {
+                key = meta.value()?.parse::<LitStr>()?.value();
+            } else if meta.input.peek(syn::Token![=]) {
+                meta.value()?.parse::<LitStr>()?;
+            }
+            Ok(())
+        });
+    }
+    key
+}
+
+/// `::std::option::Option<T>` reads `Option<T>`.
+struct ShortPaths;
+
+impl VisitMut for ShortPaths {
+    fn visit_path_mut(&mut self, path: &mut syn::Path) {
+        syn::visit_mut::visit_path_mut(self, path);
+        if path.segments.first().is_some_and(|first| first.ident == "std")
+            && let Some(last) = path.segments.pop()
+        {
+            path.leading_colon = None;
+            path.segments = std::iter::once(last).collect();
+        }
+    }
+}
+
+/// The schema typify reads: draft-07, every struct a definition.
+fn document(model: &Model) -> Value {
+    let mut definitions = Map::new();
+    for name in [ANY, NUMBER] {
+        definitions.insert(name.to_owned(), json!({}));
+    }
+    for (name, definition) in &model.types {
+        let schema = match &definition.kind {
+            Kind::Struct(structure) => object(structure),
+            // Replaced by name; typify never looks inside.
+            _ => json!({}),
+        };
+        definitions.insert(name.clone(), schema);
+    }
+    json!({ "$schema": "http://json-schema.org/draft-07/schema#", "definitions": definitions })
+}
+
+fn object(structure: &Struct) -> Value {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for field in &structure.fields {
+        let mut schema = if field.required { schema_of(&field.ty) } else { optional(&field.ty) };
+        if let (Some(doc), Value::Object(map)) = (&field.doc, &mut schema) {
+            // A description beside `$ref` would be ignored in draft-07.
+            if map.contains_key("$ref") {
+                schema = json!({ "allOf": [schema], "description": doc });
+            } else {
+                map.insert("description".to_owned(), json!(doc));
+            }
+        }
+        properties.insert(field.key.clone(), schema);
+        if field.required {
+            required.push(&field.key);
+        }
+    }
+    json!({ "type": "object", "properties": properties, "required": required })
+}
+
+/// Nullable as well as not required: typify then writes `Option` and makes up no default.
+fn optional(ty: &Type) -> Value {
+    match schema_of(ty) {
+        Value::Object(mut map) if map.contains_key("type") => {
+            let name = map.remove("type").unwrap_or_default();
+            map.insert("type".to_owned(), json!([name, "null"]));
+            Value::Object(map)
+        }
+        schema => json!({ "oneOf": [schema, { "type": "null" }] }),
+    }
+}
+
+fn schema_of(ty: &Type) -> Value {
+    match ty {
+        Type::Any => json!({ "$ref": format!("#/definitions/{ANY}") }),
+        Type::Boolean => json!({ "type": "boolean" }),
+        Type::Integer => json!({ "type": "integer", "format": "int64" }),
+        Type::Unsigned => json!({ "type": "integer", "format": "uint64" }),
+        Type::Number => json!({ "$ref": format!("#/definitions/{NUMBER}") }),
+        Type::String => json!({ "type": "string" }),
+        Type::List(of) => json!({ "type": "array", "items": schema_of(of) }),
+        Type::Map(of) => json!({ "type": "object", "additionalProperties": schema_of(of) }),
+        Type::Nullable(of) => optional(of),
+        Type::Named(name) => json!({ "$ref": format!("#/definitions/{name}") }),
+    }
+}

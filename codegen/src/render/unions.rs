@@ -1,0 +1,462 @@
+//! Unions: tagged, adjacently tagged, and by kind of JSON.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+
+use super::{doc_tokens, type_tokens};
+use crate::model::{Adjacent, Arm, Branch, JsonKind, Kind, KindVariant, Model, Tagged, Type};
+
+pub(super) fn tagged(name: &str, union: &Tagged, model: &Model, doc: Option<&str>) -> TokenStream {
+    let ident = format_ident!("{name}");
+    let doc = doc_tokens(doc);
+    let names: Vec<_> = union.variants.iter().map(|variant| format_ident!("{}", variant.name)).collect();
+    let payloads = union.variants.iter().map(|variant| {
+        let payload = format_ident!("{}", variant.payload);
+        if variant.boxed { quote!(Box<#payload>) } else { quote!(#payload) }
+    });
+    let tags: Vec<String> = union.variants.iter().map(|variant| format!(" `{}`", variant.tags.join("`, `"))).collect();
+    let identity = identity(
+        &ident,
+        union.variants.iter().flat_map(|variant| variant.tags.iter().map(|tag| (tag.as_str(), variant.name.as_str()))),
+        union.variants.iter().map(|variant| (variant.name.as_str(), quote!((_)))),
+    );
+    let key = &union.tree.key;
+    let arms = arms(&union.tree, &quote!(tag), "", union, model);
+    quote! {
+        #doc
+        #[derive(Debug, Clone, PartialEq)]
+        #[non_exhaustive]
+        pub enum #ident {
+            #(
+                #[doc = #tags]
+                #names(#payloads),
+            )*
+            /// A tag that the schema these types were made from does not know, with the whole payload.
+            Unknown {
+                /// The tag, each key's value joined by `/`.
+                tag: String,
+                /// The payload.
+                raw: Json,
+            },
+        }
+
+        #identity
+
+        impl runtime::Tagged for #ident {
+            const KEY: &'static str = #key;
+            const NAME: &'static str = #name;
+
+            fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+                tag: &str,
+                #[allow(unused_mut)] mut rest: runtime::Rest<A>,
+            ) -> Result<Self, A::Error> {
+                #arms
+            }
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for #ident {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                runtime::tagged(deserializer)
+            }
+        }
+
+        runtime::field!(#ident);
+
+        impl ::serde::Serialize for #ident {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    #(Self::#names(payload) => payload.serialize(serializer),)*
+                    Self::Unknown { raw, .. } => raw.serialize(serializer),
+                }
+            }
+        }
+    }
+}
+
+/// The `match` on one tag key; `path` is what the keys before it said.
+fn arms(branch: &Branch, value: &TokenStream, path: &str, union: &Tagged, model: &Model) -> TokenStream {
+    let root_key = &union.tree.key;
+    let mut leaves: Vec<(usize, Vec<&String>)> = Vec::new();
+    let mut further = TokenStream::new();
+    for (wire, arm) in &branch.arms {
+        match arm {
+            Arm::Leaf(index) => match leaves.iter_mut().find(|(known, _)| known == index) {
+                Some((_, wires)) => wires.push(wire),
+                None => leaves.push((*index, vec![wire])),
+            },
+            Arm::Branch(next) => {
+                let key = &next.key;
+                let path = if path.is_empty() { wire.clone() } else { format!("{path}/{wire}") };
+                let inner = arms(next, &quote!(found), &path, union, model);
+                further.extend(quote! {
+                    #wire => {
+                        let Some(found) = rest.tag(#key)? else {
+                            return rest.unknown(#root_key, tag, #path).map(|raw| Self::Unknown { tag: #path.to_owned(), raw });
+                        };
+                        let found = &*found;
+                        #inner
+                    }
+                });
+            }
+        }
+    }
+    let leaves = leaves.into_iter().map(|(index, wires)| {
+        let variant = &union.variants[index];
+        let name = format_ident!("{}", variant.name);
+        let keep = keeps_tag(&variant.payload, root_key, model).then(|| quote!(rest.keep(#root_key, tag);));
+        let decode = if variant.boxed { quote!(Box::new(rest.decode()?)) } else { quote!(rest.decode()?) };
+        match keep {
+            Some(keep) => quote!(#(#wires)|* => { #keep Ok(Self::#name(#decode)) }),
+            None => quote!(#(#wires)|* => Ok(Self::#name(#decode)),),
+        }
+    });
+    let joined = if path.is_empty() {
+        quote!(unknown.to_owned())
+    } else {
+        let pattern = format!("{path}/{{unknown}}");
+        quote!(format!(#pattern))
+    };
+    quote! {
+        match #value {
+            #(#leaves)*
+            #further
+            unknown => {
+                let joined = #joined;
+                rest.unknown(#root_key, tag, &joined).map(|raw| Self::Unknown { tag: joined, raw })
+            }
+        }
+    }
+}
+
+/// The table of tags, and the name of a value's variant: what tests, audits and coverage reports compare.
+fn identity<'a>(
+    ident: &Ident,
+    tags: impl Iterator<Item = (&'a str, &'a str)>,
+    variants: impl Iterator<Item = (&'a str, TokenStream)>,
+) -> TokenStream {
+    let tags = tags.map(|(tag, variant)| quote!((#tag, #variant)));
+    let arms = variants.map(|(variant, pattern)| {
+        let name = format_ident!("{variant}");
+        quote!(Self::#name #pattern => #variant,)
+    });
+    quote! {
+        impl runtime::Union for #ident {
+            const TAGS: &'static [(&'static str, &'static str)] = &[#(#tags),*];
+
+            fn variant(&self) -> &'static str {
+                match self {
+                    #(#arms)*
+                    Self::Unknown { .. } => "Unknown",
+                }
+            }
+        }
+    }
+}
+
+/// Whether the struct has the union's tag as a field, because it has no single value there.
+fn keeps_tag(payload: &str, key: &str, model: &Model) -> bool {
+    match model.types.get(payload).map(|definition| &definition.kind) {
+        Some(Kind::Struct(structure)) => structure.fields.iter().any(|field| field.key == key),
+        _ => false,
+    }
+}
+
+pub(super) fn adjacent(name: &str, union: &Adjacent, doc: Option<&str>) -> TokenStream {
+    let ident = format_ident!("{name}");
+    let doc = doc_tokens(doc);
+    let (tag, content) = (&union.tag, &union.content);
+    let pattern = |payload: &Option<Type>| payload.as_ref().map_or_else(TokenStream::new, |_| quote!((_)));
+    let identity = identity(
+        &ident,
+        union.variants.iter().map(|variant| (variant.wire.as_str(), variant.name.as_str())),
+        union.variants.iter().map(|variant| (variant.name.as_str(), pattern(&variant.payload))),
+    );
+    let declared = union.variants.iter().map(|variant| {
+        let (name, wire) = (format_ident!("{}", variant.name), format!(" `{}`", variant.wire));
+        let payload = variant.payload.as_ref().map(|ty| {
+            let ty = type_tokens(ty);
+            quote!((#ty))
+        });
+        quote! {
+            #[doc = #wire]
+            #name #payload,
+        }
+    });
+    let read = union.variants.iter().map(|variant| {
+        let (name, wire) = (format_ident!("{}", variant.name), &variant.wire);
+        match variant.payload {
+            Some(_) => quote!(#wire => runtime::Field::field(content).map(Self::#name),),
+            None => quote!(#wire => ::serde::de::IgnoredAny::deserialize(content).map(|_| Self::#name),),
+        }
+    });
+    let write = union.variants.iter().map(|variant| {
+        let (name, wire) = (format_ident!("{}", variant.name), &variant.wire);
+        match variant.payload {
+            Some(_) => quote! {
+                Self::#name(content) => {
+                    map.serialize_entry(#tag, #wire)?;
+                    map.serialize_entry(#content, content)
+                }
+            },
+            None => quote!(Self::#name => map.serialize_entry(#tag, #wire),),
+        }
+    });
+    let envelope = (!union.siblings.is_empty()).then(|| envelope(name, union));
+    quote! {
+        #doc
+        #[derive(Debug, Clone, PartialEq)]
+        #[non_exhaustive]
+        pub enum #ident {
+            #(#declared)*
+            /// A tag that the schema these types were made from does not know, with its content.
+            Unknown {
+                /// The tag.
+                tag: String,
+                /// The content.
+                raw: Json,
+            },
+        }
+
+        #identity
+
+        impl #ident {
+            fn write<M: ::serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+                match self {
+                    #(#write)*
+                    Self::Unknown { tag, raw } => {
+                        map.serialize_entry(#tag, tag)?;
+                        match runtime::params_of(raw) {
+                            Some(raw) => map.serialize_entry(#content, raw),
+                            None => Ok(()),
+                        }
+                    }
+                }
+            }
+        }
+
+        impl runtime::Adjacent for #ident {
+            const TAG: &'static str = #tag;
+            const CONTENT: &'static str = #content;
+            const NAME: &'static str = #name;
+
+            fn from_tag<'de, D: ::serde::Deserializer<'de>>(tag: &str, content: D) -> Result<Self, D::Error> {
+                #[allow(unused_imports)]
+                use ::serde::Deserialize as _;
+                match tag {
+                    #(#read)*
+                    unknown => {
+                        runtime::note_unknown_tag(#name, unknown);
+                        let raw = ::serde::Deserialize::deserialize(content)?;
+                        Ok(Self::Unknown { tag: unknown.to_owned(), raw })
+                    }
+                }
+            }
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for #ident {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                runtime::adjacent(deserializer).map(|runtime::Parts(message)| message)
+            }
+        }
+
+        impl ::serde::Serialize for #ident {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use ::serde::ser::SerializeMap as _;
+                let mut map = serializer.serialize_map(None)?;
+                self.write(&mut map)?;
+                map.end()
+            }
+        }
+
+        runtime::field!(#ident);
+
+        #envelope
+    }
+}
+
+/// The message around an adjacently tagged union, with the keys beside tag and content.
+fn envelope(name: &str, union: &Adjacent) -> TokenStream {
+    use heck::ToSnakeCase as _;
+    let (ident, message) = (format_ident!("{name}Envelope"), format_ident!("{name}"));
+    let about = format!(" A [`{name}`] as it stands on the wire, with the keys beside `{}` and `{}`.", union.tag, union.content);
+    let keys: Vec<&String> = union.siblings.iter().map(|field| &field.key).collect();
+    let fields: Vec<_> = union.siblings.iter().map(|field| format_ident!("{}", field.key.to_snake_case())).collect();
+    let types: Vec<TokenStream> = union.siblings.iter().map(|field| type_tokens(&field.ty)).collect();
+    let indexes: Vec<syn::Index> = (0..keys.len()).map(syn::Index::from).collect();
+    let declared = union.siblings.iter().zip(&fields).zip(&types).map(|((field, name), ty)| {
+        let doc = doc_tokens(field.doc.as_deref());
+        if field.required { quote!(#doc pub #name: #ty,) } else { quote!(#doc pub #name: Option<#ty>,) }
+    });
+    let built = union.siblings.iter().zip(&fields).zip(&indexes).map(|((field, name), index)| {
+        let key = &field.key;
+        if field.required { quote!(#name: siblings.#index.ok_or(#key)?,) } else { quote!(#name: siblings.#index,) }
+    });
+    let written = union.siblings.iter().zip(&fields).map(|(field, name)| {
+        let key = &field.key;
+        if field.required {
+            quote!(map.serialize_entry(#key, &self.#name)?;)
+        } else {
+            quote! {
+                if let Some(value) = &self.#name {
+                    map.serialize_entry(#key, value)?;
+                }
+            }
+        }
+    });
+    quote! {
+        #[doc = #about]
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct #ident {
+            #(#declared)*
+            /// The message itself.
+            pub message: #message,
+        }
+
+        impl runtime::Envelope for #ident {
+            type Message = #message;
+            type Siblings = (#(Option<#types>,)*);
+
+            fn sibling<'de, A: ::serde::de::MapAccess<'de>>(
+                into: &mut Self::Siblings,
+                key: &str,
+                map: &mut A,
+            ) -> Result<bool, A::Error> {
+                match key {
+                    #(#keys => into.#indexes = runtime::next(map)?,)*
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            }
+
+            fn build(siblings: Self::Siblings, message: #message) -> Result<Self, &'static str> {
+                Ok(Self { #(#built)* message })
+            }
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for #ident {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                runtime::adjacent(deserializer)
+            }
+        }
+
+        impl ::serde::Serialize for #ident {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use ::serde::ser::SerializeMap as _;
+                let mut map = serializer.serialize_map(None)?;
+                #(#written)*
+                self.message.write(&mut map)?;
+                map.end()
+            }
+        }
+    }
+}
+
+pub(super) fn kinds(name: &str, variants: &[KindVariant], doc: Option<&str>) -> TokenStream {
+    let ident = format_ident!("{name}");
+    let doc = doc_tokens(doc);
+    let names: Vec<_> = variants.iter().map(|variant| format_ident!("{}", kind_name(variant.kind))).collect();
+    let types = variants.iter().map(|variant| {
+        let ty = type_tokens(&variant.ty);
+        if variant.boxed { quote!(Box<#ty>) } else { ty }
+    });
+    let readers = variants.iter().map(kind_reader);
+    quote! {
+        #doc
+        #[derive(Debug, Clone, PartialEq)]
+        #[non_exhaustive]
+        pub enum #ident {
+            #(#names(#types),)*
+            /// A kind of JSON that the schema these types were made from does not list.
+            Unknown(Json),
+        }
+
+        impl runtime::Kinds for #ident {
+            fn unknown(raw: Json) -> Self {
+                Self::Unknown(raw)
+            }
+            #(#readers)*
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for #ident {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                runtime::by_kind(deserializer)
+            }
+        }
+
+        runtime::field!(#ident);
+
+        impl ::serde::Serialize for #ident {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    #(Self::#names(value) => value.serialize(serializer),)*
+                    Self::Unknown(raw) => raw.serialize(serializer),
+                }
+            }
+        }
+    }
+}
+
+fn kind_reader(variant: &KindVariant) -> TokenStream {
+    let name = format_ident!("{}", kind_name(variant.kind));
+    let wrap = |value: TokenStream| if variant.boxed { quote!(Self::#name(Box::new(#value))) } else { quote!(Self::#name(#value)) };
+    match variant.kind {
+        JsonKind::Boolean => quote! {
+            fn boolean(value: bool) -> Self {
+                Self::#name(value)
+            }
+        },
+        JsonKind::Number => {
+            let body = match variant.ty {
+                Type::Integer => quote!(value.as_i64().map_or_else(|| runtime::mismatch(value), Self::#name)),
+                Type::Unsigned => quote!(value.as_u64().map_or_else(|| runtime::mismatch(value), Self::#name)),
+                _ => quote!(Self::#name(value)),
+            };
+            quote! {
+                fn number(value: Number) -> Self {
+                    #body
+                }
+            }
+        }
+        JsonKind::String => {
+            let value = if variant.ty == Type::String { quote!(value) } else { quote!(value.as_str().into()) };
+            quote! {
+                fn string(value: String) -> Self {
+                    Self::#name(#value)
+                }
+            }
+        }
+        JsonKind::Array => {
+            let value = wrap(quote!(runtime::Field::field(::serde::de::value::SeqAccessDeserializer::new(seq))?));
+            quote! {
+                fn array<'de, A: ::serde::de::SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
+                    Ok(#value)
+                }
+            }
+        }
+        JsonKind::Object => {
+            let map = quote!(::serde::de::value::MapAccessDeserializer::new(map));
+            let value = match variant.ty {
+                // Raw text can only be taken from the parser itself, which has moved on.
+                Type::Any => {
+                    quote!(Self::#name(<::serde_json::Value as ::serde::Deserialize>::deserialize(#map)?.into()))
+                }
+                _ => wrap(quote!(runtime::Field::field(#map)?)),
+            };
+            quote! {
+                fn object<'de, A: ::serde::de::MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+                    Ok(#value)
+                }
+            }
+        }
+    }
+}
+
+fn kind_name(kind: JsonKind) -> &'static str {
+    match kind {
+        JsonKind::Boolean => "Boolean",
+        JsonKind::Number => "Number",
+        JsonKind::String => "Text",
+        JsonKind::Array => "List",
+        JsonKind::Object => "Object",
+    }
+}

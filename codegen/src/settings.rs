@@ -1,0 +1,29 @@
+//! What a person decides about a module's types; the `[types.*]` tables of a `source.toml`.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// Settings for one generated module.
+#[derive(Debug, Clone, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// The schema file, beside `source.toml`.
+    pub schema: String,
+    /// The definitions that callers decode into; what they do not reach is not generated.
+    pub roots: Vec<String>,
+    /// Further roots that have no definition of their own, such as HTTP bodies: a Rust name for a JSON pointer.
+    pub inline: BTreeMap<String, String>,
+    /// For a union, by definition: the tags to generate. Without an entry, all of them.
+    pub only: BTreeMap<String, Vec<String>>,
+    /// The definition that answers a request, by the request's name on the wire.
+    pub responses: BTreeMap<String, String>,
+    /// Fields that stay required, as `Type.field`; a union's name stands for all of its members.
+    pub ids: Vec<String>,
+    /// Prefixes of definition names that Rust names do without.
+    pub strip_prefixes: Vec<String>,
+    /// Better Rust names, for a definition or for the name that a type without one would get.
+    pub names: BTreeMap<String, String>,
+    /// Whether the schema's descriptions become doc comments; its licence decides.
+    pub docs: bool,
+}

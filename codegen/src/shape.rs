@@ -1,0 +1,309 @@
+//! What a schema node allows, as a flat list of alternatives.
+//!
+//! References are followed, `anyOf` and `oneOf` are flattened however deep they nest, `allOf` is merged, `const`
+//! becomes a one-value enum, and properties that stand beside a union are pushed into each of its objects. After that
+//! a union is a plain list, and finding its tag is a matter of looking.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::document::{Document, Node};
+use crate::error::Result;
+
+/// Keywords that say how a value is built; each is handled below.
+const STRUCTURE: [&str; 14] = [
+    "$ref", "additionalProperties", "allOf", "anyOf", "const", "enum", "items", "not", "nullable", "oneOf",
+    "prefixItems", "properties", "required", "type",
+];
+
+/// Keywords that only describe or only restrict; forward-compatible types look past them.
+const IGNORED: [&str; 30] = [
+    "$comment", "$defs", "$id", "$schema", "contentEncoding", "contentMediaType", "contentSchema", "default",
+    "definitions", "deprecated", "description", "discriminator", "example", "examples", "exclusiveMaximum",
+    "exclusiveMinimum", "format", "maxItems", "maxLength", "maxProperties", "maximum", "minItems", "minLength",
+    "minProperties", "minimum", "multipleOf", "pattern", "propertyNames", "readOnly", "uniqueItems",
+];
+
+/// How deep references and unions may nest before the schema is taken to chase its own tail.
+const DEEPEST: usize = 64;
+
+/// One thing a node allows.
+#[derive(Debug, Clone)]
+pub(crate) struct Alternative<'a> {
+    pub(crate) shape: Shape<'a>,
+    /// The definition that is exactly this.
+    pub(crate) origin: Option<String>,
+    pub(crate) title: Option<&'a str>,
+    pub(crate) doc: Option<&'a str>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Shape<'a> {
+    Any,
+    Null,
+    Boolean,
+    Integer,
+    Unsigned,
+    Number,
+    String,
+    Strings(Vec<&'a str>),
+    List(Option<Node<'a>>),
+    /// An object used as a map, or as anything (`None`).
+    Map(Option<Node<'a>>),
+    Object(Object<'a>),
+}
+
+/// An object with known keys.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Object<'a> {
+    /// Each key with the schemas it may follow: several when objects were merged.
+    pub(crate) properties: BTreeMap<&'a str, Vec<Node<'a>>>,
+    pub(crate) required: BTreeSet<&'a str>,
+}
+
+impl<'a> Object<'a> {
+    /// Joins two objects of which either may be meant: what is not in both is not required.
+    pub(crate) fn or(mut self, other: Self) -> Self {
+        self.required.retain(|key| other.required.contains(key));
+        for (key, nodes) in other.properties {
+            let known = self.properties.entry(key).or_default();
+            for node in nodes {
+                if !known.iter().any(|have| have.value == node.value) {
+                    known.push(node);
+                }
+            }
+        }
+        self
+    }
+
+    /// Joins two objects that both apply; the later says more about a key that both have.
+    fn and(mut self, other: &Self) -> Self {
+        self.properties.extend(other.properties.iter().map(|(key, nodes)| (*key, nodes.clone())));
+        self.required.extend(&other.required);
+        self
+    }
+
+    fn is_empty(&self) -> bool {
+        self.properties.is_empty() && self.required.is_empty()
+    }
+}
+
+/// Everything `node` allows.
+pub(crate) fn alternatives<'a>(document: &'a Document, node: &Node<'a>) -> Result<Vec<Alternative<'a>>> {
+    Reader { document }.read(node, 0)
+}
+
+struct Reader<'a> {
+    document: &'a Document,
+}
+
+impl<'a> Reader<'a> {
+    fn read(&self, node: &Node<'a>, depth: usize) -> Result<Vec<Alternative<'a>>> {
+        if depth > DEEPEST {
+            let advice = "break the cycle in overlay.json";
+            return Err(self.document.error(&node.pointer, "a type that is defined by itself", advice));
+        }
+        let Value::Object(map) = node.value else {
+            return match node.value {
+                Value::Bool(true) => Ok(vec![plain(Shape::Any)]),
+                Value::Bool(false) => Ok(Vec::new()),
+                other => {
+                    let problem = format!("`{other}` where a schema should be");
+                    Err(self.document.error(&node.pointer, problem, "a schema is an object, `true` or `false`"))
+                }
+            };
+        };
+        self.check_keywords(node, map)?;
+        let title = node.text("title");
+        let doc = node.text("description");
+        let mut found = self.read_structure(node, depth)?;
+        if map.get("nullable") == Some(&Value::Bool(true)) {
+            found.push(plain(Shape::Null));
+        }
+        if let [only] = found.as_mut_slice() {
+            only.title = title.or(only.title);
+            only.doc = doc.or(only.doc);
+        }
+        Ok(found)
+    }
+
+    fn read_structure(&self, node: &Node<'a>, depth: usize) -> Result<Vec<Alternative<'a>>> {
+        if let Some(reference) = node.text("$ref") {
+            let found = self.read_reference(reference, node, depth)?;
+            return Ok(self.push_in(found, &self.own_object(node)));
+        }
+        if node.get("const").is_some() || node.get("enum").is_some() {
+            return Ok(self.read_literals(node));
+        }
+        for key in ["anyOf", "oneOf"] {
+            if node.get(key).is_some() {
+                let mut found = Vec::new();
+                for member in node.list(key) {
+                    found.extend(self.read(&member, depth + 1)?);
+                }
+                return Ok(self.push_in(found, &self.own_object(node)));
+            }
+        }
+        if node.get("allOf").is_some() {
+            return self.read_all_of(node, depth);
+        }
+        self.read_typed(node)
+    }
+
+    fn read_reference(&self, reference: &str, node: &Node<'a>, depth: usize) -> Result<Vec<Alternative<'a>>> {
+        let (name, target) = self.document.follow(reference, node)?;
+        let mut found = self.read(&target, depth + 1)?;
+        if let [only] = found.as_mut_slice()
+            && only.origin.is_none()
+        {
+            only.origin = Some(name);
+        }
+        Ok(found)
+    }
+
+    /// `allOf` of objects is one object; of a union and objects, the union with the objects pushed in.
+    fn read_all_of(&self, node: &Node<'a>, depth: usize) -> Result<Vec<Alternative<'a>>> {
+        let mut found: Option<Vec<Alternative<'a>>> = None;
+        for member in node.list("allOf") {
+            let more = self.read(&member, depth + 1)?;
+            found = Some(match found {
+                None => more,
+                Some(have) => both(have, more),
+            });
+        }
+        Ok(self.push_in(found.unwrap_or_else(|| vec![plain(Shape::Any)]), &self.own_object(node)))
+    }
+
+    fn read_literals(&self, node: &Node<'a>) -> Vec<Alternative<'a>> {
+        let values: Vec<&Value> = match (node.value.get("const"), node.value.get("enum")) {
+            (Some(only), _) => vec![only],
+            (None, Some(Value::Array(list))) => list.iter().collect(),
+            _ => Vec::new(),
+        };
+        let strings: Vec<&str> = values.iter().filter_map(|value| value.as_str()).collect();
+        let mut found = Vec::new();
+        if !strings.is_empty() {
+            found.push(plain(Shape::Strings(strings)));
+        }
+        let kinds: [(fn(&Value) -> bool, Shape<'a>); 5] = [
+            (Value::is_null, Shape::Null),
+            (Value::is_boolean, Shape::Boolean),
+            (|value| value.is_i64() || value.is_u64(), Shape::Integer),
+            (Value::is_f64, Shape::Number),
+            (|value| value.is_object() || value.is_array(), Shape::Any),
+        ];
+        for (is_kind, shape) in kinds {
+            if values.iter().any(|value| is_kind(value)) {
+                found.push(plain(shape));
+            }
+        }
+        found
+    }
+
+    fn read_typed(&self, node: &Node<'a>) -> Result<Vec<Alternative<'a>>> {
+        let types: Vec<&str> = match node.value.get("type") {
+            Some(Value::String(only)) => vec![only],
+            Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
+            _ if node.get("properties").is_some() => vec!["object"],
+            _ if node.get("items").is_some() => vec!["array"],
+            // TypeScript's `never` and `undefined` arrive as `not: {}`.
+            _ if node.get("not").is_some() => return Ok(Vec::new()),
+            _ => return Ok(vec![plain(Shape::Any)]),
+        };
+        types.into_iter().map(|name| self.read_type(name, node).map(plain)).collect()
+    }
+
+    fn read_type(&self, name: &str, node: &Node<'a>) -> Result<Shape<'a>> {
+        Ok(match name {
+            "null" => Shape::Null,
+            "boolean" => Shape::Boolean,
+            "integer" if node.text("format") == Some("uint64") => Shape::Unsigned,
+            "integer" => Shape::Integer,
+            "number" => Shape::Number,
+            "string" => Shape::String,
+            // A tuple's places have types of their own, which a Rust list cannot say.
+            "array" if node.get("prefixItems").is_some() => Shape::List(None),
+            "array" => Shape::List(node.get("items").filter(|items| !items.value.is_array())),
+            "object" if node.get("properties").is_some() => Shape::Object(self.own_object(node)),
+            "object" => Shape::Map(node.get("additionalProperties").filter(|of| says_something(of.value))),
+            other => {
+                let problem = format!("unknown type `{other}`");
+                return Err(self.document.error(&node.pointer, problem, "correct it in overlay.json"));
+            }
+        })
+    }
+
+    /// The properties that stand in the node itself.
+    fn own_object(&self, node: &Node<'a>) -> Object<'a> {
+        let mut object = Object::default();
+        if let Some(properties) = node.get("properties")
+            && let Value::Object(map) = properties.value
+        {
+            for (key, value) in map {
+                object.properties.insert(key, vec![properties.child(key, value)]);
+            }
+        }
+        if let Some(Value::Array(keys)) = node.value.get("required") {
+            object.required.extend(keys.iter().filter_map(Value::as_str));
+        }
+        object
+    }
+
+    fn push_in(&self, found: Vec<Alternative<'a>>, siblings: &Object<'a>) -> Vec<Alternative<'a>> {
+        if siblings.is_empty() {
+            return found;
+        }
+        found.into_iter().map(|alternative| alternative.with(siblings)).collect()
+    }
+
+    fn check_keywords(&self, node: &Node<'a>, map: &serde_json::Map<String, Value>) -> Result<()> {
+        let known = |key: &str| {
+            STRUCTURE.contains(&key) || IGNORED.contains(&key) || key == "title" || key == "writeOnly" || key.starts_with("x-")
+        };
+        match map.keys().find(|key| !known(key)) {
+            None => Ok(()),
+            Some(key) => {
+                let pointer = format!("{}/{key}", node.pointer);
+                let advice = "teach codegen/src/shape.rs the keyword, or replace the type in overlay.json";
+                Err(self.document.error(&pointer, format!("unsupported keyword `{key}`"), advice))
+            }
+        }
+    }
+}
+
+impl<'a> Alternative<'a> {
+    /// The alternative with further properties, if it is an object. It is no longer exactly its definition then.
+    fn with(mut self, siblings: &Object<'a>) -> Self {
+        self.shape = match self.shape {
+            Shape::Object(object) => Shape::Object(object.and(siblings)),
+            Shape::Any | Shape::Map(None) => Shape::Object(siblings.clone()),
+            other => return Self { shape: other, ..self },
+        };
+        self.origin = None;
+        self
+    }
+}
+
+/// What satisfies both lists: objects merge pairwise, anything else keeps the more telling side.
+fn both<'a>(left: Vec<Alternative<'a>>, right: Vec<Alternative<'a>>) -> Vec<Alternative<'a>> {
+    let mut found = Vec::new();
+    for one in &left {
+        for other in &right {
+            found.push(match (&one.shape, &other.shape) {
+                (_, Shape::Object(object)) if matches!(one.shape, Shape::Object(_)) => one.clone().with(object),
+                (Shape::Any | Shape::Map(None), _) => other.clone(),
+                _ => one.clone(),
+            });
+        }
+    }
+    found
+}
+
+fn plain(shape: Shape<'_>) -> Alternative<'_> {
+    Alternative { shape, origin: None, title: None, doc: None }
+}
+
+fn says_something(schema: &Value) -> bool {
+    !matches!(schema, Value::Bool(_)) && schema.as_object().is_none_or(|map| !map.is_empty())
+}

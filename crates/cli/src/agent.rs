@@ -1,0 +1,79 @@
+//! The agents, by the names a user gives them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// A coding agent whose wire format is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Agent {
+    /// Claude Code.
+    Claude,
+    /// Codex, its app server or `codex exec --json`.
+    Codex,
+    /// OpenCode.
+    OpenCode,
+    /// Amp.
+    Amp,
+}
+
+impl Agent {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::OpenCode, Self::Amp];
+
+    /// The name that headers, folders and commands use.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::OpenCode => "opencode",
+            Self::Amp => "amp",
+        }
+    }
+
+    /// Whose output a line looks like; `None` if it could be anybody's.
+    #[must_use]
+    pub fn of_line(line: &str) -> Option<Self> {
+        let value: Value = serde_json::from_str(line).ok()?;
+        let has = |key: &str| value.get(key).is_some();
+        let tag = value.get("type").and_then(Value::as_str).unwrap_or_default();
+        if has("method") || (has("id") && (has("result") || has("error")) && !has("type")) {
+            return Some(Self::Codex);
+        }
+        if ["thread.started", "turn.started", "turn.completed", "turn.failed", "item.started", "item.updated", "item.completed"]
+            .contains(&tag)
+        {
+            return Some(Self::Codex);
+        }
+        if has("properties") || has("payload") || has("syncEvent") || tag.starts_with("session.next.") {
+            return Some(Self::OpenCode);
+        }
+        // Amp prints the shapes of Claude Code's format, with thread ids that begin with `T-`.
+        match value.get("session_id").and_then(Value::as_str) {
+            Some(id) if id.starts_with("T-") => Some(Self::Amp),
+            Some(_) => Some(Self::Claude),
+            None => ["control_request", "control_response", "stream_event", "keep_alive"].contains(&tag).then_some(Self::Claude),
+        }
+    }
+}
+
+impl fmt::Display for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Agent {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|agent| agent.name() == name).ok_or_else(|| {
+            let known: Vec<&str> = Self::ALL.iter().map(|agent| agent.name()).collect();
+            format!("unknown agent `{name}`: expected one of {}", known.join(", "))
+        })
+    }
+}

@@ -1,0 +1,200 @@
+//! One line at a time: which native type it is, and how well it fits.
+
+use std::collections::HashMap;
+
+use interlingua_native::codex::{JsonrpcError, Response, ServerNotificationEnvelope, ServerRequestEnvelope};
+use interlingua_native::{DecodeError, Decoded, Native, Repair, Union, amp, claude, codex, opencode};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::fields::{UnknownField, missing_fields};
+use crate::agent::Agent;
+
+/// How well one line fits the types.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// The native type: the payload's tag, or what it answers.
+    pub name: String,
+    /// Whether it decoded.
+    pub verdict: Verdict,
+    /// Fields that the types do not know.
+    pub unknown_fields: Vec<UnknownField>,
+    /// Parts that did not fit their type and were left out.
+    pub repairs: Vec<Repair>,
+}
+
+/// Whether a line decoded.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// Into the variant that its tag names.
+    Decoded,
+    /// Somewhere in it is a tag that the types do not know.
+    UnknownTag(String),
+    /// It does not fit the type that its tag names, for this reason.
+    Malformed(String),
+    /// It is no payload the types cover: an answer to a request outside the roots, or an HTTP reply.
+    Untyped,
+    /// It is not JSON.
+    NotJson,
+}
+
+/// Judges the lines of one log, in order.
+#[derive(Debug)]
+pub struct Judge {
+    agent: Agent,
+    /// What the host asked, by request id: an answer does not say what it answers.
+    asked: HashMap<String, String>,
+}
+
+impl Judge {
+    /// A judge of one agent's lines.
+    #[must_use]
+    pub fn new(agent: Agent) -> Self {
+        Self { agent, asked: HashMap::new() }
+    }
+
+    /// Notes a line that the host sent.
+    pub fn sent(&mut self, line: &str) {
+        if self.agent != Agent::Codex {
+            return;
+        }
+        let Ok(request) = serde_json::from_str::<Value>(line) else { return };
+        if let (Some(id), Some(method)) = (request.get("id"), request.get("method").and_then(Value::as_str)) {
+            self.asked.insert(id.to_string(), method.to_owned());
+        }
+    }
+
+    /// Judges a line that the agent sent.
+    pub fn received(&mut self, line: &str) -> Judgement {
+        let Ok(payload) = serde_json::from_str::<Value>(line) else {
+            return Judgement { name: "not JSON".to_owned(), verdict: Verdict::NotJson, unknown_fields: Vec::new(), repairs: Vec::new() };
+        };
+        match self.agent {
+            Agent::Claude => union::<claude::StdoutMessage>(line, &payload, &["type", "subtype"]),
+            Agent::Amp => union::<amp::StreamMessage>(line, &payload, &["type", "subtype"]),
+            Agent::OpenCode => self.opencode(line, &payload),
+            Agent::Codex => self.codex(line, &payload),
+        }
+    }
+
+    /// A payload of `/event`; those of `/global/event` come in a wrapper, and once more as `sync`.
+    fn opencode(&mut self, line: &str, payload: &Value) -> Judgement {
+        match payload.get("payload") {
+            Some(inner) if payload.get("type").is_none() => {
+                if inner.get("type").and_then(Value::as_str) == Some("sync") {
+                    return untyped("sync".to_owned());
+                }
+                union::<opencode::Event>(&inner.to_string(), inner, &["type"])
+            }
+            _ => union::<opencode::Event>(line, payload, &["type"]),
+        }
+    }
+
+    fn codex(&mut self, line: &str, payload: &Value) -> Judgement {
+        let has = |key: &str| payload.get(key).is_some();
+        if has("method") {
+            let name = tag(payload, &["method"]);
+            return if has("id") {
+                let decoded = ServerRequestEnvelope::decode(line);
+                judge(name, payload, decoded, |message| variant_fits(&message.message, payload, &["method"]))
+            } else {
+                let decoded = ServerNotificationEnvelope::decode(line);
+                judge(name, payload, decoded, |message| variant_fits(&message.message, payload, &["method"]))
+            };
+        }
+        if !has("type") && has("error") {
+            return judge("error answer".to_owned(), payload, JsonrpcError::decode(line), |_| Ok(()));
+        }
+        if let (false, Some(id), Some(result)) = (has("type"), payload.get("id"), payload.get("result")) {
+            let Some(method) = self.asked.remove(&id.to_string()) else {
+                return untyped("answer to an unseen request".to_owned());
+            };
+            let name = format!("answer to {method}");
+            return match Response::decode(&method, &result.to_string()) {
+                Some(decoded) => judge(name, result, decoded, |_| Ok(())),
+                None => untyped(name),
+            };
+        }
+        union::<codex::exec::ThreadEvent>(line, payload, &["type"])
+    }
+}
+
+fn untyped(name: String) -> Judgement {
+    Judgement { name, verdict: Verdict::Untyped, unknown_fields: Vec::new(), repairs: Vec::new() }
+}
+
+fn union<T: Native + Union>(line: &str, payload: &Value, keys: &[&str]) -> Judgement {
+    let known = tag_in::<T>(payload, keys).map(|(tag, _)| (*tag).to_owned());
+    let name = known.unwrap_or_else(|| tag(payload, keys));
+    judge(name, payload, T::decode(line), |value| variant_fits(value, payload, keys))
+}
+
+fn judge<T: Serialize>(
+    name: String,
+    payload: &Value,
+    decoded: Result<Decoded<T>, DecodeError>,
+    fits: impl FnOnce(&T) -> Result<(), String>,
+) -> Judgement {
+    let decoded = match decoded {
+        Ok(decoded) => decoded,
+        Err(error) => {
+            let verdict = Verdict::Malformed(error.to_string());
+            return Judgement { name, verdict, unknown_fields: Vec::new(), repairs: Vec::new() };
+        }
+    };
+    let verdict = match (decoded.unknown_tags.first(), fits(&decoded.value)) {
+        (Some(tag), _) => Verdict::UnknownTag(tag.clone()),
+        (None, Err(reason)) => Verdict::Malformed(reason),
+        (None, Ok(())) => Verdict::Decoded,
+    };
+    let kept = serde_json::to_value(&decoded.value).unwrap_or_default();
+    let mut unknown_fields = missing_fields(payload, &kept);
+    // What was left out because it did not fit is known, and told apart.
+    unknown_fields.retain(|field| !decoded.repairs.iter().any(|repair| generic(&repair.path) == field.path));
+    Judgement { name, verdict, unknown_fields, repairs: decoded.repairs }
+}
+
+/// A path with its list indexes taken out.
+fn generic(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    let mut inside = false;
+    for character in path.chars() {
+        match character {
+            '[' => {
+                inside = true;
+                out.push('[');
+            }
+            ']' => {
+                inside = false;
+                out.push(']');
+            }
+            _ if inside => {}
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// The payload's tag as the union knows it, with the variant it names.
+fn tag_in<T: Union>(payload: &Value, keys: &[&str]) -> Option<&'static (&'static str, &'static str)> {
+    let mut joined = String::new();
+    keys.iter().find_map(|key| {
+        let part = payload.get(key)?.as_str()?;
+        if !joined.is_empty() {
+            joined.push('/');
+        }
+        joined.push_str(part);
+        T::TAGS.iter().find(|(tag, _)| *tag == joined)
+    })
+}
+
+fn variant_fits<T: Union>(value: &T, payload: &Value, keys: &[&str]) -> Result<(), String> {
+    let expected = tag_in::<T>(payload, keys).map_or("Unknown", |(_, variant)| variant);
+    let found = value.variant();
+    if found == expected { Ok(()) } else { Err(format!("decoded as {found}, its tag says {expected}")) }
+}
+
+fn tag(payload: &Value, keys: &[&str]) -> String {
+    let parts: Vec<&str> = keys.iter().filter_map(|key| payload.get(key)?.as_str()).collect();
+    if parts.is_empty() { "no tag".to_owned() } else { parts.join("/") }
+}

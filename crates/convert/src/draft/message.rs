@@ -1,0 +1,114 @@
+//! Messages.
+
+use interlingua_schema::{ContentPart, NativeItemId, Role, Visibility};
+
+use crate::Key;
+
+/// What a message streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Channel {
+    Text,
+    Reasoning(Visibility),
+}
+
+impl Channel {
+    pub(crate) fn part(self, text: String) -> ContentPart {
+        match self {
+            Self::Text => ContentPart::Text { text },
+            Self::Reasoning(visibility) => ContentPart::Reasoning { text, visibility },
+        }
+    }
+}
+
+/// Something said: one stream of text, or of reasoning. An agent's message that holds both is two of these, with the
+/// same [`of`](Message::of).
+#[derive(Clone, Debug)]
+pub struct Message {
+    pub(crate) role: Role,
+    pub(crate) channel: Channel,
+    pub(crate) native_id: Option<NativeItemId>,
+    pub(crate) of: Option<Key>,
+}
+
+impl Message {
+    fn new(role: Role, channel: Channel) -> Self {
+        Self {
+            role,
+            channel,
+            native_id: None,
+            of: None,
+        }
+    }
+
+    /// The agent says something.
+    #[must_use]
+    pub fn assistant() -> Self {
+        Self::new(Role::Assistant, Channel::Text)
+    }
+
+    /// The agent thinks.
+    #[must_use]
+    pub fn reasoning(visibility: Visibility) -> Self {
+        Self::new(Role::Assistant, Channel::Reasoning(visibility))
+    }
+
+    /// A sub-agent is told what to do. (What the user says is a [`UserMessage`](crate::UserMessage).)
+    #[must_use]
+    pub fn prompt() -> Self {
+        Self::new(Role::User, Channel::Text)
+    }
+
+    /// Sets the agent's own id of the item; without one it is null.
+    #[must_use]
+    pub fn native(mut self, id: impl Into<NativeItemId>) -> Self {
+        self.native_id = Some(id.into());
+        self
+    }
+
+    /// Names the agent's message that this is part of, so that its tool calls find their parent.
+    #[must_use]
+    pub fn of(mut self, message: impl Into<Key>) -> Self {
+        self.of = Some(message.into());
+        self
+    }
+}
+
+/// How a message ends.
+#[derive(Clone, Debug, Default)]
+pub struct Final {
+    /// The whole text; what was streamed when absent.
+    pub(crate) text: Option<String>,
+    pub(crate) parts: Vec<ContentPart>,
+    pub(crate) failed: bool,
+}
+
+impl Final {
+    /// With this text. What was streamed of it already is not said again.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            text: Some(text.into()),
+            ..Self::default()
+        }
+    }
+
+    /// With what was streamed, because the agent only says that it is over.
+    #[must_use]
+    pub fn as_streamed() -> Self {
+        Self::default()
+    }
+
+    /// Adds a part after the text: an image, a file, JSON.
+    #[must_use]
+    pub fn with(mut self, part: ContentPart) -> Self {
+        self.parts.push(part);
+        self
+    }
+
+    /// Cut off or aborted.
+    #[must_use]
+    pub fn failed(mut self) -> Self {
+        self.failed = true;
+        self
+    }
+}

@@ -1,0 +1,93 @@
+//! What a converter says happened, before ids, order and gaps are seen to.
+
+mod message;
+mod note;
+mod prompt;
+mod tool;
+mod turn;
+
+use interlingua_schema::{Answer, Decision};
+use serde_json::Value;
+
+use crate::Key;
+pub(crate) use message::Channel;
+pub use message::{Final, Message};
+pub use note::{Ask, Failure, Note, Scope};
+pub(crate) use note::{NoteKind, Unparsed};
+pub use prompt::{Prompt, UserMessage};
+pub use tool::{ToolCall, ToolResult};
+pub use turn::TurnEnd;
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    /// The native session it belongs to; the one begun last when the payload names none.
+    pub(crate) session: Option<Key>,
+    /// The tool call whose sub-agent did it; the agent itself when absent.
+    pub(crate) sub_agent: Option<Key>,
+    /// Inferred by the converter rather than said by the agent.
+    pub(crate) synthetic: bool,
+    pub(crate) act: Act,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Act {
+    SessionStarted {
+        metadata: Option<Value>,
+    },
+    ChildOf {
+        parent: Key,
+    },
+    SpawnedBy {
+        parent: Key,
+        call: Key,
+    },
+    Restarted,
+    Prompted(Prompt),
+    PromptTaken {
+        id: Option<Key>,
+    },
+    InterruptAsked,
+    TurnStarted {
+        turn_id: Option<String>,
+        metadata: Option<Value>,
+    },
+    TurnEnded(Box<TurnEnd>),
+    UserMessage(Key, Box<UserMessage>),
+    MessageStarted(Key, Message),
+    MessageDelta(Key, String),
+    MessageFinished(Key, Message, Box<Final>),
+    MessageAbandoned(Key),
+    ToolStarted(Key, Box<ToolCall>),
+    ToolArguments(Key, String),
+    ToolCalled(Key, Box<ToolCall>),
+    ToolOutput(Key, String),
+    ToolFinished(Key, Box<ToolResult>),
+    ToolAbandoned(Key),
+    NoteStarted(Key, Note),
+    NoteFinished(Key, Note, bool),
+    Noted(Note),
+    PermissionAsked {
+        key: Key,
+        action: String,
+        metadata: Option<Value>,
+    },
+    PermissionResolved {
+        key: Key,
+        decision: Decision,
+        scope: Option<Scope>,
+    },
+    QuestionsAsked {
+        key: Key,
+        questions: Vec<Ask>,
+    },
+    QuestionsResolved {
+        key: Key,
+        answers: Vec<Answer>,
+    },
+    Withdrawn {
+        key: Key,
+    },
+    Failed(Failure),
+    Unparsed(Unparsed),
+}

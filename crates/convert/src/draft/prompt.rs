@@ -1,0 +1,113 @@
+//! What the user says.
+
+use interlingua_schema::{ContentPart, NativeItemId};
+
+use crate::Key;
+
+/// What the host sent as a message to the agent.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    pub(crate) id: Option<Key>,
+    pub(crate) content: Vec<ContentPart>,
+    pub(crate) echoed: bool,
+}
+
+impl Prompt {
+    /// This text.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new(vec![ContentPart::text(text)])
+    }
+
+    /// These parts.
+    #[must_use]
+    pub fn new(content: Vec<ContentPart>) -> Self {
+        Self {
+            id: None,
+            content,
+            echoed: false,
+        }
+    }
+
+    /// The agent is known to repeat what it is told, so its own words are waited for. They are used if they come
+    /// before it says anything else in the turn.
+    #[must_use]
+    pub fn echoed(mut self) -> Self {
+        self.echoed = true;
+        self
+    }
+
+    /// An id by which the agent's repetition, or [`prompt_taken`](crate::SessionDrafts::prompt_taken), names it.
+    #[must_use]
+    pub fn id(mut self, id: impl Into<Key>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+}
+
+/// A user's message as the agent repeats it.
+#[derive(Clone, Debug)]
+pub struct UserMessage {
+    pub(crate) content: Vec<ContentPart>,
+    pub(crate) native_id: Option<NativeItemId>,
+    pub(crate) of: Option<Key>,
+    pub(crate) prompt: Option<Key>,
+    pub(crate) begins_turn: bool,
+    pub(crate) injected: bool,
+}
+
+impl UserMessage {
+    /// This text.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new(vec![ContentPart::text(text)])
+    }
+
+    /// These parts.
+    #[must_use]
+    pub fn new(content: Vec<ContentPart>) -> Self {
+        Self {
+            content,
+            native_id: None,
+            of: None,
+            prompt: None,
+            begins_turn: false,
+            injected: false,
+        }
+    }
+
+    /// Sets the agent's own id of the item; without one it is null.
+    #[must_use]
+    pub fn native(mut self, id: impl Into<NativeItemId>) -> Self {
+        self.native_id = Some(id.into());
+        self
+    }
+
+    /// Names the agent's message that this is.
+    #[must_use]
+    pub fn of(mut self, message: impl Into<Key>) -> Self {
+        self.of = Some(message.into());
+        self
+    }
+
+    /// Names the [`Prompt`] that it repeats. Without a name it is matched by text, and failing that by order.
+    #[must_use]
+    pub fn repeats(mut self, prompt: impl Into<Key>) -> Self {
+        self.prompt = Some(prompt.into());
+        self
+    }
+
+    /// It begins a turn of its own: a turn that is running ends here. For agents that do not say when one is over.
+    #[must_use]
+    pub fn begins_turn(mut self) -> Self {
+        self.begins_turn = true;
+        self
+    }
+
+    /// Nobody sent it: the agent put it in the user's mouth, so no prompt is matched with it.
+    #[must_use]
+    pub fn injected(mut self) -> Self {
+        self.injected = true;
+        self
+    }
+}

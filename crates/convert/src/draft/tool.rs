@@ -1,0 +1,151 @@
+//! Tools.
+
+use interlingua_schema::{ContentPart, NativeItemId, ToolKind};
+
+use crate::Key;
+
+/// A tool that is called.
+#[derive(Clone, Debug)]
+pub struct ToolCall {
+    pub(crate) call_id: String,
+    pub(crate) name: String,
+    pub(crate) kind: Option<ToolKind>,
+    pub(crate) arguments: Option<String>,
+    pub(crate) native_id: Option<NativeItemId>,
+    pub(crate) of: Option<Key>,
+}
+
+impl ToolCall {
+    /// A call with the agent's own id, unchanged, of the tool with this name.
+    #[must_use]
+    pub fn new(call_id: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            call_id: call_id.into(),
+            name: name.into(),
+            kind: None,
+            arguments: None,
+            native_id: None,
+            of: None,
+        }
+    }
+
+    /// What sort of tool it is.
+    #[must_use]
+    pub fn kind(mut self, kind: ToolKind) -> Self {
+        self.kind = Some(kind);
+        self
+    }
+
+    /// The arguments as the agent writes them; [`json_arguments`](crate::json_arguments) is seen to.
+    #[must_use]
+    pub fn arguments(mut self, arguments: impl Into<String>) -> Self {
+        self.arguments = Some(arguments.into());
+        self
+    }
+
+    /// Sets the agent's own id of the item; without one it is null.
+    #[must_use]
+    pub fn native(mut self, id: impl Into<NativeItemId>) -> Self {
+        self.native_id = Some(id.into());
+        self
+    }
+
+    /// Names the agent's message that it came from; without a name it is the latest one.
+    #[must_use]
+    pub fn of(mut self, message: impl Into<Key>) -> Self {
+        self.of = Some(message.into());
+        self
+    }
+}
+
+/// How a tool ends.
+#[derive(Clone, Debug, Default)]
+pub struct ToolResult {
+    pub(crate) output: Option<String>,
+    pub(crate) failed: bool,
+    /// A command's exit code; any but 0 makes the result failed.
+    pub exit_code: Option<i32>,
+    /// How long it took.
+    pub duration_ms: Option<u64>,
+    /// How much of the output came from standard error.
+    pub stderr_bytes: Option<u64>,
+    /// Files and images of the result.
+    pub parts: Vec<ContentPart>,
+    pub(crate) native_id: Option<NativeItemId>,
+    pub(crate) call: Option<ToolCall>,
+}
+
+impl ToolResult {
+    /// It worked, and this is what a person would read.
+    #[must_use]
+    pub fn ok(output: impl Into<String>) -> Self {
+        Self {
+            output: Some(output.into()),
+            ..Self::default()
+        }
+    }
+
+    /// It failed, was denied, was invalid or was cut off, and this is what a person would read.
+    #[must_use]
+    pub fn failed(output: impl Into<String>) -> Self {
+        Self {
+            failed: true,
+            ..Self::ok(output)
+        }
+    }
+
+    /// It worked, and its output is what was streamed.
+    #[must_use]
+    pub fn as_streamed() -> Self {
+        Self::default()
+    }
+
+    /// Failed if `failed`, whatever was said before.
+    #[must_use]
+    pub fn failed_if(mut self, failed: bool) -> Self {
+        self.failed |= failed;
+        self
+    }
+
+    /// Sets a command's exit code.
+    #[must_use]
+    pub fn exit_code(mut self, code: Option<i32>) -> Self {
+        self.exit_code = code;
+        self
+    }
+
+    /// Sets how long it took.
+    #[must_use]
+    pub fn duration_ms(mut self, duration: Option<u64>) -> Self {
+        self.duration_ms = duration;
+        self
+    }
+
+    /// Sets how much of the output came from standard error.
+    #[must_use]
+    pub fn stderr_bytes(mut self, bytes: Option<u64>) -> Self {
+        self.stderr_bytes = bytes;
+        self
+    }
+
+    /// Adds a file or an image.
+    #[must_use]
+    pub fn with(mut self, part: ContentPart) -> Self {
+        self.parts.push(part);
+        self
+    }
+
+    /// Sets the agent's own id of the item; without one, that of the call is used.
+    #[must_use]
+    pub fn native(mut self, id: impl Into<NativeItemId>) -> Self {
+        self.native_id = Some(id.into());
+        self
+    }
+
+    /// Tells of the call, in case nobody has spoken of it yet.
+    #[must_use]
+    pub fn of_call(mut self, call: ToolCall) -> Self {
+        self.call = Some(call);
+        self
+    }
+}

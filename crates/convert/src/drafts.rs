@@ -1,0 +1,310 @@
+//! Where a converter puts its drafts.
+
+use interlingua_schema::{Answer, Decision, Timestamp};
+use serde_json::Value;
+
+use crate::draft::{Act, Draft, Unparsed};
+use crate::{
+    Ask, Failure, Final, Key, Message, Note, Prompt, Scope, ToolCall, ToolResult, TurnEnd,
+    UserMessage,
+};
+
+/// What a converter makes of one input.
+#[derive(Debug, Default)]
+pub struct Drafts {
+    pub(crate) list: Vec<Draft>,
+    pub(crate) time: Option<Timestamp>,
+    pub(crate) dropped: Option<&'static str>,
+    /// The session spoken of last, so that its key is not copied for every draft.
+    last: Option<Key>,
+}
+
+impl Drafts {
+    /// Speaks of the session that the agent calls so. One never heard of begins with that.
+    pub fn session(&mut self, native: &str) -> SessionDrafts<'_> {
+        let key = match &self.last {
+            Some(key) if key.as_str() == native => key.clone(),
+            _ => self.last.insert(native.into()).clone(),
+        };
+        SessionDrafts {
+            drafts: self,
+            session: Some(key),
+            sub_agent: None,
+            synthetic: false,
+        }
+    }
+
+    /// Speaks of the session that was begun last, because the payload names none. Before there is one, what is said
+    /// waits for it.
+    pub fn current(&mut self) -> SessionDrafts<'_> {
+        SessionDrafts {
+            drafts: self,
+            session: None,
+            sub_agent: None,
+            synthetic: false,
+        }
+    }
+
+    /// Speaks of the session with this native id, or of the current one when there is none.
+    pub fn session_or_current(&mut self, native: Option<&str>) -> SessionDrafts<'_> {
+        match native {
+            Some(native) => self.session(native),
+            None => self.current(),
+        }
+    }
+
+    /// The payload carries nothing for a client, for this reason: a line on the agent's short, documented list.
+    pub fn dropped(&mut self, reason: &'static str) {
+        self.dropped = Some(reason);
+    }
+
+    /// The payload's own time, which counts where the log has none.
+    pub fn payload_time(&mut self, time: Timestamp) {
+        self.time = Some(time);
+    }
+
+    /// The agent process is a new one: whatever the old one left open in any session closes first.
+    pub fn restarted(&mut self) {
+        self.current().push(Act::Restarted);
+    }
+}
+
+/// Speaks of one session, and of the agent in it or one of its sub-agents.
+#[derive(Debug)]
+pub struct SessionDrafts<'a> {
+    drafts: &'a mut Drafts,
+    session: Option<Key>,
+    sub_agent: Option<Key>,
+    synthetic: bool,
+}
+
+impl SessionDrafts<'_> {
+    fn push(&mut self, act: Act) {
+        self.drafts.list.push(Draft {
+            session: self.session.clone(),
+            sub_agent: self.sub_agent.clone(),
+            synthetic: self.synthetic,
+            act,
+        });
+    }
+
+    /// What follows is done by the sub-agent that this tool call started. It waits until the call is known.
+    #[must_use]
+    pub fn sub_agent(mut self, call: impl Into<Key>) -> Self {
+        self.sub_agent = Some(call.into());
+        self
+    }
+
+    /// As [`sub_agent`](Self::sub_agent), where there is a call; else the agent itself.
+    #[must_use]
+    pub fn sub_agent_or_main(mut self, call: Option<impl Into<Key>>) -> Self {
+        self.sub_agent = call.map(Into::into);
+        self
+    }
+
+    /// What follows is inferred, not said by the agent. (What is made of sent input is so by itself.)
+    #[must_use]
+    pub fn synthetic(mut self) -> Self {
+        self.synthetic = true;
+        self
+    }
+
+    /// The session begins. Only the first time counts.
+    pub fn started(&mut self, metadata: Option<Value>) {
+        self.push(Act::SessionStarted { metadata });
+    }
+
+    /// This session is a sub-agent's, and `parent` the session that it works for. To be said before anything else
+    /// of it; what it does then waits until [`spawned_by`](Self::spawned_by) or the end of the parent's turn.
+    pub fn child_of(&mut self, parent: impl Into<Key>) {
+        self.push(Act::ChildOf {
+            parent: parent.into(),
+        });
+    }
+
+    /// The tool call that session `parent` knows by the key `call` started this session.
+    pub fn spawned_by(&mut self, parent: impl Into<Key>, call: impl Into<Key>) {
+        self.push(Act::SpawnedBy {
+            parent: parent.into(),
+            call: call.into(),
+        });
+    }
+
+    /// The host sent a message. It is shown as the user's when the agent begins to answer, or in the agent's own
+    /// repetition; never in both.
+    pub fn prompted(&mut self, prompt: Prompt) {
+        self.push(Act::Prompted(prompt));
+    }
+
+    /// The agent takes up a waiting prompt inside the running turn: the one with this id, or the oldest.
+    pub fn prompt_taken(&mut self, id: Option<Key>) {
+        self.push(Act::PromptTaken { id });
+    }
+
+    /// The host asked the agent to stop.
+    pub fn interrupt_asked(&mut self) {
+        self.push(Act::InterruptAsked);
+    }
+
+    /// A turn begins. The same turn twice is one; another one ends the one before.
+    pub fn turn_started(&mut self, turn_id: Option<String>, metadata: Option<Value>) {
+        self.push(Act::TurnStarted { turn_id, metadata });
+    }
+
+    /// The running turn ends; what it left open is closed. Without one, nothing happens.
+    pub fn turn_ended(&mut self, end: TurnEnd) {
+        self.push(Act::TurnEnded(Box::new(end)));
+    }
+
+    /// The agent repeats a user's message.
+    pub fn user_message(&mut self, key: impl Into<Key>, message: UserMessage) {
+        self.push(Act::UserMessage(key.into(), Box::new(message)));
+    }
+
+    /// A message begins to stream.
+    pub fn message_started(&mut self, key: impl Into<Key>, message: Message) {
+        self.push(Act::MessageStarted(key.into(), message));
+    }
+
+    /// A message goes on. One that never started starts as the agent's text.
+    pub fn delta(&mut self, key: impl Into<Key>, text: impl Into<String>) {
+        self.push(Act::MessageDelta(key.into(), text.into()));
+    }
+
+    /// A message is over. One that never started starts first.
+    pub fn message_finished(&mut self, key: impl Into<Key>, message: Message, end: Final) {
+        self.push(Act::MessageFinished(key.into(), message, Box::new(end)));
+    }
+
+    /// The agent takes back what it streamed.
+    pub fn message_abandoned(&mut self, key: impl Into<Key>) {
+        self.push(Act::MessageAbandoned(key.into()));
+    }
+
+    /// A tool call begins, its arguments not yet final.
+    pub fn tool_started(&mut self, key: impl Into<Key>, call: ToolCall) {
+        self.push(Act::ToolStarted(key.into(), Box::new(call)));
+    }
+
+    /// More of a call's arguments.
+    pub fn tool_arguments(&mut self, key: impl Into<Key>, text: impl Into<String>) {
+        self.push(Act::ToolArguments(key.into(), text.into()));
+    }
+
+    /// A tool is called: its arguments are final.
+    pub fn tool_called(&mut self, key: impl Into<Key>, call: ToolCall) {
+        self.push(Act::ToolCalled(key.into(), Box::new(call)));
+    }
+
+    /// More of a tool's output.
+    pub fn tool_output(&mut self, key: impl Into<Key>, text: impl Into<String>) {
+        self.push(Act::ToolOutput(key.into(), text.into()));
+    }
+
+    /// A tool is done. A second end of the same call counts only when the first was ours, and is then a status.
+    pub fn tool_finished(&mut self, key: impl Into<Key>, result: ToolResult) {
+        self.push(Act::ToolFinished(key.into(), Box::new(result)));
+    }
+
+    /// The agent takes a call back before it ran.
+    pub fn tool_abandoned(&mut self, key: impl Into<Key>) {
+        self.push(Act::ToolAbandoned(key.into()));
+    }
+
+    /// A status, system message or unknown thing, begun and done.
+    pub fn note(&mut self, note: Note) {
+        self.push(Act::Noted(note));
+    }
+
+    /// A status that lasts begins: a compaction, a hook.
+    pub fn note_started(&mut self, key: impl Into<Key>, note: Note) {
+        self.push(Act::NoteStarted(key.into(), note));
+    }
+
+    /// A status that lasted is over. One that never started starts first.
+    pub fn note_finished(&mut self, key: impl Into<Key>, note: Note, failed: bool) {
+        self.push(Act::NoteFinished(key.into(), note, failed));
+    }
+
+    /// The agent asks for permission.
+    pub fn permission_asked(
+        &mut self,
+        key: impl Into<Key>,
+        action: impl Into<String>,
+        metadata: Option<Value>,
+    ) {
+        self.push(Act::PermissionAsked {
+            key: key.into(),
+            action: action.into(),
+            metadata,
+        });
+    }
+
+    /// A permission is given.
+    pub fn permission_approved(&mut self, key: impl Into<Key>, scope: Scope) {
+        self.push(Act::PermissionResolved {
+            key: key.into(),
+            decision: Decision::Approved,
+            scope: Some(scope),
+        });
+    }
+
+    /// A permission is refused.
+    pub fn permission_denied(&mut self, key: impl Into<Key>) {
+        self.push(Act::PermissionResolved {
+            key: key.into(),
+            decision: Decision::Denied,
+            scope: None,
+        });
+    }
+
+    /// The agent asks the user, one question or several at once.
+    pub fn questions_asked(&mut self, key: impl Into<Key>, questions: Vec<Ask>) {
+        self.push(Act::QuestionsAsked {
+            key: key.into(),
+            questions,
+        });
+    }
+
+    /// The questions are answered, in order. Those without an answer are rejected.
+    pub fn questions_answered(&mut self, key: impl Into<Key>, answers: Vec<Answer>) {
+        self.push(Act::QuestionsResolved {
+            key: key.into(),
+            answers,
+        });
+    }
+
+    /// The questions are refused, perhaps with words why.
+    pub fn questions_rejected(&mut self, key: impl Into<Key>, why: Option<String>) {
+        self.push(Act::QuestionsResolved {
+            key: key.into(),
+            answers: vec![Answer::Rejected(why)],
+        });
+    }
+
+    /// The agent no longer waits for a permission or an answer: it counts as refused.
+    pub fn withdrawn(&mut self, key: impl Into<Key>) {
+        self.push(Act::Withdrawn { key: key.into() });
+    }
+
+    /// Something failed that the user must know of.
+    pub fn failed(&mut self, failure: Failure) {
+        self.push(Act::Failed(failure));
+    }
+
+    /// The payload does not fit what is known of the agent: `location` says who could not read it, `error` why.
+    pub fn unparsed(
+        &mut self,
+        location: &'static str,
+        error: impl Into<String>,
+        native_type: Option<String>,
+    ) {
+        let unparsed = Unparsed {
+            location,
+            error: error.into(),
+            native_type,
+            hash: String::new(),
+        };
+        self.push(Act::Unparsed(unparsed));
+    }
+}

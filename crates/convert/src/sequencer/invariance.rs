@@ -1,0 +1,300 @@
+//! Whatever the drafts are, in whatever order, the stream obeys every rule.
+
+use interlingua_schema::{
+    Answer, Checker, ContentPart, Decision, ErrorCode, FileAction, RawJson, StatusLabel, Timestamp,
+    TurnStatus, Usage, Visibility,
+};
+use proptest::option;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::{End, Moment, Sequencer};
+use crate::draft::{Act, Draft, Unparsed};
+use crate::{
+    Ask, CountingIds, Failure, Final, Key, Message, Note, Prompt, Scope, ToolCall, ToolResult,
+    TurnEnd, UserMessage,
+};
+
+#[derive(Clone, Debug)]
+enum Step {
+    Draft(Box<Draft>),
+    Stderr,
+    Exit(Option<i32>),
+    Finish(End),
+}
+
+fn key() -> impl Strategy<Value = Key> {
+    prop_oneof!["k0", "k1", "k2"].prop_map(Key::from)
+}
+
+fn session() -> impl Strategy<Value = Key> {
+    prop_oneof![4 => Just("s0"), 2 => Just("s1"), 1 => Just("s2")].prop_map(Key::from)
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(""),
+        Just("a"),
+        Just("ab"),
+        Just("abc"),
+        Just("b"),
+        Just("ä")
+    ]
+    .prop_map(str::to_owned)
+}
+
+fn part() -> impl Strategy<Value = ContentPart> {
+    prop_oneof![
+        text().prop_map(ContentPart::text),
+        text().prop_map(|text| ContentPart::reasoning(text, Visibility::Private)),
+        Just(ContentPart::FileRef {
+            path: "p".into(),
+            action: FileAction::Read,
+            diff: None
+        }),
+        Just(ContentPart::ToolResult {
+            call_id: "k0".into(),
+            output: String::new(),
+            exit_code: Some(1),
+            duration_ms: None,
+            stderr_bytes: None,
+        }),
+    ]
+}
+
+fn parts() -> impl Strategy<Value = Vec<ContentPart>> {
+    prop::collection::vec(part(), 0..3)
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    (0..3, option::of(key()), option::of(key())).prop_map(|(kind, native, of)| {
+        let mut message = match kind {
+            0 => Message::assistant(),
+            1 => Message::reasoning(Visibility::Public),
+            _ => Message::prompt(),
+        };
+        message.native_id = native.map(|id| id.as_str().into());
+        message.of = of;
+        message
+    })
+}
+
+fn call() -> impl Strategy<Value = ToolCall> {
+    (key(), option::of(text()), option::of(key())).prop_map(|(id, arguments, of)| {
+        let mut call = ToolCall::new(id.as_str(), "tool");
+        call.arguments = arguments;
+        call.of = of;
+        call
+    })
+}
+
+fn result() -> impl Strategy<Value = ToolResult> {
+    (
+        option::of(text()),
+        any::<bool>(),
+        option::of(-1..2),
+        parts(),
+        option::of(call()),
+    )
+        .prop_map(|(output, failed, exit_code, parts, call)| ToolResult {
+            output,
+            failed,
+            exit_code,
+            parts,
+            call,
+            ..ToolResult::default()
+        })
+}
+
+fn note() -> impl Strategy<Value = Note> {
+    (0..3, option::of(part())).prop_map(|(kind, part)| {
+        let note = match kind {
+            0 => Note::status(StatusLabel::Notice, None),
+            1 => Note::system("system"),
+            _ => Note::unknown(json!({})),
+        };
+        part.into_iter().fold(note, Note::with)
+    })
+}
+
+fn prompt() -> impl Strategy<Value = Prompt> {
+    (option::of(key()), parts(), any::<bool>()).prop_map(|(id, content, echoed)| Prompt {
+        id,
+        content,
+        echoed,
+    })
+}
+
+fn user_message() -> impl Strategy<Value = UserMessage> {
+    (parts(), option::of(key()), any::<bool>(), any::<bool>()).prop_map(
+        |(content, prompt, begins_turn, injected)| UserMessage {
+            prompt,
+            begins_turn,
+            injected,
+            ..UserMessage::new(content)
+        },
+    )
+}
+
+fn turn_end() -> impl Strategy<Value = TurnEnd> {
+    let status = prop_oneof![
+        Just(TurnStatus::Completed),
+        Just(TurnStatus::Failed),
+        Just(TurnStatus::Interrupted)
+    ];
+    (option::of(status), option::of(text()), any::<bool>()).prop_map(|(status, turn_id, used)| {
+        TurnEnd {
+            status,
+            turn_id,
+            usage: used.then(|| Usage {
+                input_tokens: 1,
+                ..Usage::default()
+            }),
+            ..TurnEnd::default()
+        }
+    })
+}
+
+fn answer() -> impl Strategy<Value = Answer> {
+    prop_oneof![
+        text().prop_map(Answer::Answered),
+        option::of(text()).prop_map(Answer::Rejected)
+    ]
+}
+
+fn life() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        2 => Just(Act::SessionStarted { metadata: None }),
+        2 => session().prop_map(|parent| Act::ChildOf { parent }),
+        3 => (session(), key()).prop_map(|(parent, call)| Act::SpawnedBy { parent, call }),
+        1 => Just(Act::Restarted),
+        6 => prompt().prop_map(Act::Prompted),
+        1 => option::of(key()).prop_map(|id| Act::PromptTaken { id }),
+        1 => Just(Act::InterruptAsked),
+        6 => option::of(text()).prop_map(|turn_id| Act::TurnStarted { turn_id, metadata: None }),
+        6 => turn_end().prop_map(|end| Act::TurnEnded(Box::new(end))),
+        6 => (key(), user_message()).prop_map(|(key, message)| Act::UserMessage(key, Box::new(message))),
+        1 => Just(Act::Failed(Failure::new(ErrorCode::Auth, "no"))),
+        1 => Just(Act::Unparsed(Unparsed {
+            location: "test",
+            error: "what".into(),
+            native_type: None,
+            hash: "0".into(),
+        })),
+    ]
+}
+
+fn items() -> impl Strategy<Value = Act> {
+    let end =
+        (option::of(text()), parts(), any::<bool>()).prop_map(|(text, parts, failed)| Final {
+            text,
+            parts,
+            failed,
+        });
+    prop_oneof![
+        3 => (key(), message()).prop_map(|(key, message)| Act::MessageStarted(key, message)),
+        6 => (key(), text()).prop_map(|(key, text)| Act::MessageDelta(key, text)),
+        6 => (key(), message(), end).prop_map(|(key, message, end)| Act::MessageFinished(key, message, Box::new(end))),
+        1 => key().prop_map(Act::MessageAbandoned),
+        3 => (key(), call()).prop_map(|(key, call)| Act::ToolStarted(key, Box::new(call))),
+        2 => (key(), text()).prop_map(|(key, text)| Act::ToolArguments(key, text)),
+        4 => (key(), call()).prop_map(|(key, call)| Act::ToolCalled(key, Box::new(call))),
+        3 => (key(), text()).prop_map(|(key, text)| Act::ToolOutput(key, text)),
+        4 => (key(), result()).prop_map(|(key, result)| Act::ToolFinished(key, Box::new(result))),
+        1 => key().prop_map(Act::ToolAbandoned),
+        1 => (key(), note()).prop_map(|(key, note)| Act::NoteStarted(key, note)),
+        1 => (key(), note(), any::<bool>()).prop_map(|(key, note, failed)| Act::NoteFinished(key, note, failed)),
+        1 => note().prop_map(Act::Noted),
+    ]
+}
+
+fn requests() -> impl Strategy<Value = Act> {
+    let decision = prop_oneof![Just(Decision::Approved), Just(Decision::Denied)];
+    let questions = (1..3_usize).prop_map(|count| {
+        vec![
+            Ask {
+                prompt: "?".into(),
+                ..Ask::default()
+            };
+            count
+        ]
+    });
+    prop_oneof![
+        key().prop_map(|key| Act::PermissionAsked {
+            key,
+            action: "act".into(),
+            metadata: None
+        }),
+        (key(), decision, option::of(Just(Scope::Always))).prop_map(|(key, decision, scope)| {
+            Act::PermissionResolved {
+                key,
+                decision,
+                scope,
+            }
+        }),
+        (key(), questions).prop_map(|(key, questions)| Act::QuestionsAsked { key, questions }),
+        (key(), prop::collection::vec(answer(), 0..3))
+            .prop_map(|(key, answers)| Act::QuestionsResolved { key, answers }),
+        key().prop_map(|key| Act::Withdrawn { key }),
+    ]
+}
+
+fn draft() -> impl Strategy<Value = Draft> {
+    let act = prop_oneof![3 => life(), 5 => items(), 1 => requests()];
+    (
+        option::of(session()),
+        prop_oneof![3 => Just(None), 1 => key().prop_map(Some)],
+        any::<bool>(),
+        act,
+    )
+        .prop_map(|(session, sub_agent, synthetic, act)| Draft {
+            session,
+            sub_agent,
+            synthetic,
+            act,
+        })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        60 => draft().prop_map(|draft| Step::Draft(Box::new(draft))),
+        1 => Just(Step::Stderr),
+        1 => option::of(-9..2).prop_map(Step::Exit),
+        1 => prop_oneof![Just(End::Log), Just(End::Terminated)].prop_map(Step::Finish),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_rule_holds_whatever_the_drafts(
+        steps in prop::collection::vec((step(), any::<bool>(), option::of(0..100_i64)), 0..60),
+        raw in any::<bool>(),
+    ) {
+        let mut sequencer = Sequencer::new(Box::new(CountingIds::default()));
+        let mut checker = if raw { Checker::with_raw() } else { Checker::new() };
+        let mut events = Vec::new();
+        for (step, from_agent, time) in steps {
+            let moment = Moment {
+                time: time.map(Timestamp::from_millis),
+                from_agent,
+                raw: (raw && from_agent).then(|| RawJson::from_payload("{}")),
+            };
+            match step {
+                Step::Draft(draft) => sequencer.apply(&moment, *draft, &mut events),
+                Step::Stderr => sequencer.stderr("oops"),
+                Step::Exit(code) => sequencer.exit(&Moment { from_agent: false, ..moment }, code, &mut events),
+                Step::Finish(end) => sequencer.finish(&Moment { from_agent: false, ..moment }, end, &mut events),
+            }
+        }
+        for event in &events {
+            let violations = checker.push(event);
+            prop_assert!(
+                violations.is_empty(),
+                "{violations:?} in\n{}",
+                events.iter().map(|event| serde_json::to_string(event).unwrap() + "\n").collect::<String>()
+            );
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! How a process, and with it a session, ends.
+
+use interlingua_schema::{ErrorCode, Origin, SessionEnded, TurnStatus};
+use serde_json::json;
+
+use super::moment::Scene;
+use super::scopes::ScopeId;
+use super::session::Session;
+use super::stderr::Stderr;
+use super::turns::Closing;
+use crate::{Failure, TurnEnd};
+
+impl Session {
+    /// The agent is gone: what it left open is closed, and if it was needed that is an error.
+    pub(super) fn process_gone(
+        &mut self,
+        scene: &mut Scene<'_>,
+        code: Option<i32>,
+        stderr: &Stderr,
+    ) {
+        if self.is_ended() {
+            return;
+        }
+        self.release(scene);
+        let unanswered = !self.prompts.is_empty();
+        self.show_all_prompts(scene);
+        if let Some(turn) = &self.turn {
+            let left_open =
+                !self.messages.is_empty() || !self.tools.is_empty() || !turn.spoke.agent;
+            let died = code != Some(0) || unanswered || left_open;
+            if died && !turn.interrupt_asked && !turn.failed {
+                let mut failure = Failure::new(ErrorCode::AgentError, farewell(code, stderr));
+                failure.details = Some(json!({ "exit_code": code }));
+                self.failed(scene, ScopeId::MAIN, Origin::DAEMON, failure);
+            }
+            self.close_turn(scene);
+        }
+        self.close_open(scene, Closing::All);
+        self.refuse_pending(scene);
+        // A new process may use the old one's ids for other things.
+        self.closed_messages.clear();
+        self.closed_user_messages.clear();
+        self.closed_notes.clear();
+        self.closed_tools.clear();
+        self.shown.clear();
+        self.interrupt_asked = false;
+    }
+
+    /// The session ends because the agent, which is gone, is not started again.
+    pub(super) fn exited(&mut self, scene: &mut Scene<'_>, code: Option<i32>, stderr: &Stderr) {
+        self.process_gone(scene, code, stderr);
+        if !self.is_ended() {
+            let end = if code == Some(0) {
+                SessionEnded::completed()
+            } else {
+                SessionEnded::error(farewell(code, stderr), code, stderr.output())
+            };
+            self.end(scene, end);
+        }
+    }
+
+    /// Our own API ends the session.
+    pub(super) fn terminated(&mut self, scene: &mut Scene<'_>) {
+        if self.is_ended() {
+            return;
+        }
+        self.release(scene);
+        self.show_all_prompts(scene);
+        self.end_turn(
+            scene,
+            Origin::DAEMON,
+            TurnEnd::with_status(TurnStatus::Interrupted),
+        );
+        self.close_open(scene, Closing::All);
+        self.refuse_pending(scene);
+        self.end(scene, SessionEnded::terminated());
+    }
+
+    /// The log stops: what was held back is said, and nothing is closed.
+    pub(super) fn left_open(&mut self, scene: &mut Scene<'_>) {
+        if !self.is_ended() {
+            self.release(scene);
+            self.show_all_prompts(scene);
+        }
+    }
+}
+
+/// What there is to say about an exit: the code, and the agent's last words.
+fn farewell(code: Option<i32>, stderr: &Stderr) -> String {
+    let gone = match code {
+        Some(code) if code < 0 => format!("the agent was killed by signal {}", code.unsigned_abs()),
+        Some(code) => format!("the agent exited with code {code}"),
+        None => "the agent is gone".to_owned(),
+    };
+    match stderr.last_words() {
+        Some(words) => format!("{gone}: {words}"),
+        None => gone,
+    }
+}

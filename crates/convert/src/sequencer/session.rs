@@ -1,0 +1,263 @@
+//! One session on its way.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use interlingua_schema::{
+    AgentUnparsed, ErrorEvent, EventData, ItemId, NativeSessionId, Origin, SessionEnded, SessionId,
+    SessionStarted, Timestamp, UniversalEvent, Usage,
+};
+use serde_json::Value;
+
+use super::Resume;
+use super::messages::{ClosedMessage, OpenMessage, hash};
+use super::moment::Scene;
+use super::notes::OpenNote;
+use super::prompts::{Shown, Waiting};
+use super::recent::Recent;
+use super::requests::{PendingPermission, PendingQuestion};
+use super::scopes::{ScopeId, ScopeKey, ScopeState};
+use super::tools::{ClosedTool, Tool};
+use super::turns::Turn;
+use crate::Key;
+use crate::draft::{Act, Draft, Failure, Unparsed};
+
+/// What a converter calls an item: its key, which each sub-agent has for itself.
+pub(super) type ItemRef = (ScopeId, Key);
+
+/// So many items that are over are remembered.
+pub(super) const REMEMBERED: usize = 2048;
+
+pub(super) struct Session {
+    id: SessionId,
+    native: Option<NativeSessionId>,
+    sequence: u64,
+    time: Timestamp,
+    ended: bool,
+    /// Counts items in the order they began.
+    serial: u64,
+    pub(super) turn: Option<Turn>,
+    /// The host asked for an interrupt before the turn it is for had begun.
+    pub(super) interrupt_asked: bool,
+    pub(super) prompts: VecDeque<Waiting>,
+    pub(super) shown: VecDeque<Shown>,
+    pub(super) messages: HashMap<ItemRef, OpenMessage>,
+    pub(super) closed_messages: Recent<ItemRef, ClosedMessage, REMEMBERED>,
+    pub(super) closed_user_messages: Recent<ItemRef, (), REMEMBERED>,
+    pub(super) notes: HashMap<ItemRef, OpenNote>,
+    pub(super) closed_notes: Recent<ItemRef, (), REMEMBERED>,
+    /// Tools without a result.
+    pub(super) tools: HashMap<ItemRef, Tool>,
+    pub(super) closed_tools: Recent<ItemRef, ClosedTool, REMEMBERED>,
+    pub(super) permissions: Vec<PendingPermission>,
+    pub(super) questions: Vec<PendingQuestion>,
+    /// Hashes of every permission and question id given out.
+    pub(super) asked: HashSet<u64>,
+    pub(super) scopes: Vec<ScopeState>,
+    pub(super) scope_ids: HashMap<ScopeKey, ScopeId>,
+    /// Whether anything is held back for a sub-agent.
+    pub(super) holding: bool,
+    /// The latest message of all, sub-agents' included.
+    pub(super) latest_message: Option<ItemId>,
+    /// What sub-agents used since the last turn ended.
+    pub(super) sub_agents_used: Option<Usage>,
+}
+
+impl Session {
+    pub(super) fn begin(
+        scene: &mut Scene<'_>,
+        native: Option<&Key>,
+        metadata: Option<Value>,
+        origin: Origin,
+    ) -> Self {
+        let id = scene.ids.session(native.map(Key::as_str));
+        let mut session = Self::new(id, native.map(|key| key.as_str().into()));
+        session.emit(
+            scene,
+            origin,
+            EventData::SessionStarted(SessionStarted { metadata }),
+        );
+        session
+    }
+
+    fn new(id: SessionId, native: Option<NativeSessionId>) -> Self {
+        Self {
+            id,
+            native,
+            sequence: 0,
+            time: Timestamp::EPOCH,
+            ended: false,
+            serial: 0,
+            turn: None,
+            interrupt_asked: false,
+            prompts: VecDeque::new(),
+            shown: VecDeque::new(),
+            messages: HashMap::new(),
+            closed_messages: Recent::default(),
+            closed_user_messages: Recent::default(),
+            notes: HashMap::new(),
+            closed_notes: Recent::default(),
+            tools: HashMap::new(),
+            closed_tools: Recent::default(),
+            permissions: Vec::new(),
+            questions: Vec::new(),
+            asked: HashSet::new(),
+            scopes: vec![ScopeState::main()],
+            scope_ids: HashMap::new(),
+            holding: false,
+            latest_message: None,
+            sub_agents_used: None,
+        }
+    }
+
+    /// A session that goes on where an earlier stream left it.
+    pub(super) fn resume(resume: Resume) -> Self {
+        let mut session = Self::new(resume.session_id, resume.native);
+        session.sequence = resume.sequence;
+        session.time = resume.time;
+        session.latest_message = resume.latest_message;
+        session.asked = resume.asked.iter().map(hash).collect();
+        session
+    }
+
+    pub(super) fn is_named(&self) -> bool {
+        self.native.is_some()
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Sets the native id, now that it is known.
+    pub(super) fn name(&mut self, native: Option<&Key>) {
+        if let Some(native) = native {
+            self.native = Some(native.as_str().into());
+        }
+    }
+
+    pub(super) fn emit(&mut self, scene: &mut Scene<'_>, origin: Origin, data: EventData) {
+        if let Some(time) = scene.moment.time {
+            self.time = self.time.max(time);
+        }
+        self.sequence += 1;
+        let id = scene.ids.event();
+        let mut event =
+            UniversalEvent::new(id, self.sequence, self.time, self.id.clone(), origin, data);
+        event.native_session_id.clone_from(&self.native);
+        event.raw.clone_from(&scene.moment.raw);
+        scene.out.push(event);
+    }
+
+    /// The place of the next item among all that began.
+    pub(super) fn next_serial(&mut self) -> u64 {
+        self.serial += 1;
+        self.serial
+    }
+
+    pub(super) fn apply(&mut self, scene: &mut Scene<'_>, scope: ScopeId, draft: Draft) {
+        if self.ended {
+            return;
+        }
+        let scope = match draft.sub_agent {
+            Some(call) => self.sub_agent(call),
+            None => scope,
+        };
+        self.act_or_hold(scene, scope, draft.synthetic, draft.act);
+        self.settle(scene);
+    }
+
+    pub(super) fn act(&mut self, scene: &mut Scene<'_>, scope: ScopeId, synthetic: bool, act: Act) {
+        let origin = scene.moment.origin(synthetic);
+        match act {
+            // Beginning is the sequencer's affair; a second start says nothing new.
+            Act::SessionStarted { .. }
+            | Act::ChildOf { .. }
+            | Act::SpawnedBy { .. }
+            | Act::Restarted => {}
+            Act::Prompted(prompt) => self.prompted(scene, scope, prompt),
+            Act::PromptTaken { id } => self.prompt_taken(scene, id.as_ref()),
+            Act::InterruptAsked => self.interrupt(scope),
+            Act::TurnStarted { turn_id, metadata } => {
+                self.turn_started(scene, scope, origin, turn_id, metadata);
+            }
+            Act::TurnEnded(end) => self.turn_ended(scene, scope, origin, *end),
+            Act::UserMessage(key, message) => {
+                self.user_message(scene, (scope, key), origin, *message);
+            }
+            Act::MessageStarted(key, message) => {
+                self.message_started(scene, (scope, key), origin, message);
+            }
+            Act::MessageDelta(key, text) => self.message_delta(scene, &(scope, key), origin, text),
+            Act::MessageFinished(key, message, end) => {
+                self.message_finished(scene, (scope, key), origin, message, *end);
+            }
+            Act::MessageAbandoned(key) => self.message_abandoned(scene, &(scope, key), origin),
+            Act::ToolStarted(key, call) => self.tool_started(scene, (scope, key), origin, *call),
+            Act::ToolArguments(key, text) => {
+                self.tool_arguments(scene, &(scope, key), origin, text);
+            }
+            Act::ToolCalled(key, call) => self.tool_called(scene, &(scope, key), origin, *call),
+            Act::ToolOutput(key, text) => self.tool_output(scene, &(scope, key), origin, text),
+            Act::ToolFinished(key, result) => {
+                self.tool_finished(scene, (scope, key), origin, *result);
+            }
+            Act::ToolAbandoned(key) => self.tool_abandoned(scene, &(scope, key)),
+            Act::NoteStarted(key, note) => self.note_started(scene, (scope, key), origin, note),
+            Act::NoteFinished(key, note, failed) => {
+                self.note_finished(scene, (scope, key), origin, note, failed);
+            }
+            Act::Noted(note) => self.noted(scene, scope, origin, note, false),
+            Act::PermissionAsked {
+                key,
+                action,
+                metadata,
+            } => {
+                self.permission_asked(scene, scope, origin, key, action, metadata);
+            }
+            Act::PermissionResolved {
+                key,
+                decision,
+                scope,
+            } => {
+                self.permission_resolved(scene, origin, &key, decision, scope);
+            }
+            Act::QuestionsAsked { key, questions } => {
+                self.questions_asked(scene, scope, origin, &key, questions);
+            }
+            Act::QuestionsResolved { key, answers } => {
+                self.questions_resolved(scene, origin, &key, answers);
+            }
+            Act::Withdrawn { key } => self.withdrawn(scene, &key),
+            Act::Failed(failure) => self.failed(scene, scope, origin, failure),
+            Act::Unparsed(unparsed) => self.unparsed(scene, unparsed),
+        }
+    }
+
+    pub(super) fn failed(
+        &mut self,
+        scene: &mut Scene<'_>,
+        scope: ScopeId,
+        origin: Origin,
+        failure: Failure,
+    ) {
+        self.before_speech(scene, scope, true);
+        let mut error = ErrorEvent::new(failure.code, failure.message);
+        error.details = failure.details;
+        self.emit(scene, origin, EventData::Error(error));
+        if self.is_main(scope)
+            && let Some(turn) = &mut self.turn
+        {
+            turn.failed = true;
+        }
+    }
+
+    fn unparsed(&mut self, scene: &mut Scene<'_>, unparsed: Unparsed) {
+        let mut data = AgentUnparsed::new(unparsed.error, unparsed.location, unparsed.hash);
+        data.native_type = unparsed.native_type;
+        self.emit(scene, Origin::DAEMON, EventData::AgentUnparsed(data));
+    }
+
+    pub(super) fn end(&mut self, scene: &mut Scene<'_>, end: SessionEnded) {
+        self.emit(scene, Origin::DAEMON, EventData::SessionEnded(end));
+        self.ended = true;
+    }
+}

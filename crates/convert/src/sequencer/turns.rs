@@ -1,0 +1,276 @@
+//! Turns: who begins them, who speaks in them, and what is left when they end.
+
+use interlingua_schema::{EventData, Origin, Role, TurnEnded, TurnStarted, TurnStatus};
+use serde_json::Value;
+
+use super::moment::Scene;
+use super::prompts::Waiting;
+use super::scopes::ScopeId;
+use super::session::{ItemRef, Session};
+use crate::TurnEnd;
+
+/// Who has said something in a turn.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Spoke {
+    pub(super) user: bool,
+    pub(super) agent: bool,
+}
+
+impl Spoke {
+    pub(super) fn nobody(self) -> bool {
+        !self.user && !self.agent
+    }
+}
+
+/// A turn that is running.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    id: Option<String>,
+    /// The agent itself said that it began.
+    confirmed: bool,
+    pub(super) spoke: Spoke,
+    /// An error was reported in it.
+    pub(super) failed: bool,
+    /// The host asked for an interrupt.
+    pub(super) interrupt_asked: bool,
+}
+
+/// What is to be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Closing {
+    /// A turn of the agent that went well: tools whose output is still to come may yet end.
+    Turn,
+    /// A turn of the agent that was cut off, and with it the tools it waited for.
+    CutOff,
+    /// One sub-agent, which is done or cut off.
+    SubAgent(ScopeId, bool),
+    /// Everything: the agent is gone.
+    All,
+}
+
+impl Session {
+    pub(super) fn turn_started(
+        &mut self,
+        scene: &mut Scene<'_>,
+        scope: ScopeId,
+        origin: Origin,
+        turn_id: Option<String>,
+        metadata: Option<Value>,
+    ) {
+        if scope != ScopeId::MAIN {
+            return;
+        }
+        if let Some(turn) = &mut self.turn {
+            if !turn.confirmed {
+                turn.confirmed = true;
+                turn.id = turn.id.take().or(turn_id);
+                return;
+            }
+            let said_twice = match (&turn.id, &turn_id) {
+                (Some(running), Some(new)) => running == new,
+                _ => turn.spoke.nobody(),
+            };
+            if said_twice {
+                return;
+            }
+            self.close_turn(scene);
+        }
+        self.begin_turn(scene, origin, turn_id, metadata);
+        if self.prompts.front().is_some_and(Waiting::is_not_echoed) {
+            self.show_prompt(scene, 0);
+        }
+    }
+
+    fn begin_turn(
+        &mut self,
+        scene: &mut Scene<'_>,
+        origin: Origin,
+        turn_id: Option<String>,
+        metadata: Option<Value>,
+    ) {
+        self.turn = Some(Turn {
+            id: turn_id.clone(),
+            confirmed: origin == Origin::AGENT,
+            interrupt_asked: std::mem::take(&mut self.interrupt_asked),
+            ..Turn::default()
+        });
+        self.emit(
+            scene,
+            origin,
+            EventData::TurnStarted(TurnStarted { turn_id, metadata }),
+        );
+    }
+
+    /// Before the agent says something that a prompt may have asked for: the prompt is shown first, in a turn.
+    /// What belongs to something older does not open a turn.
+    pub(super) fn before_speech(
+        &mut self,
+        scene: &mut Scene<'_>,
+        scope: ScopeId,
+        opens_turn: bool,
+    ) {
+        if !self.is_main(scope) || self.prompts.is_empty() {
+            return;
+        }
+        let answers = match &self.turn {
+            None => opens_turn,
+            Some(turn) => turn.spoke.nobody(),
+        };
+        if answers {
+            self.show_prompt(scene, 0);
+        }
+    }
+
+    pub(super) fn before_message(&mut self, scene: &mut Scene<'_>, scope: ScopeId, role: Role) {
+        if role != Role::User {
+            self.before_speech(scene, scope, true);
+        } else if self.is_main(scope) {
+            self.user_enters(scene);
+        }
+    }
+
+    /// The user is about to speak: in a turn, and before the agent does. In a turn that the agent began by itself
+    /// and already spoke in, that needs a new one.
+    pub(super) fn user_enters(&mut self, scene: &mut Scene<'_>) {
+        if self
+            .turn
+            .as_ref()
+            .is_some_and(|turn| turn.spoke.agent && !turn.spoke.user)
+        {
+            self.close_turn(scene);
+        }
+        if self.turn.is_none() {
+            self.begin_turn(scene, Origin::DAEMON, None, None);
+        }
+    }
+
+    /// Notes who speaks in the turn.
+    pub(super) fn spoken(&mut self, scope: ScopeId, role: Role) {
+        if self.is_main(scope)
+            && let Some(turn) = &mut self.turn
+        {
+            match role {
+                Role::User => turn.spoke.user = true,
+                Role::Assistant | Role::System | Role::Tool => turn.spoke.agent = true,
+            }
+        }
+    }
+
+    pub(super) fn interrupt(&mut self, scope: ScopeId) {
+        if scope != ScopeId::MAIN {
+            return;
+        }
+        match &mut self.turn {
+            Some(turn) => turn.interrupt_asked = true,
+            None => self.interrupt_asked = !self.prompts.is_empty(),
+        }
+    }
+
+    pub(super) fn turn_ended(
+        &mut self,
+        scene: &mut Scene<'_>,
+        scope: ScopeId,
+        origin: Origin,
+        end: TurnEnd,
+    ) {
+        if scope != ScopeId::MAIN {
+            // A sub-agent's turns are not turns of the session, but they count in the one that waits for them.
+            match (&mut self.sub_agents_used, end.usage) {
+                (Some(total), Some(usage)) => *total += usage,
+                (total @ None, usage) => *total = usage,
+                (Some(_), None) => {}
+            }
+            let cut_off = !matches!(end.status, None | Some(TurnStatus::Completed));
+            return self.close_open(scene, Closing::SubAgent(scope, cut_off));
+        }
+        // An agent that announces neither the turn nor the prompt may still end it.
+        if self.turn.is_none() && self.prompts.front().is_some_and(Waiting::is_not_echoed) {
+            self.show_prompt(scene, 0);
+        }
+        self.end_turn(scene, origin, end);
+    }
+
+    /// Ends the running turn because something else shows that it is over.
+    pub(super) fn close_turn(&mut self, scene: &mut Scene<'_>) {
+        self.end_turn(scene, Origin::DAEMON, TurnEnd::new());
+    }
+
+    pub(super) fn end_turn(&mut self, scene: &mut Scene<'_>, origin: Origin, end: TurnEnd) {
+        if self.turn.is_none() {
+            return;
+        }
+        self.release(scene);
+        self.before_speech(scene, ScopeId::MAIN, false);
+        let Some(turn) = &self.turn else { return };
+        let status = match end.status {
+            Some(TurnStatus::Failed) | None if turn.interrupt_asked => TurnStatus::Interrupted,
+            Some(status) => status,
+            None if turn.failed => TurnStatus::Failed,
+            None => TurnStatus::Completed,
+        };
+        let closing = if status == TurnStatus::Completed {
+            Closing::Turn
+        } else {
+            Closing::CutOff
+        };
+        self.close_open(scene, closing);
+        self.refuse_pending(scene);
+        let mut ended = TurnEnded::new(status);
+        ended.turn_id = end
+            .turn_id
+            .or_else(|| self.turn.take().and_then(|turn| turn.id));
+        self.turn = None;
+        ended.usage = match (end.usage, self.sub_agents_used.take()) {
+            (Some(mut usage), Some(more)) => {
+                usage += more;
+                Some(usage)
+            }
+            (usage, more) => usage.or(more),
+        };
+        ended.duration_ms = end.duration_ms;
+        ended.metadata = end.metadata;
+        self.emit(scene, origin, EventData::TurnEnded(ended));
+    }
+
+    /// Completes, as failed, what is open, in the order it began.
+    pub(super) fn close_open(&mut self, scene: &mut Scene<'_>, closing: Closing) {
+        enum Open {
+            Message(ItemRef),
+            Note(ItemRef),
+            Tool(ItemRef, bool),
+        }
+        let within = |at: &ItemRef| match closing {
+            Closing::SubAgent(scope, _) => at.0 == scope,
+            _ => true,
+        };
+        let mut open: Vec<(u64, Open)> = Vec::new();
+        open.extend(
+            self.messages
+                .iter()
+                .map(|(at, message)| (message.serial, Open::Message(at.clone()))),
+        );
+        open.extend(
+            self.notes
+                .iter()
+                .map(|(at, note)| (note.serial, Open::Note(at.clone()))),
+        );
+        for (at, tool) in &self.tools {
+            let cut_off = match closing {
+                Closing::Turn => false,
+                Closing::CutOff => self.is_foreground(at.0),
+                Closing::SubAgent(_, cut_off) => cut_off,
+                Closing::All => true,
+            };
+            open.push((tool.serial, Open::Tool(at.clone(), cut_off)));
+        }
+        open.sort_unstable_by_key(|(serial, _)| *serial);
+        for (_, open) in open {
+            match open {
+                Open::Message(at) if within(&at) => self.cut_off_message(scene, at),
+                Open::Note(at) if within(&at) => self.cut_off_note(scene, at),
+                Open::Tool(at, cut_off) if within(&at) => self.cut_off_tool(scene, at, cut_off),
+                Open::Message(_) | Open::Note(_) | Open::Tool(..) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! From inputs to events: a converter and a sequencer, end to end.
+
+use std::collections::BTreeMap;
+
+use interlingua_schema::{RawJson, Timestamp, UniversalEvent};
+use sha2::{Digest, Sha256};
+
+use crate::draft::Act;
+use crate::sequencer::{End, Moment, Resume, Sequencer};
+use crate::{Converter, CountingIds, Drafts, IdSource, Input, Launch};
+
+/// How a stream is made.
+pub struct Options {
+    /// Whether events carry the native payload they were made from.
+    pub raw: bool,
+    /// Where ids come from.
+    pub ids: Box<dyn IdSource>,
+}
+
+impl Default for Options {
+    /// Without payloads, with ids that are counted.
+    fn default() -> Self {
+        Self {
+            raw: false,
+            ids: Box::new(CountingIds::default()),
+        }
+    }
+}
+
+/// What became of the payloads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Lines and bodies from the agent.
+    pub payloads: u64,
+    /// Those of which the converter made something.
+    pub converted: u64,
+    /// Those it dropped, by reason.
+    pub dropped: BTreeMap<&'static str, u64>,
+    /// Those it neither used nor dropped by name: a gap in the converter.
+    pub unaccounted: u64,
+    /// Those that did not fit what is known of the agent.
+    pub unparsed: u64,
+    /// Why the first of these did not.
+    pub first_unparsed: Option<String>,
+}
+
+/// What one agent process after another says, as universal events.
+///
+/// A live session, a file and a test all go this way: inputs in, one at a time, events out as soon as they are
+/// certain.
+pub struct Stream<C> {
+    converter: C,
+    sequencer: Sequencer,
+    drafts: Drafts,
+    raw: bool,
+    tally: Tally,
+}
+
+impl<C: Converter> Stream<C> {
+    /// A stream through this converter.
+    pub fn new(converter: C, options: Options) -> Self {
+        Self {
+            converter,
+            sequencer: Sequencer::new(options.ids),
+            drafts: Drafts::default(),
+            raw: options.raw,
+            tally: Tally::default(),
+        }
+    }
+
+    /// What became of the payloads so far.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Goes on with a session that an earlier stream left open: no second start, and the count goes on. It must have
+    /// no open turn and no open item, which a store sees to by ending them when its agent is lost.
+    pub fn resume(&mut self, resume: Resume) {
+        self.sequencer.resume(resume);
+    }
+
+    /// An agent was started.
+    pub fn launch(
+        &mut self,
+        at: Option<Timestamp>,
+        launch: &Launch,
+        out: &mut Vec<UniversalEvent>,
+    ) {
+        self.converter.launch(launch, &mut self.drafts);
+        self.settle(at, None, false, out);
+    }
+
+    /// Something crossed the wire at a time; without one, the payload's own time counts, or else the last one.
+    pub fn push(&mut self, at: Option<Timestamp>, input: Input<'_>, out: &mut Vec<UniversalEvent>) {
+        let from_agent = input.is_from_agent();
+        if from_agent {
+            self.sequencer.alive();
+        }
+        if let Input::Stderr(line) = input {
+            self.sequencer.stderr(line);
+        }
+        self.converter.push(input, &mut self.drafts);
+        if from_agent {
+            self.count();
+        }
+        self.settle(at, input.payload(), from_agent, out);
+        if let Input::Exit { code } = input {
+            let moment = Moment {
+                time: at,
+                ..Moment::default()
+            };
+            self.sequencer.exit(&moment, code, out);
+        }
+    }
+
+    /// Something came that is not even a line of text, for this reason.
+    pub fn push_garbled(
+        &mut self,
+        at: Option<Timestamp>,
+        bytes: &[u8],
+        reason: &str,
+        out: &mut Vec<UniversalEvent>,
+    ) {
+        self.sequencer.alive();
+        self.drafts.current().unparsed("wire", reason, None);
+        self.count();
+        if let Some(Act::Unparsed(unparsed)) =
+            self.drafts.list.first_mut().map(|draft| &mut draft.act)
+        {
+            unparsed.hash = sha256(bytes);
+        }
+        self.settle(at, Some(&String::from_utf8_lossy(bytes)), true, out);
+    }
+
+    /// There is no more to come. What waits is said; sessions end as `end` says.
+    pub fn finish(&mut self, at: Option<Timestamp>, end: End, out: &mut Vec<UniversalEvent>) {
+        let moment = Moment {
+            time: at,
+            ..Moment::default()
+        };
+        self.sequencer.finish(&moment, end, out);
+    }
+
+    /// Notes what the converter made of a payload.
+    fn count(&mut self) {
+        self.tally.payloads += 1;
+        let unparsed = self.drafts.list.iter().find_map(|draft| match &draft.act {
+            Act::Unparsed(unparsed) => Some(unparsed),
+            _ => None,
+        });
+        if let Some(unparsed) = unparsed {
+            self.tally.unparsed += 1;
+            if self.tally.first_unparsed.is_none() {
+                self.tally.first_unparsed =
+                    Some(format!("{}: {}", unparsed.location, unparsed.error));
+            }
+        }
+        match self.drafts.dropped {
+            _ if !self.drafts.list.is_empty() => self.tally.converted += 1,
+            Some(reason) => *self.tally.dropped.entry(reason).or_default() += 1,
+            None => self.tally.unaccounted += 1,
+        }
+    }
+
+    /// Lets the sequencer make events of the drafts.
+    fn settle(
+        &mut self,
+        at: Option<Timestamp>,
+        payload: Option<&str>,
+        from_agent: bool,
+        out: &mut Vec<UniversalEvent>,
+    ) {
+        self.drafts.dropped = None;
+        let time = self.drafts.time.take();
+        if self.drafts.list.is_empty() {
+            return;
+        }
+        let raw = if self.raw {
+            payload.map(RawJson::from_payload)
+        } else {
+            None
+        };
+        let moment = Moment {
+            time: at.or(time),
+            from_agent,
+            raw,
+        };
+        for mut draft in self.drafts.list.drain(..) {
+            if let Act::Unparsed(unparsed) = &mut draft.act
+                && unparsed.hash.is_empty()
+            {
+                unparsed.hash = sha256(payload.unwrap_or_default().as_bytes());
+            }
+            self.sequencer.apply(&moment, draft, out);
+        }
+    }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .fold(String::with_capacity(64), |mut hex, byte| {
+            for nibble in [byte >> 4, byte & 15] {
+                hex.push(char::from_digit(nibble.into(), 16).unwrap_or('0'));
+            }
+            hex
+        })
+}

@@ -1,0 +1,194 @@
+//! A log from its first line to its last, through a converter that repeats what it hears.
+
+use std::io::Cursor;
+
+use interlingua_convert::{
+    Converter, Drafts, End, Final, Input, Launch, Message, Options, Prompt, Resume, Stream,
+    convert_log,
+};
+use interlingua_schema::{Checker, EventData, RawJson, Timestamp, UniversalEvent};
+use interlingua_wirelog::Reader;
+
+/// Every received line is a message; a line with a time in it says so.
+#[derive(Default)]
+struct Parrot {
+    lines: u64,
+}
+
+impl Converter for Parrot {
+    fn launch(&mut self, launch: &Launch, out: &mut Drafts) {
+        if let Some(prompt) = &launch.prompt {
+            out.current().prompted(Prompt::text(prompt));
+        }
+    }
+
+    fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
+        let (Input::Received(line)
+        | Input::Reply {
+            body: Some(line), ..
+        }) = input
+        else {
+            return;
+        };
+        self.lines += 1;
+        if let Some(millis) = line
+            .strip_prefix("at ")
+            .and_then(|millis| millis.parse().ok())
+        {
+            out.payload_time(Timestamp::from_millis(millis));
+        }
+        match line {
+            "tick" => out.dropped("keep-alive"),
+            "silence" => {}
+            _ => {
+                let key = self.lines.to_string();
+                out.session("parrot").message_finished(
+                    key,
+                    Message::assistant(),
+                    Final::text(line),
+                );
+            }
+        }
+    }
+}
+
+fn convert(log: &[u8], raw: bool) -> (Vec<UniversalEvent>, Stream<Parrot>) {
+    let mut stream = Stream::new(
+        Parrot::default(),
+        Options {
+            raw,
+            ..Options::default()
+        },
+    );
+    let mut events = Vec::new();
+    let mut reader = Reader::new(Cursor::new(log)).unwrap();
+    convert_log(&mut reader, &mut stream, |event| {
+        events.push(event);
+        Ok(())
+    })
+    .unwrap();
+    let mut checker = if raw {
+        Checker::with_raw()
+    } else {
+        Checker::new()
+    };
+    let broken: Vec<_> = events
+        .iter()
+        .flat_map(|event| checker.push(event))
+        .collect();
+    assert!(broken.is_empty(), "{broken:?}");
+    (events, stream)
+}
+
+fn kinds(events: &[UniversalEvent]) -> Vec<&str> {
+    events.iter().map(|event| event.data.kind()).collect()
+}
+
+const LOG: &[u8] =
+    br#"{"wirelog":1,"agent":"parrot","recorded_at":"2026-01-01T00:00:00Z","prompt":"hi"}
+{"t":5,"dir":"recv","line":"{\"a\" : 1.0}"}
+{"t":9,"dir":"reply","call":1,"status":200,"body":{"b" : 2}}
+garbage
+{"t":12,"dir":"exit","code":0}
+"#;
+
+#[test]
+fn a_wirelog_has_its_prompt_its_times_and_its_end() {
+    let (events, stream) = convert(LOG, false);
+    assert_eq!(
+        kinds(&events),
+        [
+            "session.started",
+            "turn.started",
+            "item.started",
+            "item.delta",
+            "item.completed",
+            "item.started",
+            "item.delta",
+            "item.completed",
+            "item.started",
+            "item.delta",
+            "item.completed",
+            "agent.unparsed",
+            "turn.ended",
+            "session.ended",
+        ]
+    );
+    assert_eq!(events[0].time.to_string(), "2026-01-01T00:00:00.005Z");
+    assert_eq!(events[13].time.to_string(), "2026-01-01T00:00:00.012Z");
+    assert_eq!(stream.tally().unparsed, 1);
+    assert_eq!(
+        stream.tally().first_unparsed.as_deref(),
+        Some("wire: line 4: expected a wirelog record: expected value at line 1 column 1")
+    );
+}
+
+#[test]
+fn raw_is_the_payload_byte_for_byte() {
+    let (events, _) = convert(LOG, true);
+    let raw = |index: usize| events[index].raw.as_ref().map(RawJson::as_str);
+    assert_eq!(raw(7), Some(r#"{"a" : 1.0}"#));
+    assert_eq!(raw(10), Some(r#"{"b" : 2}"#));
+    assert_eq!(raw(11), Some(r#""garbage""#));
+    assert_eq!(raw(13), None);
+    let EventData::AgentUnparsed(unparsed) = &events[11].data else {
+        panic!("{:?}", events[11])
+    };
+    assert_eq!(
+        unparsed.raw_hash,
+        "795b6904e54f82411df4b0e27a373a55eea3f9d66dac5a9bce1dd92f7b401da5"
+    );
+}
+
+#[test]
+fn a_plain_log_takes_its_times_from_the_payloads() {
+    let (events, stream) = convert(
+        b"at 70\nno time\nat 60\n\xFF\ntick\nsilence\n{\"half",
+        false,
+    );
+    let times: Vec<i64> = events.iter().map(|event| event.time.as_millis()).collect();
+    assert!(times.iter().all(|time| *time == 70), "{times:?}");
+    assert_eq!(kinds(&events)[10], "agent.unparsed");
+    let tally = stream.tally();
+    assert_eq!(
+        (tally.payloads, tally.converted, tally.unaccounted),
+        (7, 5, 1)
+    );
+    assert_eq!(tally.dropped["keep-alive"], 1);
+}
+
+#[test]
+fn nothing_in_nothing_out() {
+    assert!(convert(b"", false).0.is_empty());
+    assert!(convert(b"{\"wirelog\":1}\n", false).0.is_empty());
+}
+
+#[test]
+fn the_same_log_gives_the_same_bytes() {
+    let bytes = |raw| serde_json::to_string(&convert(LOG, raw).0).unwrap();
+    assert_eq!(bytes(true), bytes(true));
+}
+
+#[test]
+fn a_resumed_session_goes_on_counting() {
+    let (mut events, mut first) = convert(b"one\n", false);
+    let last = events.last().unwrap().clone();
+    let mut second = Stream::new(Parrot { lines: 7 }, Options::default());
+    second.resume(Resume {
+        session_id: last.session_id,
+        native: last.native_session_id,
+        sequence: last.sequence,
+        time: last.time,
+        latest_message: None,
+        asked: Vec::new(),
+    });
+    let mut more = Vec::new();
+    second.push(None, Input::Received("two"), &mut more);
+    assert_eq!(
+        kinds(&more),
+        ["item.started", "item.delta", "item.completed"]
+    );
+    assert_eq!(more[0].sequence, last.sequence + 1);
+    first.finish(None, End::Terminated, &mut events);
+    assert_eq!(events.last().unwrap().data.kind(), "session.ended");
+}

@@ -1,0 +1,142 @@
+//! Typed decoding of the recorded corpus, beside `serde_json::Value` on the same bytes in the same run.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use interlingua_native::codex::{JsonrpcError, Response, ServerNotificationEnvelope, ServerRequestEnvelope};
+use interlingua_native::{Native, amp, claude, codex, opencode};
+use interlingua_wirelog::{Entry, Reader, Wire};
+use serde_json::Value;
+
+/// Rounds per agent; typed and untyped take turns, and the fastest of each counts, so that a busy machine matters little.
+const ROUNDS: usize = 15;
+/// Each round decodes at least this much, so that it is long enough to time.
+const BYTES_PER_ROUND: usize = 8 << 20;
+
+struct Line {
+    text: String,
+    decode: fn(&str) -> bool,
+}
+
+fn main() -> io::Result<()> {
+    let mut worst = f64::INFINITY;
+    println!("{:<10} {:>7} {:>10} {:>12} {:>12} {:>7}", "agent", "lines", "bytes", "typed MB/s", "Value MB/s", "ratio");
+    for (agent, lines) in corpus()? {
+        let bytes: usize = lines.iter().map(|line| line.text.len()).sum();
+        let repeat = BYTES_PER_ROUND.div_ceil(bytes.max(1));
+        let (mut typed, mut untyped) = (Duration::MAX, Duration::MAX);
+        for _ in 0..ROUNDS {
+            typed = typed.min(timed(repeat, || lines.iter().filter(|line| (line.decode)(&line.text)).count()));
+            untyped = untyped.min(timed(repeat, || lines.iter().filter(|line| value(&line.text)).count()));
+        }
+        let speed = |time: Duration| (bytes * repeat) as f64 / 1e6 / time.as_secs_f64();
+        let ratio = untyped.as_secs_f64() / typed.as_secs_f64();
+        worst = worst.min(ratio);
+        println!(
+            "{agent:<10} {:>7} {bytes:>10} {:>12.1} {:>12.1} {ratio:>7.2}",
+            lines.len(),
+            speed(typed),
+            speed(untyped)
+        );
+    }
+    println!("min ratio: {worst:.2}");
+    Ok(())
+}
+
+fn timed(repeat: usize, work: impl Fn() -> usize) -> Duration {
+    let start = Instant::now();
+    for _ in 0..repeat {
+        black_box(work());
+    }
+    start.elapsed()
+}
+
+fn value(text: &str) -> bool {
+    black_box(serde_json::from_str::<Value>(text)).is_ok()
+}
+
+fn typed<T: Native>(text: &str) -> bool {
+    black_box(T::decode(text)).is_ok()
+}
+
+/// The JSON that each agent sent, with the type it decodes into.
+fn corpus() -> io::Result<BTreeMap<&'static str, Vec<Line>>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/transcripts");
+    let mut found = BTreeMap::new();
+    for agent in ["amp", "claude", "codex", "opencode"] {
+        let mut lines = Vec::new();
+        for version in folder(&root.join(agent))? {
+            for file in folder(&version)? {
+                read(agent, &file, &mut lines)?;
+            }
+        }
+        found.insert(agent, lines);
+    }
+    Ok(found)
+}
+
+fn read(agent: &str, file: &Path, lines: &mut Vec<Line>) -> io::Result<()> {
+    let mut reader = Reader::new(BufReader::new(File::open(file)?))?;
+    let mut asked: HashMap<String, String> = HashMap::new();
+    while let Some(entry) = reader.next()? {
+        let Entry::Record(record) = entry else { continue };
+        match record.wire {
+            Wire::Sent { line } => {
+                let Ok(request) = serde_json::from_str::<Value>(&line) else { continue };
+                if let (Some(id), Some(method)) = (request.get("id"), request["method"].as_str()) {
+                    asked.insert(id.to_string(), method.to_owned());
+                }
+            }
+            Wire::Received { line } => {
+                let Ok(payload) = serde_json::from_str::<Value>(&line) else { continue };
+                lines.extend(decoder(agent, &payload, &asked).map(|(text, decode)| Line {
+                    text: text.unwrap_or_else(|| line.clone().into_owned()),
+                    decode,
+                }));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+type Decoder = (Option<String>, fn(&str) -> bool);
+
+/// How to decode a payload, and the text to decode where it is not the whole line.
+fn decoder(agent: &str, payload: &Value, asked: &HashMap<String, String>) -> Option<Decoder> {
+    let has = |key: &str| payload.get(key).is_some();
+    Some(match agent {
+        "amp" => (None, typed::<amp::StreamMessage>),
+        "claude" => (None, typed::<claude::StdoutMessage>),
+        "opencode" => (None, typed::<opencode::Event>),
+        _ if has("method") && has("id") => (None, typed::<ServerRequestEnvelope>),
+        _ if has("method") => (None, typed::<ServerNotificationEnvelope>),
+        _ if has("type") => (None, typed::<codex::exec::ThreadEvent>),
+        _ if has("error") => (None, typed::<JsonrpcError>),
+        _ => {
+            let method = asked.get(&payload.get("id")?.to_string())?;
+            (Some(payload.get("result")?.to_string()), answer(method)?)
+        }
+    })
+}
+
+/// A decoder for the answers to one request.
+fn answer(method: &str) -> Option<fn(&str) -> bool> {
+    macro_rules! answers {
+        ($($method:literal)*) => {
+            match method {
+                $($method => Some(|text| black_box(Response::decode($method, text)).is_some_and(|decoded| decoded.is_ok())),)*
+                _ => None,
+            }
+        };
+    }
+    answers!("initialize" "model/list" "thread/fork" "thread/resume" "thread/start" "turn/interrupt" "turn/start" "turn/steer")
+}
+
+fn folder(path: &Path) -> io::Result<Vec<PathBuf>> {
+    std::fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect()
+}

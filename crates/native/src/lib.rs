@@ -1,0 +1,36 @@
+//! The native events of each coding agent, as Rust types that survive the agent's next release.
+//!
+//! One module per agent, each behind a feature of the same name (all on by default), generated at build time from the
+//! schema the agent's vendor publishes. What every generated type promises:
+//!
+//! * A union is an enum with one variant per tag, and `Unknown` with the raw payload for a tag of a later release.
+//! * A string enum has `Unknown(String)` for a value of a later release.
+//! * Fields the schema does not know are ignored; fields that are missing are `None`. Only tags and a few ids are
+//!   required.
+//! * [`Native::decode`] reads strictly first. Where a part does not fit its type, that part is left out and named, and
+//!   the rest of the event stands.
+//!
+//! ```
+//! use interlingua_native::Native as _;
+//! use interlingua_native::codex::ServerNotification;
+//!
+//! let line = r#"{"method":"turn/started","params":{"threadId":"t","turn":{"id":"1","items":[],"status":"inProgress"}}}"#;
+//! let decoded = ServerNotification::decode(line)?;
+//! assert!(matches!(decoded.value, ServerNotification::TurnStarted(_)));
+//! # Ok::<(), interlingua_native::DecodeError>(())
+//! ```
+
+#![allow(missing_docs, clippy::all, clippy::pedantic, rustdoc::all)]
+
+include!(concat!(env!("OUT_DIR"), "/runtime.rs"));
+
+pub use runtime::{DecodeError, Decoded, Json, Native, Repair, Union};
+
+#[cfg(feature = "amp")]
+include!(concat!(env!("OUT_DIR"), "/amp.rs"));
+#[cfg(feature = "claude")]
+include!(concat!(env!("OUT_DIR"), "/claude.rs"));
+#[cfg(feature = "codex")]
+include!(concat!(env!("OUT_DIR"), "/codex.rs"));
+#[cfg(feature = "opencode")]
+include!(concat!(env!("OUT_DIR"), "/opencode.rs"));

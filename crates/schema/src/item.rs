@@ -1,0 +1,127 @@
+//! What is said and done in a session.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{ContentPart, ItemId, NativeItemId};
+
+/// What an item is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemKind {
+    /// Something said, or reasoning.
+    Message,
+    /// A tool is called.
+    ToolCall,
+    /// A tool's outcome.
+    ToolResult,
+    /// A system message.
+    System,
+    /// A change of state worth knowing.
+    Status,
+    /// Something the agent has and we have no word for.
+    Unknown,
+}
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The user, or the agent that prompts a sub-agent.
+    User,
+    /// The agent.
+    Assistant,
+    /// The agent's own system.
+    System,
+    /// A tool.
+    Tool,
+}
+
+/// Where an item stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemStatus {
+    /// Begun.
+    InProgress,
+    /// Done.
+    Completed,
+    /// Failed, denied, invalid or cut off.
+    Failed,
+}
+
+/// How an item ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Well.
+    Completed,
+    /// It failed, was denied, was invalid or was cut off.
+    Failed,
+}
+
+/// One thing that streams: a message, a tool call, its result, a status.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Item {
+    /// Our id.
+    pub item_id: ItemId,
+    /// The agent's own id of the item or message; null when it has none.
+    pub native_item_id: Option<NativeItemId>,
+    /// The item this one came from: a tool's message, a sub-agent's tool call; null when there is none.
+    pub parent_id: Option<ItemId>,
+    /// What it is.
+    pub kind: ItemKind,
+    /// Who speaks; null where nobody does.
+    pub role: Option<Role>,
+    /// Where it stands.
+    pub status: ItemStatus,
+    /// What it consists of, as far as known.
+    pub content: Vec<ContentPart>,
+}
+
+impl Item {
+    /// An item without content, parent or role. [`EventData`](crate::EventData) makes an event of it and sets the
+    /// status that belongs to that event.
+    #[must_use]
+    pub fn new(item_id: impl Into<ItemId>, kind: ItemKind) -> Self {
+        Self {
+            item_id: item_id.into(),
+            native_item_id: None,
+            parent_id: None,
+            kind,
+            role: None,
+            status: ItemStatus::InProgress,
+            content: Vec::new(),
+        }
+    }
+
+    /// The texts of a message in order, which joined are what its deltas join to.
+    pub fn streamed_text(&self) -> impl Iterator<Item = &str> {
+        self.content.iter().filter_map(ContentPart::streamed_text)
+    }
+}
+
+/// Data of `item.started` and `item.completed`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct ItemEvent {
+    /// The item.
+    pub item: Item,
+}
+
+impl ItemEvent {
+    pub(crate) fn new(mut item: Item, status: ItemStatus) -> Self {
+        item.status = status;
+        Self { item }
+    }
+}
+
+/// Data of `item.delta`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ItemDelta {
+    /// The item that goes on.
+    pub item_id: ItemId,
+    /// The agent's own id of it; null when it has none.
+    pub native_item_id: Option<NativeItemId>,
+    /// What comes next.
+    pub delta: String,
+}

@@ -1,0 +1,67 @@
+//! The universal event: one language for what every coding agent says.
+//!
+//! A session is a sequence of [`UniversalEvent`]s. Each has an envelope (who, when, the how-manieth) and an
+//! [`EventData`], which is the event's `type` and `data` as one enum, so that a wrong pair cannot be built.
+//! What an agent says and does are [`Item`]s: started, streamed, completed.
+//!
+//! Building goes through functions that leave nothing to get wrong: [`EventData::item_started`] sets the item's
+//! status itself, [`EventData::permission_resolved`] takes a [`Decision`], a [`SessionEnded`] has an exit code only
+//! when it is an error, and an event's `source` and `synthetic` are one [`Origin`].
+//!
+//! ```
+//! use interlingua_schema::{ContentPart, EventData, Item, ItemKind, Origin, Outcome, Role, Timestamp, UniversalEvent};
+//!
+//! let mut item = Item::new("itm_1", ItemKind::Message);
+//! item.role = Some(Role::Assistant);
+//! item.content.push(ContentPart::text("Hello"));
+//! let event = UniversalEvent::new(
+//!     "evt_7",
+//!     7,
+//!     Timestamp::EPOCH,
+//!     "ses_1",
+//!     Origin::AGENT,
+//!     EventData::item_completed(item, Outcome::Completed),
+//! );
+//! let json = serde_json::to_string(&event)?;
+//! assert!(json.starts_with(r#"{"event_id":"evt_7","sequence":7,"time":"1970-01-01T00:00:00.000Z""#));
+//! assert!(json.ends_with(r#""raw":null}"#));
+//! assert_eq!(serde_json::from_str::<UniversalEvent>(&json)?, event);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+//!
+//! Reading is lenient where building is strict: a stream from elsewhere may break the rules, and the [`Checker`]
+//! says which. An event type or content part this version does not know is kept as it came and written back
+//! unchanged.
+//!
+//! In `data`, a field without a value is `null`; fields documented as *left out* are absent instead.
+
+mod checker;
+mod content;
+mod event;
+mod ids;
+mod item;
+mod json_schema;
+mod notice;
+mod origin;
+mod raw;
+mod request;
+mod session;
+mod time;
+mod turn;
+mod usage;
+mod write;
+
+pub use checker::{Checker, LineError, Rule, Violation};
+pub use content::{ContentPart, FileAction, StatusLabel, ToolKind, Visibility};
+pub use event::{EventData, UniversalEvent, UnknownEvent};
+pub use ids::{EventId, ItemId, NativeItemId, NativeSessionId, SessionId};
+pub use item::{Item, ItemDelta, ItemEvent, ItemKind, ItemStatus, Outcome, Role};
+pub use json_schema::json_schema;
+pub use notice::{AgentUnparsed, ErrorCode, ErrorEvent};
+pub use origin::{Origin, Source};
+pub use raw::RawJson;
+pub use request::{Answer, Decision, Permission, PermissionStatus, Question, QuestionStatus};
+pub use session::{EndReason, SessionEnded, SessionStarted, StderrOutput, TerminatedBy};
+pub use time::{ParseTimestampError, Timestamp};
+pub use turn::{TurnEnded, TurnStarted, TurnStatus};
+pub use usage::Usage;

@@ -1,0 +1,88 @@
+//! What went wrong: errors, and payloads that could not be read.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A stable name for a kind of failure.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ErrorCode {
+    /// Too many requests; trying later helps.
+    RateLimited,
+    /// The model's provider has no capacity.
+    Overloaded,
+    /// No key, a wrong key, or one without the right.
+    Auth,
+    /// The provider or the agent refuses the request as it stands.
+    InvalidRequest,
+    /// The conversation is too long for the model.
+    ContextOverflow,
+    /// The network, or a server that cannot be reached.
+    Connection,
+    /// A limit that was set was reached: turns, budget, quota.
+    Limit,
+    /// The agent itself failed.
+    AgentError,
+    /// A code this version does not know, kept as it was read.
+    #[serde(untagged)]
+    #[schemars(skip)]
+    Other(String),
+}
+
+/// Data of `error`: a failure the user must know of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct ErrorEvent {
+    /// The agent's own words.
+    pub message: String,
+    /// What kind of failure it is; null only in streams from elsewhere.
+    pub code: Option<ErrorCode>,
+    /// What else the agent says about it; null when nothing.
+    pub details: Option<Value>,
+}
+
+impl ErrorEvent {
+    /// A failure of this kind, in the agent's words.
+    #[must_use]
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            code: Some(code),
+            details: None,
+        }
+    }
+}
+
+/// Data of `agent.unparsed`: a payload that did not fit what we know of the agent. The stream goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct AgentUnparsed {
+    /// What was expected and what was found.
+    pub error: String,
+    /// Who could not read it.
+    pub location: String,
+    /// SHA-256 of the payload's bytes, in lower-case hexadecimal.
+    pub raw_hash: String,
+    /// The payload's own type. Left out when it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native_type: Option<String>,
+}
+
+impl AgentUnparsed {
+    /// A payload with this hash, and why it could not be read where.
+    #[must_use]
+    pub fn new(
+        error: impl Into<String>,
+        location: impl Into<String>,
+        raw_hash: impl Into<String>,
+    ) -> Self {
+        Self {
+            error: error.into(),
+            location: location.into(),
+            raw_hash: raw_hash.into(),
+            native_type: None,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! JSON kept as the bytes it came in.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// A JSON text that is never taken apart: written exactly as it was read, number formats, key order and duplicate
+/// keys included. Cloning copies a pointer, so the events made from one payload share it.
+#[derive(Clone)]
+pub struct RawJson(Arc<RawValue>);
+
+impl RawJson {
+    /// Keeps a native payload. One that is not JSON (plain text on an agent's output) becomes a JSON string.
+    ///
+    /// Line breaks between JSON tokens become spaces, so that an event always fits on one line.
+    #[must_use]
+    pub fn from_payload(payload: &str) -> Self {
+        let text = payload.trim();
+        Self::parse(text).unwrap_or_else(|| Self::string(payload))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        // A line break inside a JSON string is escaped, so a bare one can only be white space.
+        let one_line = if text.contains(['\n', '\r']) {
+            text.replace(['\n', '\r'], " ")
+        } else {
+            text.to_owned()
+        };
+        RawValue::from_string(one_line)
+            .ok()
+            .map(|raw| Self(raw.into()))
+    }
+
+    fn string(text: &str) -> Self {
+        match serde_json::value::to_raw_value(text) {
+            Ok(raw) => Self(raw.into()),
+            Err(_) => Self(RawValue::NULL.to_owned().into()),
+        }
+    }
+
+    /// The JSON text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl From<Box<RawValue>> for RawJson {
+    fn from(raw: Box<RawValue>) -> Self {
+        Self(raw.into())
+    }
+}
+
+/// Two are equal when their bytes are.
+impl PartialEq for RawJson {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for RawJson {}
+
+impl fmt::Debug for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for RawJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(Self::from)
+    }
+}
+
+impl JsonSchema for RawJson {
+    fn schema_name() -> Cow<'static, str> {
+        "RawJson".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_the_bytes() {
+        let payload = r#"{"b": 1.0,  "a":1e2, "a":"\u0041"}"#;
+        assert_eq!(
+            serde_json::to_string(&RawJson::from_payload(payload)).unwrap(),
+            payload
+        );
+    }
+
+    #[test]
+    fn text_that_is_not_json_is_a_string() {
+        assert_eq!(
+            RawJson::from_payload("No API key \"x\"").as_str(),
+            r#""No API key \"x\"""#
+        );
+        assert_eq!(RawJson::from_payload("").as_str(), r#""""#);
+    }
+
+    #[test]
+    fn stays_on_one_line() {
+        assert_eq!(
+            RawJson::from_payload("{\n\"a\":\"x\\ny\"\r\n}").as_str(),
+            r#"{ "a":"x\ny"  }"#
+        );
+    }
+}

@@ -1,0 +1,113 @@
+//! What an agent asks a person: permissions and questions.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Where a permission stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionStatus {
+    /// Waiting for an answer.
+    Requested,
+    /// The host said yes.
+    Approved,
+    /// The host said no, or nothing before the turn ended.
+    Denied,
+}
+
+/// What a permission is resolved to. There is no third: silence is never consent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Decision {
+    /// Go ahead.
+    Approved,
+    /// Do not.
+    Denied,
+}
+
+/// Data of `permission.requested` and `permission.resolved`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Permission {
+    /// Unique in the session; the agent's own id unless that repeats.
+    pub permission_id: String,
+    /// What the agent wants to do.
+    pub action: String,
+    /// Where it stands.
+    pub status: PermissionStatus,
+    /// What else there is to know (tool, input, suggestions; `scope` once it is approved); null when nothing.
+    pub metadata: Option<Value>,
+}
+
+impl Permission {
+    /// A permission to do this. [`EventData`](crate::EventData) makes an event of it.
+    #[must_use]
+    pub fn new(permission_id: impl Into<String>, action: impl Into<String>) -> Self {
+        Self {
+            permission_id: permission_id.into(),
+            action: action.into(),
+            status: PermissionStatus::Requested,
+            metadata: None,
+        }
+    }
+}
+
+/// Where a question stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionStatus {
+    /// Waiting for an answer.
+    Requested,
+    /// The user answered.
+    Answered,
+    /// The user declined, or said nothing before the turn ended.
+    Rejected,
+}
+
+/// What a question is resolved to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Answer {
+    /// With this response; several choices are joined by `, `.
+    Answered(String),
+    /// Without an answer, perhaps with words why.
+    Rejected(Option<String>),
+}
+
+/// Data of `question.requested` and `question.resolved`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Question {
+    /// Unique in the session; the agent's own id, with `:0`, `:1` … when one request has several questions.
+    pub question_id: String,
+    /// The question itself.
+    pub prompt: String,
+    /// What can be chosen; empty when the answer is free.
+    pub options: Vec<String>,
+    /// The answer; null while there is none.
+    pub response: Option<String>,
+    /// Where it stands.
+    pub status: QuestionStatus,
+    /// What a list of strings cannot say: header, descriptions of the options, whether several may be chosen. Left
+    /// out when there is nothing of that kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Value>,
+}
+
+impl Question {
+    /// A question with these options. [`EventData`](crate::EventData) makes an event of it.
+    #[must_use]
+    pub fn new(
+        question_id: impl Into<String>,
+        prompt: impl Into<String>,
+        options: Vec<String>,
+    ) -> Self {
+        Self {
+            question_id: question_id.into(),
+            prompt: prompt.into(),
+            options,
+            response: None,
+            status: QuestionStatus::Requested,
+            metadata: None,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! How a session begins and ends.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Data of `session.started`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionStarted {
+    /// Model, directory, tools, agent version, permission mode: whatever the agent says. Left out when it says
+    /// nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Value>,
+}
+
+/// Why a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// The agent left with exit code 0.
+    Completed,
+    /// The agent left with another code, or was killed.
+    Error,
+    /// Our own API ended it.
+    Terminated,
+}
+
+/// Who ended a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TerminatedBy {
+    /// The agent, by leaving.
+    Agent,
+    /// Our own API.
+    Daemon,
+}
+
+/// Data of `session.ended`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct SessionEnded {
+    /// Why.
+    pub reason: EndReason,
+    /// By whom.
+    pub terminated_by: TerminatedBy,
+    /// What went wrong, for a person. Left out unless the reason is `error`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The agent's exit code; a signal is a negative one. Left out unless the reason is `error`, and when it is not
+    /// known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// What the agent wrote to its standard error. Left out unless the reason is `error`, and when it wrote nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<StderrOutput>,
+}
+
+impl SessionEnded {
+    /// The agent left in good order.
+    #[must_use]
+    pub const fn completed() -> Self {
+        Self::plain(EndReason::Completed, TerminatedBy::Agent)
+    }
+
+    /// Our own API ended the session.
+    #[must_use]
+    pub const fn terminated() -> Self {
+        Self::plain(EndReason::Terminated, TerminatedBy::Daemon)
+    }
+
+    /// The agent failed.
+    #[must_use]
+    pub fn error(
+        message: impl Into<String>,
+        exit_code: Option<i32>,
+        stderr: Option<StderrOutput>,
+    ) -> Self {
+        Self {
+            message: Some(message.into()),
+            exit_code,
+            stderr,
+            ..Self::plain(EndReason::Error, TerminatedBy::Agent)
+        }
+    }
+
+    const fn plain(reason: EndReason, terminated_by: TerminatedBy) -> Self {
+        Self {
+            reason,
+            terminated_by,
+            message: None,
+            exit_code: None,
+            stderr: None,
+        }
+    }
+}
+
+/// An agent's standard error: all of it up to 70 lines, else the first 20 and the last 50.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StderrOutput {
+    /// The first 20 lines, or all of them when nothing was cut. Left out when there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<String>,
+    /// The last 50 lines. Left out when nothing was cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail: Option<String>,
+    /// Whether lines between head and tail are missing.
+    pub truncated: bool,
+    /// How many lines there were. Left out when nobody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_lines: Option<u64>,
+}

@@ -1,0 +1,111 @@
+//! Writing a log as it happens.
+
+use std::io::{self, Write};
+
+use crate::{Header, Record};
+
+/// Writes a wirelog, one line per record.
+#[derive(Debug)]
+pub struct Writer<W> {
+    output: W,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a log with its header.
+    ///
+    /// # Errors
+    ///
+    /// When the output cannot be written.
+    pub fn new(mut output: W, header: &Header) -> io::Result<Self> {
+        serde_json::to_writer(&mut output, header)?;
+        output.write_all(b"\n")?;
+        Ok(Self { output })
+    }
+
+    /// Adds a record.
+    ///
+    /// # Errors
+    ///
+    /// When the output cannot be written.
+    pub fn write(&mut self, record: &Record<'_>) -> io::Result<()> {
+        serde_json::to_writer(&mut self.output, record)?;
+        self.output.write_all(b"\n")
+    }
+
+    /// Hands back the output.
+    pub fn into_inner(self) -> W {
+        self.output
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Entry, Reader, Wire};
+
+    #[test]
+    fn looks_as_documented() {
+        let header = Header {
+            argv: vec!["codex".into()],
+            ..Header::new("codex")
+        };
+        let mut writer = Writer::new(Vec::new(), &header).unwrap();
+        let line = "{\"method\":\"initialized\"}".into();
+        writer
+            .write(&Record {
+                t: Some(445),
+                wire: Wire::Sent { line },
+            })
+            .unwrap();
+        let request = Wire::Request {
+            call: 1,
+            method: "GET".into(),
+            path: "/x".into(),
+            body: None,
+        };
+        writer
+            .write(&Record {
+                t: Some(446),
+                wire: request,
+            })
+            .unwrap();
+        writer
+            .write(&Record {
+                t: Some(447),
+                wire: Wire::Exit { code: Some(0) },
+            })
+            .unwrap();
+        assert_eq!(
+            String::from_utf8(writer.into_inner()).unwrap(),
+            r#"{"wirelog":1,"agent":"codex","argv":["codex"]}
+{"t":445,"dir":"send","line":"{\"method\":\"initialized\"}"}
+{"t":446,"dir":"send","call":1,"method":"GET","path":"/x","body":null}
+{"t":447,"dir":"exit","code":0}
+"#
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_comes_back_byte_for_byte(line in any::<String>(), t in 0..i64::from(u32::MAX)) {
+            let mut writer = Writer::new(Vec::new(), &Header::new("amp")).unwrap();
+            let record = Record { t: Some(t), wire: Wire::Received { line: line.into() } };
+            writer.write(&record).unwrap();
+            let log = writer.into_inner();
+            let mut reader = Reader::new(log.as_slice()).unwrap();
+            prop_assert_eq!(reader.next().unwrap(), Some(Entry::Record(record)));
+            prop_assert_eq!(reader.next().unwrap(), None);
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_panic(bytes in any::<Vec<u8>>()) {
+            for start in [&b""[..], b"{\"wirelog\":1}\n"] {
+                let log = [start, &bytes].concat();
+                let mut reader = Reader::new(log.as_slice()).unwrap();
+                while reader.next().unwrap().is_some() {}
+            }
+        }
+    }
+}

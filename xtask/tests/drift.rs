@@ -1,0 +1,83 @@
+//! `drift` as a user meets it: files and folders in, a report and an exit code out.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+const OLD: &str = r#"{"definitions": {"A": {"properties": {"gone": {"type": "string"}}}}}"#;
+const NEW: &str = r#"{"definitions": {"A": {"properties": {"new": {"type": "string"}}}}}"#;
+
+fn drift(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_xtask"))
+        .current_dir(folder)
+        .arg("drift")
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (state, text) in [("old", OLD), ("new", NEW)] {
+        let codex = folder.path().join(state).join("codex");
+        std::fs::create_dir_all(&codex).unwrap();
+        std::fs::write(codex.join("schema.json"), text).unwrap();
+        std::fs::write(codex.join("exec.schema.json"), text).unwrap();
+    }
+    std::fs::write(folder.path().join("broken.json"), "{").unwrap();
+    std::fs::write(folder.path().join("empty.json"), "{}").unwrap();
+    folder
+}
+
+#[test]
+fn files_folders_of_an_agent_and_folders_of_agents_can_be_compared() {
+    let folder = folder();
+    let output = drift(
+        folder.path(),
+        &["old/codex/schema.json", "new/codex/schema.json"],
+    );
+    assert!(output.status.success());
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "drift of codex: 1 breaking, 1 additive, 0 cosmetic\n\
+         breaking:\n  A.gone: field removed (was string)\n\
+         additive:\n  A.new: optional field added: string\n"
+    );
+    let of_agent = drift(folder.path(), &["old/codex", "new/codex"]).stdout;
+    assert!(
+        String::from_utf8(of_agent.clone())
+            .unwrap()
+            .contains("  exec::A.gone: field removed (was string)\n")
+    );
+    assert_eq!(drift(folder.path(), &["old", "new"]).stdout, of_agent);
+}
+
+#[test]
+fn the_exit_code_is_zero_unless_asked_otherwise() {
+    let folder = folder();
+    let code = |arguments: &[&str]| drift(folder.path(), arguments).status.code();
+    assert_eq!(code(&["old", "new"]), Some(0));
+    assert_eq!(code(&["old", "new", "--fail-on", "breaking"]), Some(1));
+    assert_eq!(code(&["new", "new", "--fail-on", "cosmetic"]), Some(0));
+}
+
+#[test]
+fn what_cannot_be_compared_is_named() {
+    let folder = folder();
+    for (old, said) in [
+        (
+            "broken.json",
+            "error: broken.json is not JSON: EOF while parsing",
+        ),
+        ("empty.json", "error: empty.json defines no types"),
+        ("nowhere", "error: cannot read nowhere: No such file"),
+        (
+            "old",
+            "error: old and new/codex are not the same kind of thing",
+        ),
+    ] {
+        let output = drift(folder.path(), &[old, "new/codex"]);
+        assert_eq!(output.status.code(), Some(1));
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.starts_with(said), "{stderr}");
+    }
+}
