@@ -241,7 +241,8 @@ impl<'a> Lowering<'a> {
             let Shape::Strings(values) = &member.shape else { continue };
             for wire in values {
                 if !literals.iter().any(|literal| literal.wire == *wire) {
-                    let taken = |name: &str| name == "Unknown" || literals.iter().any(|literal| literal.variant == name);
+                    let taken =
+                        |name: &str| name == "Unknown" || literals.iter().any(|literal| literal.variant == name);
                     literals.push(Literal { variant: unused(&name::pascal(wire), taken), wire: (*wire).to_owned() });
                 }
             }
@@ -290,7 +291,12 @@ impl<'a> Lowering<'a> {
     }
 
     /// Several objects: tagged if a key tells them apart, else one struct that can be any of them.
-    fn union(&mut self, mut members: Vec<(Alternative<'a>, Object<'a>)>, name: &str, only: Option<&[String]>) -> Result<Kind> {
+    fn union(
+        &mut self,
+        mut members: Vec<(Alternative<'a>, Object<'a>)>,
+        name: &str,
+        only: Option<&[String]>,
+    ) -> Result<Kind> {
         let (tag, content) = TAG_AND_CONTENT;
         if members.iter().all(|(_, object)| object.required.contains(tag) && object.properties.contains_key(tag)) {
             if let Some(only) = only {
@@ -312,7 +318,13 @@ impl<'a> Lowering<'a> {
         Ok(Kind::Struct(self.structure(&merged, name)?))
     }
 
-    fn adjacent(&mut self, members: &[(Alternative<'a>, Object<'a>)], name: &str, tag: &str, content: &str) -> Result<Adjacent> {
+    fn adjacent(
+        &mut self,
+        members: &[(Alternative<'a>, Object<'a>)],
+        name: &str,
+        tag: &str,
+        content: &str,
+    ) -> Result<Adjacent> {
         let mut siblings = Object::default();
         let mut variants: Vec<AdjacentVariant> = Vec::new();
         for (index, (_, object)) in members.iter().enumerate() {
@@ -386,8 +398,20 @@ impl<'a> Lowering<'a> {
 
     /// `wanted`, or the first of `wanted2`, `wanted3` … that is not taken by a type or by what generated code imports.
     pub(crate) fn free_name(&self, wanted: &str) -> String {
-        const IMPORTED: [&str; 12] =
-            ["BTreeMap", "Box", "Deserialize", "Err", "Json", "None", "Number", "Ok", "Option", "Serialize", "String", "Vec"];
+        const IMPORTED: [&str; 12] = [
+            "BTreeMap",
+            "Box",
+            "Deserialize",
+            "Err",
+            "Json",
+            "None",
+            "Number",
+            "Ok",
+            "Option",
+            "Serialize",
+            "String",
+            "Vec",
+        ];
         unused(wanted, |name| IMPORTED.contains(&name) || self.model.types.contains_key(name))
     }
 }

@@ -74,7 +74,12 @@ pub(crate) fn apply(document: &mut Value, entries: &[Entry], schema: &str, file:
         for change in &entry.changes {
             apply_change(document, change).map_err(|(pointer, problem)| {
                 let problem = format!("correction `{}`: {problem}", entry.name);
-                Error::new(file, &pointer, problem, "remove the entry if the vendor has corrected the schema, or correct it")
+                Error::new(
+                    file,
+                    &pointer,
+                    problem,
+                    "remove the entry if the vendor has corrected the schema, or correct it",
+                )
             })?;
         }
     }

@@ -13,16 +13,54 @@ use crate::error::Result;
 
 /// Keywords that say how a value is built; each is handled below.
 const STRUCTURE: [&str; 14] = [
-    "$ref", "additionalProperties", "allOf", "anyOf", "const", "enum", "items", "not", "nullable", "oneOf",
-    "prefixItems", "properties", "required", "type",
+    "$ref",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "const",
+    "enum",
+    "items",
+    "not",
+    "nullable",
+    "oneOf",
+    "prefixItems",
+    "properties",
+    "required",
+    "type",
 ];
 
 /// Keywords that only describe or only restrict; forward-compatible types look past them.
 const IGNORED: [&str; 30] = [
-    "$comment", "$defs", "$id", "$schema", "contentEncoding", "contentMediaType", "contentSchema", "default",
-    "definitions", "deprecated", "description", "discriminator", "example", "examples", "exclusiveMaximum",
-    "exclusiveMinimum", "format", "maxItems", "maxLength", "maxProperties", "maximum", "minItems", "minLength",
-    "minProperties", "minimum", "multipleOf", "pattern", "propertyNames", "readOnly", "uniqueItems",
+    "$comment",
+    "$defs",
+    "$id",
+    "$schema",
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+    "default",
+    "definitions",
+    "deprecated",
+    "description",
+    "discriminator",
+    "example",
+    "examples",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "pattern",
+    "propertyNames",
+    "readOnly",
+    "uniqueItems",
 ];
 
 /// How deep references and unions may nest before the schema is taken to chase its own tail.
@@ -259,7 +297,11 @@ impl<'a> Reader<'a> {
 
     fn check_keywords(&self, node: &Node<'a>, map: &serde_json::Map<String, Value>) -> Result<()> {
         let known = |key: &str| {
-            STRUCTURE.contains(&key) || IGNORED.contains(&key) || key == "title" || key == "writeOnly" || key.starts_with("x-")
+            STRUCTURE.contains(&key)
+                || IGNORED.contains(&key)
+                || key == "title"
+                || key == "writeOnly"
+                || key.starts_with("x-")
         };
         match map.keys().find(|key| !known(key)) {
             None => Ok(()),

@@ -84,31 +84,14 @@ const COMPILER: Package = Package {
 };
 
 const fn types(name: &'static str, role: &'static str, moves: Moves) -> Package {
-    Package {
-        name,
-        role,
-        moves,
-        group: Group::Types,
-    }
+    Package { name, role, moves, group: Group::Types }
 }
 
 static CLAUDE: Recipe = Recipe {
     packages: &[
-        types(
-            "@anthropic-ai/claude-agent-sdk",
-            "declares the wire in sdk.d.ts",
-            Moves::WithAgent,
-        ),
-        types(
-            "@anthropic-ai/sdk",
-            "declares the messages that the wire carries",
-            Moves::WithLatest,
-        ),
-        types(
-            "@modelcontextprotocol/sdk",
-            "peer of the declarations",
-            Moves::WithLatest,
-        ),
+        types("@anthropic-ai/claude-agent-sdk", "declares the wire in sdk.d.ts", Moves::WithAgent),
+        types("@anthropic-ai/sdk", "declares the messages that the wire carries", Moves::WithLatest),
+        types("@modelcontextprotocol/sdk", "peer of the declarations", Moves::WithLatest),
         types("zod", "peer of the declarations", Moves::WithLatest),
         GENERATOR,
         COMPILER,
@@ -141,11 +124,7 @@ static CODEX: Recipe = Recipe {
              so this is the newest that is not newer than the agent",
             Moves::BehindAgent,
         ),
-        types(
-            "@modelcontextprotocol/sdk",
-            "declares the content of an MCP result",
-            Moves::WithLatest,
-        ),
+        types("@modelcontextprotocol/sdk", "declares the content of an MCP result", Moves::WithLatest),
         GENERATOR,
         COMPILER,
     ],
@@ -156,13 +135,7 @@ static CODEX: Recipe = Recipe {
         "schema.json: codex app-server generate-json-schema --experimental; the flat v2 bundle, and from the other files what it lacks",
         "exec.schema.json: ts-json-schema-generator for ThreadEvent of the codex-sdk's index.d.ts, ContentBlock taken from the MCP SDK's spec.types",
     ],
-    read: &[
-        "ServerNotification",
-        "ServerRequest",
-        "ThreadItem",
-        "exec::ThreadEvent",
-        "exec::ThreadItem",
-    ],
+    read: &["ServerNotification", "ServerRequest", "ThreadItem", "exec::ThreadEvent", "exec::ThreadItem"],
     written: &[
         "ClientRequest",
         "ClientNotification",
@@ -193,21 +166,9 @@ static OPENCODE: Recipe = Recipe {
 
 static AMP: Recipe = Recipe {
     packages: &[
-        types(
-            "@sourcegraph/amp-sdk",
-            "declares the wire in types.d.ts",
-            Moves::WithAgent,
-        ),
-        types(
-            "@sourcegraph/amp",
-            "the agent itself; its wire is newer than the declarations",
-            Moves::WithLatest,
-        ),
-        types(
-            "zod",
-            "the declared input is inferred from its types",
-            Moves::WithLatest,
-        ),
+        types("@sourcegraph/amp-sdk", "declares the wire in types.d.ts", Moves::WithAgent),
+        types("@sourcegraph/amp", "the agent itself; its wire is newer than the declarations", Moves::WithLatest),
+        types("zod", "the declared input is inferred from its types", Moves::WithLatest),
         GENERATOR,
         COMPILER,
     ],
@@ -268,14 +229,7 @@ mod tests {
         for agent in Agent::ALL {
             let packages = agent.recipe().packages;
             assert_eq!(packages[0].moves, Moves::WithAgent, "{agent:?}");
-            assert_eq!(
-                packages
-                    .iter()
-                    .filter(|p| p.moves == Moves::WithAgent)
-                    .count(),
-                1,
-                "{agent:?}"
-            );
+            assert_eq!(packages.iter().filter(|p| p.moves == Moves::WithAgent).count(), 1, "{agent:?}");
             assert_eq!(Agent::named(agent.name()), Some(agent));
         }
     }

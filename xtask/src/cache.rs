@@ -52,11 +52,7 @@ pub(crate) struct Resolved {
 impl Cache {
     /// The cache at `chosen`, else at `$INTERLINGUA_CACHE_DIR`, else in the user's cache folder.
     pub(crate) fn locate(chosen: Option<&Path>) -> Result<Self> {
-        let variable = |name: &str| {
-            std::env::var_os(name)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
-        };
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let folder = chosen
             .map(Path::to_owned)
             .or_else(|| variable(VARIABLE))
@@ -64,11 +60,7 @@ impl Cache {
             .or_else(|| variable("HOME").map(|home| home.join(".cache/interlingua")))
             .or_else(|| variable("LOCALAPPDATA").map(|home| home.join("interlingua")))
             .with_context(|| format!("there is no HOME to keep the cache in: set {VARIABLE}"))?;
-        Ok(Self {
-            folder: std::path::absolute(folder)
-                .context("cannot tell where the cache is")?
-                .join("npm"),
-        })
+        Ok(Self { folder: std::path::absolute(folder).context("cannot tell where the cache is")?.join("npm") })
     }
 
     /// The set on disk, installed by npm if it is not there yet.
@@ -77,14 +69,8 @@ impl Cache {
         if !folder.is_dir() {
             self.fill(npm, set, &folder)?;
         }
-        let broken = || {
-            format!(
-                "{} is damaged: remove it and run this again",
-                folder.display()
-            )
-        };
-        let lock =
-            std::fs::read_to_string(folder.join("package-lock.json")).with_context(broken)?;
+        let broken = || format!("{} is damaged: remove it and run this again", folder.display());
+        let lock = std::fs::read_to_string(folder.join("package-lock.json")).with_context(broken)?;
         let lock = serde_json::from_str(&lock).with_context(broken)?;
         let installed = Installed { folder, lock };
         for (name, version) in &set.packages {
@@ -100,18 +86,11 @@ impl Cache {
         let place = || format!("cannot write the cache in {}", self.folder.display());
         std::fs::create_dir_all(&self.folder).with_context(place)?;
         self.sweep();
-        let partial = tempfile::Builder::new()
-            .prefix(PARTIAL)
-            .tempdir_in(&self.folder)
-            .with_context(place)?;
-        let wanted: serde_json::Map<_, _> = set
-            .packages
-            .iter()
-            .map(|(name, version)| (name.clone(), json!(version)))
-            .collect();
+        let partial = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(&self.folder).with_context(place)?;
+        let wanted: serde_json::Map<_, _> =
+            set.packages.iter().map(|(name, version)| (name.clone(), json!(version))).collect();
         let manifest = json!({ "private": true, "dependencies": wanted });
-        std::fs::write(partial.path().join("package.json"), format!("{manifest:#}"))
-            .with_context(place)?;
+        std::fs::write(partial.path().join("package.json"), format!("{manifest:#}")).with_context(place)?;
         npm.install(partial.path(), set.optional, &set.main(), &set.title())?;
         match std::fs::rename(partial.path(), folder) {
             Ok(()) => {
@@ -131,13 +110,8 @@ impl Cache {
             return;
         };
         for entry in entries.flatten() {
-            let age = entry
-                .metadata()
-                .and_then(|m| m.modified())
-                .map(|time| time.elapsed().unwrap_or_default());
-            if entry.file_name().to_string_lossy().starts_with(PARTIAL)
-                && age.is_ok_and(|age| age > ABANDONED)
-            {
+            let age = entry.metadata().and_then(|m| m.modified()).map(|time| time.elapsed().unwrap_or_default());
+            if entry.file_name().to_string_lossy().starts_with(PARTIAL) && age.is_ok_and(|age| age > ABANDONED) {
                 let _ = std::fs::remove_dir_all(entry.path());
             }
         }
@@ -148,9 +122,7 @@ impl PackageSet {
     /// The packages as one would ask npm for them.
     fn specs(&self) -> Vec<String> {
         let specs = self.packages.iter();
-        specs
-            .map(|(name, version)| format!("{name}@{version}"))
-            .collect()
+        specs.map(|(name, version)| format!("{name}@{version}")).collect()
     }
 
     fn main(&self) -> String {
@@ -167,11 +139,7 @@ impl PackageSet {
 
     fn folder_name(&self) -> String {
         let name = self.specs().join(",").replace('/', "+");
-        if self.optional {
-            format!("{name},native")
-        } else {
-            name
-        }
+        if self.optional { format!("{name},native") } else { name }
     }
 }
 
@@ -183,26 +151,11 @@ impl Installed {
 
     /// What npm resolved `name` (its folder under `node_modules`) to.
     pub(crate) fn resolved(&self, name: &str) -> Result<Resolved> {
-        let entry = self
-            .lock
-            .get("packages")
-            .and_then(|all| all.get(format!("node_modules/{name}")));
-        let field = |key: &str| {
-            entry
-                .and_then(|entry| entry.get(key))
-                .and_then(Value::as_str)
-                .map(str::to_owned)
-        };
+        let entry = self.lock.get("packages").and_then(|all| all.get(format!("node_modules/{name}")));
+        let field = |key: &str| entry.and_then(|entry| entry.get(key)).and_then(Value::as_str).map(str::to_owned);
         match (field("version"), field("integrity")) {
-            (Some(version), Some(integrity)) => Ok(Resolved {
-                version,
-                integrity,
-                licence: field("license"),
-            }),
-            _ => bail!(
-                "{} has no package {name} with version and integrity",
-                self.folder.display()
-            ),
+            (Some(version), Some(integrity)) => Ok(Resolved { version, integrity, licence: field("license") }),
+            _ => bail!("{} has no package {name} with version and integrity", self.folder.display()),
         }
     }
 }
@@ -212,10 +165,7 @@ mod tests {
     use super::*;
 
     fn set(packages: &[(&str, &str)], optional: bool) -> PackageSet {
-        let packages = packages
-            .iter()
-            .map(|(name, version)| ((*name).to_owned(), (*version).to_owned()))
-            .collect();
+        let packages = packages.iter().map(|(name, version)| ((*name).to_owned(), (*version).to_owned())).collect();
         PackageSet { packages, optional }
     }
 
@@ -223,10 +173,7 @@ mod tests {
     fn a_set_is_named_by_its_packages_and_versions() {
         let types = set(&[("@openai/codex-sdk", "0.163.0"), ("zod", "4.6.7")], false);
         assert_eq!(types.folder_name(), "@openai+codex-sdk@0.163.0,zod@4.6.7");
-        assert_eq!(
-            set(&[("zod", "4.6.7")], true).folder_name(),
-            "zod@4.6.7,native"
-        );
+        assert_eq!(set(&[("zod", "4.6.7")], true).folder_name(), "zod@4.6.7,native");
     }
 
     #[test]
@@ -238,18 +185,10 @@ mod tests {
         let lock = |version: &str| json!({"packages": {"node_modules/zod": {"version": version, "integrity": "sha512-x", "license": "MIT"}}});
         let npm = Npm::default();
         std::fs::write(folder.join("package-lock.json"), lock("4.6.7").to_string()).unwrap();
-        let installed = cache
-            .install(&npm, &set(&[("zod", "4.6.7")], false))
-            .unwrap();
-        assert_eq!(
-            installed.resolved("zod").unwrap().licence.as_deref(),
-            Some("MIT")
-        );
+        let installed = cache.install(&npm, &set(&[("zod", "4.6.7")], false)).unwrap();
+        assert_eq!(installed.resolved("zod").unwrap().licence.as_deref(), Some("MIT"));
         std::fs::write(folder.join("package-lock.json"), lock("4.6.8").to_string()).unwrap();
-        let error = cache
-            .install(&npm, &set(&[("zod", "4.6.7")], false))
-            .err()
-            .unwrap();
+        let error = cache.install(&npm, &set(&[("zod", "4.6.7")], false)).err().unwrap();
         assert_eq!(error.to_string(), "asked npm for zod@4.6.7 and got 4.6.8");
     }
 }

@@ -7,28 +7,14 @@
 use serde_json::{Map, Value};
 
 /// Keys of a schema whose value maps *names* to schemas, so that a name there is never a keyword.
-const NAME_MAPS: [&str; 7] = [
-    "properties",
-    "patternProperties",
-    "definitions",
-    "$defs",
-    "schemas",
-    "dependentSchemas",
-    "dependencies",
-];
+const NAME_MAPS: [&str; 7] =
+    ["properties", "patternProperties", "definitions", "$defs", "schemas", "dependentSchemas", "dependencies"];
 
 /// Keys of a schema whose value is data rather than a schema.
 const DATA: [&str; 5] = ["enum", "const", "default", "required", "mapping"];
 
 /// Keywords that hold prose. They carry the vendor's words, so they go where the licence allows names and types only.
-pub(crate) const PROSE: [&str; 6] = [
-    "description",
-    "markdownDescription",
-    "title",
-    "$comment",
-    "example",
-    "examples",
-];
+pub(crate) const PROSE: [&str; 6] = ["description", "markdownDescription", "title", "$comment", "example", "examples"];
 
 /// The canonical text of `document`: sorted keys, two spaces, a newline at the end.
 pub(crate) fn text(document: &Value) -> String {
@@ -45,12 +31,7 @@ fn sorted(document: &Value) -> Value {
         Value::Object(map) => {
             let mut entries: Vec<_> = map.iter().collect();
             entries.sort_by_key(|(key, _)| *key);
-            Value::Object(
-                entries
-                    .into_iter()
-                    .map(|(key, value)| (key.clone(), sorted(value)))
-                    .collect(),
-            )
+            Value::Object(entries.into_iter().map(|(key, value)| (key.clone(), sorted(value))).collect())
         }
         Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
         scalar => scalar.clone(),
@@ -68,12 +49,7 @@ pub(crate) fn without_keywords(schema: &Value, keywords: &[&str]) -> Value {
                 .map(|(key, value)| (key.clone(), keyword_value(key, value, keywords)))
                 .collect(),
         ),
-        Value::Array(items) => Value::Array(
-            items
-                .iter()
-                .map(|item| without_keywords(item, keywords))
-                .collect(),
-        ),
+        Value::Array(items) => Value::Array(items.iter().map(|item| without_keywords(item, keywords)).collect()),
         scalar => scalar.clone(),
     }
 }
@@ -82,10 +58,8 @@ fn keyword_value(keyword: &str, value: &Value, keywords: &[&str]) -> Value {
     match value {
         data if DATA.contains(&keyword) => data.clone(),
         Value::Object(names) if NAME_MAPS.contains(&keyword) => {
-            let inside: Map<String, Value> = names
-                .iter()
-                .map(|(name, schema)| (name.clone(), without_keywords(schema, keywords)))
-                .collect();
+            let inside: Map<String, Value> =
+                names.iter().map(|(name, schema)| (name.clone(), without_keywords(schema, keywords))).collect();
             Value::Object(inside)
         }
         schema => without_keywords(schema, keywords),
@@ -101,7 +75,8 @@ mod tests {
     #[test]
     fn keys_are_sorted_arrays_are_not_and_the_file_ends_in_a_newline() {
         let document = json!({"b": [3, 1, {"z": 1, "a": {}}], "a": "é"});
-        let expected = "{\n  \"a\": \"é\",\n  \"b\": [\n    3,\n    1,\n    {\n      \"a\": {},\n      \"z\": 1\n    }\n  ]\n}\n";
+        let expected =
+            "{\n  \"a\": \"é\",\n  \"b\": [\n    3,\n    1,\n    {\n      \"a\": {},\n      \"z\": 1\n    }\n  ]\n}\n";
         assert_eq!(text(&document), expected);
     }
 

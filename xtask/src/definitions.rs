@@ -18,10 +18,7 @@ pub(crate) fn tidy(document: &Value, root: &str, stand_ins: &[&str]) -> Result<V
         .get("definitions")
         .and_then(Value::as_object)
         .context("the generated schema has no \"definitions\"")?;
-    let tidy = Tidy {
-        definitions,
-        stand_ins,
-    };
+    let tidy = Tidy { definitions, stand_ins };
 
     let mut named: BTreeMap<String, Value> = BTreeMap::new();
     for (name, schema) in definitions {
@@ -38,10 +35,7 @@ pub(crate) fn tidy(document: &Value, root: &str, stand_ins: &[&str]) -> Result<V
     if let Some(dialect) = document.get("$schema") {
         clean.insert("$schema".to_owned(), dialect.clone());
     }
-    clean.insert(
-        "definitions".to_owned(),
-        Value::Object(named.into_iter().collect()),
-    );
+    clean.insert("definitions".to_owned(), Value::Object(named.into_iter().collect()));
     Ok(Value::Object(clean))
 }
 
@@ -67,30 +61,18 @@ impl Tidy<'_> {
                     .collect::<Result<Map<_, _>>>()
                     .map(Value::Object),
             },
-            Value::Array(items) => items
-                .iter()
-                .map(|item| self.schema(item, within))
-                .collect::<Result<Vec<_>>>()
-                .map(Value::Array),
+            Value::Array(items) => {
+                items.iter().map(|item| self.schema(item, within)).collect::<Result<Vec<_>>>().map(Value::Array)
+            }
             scalar => Ok(scalar.clone()),
         }
     }
 
     /// What stands where `map` holds a `$ref`: the definition itself when it is anonymous, else the reference.
     /// Keywords beside the reference (a description of this use) win over the definition's.
-    fn reference(
-        &self,
-        map: &Map<String, Value>,
-        pointer: &str,
-        within: &mut Vec<String>,
-    ) -> Result<Value> {
-        let name = pointer
-            .strip_prefix(POINTER)
-            .with_context(|| format!("unexpected reference {pointer}"))?;
-        let target = self
-            .definitions
-            .get(name)
-            .with_context(|| format!("{pointer} points nowhere"))?;
+    fn reference(&self, map: &Map<String, Value>, pointer: &str, within: &mut Vec<String>) -> Result<Value> {
+        let name = pointer.strip_prefix(POINTER).with_context(|| format!("unexpected reference {pointer}"))?;
+        let target = self.definitions.get(name).with_context(|| format!("{pointer} points nowhere"))?;
         let mut here = map.clone();
         if self.is_anonymous(name) {
             if within.iter().any(|outer| outer == name) {
@@ -105,10 +87,7 @@ impl Tidy<'_> {
             }
             within.pop();
         } else {
-            here.insert(
-                "$ref".to_owned(),
-                Value::String(format!("{POINTER}{}", identifier(name))),
-            );
+            here.insert("$ref".to_owned(), Value::String(format!("{POINTER}{}", identifier(name))));
         }
         Ok(Value::Object(here))
     }
@@ -116,9 +95,7 @@ impl Tidy<'_> {
 
 /// `name` without the characters an identifier cannot have: `BetaRawMessageDeltaEvent.Delta` loses its dot.
 fn identifier(name: &str) -> String {
-    name.chars()
-        .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
-        .collect()
+    name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
 }
 
 /// Fails when a reference inside `document` points nowhere, naming the reference.
@@ -128,9 +105,7 @@ pub(crate) fn check_references(document: &Value) -> Result<()> {
         match value {
             Value::Object(map) => {
                 if let Some(pointer) = map.get("$ref").and_then(Value::as_str) {
-                    let found = pointer
-                        .strip_prefix('#')
-                        .and_then(|path| document.pointer(path));
+                    let found = pointer.strip_prefix('#').and_then(|path| document.pointer(path));
                     if found.is_none() {
                         bail!("the extracted schema has a reference to nowhere: {pointer}");
                     }
@@ -151,9 +126,7 @@ pub(crate) fn check_references(document: &Value) -> Result<()> {
 pub(crate) fn check_anchors(document: &Value, pointer: &str, anchors: &[&str]) -> Result<()> {
     let definitions = document.pointer(pointer).and_then(Value::as_object);
     for anchor in anchors {
-        let found = definitions
-            .and_then(|all| all.get(*anchor))
-            .and_then(Value::as_object);
+        let found = definitions.and_then(|all| all.get(*anchor)).and_then(Value::as_object);
         if found.is_none_or(Map::is_empty) {
             bail!(
                 "the extracted schema does not define {anchor}: the package's layout has changed, \
@@ -212,21 +185,13 @@ mod tests {
             "Use": {"$ref": "#/definitions/Tree<string>"},
         }});
         let error = tidy(&document, "", &[]).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .starts_with("Tree<string> contains itself"),
-            "{error}"
-        );
+        assert!(error.to_string().starts_with("Tree<string> contains itself"), "{error}");
     }
 
     #[test]
     fn colliding_identifiers_are_refused() {
         let document = json!({"definitions": {"A.B": {}, "AB": {}}});
-        assert_eq!(
-            tidy(&document, "", &[]).unwrap_err().to_string(),
-            "two definitions would both be called AB"
-        );
+        assert_eq!(tidy(&document, "", &[]).unwrap_err().to_string(), "two definitions would both be called AB");
     }
 
     #[test]

@@ -69,10 +69,7 @@ pub(crate) struct Schemas {
 impl Schemas {
     /// None yet.
     pub(crate) fn new(agent: &str) -> Self {
-        Self {
-            agent: agent.to_owned(),
-            model: Model::default(),
-        }
+        Self { agent: agent.to_owned(), model: Model::default() }
     }
 
     /// Adds a schema file. The types of `exec.schema.json` are called `exec::…`.
@@ -83,19 +80,14 @@ impl Schemas {
     fn read(path: &Path, agent: &str) -> Result<Self> {
         let mut schemas = Self::new(agent);
         for file in schema_files(path)? {
-            let text = std::fs::read_to_string(&file)
-                .with_context(|| format!("cannot read {}", file.display()))?;
-            let document = serde_json::from_str(&text)
-                .with_context(|| format!("{} is not JSON", file.display()))?;
+            let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+            let document = serde_json::from_str(&text).with_context(|| format!("{} is not JSON", file.display()))?;
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             // A single file is compared with a single file: there is nothing to tell apart.
             schemas.add(if path.is_file() { "" } else { &name }, &document);
         }
         if schemas.model.types.is_empty() {
-            bail!(
-                "{} defines no types (looked for definitions, $defs, components.schemas)",
-                path.display()
-            );
+            bail!("{} defines no types (looked for definitions, $defs, components.schemas)", path.display());
         }
         Ok(schemas)
     }
@@ -106,13 +98,8 @@ fn schema_files(path: &Path) -> Result<Vec<PathBuf>> {
     if path.is_file() {
         return Ok(vec![path.to_owned()]);
     }
-    let entries =
-        std::fs::read_dir(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let mut files: Vec<_> = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|file| is_schema(file))
-        .collect();
+    let entries = std::fs::read_dir(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(|file| is_schema(file)).collect();
     files.sort();
     if files.is_empty() {
         bail!("{} has no schema.json", path.display());
@@ -137,36 +124,21 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         // The worst class is the first.
         worst = [worst, found].into_iter().flatten().min();
     }
-    let fails = args
-        .fail_on
-        .is_some_and(|limit| worst.is_some_and(|worst| worst <= limit));
-    Ok(if fails {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    let fails = args.fail_on.is_some_and(|limit| worst.is_some_and(|worst| worst <= limit));
+    Ok(if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// What to compare with what, and whose it is.
 fn pairs(args: &Args) -> Result<Vec<(PathBuf, PathBuf, String)>> {
     let holds_agents = |path: &Path| {
-        Agent::ALL
-            .into_iter()
-            .filter(|agent| path.join(agent.name()).join("schema.json").is_file())
-            .collect::<Vec<_>>()
+        Agent::ALL.into_iter().filter(|agent| path.join(agent.name()).join("schema.json").is_file()).collect::<Vec<_>>()
     };
     let (old_agents, new_agents) = (holds_agents(&args.old), holds_agents(&args.new));
     match (old_agents.is_empty(), new_agents.is_empty()) {
         (true, true) => {
             let named = args.agent.map(Agent::name).map(str::to_owned);
-            let agent = named
-                .or_else(|| agent_of(&args.new))
-                .or_else(|| agent_of(&args.old));
-            Ok(vec![(
-                args.old.clone(),
-                args.new.clone(),
-                agent.unwrap_or_else(|| "the schema".to_owned()),
-            )])
+            let agent = named.or_else(|| agent_of(&args.new)).or_else(|| agent_of(&args.old));
+            Ok(vec![(args.old.clone(), args.new.clone(), agent.unwrap_or_else(|| "the schema".to_owned()))])
         }
         (false, false) => {
             let asked = |agent: &Agent| args.agent.is_none_or(|only| only == *agent);
@@ -188,11 +160,7 @@ fn pairs(args: &Args) -> Result<Vec<(PathBuf, PathBuf, String)>> {
             }
             Ok(pairs)
         }
-        _ => bail!(
-            "{} and {} are not the same kind of thing",
-            args.old.display(),
-            args.new.display()
-        ),
+        _ => bail!("{} and {} are not the same kind of thing", args.old.display(), args.new.display()),
     }
 }
 
@@ -200,10 +168,7 @@ fn pairs(args: &Args) -> Result<Vec<(PathBuf, PathBuf, String)>> {
 fn agent_of(path: &Path) -> Option<String> {
     let path = std::path::absolute(path).ok()?;
     let part = |part: &std::ffi::OsStr| Agent::named(part.to_str()?.split('.').next()?);
-    path.iter()
-        .rev()
-        .find_map(part)
-        .map(|agent| agent.name().to_owned())
+    path.iter().rev().find_map(part).map(|agent| agent.name().to_owned())
 }
 
 /// The report on the way from `old` to `new`.
@@ -213,45 +178,24 @@ pub(crate) fn report(old: &Schemas, new: &Schemas, repository: &Repository) -> S
 
 /// The report, and the worst class in it. With `repository`, it knows what of the schema is used (unless `all` of
 /// it is asked for) and where.
-fn examine(
-    old: &Schemas,
-    new: &Schemas,
-    repository: Option<&Repository>,
-    all: bool,
-) -> (String, Option<Class>) {
+fn examine(old: &Schemas, new: &Schemas, repository: Option<&Repository>, all: bool) -> (String, Option<Class>) {
     let written = match Agent::named(&new.agent) {
         Some(agent) => agent.recipe().written.to_vec(),
-        None => Agent::ALL
-            .iter()
-            .flat_map(|agent| agent.recipe().written)
-            .copied()
-            .collect(),
+        None => Agent::ALL.iter().flat_map(|agent| agent.recipe().written).copied().collect(),
     };
-    let scope = repository
-        .and_then(|repository| Scope::read(&repository.schemas_of(&new.agent).join("source.toml")));
-    let reached = scope
-        .as_ref()
-        .map(|scope| scope.reached([&old.model, &new.model]));
+    let scope = repository.and_then(|repository| Scope::read(&repository.schemas_of(&new.agent).join("source.toml")));
+    let reached = scope.as_ref().map(|scope| scope.reached([&old.model, &new.model]));
     let is_used = |of: &str, tag: Option<&str>| {
         let reached = reached.as_ref().is_none_or(|reached| reached.contains(of));
         let takes = |tag| scope.as_ref().is_none_or(|scope| scope.takes(of, tag));
         reached && tag.is_none_or(takes)
     };
-    let (used, unused): (Vec<_>, Vec<_>) =
-        compare(&old.model, &new.model, &new.model.written(&written))
-            .into_iter()
-            .partition(|change| all || is_used(&change.of, change.tag.as_deref()));
+    let (used, unused): (Vec<_>, Vec<_>) = compare(&old.model, &new.model, &new.model.written(&written))
+        .into_iter()
+        .partition(|change| all || is_used(&change.of, change.tag.as_deref()));
     let arms = repository.map(|repository| Arms::read(repository, &new.agent));
     let worst = worst(&used);
-    let report = Report {
-        old,
-        new,
-        used,
-        unused,
-        is_used: &is_used,
-        scope: scope.as_ref(),
-        arms: arms.as_ref(),
-    };
+    let report = Report { old, new, used, unused, is_used: &is_used, scope: scope.as_ref(), arms: arms.as_ref() };
     (report.to_string(), worst)
 }
 

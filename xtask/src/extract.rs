@@ -36,9 +36,7 @@ impl Installations {
     /// The installation of `group`.
     pub(crate) fn get(&self, group: Group) -> Result<&Installed> {
         let found = self.0.iter().find(|(of, _)| *of == group);
-        found
-            .map(|(_, installed)| installed)
-            .with_context(|| format!("the recipe has no {group:?} packages"))
+        found.map(|(_, installed)| installed).with_context(|| format!("the recipe has no {group:?} packages"))
     }
 }
 

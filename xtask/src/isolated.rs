@@ -16,11 +16,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 /// Runs `program` and returns its standard output.
 pub(crate) fn output<A: AsRef<OsStr>>(program: &Path, arguments: &[A]) -> Result<Vec<u8>> {
-    let name = program
-        .file_name()
-        .unwrap_or(program.as_os_str())
-        .to_string_lossy()
-        .into_owned();
+    let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
     run(program, arguments).with_context(|| format!("{name} did not give its schema"))
 }
 
@@ -39,10 +35,7 @@ fn run<A: AsRef<OsStr>>(program: &Path, arguments: &[A]) -> Result<Vec<u8>> {
     for place in ["HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA"] {
         command.env(place, home.path());
     }
-    command
-        .stdin(Stdio::null())
-        .stdout(stdout.reopen()?)
-        .stderr(stderr.reopen()?);
+    command.stdin(Stdio::null()).stdout(stdout.reopen()?).stderr(stderr.reopen()?);
 
     let mut child = match command.spawn() {
         Ok(child) => child,
@@ -72,17 +65,8 @@ fn run<A: AsRef<OsStr>>(program: &Path, arguments: &[A]) -> Result<Vec<u8>> {
 
 /// The first lines of a complaint: enough to know what is wrong, not a whole stack trace.
 fn gist(said: &str) -> String {
-    let lines: Vec<_> = said
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .take(3)
-        .collect();
-    if lines.is_empty() {
-        "it said nothing".to_owned()
-    } else {
-        lines.join(" / ")
-    }
+    let lines: Vec<_> = said.lines().map(str::trim).filter(|line| !line.is_empty()).take(3).collect();
+    if lines.is_empty() { "it said nothing".to_owned() } else { lines.join(" / ") }
 }
 
 #[cfg(all(test, unix))]
@@ -93,10 +77,7 @@ mod tests {
     fn a_program_sees_a_fresh_home_and_no_other_variables() {
         let text = output(
             Path::new("/bin/sh"),
-            &[
-                "-c",
-                "test -z \"$USER$CARGO\" && test -z \"$(ls -A $HOME)\" && echo clean",
-            ],
+            &["-c", "test -z \"$USER$CARGO\" && test -z \"$(ls -A $HOME)\" && echo clean"],
         );
         assert_eq!(text.unwrap(), b"clean\n");
     }
@@ -105,9 +86,6 @@ mod tests {
     fn a_failure_says_which_program_and_why() {
         let error = output(Path::new("/bin/sh"), &["-c", "echo broken >&2; exit 3"]).unwrap_err();
         let told = format!("{error:#}");
-        assert!(
-            told.starts_with("sh did not give its schema: exit status: 3: broken"),
-            "{told}"
-        );
+        assert!(told.starts_with("sh did not give its schema: exit status: 3: broken"), "{told}");
     }
 }

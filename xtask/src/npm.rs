@@ -33,15 +33,9 @@ pub(crate) enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => write!(
-                f,
-                "npm is not on the PATH: install Node.js 20 or newer, which brings it"
-            ),
+            Self::Missing => write!(f, "npm is not on the PATH: install Node.js 20 or newer, which brings it"),
             Self::Unreachable(code) => {
-                write!(
-                    f,
-                    "npm cannot reach its registry ({code}): check the network and npm's proxy settings"
-                )
+                write!(f, "npm cannot reach its registry ({code}): check the network and npm's proxy settings")
             }
             Self::NotFound(what) => write!(f, "the registry has no {what}"),
             Self::Other { asked, said } => write!(f, "`npm {asked}` failed: {said}"),
@@ -94,41 +88,24 @@ impl Npm {
         let mut command = Command::new(PROGRAM);
         command.args(["view", spec, field, "--json"]);
         command.stdout(answer.reopen().context("cannot reopen a temporary file")?);
-        self.run(command, &asked, spec, |child| {
-            child.wait().map(|status| status.success())
-        })?;
-        let text =
-            std::fs::read_to_string(answer.path()).with_context(|| format!("npm {asked}"))?;
+        self.run(command, &asked, spec, |child| child.wait().map(|status| status.success()))?;
+        let text = std::fs::read_to_string(answer.path()).with_context(|| format!("npm {asked}"))?;
         if text.trim().is_empty() {
             return Ok(None);
         }
-        serde_json::from_str(&text)
-            .map(Some)
-            .with_context(|| format!("npm {asked}: the answer is not JSON"))
+        serde_json::from_str(&text).map(Some).with_context(|| format!("npm {asked}: the answer is not JSON"))
     }
 
     /// Installs what `folder/package.json` depends on into `folder`, without running any package's scripts.
     /// `main` is one of those packages, `what` is what to call them all.
-    pub(crate) fn install(
-        &self,
-        folder: &Path,
-        optional: bool,
-        main: &str,
-        what: &str,
-    ) -> Result<()> {
+    pub(crate) fn install(&self, folder: &Path, optional: bool, main: &str, what: &str) -> Result<()> {
         if !self.reached.get() {
             // A small question first: an offline npm takes long to give up an installation.
             self.view(main, "version")?;
         }
         let mut command = Command::new(PROGRAM);
         command.current_dir(folder);
-        command.args([
-            "install",
-            "--ignore-scripts",
-            "--no-audit",
-            "--no-fund",
-            "--save-exact",
-        ]);
+        command.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--save-exact"]);
         if !optional {
             command.arg("--omit=optional");
         }
@@ -159,9 +136,7 @@ impl Npm {
             return Err(failure.into());
         }
         let complaint = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
-        let sink: File = complaint
-            .reopen()
-            .context("cannot reopen a temporary file")?;
+        let sink: File = complaint.reopen().context("cannot reopen a temporary file")?;
         command.args(QUIET).stdin(Stdio::null()).stderr(sink);
         let failure = match command.spawn() {
             Err(error) if error.kind() == ErrorKind::NotFound => Failure::Missing,
@@ -186,31 +161,20 @@ impl Npm {
 fn understand(said: &str, asked: &str, what: &str) -> Failure {
     let lines = || {
         said.lines()
-            .filter_map(|line| {
-                line.strip_prefix("npm error ")
-                    .or_else(|| line.strip_prefix("npm ERR! "))
-            })
+            .filter_map(|line| line.strip_prefix("npm error ").or_else(|| line.strip_prefix("npm ERR! ")))
             .map(str::trim)
     };
-    let code = lines()
-        .find_map(|line| line.strip_prefix("code "))
-        .unwrap_or_default();
+    let code = lines().find_map(|line| line.strip_prefix("code ")).unwrap_or_default();
     if UNREACHABLE.contains(&code) {
         return Failure::Unreachable(code.to_owned());
     }
     if NOT_FOUND.contains(&code) {
-        let named =
-            lines().find_map(|line| line.strip_prefix("notarget No matching version found for "));
-        return Failure::NotFound(
-            named
-                .map_or(what, |spec| spec.trim_end_matches('.'))
-                .to_owned(),
-        );
+        let named = lines().find_map(|line| line.strip_prefix("notarget No matching version found for "));
+        return Failure::NotFound(named.map_or(what, |spec| spec.trim_end_matches('.')).to_owned());
     }
     // npm starts with the system's view; the first line after that is the sentence.
     let system = ["code ", "errno ", "syscall ", "path ", "A complete log"];
-    let reason =
-        lines().find(|line| !line.is_empty() && !system.iter().any(|word| line.starts_with(word)));
+    let reason = lines().find(|line| !line.is_empty() && !system.iter().any(|word| line.starts_with(word)));
     let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
     let said = match (code, reason) {
         ("", None) => last.unwrap_or("it gave no reason").to_owned(),
@@ -218,10 +182,7 @@ fn understand(said: &str, asked: &str, what: &str) -> Failure {
         (code, None) => code.to_owned(),
         (code, Some(line)) => format!("{code}, {line}"),
     };
-    Failure::Other {
-        asked: asked.to_owned(),
-        said,
-    }
+    Failure::Other { asked: asked.to_owned(), said }
 }
 
 /// How much is in `folder` by now. Files come and go while npm works, so what cannot be read counts nothing.
@@ -245,49 +206,28 @@ mod tests {
 
     #[test]
     fn an_offline_machine_is_recognised() {
-        let said =
-            "npm error code EAI_AGAIN\nnpm error syscall getaddrinfo\nnpm error errno EAI_AGAIN\n";
-        assert_eq!(
-            understand(said, "install", "a@1"),
-            Failure::Unreachable("EAI_AGAIN".to_owned())
-        );
+        let said = "npm error code EAI_AGAIN\nnpm error syscall getaddrinfo\nnpm error errno EAI_AGAIN\n";
+        assert_eq!(understand(said, "install", "a@1"), Failure::Unreachable("EAI_AGAIN".to_owned()));
         let old = "npm ERR! code ECONNREFUSED\n";
-        assert_eq!(
-            understand(old, "install", "a@1"),
-            Failure::Unreachable("ECONNREFUSED".to_owned())
-        );
+        assert_eq!(understand(old, "install", "a@1"), Failure::Unreachable("ECONNREFUSED".to_owned()));
     }
 
     #[test]
     fn a_version_that_does_not_exist_is_named() {
-        let said = "npm error code ETARGET\nnpm error notarget No matching version found for @openai/codex-sdk@0.166.0.\n";
-        assert_eq!(
-            understand(said, "install", "a, b"),
-            Failure::NotFound("@openai/codex-sdk@0.166.0".to_owned())
-        );
-        assert_eq!(
-            understand("npm error code E404\n", "view", "nix"),
-            Failure::NotFound("nix".to_owned())
-        );
+        let said =
+            "npm error code ETARGET\nnpm error notarget No matching version found for @openai/codex-sdk@0.166.0.\n";
+        assert_eq!(understand(said, "install", "a, b"), Failure::NotFound("@openai/codex-sdk@0.166.0".to_owned()));
+        assert_eq!(understand("npm error code E404\n", "view", "nix"), Failure::NotFound("nix".to_owned()));
     }
 
     #[test]
     fn anything_else_is_told_in_npms_words() {
         let said = "npm error code EACCES\nnpm error syscall mkdir\nnpm error permission denied\n";
         let failure = understand(said, "install", "a@1");
-        assert_eq!(
-            failure.to_string(),
-            "`npm install` failed: EACCES, permission denied"
-        );
+        assert_eq!(failure.to_string(), "`npm install` failed: EACCES, permission denied");
         let silent = understand("", "install", "a@1");
-        assert_eq!(
-            silent.to_string(),
-            "`npm install` failed: it gave no reason"
-        );
+        assert_eq!(silent.to_string(), "`npm install` failed: it gave no reason");
         let foreign = understand("env: 'node': No such file or directory\n", "install", "a@1");
-        assert_eq!(
-            foreign.to_string(),
-            "`npm install` failed: env: 'node': No such file or directory"
-        );
+        assert_eq!(foreign.to_string(), "`npm install` failed: env: 'node': No such file or directory");
     }
 }

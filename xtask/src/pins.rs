@@ -44,9 +44,7 @@ pub(crate) fn resolve(
             (Moves::WithAgent, _) => agent.clone(),
             (Moves::ByHand, _) | (_, Wanted::Pinned) => pin(package, pinned)?,
             (Moves::BehindAgent, _) => newest_not_after(npm, package.name, &agent)?,
-            (Moves::WithLatest, Wanted::Latest) => {
-                newest(npm, package.name, ranges.get(package.name))?
-            }
+            (Moves::WithLatest, Wanted::Latest) => newest(npm, package.name, ranges.get(package.name))?,
             (Moves::WithLatest, Wanted::Version(_)) => match pinned.get(package.name) {
                 Some(version) => exact(version)?,
                 None => newest(npm, package.name, ranges.get(package.name))?,
@@ -59,23 +57,17 @@ pub(crate) fn resolve(
 
 fn pin(package: &Package, pinned: &BTreeMap<String, String>) -> Result<String> {
     let name = package.name;
-    let version = pinned.get(name).with_context(|| {
-        format!("source.toml pins no version of {name}: give [package.\"{name}\"] a `version`")
-    })?;
+    let version = pinned
+        .get(name)
+        .with_context(|| format!("source.toml pins no version of {name}: give [package.\"{name}\"] a `version`"))?;
     exact(version)
 }
 
 /// `version` if it is one exact version, which a range (`^1.2`) or a tag (`latest`) is not.
 fn exact(version: &str) -> Result<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
-    let parts = version
-        .split(['-', '+'])
-        .next()
-        .unwrap_or_default()
-        .split('.');
-    let numbers = parts
-        .clone()
-        .all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit()));
+    let parts = version.split(['-', '+']).next().unwrap_or_default().split('.');
+    let numbers = parts.clone().all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit()));
     if parts.count() == 3 && numbers && version.chars().all(plain) {
         Ok(version.to_owned())
     } else {
@@ -91,9 +83,7 @@ impl Ranges {
     fn of(npm: &Npm, name: &str, version: &str) -> Result<Self> {
         let spec = format!("{name}@{version}");
         let kinds = ["peerDependencies", "dependencies"];
-        let ranges = kinds
-            .iter()
-            .filter_map(|kind| npm.view(&spec, kind).transpose());
+        let ranges = kinds.iter().filter_map(|kind| npm.view(&spec, kind).transpose());
         Ok(Self(ranges.collect::<Result<_>>()?))
     }
 
@@ -110,8 +100,7 @@ fn newest(npm: &Npm, name: &str, range: Option<&str>) -> Result<String> {
         // One for each version in the range.
         Some(Value::Array(all)) => {
             let all = all.iter().filter_map(Value::as_str);
-            all.max_by_key(|version| release(version))
-                .map(str::to_owned)
+            all.max_by_key(|version| release(version)).map(str::to_owned)
         }
         _ => None,
     };
@@ -141,11 +130,7 @@ fn choose_not_after<'a>(published: &[&'a str], agent: &str) -> Option<&'a str> {
     }
     let core = agent.split('-').next().and_then(release)?;
     let before = |version: [u64; 3]| {
-        if agent.contains('-') {
-            version < core
-        } else {
-            version <= core
-        }
+        if agent.contains('-') { version < core } else { version <= core }
     };
     published
         .iter()
@@ -177,13 +162,7 @@ mod tests {
 
     #[test]
     fn a_missing_pin_says_where_to_write_it() {
-        let error = resolve(
-            &Npm::default(),
-            Agent::Opencode.recipe(),
-            &BTreeMap::new(),
-            Wanted::Pinned,
-        )
-        .unwrap_err();
+        let error = resolve(&Npm::default(), Agent::Opencode.recipe(), &BTreeMap::new(), Wanted::Pinned).unwrap_err();
         assert_eq!(
             error.to_string(),
             "source.toml pins no version of opencode-ai: give [package.\"opencode-ai\"] a `version`"
@@ -192,16 +171,7 @@ mod tests {
 
     #[test]
     fn ranges_tags_and_paths_are_no_versions() {
-        for version in [
-            "latest",
-            "^1.2.3",
-            "1.2",
-            "",
-            "../../x",
-            "1.2.3 || 2",
-            "1.2.x",
-            "file:x",
-        ] {
+        for version in ["latest", "^1.2.3", "1.2", "", "../../x", "1.2.3 || 2", "1.2.x", "file:x"] {
             assert!(exact(version).is_err(), "{version}");
         }
         for version in ["1.2.3", "0.1.0-20260126121723-gc94da34", "1.0.0+build.5"] {
@@ -214,14 +184,8 @@ mod tests {
         let published = ["0.9.0", "0.163.0", "0.150.0", "0.167.0", "0.166.0-alpha.1"];
         assert_eq!(choose_not_after(&published, "0.166.0"), Some("0.163.0"));
         assert_eq!(choose_not_after(&published, "0.167.0"), Some("0.167.0"));
-        assert_eq!(
-            choose_not_after(&published, "0.163.0-alpha.2"),
-            Some("0.150.0")
-        );
-        assert_eq!(
-            choose_not_after(&published, "0.166.0-alpha.1"),
-            Some("0.166.0-alpha.1")
-        );
+        assert_eq!(choose_not_after(&published, "0.163.0-alpha.2"), Some("0.150.0"));
+        assert_eq!(choose_not_after(&published, "0.166.0-alpha.1"), Some("0.166.0-alpha.1"));
         assert_eq!(choose_not_after(&published, "0.1.0"), None);
     }
 }

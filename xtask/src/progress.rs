@@ -31,12 +31,7 @@ impl Progress {
             say::note(format_args!("  installing {what}"));
         }
         let next = if terminal { Duration::ZERO } else { REPEAT };
-        Self {
-            what,
-            started: Instant::now(),
-            next,
-            terminal,
-        }
+        Self { what, started: Instant::now(), next, terminal }
     }
 
     /// Shows how far it is, when it is time to. `bytes` is asked only then.
@@ -45,12 +40,7 @@ impl Progress {
         if elapsed < self.next {
             return;
         }
-        let line = format!(
-            "  installing ({}, {}) {}",
-            seconds(elapsed),
-            size(bytes()),
-            self.what
-        );
+        let line = format!("  installing ({}, {}) {}", seconds(elapsed), size(bytes()), self.what);
         if self.terminal {
             let line: String = line.chars().take(WIDTH).collect();
             say::redraw(&line);
@@ -68,11 +58,7 @@ impl Progress {
         }
         if success {
             let time = seconds(self.started.elapsed());
-            say::note(format_args!(
-                "  installed ({time}, {}) {}",
-                size(bytes()),
-                self.what
-            ));
+            say::note(format_args!("  installed ({time}, {}) {}", size(bytes()), self.what));
         }
     }
 }

@@ -107,11 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         wanted,
         check: args.check,
     };
-    let mut agents = if args.agents.is_empty() {
-        Agent::ALL.to_vec()
-    } else {
-        args.agents.clone()
-    };
+    let mut agents = if args.agents.is_empty() { Agent::ALL.to_vec() } else { args.agents.clone() };
     agents.sort();
     agents.dedup();
 
@@ -132,22 +128,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     // One line per reason: without a network there is one, however many agents were asked for.
     for (reason, agents) in &failures {
-        say::note(format_args!(
-            "error: {reason} ({} left as before)",
-            agents.join(", ")
-        ));
+        say::note(format_args!("error: {reason} ({} left as before)", agents.join(", ")));
     }
     if !stale.is_empty() {
-        say::result(format_args!(
-            "agent-schemas/ is not what was pulled; to make it so: {}\n",
-            fix(&stale, wanted)
-        ));
+        say::result(format_args!("agent-schemas/ is not what was pulled; to make it so: {}\n", fix(&stale, wanted)));
     }
-    Ok(if stale.is_empty() && failures.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(if stale.is_empty() && failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The command that brings the named agents' files up to date.
@@ -182,11 +168,7 @@ impl Puller<'_> {
                 agent.name(),
                 count_types(document)
             ));
-            files.push(Planned {
-                path,
-                old,
-                new: canonical::text(document),
-            });
+            files.push(Planned { path, old, new: canonical::text(document) });
         }
         files.push(self.plan_source(agent, &extracted, packages, &files)?);
 
@@ -199,11 +181,7 @@ impl Puller<'_> {
             return Ok(Outcome::WouldChange);
         }
         files.retain(Planned::changes);
-        whole_file::write(
-            files
-                .iter()
-                .map(|file| (file.path.as_path(), file.new.as_str())),
-        )?;
+        whole_file::write(files.iter().map(|file| (file.path.as_path(), file.new.as_str())))?;
         for file in &files {
             let name = self.repository.relative(&file.path);
             say::result(format_args!("wrote {name}\n"));
@@ -215,23 +193,12 @@ impl Puller<'_> {
     fn install(&self, agent: Agent, versions: &Versions) -> Result<Installations> {
         let mut installations = Vec::new();
         for group in [Group::Native, Group::Types, Group::Tool] {
-            let packages: Vec<_> = agent
-                .recipe()
-                .packages
-                .iter()
-                .filter(|package| package.group == group)
-                .collect();
+            let packages: Vec<_> = agent.recipe().packages.iter().filter(|package| package.group == group).collect();
             if packages.is_empty() {
                 continue;
             }
-            let packages = packages
-                .iter()
-                .map(|p| (p.name.to_owned(), versions[p.name].clone()))
-                .collect();
-            let set = PackageSet {
-                packages,
-                optional: group == Group::Native,
-            };
+            let packages = packages.iter().map(|p| (p.name.to_owned(), versions[p.name].clone())).collect();
+            let set = PackageSet { packages, optional: group == Group::Native };
             installations.push((group, self.cache.install(&self.npm, &set)?));
         }
         Ok(Installations(installations))
@@ -251,9 +218,7 @@ impl Puller<'_> {
     ) -> Result<Planned> {
         let path = self.repository.schemas_of(agent.name()).join("source.toml");
         let source = Source::read(&path)?;
-        let moved = packages
-            .iter()
-            .any(|(package, now)| source.pins.get(package.name) != Some(&now.version));
+        let moved = packages.iter().any(|(package, now)| source.pins.get(package.name) != Some(&now.version));
         let changed = moved || files.iter().any(Planned::changes);
         let today = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
         let date = source.date.clone().filter(|_| !changed).unwrap_or(today);
@@ -269,11 +234,7 @@ impl Puller<'_> {
             binary: elsewhere.or_else(|| extracted.binary.clone()),
         };
         let new = source.rewritten(&provenance);
-        Ok(Planned {
-            path,
-            old: source.text,
-            new,
-        })
+        Ok(Planned { path, old: source.text, new })
     }
 
     /// Prints what differs and what it means.
@@ -294,21 +255,14 @@ impl Puller<'_> {
                 // A committed schema that is no JSON was broken by hand; to the comparison it has no types.
                 old.add(name, &serde_json::from_str(text).unwrap_or(Value::Null));
             }
-            new.add(
-                name,
-                &serde_json::from_str(&file.new).unwrap_or(Value::Null),
-            );
+            new.add(name, &serde_json::from_str(&file.new).unwrap_or(Value::Null));
         }
         say::result(drift::report(&old, &new, &self.repository));
     }
 }
 
 /// What npm resolved each package to, checked against what is recorded for it.
-fn resolved(
-    agent: Agent,
-    installations: &Installations,
-    before: &Source,
-) -> Result<Vec<(&'static Package, Resolved)>> {
+fn resolved(agent: Agent, installations: &Installations, before: &Source) -> Result<Vec<(&'static Package, Resolved)>> {
     let mut packages = Vec::new();
     for package in agent.recipe().packages {
         let now = installations.get(package.group)?.resolved(package.name)?;

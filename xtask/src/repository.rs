@@ -30,9 +30,7 @@ impl Repository {
         start
             .ancestors()
             .find(|folder| folder.join(SCHEMAS).is_dir() && folder.join("Cargo.toml").is_file())
-            .map(|root| Self {
-                root: root.to_owned(),
-            })
+            .map(|root| Self { root: root.to_owned() })
     }
 
     /// The folder with one agent's schema.
@@ -47,9 +45,6 @@ impl Repository {
 
     /// `path` as a person in the repository would type it.
     pub(crate) fn relative(&self, path: &Path) -> String {
-        path.strip_prefix(&self.root)
-            .unwrap_or(path)
-            .display()
-            .to_string()
+        path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
     }
 }

@@ -81,18 +81,12 @@ impl Source {
         let Some((_, hand)) = text.split_once(MARKER) else {
             bail!("the line that parts the pulled from the hand-written half is missing: {MARKER}");
         };
-        let hand = hand
-            .strip_prefix("\r\n")
-            .or_else(|| hand.strip_prefix('\n'))
-            .unwrap_or(hand)
-            .to_owned();
+        let hand = hand.strip_prefix("\r\n").or_else(|| hand.strip_prefix('\n')).unwrap_or(hand).to_owned();
         let pull = table.get("pull").and_then(Value::as_table);
         let packages = table.get("package").and_then(Value::as_table);
         let of_packages = |key: &str| {
             let entries = packages.into_iter().flatten();
-            entries
-                .filter_map(|(name, entry)| Some((name.clone(), string(entry.as_table()?, key)?)))
-                .collect()
+            entries.filter_map(|(name, entry)| Some((name.clone(), string(entry.as_table()?, key)?))).collect()
         };
         Ok(Self {
             hand: Some(hand),
@@ -121,11 +115,7 @@ impl Source {
 
     /// The whole file with `provenance` as its upper half.
     pub(crate) fn rewritten(&self, provenance: &Provenance<'_>) -> String {
-        format!(
-            "{}\n{MARKER}\n{}",
-            provenance.render(),
-            self.hand.as_deref().unwrap_or(FIRST_HAND)
-        )
+        format!("{}\n{MARKER}\n{}", provenance.render(), self.hand.as_deref().unwrap_or(FIRST_HAND))
     }
 }
 
@@ -150,15 +140,8 @@ impl Provenance<'_> {
              # The versions are the pins of the next pull: move them with --version or --latest, or edit them here.\n\n\
              [pull]\n"
         );
-        let version = self
-            .packages
-            .first()
-            .map_or("", |(_, resolved)| resolved.version.as_str());
-        let prose = if recipe.keeps_prose {
-            "kept"
-        } else {
-            "stripped"
-        };
+        let version = self.packages.first().map_or("", |(_, resolved)| resolved.version.as_str());
+        let prose = if recipe.keeps_prose { "kept" } else { "stripped" };
         entry(&mut half, "agent", agent);
         entry(&mut half, "version", version);
         entry(&mut half, "date", self.date);
@@ -172,16 +155,15 @@ impl Provenance<'_> {
             entry(&mut half, "version", version);
         }
         if let Some(binary) = &self.binary {
-            half.push_str("\n# The program that printed the schema; on another platform it is another package.\n[pull.binary]\n");
+            half.push_str(
+                "\n# The program that printed the schema; on another platform it is another package.\n[pull.binary]\n",
+            );
             entry(&mut half, "package", &binary.package);
             entry(&mut half, "version", &binary.version);
             entry(&mut half, "integrity", &binary.integrity);
         }
         for (package, resolved) in &self.packages {
-            push(
-                &mut half,
-                format_args!("\n[package.{}]\n", key(package.name)),
-            );
+            push(&mut half, format_args!("\n[package.{}]\n", key(package.name)));
             entry(&mut half, "version", &resolved.version);
             entry(&mut half, "integrity", &resolved.integrity);
             if let Some(licence) = &resolved.licence {
@@ -222,11 +204,7 @@ fn quoted(value: &str) -> String {
 /// `name` as a key of a table header, in quotes where TOML wants them.
 fn key(name: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if !name.is_empty() && name.chars().all(bare) {
-        name.to_owned()
-    } else {
-        quoted(name)
-    }
+    if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { quoted(name) }
 }
 
 #[cfg(test)]
@@ -234,21 +212,14 @@ mod tests {
     use super::*;
 
     fn resolved(version: &str, integrity: &str) -> Resolved {
-        Resolved {
-            version: version.to_owned(),
-            integrity: integrity.to_owned(),
-            licence: Some("MIT".to_owned()),
-        }
+        Resolved { version: version.to_owned(), integrity: integrity.to_owned(), licence: Some("MIT".to_owned()) }
     }
 
     fn provenance(date: &str) -> Provenance<'_> {
         Provenance {
             agent: Agent::Opencode,
             date,
-            packages: vec![(
-                &Agent::Opencode.recipe().packages[0],
-                resolved("1.18.33", "sha512-a"),
-            )],
+            packages: vec![(&Agent::Opencode.recipe().packages[0], resolved("1.18.33", "sha512-a"))],
             describes: None,
             binary: Some(Binary {
                 package: "opencode-linux-x64".to_owned(),
@@ -259,8 +230,7 @@ mod tests {
     }
 
     /// Odd spacing, comments, quoting and a table of a name we do not know: all of it somebody's.
-    const HAND: &str =
-        "\n# why these\n[types]\nroots   = [ 'Event',\n  \"Part\" ] # two\n\n\n[other]\nx=1";
+    const HAND: &str = "\n# why these\n[types]\nroots   = [ 'Event',\n  \"Part\" ] # two\n\n\n[other]\nx=1";
 
     #[test]
     fn the_hand_written_half_is_kept_byte_for_byte() {
@@ -299,24 +269,9 @@ mod tests {
     fn another_hash_for_the_pinned_version_is_refused_and_another_version_is_not() {
         let text = Source::default().rewritten(&provenance("2026-11-16"));
         let source = Source::parse(text).unwrap();
-        assert!(
-            source
-                .check_integrity("opencode-ai", &resolved("1.18.33", "sha512-a"))
-                .is_ok()
-        );
-        assert!(
-            source
-                .check_integrity("opencode-ai", &resolved("1.18.34", "sha512-c"))
-                .is_ok()
-        );
-        let error = source
-            .check_integrity("opencode-ai", &resolved("1.18.33", "sha512-c"))
-            .unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .starts_with("opencode-ai@1.18.33 is not what was pinned"),
-            "{error}"
-        );
+        assert!(source.check_integrity("opencode-ai", &resolved("1.18.33", "sha512-a")).is_ok());
+        assert!(source.check_integrity("opencode-ai", &resolved("1.18.34", "sha512-c")).is_ok());
+        let error = source.check_integrity("opencode-ai", &resolved("1.18.33", "sha512-c")).unwrap_err();
+        assert!(error.to_string().starts_with("opencode-ai@1.18.33 is not what was pinned"), "{error}");
     }
 }

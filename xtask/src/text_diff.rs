@@ -13,13 +13,8 @@ pub(crate) fn bounded(name: &str, old: &str, new: &str, limit: usize) -> String 
         return String::new();
     }
     // A schema can be rewritten from top to bottom; past the deadline the difference gets coarser, not wrong.
-    let diff = TextDiff::configure()
-        .timeout(Duration::from_secs(5))
-        .diff_lines(old, new);
-    let mut lines = vec![
-        format!("--- {name} (committed)"),
-        format!("+++ {name} (pulled)"),
-    ];
+    let diff = TextDiff::configure().timeout(Duration::from_secs(5)).diff_lines(old, new);
+    let mut lines = vec![format!("--- {name} (committed)"), format!("+++ {name} (pulled)")];
     let (mut added, mut removed) = (0_usize, 0_usize);
     for group in diff.grouped_ops(CONTEXT) {
         let first = group.first().map_or(1, |op| op.old_range().start + 1);
@@ -36,18 +31,13 @@ pub(crate) fn bounded(name: &str, old: &str, new: &str, limit: usize) -> String 
                 }
                 ChangeTag::Equal => ' ',
             };
-            lines.push(format!(
-                "{sign}{}",
-                change.value().trim_end_matches(['\n', '\r'])
-            ));
+            lines.push(format!("{sign}{}", change.value().trim_end_matches(['\n', '\r'])));
         }
     }
     let hidden = lines.len().saturating_sub(limit);
     if hidden > 0 {
         lines.truncate(limit);
-        lines.push(format!(
-            "… {hidden} more lines of difference (in all {added} lines added, {removed} removed)"
-        ));
+        lines.push(format!("… {hidden} more lines of difference (in all {added} lines added, {removed} removed)"));
     }
     lines.push(String::new());
     lines.join("\n")
@@ -77,9 +67,6 @@ mod tests {
         let new: Vec<_> = (0..100).map(|n| format!("{n}\n")).collect();
         let diff = bounded("schema.json", "", &new.concat(), 10);
         assert_eq!(diff.lines().count(), 11);
-        assert!(
-            diff.ends_with("… 93 more lines of difference (in all 100 lines added, 0 removed)\n"),
-            "{diff}"
-        );
+        assert!(diff.ends_with("… 93 more lines of difference (in all 100 lines added, 0 removed)\n"), "{diff}");
     }
 }

@@ -11,9 +11,7 @@ use tempfile::NamedTempFile;
 ///
 /// A text goes to a temporary file in the same folder (the same file system, so that the rename is one step).
 pub(crate) fn write<'a>(files: impl IntoIterator<Item = (&'a Path, &'a str)>) -> Result<()> {
-    let drafts = files
-        .into_iter()
-        .map(|(path, text)| Ok((path, draft(path, text)?)));
+    let drafts = files.into_iter().map(|(path, text)| Ok((path, draft(path, text)?)));
     for (path, draft) in drafts.collect::<Result<Vec<_>>>()? {
         draft
             .persist(path)
@@ -26,15 +24,9 @@ pub(crate) fn write<'a>(files: impl IntoIterator<Item = (&'a Path, &'a str)>) ->
 
 fn draft(path: &Path, text: &str) -> Result<NamedTempFile> {
     let place = || format!("cannot write {}", path.display());
-    let folder = path
-        .parent()
-        .context("a file needs a folder")
-        .with_context(place)?;
+    let folder = path.parent().context("a file needs a folder").with_context(place)?;
     std::fs::create_dir_all(folder).with_context(place)?;
-    let mut draft = tempfile::Builder::new()
-        .prefix(".draft-")
-        .tempfile_in(folder)
-        .with_context(place)?;
+    let mut draft = tempfile::Builder::new().prefix(".draft-").tempfile_in(folder).with_context(place)?;
     draft.write_all(text.as_bytes()).with_context(place)?;
     allow_reading(draft.as_file()).with_context(place)?;
     draft.as_file().sync_all().with_context(place)?;
@@ -75,10 +67,7 @@ mod tests {
         std::fs::write(&good, "old").unwrap();
         let bad = good.join("source.toml");
         let error = write([(good.as_path(), "new"), (bad.as_path(), "new")]).unwrap_err();
-        assert!(
-            format!("{error:#}").starts_with("cannot write"),
-            "{error:#}"
-        );
+        assert!(format!("{error:#}").starts_with("cannot write"), "{error:#}");
         assert_eq!(std::fs::read_to_string(&good).unwrap(), "old");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }

@@ -7,12 +7,7 @@ const OLD: &str = r#"{"definitions": {"A": {"properties": {"gone": {"type": "str
 const NEW: &str = r#"{"definitions": {"A": {"properties": {"new": {"type": "string"}}}}}"#;
 
 fn drift(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_xtask"))
-        .current_dir(folder)
-        .arg("drift")
-        .args(arguments)
-        .output()
-        .unwrap()
+    Command::new(env!("CARGO_BIN_EXE_xtask")).current_dir(folder).arg("drift").args(arguments).output().unwrap()
 }
 
 fn folder() -> tempfile::TempDir {
@@ -31,10 +26,7 @@ fn folder() -> tempfile::TempDir {
 #[test]
 fn files_folders_of_an_agent_and_folders_of_agents_can_be_compared() {
     let folder = folder();
-    let output = drift(
-        folder.path(),
-        &["old/codex/schema.json", "new/codex/schema.json"],
-    );
+    let output = drift(folder.path(), &["old/codex/schema.json", "new/codex/schema.json"]);
     assert!(output.status.success());
     assert_eq!(
         String::from_utf8(output.stdout).unwrap(),
@@ -43,11 +35,7 @@ fn files_folders_of_an_agent_and_folders_of_agents_can_be_compared() {
          additive:\n  A.new: optional field added: string\n"
     );
     let of_agent = drift(folder.path(), &["old/codex", "new/codex"]).stdout;
-    assert!(
-        String::from_utf8(of_agent.clone())
-            .unwrap()
-            .contains("  exec::A.gone: field removed (was string)\n")
-    );
+    assert!(String::from_utf8(of_agent.clone()).unwrap().contains("  exec::A.gone: field removed (was string)\n"));
     assert_eq!(drift(folder.path(), &["old", "new"]).stdout, of_agent);
 }
 
@@ -64,16 +52,10 @@ fn the_exit_code_is_zero_unless_asked_otherwise() {
 fn what_cannot_be_compared_is_named() {
     let folder = folder();
     for (old, said) in [
-        (
-            "broken.json",
-            "error: broken.json is not JSON: EOF while parsing",
-        ),
+        ("broken.json", "error: broken.json is not JSON: EOF while parsing"),
         ("empty.json", "error: empty.json defines no types"),
         ("nowhere", "error: cannot read nowhere: No such file"),
-        (
-            "old",
-            "error: old and new/codex are not the same kind of thing",
-        ),
+        ("old", "error: old and new/codex are not the same kind of thing"),
     ] {
         let output = drift(folder.path(), &[old, "new/codex"]);
         assert_eq!(output.status.code(), Some(1));

@@ -60,9 +60,7 @@ struct Machine {
 
 impl Machine {
     fn new() -> Self {
-        let machine = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
+        let machine = Self { folder: tempfile::tempdir().unwrap() };
         machine.write("repository/Cargo.toml", "");
         let source = |pins: &str| format!("{pins}\n{MARKER}\n{HAND}");
         machine.write(
@@ -81,10 +79,7 @@ impl Machine {
             pins.push_str(&["[package.\"", name, "\"]\nversion = \"1.0.0\"\n"].concat());
         }
         machine.write("repository/agent-schemas/codex/source.toml", &source(&pins));
-        machine.write(
-            "repository/agent-schemas/codex/schema.json",
-            "{\"definitions\": {}}\n",
-        );
+        machine.write("repository/agent-schemas/codex/schema.json", "{\"definitions\": {}}\n");
         machine.write("bin/npm", NPM);
         let permissions = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(machine.path("bin/npm"), permissions).unwrap();
@@ -151,22 +146,14 @@ fn stdout(output: &Output) -> String {
 }
 
 fn errors(output: &Output) -> Vec<String> {
-    stderr(output)
-        .lines()
-        .filter(|line| line.starts_with("error"))
-        .map(str::to_owned)
-        .collect()
+    stderr(output).lines().filter(|line| line.starts_with("error")).map(str::to_owned).collect()
 }
 
 #[test]
 fn without_npm_there_is_one_clear_line_and_nothing_is_touched() {
     let machine = Machine::new();
     let before = machine.repository();
-    let output = machine.run_with_path(
-        "/nonexistent",
-        "",
-        &["refresh-schemas", "codex", "opencode"],
-    );
+    let output = machine.run_with_path("/nonexistent", "", &["refresh-schemas", "codex", "opencode"]);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         errors(&output),
@@ -188,10 +175,8 @@ fn without_a_network_there_is_one_clear_line_and_npm_is_asked_once() {
         assert_eq!(output.status.code(), Some(1), "{flags:?}");
         assert_eq!(
             errors(&output),
-            [
-                "error: npm cannot reach its registry (ENOTFOUND): check the network and npm's proxy settings \
-              (codex, opencode left as before)"
-            ],
+            ["error: npm cannot reach its registry (ENOTFOUND): check the network and npm's proxy settings \
+              (codex, opencode left as before)"],
             "{flags:?}"
         );
         assert_eq!(machine.read("calls").lines().count(), 1, "{flags:?}");
@@ -205,10 +190,7 @@ fn an_agent_that_fails_leaves_its_files_and_the_others_alone() {
     let before = machine.repository();
     let output = machine.run("online", &["refresh-schemas", "codex", "opencode"]);
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(
-        errors(&output),
-        ["error: the registry has no @openai/codex@1.0.0 (codex left as before)"]
-    );
+    assert_eq!(errors(&output), ["error: the registry has no @openai/codex@1.0.0 (codex left as before)"]);
     let after = machine.repository();
     for file in ["schema.json", "source.toml"] {
         let codex = machine.path("repository/agent-schemas/codex").join(file);
@@ -226,18 +208,11 @@ fn a_second_pull_changes_nothing_and_needs_no_network() {
     assert!(first.status.success(), "{}", stderr(&first));
     let source = machine.read("repository/agent-schemas/opencode/source.toml");
     assert!(source.ends_with(&format!("{MARKER}\n{HAND}")), "{source}");
-    assert!(
-        !machine
-            .read("repository/agent-schemas/opencode/schema.json")
-            .contains("x-codeSamples")
-    );
+    assert!(!machine.read("repository/agent-schemas/opencode/schema.json").contains("x-codeSamples"));
 
     let pulled = machine.repository();
     for flags in [&["--check"][..], &[]] {
-        let again = machine.run(
-            "offline",
-            &[&["refresh-schemas", "opencode"], flags].concat(),
-        );
+        let again = machine.run("offline", &[&["refresh-schemas", "opencode"], flags].concat());
         assert!(again.status.success(), "{}", stderr(&again));
         assert_eq!(stdout(&again), "opencode 1.0.0: unchanged\n");
         assert_eq!(machine.repository(), pulled);
@@ -250,18 +225,11 @@ fn the_date_stays_until_something_is_new() {
     machine.run("online", &["refresh-schemas", "opencode"]);
     let name = "repository/agent-schemas/opencode/source.toml";
     let source = machine.read(name);
-    let date = source
-        .lines()
-        .find(|line| line.starts_with("date = "))
-        .unwrap()
-        .to_owned();
+    let date = source.lines().find(|line| line.starts_with("date = ")).unwrap().to_owned();
     machine.write(name, &source.replace(&date, "date = \"2001-02-03\""));
     machine.run("online", &["refresh-schemas", "opencode"]);
     assert!(machine.read(name).contains("date = \"2001-02-03\""));
-    machine.run(
-        "online",
-        &["refresh-schemas", "opencode", "--version", "1.1.0"],
-    );
+    machine.run("online", &["refresh-schemas", "opencode", "--version", "1.1.0"]);
     assert!(machine.read(name).contains(&date));
 }
 
@@ -279,22 +247,11 @@ fn a_schema_edited_by_hand_fails_the_check_which_shows_it_and_writes_nothing() {
     let told = stdout(&output);
     assert!(told.contains("\n-          \"edited\": {\n"), "{told}");
     assert!(told.contains("\n+          \"id\": {\n"), "{told}");
-    assert!(
-        told.contains("  Event.edited: field removed (was string)\n"),
-        "{told}"
-    );
-    assert!(
-        told.ends_with("to make it so: cargo xtask refresh-schemas opencode\n"),
-        "{told}"
-    );
+    assert!(told.contains("  Event.edited: field removed (was string)\n"), "{told}");
+    assert!(told.ends_with("to make it so: cargo xtask refresh-schemas opencode\n"), "{told}");
     assert_eq!(machine.repository(), before);
 
-    assert!(
-        machine
-            .run("online", &["refresh-schemas", "opencode"])
-            .status
-            .success()
-    );
+    assert!(machine.run("online", &["refresh-schemas", "opencode"]).status.success());
     assert_eq!(machine.read(name), pulled);
 }
 
@@ -305,16 +262,9 @@ fn moving_a_pin_reports_the_drift_and_keeps_what_is_written_by_hand() {
     let output = machine.run("online", &["refresh-schemas", "opencode", "--latest"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let told = stdout(&output);
-    assert!(
-        told.starts_with("opencode 1.0.0 → 2.0.0\ndrift of opencode: 1 breaking, 1 additive"),
-        "{told}"
-    );
+    assert!(told.starts_with("opencode 1.0.0 → 2.0.0\ndrift of opencode: 1 breaking, 1 additive"), "{told}");
     let source = machine.read("repository/agent-schemas/opencode/source.toml");
-    assert!(
-        source
-            .contains("[package.opencode-ai]\nversion = \"2.0.0\"\nintegrity = \"sha512-2.0.0\"\n"),
-        "{source}"
-    );
+    assert!(source.contains("[package.opencode-ai]\nversion = \"2.0.0\"\nintegrity = \"sha512-2.0.0\"\n"), "{source}");
     assert!(source.ends_with(&format!("{MARKER}\n{HAND}")), "{source}");
 }
 
@@ -322,22 +272,9 @@ fn moving_a_pin_reports_the_drift_and_keeps_what_is_written_by_hand() {
 fn an_installation_that_stops_half_way_leaves_nothing_in_the_cache() {
     let machine = Machine::new();
     let output = machine.run("broken", &["refresh-schemas", "opencode"]);
-    assert_eq!(
-        errors(&output),
-        ["error: `npm install` failed: EIO (opencode left as before)"]
-    );
-    assert_eq!(
-        std::fs::read_dir(machine.path("cache/npm"))
-            .unwrap()
-            .count(),
-        0
-    );
-    assert!(
-        machine
-            .run("online", &["refresh-schemas", "opencode"])
-            .status
-            .success()
-    );
+    assert_eq!(errors(&output), ["error: `npm install` failed: EIO (opencode left as before)"]);
+    assert_eq!(std::fs::read_dir(machine.path("cache/npm")).unwrap().count(), 0);
+    assert!(machine.run("online", &["refresh-schemas", "opencode"]).status.success());
 }
 
 #[test]
@@ -345,16 +282,8 @@ fn a_version_without_an_agent_and_an_unknown_agent_are_refused() {
     let machine = Machine::new();
     let output = machine.run("online", &["refresh-schemas", "--version", "1.2.3"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        stderr(&output).starts_with("error: --version moves one agent: name it"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).starts_with("error: --version moves one agent: name it"), "{}", stderr(&output));
     let output = machine.run("online", &["refresh-schemas", "gemini"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr(&output).contains("[possible values: claude, codex, opencode, amp]"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("[possible values: claude, codex, opencode, amp]"), "{}", stderr(&output));
 }

@@ -22,14 +22,16 @@ pub(super) fn render(model: &Model, file: &str) -> Result<BTreeMap<String, Token
     let fault = |problem: String| Error::new(file, "", problem, "this is a fault of codegen");
     let mut settings = TypeSpaceSettings::default();
     settings.with_struct_builder(false).with_map_type("BTreeMap");
-    for name in model.types.iter().filter(|(_, definition)| !matches!(definition.kind, Kind::Struct(_))).map(|(name, _)| name)
+    for name in
+        model.types.iter().filter(|(_, definition)| !matches!(definition.kind, Kind::Struct(_))).map(|(name, _)| name)
     {
         settings.with_replacement(name, name, std::iter::empty());
     }
     for name in [ANY, NUMBER] {
         settings.with_replacement(name, name, std::iter::empty());
     }
-    let root = serde_json::from_value(document(model)).map_err(|error| fault(format!("no schema for typify: {error}")))?;
+    let root =
+        serde_json::from_value(document(model)).map_err(|error| fault(format!("no schema for typify: {error}")))?;
     let mut space = TypeSpace::new(&settings);
     space.add_root_schema(root).map_err(|error| fault(format!("typify: {error}")))?;
     let parsed: syn::File = syn::parse2(space.to_stream()).map_err(|error| fault(format!("typify's code: {error}")))?;
@@ -41,9 +43,10 @@ pub(super) fn render(model: &Model, file: &str) -> Result<BTreeMap<String, Token
         let Kind::Struct(structure) = &definition.kind else { continue };
         found.insert(name, finish(item, structure, definition.doc.as_deref()));
     }
-    let missing = model.types.iter().find(|(name, definition)| {
-        matches!(definition.kind, Kind::Struct(_)) && !found.contains_key(*name)
-    });
+    let missing = model
+        .types
+        .iter()
+        .find(|(name, definition)| matches!(definition.kind, Kind::Struct(_)) && !found.contains_key(*name));
     match missing {
         Some((name, _)) => Err(fault(format!("typify made no struct `{name}`"))),
         None => Ok(found),

@@ -278,7 +278,10 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, doc: Option<&str>) -> Token
 fn envelope(name: &str, union: &Adjacent) -> TokenStream {
     use heck::ToSnakeCase as _;
     let (ident, message) = (format_ident!("{name}Envelope"), format_ident!("{name}"));
-    let about = format!(" A [`{name}`] as it stands on the wire, with the keys beside `{}` and `{}`.", union.tag, union.content);
+    let about = format!(
+        " A [`{name}`] as it stands on the wire, with the keys beside `{}` and `{}`.",
+        union.tag, union.content
+    );
     let keys: Vec<&String> = union.siblings.iter().map(|field| &field.key).collect();
     let fields: Vec<_> = union.siblings.iter().map(|field| format_ident!("{}", field.key.to_snake_case())).collect();
     let types: Vec<TokenStream> = union.siblings.iter().map(|field| type_tokens(&field.ty)).collect();
@@ -398,7 +401,9 @@ pub(super) fn kinds(name: &str, variants: &[KindVariant], doc: Option<&str>) -> 
 
 fn kind_reader(variant: &KindVariant) -> TokenStream {
     let name = format_ident!("{}", kind_name(variant.kind));
-    let wrap = |value: TokenStream| if variant.boxed { quote!(Self::#name(Box::new(#value))) } else { quote!(Self::#name(#value)) };
+    let wrap = |value: TokenStream| {
+        if variant.boxed { quote!(Self::#name(Box::new(#value))) } else { quote!(Self::#name(#value)) }
+    };
     match variant.kind {
         JsonKind::Boolean => quote! {
             fn boolean(value: bool) -> Self {

@@ -11,11 +11,7 @@ pub fn json_arguments(text: String) -> String {
         return "{}".to_owned();
     }
     if serde_json::from_str::<IgnoredAny>(trimmed).is_ok() {
-        return if trimmed.len() == text.len() {
-            text
-        } else {
-            trimmed.to_owned()
-        };
+        return if trimmed.len() == text.len() { text } else { trimmed.to_owned() };
     }
     serde_json::Value::String(text).to_string()
 }

@@ -14,49 +14,24 @@ pub fn unified_diff(path: &str, old: Option<&str>, new: Option<&str>) -> Option<
         return None;
     }
     let path = path.trim_start_matches('/');
-    let from = if old.is_some() {
-        format!("a/{path}")
-    } else {
-        "/dev/null".to_owned()
-    };
-    let to = if new.is_some() {
-        format!("b/{path}")
-    } else {
-        "/dev/null".to_owned()
-    };
+    let from = if old.is_some() { format!("a/{path}") } else { "/dev/null".to_owned() };
+    let to = if new.is_some() { format!("b/{path}") } else { "/dev/null".to_owned() };
     if before.lines().count() + after.lines().count() > MOST_LINES {
         return Some(replaced(&from, &to, before, after));
     }
     // Patience keeps to linear time on the long, mostly equal texts that edits are.
-    let diff = TextDiff::configure()
-        .algorithm(Algorithm::Patience)
-        .diff_lines(before, after);
-    Some(
-        diff.unified_diff()
-            .context_radius(3)
-            .header(&from, &to)
-            .to_string(),
-    )
+    let diff = TextDiff::configure().algorithm(Algorithm::Patience).diff_lines(before, after);
+    Some(diff.unified_diff().context_radius(3).header(&from, &to).to_string())
 }
 
 /// A diff that takes the whole file out and puts the new one in.
 fn replaced(from: &str, to: &str, old: &str, new: &str) -> String {
-    let side = |sign: &'static str, text| -> String {
-        str::lines(text)
-            .flat_map(|line| [sign, line, "\n"])
-            .collect()
-    };
+    let side = |sign: &'static str, text| -> String { str::lines(text).flat_map(|line| [sign, line, "\n"]).collect() };
     let range = |text: &str| match text.lines().count() {
         0 => "0,0".to_owned(),
         lines => format!("1,{lines}"),
     };
-    format!(
-        "--- {from}\n+++ {to}\n@@ -{} +{} @@\n{}{}",
-        range(old),
-        range(new),
-        side("-", old),
-        side("+", new)
-    )
+    format!("--- {from}\n+++ {to}\n@@ -{} +{} @@\n{}{}", range(old), range(new), side("-", old), side("+", new))
 }
 
 #[cfg(test)]
@@ -69,10 +44,7 @@ mod tests {
             unified_diff("/src/a.rs", Some("a\nb\n"), Some("a\nc\n")).unwrap(),
             "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
         );
-        assert_eq!(
-            unified_diff("x", None, Some("hi\n")).unwrap(),
-            "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+hi\n"
-        );
+        assert_eq!(unified_diff("x", None, Some("hi\n")).unwrap(), "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+hi\n");
         assert_eq!(unified_diff("x", Some("same"), Some("same")), None);
     }
 

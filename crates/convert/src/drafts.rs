@@ -4,10 +4,7 @@ use interlingua_schema::{Answer, Decision, Timestamp};
 use serde_json::Value;
 
 use crate::draft::{Act, Draft, Unparsed};
-use crate::{
-    Ask, Failure, Final, Key, Message, Note, Prompt, Scope, ToolCall, ToolResult, TurnEnd,
-    UserMessage,
-};
+use crate::{Ask, Failure, Final, Key, Message, Note, Prompt, Scope, ToolCall, ToolResult, TurnEnd, UserMessage};
 
 /// What a converter makes of one input.
 #[derive(Debug, Default)]
@@ -26,23 +23,13 @@ impl Drafts {
             Some(key) if key.as_str() == native => key.clone(),
             _ => self.last.insert(native.into()).clone(),
         };
-        SessionDrafts {
-            drafts: self,
-            session: Some(key),
-            sub_agent: None,
-            synthetic: false,
-        }
+        SessionDrafts { drafts: self, session: Some(key), sub_agent: None, synthetic: false }
     }
 
     /// Speaks of the session that was begun last, because the payload names none. Before there is one, what is said
     /// waits for it.
     pub fn current(&mut self) -> SessionDrafts<'_> {
-        SessionDrafts {
-            drafts: self,
-            session: None,
-            sub_agent: None,
-            synthetic: false,
-        }
+        SessionDrafts { drafts: self, session: None, sub_agent: None, synthetic: false }
     }
 
     /// Speaks of the session with this native id, or of the current one when there is none.
@@ -117,17 +104,12 @@ impl SessionDrafts<'_> {
     /// This session is a sub-agent's, and `parent` the session that it works for. To be said before anything else
     /// of it; what it does then waits until [`spawned_by`](Self::spawned_by) or the end of the parent's turn.
     pub fn child_of(&mut self, parent: impl Into<Key>) {
-        self.push(Act::ChildOf {
-            parent: parent.into(),
-        });
+        self.push(Act::ChildOf { parent: parent.into() });
     }
 
     /// The tool call that session `parent` knows by the key `call` started this session.
     pub fn spawned_by(&mut self, parent: impl Into<Key>, call: impl Into<Key>) {
-        self.push(Act::SpawnedBy {
-            parent: parent.into(),
-            call: call.into(),
-        });
+        self.push(Act::SpawnedBy { parent: parent.into(), call: call.into() });
     }
 
     /// The host sent a message. It is shown as the user's when the agent begins to answer, or in the agent's own
@@ -227,59 +209,33 @@ impl SessionDrafts<'_> {
     }
 
     /// The agent asks for permission.
-    pub fn permission_asked(
-        &mut self,
-        key: impl Into<Key>,
-        action: impl Into<String>,
-        metadata: Option<Value>,
-    ) {
-        self.push(Act::PermissionAsked {
-            key: key.into(),
-            action: action.into(),
-            metadata,
-        });
+    pub fn permission_asked(&mut self, key: impl Into<Key>, action: impl Into<String>, metadata: Option<Value>) {
+        self.push(Act::PermissionAsked { key: key.into(), action: action.into(), metadata });
     }
 
     /// A permission is given.
     pub fn permission_approved(&mut self, key: impl Into<Key>, scope: Scope) {
-        self.push(Act::PermissionResolved {
-            key: key.into(),
-            decision: Decision::Approved,
-            scope: Some(scope),
-        });
+        self.push(Act::PermissionResolved { key: key.into(), decision: Decision::Approved, scope: Some(scope) });
     }
 
     /// A permission is refused.
     pub fn permission_denied(&mut self, key: impl Into<Key>) {
-        self.push(Act::PermissionResolved {
-            key: key.into(),
-            decision: Decision::Denied,
-            scope: None,
-        });
+        self.push(Act::PermissionResolved { key: key.into(), decision: Decision::Denied, scope: None });
     }
 
     /// The agent asks the user, one question or several at once.
     pub fn questions_asked(&mut self, key: impl Into<Key>, questions: Vec<Ask>) {
-        self.push(Act::QuestionsAsked {
-            key: key.into(),
-            questions,
-        });
+        self.push(Act::QuestionsAsked { key: key.into(), questions });
     }
 
     /// The questions are answered, in order. Those without an answer are rejected.
     pub fn questions_answered(&mut self, key: impl Into<Key>, answers: Vec<Answer>) {
-        self.push(Act::QuestionsResolved {
-            key: key.into(),
-            answers,
-        });
+        self.push(Act::QuestionsResolved { key: key.into(), answers });
     }
 
     /// The questions are refused, perhaps with words why.
     pub fn questions_rejected(&mut self, key: impl Into<Key>, why: Option<String>) {
-        self.push(Act::QuestionsResolved {
-            key: key.into(),
-            answers: vec![Answer::Rejected(why)],
-        });
+        self.push(Act::QuestionsResolved { key: key.into(), answers: vec![Answer::Rejected(why)] });
     }
 
     /// The agent no longer waits for a permission or an answer: it counts as refused.
@@ -293,18 +249,8 @@ impl SessionDrafts<'_> {
     }
 
     /// The payload does not fit what is known of the agent: `location` says who could not read it, `error` why.
-    pub fn unparsed(
-        &mut self,
-        location: &'static str,
-        error: impl Into<String>,
-        native_type: Option<String>,
-    ) {
-        let unparsed = Unparsed {
-            location,
-            error: error.into(),
-            native_type,
-            hash: String::new(),
-        };
+    pub fn unparsed(&mut self, location: &'static str, error: impl Into<String>, native_type: Option<String>) {
+        let unparsed = Unparsed { location, error: error.into(), native_type, hash: String::new() };
         self.push(Act::Unparsed(unparsed));
     }
 }

@@ -61,10 +61,7 @@ mod tests {
 
     #[test]
     fn ids_are_readable_and_go_on_when_the_zeros_are_used_up() {
-        let mut ids = CountingIds {
-            events: 41,
-            items: 9998,
-        };
+        let mut ids = CountingIds { events: 41, items: 9998 };
         assert_eq!(ids.event().as_str(), "evt_000042");
         assert_eq!(ids.item().as_str(), "itm_9999");
         assert_eq!(ids.item().as_str(), "itm_10000");

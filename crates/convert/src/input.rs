@@ -68,10 +68,6 @@ pub struct Launch {
 
 impl From<&interlingua_wirelog::Header> for Launch {
     fn from(header: &interlingua_wirelog::Header) -> Self {
-        Self {
-            version: header.version.clone(),
-            argv: header.argv.clone(),
-            prompt: header.prompt.clone(),
-        }
+        Self { version: header.version.clone(), argv: header.argv.clone(), prompt: header.prompt.clone() }
     }
 }

@@ -119,7 +119,11 @@
 //! assert_eq!(stream.tally().unaccounted, 0);
 //! ```
 
+mod agent;
+pub mod amp;
 mod arguments;
+pub mod claude;
+pub mod codex;
 mod converter;
 mod diff;
 mod draft;
@@ -129,16 +133,16 @@ mod ids;
 mod input;
 mod key;
 mod log;
+pub mod opencode;
 mod sequencer;
 mod stream;
 mod usage;
 
+pub use agent::Agent;
 pub use arguments::json_arguments;
 pub use converter::Converter;
 pub use diff::unified_diff;
-pub use draft::{
-    Ask, Failure, Final, Message, Note, Prompt, Scope, ToolCall, ToolResult, TurnEnd, UserMessage,
-};
+pub use draft::{Ask, Failure, Final, Message, Note, Prompt, Scope, ToolCall, ToolResult, TurnEnd, UserMessage};
 pub use drafts::{Drafts, SessionDrafts};
 pub use failure::code_for_status;
 pub use ids::{CountingIds, IdSource};

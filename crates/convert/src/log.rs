@@ -21,13 +21,9 @@ pub fn convert_log<R: BufRead, C: Converter>(
     stream: &mut Stream<C>,
     mut sink: impl FnMut(UniversalEvent) -> io::Result<()>,
 ) -> io::Result<()> {
-    let start = reader.header().map(|header| {
-        header
-            .recorded_at
-            .as_deref()
-            .and_then(|time| time.parse().ok())
-            .unwrap_or(Timestamp::EPOCH)
-    });
+    let start = reader
+        .header()
+        .map(|header| header.recorded_at.as_deref().and_then(|time| time.parse().ok()).unwrap_or(Timestamp::EPOCH));
     let launch = reader.header().map(Launch::from).unwrap_or_default();
     let mut events = Vec::new();
     let mut now = start;
@@ -53,22 +49,12 @@ fn input<'a>(wire: &'a Wire<'_>) -> Input<'a> {
         Wire::Sent { line } => Input::Sent(line),
         Wire::Received { line } => Input::Received(line),
         Wire::Stderr { line } => Input::Stderr(line),
-        Wire::Request {
-            call,
-            method,
-            path,
-            body,
-        } => Input::Request {
-            call: *call,
-            method,
-            path,
-            body: body.as_ref().map(|body| body.get()),
-        },
-        Wire::Reply { call, status, body } => Input::Reply {
-            call: *call,
-            status: *status,
-            body: body.as_ref().map(|body| body.get()),
-        },
+        Wire::Request { call, method, path, body } => {
+            Input::Request { call: *call, method, path, body: body.as_ref().map(|body| body.get()) }
+        }
+        Wire::Reply { call, status, body } => {
+            Input::Reply { call: *call, status: *status, body: body.as_ref().map(|body| body.get()) }
+        }
         Wire::Close => Input::Close,
         Wire::Exit { code } => Input::Exit { code: *code },
     }

@@ -20,10 +20,7 @@ pub struct Options {
 impl Default for Options {
     /// Without payloads, with ids that are counted.
     fn default() -> Self {
-        Self {
-            raw: false,
-            ids: Box::new(CountingIds::default()),
-        }
+        Self { raw: false, ids: Box::new(CountingIds::default()) }
     }
 }
 
@@ -80,12 +77,7 @@ impl<C: Converter> Stream<C> {
     }
 
     /// An agent was started.
-    pub fn launch(
-        &mut self,
-        at: Option<Timestamp>,
-        launch: &Launch,
-        out: &mut Vec<UniversalEvent>,
-    ) {
+    pub fn launch(&mut self, at: Option<Timestamp>, launch: &Launch, out: &mut Vec<UniversalEvent>) {
         self.converter.launch(launch, &mut self.drafts);
         self.settle(at, None, false, out);
     }
@@ -105,28 +97,17 @@ impl<C: Converter> Stream<C> {
         }
         self.settle(at, input.payload(), from_agent, out);
         if let Input::Exit { code } = input {
-            let moment = Moment {
-                time: at,
-                ..Moment::default()
-            };
+            let moment = Moment { time: at, ..Moment::default() };
             self.sequencer.exit(&moment, code, out);
         }
     }
 
     /// Something came that is not even a line of text, for this reason.
-    pub fn push_garbled(
-        &mut self,
-        at: Option<Timestamp>,
-        bytes: &[u8],
-        reason: &str,
-        out: &mut Vec<UniversalEvent>,
-    ) {
+    pub fn push_garbled(&mut self, at: Option<Timestamp>, bytes: &[u8], reason: &str, out: &mut Vec<UniversalEvent>) {
         self.sequencer.alive();
         self.drafts.current().unparsed("wire", reason, None);
         self.count();
-        if let Some(Act::Unparsed(unparsed)) =
-            self.drafts.list.first_mut().map(|draft| &mut draft.act)
-        {
+        if let Some(Act::Unparsed(unparsed)) = self.drafts.list.first_mut().map(|draft| &mut draft.act) {
             unparsed.hash = sha256(bytes);
         }
         self.settle(at, Some(&String::from_utf8_lossy(bytes)), true, out);
@@ -134,10 +115,7 @@ impl<C: Converter> Stream<C> {
 
     /// There is no more to come. What waits is said; sessions end as `end` says.
     pub fn finish(&mut self, at: Option<Timestamp>, end: End, out: &mut Vec<UniversalEvent>) {
-        let moment = Moment {
-            time: at,
-            ..Moment::default()
-        };
+        let moment = Moment { time: at, ..Moment::default() };
         self.sequencer.finish(&moment, end, out);
     }
 
@@ -151,8 +129,7 @@ impl<C: Converter> Stream<C> {
         if let Some(unparsed) = unparsed {
             self.tally.unparsed += 1;
             if self.tally.first_unparsed.is_none() {
-                self.tally.first_unparsed =
-                    Some(format!("{}: {}", unparsed.location, unparsed.error));
+                self.tally.first_unparsed = Some(format!("{}: {}", unparsed.location, unparsed.error));
             }
         }
         match self.drafts.dropped {
@@ -175,16 +152,8 @@ impl<C: Converter> Stream<C> {
         if self.drafts.list.is_empty() {
             return;
         }
-        let raw = if self.raw {
-            payload.map(RawJson::from_payload)
-        } else {
-            None
-        };
-        let moment = Moment {
-            time: at.or(time),
-            from_agent,
-            raw,
-        };
+        let raw = if self.raw { payload.map(RawJson::from_payload) } else { None };
+        let moment = Moment { time: at.or(time), from_agent, raw };
         for mut draft in self.drafts.list.drain(..) {
             if let Act::Unparsed(unparsed) = &mut draft.act
                 && unparsed.hash.is_empty()
@@ -197,12 +166,10 @@ impl<C: Converter> Stream<C> {
 }
 
 fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .fold(String::with_capacity(64), |mut hex, byte| {
-            for nibble in [byte >> 4, byte & 15] {
-                hex.push(char::from_digit(nibble.into(), 16).unwrap_or('0'));
-            }
-            hex
-        })
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut hex, byte| {
+        for nibble in [byte >> 4, byte & 15] {
+            hex.push(char::from_digit(nibble.into(), 16).unwrap_or('0'));
+        }
+        hex
+    })
 }

@@ -23,9 +23,7 @@ impl CumulativeUsage {
     /// A session that begins here.
     #[must_use]
     pub fn from_zero() -> Self {
-        Self {
-            before: Some(Usage::default()),
-        }
+        Self { before: Some(Usage::default()) }
     }
 
     /// A session that was resumed, and whose total so far is not known. The first turn's tokens are then taken as
@@ -44,26 +42,19 @@ impl CumulativeUsage {
     pub fn turn(&mut self, total: Usage) -> Usage {
         let before = self.before.replace(total.clone());
         let Some(before) = before else {
-            return Usage {
-                cost_usd: None,
-                ..total
-            };
+            return Usage { cost_usd: None, ..total };
         };
         if total.input_tokens < before.input_tokens || total.output_tokens < before.output_tokens {
             return total;
         }
-        let share = |now: Option<u64>, then: Option<u64>| {
-            now.map(|now| now.saturating_sub(then.unwrap_or(0)))
-        };
+        let share = |now: Option<u64>, then: Option<u64>| now.map(|now| now.saturating_sub(then.unwrap_or(0)));
         Usage {
             input_tokens: total.input_tokens - before.input_tokens,
             cached_input_tokens: share(total.cached_input_tokens, before.cached_input_tokens),
             cache_write_tokens: share(total.cache_write_tokens, before.cache_write_tokens),
             output_tokens: total.output_tokens - before.output_tokens,
             reasoning_tokens: share(total.reasoning_tokens, before.reasoning_tokens),
-            cost_usd: total
-                .cost_usd
-                .map(|cost| (cost - before.cost_usd.unwrap_or(0.0)).max(0.0)),
+            cost_usd: total.cost_usd.map(|cost| (cost - before.cost_usd.unwrap_or(0.0)).max(0.0)),
             model: total.model,
         }
     }
@@ -75,21 +66,9 @@ mod tests {
 
     #[test]
     fn after_a_resume_the_cost_is_left_out_once() {
-        let total = Usage {
-            input_tokens: 10,
-            cost_usd: Some(3.0),
-            ..Usage::default()
-        };
+        let total = Usage { input_tokens: 10, cost_usd: Some(3.0), ..Usage::default() };
         let mut meter = CumulativeUsage::resumed();
         assert_eq!(meter.turn(total.clone()).cost_usd, None);
-        assert_eq!(
-            meter
-                .turn(Usage {
-                    cost_usd: Some(3.5),
-                    ..total
-                })
-                .cost_usd,
-            Some(0.5)
-        );
+        assert_eq!(meter.turn(Usage { cost_usd: Some(3.5), ..total }).cost_usd, Some(0.5));
     }
 }

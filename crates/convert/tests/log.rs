@@ -3,8 +3,7 @@
 use std::io::Cursor;
 
 use interlingua_convert::{
-    Converter, Drafts, End, Final, Input, Launch, Message, Options, Prompt, Resume, Stream,
-    convert_log,
+    Converter, Drafts, End, Final, Input, Launch, Message, Options, Prompt, Resume, Stream, convert_log,
 };
 use interlingua_schema::{Checker, EventData, RawJson, Timestamp, UniversalEvent};
 use interlingua_wirelog::Reader;
@@ -23,18 +22,11 @@ impl Converter for Parrot {
     }
 
     fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
-        let (Input::Received(line)
-        | Input::Reply {
-            body: Some(line), ..
-        }) = input
-        else {
+        let (Input::Received(line) | Input::Reply { body: Some(line), .. }) = input else {
             return;
         };
         self.lines += 1;
-        if let Some(millis) = line
-            .strip_prefix("at ")
-            .and_then(|millis| millis.parse().ok())
-        {
+        if let Some(millis) = line.strip_prefix("at ").and_then(|millis| millis.parse().ok()) {
             out.payload_time(Timestamp::from_millis(millis));
         }
         match line {
@@ -42,24 +34,14 @@ impl Converter for Parrot {
             "silence" => {}
             _ => {
                 let key = self.lines.to_string();
-                out.session("parrot").message_finished(
-                    key,
-                    Message::assistant(),
-                    Final::text(line),
-                );
+                out.session("parrot").message_finished(key, Message::assistant(), Final::text(line));
             }
         }
     }
 }
 
 fn convert(log: &[u8], raw: bool) -> (Vec<UniversalEvent>, Stream<Parrot>) {
-    let mut stream = Stream::new(
-        Parrot::default(),
-        Options {
-            raw,
-            ..Options::default()
-        },
-    );
+    let mut stream = Stream::new(Parrot::default(), Options { raw, ..Options::default() });
     let mut events = Vec::new();
     let mut reader = Reader::new(Cursor::new(log)).unwrap();
     convert_log(&mut reader, &mut stream, |event| {
@@ -67,15 +49,8 @@ fn convert(log: &[u8], raw: bool) -> (Vec<UniversalEvent>, Stream<Parrot>) {
         Ok(())
     })
     .unwrap();
-    let mut checker = if raw {
-        Checker::with_raw()
-    } else {
-        Checker::new()
-    };
-    let broken: Vec<_> = events
-        .iter()
-        .flat_map(|event| checker.push(event))
-        .collect();
+    let mut checker = if raw { Checker::with_raw() } else { Checker::new() };
+    let broken: Vec<_> = events.iter().flat_map(|event| checker.push(event)).collect();
     assert!(broken.is_empty(), "{broken:?}");
     (events, stream)
 }
@@ -84,8 +59,7 @@ fn kinds(events: &[UniversalEvent]) -> Vec<&str> {
     events.iter().map(|event| event.data.kind()).collect()
 }
 
-const LOG: &[u8] =
-    br#"{"wirelog":1,"agent":"parrot","recorded_at":"2026-01-01T00:00:00Z","prompt":"hi"}
+const LOG: &[u8] = br#"{"wirelog":1,"agent":"parrot","recorded_at":"2026-01-01T00:00:00Z","prompt":"hi"}
 {"t":5,"dir":"recv","line":"{\"a\" : 1.0}"}
 {"t":9,"dir":"reply","call":1,"status":200,"body":{"b" : 2}}
 garbage
@@ -131,29 +105,18 @@ fn raw_is_the_payload_byte_for_byte() {
     assert_eq!(raw(10), Some(r#"{"b" : 2}"#));
     assert_eq!(raw(11), Some(r#""garbage""#));
     assert_eq!(raw(13), None);
-    let EventData::AgentUnparsed(unparsed) = &events[11].data else {
-        panic!("{:?}", events[11])
-    };
-    assert_eq!(
-        unparsed.raw_hash,
-        "795b6904e54f82411df4b0e27a373a55eea3f9d66dac5a9bce1dd92f7b401da5"
-    );
+    let EventData::AgentUnparsed(unparsed) = &events[11].data else { panic!("{:?}", events[11]) };
+    assert_eq!(unparsed.raw_hash, "795b6904e54f82411df4b0e27a373a55eea3f9d66dac5a9bce1dd92f7b401da5");
 }
 
 #[test]
 fn a_plain_log_takes_its_times_from_the_payloads() {
-    let (events, stream) = convert(
-        b"at 70\nno time\nat 60\n\xFF\ntick\nsilence\n{\"half",
-        false,
-    );
+    let (events, stream) = convert(b"at 70\nno time\nat 60\n\xFF\ntick\nsilence\n{\"half", false);
     let times: Vec<i64> = events.iter().map(|event| event.time.as_millis()).collect();
     assert!(times.iter().all(|time| *time == 70), "{times:?}");
     assert_eq!(kinds(&events)[10], "agent.unparsed");
     let tally = stream.tally();
-    assert_eq!(
-        (tally.payloads, tally.converted, tally.unaccounted),
-        (7, 5, 1)
-    );
+    assert_eq!((tally.payloads, tally.converted, tally.unaccounted), (7, 5, 1));
     assert_eq!(tally.dropped["keep-alive"], 1);
 }
 
@@ -184,10 +147,7 @@ fn a_resumed_session_goes_on_counting() {
     });
     let mut more = Vec::new();
     second.push(None, Input::Received("two"), &mut more);
-    assert_eq!(
-        kinds(&more),
-        ["item.started", "item.delta", "item.completed"]
-    );
+    assert_eq!(kinds(&more), ["item.started", "item.delta", "item.completed"]);
     assert_eq!(more[0].sequence, last.sequence + 1);
     first.finish(None, End::Terminated, &mut events);
     assert_eq!(events.last().unwrap().data.kind(), "session.ended");

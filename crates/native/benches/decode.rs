@@ -93,10 +93,10 @@ fn read(agent: &str, file: &Path, lines: &mut Vec<Line>) -> io::Result<()> {
             }
             Wire::Received { line } => {
                 let Ok(payload) = serde_json::from_str::<Value>(&line) else { continue };
-                lines.extend(decoder(agent, &payload, &asked).map(|(text, decode)| Line {
-                    text: text.unwrap_or_else(|| line.clone().into_owned()),
-                    decode,
-                }));
+                lines.extend(
+                    decoder(agent, &payload, &asked)
+                        .map(|(text, decode)| Line { text: text.unwrap_or_else(|| line.clone().into_owned()), decode }),
+                );
             }
             _ => {}
         }

@@ -6,9 +6,6 @@ use std::path::Path;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema.json");
-    fs::write(
-        path,
-        serde_json::to_string_pretty(&interlingua_schema::json_schema())? + "\n",
-    )?;
+    fs::write(path, serde_json::to_string_pretty(&interlingua_schema::json_schema())? + "\n")?;
     Ok(())
 }

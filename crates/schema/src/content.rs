@@ -177,10 +177,7 @@ impl ContentPart {
     /// Reasoning.
     #[must_use]
     pub fn reasoning(text: impl Into<String>, visibility: Visibility) -> Self {
-        Self::Reasoning {
-            text: text.into(),
-            visibility,
-        }
+        Self::Reasoning { text: text.into(), visibility }
     }
 
     /// The text that a message streams: that of `text` and `reasoning` parts, none of the others.

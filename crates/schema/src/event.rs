@@ -7,9 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::{
-    AgentUnparsed, Answer, Decision, ErrorEvent, EventId, Item, ItemDelta, ItemEvent, ItemStatus,
-    NativeSessionId, Origin, Outcome, Permission, PermissionStatus, Question, QuestionStatus,
-    RawJson, SessionEnded, SessionId, SessionStarted, Source, Timestamp, TurnEnded, TurnStarted,
+    AgentUnparsed, Answer, Decision, ErrorEvent, EventId, Item, ItemDelta, ItemEvent, ItemStatus, NativeSessionId,
+    Origin, Outcome, Permission, PermissionStatus, Question, QuestionStatus, RawJson, SessionEnded, SessionId,
+    SessionStarted, Source, Timestamp, TurnEnded, TurnStarted,
 };
 
 /// One event of a session.
@@ -197,16 +197,10 @@ impl EventData {
             Self::SessionEnded(data) => fields.serialize_field("data", data),
             Self::TurnStarted(data) => fields.serialize_field("data", data),
             Self::TurnEnded(data) => fields.serialize_field("data", data),
-            Self::ItemStarted(data) | Self::ItemCompleted(data) => {
-                fields.serialize_field("data", data)
-            }
+            Self::ItemStarted(data) | Self::ItemCompleted(data) => fields.serialize_field("data", data),
             Self::ItemDelta(data) => fields.serialize_field("data", data),
-            Self::PermissionRequested(data) | Self::PermissionResolved(data) => {
-                fields.serialize_field("data", data)
-            }
-            Self::QuestionRequested(data) | Self::QuestionResolved(data) => {
-                fields.serialize_field("data", data)
-            }
+            Self::PermissionRequested(data) | Self::PermissionResolved(data) => fields.serialize_field("data", data),
+            Self::QuestionRequested(data) | Self::QuestionResolved(data) => fields.serialize_field("data", data),
             Self::Error(data) => fields.serialize_field("data", data),
             Self::AgentUnparsed(data) => fields.serialize_field("data", data),
             Self::Unknown(event) => fields.serialize_field("data", &event.data),
@@ -231,10 +225,7 @@ impl EventData {
             "question.resolved" => Self::QuestionResolved(parse(&kind, &data)?),
             "error" => Self::Error(parse(&kind, &data)?),
             "agent.unparsed" => Self::AgentUnparsed(parse(&kind, &data)?),
-            _ => Self::Unknown(UnknownEvent {
-                kind,
-                data: data.into(),
-            }),
+            _ => Self::Unknown(UnknownEvent { kind, data: data.into() }),
         })
     }
 }
@@ -292,19 +283,14 @@ impl Envelope {
             native_session_id: self.native_session_id,
             origin: Origin::read(self.source, self.synthetic),
             data: EventData::read(self.kind, self.data)?,
-            raw: self
-                .raw
-                .filter(|raw| raw.get() != "null")
-                .map(RawJson::from),
+            raw: self.raw.filter(|raw| raw.get() != "null").map(RawJson::from),
         })
     }
 }
 
 impl<'de> Deserialize<'de> for UniversalEvent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Envelope::deserialize(deserializer)?
-            .open()
-            .map_err(de::Error::custom)
+        Envelope::deserialize(deserializer)?.open().map_err(de::Error::custom)
     }
 }
 
@@ -350,9 +336,7 @@ mod tests {
 
     #[test]
     fn unknown_parts_and_codes_are_kept() {
-        round_trips(
-            r#""type":"error","data":{"message":"m","code":"tea_break","details":{"a":1}}"#,
-        );
+        round_trips(r#""type":"error","data":{"message":"m","code":"tea_break","details":{"a":1}}"#);
         round_trips(
             r#""type":"item.started","data":{"item":{"item_id":"i","native_item_id":null,"parent_id":null,"kind":"tool_call","role":null,"status":"in_progress","content":[{"seconds":3,"type":"audio"},{"type":"tool_call","name":"n","arguments":"{}","call_id":"c","tool_kind":"dance"}]}}"#,
         );
@@ -360,8 +344,8 @@ mod tests {
 
     #[test]
     fn raw_is_written_as_it_was_read() {
-        let text = event(r#""type":"session.started","data":{}"#)
-            .replace(r#""raw":null"#, r#""raw":{"z" : 1.50,"a":1}"#);
+        let text =
+            event(r#""type":"session.started","data":{}"#).replace(r#""raw":null"#, r#""raw":{"z" : 1.50,"a":1}"#);
         let read: UniversalEvent = serde_json::from_str(&text).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), text);
     }
@@ -371,13 +355,10 @@ mod tests {
         let mut item = Item::new("i", ItemKind::Message);
         item.content.push(ContentPart::text("x"));
         item.status = ItemStatus::Completed;
-        let EventData::ItemStarted(started) = EventData::item_started(item) else {
-            panic!("not a start")
-        };
+        let EventData::ItemStarted(started) = EventData::item_started(item) else { panic!("not a start") };
         assert_eq!(started.item.status, ItemStatus::InProgress);
         let question = Question::new("q", "?", vec![]);
-        let EventData::QuestionResolved(resolved) =
-            EventData::question_resolved(question, Answer::Rejected(None))
+        let EventData::QuestionResolved(resolved) = EventData::question_resolved(question, Answer::Rejected(None))
         else {
             panic!("not resolved")
         };
@@ -386,14 +367,7 @@ mod tests {
 
     #[test]
     fn data_that_does_not_fit_its_type_is_refused_with_the_reason() {
-        let error = serde_json::from_str::<UniversalEvent>(&event(
-            r#""type":"turn.ended","data":{"status":"soon"}"#,
-        ));
-        assert!(
-            error
-                .unwrap_err()
-                .to_string()
-                .contains("data of turn.ended")
-        );
+        let error = serde_json::from_str::<UniversalEvent>(&event(r#""type":"turn.ended","data":{"status":"soon"}"#));
+        assert!(error.unwrap_err().to_string().contains("data of turn.ended"));
     }
 }

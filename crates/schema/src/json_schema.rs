@@ -37,8 +37,5 @@ struct Wire {
 /// `schema.json` beside this crate's manifest is this, written down; a test compares the two.
 #[must_use]
 pub fn json_schema() -> Schema {
-    SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator()
-        .into_root_schema_for::<Wire>()
+    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Wire>()
 }

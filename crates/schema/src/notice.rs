@@ -47,11 +47,7 @@ impl ErrorEvent {
     /// A failure of this kind, in the agent's words.
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            code: Some(code),
-            details: None,
-        }
+        Self { message: message.into(), code: Some(code), details: None }
     }
 }
 
@@ -73,16 +69,7 @@ pub struct AgentUnparsed {
 impl AgentUnparsed {
     /// A payload with this hash, and why it could not be read where.
     #[must_use]
-    pub fn new(
-        error: impl Into<String>,
-        location: impl Into<String>,
-        raw_hash: impl Into<String>,
-    ) -> Self {
-        Self {
-            error: error.into(),
-            location: location.into(),
-            raw_hash: raw_hash.into(),
-            native_type: None,
-        }
+    pub fn new(error: impl Into<String>, location: impl Into<String>, raw_hash: impl Into<String>) -> Self {
+        Self { error: error.into(), location: location.into(), raw_hash: raw_hash.into(), native_type: None }
     }
 }

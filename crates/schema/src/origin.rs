@@ -25,15 +25,9 @@ pub struct Origin {
 
 impl Origin {
     /// Said by the agent.
-    pub const AGENT: Self = Self {
-        source: Source::Agent,
-        synthetic: false,
-    };
+    pub const AGENT: Self = Self { source: Source::Agent, synthetic: false };
     /// Synthesised.
-    pub const DAEMON: Self = Self {
-        source: Source::Daemon,
-        synthetic: true,
-    };
+    pub const DAEMON: Self = Self { source: Source::Daemon, synthetic: true };
 
     pub(crate) const fn read(source: Source, synthetic: bool) -> Self {
         Self { source, synthetic }

@@ -25,14 +25,8 @@ impl RawJson {
 
     fn parse(text: &str) -> Option<Self> {
         // A line break inside a JSON string is escaped, so a bare one can only be white space.
-        let one_line = if text.contains(['\n', '\r']) {
-            text.replace(['\n', '\r'], " ")
-        } else {
-            text.to_owned()
-        };
-        RawValue::from_string(one_line)
-            .ok()
-            .map(|raw| Self(raw.into()))
+        let one_line = if text.contains(['\n', '\r']) { text.replace(['\n', '\r'], " ") } else { text.to_owned() };
+        RawValue::from_string(one_line).ok().map(|raw| Self(raw.into()))
     }
 
     fn string(text: &str) -> Self {
@@ -103,26 +97,17 @@ mod tests {
     #[test]
     fn keeps_the_bytes() {
         let payload = r#"{"b": 1.0,  "a":1e2, "a":"\u0041"}"#;
-        assert_eq!(
-            serde_json::to_string(&RawJson::from_payload(payload)).unwrap(),
-            payload
-        );
+        assert_eq!(serde_json::to_string(&RawJson::from_payload(payload)).unwrap(), payload);
     }
 
     #[test]
     fn text_that_is_not_json_is_a_string() {
-        assert_eq!(
-            RawJson::from_payload("No API key \"x\"").as_str(),
-            r#""No API key \"x\"""#
-        );
+        assert_eq!(RawJson::from_payload("No API key \"x\"").as_str(), r#""No API key \"x\"""#);
         assert_eq!(RawJson::from_payload("").as_str(), r#""""#);
     }
 
     #[test]
     fn stays_on_one_line() {
-        assert_eq!(
-            RawJson::from_payload("{\n\"a\":\"x\\ny\"\r\n}").as_str(),
-            r#"{ "a":"x\ny"  }"#
-        );
+        assert_eq!(RawJson::from_payload("{\n\"a\":\"x\\ny\"\r\n}").as_str(), r#"{ "a":"x\ny"  }"#);
     }
 }

@@ -96,11 +96,7 @@ pub struct Question {
 impl Question {
     /// A question with these options. [`EventData`](crate::EventData) makes an event of it.
     #[must_use]
-    pub fn new(
-        question_id: impl Into<String>,
-        prompt: impl Into<String>,
-        options: Vec<String>,
-    ) -> Self {
+    pub fn new(question_id: impl Into<String>, prompt: impl Into<String>, options: Vec<String>) -> Self {
         Self {
             question_id: question_id.into(),
             prompt: prompt.into(),

@@ -70,27 +70,12 @@ impl SessionEnded {
 
     /// The agent failed.
     #[must_use]
-    pub fn error(
-        message: impl Into<String>,
-        exit_code: Option<i32>,
-        stderr: Option<StderrOutput>,
-    ) -> Self {
-        Self {
-            message: Some(message.into()),
-            exit_code,
-            stderr,
-            ..Self::plain(EndReason::Error, TerminatedBy::Agent)
-        }
+    pub fn error(message: impl Into<String>, exit_code: Option<i32>, stderr: Option<StderrOutput>) -> Self {
+        Self { message: Some(message.into()), exit_code, stderr, ..Self::plain(EndReason::Error, TerminatedBy::Agent) }
     }
 
     const fn plain(reason: EndReason, terminated_by: TerminatedBy) -> Self {
-        Self {
-            reason,
-            terminated_by,
-            message: None,
-            exit_code: None,
-            stderr: None,
-        }
+        Self { reason, terminated_by, message: None, exit_code: None, stderr: None }
     }
 }
 

@@ -75,16 +75,11 @@ fn civil(day: i64) -> (i64, i64, i64) {
     let shifted = day + 719_468;
     let era = shifted.div_euclid(146_097);
     let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let march_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 {
-        march_month + 3
-    } else {
-        march_month - 9
-    };
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
@@ -106,11 +101,7 @@ pub struct ParseTimestampError(String);
 
 impl fmt::Display for ParseTimestampError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "expected an RFC 3339 time such as 2026-01-27T19:10:11.000Z, found {:?}",
-            self.0
-        )
+        write!(f, "expected an RFC 3339 time such as 2026-01-27T19:10:11.000Z, found {:?}", self.0)
     }
 }
 
@@ -121,25 +112,20 @@ impl FromStr for Timestamp {
 
     /// Reads any RFC 3339 time; what is finer than a millisecond is cut off.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let parsed: jiff::Timestamp = text
-            .parse()
-            .map_err(|_| ParseTimestampError(text.to_owned()))?;
+        let parsed: jiff::Timestamp = text.parse().map_err(|_| ParseTimestampError(text.to_owned()))?;
         Ok(Self::from_millis(parsed.as_millisecond()))
     }
 }
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer
-            .serialize_str(std::str::from_utf8(&self.write()).map_err(serde::ser::Error::custom)?)
+        serializer.serialize_str(std::str::from_utf8(&self.write()).map_err(serde::ser::Error::custom)?)
     }
 }
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Cow::<str>::deserialize(deserializer)?
-            .parse()
-            .map_err(de::Error::custom)
+        Cow::<str>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
 

@@ -53,12 +53,6 @@ impl TurnEnded {
     /// A turn that went so; everything else is to be filled in.
     #[must_use]
     pub const fn new(status: TurnStatus) -> Self {
-        Self {
-            turn_id: None,
-            status,
-            usage: None,
-            duration_ms: None,
-            metadata: None,
-        }
+        Self { turn_id: None, status, usage: None, duration_ms: None, metadata: None }
     }
 }

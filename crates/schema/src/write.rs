@@ -22,10 +22,7 @@ impl UniversalEvent {
         out.extend_from_slice(b"\",\"session_id\":");
         string(out, self.session_id.as_str())?;
         out.extend_from_slice(b",\"native_session_id\":");
-        optional(
-            out,
-            self.native_session_id.as_ref().map(NativeSessionId::as_str),
-        )?;
+        optional(out, self.native_session_id.as_ref().map(NativeSessionId::as_str))?;
         out.extend_from_slice(match self.origin.source() {
             Source::Agent => b",\"source\":\"agent\"",
             Source::Daemon => b",\"source\":\"daemon\"",
@@ -39,11 +36,7 @@ impl UniversalEvent {
         out.extend_from_slice(b",\"data\":");
         self.data.write_json(out)?;
         out.extend_from_slice(b",\"raw\":");
-        out.extend_from_slice(
-            self.raw
-                .as_ref()
-                .map_or(b"null", |raw| raw.as_str().as_bytes()),
-        );
+        out.extend_from_slice(self.raw.as_ref().map_or(b"null", |raw| raw.as_str().as_bytes()));
         out.push(b'}');
         Ok(())
     }
@@ -58,12 +51,8 @@ impl EventData {
             Self::TurnStarted(data) => serde_json::to_writer(out, data),
             Self::TurnEnded(data) => serde_json::to_writer(out, data),
             Self::ItemStarted(data) | Self::ItemCompleted(data) => serde_json::to_writer(out, data),
-            Self::PermissionRequested(data) | Self::PermissionResolved(data) => {
-                serde_json::to_writer(out, data)
-            }
-            Self::QuestionRequested(data) | Self::QuestionResolved(data) => {
-                serde_json::to_writer(out, data)
-            }
+            Self::PermissionRequested(data) | Self::PermissionResolved(data) => serde_json::to_writer(out, data),
+            Self::QuestionRequested(data) | Self::QuestionResolved(data) => serde_json::to_writer(out, data),
             Self::Error(data) => serde_json::to_writer(out, data),
             Self::AgentUnparsed(data) => serde_json::to_writer(out, data),
             Self::Unknown(event) => serde_json::to_writer(out, &event.data),
@@ -96,10 +85,7 @@ fn optional(out: &mut Vec<u8>, text: Option<&str>) -> io::Result<()> {
 /// Writes a JSON string; one without anything to escape is copied as it is.
 fn string(out: &mut Vec<u8>, text: &str) -> io::Result<()> {
     // Counted rather than searched: without a way out of the loop the compiler can look at many bytes at once.
-    let escapes = text
-        .bytes()
-        .filter(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\'))
-        .count();
+    let escapes = text.bytes().filter(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\')).count();
     if escapes > 0 {
         return Ok(serde_json::to_writer(out, text)?);
     }
@@ -132,21 +118,11 @@ mod tests {
             EventData::item_completed(item, Outcome::Failed),
         ] {
             for origin in [Origin::AGENT, Origin::DAEMON] {
-                let mut event = UniversalEvent::new(
-                    "evt_1",
-                    42,
-                    Timestamp::EPOCH,
-                    "s\\1",
-                    origin,
-                    data.clone(),
-                );
+                let mut event = UniversalEvent::new("evt_1", 42, Timestamp::EPOCH, "s\\1", origin, data.clone());
                 let check = |event: &UniversalEvent| {
                     let mut written = Vec::new();
                     event.write_json(&mut written).unwrap();
-                    assert_eq!(
-                        String::from_utf8(written).unwrap(),
-                        serde_json::to_string(event).unwrap()
-                    );
+                    assert_eq!(String::from_utf8(written).unwrap(), serde_json::to_string(event).unwrap());
                 };
                 check(&event);
                 event.native_session_id = Some("native".into());

@@ -35,11 +35,7 @@ impl Header {
     /// The header of a recording of this agent.
     #[must_use]
     pub fn new(agent: impl Into<String>) -> Self {
-        Self {
-            wirelog: 1,
-            agent: Some(agent.into()),
-            ..Self::default()
-        }
+        Self { wirelog: 1, agent: Some(agent.into()), ..Self::default() }
     }
 
     /// Reads a header, if the line is one. A field of the wrong type counts as not said: a recording is worth
@@ -59,11 +55,7 @@ impl Header {
             prompt: text("prompt"),
             recorded_at: text("recorded_at"),
             argv: match fields.remove("argv") {
-                Some(Value::Array(words)) => words
-                    .iter()
-                    .filter_map(Value::as_str)
-                    .map(str::to_owned)
-                    .collect(),
+                Some(Value::Array(words)) => words.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
                 _ => Vec::new(),
             },
             other: fields,

@@ -25,11 +25,7 @@ pub(crate) enum End {
 
 impl<R: BufRead> Lines<R> {
     pub(crate) fn new(input: R, limit: usize) -> Self {
-        Self {
-            input,
-            limit,
-            number: 0,
-        }
+        Self { input, limit, number: 0 }
     }
 
     /// The number of the line read last; the first is 1.

@@ -55,14 +55,9 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotARecord(reason) => write!(f, "expected a wirelog record: {reason}"),
-            Self::HalfALine => {
-                f.write_str("expected a wirelog record, found half a line at the end of the input")
-            }
+            Self::HalfALine => f.write_str("expected a wirelog record, found half a line at the end of the input"),
             Self::NotUtf8 => f.write_str("expected UTF-8, found other bytes"),
-            Self::TooLong(limit) => write!(
-                f,
-                "expected a line of at most {limit} bytes, found a longer one"
-            ),
+            Self::TooLong(limit) => write!(f, "expected a line of at most {limit} bytes, found a longer one"),
         }
     }
 }
@@ -142,17 +137,13 @@ impl<R: BufRead> Reader<R> {
             self.ahead.push_back((self.lines.number(), end, line));
         }
         let format = self.format;
-        Ok(self
-            .ahead
-            .iter()
-            .take(lines)
-            .filter_map(move |(_, _, line)| match format {
-                Format::Plain => std::str::from_utf8(line).ok().map(Cow::Borrowed),
-                Format::Wirelog => match Record::read(line).ok()?.wire {
-                    Wire::Received { line } => Some(line),
-                    _ => None,
-                },
-            }))
+        Ok(self.ahead.iter().take(lines).filter_map(move |(_, _, line)| match format {
+            Format::Plain => std::str::from_utf8(line).ok().map(Cow::Borrowed),
+            Format::Wirelog => match Record::read(line).ok()?.wire {
+                Wire::Received { line } => Some(line),
+                _ => None,
+            },
+        }))
     }
 
     /// The next entry; `None` at the end. Empty lines are passed over.
@@ -161,10 +152,7 @@ impl<R: BufRead> Reader<R> {
     ///
     /// When the input cannot be read.
     // Not an `Iterator`: an entry borrows the line it was read from.
-    #[allow(
-        clippy::should_implement_trait,
-        reason = "an entry borrows from the reader"
-    )]
+    #[allow(clippy::should_implement_trait, reason = "an entry borrows from the reader")]
     pub fn next(&mut self) -> io::Result<Option<Entry<'_>>> {
         let (number, end) = loop {
             let (number, end) = if let Some((number, end, line)) = self.ahead.pop_front() {
@@ -181,20 +169,11 @@ impl<R: BufRead> Reader<R> {
             }
         };
         let bytes = self.line.as_slice();
-        let bad = |problem| {
-            Entry::Bad(BadLine {
-                number,
-                bytes,
-                problem,
-            })
-        };
+        let bad = |problem| Entry::Bad(BadLine { number, bytes, problem });
         Ok(Some(match (end, self.format) {
             (End::Limit, _) => bad(Problem::TooLong(self.limit)),
             (_, Format::Plain) => match std::str::from_utf8(bytes) {
-                Ok(line) => Entry::Record(Record {
-                    t: None,
-                    wire: Wire::Received { line: line.into() },
-                }),
+                Ok(line) => Entry::Record(Record { t: None, wire: Wire::Received { line: line.into() } }),
                 Err(_) => bad(Problem::NotUtf8),
             },
             (end, Format::Wirelog) => match Record::read(bytes) {
@@ -289,18 +268,12 @@ mod tests {
                 r#"None Received { line: "{\"half" }"#,
             ]
         );
-        assert_eq!(
-            entries(b"ok\n\xFF\xFE\nok\n")[1],
-            "line 2: expected UTF-8, found other bytes"
-        );
+        assert_eq!(entries(b"ok\n\xFF\xFE\nok\n")[1], "line 2: expected UTF-8, found other bytes");
     }
 
     #[test]
     fn bad_lines_say_where_and_why_and_the_rest_is_read() {
-        let endless = format!(
-            "{{\"t\":1,\"dir\":\"recv\",\"line\":\"{}\"}}",
-            "x".repeat(300)
-        );
+        let endless = format!("{{\"t\":1,\"dir\":\"recv\",\"line\":\"{}\"}}", "x".repeat(300));
         let mut log = b"{\"wirelog\":1}\nnot json\n{\"t\":1,\"dir\":\"sideways\"}\n{\"dir\":\"recv\"}\n\xFF\n".to_vec();
         log.extend_from_slice(endless.as_bytes());
         log.extend_from_slice(b"\n{\"t\":1,\"dir\":\"close\"}\n{\"t\":2,\"dir\":\"re");
@@ -320,16 +293,8 @@ mod tests {
 
     #[test]
     fn a_garbled_header_does_not_make_the_log_plain() {
-        assert!(
-            !Reader::new(&b"{\"wirelog\": 1, \"agen\n{\"t\":1,\"dir\":\"close\"}\n"[..])
-                .unwrap()
-                .is_plain()
-        );
-        assert!(
-            !Reader::new(&b"{\"t\":1,\"dir\":\"close\"}\n"[..])
-                .unwrap()
-                .is_plain()
-        );
+        assert!(!Reader::new(&b"{\"wirelog\": 1, \"agen\n{\"t\":1,\"dir\":\"close\"}\n"[..]).unwrap().is_plain());
+        assert!(!Reader::new(&b"{\"t\":1,\"dir\":\"close\"}\n"[..]).unwrap().is_plain());
         let smudged = Reader::new(&b"{\"wirelog\":1,\"agent\":7,\"argv\":\"x\"}"[..]).unwrap();
         assert_eq!(smudged.header().unwrap().agent, None);
     }

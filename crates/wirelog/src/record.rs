@@ -72,31 +72,12 @@ impl PartialEq for Wire<'_> {
             | (Self::Received { line: a }, Self::Received { line: b })
             | (Self::Stderr { line: a }, Self::Stderr { line: b }) => a == b,
             (
-                Self::Request {
-                    call: c1,
-                    method: m1,
-                    path: p1,
-                    body: b1,
-                },
-                Self::Request {
-                    call: c2,
-                    method: m2,
-                    path: p2,
-                    body: b2,
-                },
+                Self::Request { call: c1, method: m1, path: p1, body: b1 },
+                Self::Request { call: c2, method: m2, path: p2, body: b2 },
             ) => c1 == c2 && m1 == m2 && p1 == p2 && text(b1.as_ref()) == text(b2.as_ref()),
-            (
-                Self::Reply {
-                    call: c1,
-                    status: s1,
-                    body: b1,
-                },
-                Self::Reply {
-                    call: c2,
-                    status: s2,
-                    body: b2,
-                },
-            ) => c1 == c2 && s1 == s2 && text(b1.as_ref()) == text(b2.as_ref()),
+            (Self::Reply { call: c1, status: s1, body: b1 }, Self::Reply { call: c2, status: s2, body: b2 }) => {
+                c1 == c2 && s1 == s2 && text(b1.as_ref()) == text(b2.as_ref())
+            }
             (Self::Close, Self::Close) => true,
             (Self::Exit { code: a }, Self::Exit { code: b }) => a == b,
             _ => false,
@@ -142,12 +123,7 @@ impl<'a> Record<'a> {
             ("recv", Some(Text(line)), _) => Wire::Received { line },
             ("stderr", Some(Text(line)), _) => Wire::Stderr { line },
             ("send", None, Some(call)) => match (fields.method, fields.path) {
-                (Some(Text(method)), Some(Text(path))) => Wire::Request {
-                    call,
-                    method,
-                    path,
-                    body,
-                },
+                (Some(Text(method)), Some(Text(path))) => Wire::Request { call, method, path, body },
                 _ => return Err("expected \"method\" and \"path\" beside \"call\"".to_owned()),
             },
             ("reply", _, Some(call)) => match fields.status {
@@ -164,9 +140,7 @@ impl<'a> Record<'a> {
             }
             ("reply", _, None) => return Err("expected a \"call\" in a reply".to_owned()),
             (dir, ..) => {
-                return Err(format!(
-                    "expected \"dir\" to be send, recv, stderr, reply, close or exit, found {dir:?}"
-                ));
+                return Err(format!("expected \"dir\" to be send, recv, stderr, reply, close or exit, found {dir:?}"));
             }
         };
         Ok(Self { t, wire })
@@ -174,10 +148,7 @@ impl<'a> Record<'a> {
 }
 
 /// A time in milliseconds, which some recorders write with a fraction.
-#[allow(
-    clippy::cast_possible_truncation,
-    reason = "a cast from f64 saturates, which is what a wild time should do"
-)]
+#[allow(clippy::cast_possible_truncation, reason = "a cast from f64 saturates, which is what a wild time should do")]
 fn millis(t: &serde_json::Number) -> Option<i64> {
     t.as_i64().or_else(|| t.as_f64().map(|t| t as i64))
 }
@@ -199,27 +170,10 @@ impl Serialize for Record<'_> {
             code: None,
         };
         let fields = match &self.wire {
-            Wire::Sent { line } => Fields {
-                dir: "send".into(),
-                line: Some(text(line)),
-                ..empty
-            },
-            Wire::Received { line } => Fields {
-                dir: "recv".into(),
-                line: Some(text(line)),
-                ..empty
-            },
-            Wire::Stderr { line } => Fields {
-                dir: "stderr".into(),
-                line: Some(text(line)),
-                ..empty
-            },
-            Wire::Request {
-                call,
-                method,
-                path,
-                body,
-            } => Fields {
+            Wire::Sent { line } => Fields { dir: "send".into(), line: Some(text(line)), ..empty },
+            Wire::Received { line } => Fields { dir: "recv".into(), line: Some(text(line)), ..empty },
+            Wire::Stderr { line } => Fields { dir: "stderr".into(), line: Some(text(line)), ..empty },
+            Wire::Request { call, method, path, body } => Fields {
                 dir: "send".into(),
                 call: Some(*call),
                 method: Some(text(method)),
@@ -234,15 +188,8 @@ impl Serialize for Record<'_> {
                 body: Some(body.as_deref().unwrap_or(RawValue::NULL)),
                 ..empty
             },
-            Wire::Close => Fields {
-                dir: "close".into(),
-                ..empty
-            },
-            Wire::Exit { code } => Fields {
-                dir: "exit".into(),
-                code: *code,
-                ..empty
-            },
+            Wire::Close => Fields { dir: "close".into(), ..empty },
+            Wire::Exit { code } => Fields { dir: "exit".into(), code: *code, ..empty },
         };
         fields.serialize(serializer)
     }

@@ -47,36 +47,13 @@ mod tests {
 
     #[test]
     fn looks_as_documented() {
-        let header = Header {
-            argv: vec!["codex".into()],
-            ..Header::new("codex")
-        };
+        let header = Header { argv: vec!["codex".into()], ..Header::new("codex") };
         let mut writer = Writer::new(Vec::new(), &header).unwrap();
         let line = "{\"method\":\"initialized\"}".into();
-        writer
-            .write(&Record {
-                t: Some(445),
-                wire: Wire::Sent { line },
-            })
-            .unwrap();
-        let request = Wire::Request {
-            call: 1,
-            method: "GET".into(),
-            path: "/x".into(),
-            body: None,
-        };
-        writer
-            .write(&Record {
-                t: Some(446),
-                wire: request,
-            })
-            .unwrap();
-        writer
-            .write(&Record {
-                t: Some(447),
-                wire: Wire::Exit { code: Some(0) },
-            })
-            .unwrap();
+        writer.write(&Record { t: Some(445), wire: Wire::Sent { line } }).unwrap();
+        let request = Wire::Request { call: 1, method: "GET".into(), path: "/x".into(), body: None };
+        writer.write(&Record { t: Some(446), wire: request }).unwrap();
+        writer.write(&Record { t: Some(447), wire: Wire::Exit { code: Some(0) } }).unwrap();
         assert_eq!(
             String::from_utf8(writer.into_inner()).unwrap(),
             r#"{"wirelog":1,"agent":"codex","argv":["codex"]}

@@ -36,14 +36,9 @@ impl Arms {
         paths.sort();
         let files = paths.iter().filter_map(|path| {
             let text = std::fs::read_to_string(path).ok()?;
-            Some((
-                repository.relative(path),
-                text.lines().map(str::to_owned).collect(),
-            ))
+            Some((repository.relative(path), text.lines().map(str::to_owned).collect()))
         });
-        Self {
-            files: files.collect(),
-        }
+        Self { files: files.collect() }
     }
 
     /// Whether there is a converter at all.
@@ -58,14 +53,8 @@ impl Arms {
     pub(crate) fn of_member(&self, unions: &[String], tag: &str) -> Vec<String> {
         let member = tag.to_upper_camel_case();
         let inner = tag.rsplit('/').next().unwrap_or(tag).to_upper_camel_case();
-        let full = unions
-            .iter()
-            .map(|union| format!("{}::{member}", union.to_upper_camel_case()));
-        let short = [
-            format!("::{member}"),
-            format!("::{inner}"),
-            format!("\"{tag}\""),
-        ];
+        let full = unions.iter().map(|union| format!("{}::{member}", union.to_upper_camel_case()));
+        let short = [format!("::{member}"), format!("::{inner}"), format!("\"{tag}\"")];
         self.first(full.chain(short))
     }
 
@@ -77,17 +66,11 @@ impl Arms {
     /// What the first search finds that finds anything.
     fn first(&self, searches: impl Iterator<Item = String>) -> Vec<String> {
         let found = searches.map(|wanted| self.search(&wanted));
-        found
-            .into_iter()
-            .find(|found| !found.is_empty())
-            .unwrap_or_default()
+        found.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
     }
 
     fn search(&self, wanted: &str) -> Vec<String> {
-        let lines = self
-            .files
-            .iter()
-            .flat_map(|(file, lines)| lines.iter().zip(1..).map(move |line| (file, line)));
+        let lines = self.files.iter().flat_map(|(file, lines)| lines.iter().zip(1..).map(move |line| (file, line)));
         lines
             .filter(|(_, (line, _))| !line.trim_start().starts_with("//") && has_word(line, wanted))
             .take(NAMED)
@@ -131,11 +114,8 @@ mod tests {
         std::fs::write(folder.path().join("Cargo.toml"), "").unwrap();
         let main = "match event {\n    // N::TurnStarted is first\n    N::TurnStarted(turn) => {}\n    _ => \"turn/failed\",\n}\n";
         std::fs::write(source.join("codex.rs"), main).unwrap();
-        std::fs::write(
-            source.join("codex/items.rs"),
-            "ThreadItem::Plan(p) => {}\nThreadItem::PlanUpdate(p) => {}\n",
-        )
-        .unwrap();
+        std::fs::write(source.join("codex/items.rs"), "ThreadItem::Plan(p) => {}\nThreadItem::PlanUpdate(p) => {}\n")
+            .unwrap();
         std::fs::write(source.join("codexfoo.rs"), "ThreadItem::Elsewhere => {}\n").unwrap();
         let repository = Repository::above(folder.path()).unwrap();
         (folder, repository)
@@ -146,18 +126,9 @@ mod tests {
         let (_folder, repository) = repository();
         let arms = Arms::read(&repository, "codex");
         let found = |union: &str, tag: &str| arms.of_member(&[union.to_owned()], tag);
-        assert_eq!(
-            found("ServerNotification", "turn/started"),
-            ["crates/convert/src/codex.rs:3"]
-        );
-        assert_eq!(
-            found("ServerNotification", "turn/failed"),
-            ["crates/convert/src/codex.rs:4"]
-        );
-        assert_eq!(
-            found("ThreadItem", "plan"),
-            ["crates/convert/src/codex/items.rs:1"]
-        );
+        assert_eq!(found("ServerNotification", "turn/started"), ["crates/convert/src/codex.rs:3"]);
+        assert_eq!(found("ServerNotification", "turn/failed"), ["crates/convert/src/codex.rs:4"]);
+        assert_eq!(found("ThreadItem", "plan"), ["crates/convert/src/codex/items.rs:1"]);
         assert_eq!(found("ThreadItem", "elsewhere"), [""; 0]);
     }
 

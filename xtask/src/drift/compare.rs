@@ -41,10 +41,7 @@ pub(crate) fn compare(old: &Model, new: &Model, written: &BTreeSet<String>) -> V
     let names: BTreeSet<&String> = old.types.keys().chain(new.types.keys()).collect();
     let mut changes = Vec::new();
     for name in names {
-        let mut of_type = Changes {
-            of: name,
-            found: Vec::new(),
-        };
+        let mut of_type = Changes { of: name, found: Vec::new() };
         match (old.types.get(name), new.types.get(name)) {
             (Some(_), None) => of_type.push(Class::Breaking, "", "type removed"),
             (None, Some(_)) => of_type.push(Class::Additive, "", "type added"),
@@ -64,24 +61,12 @@ struct Changes<'a> {
 impl Changes<'_> {
     fn push(&mut self, class: Class, at: &str, what: impl Into<String>) {
         let (of, what, tag) = (self.of.to_owned(), what.into(), tag_in(at));
-        self.found.push(Change {
-            class,
-            of,
-            at: at.to_owned(),
-            what,
-            tag,
-        });
+        self.found.push(Change { class, of, at: at.to_owned(), what, tag });
     }
 
     fn push_tag(&mut self, class: Class, at: &str, tag: &str, what: String) {
         let (of, at) = (self.of.to_owned(), at.to_owned());
-        self.found.push(Change {
-            class,
-            of,
-            at,
-            what,
-            tag: Some(tag.to_owned()),
-        });
+        self.found.push(Change { class, of, at, what, tag: Some(tag.to_owned()) });
     }
 
     fn shapes(&mut self, old: &Shape, new: &Shape, written: bool) {
@@ -109,34 +94,18 @@ impl Changes<'_> {
         for (at, field) in &old.fields {
             match new.fields.get(at) {
                 None if !comes_with_its_parent(at, old, new) => {
-                    self.push(
-                        Class::Breaking,
-                        at,
-                        format!("field removed (was {})", field.is),
-                    );
+                    self.push(Class::Breaking, at, format!("field removed (was {})", field.is));
                 }
                 None => {}
                 Some(now) => self.field(at, field, now, written),
             }
         }
-        for (at, field) in new
-            .fields
-            .iter()
-            .filter(|(at, _)| !old.fields.contains_key(*at))
-        {
+        for (at, field) in new.fields.iter().filter(|(at, _)| !old.fields.contains_key(*at)) {
             if comes_with_its_parent(at, new, old) {
                 continue;
             }
-            let class = if field.required && written {
-                Class::Breaking
-            } else {
-                Class::Additive
-            };
-            let kind = if field.required {
-                "required"
-            } else {
-                "optional"
-            };
+            let class = if field.required && written { Class::Breaking } else { Class::Additive };
+            let kind = if field.required { "required" } else { "optional" };
             self.push(class, at, format!("{kind} field added: {}", field.is));
         }
     }
@@ -171,12 +140,7 @@ impl Changes<'_> {
             match new.get(tag) {
                 None => self.push_tag(Class::Breaking, at, tag, format!("tag {tag:?} removed")),
                 Some(now) if now != is => {
-                    self.push_tag(
-                        Class::Breaking,
-                        at,
-                        tag,
-                        format!("tag {tag:?} was {is}, is {now}"),
-                    );
+                    self.push_tag(Class::Breaking, at, tag, format!("tag {tag:?} was {is}, is {now}"));
                 }
                 Some(_) => {}
             }
@@ -192,8 +156,7 @@ fn in_both<'a, T>(
     old: &'a BTreeMap<String, T>,
     new: &'a BTreeMap<String, T>,
 ) -> impl Iterator<Item = (&'a str, &'a T, &'a T)> {
-    old.iter()
-        .filter_map(|(at, value)| Some((at.as_str(), value, new.get(at)?)))
+    old.iter().filter_map(|(at, value)| Some((at.as_str(), value, new.get(at)?)))
 }
 
 /// Whether the field at `at`, which only `here` has, lies below something that only `here` has: then that is the news.
@@ -211,18 +174,13 @@ fn comes_with_its_parent(at: &str, here: &Shape, there: &Shape) -> bool {
             return false;
         };
         let tag = &at[start + 1..start + length];
-        there
-            .unions
-            .get(&at[..start])
-            .is_none_or(|members| !members.contains_key(tag))
+        there.unions.get(&at[..start]).is_none_or(|members| !members.contains_key(tag))
     });
     below_field || below_tag
 }
 
 fn positions(text: &str, of: &[char]) -> impl Iterator<Item = usize> {
-    text.char_indices()
-        .filter(|(_, c)| of.contains(c))
-        .map(|(position, _)| position)
+    text.char_indices().filter(|(_, c)| of.contains(c)).map(|(position, _)| position)
 }
 
 /// The innermost tag in a path: `b` of `x<a>.y<b>.z`.

@@ -57,11 +57,7 @@ impl Model {
 
     /// The types that are reached from `roots` or from the requests of operations: what we write.
     pub(crate) fn written(&self, roots: &[&str]) -> BTreeSet<String> {
-        let requests = self
-            .types
-            .keys()
-            .filter(|name| name.ends_with(reader::REQUEST))
-            .cloned();
+        let requests = self.types.keys().filter(|name| name.ends_with(reader::REQUEST)).cloned();
         let roots = roots.iter().map(|root| (*root).to_owned());
         self.reached(roots.chain(requests), |_, _| true)
     }
@@ -82,23 +78,11 @@ impl Model {
             if reached.contains(&name) {
                 continue;
             }
-            let outside = shape
-                .member_refers
-                .iter()
-                .filter(|(tag, _)| !takes(&name, tag));
+            let outside = shape.member_refers.iter().filter(|(tag, _)| !takes(&name, tag));
             let outside: BTreeSet<_> = outside.flat_map(|(_, refers)| refers).collect();
-            let inside = shape
-                .member_refers
-                .iter()
-                .filter(|(tag, _)| takes(&name, tag));
+            let inside = shape.member_refers.iter().filter(|(tag, _)| takes(&name, tag));
             pending.extend(inside.flat_map(|(_, refers)| refers).cloned());
-            pending.extend(
-                shape
-                    .refers
-                    .iter()
-                    .filter(|name| !outside.contains(name))
-                    .cloned(),
-            );
+            pending.extend(shape.refers.iter().filter(|name| !outside.contains(name)).cloned());
             reached.insert(name);
         }
         reached
@@ -109,21 +93,12 @@ impl Model {
         let mut level = BTreeSet::from([name]);
         let mut seen = level.clone();
         while !level.is_empty() {
-            let found: Vec<_> = level
-                .iter()
-                .flat_map(|inner| self.direct_members(inner))
-                .collect();
+            let found: Vec<_> = level.iter().flat_map(|inner| self.direct_members(inner)).collect();
             if !found.is_empty() {
                 return found;
             }
-            let users = self
-                .types
-                .iter()
-                .filter(|(_, shape)| level.iter().any(|inner| shape.refers.contains(*inner)));
-            level = users
-                .map(|(user, _)| user.as_str())
-                .filter(|user| seen.insert(user))
-                .collect();
+            let users = self.types.iter().filter(|(_, shape)| level.iter().any(|inner| shape.refers.contains(*inner)));
+            level = users.map(|(user, _)| user.as_str()).filter(|user| seen.insert(user)).collect();
         }
         Vec::new()
     }
@@ -135,10 +110,7 @@ impl Model {
             for (path, members) in &shape.unions {
                 for (tag, is) in members {
                     let inside = format!("{path}<{tag}>");
-                    let mut fields = shape
-                        .fields
-                        .iter()
-                        .filter(|(at, _)| at.starts_with(&inside));
+                    let mut fields = shape.fields.iter().filter(|(at, _)| at.starts_with(&inside));
                     if is == name || fields.any(|(_, field)| field.is == name) {
                         found.push((union.as_str(), tag.as_str()));
                     }

@@ -33,11 +33,7 @@ impl Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "drift of {}: {}", self.new.agent, counts(&self.used))?;
         for class in [Class::Breaking, Class::Additive] {
-            let mut changes = self
-                .used
-                .iter()
-                .filter(|change| change.class == class)
-                .peekable();
+            let mut changes = self.used.iter().filter(|change| change.class == class).peekable();
             if changes.peek().is_some() {
                 writeln!(f, "{}:", name(class))?;
             }
@@ -45,25 +41,15 @@ impl Display for Report<'_> {
                 self.change(f, change)?;
             }
         }
-        let cosmetic = self
-            .used
-            .iter()
-            .filter(|change| change.class == Class::Cosmetic);
+        let cosmetic = self.used.iter().filter(|change| change.class == Class::Cosmetic);
         let cosmetic: Vec<_> = cosmetic.map(|change| change.of.as_str()).collect();
         if !cosmetic.is_empty() {
-            writeln!(
-                f,
-                "{} (descriptions, limits or order only):",
-                name(Class::Cosmetic)
-            )?;
+            writeln!(f, "{} (descriptions, limits or order only):", name(Class::Cosmetic))?;
             names(f, &cosmetic)?;
         }
         if !self.unused.is_empty() {
             let counts = counts(&self.unused);
-            writeln!(
-                f,
-                "in types that are not generated here: {counts} (`drift --all` lists them)"
-            )?;
+            writeln!(f, "in types that are not generated here: {counts} (`drift --all` lists them)")?;
         }
         self.unhandled(f)
     }
@@ -71,16 +57,9 @@ impl Display for Report<'_> {
 
 impl Report<'_> {
     fn change(&self, f: &mut fmt::Formatter<'_>, change: &Change) -> fmt::Result {
-        let dot = if change.at.is_empty() || change.at.starts_with(['<', '[', '{']) {
-            ""
-        } else {
-            "."
-        };
+        let dot = if change.at.is_empty() || change.at.starts_with(['<', '[', '{']) { "" } else { "." };
         write!(f, "  {}{dot}{}: {}", change.of, change.at, change.what)?;
-        let places = self
-            .arms
-            .map(|arms| self.places(arms, change))
-            .unwrap_or_default();
+        let places = self.arms.map(|arms| self.places(arms, change)).unwrap_or_default();
         if !places.is_empty() {
             write!(f, "  [{}]", places.join(", "))?;
         }
@@ -97,10 +76,7 @@ impl Report<'_> {
             return named;
         }
         let members = [self.new, self.old].map(|schemas| schemas.model.members_with(&change.of));
-        let members = members
-            .into_iter()
-            .find(|members| !members.is_empty())
-            .unwrap_or_default();
+        let members = members.into_iter().find(|members| !members.is_empty()).unwrap_or_default();
         let arms_of = |(union, tag): &(&str, &str)| arms.of_member(&self.rust_names(union), tag);
         let mut places: Vec<_> = members.iter().flat_map(arms_of).collect();
         places.sort();
@@ -111,10 +87,7 @@ impl Report<'_> {
 
     /// What the type `of` may be called in a converter.
     fn rust_names(&self, of: &str) -> Vec<String> {
-        let mut names = self
-            .scope
-            .map(|scope| scope.rust_names(of))
-            .unwrap_or_default();
+        let mut names = self.scope.map(|scope| scope.rust_names(of)).unwrap_or_default();
         names.push(of.rsplit("::").next().unwrap_or(of).to_owned());
         names
     }
@@ -125,10 +98,7 @@ impl Report<'_> {
         let Some(arms) = self.arms else { return Ok(()) };
         let agent = &self.new.agent;
         if !arms.exist() {
-            return writeln!(
-                f,
-                "no converter handles {agent} yet (crates/convert/src/{agent}.rs)"
-            );
+            return writeln!(f, "no converter handles {agent} yet (crates/convert/src/{agent}.rs)");
         }
         let roots = Agent::named(agent).map_or(&[][..], |agent| agent.recipe().read);
         let model = &self.new.model;
@@ -142,19 +112,12 @@ impl Report<'_> {
             if !looked_into || !(self.is_used)(union, None) {
                 continue;
             }
-            let members = members
-                .iter()
-                .filter(|(tag, is)| (self.is_used)(union, Some(tag)) && !is_union(model, is));
+            let members = members.iter().filter(|(tag, is)| (self.is_used)(union, Some(tag)) && !is_union(model, is));
             let tags: Vec<_> = members.map(|(tag, _)| tag.as_str()).collect();
             let is_open = |tag: &&str| arms.of_member(&rust_names, tag).is_empty();
             let open: Vec<_> = tags.iter().copied().filter(is_open).collect();
             if !open.is_empty() {
-                writeln!(
-                    f,
-                    "{union}: {} of {} members have no converter arm:",
-                    open.len(),
-                    tags.len()
-                )?;
+                writeln!(f, "{union}: {} of {} members have no converter arm:", open.len(), tags.len())?;
                 names(f, &open)?;
             }
         }
@@ -166,23 +129,14 @@ fn counts(changes: &[Change]) -> String {
     if changes.is_empty() {
         return "none".to_owned();
     }
-    let count = |class| {
-        changes
-            .iter()
-            .filter(|change| change.class == class)
-            .count()
-    };
-    let [breaking, additive, cosmetic] =
-        [Class::Breaking, Class::Additive, Class::Cosmetic].map(count);
+    let count = |class| changes.iter().filter(|change| change.class == class).count();
+    let [breaking, additive, cosmetic] = [Class::Breaking, Class::Additive, Class::Cosmetic].map(count);
     format!("{breaking} breaking, {additive} additive, {cosmetic} cosmetic")
 }
 
 /// Whether the type `name` is nothing but a union; its members are listed under its own name.
 fn is_union(model: &Model, name: &str) -> bool {
-    model
-        .types
-        .get(name)
-        .is_some_and(|shape| shape.unions.contains_key("") && shape.fields.is_empty())
+    model.types.get(name).is_some_and(|shape| shape.unions.contains_key("") && shape.fields.is_empty())
 }
 
 const fn name(class: Class) -> &'static str {

@@ -31,40 +31,22 @@ impl Scope {
     pub(crate) fn read(path: &Path) -> Option<Self> {
         let table: Table = std::fs::read_to_string(path).ok()?.parse().ok()?;
         let modules = table.get("types")?.as_table()?;
-        let modules: Vec<_> = modules
-            .values()
-            .filter_map(Value::as_table)
-            .map(Module::new)
-            .collect();
-        modules
-            .iter()
-            .any(|module| !module.roots.is_empty())
-            .then_some(Self { modules })
+        let modules: Vec<_> = modules.values().filter_map(Value::as_table).map(Module::new).collect();
+        modules.iter().any(|module| !module.roots.is_empty()).then_some(Self { modules })
     }
 
     /// Every type that the roots reach in one of the `models`.
     pub(crate) fn reached(&self, models: [&Model; 2]) -> BTreeSet<String> {
         let roots = || {
             let modules = self.modules.iter();
-            modules.flat_map(|module| {
-                module
-                    .roots
-                    .iter()
-                    .map(|root| format!("{}{root}", module.prefix))
-            })
+            modules.flat_map(|module| module.roots.iter().map(|root| format!("{}{root}", module.prefix)))
         };
-        models
-            .iter()
-            .flat_map(|model| model.reached(roots(), |of, tag| self.takes(of, tag)))
-            .collect()
+        models.iter().flat_map(|model| model.reached(roots(), |of, tag| self.takes(of, tag))).collect()
     }
 
     /// Whether the member `tag` of the union `of` is generated.
     pub(crate) fn takes(&self, of: &str, tag: &str) -> bool {
-        let chosen = self
-            .modules
-            .iter()
-            .find_map(|module| module.only.get(of.strip_prefix(&module.prefix)?));
+        let chosen = self.modules.iter().find_map(|module| module.only.get(of.strip_prefix(&module.prefix)?));
         chosen.is_none_or(|tags| tags.iter().any(|chosen| chosen == tag))
     }
 
@@ -76,10 +58,7 @@ impl Scope {
                 continue;
             };
             candidates.extend(module.names.get(name).cloned());
-            let stripped = module
-                .strip_prefixes
-                .iter()
-                .find_map(|prefix| name.strip_prefix(prefix.as_str()));
+            let stripped = module.strip_prefixes.iter().find_map(|prefix| name.strip_prefix(prefix.as_str()));
             candidates.extend(stripped.map(str::to_owned));
         }
         candidates
@@ -88,20 +67,10 @@ impl Scope {
 
 impl Module {
     fn new(table: &Table) -> Self {
-        let schema = table
-            .get("schema")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
+        let schema = table.get("schema").and_then(Value::as_str).unwrap_or_default();
         let mut roots = strings(table.get("roots"));
-        roots.extend(
-            map(table.get("responses"), |answer| {
-                answer.as_str().map(str::to_owned)
-            })
-            .into_values(),
-        );
-        let pointers = map(table.get("inline"), |pointer| {
-            pointer.as_str().map(str::to_owned)
-        });
+        roots.extend(map(table.get("responses"), |answer| answer.as_str().map(str::to_owned)).into_values());
+        let pointers = map(table.get("inline"), |pointer| pointer.as_str().map(str::to_owned));
         roots.extend(pointers.values().filter_map(|pointer| operation(pointer)));
         Self {
             prefix: prefix(schema),
@@ -115,8 +84,7 @@ impl Module {
 
 /// What the names of the types in the schema file `name` start with: those of `exec.schema.json` with `exec::`.
 pub(crate) fn prefix(file: &str) -> String {
-    file.strip_suffix(".schema.json")
-        .map_or(String::new(), |name| format!("{name}::"))
+    file.strip_suffix(".schema.json").map_or(String::new(), |name| format!("{name}::"))
 }
 
 /// The pseudo-type that a JSON pointer into an HTTP operation points into.
@@ -124,27 +92,18 @@ fn operation(pointer: &str) -> Option<String> {
     let mut parts = pointer.strip_prefix("/paths/")?.split('/');
     let path = parts.next()?.replace("~1", "/").replace("~0", "~");
     let method = parts.next()?;
-    let half = if parts.next()? == "responses" {
-        Half::Response
-    } else {
-        Half::Request
-    };
+    let half = if parts.next()? == "responses" { Half::Response } else { Half::Request };
     Some(operation_name(method, &path, half))
 }
 
 fn strings(value: Option<&Value>) -> Vec<String> {
     let values = value.and_then(Value::as_array).into_iter().flatten();
-    values
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect()
+    values.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 fn map<T>(value: Option<&Value>, read: impl Fn(&Value) -> Option<T>) -> BTreeMap<String, T> {
     let entries = value.and_then(Value::as_table).into_iter().flatten();
-    entries
-        .filter_map(|(key, value)| Some((key.clone(), read(value)?)))
-        .collect()
+    entries.filter_map(|(key, value)| Some((key.clone(), read(value)?))).collect()
 }
 
 #[cfg(test)]
@@ -189,18 +148,8 @@ roots = ["Event"]
         );
         model.add("exec::", &json!({"definitions": {"Event": {}}}));
         let reached = scope.reached([&model, &Model::default()]);
-        let expected = [
-            "Deep",
-            "POST /session/{id} (request)",
-            "SDKRequest",
-            "Start",
-            "StartResponse",
-            "exec::Event",
-        ];
-        assert_eq!(
-            reached.iter().map(String::as_str).collect::<Vec<_>>(),
-            expected
-        );
+        let expected = ["Deep", "POST /session/{id} (request)", "SDKRequest", "Start", "StartResponse", "exec::Event"];
+        assert_eq!(reached.iter().map(String::as_str).collect::<Vec<_>>(), expected);
         assert!(scope.takes("SDKRequest", "start"));
         assert!(!scope.takes("SDKRequest", "stop"));
         assert!(scope.takes("exec::Event", "anything"));

@@ -14,16 +14,8 @@ fn model(definitions: &Value) -> Model {
 fn changes(old: &Value, new: &Value) -> Vec<String> {
     let (old, new) = (model(old), model(new));
     let written = new.written(&["In"]);
-    let line = |change: compare::Change| {
-        format!(
-            "{:?} {}|{}: {}",
-            change.class, change.of, change.at, change.what
-        )
-    };
-    compare(&old, &new, &written)
-        .into_iter()
-        .map(line)
-        .collect()
+    let line = |change: compare::Change| format!("{:?} {}|{}: {}", change.class, change.of, change.at, change.what);
+    compare(&old, &new, &written).into_iter().map(line).collect()
 }
 
 #[test]
@@ -35,10 +27,7 @@ fn equal_schemas_do_not_drift() {
 #[test]
 fn a_type_that_is_gone_breaks_and_a_new_one_adds() {
     let found = changes(&json!({"A": {}, "B": {}}), &json!({"B": {}, "C": {}}));
-    assert_eq!(
-        found,
-        ["Breaking A|: type removed", "Additive C|: type added"]
-    );
+    assert_eq!(found, ["Breaking A|: type removed", "Additive C|: type added"]);
 }
 
 #[test]
@@ -70,36 +59,25 @@ fn a_new_object_is_one_change_and_not_one_per_field() {
 fn a_field_of_another_type_breaks_and_one_that_may_be_null_adds() {
     let of = |is: Value| json!({"A": {"properties": {"a": is}}});
     let string = || of(json!({"type": "string"}));
-    assert_eq!(
-        changes(&string(), &of(json!({"type": "integer"}))),
-        ["Breaking A|a: was string, is integer"]
-    );
+    assert_eq!(changes(&string(), &of(json!({"type": "integer"}))), ["Breaking A|a: was string, is integer"]);
     assert_eq!(
         changes(&string(), &of(json!({"type": ["string", "null"]}))),
         ["Additive A|a: was string, is string | null"]
     );
     let nullable = of(json!({"anyOf": [{"type": "null"}, {"type": "string"}]}));
-    assert_eq!(
-        changes(&nullable, &string()),
-        ["Additive A|a: was string | null, is string"]
-    );
+    assert_eq!(changes(&nullable, &string()), ["Additive A|a: was string | null, is string"]);
 }
 
 #[test]
 fn a_field_that_became_required_breaks_only_what_we_write() {
-    let of = |name: &str, required: Value| json!({name: {"properties": {"a": {"type": "string"}}, "required": required}});
-    assert_eq!(
-        changes(&of("Out", json!([])), &of("Out", json!(["a"]))),
-        ["Additive Out|a: became required"]
-    );
+    let of =
+        |name: &str, required: Value| json!({name: {"properties": {"a": {"type": "string"}}, "required": required}});
+    assert_eq!(changes(&of("Out", json!([])), &of("Out", json!(["a"]))), ["Additive Out|a: became required"]);
     assert_eq!(
         changes(&of("In", json!([])), &of("In", json!(["a"]))),
         ["Breaking In|a: became required, and we write it"]
     );
-    assert_eq!(
-        changes(&of("Out", json!(["a"])), &of("Out", json!([]))),
-        ["Additive Out|a: became optional"]
-    );
+    assert_eq!(changes(&of("Out", json!(["a"])), &of("Out", json!([]))), ["Additive Out|a: became optional"]);
 }
 
 #[test]
@@ -110,10 +88,7 @@ fn what_we_write_reaches_through_references() {
             "Part": {"properties": {"a": {"type": "string"}}, "required": required},
         })
     };
-    assert_eq!(
-        changes(&of(json!([])), &of(json!(["a"]))),
-        ["Breaking Part|a: became required, and we write it"]
-    );
+    assert_eq!(changes(&of(json!([])), &of(json!(["a"]))), ["Breaking Part|a: became required, and we write it"]);
 }
 
 #[test]
@@ -126,29 +101,15 @@ fn tags_come_and_go() {
     );
     assert_eq!(
         found,
-        [
-            "Breaking N|<b>.params: was P, is Q",
-            "Breaking N|: tag \"a\" removed",
-            "Additive N|: tag \"d\" added"
-        ]
+        ["Breaking N|<b>.params: was P, is Q", "Breaking N|: tag \"a\" removed", "Additive N|: tag \"d\" added"]
     );
 }
 
 #[test]
 fn enum_values_come_and_go_and_a_const_is_an_enum_of_one() {
-    let found = changes(
-        &json!({"E": {"enum": ["a", "b"]}}),
-        &json!({"E": {"enum": ["b", "c"]}}),
-    );
-    assert_eq!(
-        found,
-        [
-            "Breaking E|: enum value \"a\" removed",
-            "Additive E|: enum value \"c\" added"
-        ]
-    );
-    let documented =
-        json!({"E": {"oneOf": [{"const": "a", "description": "first"}, {"enum": ["b"]}]}});
+    let found = changes(&json!({"E": {"enum": ["a", "b"]}}), &json!({"E": {"enum": ["b", "c"]}}));
+    assert_eq!(found, ["Breaking E|: enum value \"a\" removed", "Additive E|: enum value \"c\" added"]);
+    let documented = json!({"E": {"oneOf": [{"const": "a", "description": "first"}, {"enum": ["b"]}]}});
     let found = changes(&json!({"E": {"enum": ["a"]}}), &documented);
     assert_eq!(found, ["Additive E|: enum value \"b\" added"]);
 }
@@ -180,10 +141,7 @@ fn the_requests_of_http_operations_are_written_and_their_responses_are_read() {
     let written = new.written(&[]);
     assert!(written.contains("Body"));
     let found = compare(&old, &new, &written);
-    let found: Vec<_> = found
-        .iter()
-        .map(|c| format!("{:?} {} {} {}", c.class, c.of, c.at, c.what))
-        .collect();
+    let found: Vec<_> = found.iter().map(|c| format!("{:?} {} {} {}", c.class, c.of, c.at, c.what)).collect();
     assert_eq!(
         found,
         [
@@ -213,11 +171,7 @@ fn the_report_names_the_arm_and_what_has_none() {
     std::fs::create_dir_all(folder.path().join("agent-schemas")).unwrap();
     std::fs::create_dir_all(folder.path().join("crates/convert/src")).unwrap();
     std::fs::write(folder.path().join("Cargo.toml"), "").unwrap();
-    std::fs::write(
-        folder.path().join("crates/convert/src/amp.rs"),
-        "\nStreamMessage::User(m) => {}\n",
-    )
-    .unwrap();
+    std::fs::write(folder.path().join("crates/convert/src/amp.rs"), "\nStreamMessage::User(m) => {}\n").unwrap();
     let repository = Repository::above(folder.path()).unwrap();
 
     let schemas = |fields: Value| {

@@ -15,14 +15,8 @@ pub(super) fn extract(from: &Installations) -> Result<Extracted> {
     let roots = ["StreamMessage", "UserInputMessage"];
     let mut file = typescript::declarations(&types.package(PACKAGE), "dist/types.d.ts")?;
     file.add_roots(&roots);
-    let (document, notes) =
-        typescript::schema(from.get(Group::Tool)?, types, file, Comments::Drop, &[])?;
+    let (document, notes) = typescript::schema(from.get(Group::Tool)?, types, file, Comments::Drop, &[])?;
     check_anchors(&document, "/definitions", &roots)?;
     let describes = Some((AGENT.to_owned(), types.resolved(AGENT)?.version));
-    Ok(Extracted {
-        documents: vec![document],
-        notes,
-        describes,
-        binary: None,
-    })
+    Ok(Extracted { documents: vec![document], notes, describes, binary: None })
 }

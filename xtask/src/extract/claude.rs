@@ -12,7 +12,8 @@ const PACKAGE: &str = "@anthropic-ai/claude-agent-sdk";
 const AGENT: &str = "@anthropic-ai/claude-code";
 
 /// What a host may write to standard input. The SDK declares each of them but never their union.
-const STDIN: &str = "SDKUserMessage | SDKControlRequest | SDKControlResponse | SDKControlCancelRequest | SDKKeepAliveMessage";
+const STDIN: &str =
+    "SDKUserMessage | SDKControlRequest | SDKControlResponse | SDKControlCancelRequest | SDKKeepAliveMessage";
 
 pub(super) fn extract(from: &Installations) -> Result<Extracted> {
     let types = from.get(Group::Types)?;
@@ -30,14 +31,8 @@ pub(super) fn extract(from: &Installations) -> Result<Extracted> {
     // `{[K in keyof BetaUsage]: NonNullable<…>}`: the same fields, and on the wire some of them are null after all.
     file.stand_in_for_type("NonNullableUsage", "BetaUsage");
     file.declare("StdinMessage", STDIN);
-    let mut roots: Vec<String> = [
-        "StdoutMessage",
-        "StdinMessage",
-        "PermissionResult",
-        "HookJSONOutput",
-    ]
-    .map(str::to_owned)
-    .into();
+    let mut roots: Vec<String> =
+        ["StdoutMessage", "StdinMessage", "PermissionResult", "HookJSONOutput"].map(str::to_owned).into();
     roots.extend(file.types_named("SDKControl", "Response"));
     file.add_roots(&roots);
 
@@ -58,16 +53,9 @@ pub(super) fn extract(from: &Installations) -> Result<Extracted> {
             "MessageParam",
         ],
     )?;
-    let manifest = std::fs::read_to_string(package.join("package.json"))
-        .context("the SDK has no package.json")?;
-    let manifest: Value =
-        serde_json::from_str(&manifest).context("the SDK's package.json is not JSON")?;
+    let manifest = std::fs::read_to_string(package.join("package.json")).context("the SDK has no package.json")?;
+    let manifest: Value = serde_json::from_str(&manifest).context("the SDK's package.json is not JSON")?;
     let version = manifest.get("claudeCodeVersion").and_then(Value::as_str);
     let describes = version.map(|version| (AGENT.to_owned(), version.to_owned()));
-    Ok(Extracted {
-        documents: vec![document],
-        notes,
-        describes,
-        binary: None,
-    })
+    Ok(Extracted { documents: vec![document], notes, describes, binary: None })
 }

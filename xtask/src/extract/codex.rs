@@ -29,12 +29,7 @@ pub(super) fn extract(from: &Installations) -> Result<Extracted> {
     let (app_server, mut notes) = app_server(&program)?;
     let (exec, exec_notes) = exec(from)?;
     notes.extend(exec_notes);
-    Ok(Extracted {
-        documents: vec![app_server, exec],
-        notes,
-        describes: None,
-        binary: Some(binary),
-    })
+    Ok(Extracted { documents: vec![app_server, exec], notes, describes: None, binary: Some(binary) })
 }
 
 /// The native program; the `codex` on npm's path is a script that only starts it.
@@ -51,14 +46,7 @@ fn program(native: &Installed) -> Result<(Binary, PathBuf)> {
         if let Some(program) = program_below(&scope.join(&name).join("vendor")) {
             let package = format!("@openai/{name}");
             let resolved = native.resolved(&package)?;
-            return Ok((
-                Binary {
-                    package,
-                    version: resolved.version,
-                    integrity: resolved.integrity,
-                },
-                program,
-            ));
+            return Ok((Binary { package, version: resolved.version, integrity: resolved.integrity }, program));
         }
     }
     anyhow::bail!("{PACKAGE} brought no program for this platform")
@@ -66,16 +54,8 @@ fn program(native: &Installed) -> Result<(Binary, PathBuf)> {
 
 /// Its place has moved between releases, and old ones have all platforms in one package.
 fn program_below(vendor: &Path) -> Option<PathBuf> {
-    let system = if cfg!(target_os = "macos") {
-        "apple"
-    } else {
-        std::env::consts::OS
-    };
-    let mut triples: Vec<_> = std::fs::read_dir(vendor)
-        .ok()?
-        .flatten()
-        .map(|entry| entry.path())
-        .collect();
+    let system = if cfg!(target_os = "macos") { "apple" } else { std::env::consts::OS };
+    let mut triples: Vec<_> = std::fs::read_dir(vendor).ok()?.flatten().map(|entry| entry.path()).collect();
     triples.sort();
     triples
         .into_iter()
@@ -136,8 +116,7 @@ fn read_files(folder: &Path) -> Result<BTreeMap<String, Value>> {
                 let text = std::fs::read_to_string(&path)?;
                 let name = path.file_stem().unwrap_or_default().to_string_lossy();
                 let name = format!("{below}/{name}");
-                let document = serde_json::from_str(&text)
-                    .with_context(|| format!("{name}.json is not JSON"))?;
+                let document = serde_json::from_str(&text).with_context(|| format!("{name}.json is not JSON"))?;
                 files.insert(name.trim_start_matches('/').to_owned(), document);
             }
         }
@@ -152,20 +131,12 @@ fn read_files(folder: &Path) -> Result<BTreeMap<String, Value>> {
 /// definitions of a name differ in more than prose, and such a name is reported.
 fn merge(files: &BTreeMap<String, Value>) -> (Value, Vec<String>) {
     let bundle = BUNDLE.trim_end_matches(".json");
-    let mut single: Vec<_> = files
-        .iter()
-        .filter(|(name, _)| !name.starts_with(BUNDLES))
-        .collect();
+    let mut single: Vec<_> = files.iter().filter(|(name, _)| !name.starts_with(BUNDLES)).collect();
     single.sort_by_key(|(name, _)| (!name.starts_with("v2/"), name.contains('/'), name.as_str()));
 
     let mut merged = Merged::default();
-    let carried = |document: &Value| {
-        document
-            .get("definitions")
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default()
-    };
+    let carried =
+        |document: &Value| document.get("definitions").and_then(Value::as_object).cloned().unwrap_or_default();
     if let Some(document) = files.get(bundle) {
         for (name, schema) in carried(document) {
             merged.add(&name, bundle, &schema);
@@ -210,9 +181,7 @@ impl Merged {
             }
             Some(first) if without_keywords(first, &PROSE) != without_keywords(&schema, &PROSE) => {
                 let origin = &self.origins[name];
-                self.conflicts.push(format!(
-                    "{name} is one thing in {origin} and another in {file}: took the former"
-                ));
+                self.conflicts.push(format!("{name} is one thing in {origin} and another in {file}: took the former"));
             }
             Some(_) => {}
         }
@@ -225,13 +194,8 @@ fn exec(from: &Installations) -> Result<(Value, Vec<String>)> {
     // The same type in plain TypeScript: the generator dies on the zod behind the original.
     file.import_from("ContentBlock", "@modelcontextprotocol/sdk/spec.types.js");
     file.add_roots(&["ThreadEvent"]);
-    let (document, notes) =
-        typescript::schema(from.get(Group::Tool)?, types, file, Comments::Keep, &[])?;
-    check_anchors(
-        &document,
-        "/definitions",
-        &["ThreadEvent", "ThreadItem", "ContentBlock", "TextContent"],
-    )?;
+    let (document, notes) = typescript::schema(from.get(Group::Tool)?, types, file, Comments::Keep, &[])?;
+    check_anchors(&document, "/definitions", &["ThreadEvent", "ThreadItem", "ContentBlock", "TextContent"])?;
     Ok((document, notes))
 }
 
@@ -240,9 +204,7 @@ mod tests {
     use super::*;
 
     fn files(all: &[(&str, Value)]) -> BTreeMap<String, Value> {
-        all.iter()
-            .map(|(name, document)| ((*name).to_owned(), document.clone()))
-            .collect()
+        all.iter().map(|(name, document)| ((*name).to_owned(), document.clone())).collect()
     }
 
     #[test]
@@ -252,18 +214,9 @@ mod tests {
                 "codex_app_server_protocol.v2.schemas",
                 json!({"definitions": {"Thread": {"$schema": "x", "type": "object"}}}),
             ),
-            (
-                "codex_app_server_protocol.schemas",
-                json!({"definitions": {"v2": {"Nested": {}}}}),
-            ),
-            (
-                "RequestId",
-                json!({"$schema": "x", "title": "RequestId", "type": "string"}),
-            ),
-            (
-                "v2/Thread",
-                json!({"title": "Thread", "type": "object", "definitions": {"Turn": {"type": "object"}}}),
-            ),
+            ("codex_app_server_protocol.schemas", json!({"definitions": {"v2": {"Nested": {}}}})),
+            ("RequestId", json!({"$schema": "x", "title": "RequestId", "type": "string"})),
+            ("v2/Thread", json!({"title": "Thread", "type": "object", "definitions": {"Turn": {"type": "object"}}})),
         ]));
         assert_eq!(
             document["definitions"],
@@ -280,19 +233,10 @@ mod tests {
     fn two_shapes_under_one_name_are_decided_the_same_way_every_time_and_told() {
         let (document, conflicts) = merge(&files(&[
             ("A", json!({"definitions": {"Shared": {"type": "string"}}})),
-            (
-                "v1/B",
-                json!({"definitions": {"Shared": {"type": "number"}}}),
-            ),
-            (
-                "v2/C",
-                json!({"definitions": {"Shared": {"type": "boolean"}}}),
-            ),
+            ("v1/B", json!({"definitions": {"Shared": {"type": "number"}}})),
+            ("v2/C", json!({"definitions": {"Shared": {"type": "boolean"}}})),
         ]));
-        assert_eq!(
-            document["definitions"]["Shared"],
-            json!({"type": "boolean"})
-        );
+        assert_eq!(document["definitions"]["Shared"], json!({"type": "boolean"}));
         assert_eq!(
             conflicts,
             [

@@ -15,10 +15,7 @@ pub(crate) struct Declarations {
 impl Declarations {
     /// Starts with the vendor's text.
     pub(crate) fn new(text: String) -> Self {
-        Self {
-            text,
-            notes: Vec::new(),
-        }
+        Self { text, notes: Vec::new() }
     }
 
     /// The edited text, and what could not be done to it.
@@ -29,8 +26,7 @@ impl Declarations {
     /// Removes a namespace prefix from every use: the generator does not look into `declare namespace`.
     pub(crate) fn drop_prefix(&mut self, prefix: &str) {
         if !self.text.contains(prefix) {
-            self.notes
-                .push(format!("the prefix {prefix} is no longer used"));
+            self.notes.push(format!("the prefix {prefix} is no longer used"));
         }
         self.text = self.text.replace(prefix, "");
     }
@@ -38,8 +34,7 @@ impl Declarations {
     /// Exports every declared type, so that each keeps the name the vendor gave it.
     pub(crate) fn export_types(&mut self) {
         self.edit_lines(|line| {
-            let private =
-                line.starts_with("declare type ") || line.starts_with("declare interface ");
+            let private = line.starts_with("declare type ") || line.starts_with("declare interface ");
             private.then(|| format!("export {line}"))
         });
     }
@@ -56,12 +51,10 @@ impl Declarations {
 
     fn edit_import(&mut self, name: &str, replacement: &str) {
         let braced = format!("{{ {name} }} from ");
-        let edited = self.edit_lines(|line| {
-            (line.starts_with("import ") && line.contains(&braced)).then(|| replacement.to_owned())
-        });
+        let edited = self
+            .edit_lines(|line| (line.starts_with("import ") && line.contains(&braced)).then(|| replacement.to_owned()));
         if !edited {
-            self.notes
-                .push(format!("{name} is no longer imported on a line of its own"));
+            self.notes.push(format!("{name} is no longer imported on a line of its own"));
         }
     }
 
@@ -72,11 +65,8 @@ impl Declarations {
             self.notes.push(format!("{name} is no longer declared"));
             return;
         };
-        let end = self.text[start..]
-            .find("\n};\n")
-            .map_or(self.text.len(), |length| start + length + "\n};\n".len());
-        self.text
-            .replace_range(start..end, &format!("{head}{is};\n"));
+        let end = self.text[start..].find("\n};\n").map_or(self.text.len(), |length| start + length + "\n};\n".len());
+        self.text.replace_range(start..end, &format!("{head}{is};\n"));
     }
 
     /// Declares the type `name` unless the vendor does.
@@ -91,11 +81,7 @@ impl Declarations {
     pub(crate) fn types_named(&self, start: &str, end: &str) -> Vec<String> {
         self.text
             .lines()
-            .filter_map(|line| {
-                line.strip_prefix("export declare type ")?
-                    .split([' ', '<', '='])
-                    .next()
-            })
+            .filter_map(|line| line.strip_prefix("export declare type ")?.split([' ', '<', '=']).next())
             .filter(|name| name.starts_with(start) && name.ends_with(end))
             .map(str::to_owned)
             .collect()
@@ -103,11 +89,8 @@ impl Declarations {
 
     /// Adds the interface [`ROOTS`] that refers to each of the types once: the generator takes one root only.
     pub(crate) fn add_roots<S: AsRef<str>>(&mut self, types: &[S]) {
-        let fields: Vec<_> = types
-            .iter()
-            .enumerate()
-            .map(|(number, name)| format!("    root{number}: {};\n", name.as_ref()))
-            .collect();
+        let fields: Vec<_> =
+            types.iter().enumerate().map(|(number, name)| format!("    root{number}: {};\n", name.as_ref())).collect();
         let interface = format!("\nexport interface {ROOTS} {{\n{}}}\n", fields.concat());
         self.text.push_str(&interface);
     }
@@ -126,10 +109,7 @@ impl Declarations {
             .filter(|module| !module.starts_with('.'))
             .map(|module| {
                 let scoped = usize::from(module.starts_with('@'));
-                module
-                    .match_indices('/')
-                    .nth(scoped)
-                    .map_or(module, |(end, _)| &module[..end])
+                module.match_indices('/').nth(scoped).map_or(module, |(end, _)| &module[..end])
             })
             .collect()
     }
@@ -180,10 +160,7 @@ export declare type SDKControlInitializeResponse = {
         file.stand_in_for_type("Usage", "A");
         file.declare("Private", "never");
         file.declare("Mine", "Private | A");
-        assert_eq!(
-            file.types_named("SDKControl", "Response"),
-            ["SDKControlInitializeResponse"]
-        );
+        assert_eq!(file.types_named("SDKControl", "Response"), ["SDKControlInitializeResponse"]);
         file.add_roots(&["Private", "Mine"]);
         let (text, notes) = file.finish();
         assert_eq!(notes, [""; 0]);

@@ -21,21 +21,12 @@ pub(super) fn extract(from: &Installations) -> Result<Extracted> {
     for (package, program) in candidates {
         match isolated::output(&program, &["generate"]) {
             Ok(text) => {
-                let document: Value =
-                    serde_json::from_slice(&text).context("`opencode generate` printed no JSON")?;
-                check_anchors(
-                    &document,
-                    "/components/schemas",
-                    &["Event", "Part", "Session"],
-                )?;
+                let document: Value = serde_json::from_slice(&text).context("`opencode generate` printed no JSON")?;
+                check_anchors(&document, "/components/schemas", &["Event", "Part", "Session"])?;
                 let resolved = native.resolved(&package)?;
                 return Ok(Extracted {
                     documents: vec![without_keywords(&document, &["x-codeSamples"])],
-                    binary: Some(Binary {
-                        package,
-                        version: resolved.version,
-                        integrity: resolved.integrity,
-                    }),
+                    binary: Some(Binary { package, version: resolved.version, integrity: resolved.integrity }),
                     ..Extracted::default()
                 });
             }
@@ -51,15 +42,9 @@ pub(super) fn extract(from: &Installations) -> Result<Extracted> {
 /// The native packages with their programs, the plainest name first.
 fn candidates(native: &Installed) -> Result<Vec<(String, PathBuf)>> {
     let folder = native.folder.join("node_modules");
-    let program = if cfg!(windows) {
-        "bin/opencode.exe"
-    } else {
-        "bin/opencode"
-    };
+    let program = if cfg!(windows) { "bin/opencode.exe" } else { "bin/opencode" };
     let mut found = Vec::new();
-    for entry in
-        std::fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?
-    {
+    for entry in std::fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let name = entry?.file_name().to_string_lossy().into_owned();
         let path = folder.join(&name).join(program);
         if name.starts_with("opencode-") && name != "opencode-ai" && path.is_file() {

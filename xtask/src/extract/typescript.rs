@@ -21,8 +21,7 @@ pub(super) enum Comments {
 /// The file `path` of an installed package, to be edited.
 pub(super) fn declarations(package: &Path, path: &str) -> Result<Declarations> {
     let path = package.join(path);
-    let text = std::fs::read_to_string(&path)
-        .with_context(|| format!("cannot read {}", path.display()))?;
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(Declarations::new(text))
 }
 
@@ -46,22 +45,14 @@ pub(super) fn schema(
     notes.extend(missing);
 
     // Beside node_modules, so that imports resolve as they do in the package.
-    let scratch = tempfile::Builder::new()
-        .prefix("declarations-")
-        .tempdir_in(&types.folder);
+    let scratch = tempfile::Builder::new().prefix("declarations-").tempdir_in(&types.folder);
     let scratch = scratch.context("cannot make a temporary folder in the cache")?;
     let input = scratch.path().join("wire.d.ts");
     let output = scratch.path().join("schema.json");
     std::fs::write(&input, text).context("cannot write to the cache")?;
 
-    let script = tool
-        .package("ts-json-schema-generator")
-        .join("bin/ts-json-schema-generator.js");
-    let comments = if comments == Comments::Keep {
-        "extended"
-    } else {
-        "none"
-    };
+    let script = tool.package("ts-json-schema-generator").join("bin/ts-json-schema-generator.js");
+    let comments = if comments == Comments::Keep { "extended" } else { "none" };
     let arguments = [
         script.as_os_str(),
         "--path".as_ref(),
@@ -79,8 +70,7 @@ pub(super) fn schema(
         "--no-ref-encode".as_ref(),
     ];
     isolated::output(Path::new("node"), &arguments).context("ts-json-schema-generator")?;
-    let text =
-        std::fs::read_to_string(&output).context("ts-json-schema-generator wrote no schema")?;
+    let text = std::fs::read_to_string(&output).context("ts-json-schema-generator wrote no schema")?;
     let document = serde_json::from_str(&text).context("ts-json-schema-generator wrote no JSON")?;
     Ok((definitions::tidy(&document, ROOTS, stand_ins)?, notes))
 }

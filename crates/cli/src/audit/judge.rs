@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::fields::{UnknownField, missing_fields};
-use crate::agent::Agent;
+use interlingua_convert::Agent;
 
 /// How well one line fits the types.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,7 +67,12 @@ impl Judge {
     /// Judges a line that the agent sent.
     pub fn received(&mut self, line: &str) -> Judgement {
         let Ok(payload) = serde_json::from_str::<Value>(line) else {
-            return Judgement { name: "not JSON".to_owned(), verdict: Verdict::NotJson, unknown_fields: Vec::new(), repairs: Vec::new() };
+            return Judgement {
+                name: "not JSON".to_owned(),
+                verdict: Verdict::NotJson,
+                unknown_fields: Vec::new(),
+                repairs: Vec::new(),
+            };
         };
         match self.agent {
             Agent::Claude => union::<claude::StdoutMessage>(line, &payload, &["type", "subtype"]),

@@ -7,7 +7,7 @@ use interlingua_wirelog::{Entry, Reader, Wire};
 use serde::Serialize;
 
 use super::judge::{Judge, Judgement, Verdict};
-use crate::agent::Agent;
+use interlingua_convert::Agent;
 
 /// How many lines are looked at to find out whose plain log it is.
 const LOOK_AT: usize = 50;
@@ -56,7 +56,9 @@ impl FileReport {
     #[must_use]
     pub fn fails(&self, strict: bool) -> bool {
         self.types.iter().any(|row| {
-            row.unknown_tag > 0 || row.malformed > 0 || (strict && (!row.unknown_fields.is_empty() || !row.misfits.is_empty()))
+            row.unknown_tag > 0
+                || row.malformed > 0
+                || (strict && (!row.unknown_fields.is_empty() || !row.misfits.is_empty()))
         })
     }
 }
@@ -85,7 +87,15 @@ pub fn audit(file: &str, input: impl BufRead, agent: Option<Agent>) -> io::Resul
                 Wire::Received { line } => count(&mut types, judge.received(&line)),
                 Wire::Reply { .. } => {
                     let verdict = Verdict::Untyped;
-                    count(&mut types, Judgement { name: "HTTP reply".to_owned(), verdict, unknown_fields: Vec::new(), repairs: Vec::new() });
+                    count(
+                        &mut types,
+                        Judgement {
+                            name: "HTTP reply".to_owned(),
+                            verdict,
+                            unknown_fields: Vec::new(),
+                            repairs: Vec::new(),
+                        },
+                    );
                 }
                 Wire::Stderr { .. } | Wire::Request { .. } | Wire::Close | Wire::Exit { .. } => {}
             },

@@ -32,12 +32,7 @@ pub struct Message {
 
 impl Message {
     fn new(role: Role, channel: Channel) -> Self {
-        Self {
-            role,
-            channel,
-            native_id: None,
-            of: None,
-        }
+        Self { role, channel, native_id: None, of: None }
     }
 
     /// The agent says something.
@@ -86,10 +81,7 @@ impl Final {
     /// With this text. What was streamed of it already is not said again.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
-        Self {
-            text: Some(text.into()),
-            ..Self::default()
-        }
+        Self { text: Some(text.into()), ..Self::default() }
     }
 
     /// With what was streamed, because the agent only says that it is over.

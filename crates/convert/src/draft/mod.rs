@@ -32,26 +32,14 @@ pub(crate) struct Draft {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
-    SessionStarted {
-        metadata: Option<Value>,
-    },
-    ChildOf {
-        parent: Key,
-    },
-    SpawnedBy {
-        parent: Key,
-        call: Key,
-    },
+    SessionStarted { metadata: Option<Value> },
+    ChildOf { parent: Key },
+    SpawnedBy { parent: Key, call: Key },
     Restarted,
     Prompted(Prompt),
-    PromptTaken {
-        id: Option<Key>,
-    },
+    PromptTaken { id: Option<Key> },
     InterruptAsked,
-    TurnStarted {
-        turn_id: Option<String>,
-        metadata: Option<Value>,
-    },
+    TurnStarted { turn_id: Option<String>, metadata: Option<Value> },
     TurnEnded(Box<TurnEnd>),
     UserMessage(Key, Box<UserMessage>),
     MessageStarted(Key, Message),
@@ -67,27 +55,11 @@ pub(crate) enum Act {
     NoteStarted(Key, Note),
     NoteFinished(Key, Note, bool),
     Noted(Note),
-    PermissionAsked {
-        key: Key,
-        action: String,
-        metadata: Option<Value>,
-    },
-    PermissionResolved {
-        key: Key,
-        decision: Decision,
-        scope: Option<Scope>,
-    },
-    QuestionsAsked {
-        key: Key,
-        questions: Vec<Ask>,
-    },
-    QuestionsResolved {
-        key: Key,
-        answers: Vec<Answer>,
-    },
-    Withdrawn {
-        key: Key,
-    },
+    PermissionAsked { key: Key, action: String, metadata: Option<Value> },
+    PermissionResolved { key: Key, decision: Decision, scope: Option<Scope> },
+    QuestionsAsked { key: Key, questions: Vec<Ask> },
+    QuestionsResolved { key: Key, answers: Vec<Answer> },
+    Withdrawn { key: Key },
     Failed(Failure),
     Unparsed(Unparsed),
 }

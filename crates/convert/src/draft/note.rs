@@ -24,31 +24,19 @@ impl Note {
     #[must_use]
     pub fn status(label: StatusLabel, detail: Option<String>) -> Self {
         let content = vec![ContentPart::Status { label, detail }];
-        Self {
-            kind: NoteKind::Status,
-            native_id: None,
-            content,
-        }
+        Self { kind: NoteKind::Status, native_id: None, content }
     }
 
     /// A system message.
     #[must_use]
     pub fn system(text: impl Into<String>) -> Self {
-        Self {
-            kind: NoteKind::System,
-            native_id: None,
-            content: vec![ContentPart::text(text)],
-        }
+        Self { kind: NoteKind::System, native_id: None, content: vec![ContentPart::text(text)] }
     }
 
     /// Something the agent has and the universal schema has no word for.
     #[must_use]
     pub fn unknown(json: Value) -> Self {
-        Self {
-            kind: NoteKind::Unknown,
-            native_id: None,
-            content: vec![ContentPart::Json { json }],
-        }
+        Self { kind: NoteKind::Unknown, native_id: None, content: vec![ContentPart::Json { json }] }
     }
 
     /// Adds a part: a plan's steps as JSON, for one.
@@ -98,11 +86,7 @@ impl Failure {
     /// A failure of this kind, in the agent's own words.
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            details: None,
-        }
+        Self { code, message: message.into(), details: None }
     }
 
     /// Adds what else the agent says about it.

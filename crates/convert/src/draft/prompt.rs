@@ -22,11 +22,7 @@ impl Prompt {
     /// These parts.
     #[must_use]
     pub fn new(content: Vec<ContentPart>) -> Self {
-        Self {
-            id: None,
-            content,
-            echoed: false,
-        }
+        Self { id: None, content, echoed: false }
     }
 
     /// The agent is known to repeat what it is told, so its own words are waited for. They are used if they come
@@ -66,14 +62,7 @@ impl UserMessage {
     /// These parts.
     #[must_use]
     pub fn new(content: Vec<ContentPart>) -> Self {
-        Self {
-            content,
-            native_id: None,
-            of: None,
-            prompt: None,
-            begins_turn: false,
-            injected: false,
-        }
+        Self { content, native_id: None, of: None, prompt: None, begins_turn: false, injected: false }
     }
 
     /// Sets the agent's own id of the item; without one it is null.

@@ -19,14 +19,7 @@ impl ToolCall {
     /// A call with the agent's own id, unchanged, of the tool with this name.
     #[must_use]
     pub fn new(call_id: impl Into<String>, name: impl Into<String>) -> Self {
-        Self {
-            call_id: call_id.into(),
-            name: name.into(),
-            kind: None,
-            arguments: None,
-            native_id: None,
-            of: None,
-        }
+        Self { call_id: call_id.into(), name: name.into(), kind: None, arguments: None, native_id: None, of: None }
     }
 
     /// What sort of tool it is.
@@ -79,19 +72,13 @@ impl ToolResult {
     /// It worked, and this is what a person would read.
     #[must_use]
     pub fn ok(output: impl Into<String>) -> Self {
-        Self {
-            output: Some(output.into()),
-            ..Self::default()
-        }
+        Self { output: Some(output.into()), ..Self::default() }
     }
 
     /// It failed, was denied, was invalid or was cut off, and this is what a person would read.
     #[must_use]
     pub fn failed(output: impl Into<String>) -> Self {
-        Self {
-            failed: true,
-            ..Self::ok(output)
-        }
+        Self { failed: true, ..Self::ok(output) }
     }
 
     /// It worked, and its output is what was streamed.

@@ -27,10 +27,7 @@ impl TurnEnd {
     /// The agent says how it went. `failed` after the host asked for an interrupt counts as `interrupted`.
     #[must_use]
     pub fn with_status(status: TurnStatus) -> Self {
-        Self {
-            status: Some(status),
-            ..Self::default()
-        }
+        Self { status: Some(status), ..Self::default() }
     }
 
     /// Sets the agent's own id of the turn; without one, that of its start is used.

@@ -1,8 +1,8 @@
 //! Whatever the drafts are, in whatever order, the stream obeys every rule.
 
 use interlingua_schema::{
-    Answer, Checker, ContentPart, Decision, ErrorCode, FileAction, RawJson, StatusLabel, Timestamp,
-    TurnStatus, Usage, Visibility,
+    Answer, Checker, ContentPart, Decision, ErrorCode, FileAction, RawJson, StatusLabel, Timestamp, TurnStatus, Usage,
+    Visibility,
 };
 use proptest::option;
 use proptest::prelude::*;
@@ -11,8 +11,7 @@ use serde_json::json;
 use super::{End, Moment, Sequencer};
 use crate::draft::{Act, Draft, Unparsed};
 use crate::{
-    Ask, CountingIds, Failure, Final, Key, Message, Note, Prompt, Scope, ToolCall, ToolResult,
-    TurnEnd, UserMessage,
+    Ask, CountingIds, Failure, Final, Key, Message, Note, Prompt, Scope, ToolCall, ToolResult, TurnEnd, UserMessage,
 };
 
 #[derive(Clone, Debug)]
@@ -32,26 +31,14 @@ fn session() -> impl Strategy<Value = Key> {
 }
 
 fn text() -> impl Strategy<Value = String> {
-    prop_oneof![
-        Just(""),
-        Just("a"),
-        Just("ab"),
-        Just("abc"),
-        Just("b"),
-        Just("ä")
-    ]
-    .prop_map(str::to_owned)
+    prop_oneof![Just(""), Just("a"), Just("ab"), Just("abc"), Just("b"), Just("ä")].prop_map(str::to_owned)
 }
 
 fn part() -> impl Strategy<Value = ContentPart> {
     prop_oneof![
         text().prop_map(ContentPart::text),
         text().prop_map(|text| ContentPart::reasoning(text, Visibility::Private)),
-        Just(ContentPart::FileRef {
-            path: "p".into(),
-            action: FileAction::Read,
-            diff: None
-        }),
+        Just(ContentPart::FileRef { path: "p".into(), action: FileAction::Read, diff: None }),
         Just(ContentPart::ToolResult {
             call_id: "k0".into(),
             output: String::new(),
@@ -89,21 +76,16 @@ fn call() -> impl Strategy<Value = ToolCall> {
 }
 
 fn result() -> impl Strategy<Value = ToolResult> {
-    (
-        option::of(text()),
-        any::<bool>(),
-        option::of(-1..2),
-        parts(),
-        option::of(call()),
-    )
-        .prop_map(|(output, failed, exit_code, parts, call)| ToolResult {
+    (option::of(text()), any::<bool>(), option::of(-1..2), parts(), option::of(call())).prop_map(
+        |(output, failed, exit_code, parts, call)| ToolResult {
             output,
             failed,
             exit_code,
             parts,
             call,
             ..ToolResult::default()
-        })
+        },
+    )
 }
 
 fn note() -> impl Strategy<Value = Note> {
@@ -118,48 +100,27 @@ fn note() -> impl Strategy<Value = Note> {
 }
 
 fn prompt() -> impl Strategy<Value = Prompt> {
-    (option::of(key()), parts(), any::<bool>()).prop_map(|(id, content, echoed)| Prompt {
-        id,
-        content,
-        echoed,
-    })
+    (option::of(key()), parts(), any::<bool>()).prop_map(|(id, content, echoed)| Prompt { id, content, echoed })
 }
 
 fn user_message() -> impl Strategy<Value = UserMessage> {
-    (parts(), option::of(key()), any::<bool>(), any::<bool>()).prop_map(
-        |(content, prompt, begins_turn, injected)| UserMessage {
-            prompt,
-            begins_turn,
-            injected,
-            ..UserMessage::new(content)
-        },
-    )
+    (parts(), option::of(key()), any::<bool>(), any::<bool>()).prop_map(|(content, prompt, begins_turn, injected)| {
+        UserMessage { prompt, begins_turn, injected, ..UserMessage::new(content) }
+    })
 }
 
 fn turn_end() -> impl Strategy<Value = TurnEnd> {
-    let status = prop_oneof![
-        Just(TurnStatus::Completed),
-        Just(TurnStatus::Failed),
-        Just(TurnStatus::Interrupted)
-    ];
-    (option::of(status), option::of(text()), any::<bool>()).prop_map(|(status, turn_id, used)| {
-        TurnEnd {
-            status,
-            turn_id,
-            usage: used.then(|| Usage {
-                input_tokens: 1,
-                ..Usage::default()
-            }),
-            ..TurnEnd::default()
-        }
+    let status = prop_oneof![Just(TurnStatus::Completed), Just(TurnStatus::Failed), Just(TurnStatus::Interrupted)];
+    (option::of(status), option::of(text()), any::<bool>()).prop_map(|(status, turn_id, used)| TurnEnd {
+        status,
+        turn_id,
+        usage: used.then(|| Usage { input_tokens: 1, ..Usage::default() }),
+        ..TurnEnd::default()
     })
 }
 
 fn answer() -> impl Strategy<Value = Answer> {
-    prop_oneof![
-        text().prop_map(Answer::Answered),
-        option::of(text()).prop_map(Answer::Rejected)
-    ]
+    prop_oneof![text().prop_map(Answer::Answered), option::of(text()).prop_map(Answer::Rejected)]
 }
 
 fn life() -> impl Strategy<Value = Act> {
@@ -186,11 +147,7 @@ fn life() -> impl Strategy<Value = Act> {
 
 fn items() -> impl Strategy<Value = Act> {
     let end =
-        (option::of(text()), parts(), any::<bool>()).prop_map(|(text, parts, failed)| Final {
-            text,
-            parts,
-            failed,
-        });
+        (option::of(text()), parts(), any::<bool>()).prop_map(|(text, parts, failed)| Final { text, parts, failed });
     prop_oneof![
         3 => (key(), message()).prop_map(|(key, message)| Act::MessageStarted(key, message)),
         6 => (key(), text()).prop_map(|(key, text)| Act::MessageDelta(key, text)),
@@ -210,28 +167,11 @@ fn items() -> impl Strategy<Value = Act> {
 
 fn requests() -> impl Strategy<Value = Act> {
     let decision = prop_oneof![Just(Decision::Approved), Just(Decision::Denied)];
-    let questions = (1..3_usize).prop_map(|count| {
-        vec![
-            Ask {
-                prompt: "?".into(),
-                ..Ask::default()
-            };
-            count
-        ]
-    });
+    let questions = (1..3_usize).prop_map(|count| vec![Ask { prompt: "?".into(), ..Ask::default() }; count]);
     prop_oneof![
-        key().prop_map(|key| Act::PermissionAsked {
-            key,
-            action: "act".into(),
-            metadata: None
-        }),
-        (key(), decision, option::of(Just(Scope::Always))).prop_map(|(key, decision, scope)| {
-            Act::PermissionResolved {
-                key,
-                decision,
-                scope,
-            }
-        }),
+        key().prop_map(|key| Act::PermissionAsked { key, action: "act".into(), metadata: None }),
+        (key(), decision, option::of(Just(Scope::Always)))
+            .prop_map(|(key, decision, scope)| { Act::PermissionResolved { key, decision, scope } }),
         (key(), questions).prop_map(|(key, questions)| Act::QuestionsAsked { key, questions }),
         (key(), prop::collection::vec(answer(), 0..3))
             .prop_map(|(key, answers)| Act::QuestionsResolved { key, answers }),
@@ -241,18 +181,8 @@ fn requests() -> impl Strategy<Value = Act> {
 
 fn draft() -> impl Strategy<Value = Draft> {
     let act = prop_oneof![3 => life(), 5 => items(), 1 => requests()];
-    (
-        option::of(session()),
-        prop_oneof![3 => Just(None), 1 => key().prop_map(Some)],
-        any::<bool>(),
-        act,
-    )
-        .prop_map(|(session, sub_agent, synthetic, act)| Draft {
-            session,
-            sub_agent,
-            synthetic,
-            act,
-        })
+    (option::of(session()), prop_oneof![3 => Just(None), 1 => key().prop_map(Some)], any::<bool>(), act)
+        .prop_map(|(session, sub_agent, synthetic, act)| Draft { session, sub_agent, synthetic, act })
 }
 
 fn step() -> impl Strategy<Value = Step> {

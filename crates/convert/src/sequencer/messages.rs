@@ -41,20 +41,12 @@ pub(super) struct WholeMessage {
 
 impl WholeMessage {
     fn is_empty(&self) -> bool {
-        self.content
-            .iter()
-            .all(|part| part.streamed_text().is_some_and(str::is_empty))
+        self.content.iter().all(|part| part.streamed_text().is_some_and(str::is_empty))
     }
 }
 
 impl Session {
-    pub(super) fn message_started(
-        &mut self,
-        scene: &mut Scene<'_>,
-        at: ItemRef,
-        origin: Origin,
-        message: Message,
-    ) {
+    pub(super) fn message_started(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, message: Message) {
         if self.messages.contains_key(&at) || self.closed_messages.get(&at).is_some() {
             return;
         }
@@ -62,13 +54,7 @@ impl Session {
         self.open_message(scene, at, origin, message);
     }
 
-    pub(super) fn message_delta(
-        &mut self,
-        scene: &mut Scene<'_>,
-        at: &ItemRef,
-        origin: Origin,
-        text: String,
-    ) {
+    pub(super) fn message_delta(&mut self, scene: &mut Scene<'_>, at: &ItemRef, origin: Origin, text: String) {
         if text.is_empty() {
             return;
         }
@@ -82,17 +68,9 @@ impl Session {
             open.unsaid.push_str(&text);
             return;
         }
-        let delta = if open.unsaid.is_empty() {
-            text
-        } else {
-            std::mem::take(&mut open.unsaid) + &text
-        };
+        let delta = if open.unsaid.is_empty() { text } else { std::mem::take(&mut open.unsaid) + &text };
         open.streamed.push_str(&delta);
-        let data = ItemDelta {
-            item_id: open.item_id.clone(),
-            native_item_id: open.message.native_id.clone(),
-            delta,
-        };
+        let data = ItemDelta { item_id: open.item_id.clone(), native_item_id: open.message.native_id.clone(), delta };
         self.emit(scene, origin, EventData::ItemDelta(data));
     }
 
@@ -151,18 +129,12 @@ impl Session {
             let role = open.message.role;
             open.unsaid.clear();
             self.fail_message(scene, Origin::DAEMON, open);
-            let whole = WholeMessage {
-                role,
-                native_id: message.native_id,
-                of: message.of,
-                content,
-            };
+            let whole = WholeMessage { role, native_id: message.native_id, of: message.of, content };
             if !whole.is_empty() {
                 self.whole_message(scene, at.0, origin, whole, end.failed);
             }
         }
-        self.closed_messages
-            .insert(at, ClosedMessage { cut_off_at: None });
+        self.closed_messages.insert(at, ClosedMessage { cut_off_at: None });
     }
 
     /// The part of a message that was not streamed, directly before it completes.
@@ -177,14 +149,7 @@ impl Session {
         }
     }
 
-    fn finish_whole(
-        &mut self,
-        scene: &mut Scene<'_>,
-        at: ItemRef,
-        origin: Origin,
-        message: Message,
-        end: Final,
-    ) {
+    fn finish_whole(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, message: Message, end: Final) {
         let whole = WholeMessage {
             role: message.role,
             native_id: message.native_id,
@@ -192,8 +157,7 @@ impl Session {
             content: content(message.channel, end.text.unwrap_or_default(), end.parts),
         };
         self.whole_message(scene, at.0, origin, whole, end.failed);
-        self.closed_messages
-            .insert(at, ClosedMessage { cut_off_at: None });
+        self.closed_messages.insert(at, ClosedMessage { cut_off_at: None });
     }
 
     /// A message from beginning to end.
@@ -215,30 +179,17 @@ impl Session {
         item.content = whole.content;
         let text: String = item.streamed_text().collect();
         if !text.is_empty() {
-            let delta = ItemDelta {
-                item_id: item.item_id.clone(),
-                native_item_id: item.native_item_id.clone(),
-                delta: text,
-            };
+            let delta =
+                ItemDelta { item_id: item.item_id.clone(), native_item_id: item.native_item_id.clone(), delta: text };
             self.emit(scene, Origin::DAEMON, EventData::ItemDelta(delta));
         }
-        self.emit(
-            scene,
-            origin,
-            EventData::item_completed(item, outcome(failed)),
-        );
+        self.emit(scene, origin, EventData::item_completed(item, outcome(failed)));
     }
 
-    pub(super) fn message_abandoned(
-        &mut self,
-        scene: &mut Scene<'_>,
-        at: &ItemRef,
-        origin: Origin,
-    ) {
+    pub(super) fn message_abandoned(&mut self, scene: &mut Scene<'_>, at: &ItemRef, origin: Origin) {
         if let Some(open) = self.messages.remove(at) {
             self.fail_message(scene, origin, open);
-            self.closed_messages
-                .insert(at.clone(), ClosedMessage { cut_off_at: None });
+            self.closed_messages.insert(at.clone(), ClosedMessage { cut_off_at: None });
         }
     }
 
@@ -247,18 +198,11 @@ impl Session {
         if let Some(open) = self.messages.remove(&at) {
             let cut_off_at = Some(hash(&open.streamed));
             self.fail_message(scene, Origin::DAEMON, open);
-            self.closed_messages
-                .insert(at, ClosedMessage { cut_off_at });
+            self.closed_messages.insert(at, ClosedMessage { cut_off_at });
         }
     }
 
-    fn open_message(
-        &mut self,
-        scene: &mut Scene<'_>,
-        at: ItemRef,
-        origin: Origin,
-        message: Message,
-    ) {
+    fn open_message(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, message: Message) {
         let mut item = Item::new(scene.ids.item(), ItemKind::Message);
         item.native_item_id.clone_from(&message.native_id);
         item.parent_id = self.spawner(at.0);
@@ -282,11 +226,7 @@ impl Session {
         let rest = std::mem::take(&mut open.unsaid);
         let text = std::mem::take(&mut open.streamed) + &rest;
         self.say_rest(scene, &open, rest);
-        let content = if text.is_empty() {
-            Vec::new()
-        } else {
-            content(open.message.channel, text, Vec::new())
-        };
+        let content = if text.is_empty() { Vec::new() } else { content(open.message.channel, text, Vec::new()) };
         self.complete_message(scene, origin, open, content, true);
     }
 
@@ -303,11 +243,7 @@ impl Session {
         item.parent_id = open.parent;
         item.role = Some(open.message.role);
         item.content = content;
-        self.emit(
-            scene,
-            origin,
-            EventData::item_completed(item, outcome(failed)),
-        );
+        self.emit(scene, origin, EventData::item_completed(item, outcome(failed)));
     }
 }
 
@@ -338,11 +274,7 @@ fn rest_after(content: &[ContentPart], streamed: &str) -> Option<String> {
 }
 
 pub(super) fn outcome(failed: bool) -> Outcome {
-    if failed {
-        Outcome::Failed
-    } else {
-        Outcome::Completed
-    }
+    if failed { Outcome::Failed } else { Outcome::Completed }
 }
 
 pub(super) fn hash(text: impl Hash) -> u64 {

@@ -138,11 +138,7 @@ impl Sequencer {
         let Some(session) = self.sessions.get_mut(index) else {
             return;
         };
-        let mut scene = Scene {
-            moment,
-            ids: &mut *self.ids,
-            out,
-        };
+        let mut scene = Scene { moment, ids: &mut *self.ids, out };
         session.apply(&mut scene, scope, draft);
     }
 
@@ -166,10 +162,7 @@ impl Sequencer {
             Act::SessionStarted { metadata } => (metadata.clone(), moment.origin(draft.synthetic)),
             _ => (None, Origin::DAEMON),
         };
-        (
-            self.begin(moment, Some(key), metadata, origin, out),
-            ScopeId::MAIN,
-        )
+        (self.begin(moment, Some(key), metadata, origin, out), ScopeId::MAIN)
     }
 
     /// Begins a session, or gives the one that began without a native id its name. What waited goes to it.
@@ -181,10 +174,7 @@ impl Sequencer {
         origin: Origin,
         out: &mut Vec<UniversalEvent>,
     ) -> usize {
-        let unnamed = self
-            .sessions
-            .iter()
-            .position(|session| !session.is_named() && !session.is_ended());
+        let unnamed = self.sessions.iter().position(|session| !session.is_named() && !session.is_ended());
         let index = unnamed.unwrap_or(self.sessions.len());
         if let Some(native) = native {
             self.by_native.insert(native.clone(), index);
@@ -194,11 +184,7 @@ impl Sequencer {
             session.name(native);
             return index;
         }
-        let mut scene = Scene {
-            moment,
-            ids: &mut *self.ids,
-            out,
-        };
+        let mut scene = Scene { moment, ids: &mut *self.ids, out };
         let session = Session::begin(&mut scene, native, metadata, origin);
         self.sessions.push(session);
         for (moment, draft) in std::mem::take(&mut self.waiting) {
@@ -207,13 +193,7 @@ impl Sequencer {
         index
     }
 
-    fn child_of(
-        &mut self,
-        moment: &Moment,
-        child: Option<Key>,
-        parent: &Key,
-        out: &mut Vec<UniversalEvent>,
-    ) {
+    fn child_of(&mut self, moment: &Moment, child: Option<Key>, parent: &Key, out: &mut Vec<UniversalEvent>) {
         let Some(child) = child else { return };
         if child == *parent || self.find(&child).is_some() {
             return;
@@ -223,8 +203,7 @@ impl Sequencer {
             None => self.begin(moment, Some(parent), None, Origin::DAEMON, out),
         };
         if let Some(session) = self.sessions.get_mut(root) {
-            self.children
-                .insert(child.clone(), (root, session.thread(child)));
+            self.children.insert(child.clone(), (root, session.thread(child)));
         }
     }
 
@@ -246,11 +225,7 @@ impl Sequencer {
         if let Some(session) = self.sessions.get_mut(root)
             && parent_root == root
         {
-            let mut scene = Scene {
-                moment,
-                ids: &mut *self.ids,
-                out,
-            };
+            let mut scene = Scene { moment, ids: &mut *self.ids, out };
             session.spawned_by(&mut scene, scope, parent_scope, call);
         }
     }
@@ -268,12 +243,7 @@ impl Sequencer {
     }
 
     /// The agent is gone. Its turns end; its sessions may go on in another process.
-    pub(crate) fn exit(
-        &mut self,
-        moment: &Moment,
-        code: Option<i32>,
-        out: &mut Vec<UniversalEvent>,
-    ) {
+    pub(crate) fn exit(&mut self, moment: &Moment, code: Option<i32>, out: &mut Vec<UniversalEvent>) {
         self.exited = Some(Exit { code });
         if self.sessions.is_empty() {
             self.begin(moment, None, None, Origin::DAEMON, out);
@@ -283,11 +253,7 @@ impl Sequencer {
 
     fn process_gone(&mut self, moment: &Moment, code: Option<i32>, out: &mut Vec<UniversalEvent>) {
         for session in &mut self.sessions {
-            let mut scene = Scene {
-                moment,
-                ids: &mut *self.ids,
-                out,
-            };
+            let mut scene = Scene { moment, ids: &mut *self.ids, out };
             session.process_gone(&mut scene, code, &self.stderr);
         }
     }
@@ -297,11 +263,7 @@ impl Sequencer {
             self.begin(moment, None, None, Origin::DAEMON, out);
         }
         for session in &mut self.sessions {
-            let mut scene = Scene {
-                moment,
-                ids: &mut *self.ids,
-                out,
-            };
+            let mut scene = Scene { moment, ids: &mut *self.ids, out };
             match (end, self.exited) {
                 (End::Terminated, _) => session.terminated(&mut scene),
                 (End::Log, Some(exit)) => session.exited(&mut scene, exit.code, &self.stderr),

@@ -18,11 +18,7 @@ pub(crate) struct Moment {
 impl Moment {
     /// Who says what is made of it.
     pub(crate) fn origin(&self, synthetic: bool) -> Origin {
-        if self.from_agent && !synthetic {
-            Origin::AGENT
-        } else {
-            Origin::DAEMON
-        }
+        if self.from_agent && !synthetic { Origin::AGENT } else { Origin::DAEMON }
     }
 }
 
@@ -36,10 +32,6 @@ pub(crate) struct Scene<'a> {
 impl Scene<'_> {
     /// The same at another moment, for what was held back.
     pub(crate) fn at<'b>(&'b mut self, moment: &'b Moment) -> Scene<'b> {
-        Scene {
-            moment,
-            ids: &mut *self.ids,
-            out: &mut *self.out,
-        }
+        Scene { moment, ids: &mut *self.ids, out: &mut *self.out }
     }
 }

@@ -1,8 +1,6 @@
 //! Status items, system messages and what there is no word for.
 
-use interlingua_schema::{
-    ContentPart, EventData, Item, ItemId, ItemKind, NativeItemId, Origin, Role,
-};
+use interlingua_schema::{ContentPart, EventData, Item, ItemId, ItemKind, NativeItemId, Origin, Role};
 
 use super::messages::outcome;
 use super::moment::Scene;
@@ -19,25 +17,13 @@ pub(super) struct OpenNote {
 }
 
 impl Session {
-    pub(super) fn note_started(
-        &mut self,
-        scene: &mut Scene<'_>,
-        at: ItemRef,
-        origin: Origin,
-        note: Note,
-    ) {
+    pub(super) fn note_started(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, note: Note) {
         if self.notes.contains_key(&at) || self.closed_notes.get(&at).is_some() {
             return;
         }
         let item = self.note_item(scene, at.0, note);
         let serial = self.next_serial();
-        self.notes.insert(
-            at,
-            OpenNote {
-                serial,
-                item: item.clone(),
-            },
-        );
+        self.notes.insert(at, OpenNote { serial, item: item.clone() });
         self.emit(scene, origin, EventData::item_started(item));
     }
 
@@ -52,34 +38,19 @@ impl Session {
         if let Some(open) = self.notes.remove(&at) {
             let mut item = open.item;
             item.content = note.content;
-            self.emit(
-                scene,
-                origin,
-                EventData::item_completed(item, outcome(failed)),
-            );
+            self.emit(scene, origin, EventData::item_completed(item, outcome(failed)));
         } else if self.closed_notes.get(&at).is_none() {
             self.noted(scene, at.0, origin, note, failed);
         }
         self.closed_notes.insert(at, ());
     }
 
-    pub(super) fn noted(
-        &mut self,
-        scene: &mut Scene<'_>,
-        scope: ScopeId,
-        origin: Origin,
-        note: Note,
-        failed: bool,
-    ) {
+    pub(super) fn noted(&mut self, scene: &mut Scene<'_>, scope: ScopeId, origin: Origin, note: Note, failed: bool) {
         let mut item = self.note_item(scene, scope, note);
         let content = std::mem::take(&mut item.content);
         self.emit(scene, Origin::DAEMON, EventData::item_started(item.clone()));
         item.content = content;
-        self.emit(
-            scene,
-            origin,
-            EventData::item_completed(item, outcome(failed)),
-        );
+        self.emit(scene, origin, EventData::item_completed(item, outcome(failed)));
     }
 
     /// A status of our own, below the item it is about.
@@ -96,21 +67,13 @@ impl Session {
         item.native_item_id = native_id;
         self.emit(scene, Origin::DAEMON, EventData::item_started(item.clone()));
         item.content = content;
-        self.emit(
-            scene,
-            origin,
-            EventData::item_completed(item, outcome(false)),
-        );
+        self.emit(scene, origin, EventData::item_completed(item, outcome(false)));
     }
 
     /// Closes a note that the agent left open.
     pub(super) fn cut_off_note(&mut self, scene: &mut Scene<'_>, at: ItemRef) {
         if let Some(open) = self.notes.remove(&at) {
-            self.emit(
-                scene,
-                Origin::DAEMON,
-                EventData::item_completed(open.item, outcome(true)),
-            );
+            self.emit(scene, Origin::DAEMON, EventData::item_completed(open.item, outcome(true)));
             self.closed_notes.insert(at, ());
         }
     }

@@ -12,12 +12,7 @@ use crate::{Failure, TurnEnd};
 
 impl Session {
     /// The agent is gone: what it left open is closed, and if it was needed that is an error.
-    pub(super) fn process_gone(
-        &mut self,
-        scene: &mut Scene<'_>,
-        code: Option<i32>,
-        stderr: &Stderr,
-    ) {
+    pub(super) fn process_gone(&mut self, scene: &mut Scene<'_>, code: Option<i32>, stderr: &Stderr) {
         if self.is_ended() {
             return;
         }
@@ -25,8 +20,7 @@ impl Session {
         let unanswered = !self.prompts.is_empty();
         self.show_all_prompts(scene);
         if let Some(turn) = &self.turn {
-            let left_open =
-                !self.messages.is_empty() || !self.tools.is_empty() || !turn.spoke.agent;
+            let left_open = !self.messages.is_empty() || !self.tools.is_empty() || !turn.spoke.agent;
             let died = code != Some(0) || unanswered || left_open;
             if died && !turn.interrupt_asked && !turn.failed {
                 let mut failure = Failure::new(ErrorCode::AgentError, farewell(code, stderr));
@@ -66,11 +60,7 @@ impl Session {
         }
         self.release(scene);
         self.show_all_prompts(scene);
-        self.end_turn(
-            scene,
-            Origin::DAEMON,
-            TurnEnd::with_status(TurnStatus::Interrupted),
-        );
+        self.end_turn(scene, Origin::DAEMON, TurnEnd::with_status(TurnStatus::Interrupted));
         self.close_open(scene, Closing::All);
         self.refuse_pending(scene);
         self.end(scene, SessionEnded::terminated());

@@ -37,12 +37,7 @@ pub(super) struct Shown {
 impl Session {
     pub(super) fn prompted(&mut self, scene: &mut Scene<'_>, scope: ScopeId, prompt: Prompt) {
         if !self.is_main(scope) {
-            return self.say_as_user(
-                scene,
-                scope,
-                Origin::DAEMON,
-                UserMessage::new(prompt.content),
-            );
+            return self.say_as_user(scene, scope, Origin::DAEMON, UserMessage::new(prompt.content));
         }
         let awaited = prompt.echoed || !self.turn.as_ref().is_some_and(|turn| turn.spoke.nobody());
         let text = hash(text(&prompt.content));
@@ -54,10 +49,7 @@ impl Session {
 
     pub(super) fn prompt_taken(&mut self, scene: &mut Scene<'_>, id: Option<&Key>) {
         let index = match id {
-            Some(id) => self
-                .prompts
-                .iter()
-                .position(|waiting| waiting.prompt.id.as_ref() == Some(id)),
+            Some(id) => self.prompts.iter().position(|waiting| waiting.prompt.id.as_ref() == Some(id)),
             None => Some(0),
         };
         if let Some(index) = index {
@@ -72,17 +64,8 @@ impl Session {
             return;
         };
         self.user_enters(scene);
-        self.say_as_user(
-            scene,
-            ScopeId::MAIN,
-            Origin::DAEMON,
-            UserMessage::new(prompt.content),
-        );
-        self.shown.push_back(Shown {
-            id: prompt.id,
-            text,
-            echoed: prompt.echoed,
-        });
+        self.say_as_user(scene, ScopeId::MAIN, Origin::DAEMON, UserMessage::new(prompt.content));
+        self.shown.push_back(Shown { id: prompt.id, text, echoed: prompt.echoed });
         if self.shown.len() > MOST_SHOWN {
             self.shown.pop_front();
         }
@@ -95,13 +78,7 @@ impl Session {
         }
     }
 
-    pub(super) fn user_message(
-        &mut self,
-        scene: &mut Scene<'_>,
-        at: ItemRef,
-        origin: Origin,
-        message: UserMessage,
-    ) {
+    pub(super) fn user_message(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, message: UserMessage) {
         if self.closed_user_messages.get(&at).is_some() {
             return;
         }
@@ -147,26 +124,13 @@ impl Session {
         late.map(|index| self.shown.remove(index)).is_some()
     }
 
-    fn say_as_user(
-        &mut self,
-        scene: &mut Scene<'_>,
-        scope: ScopeId,
-        origin: Origin,
-        message: UserMessage,
-    ) {
-        let whole = WholeMessage {
-            role: Role::User,
-            native_id: message.native_id,
-            of: message.of,
-            content: message.content,
-        };
+    fn say_as_user(&mut self, scene: &mut Scene<'_>, scope: ScopeId, origin: Origin, message: UserMessage) {
+        let whole =
+            WholeMessage { role: Role::User, native_id: message.native_id, of: message.of, content: message.content };
         self.whole_message(scene, scope, origin, whole, false);
     }
 }
 
 fn text(content: &[ContentPart]) -> String {
-    content
-        .iter()
-        .filter_map(ContentPart::streamed_text)
-        .collect()
+    content.iter().filter_map(ContentPart::streamed_text).collect()
 }

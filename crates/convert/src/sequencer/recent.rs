@@ -38,9 +38,6 @@ impl<K: Clone + Eq + Hash, V, const N: usize> Recent<K, V, N> {
 
 impl<K, V, const N: usize> Default for Recent<K, V, N> {
     fn default() -> Self {
-        Self {
-            map: HashMap::new(),
-            order: VecDeque::new(),
-        }
+        Self { map: HashMap::new(), order: VecDeque::new() }
     }
 }

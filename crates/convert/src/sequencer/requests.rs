@@ -37,10 +37,7 @@ impl Session {
         self.before_speech(scene, scope, true);
         let mut permission = Permission::new(self.unused_id(&key, 0), action);
         permission.metadata = metadata;
-        self.permissions.push(PendingPermission {
-            key,
-            permission: permission.clone(),
-        });
+        self.permissions.push(PendingPermission { key, permission: permission.clone() });
         self.emit(scene, origin, EventData::permission_requested(permission));
     }
 
@@ -52,11 +49,7 @@ impl Session {
         decision: Decision,
         scope: Option<Scope>,
     ) {
-        let Some(index) = self
-            .permissions
-            .iter()
-            .position(|pending| pending.key == *key)
-        else {
+        let Some(index) = self.permissions.iter().position(|pending| pending.key == *key) else {
             return;
         };
         let mut permission = self.permissions.remove(index).permission;
@@ -73,11 +66,7 @@ impl Session {
                 none => *none = Some(json!({ "scope": scope })),
             }
         }
-        self.emit(
-            scene,
-            origin,
-            EventData::permission_resolved(permission, decision),
-        );
+        self.emit(scene, origin, EventData::permission_resolved(permission, decision));
     }
 
     pub(super) fn questions_asked(
@@ -95,17 +84,10 @@ impl Session {
         let base = self.unused_id(key, questions.len());
         let alone = questions.len() == 1;
         for (index, ask) in questions.into_iter().enumerate() {
-            let id = if alone {
-                base.clone()
-            } else {
-                format!("{base}:{index}")
-            };
+            let id = if alone { base.clone() } else { format!("{base}:{index}") };
             let mut question = Question::new(id, ask.prompt, ask.options);
             question.metadata = ask.metadata;
-            self.questions.push(PendingQuestion {
-                key: key.clone(),
-                question: question.clone(),
-            });
+            self.questions.push(PendingQuestion { key: key.clone(), question: question.clone() });
             self.emit(scene, origin, EventData::question_requested(question));
         }
     }
@@ -123,9 +105,7 @@ impl Session {
             _ => None,
         };
         let mut answers = answers.into_iter();
-        let (answered, left) = std::mem::take(&mut self.questions)
-            .into_iter()
-            .partition(|pending| pending.key == *key);
+        let (answered, left) = std::mem::take(&mut self.questions).into_iter().partition(|pending| pending.key == *key);
         self.questions = left;
         let answered: Vec<PendingQuestion> = answered;
         for pending in answered {
@@ -134,11 +114,7 @@ impl Session {
                 (None, Some(answer)) => answer,
                 (None, None) => Answer::Rejected(None),
             };
-            self.emit(
-                scene,
-                origin,
-                EventData::question_resolved(pending.question, answer),
-            );
+            self.emit(scene, origin, EventData::question_resolved(pending.question, answer));
         }
     }
 
@@ -163,15 +139,9 @@ impl Session {
     fn unused_id(&mut self, key: &Key, several: usize) -> String {
         let mut number = 1_u64;
         loop {
-            let base = if number == 1 {
-                key.to_string()
-            } else {
-                format!("{key}#{number}")
-            };
+            let base = if number == 1 { key.to_string() } else { format!("{key}#{number}") };
             let ids: Vec<u64> = if several > 1 {
-                (0..several)
-                    .map(|index| hash(format!("{base}:{index}")))
-                    .collect()
+                (0..several).map(|index| hash(format!("{base}:{index}"))).collect()
             } else {
                 vec![hash(base.clone())]
             };

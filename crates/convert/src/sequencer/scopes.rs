@@ -56,12 +56,7 @@ impl ScopeState {
     }
 
     fn new(spawn: Spawn) -> Self {
-        Self {
-            spawn,
-            held: Vec::new(),
-            latest_message: None,
-            by_message: Recent::default(),
-        }
+        Self { spawn, held: Vec::new(), latest_message: None, by_message: Recent::default() }
     }
 }
 
@@ -86,10 +81,7 @@ impl Session {
 
     /// The sub-agent that a tool call started.
     pub(super) fn sub_agent(&mut self, call: Key) -> ScopeId {
-        self.open_scope(
-            ScopeKey::Call(call.clone()),
-            Spawn::Awaited(Some((None, call))),
-        )
+        self.open_scope(ScopeKey::Call(call.clone()), Spawn::Awaited(Some((None, call))))
     }
 
     /// The sub-agent that has a native session of its own.
@@ -99,32 +91,18 @@ impl Session {
 
     /// Whether what is said there counts as the agent's own, because no tool call is known above it.
     pub(super) fn is_main(&self, scope: ScopeId) -> bool {
-        !matches!(
-            self.scope(scope),
-            Some(ScopeState {
-                spawn: Spawn::Known { .. },
-                ..
-            })
-        )
+        !matches!(self.scope(scope), Some(ScopeState { spawn: Spawn::Known { .. }, .. }))
     }
 
     /// Whether the agent waits for this sub-agent: the call that started it, and those above, have no result yet.
     pub(super) fn is_foreground(&self, scope: ScopeId) -> bool {
         match self.scope(scope).map(|state| &state.spawn) {
-            Some(Spawn::Known { call, .. }) => {
-                self.tools.contains_key(call) && self.is_foreground(call.0)
-            }
+            Some(Spawn::Known { call, .. }) => self.tools.contains_key(call) && self.is_foreground(call.0),
             _ => true,
         }
     }
 
-    pub(super) fn spawned_by(
-        &mut self,
-        scene: &mut Scene<'_>,
-        scope: ScopeId,
-        parent: ScopeId,
-        call: Key,
-    ) {
+    pub(super) fn spawned_by(&mut self, scene: &mut Scene<'_>, scope: ScopeId, parent: ScopeId, call: Key) {
         if let Some(state) = self.scope_mut(scope)
             && matches!(state.spawn, Spawn::Awaited(_))
             && scope != parent
@@ -135,13 +113,7 @@ impl Session {
     }
 
     /// Does what a draft says, or keeps it until the sub-agent's tool call is known.
-    pub(super) fn act_or_hold(
-        &mut self,
-        scene: &mut Scene<'_>,
-        scope: ScopeId,
-        synthetic: bool,
-        act: Act,
-    ) {
+    pub(super) fn act_or_hold(&mut self, scene: &mut Scene<'_>, scope: ScopeId, synthetic: bool, act: Act) {
         self.look_up(scope);
         let moment = scene.moment;
         match self.scope_mut(scope) {
@@ -165,11 +137,7 @@ impl Session {
         }
         while let Some(scope) = (1..self.scopes.len())
             .filter_map(|index| u32::try_from(index).ok().map(ScopeId))
-            .find(|scope| {
-                self.scope(*scope)
-                    .is_some_and(|state| !state.held.is_empty())
-                    && self.look_up(*scope)
-            })
+            .find(|scope| self.scope(*scope).is_some_and(|state| !state.held.is_empty()) && self.look_up(*scope))
         {
             self.let_go(scene, scope);
         }
@@ -192,10 +160,7 @@ impl Session {
     }
 
     fn let_go(&mut self, scene: &mut Scene<'_>, scope: ScopeId) {
-        let held = self
-            .scope_mut(scope)
-            .map(|state| std::mem::take(&mut state.held))
-            .unwrap_or_default();
+        let held = self.scope_mut(scope).map(|state| std::mem::take(&mut state.held)).unwrap_or_default();
         for (moment, synthetic, act) in held {
             self.act(&mut scene.at(&moment), scope, synthetic, act);
         }
@@ -203,21 +168,14 @@ impl Session {
 
     /// Finds the item of the call that started a sub-agent. True once it is known.
     fn look_up(&mut self, scope: ScopeId) -> bool {
-        let Some(ScopeState {
-            spawn: Spawn::Awaited(Some((within, key))),
-            ..
-        }) = self.scope(scope)
-        else {
+        let Some(ScopeState { spawn: Spawn::Awaited(Some((within, key))), .. }) = self.scope(scope) else {
             return scope == ScopeId::MAIN || !self.is_awaited(scope);
         };
         let found = match within {
-            Some(within) => self
-                .call_item(*within, key)
-                .map(|item| ((*within, key.clone()), item)),
+            Some(within) => self.call_item(*within, key).map(|item| ((*within, key.clone()), item)),
             None => (0..self.scopes.len()).rev().find_map(|index| {
                 let within = ScopeId(u32::try_from(index).ok()?);
-                self.call_item(within, key)
-                    .map(|item| ((within, key.clone()), item))
+                self.call_item(within, key).map(|item| ((within, key.clone()), item))
             }),
         };
         // A sub-agent cannot have been started from inside itself, at whatever remove.
@@ -231,13 +189,7 @@ impl Session {
     }
 
     fn is_awaited(&self, scope: ScopeId) -> bool {
-        matches!(
-            self.scope(scope),
-            Some(ScopeState {
-                spawn: Spawn::Awaited(_),
-                ..
-            })
-        )
+        matches!(self.scope(scope), Some(ScopeState { spawn: Spawn::Awaited(_), .. }))
     }
 
     fn is_within(&self, inner: ScopeId, outer: ScopeId) -> bool {

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use interlingua_schema::{
-    AgentUnparsed, ErrorEvent, EventData, ItemId, NativeSessionId, Origin, SessionEnded, SessionId,
-    SessionStarted, Timestamp, UniversalEvent, Usage,
+    AgentUnparsed, ErrorEvent, EventData, ItemId, NativeSessionId, Origin, SessionEnded, SessionId, SessionStarted,
+    Timestamp, UniversalEvent, Usage,
 };
 use serde_json::Value;
 
@@ -63,19 +63,10 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn begin(
-        scene: &mut Scene<'_>,
-        native: Option<&Key>,
-        metadata: Option<Value>,
-        origin: Origin,
-    ) -> Self {
+    pub(super) fn begin(scene: &mut Scene<'_>, native: Option<&Key>, metadata: Option<Value>, origin: Origin) -> Self {
         let id = scene.ids.session(native.map(Key::as_str));
         let mut session = Self::new(id, native.map(|key| key.as_str().into()));
-        session.emit(
-            scene,
-            origin,
-            EventData::SessionStarted(SessionStarted { metadata }),
-        );
+        session.emit(scene, origin, EventData::SessionStarted(SessionStarted { metadata }));
         session
     }
 
@@ -140,8 +131,7 @@ impl Session {
         }
         self.sequence += 1;
         let id = scene.ids.event();
-        let mut event =
-            UniversalEvent::new(id, self.sequence, self.time, self.id.clone(), origin, data);
+        let mut event = UniversalEvent::new(id, self.sequence, self.time, self.id.clone(), origin, data);
         event.native_session_id.clone_from(&self.native);
         event.raw.clone_from(&scene.moment.raw);
         scene.out.push(event);
@@ -169,10 +159,7 @@ impl Session {
         let origin = scene.moment.origin(synthetic);
         match act {
             // Beginning is the sequencer's affair; a second start says nothing new.
-            Act::SessionStarted { .. }
-            | Act::ChildOf { .. }
-            | Act::SpawnedBy { .. }
-            | Act::Restarted => {}
+            Act::SessionStarted { .. } | Act::ChildOf { .. } | Act::SpawnedBy { .. } | Act::Restarted => {}
             Act::Prompted(prompt) => self.prompted(scene, scope, prompt),
             Act::PromptTaken { id } => self.prompt_taken(scene, id.as_ref()),
             Act::InterruptAsked => self.interrupt(scope),
@@ -206,18 +193,10 @@ impl Session {
                 self.note_finished(scene, (scope, key), origin, note, failed);
             }
             Act::Noted(note) => self.noted(scene, scope, origin, note, false),
-            Act::PermissionAsked {
-                key,
-                action,
-                metadata,
-            } => {
+            Act::PermissionAsked { key, action, metadata } => {
                 self.permission_asked(scene, scope, origin, key, action, metadata);
             }
-            Act::PermissionResolved {
-                key,
-                decision,
-                scope,
-            } => {
+            Act::PermissionResolved { key, decision, scope } => {
                 self.permission_resolved(scene, origin, &key, decision, scope);
             }
             Act::QuestionsAsked { key, questions } => {
@@ -232,13 +211,7 @@ impl Session {
         }
     }
 
-    pub(super) fn failed(
-        &mut self,
-        scene: &mut Scene<'_>,
-        scope: ScopeId,
-        origin: Origin,
-        failure: Failure,
-    ) {
+    pub(super) fn failed(&mut self, scene: &mut Scene<'_>, scope: ScopeId, origin: Origin, failure: Failure) {
         self.before_speech(scene, scope, true);
         let mut error = ErrorEvent::new(failure.code, failure.message);
         error.details = failure.details;

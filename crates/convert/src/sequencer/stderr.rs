@@ -35,12 +35,7 @@ impl Stderr {
 
     /// The last line with anything on it.
     pub(crate) fn last_words(&self) -> Option<&str> {
-        self.tail
-            .iter()
-            .rev()
-            .chain(self.head.iter().rev())
-            .map(|line| line.trim())
-            .find(|line| !line.is_empty())
+        self.tail.iter().rev().chain(self.head.iter().rev()).map(|line| line.trim()).find(|line| !line.is_empty())
     }
 
     /// All of it up to 70 lines, else head and tail; `None` when nothing was written.
@@ -52,11 +47,7 @@ impl Stderr {
         let tail = || self.tail.iter().map(String::as_str);
         let head = self.head.iter().map(String::as_str);
         Some(StderrOutput {
-            head: Some(if truncated {
-                join(head)
-            } else {
-                join(head.chain(tail()))
-            }),
+            head: Some(if truncated { join(head) } else { join(head.chain(tail())) }),
             tail: truncated.then(|| join(tail())),
             truncated,
             total_lines: Some(self.total),

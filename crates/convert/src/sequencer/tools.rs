@@ -1,8 +1,6 @@
 //! Tool calls and their results.
 
-use interlingua_schema::{
-    ContentPart, EventData, Item, ItemDelta, ItemId, ItemKind, Origin, Role, StatusLabel,
-};
+use interlingua_schema::{ContentPart, EventData, Item, ItemDelta, ItemId, ItemKind, Origin, Role, StatusLabel};
 
 use super::excerpt::head;
 use super::messages::outcome;
@@ -52,21 +50,14 @@ impl Session {
     pub(super) fn call_item(&self, scope: ScopeId, key: &Key) -> Option<ItemId> {
         let at = (scope, key.clone());
         let open = self.tools.get(&at).map(|tool| &tool.call_item);
-        open.or_else(|| self.closed_tools.get(&at).map(|tool| &tool.call_item))
-            .cloned()
+        open.or_else(|| self.closed_tools.get(&at).map(|tool| &tool.call_item)).cloned()
     }
 
     fn is_known_tool(&self, at: &ItemRef) -> bool {
         self.tools.contains_key(at) || self.closed_tools.get(at).is_some()
     }
 
-    pub(super) fn tool_started(
-        &mut self,
-        scene: &mut Scene<'_>,
-        at: ItemRef,
-        origin: Origin,
-        call: ToolCall,
-    ) {
+    pub(super) fn tool_started(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, call: ToolCall) {
         if !self.is_known_tool(&at) {
             self.before_speech(scene, at.0, true);
             self.open_call(scene, at, origin, call);
@@ -75,13 +66,7 @@ impl Session {
         }
     }
 
-    pub(super) fn tool_arguments(
-        &mut self,
-        scene: &mut Scene<'_>,
-        at: &ItemRef,
-        origin: Origin,
-        text: String,
-    ) {
+    pub(super) fn tool_arguments(&mut self, scene: &mut Scene<'_>, at: &ItemRef, origin: Origin, text: String) {
         if text.is_empty() {
             return;
         }
@@ -93,21 +78,12 @@ impl Session {
             return;
         };
         tool.call.arguments.get_or_insert_default().push_str(&text);
-        let delta = ItemDelta {
-            item_id: tool.call_item.clone(),
-            native_item_id: tool.call.native_id.clone(),
-            delta: text,
-        };
+        let delta =
+            ItemDelta { item_id: tool.call_item.clone(), native_item_id: tool.call.native_id.clone(), delta: text };
         self.emit(scene, origin, EventData::ItemDelta(delta));
     }
 
-    pub(super) fn tool_called(
-        &mut self,
-        scene: &mut Scene<'_>,
-        at: &ItemRef,
-        origin: Origin,
-        call: ToolCall,
-    ) {
+    pub(super) fn tool_called(&mut self, scene: &mut Scene<'_>, at: &ItemRef, origin: Origin, call: ToolCall) {
         if !self.is_known_tool(at) {
             self.before_speech(scene, at.0, true);
             self.open_call(scene, at.clone(), Origin::DAEMON, call);
@@ -117,13 +93,7 @@ impl Session {
         self.complete_call(scene, at, origin, false);
     }
 
-    pub(super) fn tool_output(
-        &mut self,
-        scene: &mut Scene<'_>,
-        at: &ItemRef,
-        origin: Origin,
-        text: String,
-    ) {
+    pub(super) fn tool_output(&mut self, scene: &mut Scene<'_>, at: &ItemRef, origin: Origin, text: String) {
         if text.is_empty() || self.closed_tools.get(at).is_some() {
             return;
         }
@@ -136,21 +106,12 @@ impl Session {
         };
         let room = MOST_STREAMED.saturating_sub(result.streamed.len());
         result.streamed.push_str(head(&text, room));
-        let delta = ItemDelta {
-            item_id: result.item_id.clone(),
-            native_item_id: tool.call.native_id.clone(),
-            delta: text,
-        };
+        let delta =
+            ItemDelta { item_id: result.item_id.clone(), native_item_id: tool.call.native_id.clone(), delta: text };
         self.emit(scene, origin, EventData::ItemDelta(delta));
     }
 
-    pub(super) fn tool_finished(
-        &mut self,
-        scene: &mut Scene<'_>,
-        at: ItemRef,
-        origin: Origin,
-        mut end: ToolResult,
-    ) {
+    pub(super) fn tool_finished(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, mut end: ToolResult) {
         if let Some(closed) = self.closed_tools.get_mut(&at) {
             if std::mem::take(&mut closed.cut_off) {
                 let call_item = closed.call_item.clone();
@@ -200,11 +161,7 @@ impl Session {
 
     fn make_room(&mut self, scene: &mut Scene<'_>) {
         if self.tools.len() >= MOST_OPEN {
-            let oldest = self
-                .tools
-                .iter()
-                .min_by_key(|(_, tool)| tool.serial)
-                .map(|(at, _)| at.clone());
+            let oldest = self.tools.iter().min_by_key(|(_, tool)| tool.serial).map(|(at, _)| at.clone());
             if let Some(oldest) = oldest {
                 self.cut_off_tool(scene, oldest, true);
             }
@@ -218,11 +175,7 @@ impl Session {
         tool.call_open = false;
         let arguments = tool.call.arguments.take();
         let item = tool.call_item(arguments);
-        self.emit(
-            scene,
-            origin,
-            EventData::item_completed(item, outcome(failed)),
-        );
+        self.emit(scene, origin, EventData::item_completed(item, outcome(failed)));
     }
 
     /// Starts the result of a tool, after its call is complete.
@@ -232,9 +185,7 @@ impl Session {
         if !known {
             let call = told.unwrap_or_else(|| ToolCall::new(at.1.as_str(), NAMELESS));
             self.open_call(scene, at.clone(), Origin::DAEMON, call);
-        } else if let (Some(tool), Some(call)) =
-            (self.tools.get_mut(at).filter(|tool| tool.call_open), told)
-        {
+        } else if let (Some(tool), Some(call)) = (self.tools.get_mut(at).filter(|tool| tool.call_open), told) {
             tool.learn(call);
         }
         self.complete_call(scene, at, Origin::DAEMON, false);
@@ -242,16 +193,10 @@ impl Session {
             return;
         };
         // A call from before the first message has no parent; its result may have one.
-        let parent = tool
-            .parent
-            .clone()
-            .or_else(|| self.tool_parent(at.0, tool.call.of.as_ref()));
+        let parent = tool.parent.clone().or_else(|| self.tool_parent(at.0, tool.call.of.as_ref()));
         let item = tool.result_item(scene.ids.item(), parent, ToolResult::default());
-        let result = OpenResult {
-            item_id: item.item_id.clone(),
-            parent: item.parent_id.clone(),
-            streamed: String::new(),
-        };
+        let result =
+            OpenResult { item_id: item.item_id.clone(), parent: item.parent_id.clone(), streamed: String::new() };
         self.spoken(at.0, Role::Tool);
         if let Some(tool) = self.tools.get_mut(at) {
             tool.result = Some(result);
@@ -259,14 +204,7 @@ impl Session {
         self.emit(scene, Origin::DAEMON, EventData::item_started(item));
     }
 
-    fn complete_result(
-        &mut self,
-        scene: &mut Scene<'_>,
-        at: ItemRef,
-        origin: Origin,
-        end: ToolResult,
-        cut_off: bool,
-    ) {
+    fn complete_result(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, end: ToolResult, cut_off: bool) {
         let Some(mut tool) = self.tools.remove(&at) else {
             return;
         };
@@ -274,38 +212,16 @@ impl Session {
             return;
         };
         let failed = end.failed || end.exit_code.is_some_and(|code| code != 0);
-        let end = ToolResult {
-            output: Some(end.output.unwrap_or(result.streamed)),
-            ..end
-        };
+        let end = ToolResult { output: Some(end.output.unwrap_or(result.streamed)), ..end };
         let item = tool.result_item(result.item_id, result.parent, end);
-        self.closed_tools.insert(
-            at,
-            ClosedTool {
-                call_item: tool.call_item,
-                cut_off,
-            },
-        );
-        self.emit(
-            scene,
-            origin,
-            EventData::item_completed(item, outcome(failed)),
-        );
+        self.closed_tools.insert(at, ClosedTool { call_item: tool.call_item, cut_off });
+        self.emit(scene, origin, EventData::item_completed(item, outcome(failed)));
     }
 
     /// A result for a call that already has one, because we closed it.
-    fn late_result(
-        &mut self,
-        scene: &mut Scene<'_>,
-        origin: Origin,
-        call_item: ItemId,
-        end: ToolResult,
-    ) {
+    fn late_result(&mut self, scene: &mut Scene<'_>, origin: Origin, call_item: ItemId, end: ToolResult) {
         let detail = end.exit_code.map(|code| format!("exit code {code}"));
-        let mut content = vec![ContentPart::Status {
-            label: StatusLabel::LateResult,
-            detail,
-        }];
+        let mut content = vec![ContentPart::Status { label: StatusLabel::LateResult, detail }];
         content.extend(end.output.map(ContentPart::text));
         content.extend(end.parts);
         self.status(scene, origin, call_item, end.native_id, content);
@@ -347,16 +263,12 @@ impl Tool {
             duration_ms: end.duration_ms,
             stderr_bytes: end.stderr_bytes,
         });
-        item.content
-            .extend(end.parts.into_iter().filter(is_no_tool));
+        item.content.extend(end.parts.into_iter().filter(is_no_tool));
         item
     }
 }
 
 /// A call has one result, so a result holds no other.
 fn is_no_tool(part: &ContentPart) -> bool {
-    !matches!(
-        part,
-        ContentPart::ToolCall { .. } | ContentPart::ToolResult { .. }
-    )
+    !matches!(part, ContentPart::ToolCall { .. } | ContentPart::ToolResult { .. })
 }

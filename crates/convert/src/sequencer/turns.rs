@@ -81,34 +81,19 @@ impl Session {
         }
     }
 
-    fn begin_turn(
-        &mut self,
-        scene: &mut Scene<'_>,
-        origin: Origin,
-        turn_id: Option<String>,
-        metadata: Option<Value>,
-    ) {
+    fn begin_turn(&mut self, scene: &mut Scene<'_>, origin: Origin, turn_id: Option<String>, metadata: Option<Value>) {
         self.turn = Some(Turn {
             id: turn_id.clone(),
             confirmed: origin == Origin::AGENT,
             interrupt_asked: std::mem::take(&mut self.interrupt_asked),
             ..Turn::default()
         });
-        self.emit(
-            scene,
-            origin,
-            EventData::TurnStarted(TurnStarted { turn_id, metadata }),
-        );
+        self.emit(scene, origin, EventData::TurnStarted(TurnStarted { turn_id, metadata }));
     }
 
     /// Before the agent says something that a prompt may have asked for: the prompt is shown first, in a turn.
     /// What belongs to something older does not open a turn.
-    pub(super) fn before_speech(
-        &mut self,
-        scene: &mut Scene<'_>,
-        scope: ScopeId,
-        opens_turn: bool,
-    ) {
+    pub(super) fn before_speech(&mut self, scene: &mut Scene<'_>, scope: ScopeId, opens_turn: bool) {
         if !self.is_main(scope) || self.prompts.is_empty() {
             return;
         }
@@ -132,11 +117,7 @@ impl Session {
     /// The user is about to speak: in a turn, and before the agent does. In a turn that the agent began by itself
     /// and already spoke in, that needs a new one.
     pub(super) fn user_enters(&mut self, scene: &mut Scene<'_>) {
-        if self
-            .turn
-            .as_ref()
-            .is_some_and(|turn| turn.spoke.agent && !turn.spoke.user)
-        {
+        if self.turn.as_ref().is_some_and(|turn| turn.spoke.agent && !turn.spoke.user) {
             self.close_turn(scene);
         }
         if self.turn.is_none() {
@@ -166,13 +147,7 @@ impl Session {
         }
     }
 
-    pub(super) fn turn_ended(
-        &mut self,
-        scene: &mut Scene<'_>,
-        scope: ScopeId,
-        origin: Origin,
-        end: TurnEnd,
-    ) {
+    pub(super) fn turn_ended(&mut self, scene: &mut Scene<'_>, scope: ScopeId, origin: Origin, end: TurnEnd) {
         if scope != ScopeId::MAIN {
             // A sub-agent's turns are not turns of the session, but they count in the one that waits for them.
             match (&mut self.sub_agents_used, end.usage) {
@@ -208,17 +183,11 @@ impl Session {
             None if turn.failed => TurnStatus::Failed,
             None => TurnStatus::Completed,
         };
-        let closing = if status == TurnStatus::Completed {
-            Closing::Turn
-        } else {
-            Closing::CutOff
-        };
+        let closing = if status == TurnStatus::Completed { Closing::Turn } else { Closing::CutOff };
         self.close_open(scene, closing);
         self.refuse_pending(scene);
         let mut ended = TurnEnded::new(status);
-        ended.turn_id = end
-            .turn_id
-            .or_else(|| self.turn.take().and_then(|turn| turn.id));
+        ended.turn_id = end.turn_id.or_else(|| self.turn.take().and_then(|turn| turn.id));
         self.turn = None;
         ended.usage = match (end.usage, self.sub_agents_used.take()) {
             (Some(mut usage), Some(more)) => {
@@ -244,16 +213,8 @@ impl Session {
             _ => true,
         };
         let mut open: Vec<(u64, Open)> = Vec::new();
-        open.extend(
-            self.messages
-                .iter()
-                .map(|(at, message)| (message.serial, Open::Message(at.clone()))),
-        );
-        open.extend(
-            self.notes
-                .iter()
-                .map(|(at, note)| (note.serial, Open::Note(at.clone()))),
-        );
+        open.extend(self.messages.iter().map(|(at, message)| (message.serial, Open::Message(at.clone()))));
+        open.extend(self.notes.iter().map(|(at, note)| (note.serial, Open::Note(at.clone()))));
         for (at, tool) in &self.tools {
             let cut_off = match closing {
                 Closing::Turn => false,

@@ -32,41 +32,25 @@ impl Items {
 
     pub(super) fn started(&mut self, item: &Item, report: &mut Report) {
         if item.status != ItemStatus::InProgress {
-            report.add(
-                Rule::L6,
-                format!("item {} started but is not in_progress", item.item_id),
-            );
+            report.add(Rule::L6, format!("item {} started but is not in_progress", item.item_id));
         }
         self.parent(item, report);
         if item.parent_id.is_none()
             && self.has_message
             && matches!(item.kind, ItemKind::ToolCall | ItemKind::ToolResult)
         {
-            report.add(
-                Rule::L8,
-                format!("{} names no message although there is one", item.item_id),
-            );
+            report.add(Rule::L8, format!("{} names no message although there is one", item.item_id));
         }
         self.has_message |= item.kind == ItemKind::Message;
         // A result hangs on the same message as its call, so it is not by itself a sub-agent's.
-        if item.kind == ItemKind::ToolCall
-            || item
-                .parent_id
-                .as_ref()
-                .is_some_and(|parent| self.is_in_sub_agent(parent))
+        if item.kind == ItemKind::ToolCall || item.parent_id.as_ref().is_some_and(|parent| self.is_in_sub_agent(parent))
         {
             self.sub_agents.insert(hash(&item.item_id));
         }
         if !self.started.insert(hash(&item.item_id)) {
             report.add(Rule::L3, format!("item {} started twice", item.item_id));
         }
-        self.open.insert(
-            item.item_id.clone(),
-            Open {
-                kind: item.kind,
-                streamed: String::new(),
-            },
-        );
+        self.open.insert(item.item_id.clone(), Open { kind: item.kind, streamed: String::new() });
     }
 
     pub(super) fn delta(&mut self, delta: &ItemDelta, synthetic: bool, report: &mut Report) {
@@ -84,10 +68,7 @@ impl Items {
 
     pub(super) fn completed(&mut self, item: &Item, report: &mut Report) {
         if item.status == ItemStatus::InProgress {
-            report.add(
-                Rule::L6,
-                format!("item {} completed but is in_progress", item.item_id),
-            );
+            report.add(Rule::L6, format!("item {} completed but is in_progress", item.item_id));
         }
         self.parent(item, report);
         failed_command(item, report);
@@ -114,13 +95,9 @@ impl Items {
         let Some(item_id) = self.must_complete.take() else {
             return;
         };
-        let completes =
-            matches!(next, EventData::ItemCompleted(data) if data.item.item_id == item_id);
+        let completes = matches!(next, EventData::ItemCompleted(data) if data.item.item_id == item_id);
         if !completes {
-            let message = format!(
-                "{} between the synthetic delta of {item_id} and its completion",
-                next.kind()
-            );
+            let message = format!("{} between the synthetic delta of {item_id} and its completion", next.kind());
             report.add(Rule::L5, message);
         }
     }
@@ -134,29 +111,16 @@ impl Items {
     }
 
     fn parent(&self, item: &Item, report: &mut Report) {
-        if let Some(parent) = item
-            .parent_id
-            .as_ref()
-            .filter(|parent| !self.started.contains(&hash(parent)))
-        {
-            report.add(
-                Rule::L8,
-                format!("parent {parent} of {} is no earlier item", item.item_id),
-            );
+        if let Some(parent) = item.parent_id.as_ref().filter(|parent| !self.started.contains(&hash(parent))) {
+            report.add(Rule::L8, format!("parent {parent} of {} is no earlier item", item.item_id));
         }
     }
 
     fn not_open(&self, what: &str, item_id: &ItemId, report: &mut Report) {
         if self.started.contains(&hash(item_id)) {
-            report.add(
-                Rule::L4,
-                format!("{what} item {item_id}, which is complete"),
-            );
+            report.add(Rule::L4, format!("{what} item {item_id}, which is complete"));
         } else {
-            report.add(
-                Rule::L3,
-                format!("{what} item {item_id}, which has not started"),
-            );
+            report.add(Rule::L3, format!("{what} item {item_id}, which has not started"));
         }
     }
 }
@@ -164,21 +128,12 @@ impl Items {
 /// L6: a command that exits non-zero failed, whatever the agent calls it.
 fn failed_command(item: &Item, report: &mut Report) {
     for part in &item.content {
-        if let ContentPart::ToolResult {
-            exit_code: Some(code),
-            ..
-        } = part
+        if let ContentPart::ToolResult { exit_code: Some(code), .. } = part
             && *code != 0
             && item.kind == ItemKind::ToolResult
             && item.status == ItemStatus::Completed
         {
-            report.add(
-                Rule::L6,
-                format!(
-                    "result {} has exit code {code} but is completed",
-                    item.item_id
-                ),
-            );
+            report.add(Rule::L6, format!("result {} has exit code {code} but is completed", item.item_id));
         }
     }
 }

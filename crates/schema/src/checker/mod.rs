@@ -122,38 +122,24 @@ impl Checker {
     /// A checker that finds out from each session's first agent event whether raw payloads are on.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            raw: RawMode::Detect,
-            sessions: HashMap::new(),
-            event_ids: std::collections::HashSet::new(),
-        }
+        Self { raw: RawMode::Detect, sessions: HashMap::new(), event_ids: std::collections::HashSet::new() }
     }
 
     /// A checker of streams for which raw payloads were asked.
     #[must_use]
     pub fn with_raw() -> Self {
-        Self {
-            raw: RawMode::On,
-            ..Self::new()
-        }
+        Self { raw: RawMode::On, ..Self::new() }
     }
 
     /// Takes the next event and returns the rules it breaks.
     pub fn push(&mut self, event: &UniversalEvent) -> Vec<Violation> {
-        let mut report = Report {
-            sequence: event.sequence,
-            violations: Vec::new(),
-        };
+        let mut report = Report { sequence: event.sequence, violations: Vec::new() };
         let raw = self.raw;
         if !self.sessions.contains_key(&event.session_id) {
-            self.sessions
-                .insert(event.session_id.clone(), Session::new(raw));
+            self.sessions.insert(event.session_id.clone(), Session::new(raw));
         }
         if !self.event_ids.insert(hash(&event.event_id)) {
-            report.add(
-                Rule::L1,
-                format!("event id {} is used twice", event.event_id),
-            );
+            report.add(Rule::L1, format!("event id {} is used twice", event.event_id));
         }
         if let Some(session) = self.sessions.get_mut(&event.session_id) {
             session.push(event, &mut report);
@@ -167,18 +153,13 @@ impl Checker {
     ///
     /// When the line is not a universal event.
     pub fn push_line(&mut self, line: &str) -> Result<Vec<Violation>, LineError> {
-        let envelope: Envelope =
-            serde_json::from_str(line).map_err(|error| LineError(error.to_string()))?;
+        let envelope: Envelope = serde_json::from_str(line).map_err(|error| LineError(error.to_string()))?;
         let has_raw_key = envelope.has_raw_key();
         let event = envelope.open().map_err(LineError)?;
         let mut violations = self.push(&event);
         if !has_raw_key {
             let message = "the raw key is missing".to_owned();
-            violations.push(Violation {
-                rule: Rule::L11,
-                sequence: event.sequence,
-                message,
-            });
+            violations.push(Violation { rule: Rule::L11, sequence: event.sequence, message });
         }
         Ok(violations)
     }
@@ -199,11 +180,7 @@ struct Report {
 
 impl Report {
     fn add(&mut self, rule: Rule, message: String) {
-        self.violations.push(Violation {
-            rule,
-            sequence: self.sequence,
-            message,
-        });
+        self.violations.push(Violation { rule, sequence: self.sequence, message });
     }
 }
 

@@ -4,10 +4,7 @@ use super::asked::Asked;
 use super::items::Items;
 use super::tools::Tools;
 use super::{RawMode, Report, Rule};
-use crate::{
-    EventData, Item, ItemKind, PermissionStatus, QuestionStatus, Role, Source, Timestamp,
-    UniversalEvent,
-};
+use crate::{EventData, Item, ItemKind, PermissionStatus, QuestionStatus, Role, Source, Timestamp, UniversalEvent};
 
 /// A turn that is running.
 #[derive(Debug, Default)]
@@ -60,20 +57,14 @@ impl Session {
             }
             EventData::SessionEnded(_) => {
                 if self.turn.take().is_some() {
-                    report.add(
-                        Rule::L13,
-                        "the session ended in the middle of a turn".to_owned(),
-                    );
+                    report.add(Rule::L13, "the session ended in the middle of a turn".to_owned());
                 }
                 self.close("the session", report);
                 self.ended = true;
             }
             EventData::TurnStarted(_) => {
                 if self.turn.replace(Turn::default()).is_some() {
-                    report.add(
-                        Rule::L13,
-                        "a turn started while another was running".to_owned(),
-                    );
+                    report.add(Rule::L13, "a turn started while another was running".to_owned());
                 }
             }
             EventData::TurnEnded(_) => {
@@ -88,8 +79,7 @@ impl Session {
                 self.tools.started(&data.item, report);
             }
             EventData::ItemDelta(delta) => {
-                self.items
-                    .delta(delta, event.origin.source() == Source::Daemon, report);
+                self.items.delta(delta, event.origin.source() == Source::Daemon, report);
             }
             EventData::ItemCompleted(data) => {
                 self.items.completed(&data.item, report);
@@ -110,18 +100,10 @@ impl Session {
                 );
             }
             EventData::QuestionRequested(question) => {
-                self.questions.requested(
-                    &question.question_id,
-                    question.status == QuestionStatus::Requested,
-                    report,
-                );
+                self.questions.requested(&question.question_id, question.status == QuestionStatus::Requested, report);
             }
             EventData::QuestionResolved(question) => {
-                self.questions.resolved(
-                    &question.question_id,
-                    question.status != QuestionStatus::Requested,
-                    report,
-                );
+                self.questions.resolved(&question.question_id, question.status != QuestionStatus::Requested, report);
             }
             EventData::Error(_) | EventData::AgentUnparsed(_) | EventData::Unknown(_) => {}
         }
@@ -132,56 +114,31 @@ impl Session {
     fn envelope(&mut self, event: &UniversalEvent, report: &mut Report) {
         let expected = self.sequence + 1;
         if event.sequence != expected {
-            report.add(
-                Rule::L1,
-                format!("expected sequence {expected}, found {}", event.sequence),
-            );
+            report.add(Rule::L1, format!("expected sequence {expected}, found {}", event.sequence));
         }
         self.sequence = event.sequence;
         if !self.begun && !matches!(event.data, EventData::SessionStarted(_)) {
-            report.add(
-                Rule::L2,
-                format!(
-                    "the first event is {}, not session.started",
-                    event.data.kind()
-                ),
-            );
+            report.add(Rule::L2, format!("the first event is {}, not session.started", event.data.kind()));
         }
         if self.ended {
-            report.add(
-                Rule::L2,
-                format!("{} after session.ended", event.data.kind()),
-            );
+            report.add(Rule::L2, format!("{} after session.ended", event.data.kind()));
         }
         if !event.origin.is_consistent() {
-            let source = if event.origin.source() == Source::Agent {
-                "agent"
-            } else {
-                "daemon"
-            };
+            let source = if event.origin.source() == Source::Agent { "agent" } else { "daemon" };
             let synthetic = event.origin.is_synthetic();
-            report.add(
-                Rule::L10,
-                format!("source is {source} but synthetic is {synthetic}"),
-            );
+            report.add(Rule::L10, format!("source is {source} but synthetic is {synthetic}"));
         }
         if event.origin.source() == Source::Agent {
             let has_raw = event.raw.is_some();
             let expected = self.raw == RawMode::On || *self.raw_seen.get_or_insert(has_raw);
             if expected && !has_raw {
-                report.add(
-                    Rule::L11,
-                    "an agent event without its payload although raw is on".to_owned(),
-                );
+                report.add(Rule::L11, "an agent event without its payload although raw is on".to_owned());
             } else if has_raw && !expected {
                 report.add(Rule::L11, "a payload although raw is off".to_owned());
             }
         }
         if let Some(time) = self.time.filter(|time| event.time < *time) {
-            report.add(
-                Rule::L14,
-                format!("{} is earlier than {time} before it", event.time),
-            );
+            report.add(Rule::L14, format!("{} is earlier than {time} before it", event.time));
         }
         self.time = Some(event.time);
     }
@@ -189,34 +146,21 @@ impl Session {
     /// L12: who speaks where.
     fn speaker(&mut self, item: &Item, report: &mut Report) {
         // What happens inside a tool call is a sub-agent's, whose turns are not turns of the session.
-        if item
-            .parent_id
-            .as_ref()
-            .is_some_and(|parent| self.items.is_in_sub_agent(parent))
-        {
+        if item.parent_id.as_ref().is_some_and(|parent| self.items.is_in_sub_agent(parent)) {
             return;
         }
         let is_user = item.kind == ItemKind::Message && item.role == Some(Role::User);
         match &mut self.turn {
-            None if is_user => report.add(
-                Rule::L12,
-                format!("user message {} outside a turn", item.item_id),
-            ),
+            None if is_user => report.add(Rule::L12, format!("user message {} outside a turn", item.item_id)),
             Some(turn) if is_user => {
                 if turn.agent_spoke && !turn.user_spoke {
-                    let message = format!(
-                        "user message {} after the agent spoke in its turn",
-                        item.item_id
-                    );
+                    let message = format!("user message {} after the agent spoke in its turn", item.item_id);
                     report.add(Rule::L12, message);
                 }
                 turn.user_spoke = true;
             }
             Some(turn) => {
-                turn.agent_spoke |= matches!(
-                    item.kind,
-                    ItemKind::Message | ItemKind::ToolCall | ItemKind::ToolResult
-                );
+                turn.agent_spoke |= matches!(item.kind, ItemKind::Message | ItemKind::ToolCall | ItemKind::ToolResult);
             }
             None => {}
         }

@@ -10,10 +10,7 @@ impl Stream {
         Self(Vec::new()).then("session.started", json!({}))
     }
 
-    #[allow(
-        clippy::needless_pass_by_value,
-        reason = "a `json!` at the call reads better without `&`"
-    )]
+    #[allow(clippy::needless_pass_by_value, reason = "a `json!` at the call reads better without `&`")]
     fn then(mut self, kind: &str, data: Value) -> Self {
         let sequence = self.0.len() + 1;
         self.0.push(json!({
@@ -40,18 +37,12 @@ impl Stream {
     }
 
     fn item(self, event: &str, id: &str, item: &Value) -> Self {
-        let status = if event == "item.started" {
-            "in_progress"
-        } else {
-            "completed"
-        };
+        let status = if event == "item.started" { "in_progress" } else { "completed" };
         let mut full = json!({
             "item_id": id, "native_item_id": null, "parent_id": null, "kind": "message", "role": "assistant",
             "status": status, "content": [],
         });
-        full.as_object_mut()
-            .unwrap()
-            .extend(item.as_object().unwrap().clone());
+        full.as_object_mut().unwrap().extend(item.as_object().unwrap().clone());
         self.then(event, json!({ "item": full }))
     }
 
@@ -64,10 +55,7 @@ impl Stream {
     }
 
     fn delta(self, id: &str, delta: &str) -> Self {
-        self.then(
-            "item.delta",
-            json!({ "item_id": id, "native_item_id": null, "delta": delta }),
-        )
+        self.then("item.delta", json!({ "item_id": id, "native_item_id": null, "delta": delta }))
     }
 
     fn turn(self) -> Self {
@@ -80,9 +68,7 @@ impl Stream {
 
     fn user(self, id: &str) -> Self {
         let item = json!({ "role": "user", "content": [{ "type": "text", "text": "hi" }] });
-        self.start(id, &json!({ "role": "user" }))
-            .delta(id, "hi")
-            .complete(id, &item)
+        self.start(id, &json!({ "role": "user" })).delta(id, "hi").complete(id, &item)
     }
 
     fn violations(&self, mut checker: Checker) -> Vec<String> {
@@ -112,9 +98,7 @@ fn call(parent: Option<&str>) -> Value {
 
 fn result(parent: Option<&str>, extra: &Value) -> Value {
     let mut part = json!({ "type": "tool_result", "call_id": "c", "output": "" });
-    part.as_object_mut()
-        .unwrap()
-        .extend(extra.as_object().unwrap().clone());
+    part.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
     json!({ "kind": "tool_result", "role": "tool", "parent_id": parent, "content": [part] })
 }
 
@@ -147,10 +131,7 @@ fn a_good_stream_breaks_nothing() {
         .start("r", &result(Some("m"), &json!({})))
         .delta("r", "anything")
         .complete("r", &json!({ "status": "failed" }))
-        .then(
-            "error",
-            json!({ "message": "m", "code": "auth", "details": null }),
-        )
+        .then("error", json!({ "message": "m", "code": "auth", "details": null }))
         .turn_ends()
         .then("something.new", json!({ "x": 1 }))
         .start("between", &json!({}))
@@ -158,21 +139,13 @@ fn a_good_stream_breaks_nothing() {
         .user("u2")
         .complete("between", &json!({}))
         .turn_ends()
-        .then(
-            "session.ended",
-            json!({ "reason": "completed", "terminated_by": "agent" }),
-        );
+        .then("session.ended", json!({ "reason": "completed", "terminated_by": "agent" }));
     good.breaks(&[]);
 }
 
 #[test]
 fn a_session_left_open_breaks_nothing() {
-    Stream::new()
-        .turn()
-        .user("u")
-        .start("m", &json!({}))
-        .delta("m", "Hel")
-        .breaks(&[]);
+    Stream::new().turn().user("u").start("m", &json!({})).delta("m", "Hel").breaks(&[]);
 }
 
 #[test]
@@ -194,24 +167,14 @@ fn sessions_are_kept_apart() {
 
 #[test]
 fn l1_a_gap_and_a_repeated_id() {
-    Stream::new()
-        .turn()
-        .with("sequence", json!(3))
-        .breaks(&["L1 seq 3: expected sequence 2, found 3"]);
-    Stream::new()
-        .turn()
-        .with("event_id", json!("evt_1"))
-        .breaks(&["L1 seq 2: event id evt_1 is used twice"]);
+    Stream::new().turn().with("sequence", json!(3)).breaks(&["L1 seq 3: expected sequence 2, found 3"]);
+    Stream::new().turn().with("event_id", json!("evt_1")).breaks(&["L1 seq 2: event id evt_1 is used twice"]);
 }
 
 #[test]
 fn l2_a_session_starts_first_and_once_and_ends_once() {
-    Stream(vec![])
-        .turn()
-        .breaks(&["L2 seq 1: the first event is turn.started, not session.started"]);
-    Stream::new()
-        .then("session.started", json!({}))
-        .breaks(&["L2 seq 2: the session started before"]);
+    Stream(vec![]).turn().breaks(&["L2 seq 1: the first event is turn.started, not session.started"]);
+    Stream::new().then("session.started", json!({})).breaks(&["L2 seq 2: the session started before"]);
     let end = json!({ "reason": "completed", "terminated_by": "agent" });
     Stream::new()
         .then("session.ended", end.clone())
@@ -221,40 +184,21 @@ fn l2_a_session_starts_first_and_once_and_ends_once() {
 
 #[test]
 fn l3_an_item_starts_once_and_first() {
-    Stream::new()
-        .start("m", &json!({}))
-        .start("m", &json!({}))
-        .breaks(&["L3 seq 3: item m started twice"]);
-    Stream::new()
-        .delta("m", "x")
-        .breaks(&["L3 seq 2: a delta for item m, which has not started"]);
-    Stream::new()
-        .complete("m", &json!({}))
-        .breaks(&["L3 seq 2: completion of item m, which has not started"]);
+    Stream::new().start("m", &json!({})).start("m", &json!({})).breaks(&["L3 seq 3: item m started twice"]);
+    Stream::new().delta("m", "x").breaks(&["L3 seq 2: a delta for item m, which has not started"]);
+    Stream::new().complete("m", &json!({})).breaks(&["L3 seq 2: completion of item m, which has not started"]);
 }
 
 #[test]
 fn l4_an_item_completes_once_and_before_its_turn() {
+    Stream::new().start("m", &json!({})).complete("m", &json!({})).complete("m", &json!({})).delta("m", "x").breaks(&[
+        "L4 seq 4: completion of item m, which is complete",
+        "L4 seq 5: a delta for item m, which is complete",
+    ]);
+    Stream::new().turn().start("m", &json!({})).turn_ends().breaks(&["L4 seq 4: the turn ended while item m was open"]);
     Stream::new()
         .start("m", &json!({}))
-        .complete("m", &json!({}))
-        .complete("m", &json!({}))
-        .delta("m", "x")
-        .breaks(&[
-            "L4 seq 4: completion of item m, which is complete",
-            "L4 seq 5: a delta for item m, which is complete",
-        ]);
-    Stream::new()
-        .turn()
-        .start("m", &json!({}))
-        .turn_ends()
-        .breaks(&["L4 seq 4: the turn ended while item m was open"]);
-    Stream::new()
-        .start("m", &json!({}))
-        .then(
-            "session.ended",
-            json!({ "reason": "completed", "terminated_by": "agent" }),
-        )
+        .then("session.ended", json!({ "reason": "completed", "terminated_by": "agent" }))
         .breaks(&["L4 seq 3: the session ended while item m was open"]);
 }
 
@@ -283,10 +227,7 @@ fn l6_statuses_fit_their_events() {
     Stream::new()
         .start("m", &json!({ "status": "completed" }))
         .complete("m", &json!({ "status": "in_progress" }))
-        .breaks(&[
-            "L6 seq 2: item m started but is not in_progress",
-            "L6 seq 3: item m completed but is in_progress",
-        ]);
+        .breaks(&["L6 seq 2: item m started but is not in_progress", "L6 seq 3: item m completed but is in_progress"]);
     Stream::new()
         .start("c", &call(None))
         .start("r", &result(None, &json!({})))
@@ -296,9 +237,7 @@ fn l6_statuses_fit_their_events() {
 
 #[test]
 fn l7_results_belong_to_calls() {
-    Stream::new()
-        .start("r", &result(None, &json!({})))
-        .breaks(&["L7 seq 2: a result for c, which was never called"]);
+    Stream::new().start("r", &result(None, &json!({}))).breaks(&["L7 seq 2: a result for c, which was never called"]);
     Stream::new()
         .start("c", &call(None))
         .start("r", &result(None, &json!({})))
@@ -357,19 +296,14 @@ fn l11_raw_is_there_throughout() {
     let half = Stream::new().with("raw", json!({ "x": 1 })).turn();
     half.breaks(&[without]);
     assert_eq!(half.violations(Checker::with_raw()), [without]);
-    Stream::new()
-        .turn()
-        .with("raw", json!(1))
-        .breaks(&["L11 seq 2: a payload although raw is off"]);
+    Stream::new().turn().with("raw", json!(1)).breaks(&["L11 seq 2: a payload although raw is off"]);
     let synthetic = Stream::new().synthetic().turn().with("raw", json!({}));
     assert_eq!(synthetic.violations(Checker::with_raw()), [""; 0]);
 }
 
 #[test]
 fn l12_the_user_speaks_first_and_in_a_turn() {
-    Stream::new()
-        .user("u")
-        .breaks(&["L12 seq 2: user message u outside a turn"]);
+    Stream::new().user("u").breaks(&["L12 seq 2: user message u outside a turn"]);
     Stream::new()
         .turn()
         .start("m", &json!({}))
@@ -380,19 +314,11 @@ fn l12_the_user_speaks_first_and_in_a_turn() {
 
 #[test]
 fn l13_turns_alternate_and_end() {
+    Stream::new().turn().turn().breaks(&["L13 seq 3: a turn started while another was running"]);
+    Stream::new().turn_ends().breaks(&["L13 seq 2: a turn ended that had not started"]);
     Stream::new()
         .turn()
-        .turn()
-        .breaks(&["L13 seq 3: a turn started while another was running"]);
-    Stream::new()
-        .turn_ends()
-        .breaks(&["L13 seq 2: a turn ended that had not started"]);
-    Stream::new()
-        .turn()
-        .then(
-            "session.ended",
-            json!({ "reason": "terminated", "terminated_by": "daemon" }),
-        )
+        .then("session.ended", json!({ "reason": "terminated", "terminated_by": "daemon" }))
         .breaks(&["L13 seq 3: the session ended in the middle of a turn"]);
 }
 
@@ -406,12 +332,6 @@ fn l14_time_never_goes_back() {
 
 #[test]
 fn a_line_that_is_no_event_is_an_error() {
-    let error = Checker::new()
-        .push_line(r#"{"hello":1}"#)
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.starts_with("expected a universal event: missing field"),
-        "{error}"
-    );
+    let error = Checker::new().push_line(r#"{"hello":1}"#).unwrap_err().to_string();
+    assert!(error.starts_with("expected a universal event: missing field"), "{error}");
 }

@@ -54,10 +54,7 @@ impl Tools {
         let count = self.calls.entry(hash(call_id)).or_default();
         count.results += 1;
         if count.calls == 0 {
-            report.add(
-                Rule::L7,
-                format!("a result for {call_id}, which was never called"),
-            );
+            report.add(Rule::L7, format!("a result for {call_id}, which was never called"));
         } else if count.results > count.calls {
             report.add(Rule::L7, format!("a second result for {call_id}"));
         }

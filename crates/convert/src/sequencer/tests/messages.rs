@@ -9,37 +9,28 @@ fn say(text: &str) -> (Message, Final) {
 
 #[test]
 fn a_message_that_does_not_stream_gets_start_and_delta() {
-    Play::begun()
-        .agent(|s| s.message_finished("m", say("Hi").0, say("Hi").1))
-        .shows(&["*+1 message/assistant", "*~1 Hi", "=1 message/assistant Hi"]);
+    Play::begun().agent(|s| s.message_finished("m", say("Hi").0, say("Hi").1)).shows(&[
+        "*+1 message/assistant",
+        "*~1 Hi",
+        "=1 message/assistant Hi",
+    ]);
 }
 
 #[test]
 fn what_was_streamed_is_not_said_again_and_what_is_missing_is_added() {
     let mut play = Play::begun();
-    play.agent(|s| s.message_started("m", Message::assistant()))
-        .agent(|s| s.delta("m", "Hel"));
+    play.agent(|s| s.message_started("m", Message::assistant())).agent(|s| s.delta("m", "Hel"));
     play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello")));
-    play.shows(&[
-        "+1 message/assistant",
-        "~1 Hel",
-        "*~1 lo",
-        "=1 message/assistant Hello",
-    ]);
+    play.shows(&["+1 message/assistant", "~1 Hel", "*~1 lo", "=1 message/assistant Hello"]);
     play.agent(|s| s.delta("n", "Hello"))
         .agent(|s| s.message_finished("n", Message::assistant(), Final::as_streamed()));
-    play.shows(&[
-        "*+2 message/assistant",
-        "~2 Hello",
-        "=2 message/assistant Hello",
-    ]);
+    play.shows(&["*+2 message/assistant", "~2 Hello", "=2 message/assistant Hello"]);
 }
 
 #[test]
 fn a_final_text_that_contradicts_is_a_new_item() {
     let mut play = Play::begun();
-    play.agent(|s| s.delta("m", "Bye"))
-        .agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello")));
+    play.agent(|s| s.delta("m", "Bye")).agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello")));
     play.shows(&[
         "*+1 message/assistant",
         "~1 Bye",
@@ -53,20 +44,14 @@ fn a_final_text_that_contradicts_is_a_new_item() {
 #[test]
 fn an_abandoned_message_fails_with_what_it_said() {
     let mut play = Play::begun();
-    play.agent(|s| s.delta("m", "Hel"))
-        .agent(|s| s.message_abandoned("m"));
-    play.shows(&[
-        "*+1 message/assistant",
-        "~1 Hel",
-        "=1 message/assistant! Hel",
-    ]);
+    play.agent(|s| s.delta("m", "Hel")).agent(|s| s.message_abandoned("m"));
+    play.shows(&["*+1 message/assistant", "~1 Hel", "=1 message/assistant! Hel"]);
 }
 
 #[test]
 fn a_second_end_and_late_deltas_say_nothing() {
     let mut play = Play::begun();
-    play.agent(|s| s.message_finished("m", say("Hi").0, say("Hi").1))
-        .skip();
+    play.agent(|s| s.message_finished("m", say("Hi").0, say("Hi").1)).skip();
     play.agent(|s| s.message_started("m", Message::assistant()))
         .agent(|s| s.delta("m", "more"))
         .agent(|s| s.message_finished("m", say("Hi").0, say("Hi").1))
@@ -83,40 +68,21 @@ fn redacted_reasoning_is_an_empty_part_without_delta() {
 
 #[test]
 fn parts_follow_the_text() {
-    let image = ContentPart::Image {
-        path: "cat.png".into(),
-        mime: None,
-    };
+    let image = ContentPart::Image { path: "cat.png".into(), mime: None };
     let end = Final::text("Look").with(image.clone());
     let mut play = Play::begun();
-    play.agent(|s| s.delta("m", "Look"))
-        .agent(|s| s.message_finished("m", Message::assistant(), end));
-    play.shows(&[
-        "*+1 message/assistant",
-        "~1 Look",
-        "=1 message/assistant Look <cat.png>",
-    ]);
+    play.agent(|s| s.delta("m", "Look")).agent(|s| s.message_finished("m", Message::assistant(), end));
+    play.shows(&["*+1 message/assistant", "~1 Look", "=1 message/assistant Look <cat.png>"]);
     play.agent(|s| s.user_message("u", UserMessage::new(vec![image])));
-    play.shows(&[
-        "*turn.started",
-        "*+2 message/user",
-        "=2 message/user <cat.png>",
-    ]);
+    play.shows(&["*turn.started", "*+2 message/user", "=2 message/user <cat.png>"]);
 }
 
 #[test]
 fn a_message_finished_after_its_turn_is_said_only_if_it_says_more() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None))
-        .agent(|s| s.delta("m", "Hel"))
-        .agent(|s| s.delta("n", "Bye"));
+    play.agent(|s| s.turn_started(None, None)).agent(|s| s.delta("m", "Hel")).agent(|s| s.delta("n", "Bye"));
     play.agent(|s| s.turn_ended(TurnEnd::new())).skip();
-    play.agent(|s| s.message_finished("n", Message::assistant(), Final::text("Bye")))
-        .shows(&[]);
+    play.agent(|s| s.message_finished("n", Message::assistant(), Final::text("Bye"))).shows(&[]);
     play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello")));
-    play.shows(&[
-        "*+3 message/assistant",
-        "*~3 Hello",
-        "=3 message/assistant Hello",
-    ]);
+    play.shows(&["*+3 message/assistant", "*~3 Hello", "=3 message/assistant Hello"]);
 }

@@ -1,8 +1,6 @@
 //! Plays drafts and writes down the events, one short line each.
 
-use interlingua_schema::{
-    Checker, ContentPart, EventData, Item, ItemStatus, Origin, Timestamp, UniversalEvent,
-};
+use interlingua_schema::{Checker, ContentPart, EventData, Item, ItemStatus, Origin, Timestamp, UniversalEvent};
 
 use crate::sequencer::{End, Moment, Sequencer};
 use crate::{CountingIds, Drafts, SessionDrafts};
@@ -82,11 +80,7 @@ impl Play {
 
     fn moment(&mut self, from_agent: bool) -> Moment {
         self.clock += 1;
-        Moment {
-            time: Some(Timestamp::from_millis(self.clock)),
-            from_agent,
-            raw: None,
-        }
+        Moment { time: Some(Timestamp::from_millis(self.clock)), from_agent, raw: None }
     }
 
     /// What came since the last look is exactly this, and breaks no rule.
@@ -96,11 +90,7 @@ impl Play {
         assert_eq!(shown, expected, "\n{}", shown.join("\n"));
         self.seen = self.events.len();
         let mut checker = Checker::new();
-        let broken: Vec<_> = self
-            .events
-            .iter()
-            .flat_map(|event| checker.push(event))
-            .collect();
+        let broken: Vec<_> = self.events.iter().flat_map(|event| checker.push(event)).collect();
         assert!(broken.is_empty(), "{broken:?}");
         self
     }
@@ -115,11 +105,7 @@ impl Play {
 /// `*` marks what is synthetic. Items are numbered as they come: `+1` starts, `~1` goes on, `=1` ends, `<2` is the
 /// parent, `!` is failed.
 fn line(event: &UniversalEvent) -> String {
-    let star = if event.origin == Origin::DAEMON {
-        "*"
-    } else {
-        ""
-    };
+    let star = if event.origin == Origin::DAEMON { "*" } else { "" };
     let rest = match &event.data {
         EventData::ItemStarted(data) => format!("+{}", describe(&data.item)),
         EventData::ItemDelta(delta) => {
@@ -134,10 +120,7 @@ fn line(event: &UniversalEvent) -> String {
             format!("permission {} {:?}", data.permission_id, data.status)
         }
         EventData::QuestionRequested(data) | EventData::QuestionResolved(data) => {
-            format!(
-                "question {} {:?} {:?}",
-                data.question_id, data.status, data.response
-            )
+            format!("question {} {:?} {:?}", data.question_id, data.status, data.response)
         }
         EventData::Error(data) => format!("error {}", data.message),
         data => data.kind().to_owned(),
@@ -150,44 +133,21 @@ fn number(id: &str) -> &str {
 }
 
 fn describe(item: &Item) -> String {
-    let parent = item
-        .parent_id
-        .as_ref()
-        .map(|id| format!("<{}", number(id.as_str())))
-        .unwrap_or_default();
-    let role = item
-        .role
-        .map(|role| format!("/{role:?}").to_lowercase())
-        .unwrap_or_default();
-    let failed = if item.status == ItemStatus::Failed {
-        "!"
-    } else {
-        ""
-    };
+    let parent = item.parent_id.as_ref().map(|id| format!("<{}", number(id.as_str()))).unwrap_or_default();
+    let role = item.role.map(|role| format!("/{role:?}").to_lowercase()).unwrap_or_default();
+    let failed = if item.status == ItemStatus::Failed { "!" } else { "" };
     let kind = format!("{:?}", item.kind).to_lowercase();
     let content: String = item.content.iter().map(part).collect();
-    format!(
-        "{}{parent} {kind}{role}{failed}{content}",
-        number(item.item_id.as_str())
-    )
+    format!("{}{parent} {kind}{role}{failed}{content}", number(item.item_id.as_str()))
 }
 
 fn part(part: &ContentPart) -> String {
     match part {
         ContentPart::Text { text } => format!(" {text}"),
         ContentPart::Reasoning { text, .. } => format!(" ({text})"),
-        ContentPart::ToolCall {
-            name, arguments, ..
-        } => format!(" {name}{arguments}"),
-        ContentPart::ToolResult {
-            output, exit_code, ..
-        } => {
-            format!(
-                " [{output}]{}",
-                exit_code
-                    .map(|code| format!(" exit {code}"))
-                    .unwrap_or_default()
-            )
+        ContentPart::ToolCall { name, arguments, .. } => format!(" {name}{arguments}"),
+        ContentPart::ToolResult { output, exit_code, .. } => {
+            format!(" [{output}]{}", exit_code.map(|code| format!(" exit {code}")).unwrap_or_default())
         }
         ContentPart::Status { label, .. } => format!(" {label:?}"),
         ContentPart::Image { path, .. } | ContentPart::FileRef { path, .. } => format!(" <{path}>"),

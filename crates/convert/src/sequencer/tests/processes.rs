@@ -7,12 +7,9 @@ use crate::{Final, Message, Note, Prompt, ToolCall, TurnEnd};
 #[test]
 fn an_agent_that_dies_in_a_turn_is_an_error_and_everything_closes() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None))
-        .agent(|s| s.delta("m", "Hel"));
+    play.agent(|s| s.turn_started(None, None)).agent(|s| s.delta("m", "Hel"));
     play.agent(|s| s.tool_called("c", ToolCall::new("c", "ls")));
-    play.agent(|s| s.note_started("n", Note::system("busy")))
-        .agent(|s| s.permission_asked("p", "rm", None))
-        .skip();
+    play.agent(|s| s.note_started("n", Note::system("busy"))).agent(|s| s.permission_asked("p", "rm", None)).skip();
     play.stderr("boom").exit(-9);
     play.shows(&[
         "*error the agent was killed by signal 9: boom",
@@ -24,9 +21,7 @@ fn an_agent_that_dies_in_a_turn_is_an_error_and_everything_closes() {
         "*turn.ended Failed",
     ]);
     play.finish(End::Log).shows(&["*session.ended Error Agent"]);
-    let EventData::SessionEnded(ended) = &play.events.last().unwrap().data else {
-        panic!("no end")
-    };
+    let EventData::SessionEnded(ended) = &play.events.last().unwrap().data else { panic!("no end") };
     assert_eq!(ended.exit_code, Some(-9));
     assert_eq!(ended.stderr.as_ref().unwrap().head.as_deref(), Some("boom"));
 }
@@ -34,13 +29,10 @@ fn an_agent_that_dies_in_a_turn_is_an_error_and_everything_closes() {
 #[test]
 fn an_agent_that_leaves_in_good_order_ends_its_turn_and_the_log_the_session() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("hi")))
-        .agent(|s| s.turn_started(None, None));
-    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello")))
-        .skip();
+    play.host(|s| s.prompted(Prompt::text("hi"))).agent(|s| s.turn_started(None, None));
+    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello"))).skip();
     play.exit(0).shows(&["*turn.ended Completed"]);
-    play.finish(End::Log)
-        .shows(&["*session.ended Completed Agent"]);
+    play.finish(End::Log).shows(&["*session.ended Completed Agent"]);
 }
 
 #[test]
@@ -60,66 +52,40 @@ fn a_prompt_that_nobody_answered_failed() {
 #[test]
 fn an_exit_after_an_interrupt_is_no_error() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None))
-        .interrupt()
-        .skip();
+    play.agent(|s| s.turn_started(None, None)).interrupt().skip();
     play.exit(1).shows(&["*turn.ended Interrupted"]);
 }
 
 #[test]
 fn a_log_that_stops_leaves_its_session_open() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None))
-        .agent(|s| s.delta("m", "Hel"))
-        .skip();
+    play.agent(|s| s.turn_started(None, None)).agent(|s| s.delta("m", "Hel")).skip();
     play.finish(End::Log).shows(&[]);
 }
 
 #[test]
 fn a_prompt_that_was_sent_last_is_shown_all_the_same() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("hi")))
-        .finish(End::Log);
-    play.shows(&[
-        "*turn.started",
-        "*+1 message/user",
-        "*~1 hi",
-        "*=1 message/user hi",
-    ]);
+    play.host(|s| s.prompted(Prompt::text("hi"))).finish(End::Log);
+    play.shows(&["*turn.started", "*+1 message/user", "*~1 hi", "*=1 message/user hi"]);
 }
 
 #[test]
 fn our_own_api_terminates() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None))
-        .agent(|s| s.delta("m", "Hel"))
-        .skip();
+    play.agent(|s| s.turn_started(None, None)).agent(|s| s.delta("m", "Hel")).skip();
     play.finish(End::Terminated);
-    play.shows(&[
-        "*=1 message/assistant! Hel",
-        "*turn.ended Interrupted",
-        "*session.ended Terminated Daemon",
-    ]);
-    play.agent(|s| s.delta("m", "lo"))
-        .exit(0)
-        .finish(End::Log)
-        .shows(&[]);
+    play.shows(&["*=1 message/assistant! Hel", "*turn.ended Interrupted", "*session.ended Terminated Daemon"]);
+    play.agent(|s| s.delta("m", "lo")).exit(0).finish(End::Log).shows(&[]);
 }
 
 #[test]
 fn a_new_process_closes_what_the_old_one_left_and_may_use_its_ids() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None))
-        .agent(|s| s.delta("item_0", "Hel"))
-        .skip();
+    play.agent(|s| s.turn_started(None, None)).agent(|s| s.delta("item_0", "Hel")).skip();
     play.agent_drafts(crate::Drafts::restarted);
-    play.shows(&[
-        "*error the agent is gone",
-        "*=1 message/assistant! Hel",
-        "*turn.ended Failed",
-    ]);
-    play.agent(|s| s.turn_started(None, None))
-        .agent(|s| s.delta("item_0", "Again"));
+    play.shows(&["*error the agent is gone", "*=1 message/assistant! Hel", "*turn.ended Failed"]);
+    play.agent(|s| s.turn_started(None, None)).agent(|s| s.delta("item_0", "Again"));
     play.agent(|s| s.message_finished("item_0", Message::assistant(), Final::as_streamed()));
     play.agent(|s| s.turn_ended(TurnEnd::new()));
     play.shows(&[
@@ -135,7 +101,6 @@ fn a_new_process_closes_what_the_old_one_left_and_may_use_its_ids() {
 fn a_session_goes_on_in_the_next_process() {
     let mut play = Play::begun();
     play.exit(1).shows(&[]);
-    play.agent(|s| s.turn_started(None, None))
-        .agent(|s| s.turn_ended(TurnEnd::new()));
+    play.agent(|s| s.turn_started(None, None)).agent(|s| s.turn_ended(TurnEnd::new()));
     play.shows(&["turn.started", "turn.ended Completed"]);
 }

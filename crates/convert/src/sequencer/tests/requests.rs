@@ -5,39 +5,27 @@ use super::play::Play;
 use crate::{Ask, Scope, TurnEnd};
 
 fn ask(prompt: &str) -> Ask {
-    Ask {
-        prompt: prompt.into(),
-        options: vec!["yes".into()],
-        metadata: None,
-    }
+    Ask { prompt: prompt.into(), options: vec!["yes".into()], metadata: None }
 }
 
 #[test]
 fn an_approval_says_how_far_it_goes() {
     let mut play = Play::begun();
     play.agent(|s| s.permission_asked("p", "rm", Some(json!({ "tool": "Bash" }))));
-    play.host(|s| s.permission_approved("p", Scope::Always))
-        .host(|s| s.permission_denied("p"));
+    play.host(|s| s.permission_approved("p", Scope::Always)).host(|s| s.permission_denied("p"));
     play.shows(&["permission p Requested", "*permission p Approved"]);
-    let EventData::PermissionResolved(resolved) = &play.events[2].data else {
-        panic!("not resolved")
-    };
-    assert_eq!(
-        resolved.metadata,
-        Some(json!({ "tool": "Bash", "scope": "always" }))
-    );
+    let EventData::PermissionResolved(resolved) = &play.events[2].data else { panic!("not resolved") };
+    assert_eq!(resolved.metadata, Some(json!({ "tool": "Bash", "scope": "always" })));
 }
 
 #[test]
 fn ids_are_unique_where_the_native_ones_repeat() {
     let mut play = Play::begun();
     for _ in 0..2 {
-        play.agent(|s| s.permission_asked("0", "rm", None))
-            .agent(|s| s.permission_asked("0", "rm", None));
+        play.agent(|s| s.permission_asked("0", "rm", None)).agent(|s| s.permission_asked("0", "rm", None));
         play.host(|s| s.permission_denied("0"));
     }
-    play.agent(|s| s.questions_asked("0", vec![ask("?")]))
-        .host(|s| s.questions_rejected("0", None));
+    play.agent(|s| s.questions_asked("0", vec![ask("?")])).host(|s| s.questions_rejected("0", None));
     play.shows(&[
         "permission 0 Requested",
         "*permission 0 Denied",
@@ -59,22 +47,16 @@ fn several_questions_are_numbered_and_one_refusal_is_for_all() {
         "*question q:0 Answered Some(\"x, y\")",
         "*question q:1 Rejected None",
     ]);
-    play.agent(|s| s.questions_asked("r", vec![ask("a?"), ask("b?")]))
-        .skip();
+    play.agent(|s| s.questions_asked("r", vec![ask("a?"), ask("b?")])).skip();
     play.host(|s| s.questions_rejected("r", Some("no".into())));
-    play.shows(&[
-        "*question r:0 Rejected Some(\"no\")",
-        "*question r:1 Rejected Some(\"no\")",
-    ]);
+    play.shows(&["*question r:0 Rejected Some(\"no\")", "*question r:1 Rejected Some(\"no\")"]);
 }
 
 #[test]
 fn silence_is_no_consent() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None))
-        .agent(|s| s.permission_asked("p", "rm", None));
-    play.agent(|s| s.questions_asked("q", vec![ask("?")]))
-        .agent(|s| s.turn_ended(TurnEnd::new()));
+    play.agent(|s| s.turn_started(None, None)).agent(|s| s.permission_asked("p", "rm", None));
+    play.agent(|s| s.questions_asked("q", vec![ask("?")])).agent(|s| s.turn_ended(TurnEnd::new()));
     play.host(|s| s.permission_approved("p", Scope::Once));
     play.shows(&[
         "turn.started",
@@ -89,15 +71,12 @@ fn silence_is_no_consent() {
 #[test]
 fn what_the_agent_withdraws_is_refused() {
     let mut play = Play::begun();
-    play.agent(|s| s.permission_asked("p", "rm", None))
-        .agent(|s| s.withdrawn("p"));
+    play.agent(|s| s.permission_asked("p", "rm", None)).agent(|s| s.withdrawn("p"));
     play.shows(&["permission p Requested", "*permission p Denied"]);
 }
 
 #[test]
 fn an_answer_to_nothing_says_nothing() {
     let mut play = Play::begun();
-    play.host(|s| s.permission_approved("p", Scope::Once))
-        .host(|s| s.questions_rejected("q", None))
-        .shows(&[]);
+    play.host(|s| s.permission_approved("p", Scope::Once)).host(|s| s.questions_rejected("q", None)).shows(&[]);
 }

@@ -5,47 +5,24 @@ use crate::{Final, Message, Prompt};
 #[test]
 fn a_session_starts_once_and_by_itself_if_need_be() {
     let mut play = Play::new();
-    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("")))
-        .agent(|s| s.started(None));
-    play.shows(&[
-        "*session.started",
-        "*+1 message/assistant",
-        "=1 message/assistant ",
-    ]);
+    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text(""))).agent(|s| s.started(None));
+    play.shows(&["*session.started", "*+1 message/assistant", "=1 message/assistant "]);
 }
 
 #[test]
 fn what_comes_before_the_first_session_waits_for_it() {
     let mut play = Play::new();
-    play.agent_drafts(|drafts| drafts.current().prompted(Prompt::text("hi")))
-        .shows(&[]);
-    play.agent(|s| s.started(None))
-        .agent(|s| s.turn_started(None, None));
-    play.shows(&[
-        "session.started",
-        "turn.started",
-        "*+1 message/user",
-        "*~1 hi",
-        "*=1 message/user hi",
-    ]);
+    play.agent_drafts(|drafts| drafts.current().prompted(Prompt::text("hi"))).shows(&[]);
+    play.agent(|s| s.started(None)).agent(|s| s.turn_started(None, None));
+    play.shows(&["session.started", "turn.started", "*+1 message/user", "*~1 hi", "*=1 message/user hi"]);
 }
 
 #[test]
 fn a_log_without_a_session_is_one_without_a_name() {
     let mut play = Play::new();
-    play.agent_drafts(|drafts| drafts.current().unparsed("test", "what", None))
-        .exit(1)
-        .finish(End::Log);
-    play.shows(&[
-        "*session.started",
-        "*agent.unparsed",
-        "*session.ended Error Agent",
-    ]);
-    assert!(
-        play.events
-            .iter()
-            .all(|event| event.native_session_id.is_none())
-    );
+    play.agent_drafts(|drafts| drafts.current().unparsed("test", "what", None)).exit(1).finish(End::Log);
+    play.shows(&["*session.started", "*agent.unparsed", "*session.ended Error Agent"]);
+    assert!(play.events.iter().all(|event| event.native_session_id.is_none()));
 }
 
 #[test]
@@ -58,23 +35,14 @@ fn native_sessions_are_sessions_and_the_last_begun_gets_what_names_none() {
         drafts.current().unparsed("test", "what", None);
     });
     let of = |index: usize| play.events[index].session_id.as_str();
-    assert_eq!(
-        [of(0), of(1), of(2), of(3)],
-        ["ses_a", "ses_b", "ses_a", "ses_b"]
-    );
-    play.shows(&[
-        "session.started",
-        "session.started",
-        "turn.started",
-        "*agent.unparsed",
-    ]);
+    assert_eq!([of(0), of(1), of(2), of(3)], ["ses_a", "ses_b", "ses_a", "ses_b"]);
+    play.shows(&["session.started", "session.started", "turn.started", "*agent.unparsed"]);
 }
 
 #[test]
 fn time_does_not_go_back_for_what_waited() {
     let mut play = Play::new();
     play.agent_drafts(|drafts| drafts.current().unparsed("test", "what", None));
-    play.agent(|s| s.started(None))
-        .shows(&["session.started", "*agent.unparsed"]);
+    play.agent(|s| s.started(None)).shows(&["session.started", "*agent.unparsed"]);
     assert_eq!(play.events[0].time, play.events[1].time);
 }

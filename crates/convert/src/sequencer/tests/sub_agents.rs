@@ -15,9 +15,7 @@ fn what_a_sub_agent_does_is_below_its_call() {
         let mut sub = drafts.session("s").sub_agent("task");
         sub.message_finished("p", Message::prompt(), Final::text("List"));
         sub.tool_finished("c", ToolResult::ok("a").of_call(ToolCall::new("c", "ls")));
-        drafts
-            .session("s")
-            .tool_called("main", ToolCall::new("main", "ls"));
+        drafts.session("s").tool_called("main", ToolCall::new("main", "ls"));
     });
     play.shows(&[
         "*+3<2 message/user",
@@ -43,8 +41,7 @@ fn a_child_session_waits_for_its_call() {
         child.turn_started(None, None);
         child.user_message("u", UserMessage::text("List"));
     });
-    play.agent_drafts(|drafts| drafts.session("child").spawned_by("s", "task"))
-        .shows(&[]);
+    play.agent_drafts(|drafts| drafts.session("child").spawned_by("s", "task")).shows(&[]);
     play.agent(|s| s.tool_called("task", task()));
     play.shows(&[
         "*+1 toolcall/assistant Task{}",
@@ -53,16 +50,10 @@ fn a_child_session_waits_for_its_call() {
         "*~2 List",
         "=2<1 message/user List",
     ]);
-    play.agent_drafts(|drafts| drafts.session("child").delta("m", "Look"))
-        .skip();
+    play.agent_drafts(|drafts| drafts.session("child").delta("m", "Look")).skip();
     play.agent_drafts(|drafts| drafts.session("child").turn_ended(TurnEnd::new()));
     play.shows(&["*=3<1 message/assistant! Look"]);
-    assert!(play.events.iter().all(|event| {
-        event
-            .native_session_id
-            .as_ref()
-            .is_some_and(|id| id.as_str() == "s")
-    }));
+    assert!(play.events.iter().all(|event| { event.native_session_id.as_ref().is_some_and(|id| id.as_str() == "s") }));
 }
 
 #[test]
@@ -84,9 +75,7 @@ fn a_child_of_a_child_is_in_the_same_session() {
         drafts.session("child").spawned_by("s", "task");
         drafts.session("child").tool_called("task", task());
         drafts.session("grandchild").spawned_by("child", "task");
-        drafts
-            .session("grandchild")
-            .message_finished("m", Message::assistant(), Final::text("Hi"));
+        drafts.session("grandchild").message_finished("m", Message::assistant(), Final::text("Hi"));
     });
     play.shows(&[
         "*+1 toolcall/assistant Task{}",
@@ -104,18 +93,9 @@ fn what_waits_for_a_call_that_never_comes_is_said_at_the_end_of_the_turn() {
     let mut play = Play::begun();
     play.agent(|s| s.turn_started(None, None)).skip();
     play.agent_drafts(|drafts| {
-        drafts.session("s").sub_agent("lost").message_finished(
-            "m",
-            Message::assistant(),
-            Final::text("Hi"),
-        );
+        drafts.session("s").sub_agent("lost").message_finished("m", Message::assistant(), Final::text("Hi"));
     });
     play.shows(&[]);
     play.agent(|s| s.turn_ended(TurnEnd::new()));
-    play.shows(&[
-        "*+1 message/assistant",
-        "*~1 Hi",
-        "=1 message/assistant Hi",
-        "turn.ended Completed",
-    ]);
+    play.shows(&["*+1 message/assistant", "*~1 Hi", "=1 message/assistant Hi", "turn.ended Completed"]);
 }

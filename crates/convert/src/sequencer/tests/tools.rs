@@ -11,10 +11,8 @@ fn ls() -> ToolCall {
 fn a_call_and_its_result_are_items_below_the_message() {
     let mut play = Play::begun();
     play.agent(|s| s.message_finished("m", Message::assistant().of("msg"), Final::text("Hi")));
-    play.agent(|s| s.message_finished("n", Message::assistant(), Final::text("Ho")))
-        .skip();
-    play.agent(|s| s.tool_called("c", ls().of("msg")))
-        .agent(|s| s.tool_finished("c", ToolResult::ok("x")));
+    play.agent(|s| s.message_finished("n", Message::assistant(), Final::text("Ho"))).skip();
+    play.agent(|s| s.tool_called("c", ls().of("msg"))).agent(|s| s.tool_finished("c", ToolResult::ok("x")));
     play.shows(&[
         "*+3<1 toolcall/assistant ls{\"a\":1}",
         "=3<1 toolcall/assistant ls{\"a\":1}",
@@ -22,10 +20,7 @@ fn a_call_and_its_result_are_items_below_the_message() {
         "=4<1 toolresult/tool [x]",
     ]);
     play.agent(|s| s.tool_called("d", ls().of("never heard of")));
-    play.shows(&[
-        "*+5<2 toolcall/assistant ls{\"a\":1}",
-        "=5<2 toolcall/assistant ls{\"a\":1}",
-    ]);
+    play.shows(&["*+5<2 toolcall/assistant ls{\"a\":1}", "=5<2 toolcall/assistant ls{\"a\":1}"]);
 }
 
 #[test]
@@ -57,14 +52,12 @@ fn a_command_that_exits_non_zero_failed() {
 
 #[test]
 fn a_result_nobody_called_for_brings_its_call() {
-    Play::begun()
-        .agent(|s| s.tool_finished("c", ToolResult::failed("no")))
-        .shows(&[
-            "*+1 toolcall/assistant unknown{}",
-            "*=1 toolcall/assistant unknown{}",
-            "*+2 toolresult/tool []",
-            "=2 toolresult/tool! [no]",
-        ]);
+    Play::begun().agent(|s| s.tool_finished("c", ToolResult::failed("no"))).shows(&[
+        "*+1 toolcall/assistant unknown{}",
+        "*=1 toolcall/assistant unknown{}",
+        "*+2 toolresult/tool []",
+        "=2 toolresult/tool! [no]",
+    ]);
     let told = ToolResult::ok("yes").of_call(ls());
     Play::begun().agent(|s| s.tool_finished("c", told)).shows(&[
         "*+1 toolcall/assistant ls{\"a\":1}",
@@ -77,38 +70,27 @@ fn a_result_nobody_called_for_brings_its_call() {
 #[test]
 fn a_call_has_one_result() {
     let mut play = Play::begun();
-    play.agent(|s| s.tool_finished("c", ToolResult::ok("x")))
-        .skip();
-    play.agent(|s| s.tool_finished("c", ToolResult::ok("y")))
-        .agent(|s| s.tool_output("c", "z"))
-        .shows(&[]);
+    play.agent(|s| s.tool_finished("c", ToolResult::ok("x"))).skip();
+    play.agent(|s| s.tool_finished("c", ToolResult::ok("y"))).agent(|s| s.tool_output("c", "z")).shows(&[]);
     play.agent(|s| s.tool_called("c", ls())).shows(&[]);
 }
 
 #[test]
 fn a_result_after_its_turn_is_a_late_result() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None))
-        .agent(|s| s.tool_called("c", ls()));
+    play.agent(|s| s.turn_started(None, None)).agent(|s| s.tool_called("c", ls()));
     play.agent(|s| s.tool_output("c", "one")).skip();
-    play.agent(|s| s.turn_ended(TurnEnd::new()))
-        .shows(&["*=2 toolresult/tool! [one]", "turn.ended Completed"]);
-    let file = ContentPart::FileRef {
-        path: "f".into(),
-        action: FileAction::Write,
-        diff: None,
-    };
+    play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["*=2 toolresult/tool! [one]", "turn.ended Completed"]);
+    let file = ContentPart::FileRef { path: "f".into(), action: FileAction::Write, diff: None };
     play.agent(|s| s.tool_finished("c", ToolResult::ok("one two").with(file)));
     play.shows(&["*+3<1 status", "=3<1 status LateResult one two <f>"]);
-    play.agent(|s| s.tool_finished("c", ToolResult::ok("again")))
-        .shows(&[]);
+    play.agent(|s| s.tool_finished("c", ToolResult::ok("again"))).shows(&[]);
 }
 
 #[test]
 fn a_tool_in_the_background_may_end_after_a_turn_that_went_well() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None))
-        .agent(|s| s.tool_called("c", ls()));
+    play.agent(|s| s.turn_started(None, None)).agent(|s| s.tool_called("c", ls()));
     play.agent(|s| s.turn_ended(TurnEnd::new())).skip();
     play.agent(|s| s.tool_finished("c", ToolResult::ok("x")));
     play.shows(&["*+2 toolresult/tool []", "=2 toolresult/tool [x]"]);
@@ -117,8 +99,7 @@ fn a_tool_in_the_background_may_end_after_a_turn_that_went_well() {
 #[test]
 fn an_interrupt_cuts_tools_off() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None))
-        .agent(|s| s.tool_called("c", ls()));
+    play.agent(|s| s.turn_started(None, None)).agent(|s| s.tool_called("c", ls()));
     play.agent(|s| s.tool_started("d", ls())).skip();
     play.agent(|s| s.turn_ended(TurnEnd::with_status(TurnStatus::Interrupted)));
     play.shows(&[
@@ -134,13 +115,7 @@ fn an_interrupt_cuts_tools_off() {
 #[test]
 fn arguments_cut_off_in_the_middle_are_a_json_string() {
     let mut play = Play::begun();
-    play.agent(|s| s.tool_started("c", ToolCall::new("c", "ls")))
-        .agent(|s| s.tool_arguments("c", "{\"a"))
-        .skip();
+    play.agent(|s| s.tool_started("c", ToolCall::new("c", "ls"))).agent(|s| s.tool_arguments("c", "{\"a")).skip();
     play.agent(|s| s.tool_abandoned("c"));
-    play.shows(&[
-        r#"*=1 toolcall/assistant! ls"{\"a""#,
-        "*+2 toolresult/tool []",
-        "*=2 toolresult/tool! []",
-    ]);
+    play.shows(&[r#"*=1 toolcall/assistant! ls"{\"a""#, "*+2 toolresult/tool []", "*=2 toolresult/tool! []"]);
 }

@@ -9,14 +9,8 @@ fn a_prompt_is_shown_when_the_agent_begins_its_turn() {
     let mut play = Play::begun();
     play.host(|s| s.prompted(Prompt::text("hi"))).shows(&[]);
     play.agent(|s| s.turn_started(None, Some(json!({ "model": "x" }))));
-    play.shows(&[
-        "turn.started",
-        "*+1 message/user",
-        "*~1 hi",
-        "*=1 message/user hi",
-    ]);
-    play.agent(|s| s.turn_ended(TurnEnd::new()))
-        .shows(&["turn.ended Completed"]);
+    play.shows(&["turn.started", "*+1 message/user", "*~1 hi", "*=1 message/user hi"]);
+    play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["turn.ended Completed"]);
 }
 
 #[test]
@@ -33,63 +27,39 @@ fn a_prompt_is_shown_before_anything_the_agent_says() {
         "*~2 Hello",
         "=2 message/assistant Hello",
     ]);
-    play.agent(|s| s.user_message("u", UserMessage::text("hi")))
-        .shows(&[]);
-    play.agent(|s| s.turn_started(Some("t".into()), None))
-        .shows(&[]);
+    play.agent(|s| s.user_message("u", UserMessage::text("hi"))).shows(&[]);
+    play.agent(|s| s.turn_started(Some("t".into()), None)).shows(&[]);
 }
 
 #[test]
 fn the_agents_own_repetition_is_preferred() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("hi").echoed()))
-        .agent(|s| s.turn_started(Some("t".into()), None));
+    play.host(|s| s.prompted(Prompt::text("hi").echoed())).agent(|s| s.turn_started(Some("t".into()), None));
     play.agent(|s| s.user_message("u", UserMessage::text("hi").native("n")));
     play.agent(|s| s.user_message("u", UserMessage::text("hi").native("n")));
-    play.shows(&[
-        "turn.started",
-        "*+1 message/user",
-        "*~1 hi",
-        "=1 message/user hi",
-    ]);
-    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello")))
-        .skip();
-    play.agent(|s| s.turn_ended(TurnEnd::new()))
-        .shows(&["turn.ended Completed"]);
+    play.shows(&["turn.started", "*+1 message/user", "*~1 hi", "=1 message/user hi"]);
+    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello"))).skip();
+    play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["turn.ended Completed"]);
 }
 
 #[test]
 fn a_queued_prompt_waits_for_the_turn_that_takes_it_up() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("one")))
-        .agent(|s| s.turn_started(None, None))
-        .skip();
+    play.host(|s| s.prompted(Prompt::text("one"))).agent(|s| s.turn_started(None, None)).skip();
     play.host(|s| s.prompted(Prompt::text("two")));
     play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("1")));
     play.agent(|s| s.turn_ended(TurnEnd::new())).skip();
     play.agent(|s| s.turn_started(None, None));
-    play.shows(&[
-        "turn.started",
-        "*+3 message/user",
-        "*~3 two",
-        "*=3 message/user two",
-    ]);
+    play.shows(&["turn.started", "*+3 message/user", "*~3 two", "*=3 message/user two"]);
 }
 
 #[test]
 fn a_steered_prompt_joins_the_running_turn() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("one")))
-        .agent(|s| s.turn_started(None, None));
-    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("1")))
-        .skip();
-    play.host(|s| s.prompted(Prompt::text("no, two").id("p")))
-        .agent(|s| s.prompt_taken(Some("p".into())));
-    play.shows(&[
-        "*+3 message/user",
-        "*~3 no, two",
-        "*=3 message/user no, two",
-    ]);
+    play.host(|s| s.prompted(Prompt::text("one"))).agent(|s| s.turn_started(None, None));
+    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("1"))).skip();
+    play.host(|s| s.prompted(Prompt::text("no, two").id("p"))).agent(|s| s.prompt_taken(Some("p".into())));
+    play.shows(&["*+3 message/user", "*~3 no, two", "*=3 message/user no, two"]);
     play.host(|s| s.prompted(Prompt::text("three").echoed()));
     play.agent(|s| s.user_message("u", UserMessage::text("three")));
     play.shows(&["*+4 message/user", "*~4 three", "=4 message/user three"]);
@@ -99,12 +69,7 @@ fn a_steered_prompt_joins_the_running_turn() {
 fn a_user_message_that_begins_a_turn_ends_the_one_before() {
     let mut play = Play::begun();
     play.agent(|s| s.user_message("1", UserMessage::text("one").begins_turn()));
-    play.shows(&[
-        "*turn.started",
-        "*+1 message/user",
-        "*~1 one",
-        "=1 message/user one",
-    ]);
+    play.shows(&["*turn.started", "*+1 message/user", "*~1 one", "=1 message/user one"]);
     play.agent(|s| s.delta("m", "Hel")).skip();
     play.agent(|s| s.user_message("2", UserMessage::text("two").begins_turn()));
     play.shows(&[
@@ -121,36 +86,24 @@ fn a_user_message_that_begins_a_turn_ends_the_one_before() {
 fn turns_alternate() {
     let mut play = Play::begun();
     play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&[]);
-    play.agent(|s| s.turn_started(Some("a".into()), None))
-        .agent(|s| s.turn_started(Some("a".into()), None));
+    play.agent(|s| s.turn_started(Some("a".into()), None)).agent(|s| s.turn_started(Some("a".into()), None));
     play.shows(&["turn.started"]);
-    play.agent(|s| s.turn_started(Some("b".into()), None))
-        .shows(&["*turn.ended Completed", "turn.started"]);
-    play.agent(|s| s.turn_ended(TurnEnd::new()))
-        .agent(|s| s.turn_ended(TurnEnd::new()));
+    play.agent(|s| s.turn_started(Some("b".into()), None)).shows(&["*turn.ended Completed", "turn.started"]);
+    play.agent(|s| s.turn_ended(TurnEnd::new())).agent(|s| s.turn_ended(TurnEnd::new()));
     play.shows(&["turn.ended Completed"]);
 }
 
 #[test]
 fn a_late_end_does_not_end_the_next_turn() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("hi").echoed()))
-        .agent(|s| s.turn_ended(TurnEnd::new()))
-        .shows(&[]);
+    play.host(|s| s.prompted(Prompt::text("hi").echoed())).agent(|s| s.turn_ended(TurnEnd::new())).shows(&[]);
 }
 
 #[test]
 fn an_agent_that_only_ends_a_turn_had_one() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("hi")))
-        .agent(|s| s.turn_ended(TurnEnd::with_status(TurnStatus::Failed)));
-    play.shows(&[
-        "*turn.started",
-        "*+1 message/user",
-        "*~1 hi",
-        "*=1 message/user hi",
-        "turn.ended Failed",
-    ]);
+    play.host(|s| s.prompted(Prompt::text("hi"))).agent(|s| s.turn_ended(TurnEnd::with_status(TurnStatus::Failed)));
+    play.shows(&["*turn.started", "*+1 message/user", "*~1 hi", "*=1 message/user hi", "turn.ended Failed"]);
 }
 
 #[test]
@@ -159,10 +112,7 @@ fn an_interrupt_the_host_asked_for_is_no_failure() {
         let mut play = Play::begun();
         play.agent(|s| s.turn_started(None, None)).interrupt();
         play.agent(|s| {
-            s.turn_ended(TurnEnd {
-                status,
-                ..TurnEnd::new()
-            });
+            s.turn_ended(TurnEnd { status, ..TurnEnd::new() });
         });
         play.shows(&["turn.started", "turn.ended Interrupted"]);
     }
@@ -191,9 +141,7 @@ fn an_error_fails_its_turn_unless_the_agent_says_otherwise() {
 #[test]
 fn a_message_into_a_turn_of_the_agents_own_is_a_new_turn() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None))
-        .agent(|s| s.delta("m", "Background"))
-        .skip();
+    play.agent(|s| s.turn_started(None, None)).agent(|s| s.delta("m", "Background")).skip();
     play.agent(|s| s.user_message("u", UserMessage::text("hi")));
     play.shows(&[
         "*=1 message/assistant! Background",
@@ -209,28 +157,20 @@ fn a_message_into_a_turn_of_the_agents_own_is_a_new_turn() {
 fn a_status_between_turns_begins_none() {
     let mut play = Play::begun();
     play.host(|s| s.prompted(Prompt::text("hi")));
-    play.agent(|s| s.note(Note::system("ready")))
-        .shows(&["*+1 system/system", "=1 system/system ready"]);
+    play.agent(|s| s.note(Note::system("ready"))).shows(&["*+1 system/system", "=1 system/system ready"]);
 }
 
 #[test]
 fn a_sub_agents_use_counts_in_the_turn() {
-    let used = |input_tokens| Usage {
-        input_tokens,
-        ..Usage::default()
-    };
+    let used = |input_tokens| Usage { input_tokens, ..Usage::default() };
     let mut play = Play::begun();
     play.agent(|s| s.turn_started(None, None));
     play.agent_drafts(|drafts| {
         drafts.session("child").child_of("s");
-        drafts
-            .session("child")
-            .turn_ended(TurnEnd::new().usage(used(5)));
+        drafts.session("child").turn_ended(TurnEnd::new().usage(used(5)));
     });
     play.agent(|s| s.turn_ended(TurnEnd::new().usage(used(10))));
     play.shows(&["turn.started", "turn.ended Completed"]);
-    let interlingua_schema::EventData::TurnEnded(ended) = &play.events[2].data else {
-        panic!("no end")
-    };
+    let interlingua_schema::EventData::TurnEnded(ended) = &play.events[2].data else { panic!("no end") };
     assert_eq!(ended.usage.as_ref().unwrap().input_tokens, 15);
 }

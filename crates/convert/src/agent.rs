@@ -6,6 +6,12 @@ use std::str::FromStr;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::Converter;
+use crate::amp::AmpConverter;
+use crate::claude::ClaudeConverter;
+use crate::codex::CodexConverter;
+use crate::opencode::OpenCodeConverter;
+
 /// A coding agent whose wire format is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -35,6 +41,17 @@ impl Agent {
         }
     }
 
+    /// A converter for this agent.
+    #[must_use]
+    pub fn converter(self) -> Box<dyn Converter> {
+        match self {
+            Self::Claude => Box::new(ClaudeConverter::default()),
+            Self::Codex => Box::new(CodexConverter::default()),
+            Self::OpenCode => Box::new(OpenCodeConverter::default()),
+            Self::Amp => Box::new(AmpConverter::default()),
+        }
+    }
+
     /// Whose output a line looks like; `None` if it could be anybody's.
     #[must_use]
     pub fn of_line(line: &str) -> Option<Self> {
@@ -44,8 +61,16 @@ impl Agent {
         if has("method") || (has("id") && (has("result") || has("error")) && !has("type")) {
             return Some(Self::Codex);
         }
-        if ["thread.started", "turn.started", "turn.completed", "turn.failed", "item.started", "item.updated", "item.completed"]
-            .contains(&tag)
+        if [
+            "thread.started",
+            "turn.started",
+            "turn.completed",
+            "turn.failed",
+            "item.started",
+            "item.updated",
+            "item.completed",
+        ]
+        .contains(&tag)
         {
             return Some(Self::Codex);
         }
@@ -56,7 +81,9 @@ impl Agent {
         match value.get("session_id").and_then(Value::as_str) {
             Some(id) if id.starts_with("T-") => Some(Self::Amp),
             Some(_) => Some(Self::Claude),
-            None => ["control_request", "control_response", "stream_event", "keep_alive"].contains(&tag).then_some(Self::Claude),
+            None => ["control_request", "control_response", "stream_event", "keep_alive"]
+                .contains(&tag)
+                .then_some(Self::Claude),
         }
     }
 }
