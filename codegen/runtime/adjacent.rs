@@ -18,8 +18,8 @@ pub(crate) trait Adjacent: Sized {
     /// The union's name, for error messages.
     const NAME: &'static str;
 
-    /// Decodes the content into the variant that `tag` names.
-    fn from_tag<'de, D: Deserializer<'de>>(tag: &str, content: D) -> Result<Self, D::Error>;
+    /// Reads the content into the variant that `tag` names.
+    fn from_tag<'de, D: Deserializer<'de>>(place: &mut Option<Self>, tag: &str, content: D) -> Result<(), D::Error>;
 }
 
 /// A message around an [`Adjacent`] union: the union, and the keys beside its tag and content.
@@ -52,6 +52,17 @@ impl<T: Adjacent> Envelope for Parts<T> {
     }
 }
 
+/// Puts a struct into its variant and reads the content there.
+macro_rules! content {
+    ($place:ident, $content:ident, $variant:ident) => {{
+        if let Self::$variant(payload) = $place.insert(Self::$variant(Default::default())) {
+            $crate::runtime::fill(payload, $content)?;
+        }
+        Ok(())
+    }};
+}
+pub(crate) use content;
+
 /// Deserialises an [`Envelope`].
 pub(crate) fn adjacent<'de, T: Envelope, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_map(AdjacentVisitor(PhantomData))
@@ -78,13 +89,16 @@ impl<'de, T: Envelope> Visitor<'de> for AdjacentVisitor<T> {
         let mut siblings = T::Siblings::default();
         while let Some(key) = map.next_key_seed(Text)? {
             if key == T::Message::TAG {
-                tag = Some(map.next_value_seed(Text)?);
+                let found = map.next_value_seed(Text)?;
+                if message.is_some() && tag.as_ref() != Some(&found) {
+                    return Err(A::Error::custom(format_args!("two different tags `{}`", T::Message::TAG)));
+                }
+                tag = Some(found);
             } else if key == T::Message::CONTENT {
                 match &tag {
-                    Some(tag) => {
-                        let content = map.next_value_seed(Content::<T::Message>(tag, PhantomData));
-                        message = Some(content.inspect_err(|_| failed_in(T::Message::CONTENT))?);
-                    }
+                    Some(tag) => map
+                        .next_value_seed(Content { place: &mut message, tag })
+                        .inspect_err(|_| failed_in(T::Message::CONTENT))?,
                     None => early = Some(map.next_value()?),
                 }
             } else if !T::sibling(&mut siblings, &key, &mut map).inspect_err(|_| failed_in(&key))? {
@@ -94,23 +108,28 @@ impl<'de, T: Envelope> Visitor<'de> for AdjacentVisitor<T> {
         let Some(tag) = tag else {
             return Err(A::Error::custom(format_args!("{} without its tag `{}`", T::Message::NAME, T::Message::TAG)));
         };
-        let message = match message {
-            Some(message) => message,
-            None => {
-                let text = early.as_ref().map_or("{}", Json::get);
-                T::Message::from_tag(&tag, &mut serde_json::Deserializer::from_str(text)).map_err(A::Error::custom)?
-            }
-        };
-        T::build(siblings, message).map_err(A::Error::missing_field)
+        if message.is_none() {
+            // The content came before the tag, or there is none, which reads as an empty one.
+            let text = early.as_ref().map_or("{}", Json::get);
+            let mut content = serde_json::Deserializer::from_str(text);
+            T::Message::from_tag(&mut message, &tag, &mut content).map_err(A::Error::custom)?;
+        }
+        match message {
+            Some(message) => T::build(siblings, message).map_err(A::Error::missing_field),
+            None => Err(A::Error::custom(format_args!("{} without a variant", T::Message::NAME))),
+        }
     }
 }
 
-struct Content<'a, T>(&'a str, PhantomData<T>);
+struct Content<'a, T> {
+    place: &'a mut Option<T>,
+    tag: &'a str,
+}
 
 impl<'de, T: Adjacent> DeserializeSeed<'de> for Content<'_, T> {
-    type Value = T;
+    type Value = ();
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
-        T::from_tag(self.0, deserializer)
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        T::from_tag(self.place, self.tag, deserializer)
     }
 }

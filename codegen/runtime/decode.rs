@@ -7,6 +7,8 @@ use serde::de::DeserializeOwned;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
+use super::object::Field;
+
 /// How many parts of one payload may be left out before it counts as something else altogether.
 const MOST_REPAIRS: usize = 1000;
 
@@ -94,12 +96,20 @@ impl fmt::Display for DecodeError {
 impl std::error::Error for DecodeError {}
 
 /// Decodes `text`; see [`Native::decode`].
-pub(crate) fn decode<T: Native>(text: &str) -> Result<Decoded<T>, DecodeError> {
+pub(crate) fn decode<T: Native + Field>(text: &str) -> Result<Decoded<T>, DecodeError> {
     UNKNOWN_TAGS.take();
-    match serde_json::from_str(text) {
-        Ok(value) => Ok(Decoded { value, unknown_tags: UNKNOWN_TAGS.take(), repairs: Vec::new() }),
-        Err(_) => repair(text),
+    let mut place = None;
+    match (read(&mut place, text), place) {
+        (Ok(()), Some(value)) => Ok(Decoded { value, unknown_tags: UNKNOWN_TAGS.take(), repairs: Vec::new() }),
+        _ => repair(text),
     }
+}
+
+/// Reads the one value of a text to where it will stay.
+fn read<T: Field>(place: &mut Option<T>, text: &str) -> serde_json::Result<()> {
+    let mut parser = serde_json::Deserializer::from_str(text);
+    T::place(place, &mut parser)?;
+    parser.end()
 }
 
 thread_local! {
@@ -114,7 +124,7 @@ thread_local! {
 
 /// Notes that decoding failed inside `step`, a key or an index.
 #[cold]
-pub(super) fn failed_in(step: &str) {
+pub(crate) fn failed_in(step: &str) {
     let mut steps = FAILED_IN.take();
     steps.push(step.to_owned());
     FAILED_IN.set(steps);
@@ -129,7 +139,7 @@ pub(crate) fn note_unknown_tag(union: &str, tag: &str) {
 }
 
 #[cold]
-fn repair<T: Native>(text: &str) -> Result<Decoded<T>, DecodeError> {
+fn repair<T: Native + Field>(text: &str) -> Result<Decoded<T>, DecodeError> {
     let mut tree: Value =
         serde_json::from_str(text).map_err(|error| DecodeError::NotJson { reason: error.to_string() })?;
     let mut repairs = Vec::new();
@@ -138,9 +148,11 @@ fn repair<T: Native>(text: &str) -> Result<Decoded<T>, DecodeError> {
         let ordered = Ordered { tree: &tree, first: T::TAG_KEYS }.to_text();
         UNKNOWN_TAGS.take();
         FAILED_IN.take();
-        let reason = match serde_json::from_str(&ordered) {
-            Ok(value) => return Ok(Decoded { value, unknown_tags: UNKNOWN_TAGS.take(), repairs }),
-            Err(error) => without_position(&error.to_string()),
+        let mut place = None;
+        let reason = match (read(&mut place, &ordered), place) {
+            (Ok(()), Some(value)) => return Ok(Decoded { value, unknown_tags: UNKNOWN_TAGS.take(), repairs }),
+            (Ok(()), None) => "nothing was read".to_owned(),
+            (Err(error), _) => without_position(&error.to_string()),
         };
         let mut steps = FAILED_IN.take();
         steps.reverse();

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::decode::failed_in;
-use super::tagged::Text;
+use super::tagged::{Tags, Text};
 
 /// A generated struct: knows what to do with each key.
 pub(crate) trait Object: Default {
@@ -28,6 +28,19 @@ pub(crate) trait Object: Default {
     fn write<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error>;
 }
 
+impl<T: Object> Object for Box<T> {
+    const MARK: Option<(&'static str, &'static str)> = T::MARK;
+    const REQUIRED: &'static [&'static str] = T::REQUIRED;
+
+    fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        (**self).read(key, map)
+    }
+
+    fn write<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        (**self).write(map)
+    }
+}
+
 /// Says which key belongs to which field, and derives everything else from that.
 macro_rules! object {
     ($name:ident ($($mark:literal = $value:literal)?) [$($required:literal)*] { $($field:ident = $key:literal)* }) => {
@@ -38,7 +51,7 @@ macro_rules! object {
             #[allow(unused_variables)]
             fn read<'de, A: ::serde::de::MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
                 match key {
-                    $($key => self.$field = $crate::runtime::next(map)?,)*
+                    $($key => $crate::runtime::Slot::next(&mut self.$field, map)?,)*
                     _ => return Ok(false),
                 }
                 #[allow(unreachable_code)]
@@ -64,7 +77,18 @@ macro_rules! object {
             }
         }
 
-        $crate::runtime::field!($name);
+        impl $crate::runtime::Field for $name {
+            fn field<'de, D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::runtime::read_object(deserializer)
+            }
+
+            fn place<'de, D: ::serde::Deserializer<'de>>(
+                place: &mut Option<Self>,
+                deserializer: D,
+            ) -> Result<(), D::Error> {
+                $crate::runtime::fill(place.insert(Self::default()), deserializer)
+            }
+        }
     };
 }
 pub(crate) use object;
@@ -81,7 +105,14 @@ pub(crate) use mark;
 
 /// Deserialises an [`Object`].
 pub(crate) fn read_object<'de, T: Object, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-    deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    let mut object = T::default();
+    fill(&mut object, deserializer)?;
+    Ok(object)
+}
+
+/// Reads an object's keys into `object`.
+pub(crate) fn fill<'de, T: Object, D: Deserializer<'de>>(object: &mut T, deserializer: D) -> Result<(), D::Error> {
+    deserializer.deserialize_map(ObjectVisitor(object))
 }
 
 /// Serialises an [`Object`].
@@ -94,79 +125,126 @@ pub(crate) fn write_object<T: Object, S: Serializer>(object: &T, serializer: S) 
     map.end()
 }
 
-struct ObjectVisitor<T>(PhantomData<T>);
+struct ObjectVisitor<'a, T>(&'a mut T);
 
-impl<'de, T: Object> Visitor<'de> for ObjectVisitor<T> {
-    type Value = T;
+impl<'de, T: Object> Visitor<'de> for ObjectVisitor<'_, T> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-        let mut filling = Filling::new();
-        filling.fill(map)?;
-        filling.finish()
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
+        let mut seen = Seen::default();
+        read_keys(self.0, map, &mut seen, &Tags::default())?;
+        seen.check::<T, _>()
     }
 }
 
-/// An object while its keys come in, possibly from several places.
-pub(super) struct Filling<T> {
-    value: T,
-    /// Which of the required keys have been there, a bit each.
-    seen: u32,
-}
+/// Which of an object's required keys have been there, a bit each.
+#[derive(Default)]
+pub(super) struct Seen(u32);
 
-impl<T: Object> Filling<T> {
-    pub(super) fn new() -> Self {
-        Self { value: T::default(), seen: 0 }
-    }
-
-    pub(super) fn fill<'de, A: MapAccess<'de>>(&mut self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key_seed(Text)? {
-            if let Some(place) = T::REQUIRED.iter().position(|required| *required == key) {
-                self.seen |= 1 << place;
-            }
-            match self.value.read(&key, &mut map) {
-                Ok(true) => {}
-                Ok(false) => {
-                    map.next_value::<IgnoredAny>()?;
-                }
-                Err(error) => {
-                    failed_in(&key);
-                    return Err(error);
-                }
-            }
+impl Seen {
+    pub(super) fn note<T: Object>(&mut self, key: &str) {
+        if let Some(place) = T::REQUIRED.iter().position(|required| *required == key) {
+            self.0 |= 1 << place;
         }
-        Ok(())
     }
 
-    pub(super) fn finish<E: serde::de::Error>(self) -> Result<T, E> {
-        match T::REQUIRED.iter().enumerate().find(|(place, _)| self.seen & (1 << place) == 0) {
+    pub(super) fn check<T: Object, E: serde::de::Error>(&self) -> Result<(), E> {
+        match T::REQUIRED.iter().enumerate().find(|(place, _)| self.0 & (1 << place) == 0) {
             Some((_, missing)) => Err(E::missing_field(missing)),
-            None => Ok(self.value),
+            None => Ok(()),
         }
     }
+}
+
+/// Reads all that is left of a map, of which `tags` have been read.
+pub(super) fn read_keys<'de, T: Object, A: MapAccess<'de>>(
+    object: &mut T,
+    mut map: A,
+    seen: &mut Seen,
+    tags: &Tags<'de>,
+) -> Result<(), A::Error> {
+    while let Some(key) = map.next_key_seed(Text)? {
+        if tags.is_further(&key) {
+            tags.confirm(&key, &mut map)?;
+            continue;
+        }
+        seen.note::<T>(&key);
+        match object.read(&key, &mut map) {
+            Ok(true) => {}
+            Ok(false) => tags.confirm(&key, &mut map)?,
+            Err(error) => {
+                failed_in(&key);
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A type that a field can have.
 pub(crate) trait Field: Sized {
     /// Reads a value.
     fn field<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
+
+    /// Reads a value to where it will stay. Wide types are built there instead of being handed up level by level.
+    fn place<'de, D: Deserializer<'de>>(place: &mut Option<Self>, deserializer: D) -> Result<(), D::Error> {
+        *place = Some(Self::field(deserializer)?);
+        Ok(())
+    }
 }
 
-/// Reads the next value of a map.
-pub(crate) fn next<'de, T: Field, A: MapAccess<'de>>(map: &mut A) -> Result<T, A::Error> {
-    map.next_value_seed(FieldSeed(PhantomData))
+/// What a struct declares: an optional value, or a required string.
+pub(crate) trait Slot {
+    /// Reads the next value of a map into the slot.
+    fn next<'de, A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error>;
 }
 
-struct FieldSeed<T>(PhantomData<T>);
+impl Slot for String {
+    fn next<'de, A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error> {
+        *self = map.next_value()?;
+        Ok(())
+    }
+}
 
-impl<'de, T: Field> DeserializeSeed<'de> for FieldSeed<T> {
-    type Value = T;
+impl<T: Field> Slot for Option<T> {
+    fn next<'de, A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error> {
+        map.next_value_seed(OptionSeed(self))
+    }
+}
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
-        T::field(deserializer)
+struct OptionSeed<'a, T>(&'a mut Option<T>);
+
+impl<'de, T: Field> DeserializeSeed<'de> for OptionSeed<'_, T> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_option(self)
+    }
+}
+
+impl<'de, T: Field> Visitor<'de> for OptionSeed<'_, T> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value or null")
+    }
+
+    fn visit_none<E>(self) -> Result<(), E> {
+        *self.0 = None;
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        *self.0 = None;
+        Ok(())
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        T::place(self.0, deserializer)
     }
 }
 
@@ -186,29 +264,9 @@ field!(bool, i64, u64, String, serde_json::Number, super::Json);
 
 impl<T: Field> Field for Option<T> {
     fn field<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_option(OptionVisitor(PhantomData))
-    }
-}
-
-struct OptionVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Field> Visitor<'de> for OptionVisitor<T> {
-    type Value = Option<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value or null")
-    }
-
-    fn visit_none<E>(self) -> Result<Option<T>, E> {
-        Ok(None)
-    }
-
-    fn visit_unit<E>(self) -> Result<Option<T>, E> {
-        Ok(None)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<T>, D::Error> {
-        T::field(deserializer).map(Some)
+        let mut value = None;
+        deserializer.deserialize_option(OptionSeed(&mut value))?;
+        Ok(value)
     }
 }
 
@@ -236,7 +294,7 @@ impl<'de, T: Field> Visitor<'de> for ListVisitor<T> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
         let mut list = Vec::new();
         loop {
-            match seq.next_element_seed(FieldSeed(PhantomData)) {
+            match seq.next_element_seed(ElementSeed(PhantomData)) {
                 Ok(Some(element)) => list.push(element),
                 Ok(None) => return Ok(list),
                 Err(error) => {
@@ -245,6 +303,16 @@ impl<'de, T: Field> Visitor<'de> for ListVisitor<T> {
                 }
             }
         }
+    }
+}
+
+struct ElementSeed<T>(PhantomData<T>);
+
+impl<'de, T: Field> DeserializeSeed<'de> for ElementSeed<T> {
+    type Value = T;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+        T::field(deserializer)
     }
 }
 
@@ -266,7 +334,7 @@ impl<'de, T: Field> Visitor<'de> for MapVisitor<T> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<BTreeMap<String, T>, A::Error> {
         let mut found = BTreeMap::new();
         while let Some(key) = map.next_key::<String>()? {
-            match next(&mut map) {
+            match map.next_value_seed(ElementSeed(PhantomData)) {
                 Ok(value) => found.insert(key, value),
                 Err(error) => {
                     failed_in(&key);

@@ -28,10 +28,12 @@ pub(crate) fn lower(document: &Document, settings: &Settings) -> Result<Model> {
         let ty = lowering.definition(definition)?;
         lowering.model.responses.insert(request.clone(), ty);
     }
+    lowering.check_only()?;
     let mut model = lowering.model;
     union::take_tags_out(&mut model);
-    union::box_recursion(&mut model);
+    union::box_variants(&mut model);
     require_ids(document, settings, &mut model)?;
+    refuse_taken_names(document, &model)?;
     Ok(model)
 }
 
@@ -83,6 +85,28 @@ impl<'a> Lowering<'a> {
         let found = alternatives(self.document, &node)?;
         if let Type::Named(name) = self.lower(found, &Hint::of(name.to_owned()))? {
             self.model.roots.push(name);
+        }
+        Ok(())
+    }
+
+    /// Every tag in `only` is there to be kept.
+    fn check_only(&self) -> Result<()> {
+        for (definition, tags) in &self.settings.only {
+            let kind = match self.named.get(definition) {
+                Some(Type::Named(name)) => self.model.types.get(name).map(|found| &found.kind),
+                _ => None,
+            };
+            let known = |tag: &&String| match kind {
+                Some(Kind::Adjacent(union)) => union.variants.iter().any(|variant| variant.wire == **tag),
+                _ => false,
+            };
+            if let Some(tag) = tags.iter().find(|tag| !known(tag)) {
+                let (method, params) = TAG_AND_CONTENT;
+                let problem = format!("`only` keeps `{tag}` of `{definition}`, which is not there");
+                let advice =
+                    format!("name a `{method}` of a union by `{method}` and `{params}`, or correct source.toml");
+                return Err(self.document.error("", problem, advice));
+            }
         }
         Ok(())
     }
@@ -298,7 +322,11 @@ impl<'a> Lowering<'a> {
         only: Option<&[String]>,
     ) -> Result<Kind> {
         let (tag, content) = TAG_AND_CONTENT;
-        if members.iter().all(|(_, object)| object.required.contains(tag) && object.properties.contains_key(tag)) {
+        let mut is_adjacent = true;
+        for (_, object) in &members {
+            is_adjacent &= object.required.contains(tag) && self.constant(object, tag)?.is_some();
+        }
+        if is_adjacent {
             if let Some(only) = only {
                 let mut kept = Vec::new();
                 for member in members {
@@ -339,7 +367,7 @@ impl<'a> Lowering<'a> {
                     Some(nodes) => Some(self.value(nodes, &Hint::of(format!("{variant}{name}")))?.0),
                     None => None,
                 };
-                variants.push(AdjacentVariant { name: variant, wire: wire.to_owned(), payload });
+                variants.push(AdjacentVariant { name: variant, wire: wire.to_owned(), payload, boxed: false });
             }
         }
         let siblings = self.structure(&siblings, name)?.fields;
@@ -398,30 +426,36 @@ impl<'a> Lowering<'a> {
 
     /// `wanted`, or the first of `wanted2`, `wanted3` … that is not taken by a type or by what generated code imports.
     pub(crate) fn free_name(&self, wanted: &str) -> String {
-        const IMPORTED: [&str; 12] = [
+        const IMPORTED: [&str; 15] = [
             "BTreeMap",
             "Box",
+            "Default",
             "Deserialize",
             "Err",
+            "From",
             "Json",
             "None",
             "Number",
             "Ok",
             "Option",
+            "Result",
             "Serialize",
             "String",
             "Vec",
         ];
-        unused(wanted, |name| IMPORTED.contains(&name) || self.model.types.contains_key(name))
+        unused(&name::settled(wanted), |name| IMPORTED.contains(&name) || self.model.types.contains_key(name))
     }
 }
 
 /// `wanted`, or the first of `wanted2`, `wanted3` … that is not taken.
 pub(crate) fn unused(wanted: &str, taken: impl Fn(&str) -> bool) -> String {
-    if !taken(wanted) {
-        return wanted.to_owned();
+    let mut name = wanted.to_owned();
+    let mut number = 2;
+    while taken(&name) {
+        name = format!("{wanted}{number}");
+        number += 1;
     }
-    (2..).map(|number| format!("{wanted}{number}")).find(|name| !taken(name)).unwrap_or_default()
+    name
 }
 
 /// Whether the alternatives make a type of their own, with a name, rather than a plain Rust type.
@@ -476,6 +510,22 @@ fn number(members: &[Alternative<'_>]) -> Type {
         Type::Integer
     } else {
         Type::Number
+    }
+}
+
+/// Refuses a type under a name that generated code gives to something of its own.
+fn refuse_taken_names(document: &Document, model: &Model) -> Result<()> {
+    let envelope = |name: &String| format!("{name}Envelope");
+    let has_envelope = |kind: &Kind| matches!(kind, Kind::Adjacent(union) if !union.siblings.is_empty());
+    let envelopes = model.types.iter().filter(|(_, definition)| has_envelope(&definition.kind));
+    let responses = (!model.responses.is_empty()).then(|| "Response".to_owned());
+    let mut own = envelopes.map(|(name, _)| envelope(name)).chain(responses);
+    match own.find(|name| model.types.contains_key(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let problem = format!("a type is called `{name}`, which is the name of a type that is always generated");
+            Err(document.error("", problem, "give it another name with `names` in source.toml"))
+        }
     }
 }
 

@@ -134,6 +134,8 @@ pub struct AdjacentVariant {
     pub wire: String,
     /// The content; none where the member has none.
     pub payload: Option<Type>,
+    /// Whether the content is boxed because it is very wide.
+    pub boxed: bool,
 }
 
 /// A variant of a union by kind of JSON.

@@ -22,6 +22,11 @@ pub(crate) fn pascal(wire: &str) -> String {
     }
 }
 
+/// A name put together of others, as typify will write it: `ABUnion` is `AbUnion`.
+pub(crate) fn settled(name: &str) -> String {
+    name.to_upper_camel_case()
+}
+
 /// The name of a definition, without a prefix that all of a vendor's names share.
 pub(crate) fn of_definition(definition: &str, prefixes: &[String]) -> String {
     let short = prefixes.iter().find_map(|prefix| definition.strip_prefix(prefix.as_str()));

@@ -139,11 +139,11 @@ fn fits(pattern: &str, text: &str) -> bool {
 
 fn add(parent: &mut Value, last: &str, value: &Value) -> std::result::Result<usize, &'static str> {
     match parent {
-        Value::Array(list) if last == "-" => {
-            if list.contains(value) {
+        Value::Array(elements) if last == "-" => {
+            if elements.contains(value) {
                 return Err("what it adds is there already");
             }
-            list.push(value.clone());
+            elements.push(value.clone());
             Ok(1)
         }
         Value::Object(map) => {
@@ -178,10 +178,10 @@ fn replace(parent: &mut Value, last: &str, value: &Value) -> usize {
 fn remove(parent: &mut Value, last: &str) -> usize {
     match parent {
         Value::Object(map) => usize::from(map.remove(&unescape(last)).is_some()),
-        Value::Array(list) => {
-            let before = list.len();
-            list.retain(|element| element.as_str() != Some(last));
-            before - list.len()
+        Value::Array(elements) => {
+            let before = elements.len();
+            elements.retain(|element| element.as_str() != Some(last));
+            before - elements.len()
         }
         _ => 0,
     }

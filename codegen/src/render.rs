@@ -22,7 +22,7 @@ pub(crate) fn render(model: &Model, file: &str) -> Result<String> {
             Kind::Struct(_) => structs.get(name).cloned().unwrap_or_default(),
             Kind::Enum(literals) => enums::render(name, literals, doc),
             Kind::Tagged(union) => unions::tagged(name, union, model, doc),
-            Kind::Adjacent(union) => unions::adjacent(name, union, doc),
+            Kind::Adjacent(union) => unions::adjacent(name, union, model, doc),
             Kind::Kinds(variants) => unions::kinds(name, variants, doc),
         });
     }

@@ -100,7 +100,7 @@ pub(crate) struct Object<'a> {
     pub(crate) required: BTreeSet<&'a str>,
 }
 
-impl<'a> Object<'a> {
+impl Object<'_> {
     /// Joins two objects of which either may be meant: what is not in both is not required.
     pub(crate) fn or(mut self, other: Self) -> Self {
         self.required.retain(|key| other.required.contains(key));
@@ -169,10 +169,10 @@ impl<'a> Reader<'a> {
     fn read_structure(&self, node: &Node<'a>, depth: usize) -> Result<Vec<Alternative<'a>>> {
         if let Some(reference) = node.text("$ref") {
             let found = self.read_reference(reference, node, depth)?;
-            return Ok(self.push_in(found, &self.own_object(node)));
+            return Ok(Self::push_in(found, &Self::own_object(node)));
         }
         if node.get("const").is_some() || node.get("enum").is_some() {
-            return Ok(self.read_literals(node));
+            return Ok(Self::read_literals(node));
         }
         for key in ["anyOf", "oneOf"] {
             if node.get(key).is_some() {
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
                 for member in node.list(key) {
                     found.extend(self.read(&member, depth + 1)?);
                 }
-                return Ok(self.push_in(found, &self.own_object(node)));
+                return Ok(Self::push_in(found, &Self::own_object(node)));
             }
         }
         if node.get("allOf").is_some() {
@@ -207,13 +207,13 @@ impl<'a> Reader<'a> {
             let more = self.read(&member, depth + 1)?;
             found = Some(match found {
                 None => more,
-                Some(have) => both(have, more),
+                Some(have) => both(&have, &more),
             });
         }
-        Ok(self.push_in(found.unwrap_or_else(|| vec![plain(Shape::Any)]), &self.own_object(node)))
+        Ok(Self::push_in(found.unwrap_or_else(|| vec![plain(Shape::Any)]), &Self::own_object(node)))
     }
 
-    fn read_literals(&self, node: &Node<'a>) -> Vec<Alternative<'a>> {
+    fn read_literals(node: &Node<'a>) -> Vec<Alternative<'a>> {
         let values: Vec<&Value> = match (node.value.get("const"), node.value.get("enum")) {
             (Some(only), _) => vec![only],
             (None, Some(Value::Array(list))) => list.iter().collect(),
@@ -224,18 +224,15 @@ impl<'a> Reader<'a> {
         if !strings.is_empty() {
             found.push(plain(Shape::Strings(strings)));
         }
-        let kinds: [(fn(&Value) -> bool, Shape<'a>); 5] = [
-            (Value::is_null, Shape::Null),
-            (Value::is_boolean, Shape::Boolean),
-            (|value| value.is_i64() || value.is_u64(), Shape::Integer),
-            (Value::is_f64, Shape::Number),
-            (|value| value.is_object() || value.is_array(), Shape::Any),
+        let has = |is_kind: fn(&Value) -> bool| values.iter().any(|value| is_kind(value));
+        let kinds = [
+            (has(Value::is_null), Shape::Null),
+            (has(Value::is_boolean), Shape::Boolean),
+            (has(|value| value.is_i64() || value.is_u64()), Shape::Integer),
+            (has(Value::is_f64), Shape::Number),
+            (has(|value| value.is_object() || value.is_array()), Shape::Any),
         ];
-        for (is_kind, shape) in kinds {
-            if values.iter().any(|value| is_kind(value)) {
-                found.push(plain(shape));
-            }
-        }
+        found.extend(kinds.into_iter().filter(|(has, _)| *has).map(|(_, shape)| plain(shape)));
         found
     }
 
@@ -263,7 +260,7 @@ impl<'a> Reader<'a> {
             // A tuple's places have types of their own, which a Rust list cannot say.
             "array" if node.get("prefixItems").is_some() => Shape::List(None),
             "array" => Shape::List(node.get("items").filter(|items| !items.value.is_array())),
-            "object" if node.get("properties").is_some() => Shape::Object(self.own_object(node)),
+            "object" if node.get("properties").is_some() => Shape::Object(Self::own_object(node)),
             "object" => Shape::Map(node.get("additionalProperties").filter(|of| says_something(of.value))),
             other => {
                 let problem = format!("unknown type `{other}`");
@@ -273,7 +270,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The properties that stand in the node itself.
-    fn own_object(&self, node: &Node<'a>) -> Object<'a> {
+    fn own_object(node: &Node<'a>) -> Object<'a> {
         let mut object = Object::default();
         if let Some(properties) = node.get("properties")
             && let Value::Object(map) = properties.value
@@ -288,7 +285,7 @@ impl<'a> Reader<'a> {
         object
     }
 
-    fn push_in(&self, found: Vec<Alternative<'a>>, siblings: &Object<'a>) -> Vec<Alternative<'a>> {
+    fn push_in(found: Vec<Alternative<'a>>, siblings: &Object<'a>) -> Vec<Alternative<'a>> {
         if siblings.is_empty() {
             return found;
         }
@@ -328,10 +325,10 @@ impl<'a> Alternative<'a> {
 }
 
 /// What satisfies both lists: objects merge pairwise, anything else keeps the more telling side.
-fn both<'a>(left: Vec<Alternative<'a>>, right: Vec<Alternative<'a>>) -> Vec<Alternative<'a>> {
+fn both<'a>(left: &[Alternative<'a>], right: &[Alternative<'a>]) -> Vec<Alternative<'a>> {
     let mut found = Vec::new();
-    for one in &left {
-        for other in &right {
+    for one in left {
+        for other in right {
             found.push(match (&one.shape, &other.shape) {
                 (_, Shape::Object(object)) if matches!(one.shape, Shape::Object(_)) => one.clone().with(object),
                 (Shape::Any | Shape::Map(None), _) => other.clone(),

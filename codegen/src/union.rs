@@ -183,15 +183,27 @@ fn named(ty: &Type) -> Option<&str> {
     }
 }
 
-/// Boxes the variants through which a union would contain itself. Structs that contain themselves are typify's part.
-pub(crate) fn box_recursion(model: &mut Model) {
+/// A variant whose struct is wider than this is boxed: the union would carry its width everywhere.
+const WIDEST: usize = 256;
+const POINTER: usize = 8;
+
+/// Boxes the variants through which a union would contain itself, and the very wide ones. Structs that contain
+/// themselves are typify's part.
+pub(crate) fn box_variants(model: &mut Model) {
+    let widths = widths(model);
     let holds: BTreeMap<String, BTreeSet<String>> =
         model.types.iter().map(|(name, definition)| (name.clone(), held_by(&definition.kind))).collect();
     for (name, definition) in &mut model.types {
         match &mut definition.kind {
             Kind::Tagged(union) => {
                 for variant in &mut union.variants {
-                    variant.boxed = reaches(&holds, &variant.payload, name);
+                    variant.boxed = widths[&variant.payload] > WIDEST || reaches(&holds, &variant.payload, name);
+                }
+            }
+            Kind::Adjacent(union) => {
+                for variant in &mut union.variants {
+                    let width = variant.payload.as_ref().and_then(Type::held).map_or(0, |payload| widths[payload]);
+                    variant.boxed = width > WIDEST;
                 }
             }
             Kind::Kinds(variants) => {
@@ -202,6 +214,52 @@ pub(crate) fn box_recursion(model: &mut Model) {
             _ => {}
         }
     }
+}
+
+/// About how many bytes each type takes, wide variants counted as boxed.
+fn widths(model: &Model) -> BTreeMap<String, usize> {
+    let mut known = BTreeMap::new();
+    for name in model.types.keys() {
+        width_of(name, model, &mut known);
+    }
+    known
+}
+
+fn width_of(name: &str, model: &Model, known: &mut BTreeMap<String, usize>) -> usize {
+    if let Some(width) = known.get(name) {
+        return *width;
+    }
+    // A type inside itself is behind a pointer.
+    known.insert(name.to_owned(), POINTER);
+    let mut of = |ty: &Type, model: &Model| match ty {
+        Type::Boolean => 1,
+        Type::Any | Type::Integer | Type::Unsigned | Type::Number => 2 * POINTER,
+        Type::String | Type::List(_) | Type::Map(_) => 3 * POINTER,
+        Type::Nullable(_) | Type::Named(_) => ty.held().map_or(3 * POINTER, |held| width_of(held, model, known)),
+    };
+    let width = match model.types.get(name).map(|definition| &definition.kind) {
+        None => 0,
+        Some(Kind::Struct(structure)) => structure.fields.iter().map(|field| of(&field.ty, model)).sum(),
+        Some(Kind::Enum(_)) => 3 * POINTER,
+        Some(Kind::Tagged(union)) => {
+            let payload = |variant: &Variant| Type::Named(variant.payload.clone());
+            let narrow =
+                union.variants.iter().map(|variant| of(&payload(variant), model)).filter(|width| *width <= WIDEST);
+            narrow.max().unwrap_or_default().max(5 * POINTER)
+        }
+        Some(Kind::Adjacent(union)) => union
+            .variants
+            .iter()
+            .filter_map(|variant| variant.payload.as_ref())
+            .map(|ty| of(ty, model))
+            .max()
+            .unwrap_or(0),
+        Some(Kind::Kinds(variants)) => {
+            variants.iter().map(|variant| of(&variant.ty, model)).max().unwrap_or(0) + POINTER
+        }
+    };
+    known.insert(name.to_owned(), width);
+    width
 }
 
 fn held_by(kind: &Kind) -> BTreeSet<String> {

@@ -1,9 +1,9 @@
 //! Structs, by typify: it gets a plain schema in which every union and enum is already a name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{format_ident, quote};
 use serde_json::{Map, Value, json};
 use syn::visit_mut::VisitMut;
 use syn::{Item, ItemStruct, LitStr};
@@ -11,6 +11,7 @@ use typify::{TypeSpace, TypeSpaceSettings};
 
 use super::doc_tokens;
 use crate::error::{Error, Result};
+use crate::lower::unused;
 use crate::model::{Kind, Model, Struct, Type};
 
 /// What typify is told to take from outside, beside the model's unions and enums.
@@ -59,11 +60,17 @@ fn finish(mut item: ItemStruct, structure: &Struct, doc: Option<&str>) -> TokenS
     let doc = doc_tokens(doc);
     let mut fields = TokenStream::new();
     let mut keys = TokenStream::new();
+    let mut taken = BTreeSet::new();
     // An object without known keys is a map to typify; here it is a struct that reads and writes an object.
     for field in item.fields.iter_mut().filter(|_| !structure.fields.is_empty()) {
         let key = key_of(field);
         field.attrs.retain(|attribute| attribute.path().is_ident("doc"));
         ShortPaths.visit_type_mut(&mut field.ty);
+        // Keys such as `fooBar` and `foo-bar` are one name to typify.
+        if let Some(ident) = &mut field.ident {
+            *ident = format_ident!("{}", unused(&ident.to_string(), |name| taken.contains(name)));
+            taken.insert(ident.to_string());
+        }
         let ident = &field.ident;
         fields.extend(quote!(#field,));
         keys.extend(quote!(#ident = #key));

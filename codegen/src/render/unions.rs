@@ -1,10 +1,11 @@
 //! Unions: tagged, adjacently tagged, and by kind of JSON.
 
+use heck::ToSnakeCase as _;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 use super::{doc_tokens, type_tokens};
-use crate::model::{Adjacent, Arm, Branch, JsonKind, Kind, KindVariant, Model, Tagged, Type};
+use crate::model::{Adjacent, AdjacentVariant, Arm, Branch, JsonKind, Kind, KindVariant, Model, Tagged, Type};
 
 pub(super) fn tagged(name: &str, union: &Tagged, model: &Model, doc: Option<&str>) -> TokenStream {
     let ident = format_ident!("{name}");
@@ -47,9 +48,10 @@ pub(super) fn tagged(name: &str, union: &Tagged, model: &Model, doc: Option<&str
             const NAME: &'static str = #name;
 
             fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+                place: &mut Option<Self>,
                 tag: &str,
-                #[allow(unused_mut)] mut rest: runtime::Rest<A>,
-            ) -> Result<Self, A::Error> {
+                #[allow(unused_mut)] mut rest: runtime::Rest<'de, A>,
+            ) -> Result<(), A::Error> {
                 #arms
             }
         }
@@ -60,7 +62,17 @@ pub(super) fn tagged(name: &str, union: &Tagged, model: &Model, doc: Option<&str
             }
         }
 
-        runtime::field!(#ident);
+        impl runtime::Field for #ident {
+            fn field<'de, D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                runtime::tagged(deserializer)
+            }
+            fn place<'de, D: ::serde::Deserializer<'de>>(
+                place: &mut Option<Self>,
+                deserializer: D,
+            ) -> Result<(), D::Error> {
+                runtime::place_tagged(place, deserializer)
+            }
+        }
 
         impl ::serde::Serialize for #ident {
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -91,7 +103,9 @@ fn arms(branch: &Branch, value: &TokenStream, path: &str, union: &Tagged, model:
                 further.extend(quote! {
                     #wire => {
                         let Some(found) = rest.tag(#key)? else {
-                            return rest.unknown(#root_key, tag, #path).map(|raw| Self::Unknown { tag: #path.to_owned(), raw });
+                            let raw = rest.unknown(#root_key, tag, #path)?;
+                            *place = Some(Self::Unknown { tag: #path.to_owned(), raw });
+                            return Ok(());
                         };
                         let found = &*found;
                         #inner
@@ -104,11 +118,8 @@ fn arms(branch: &Branch, value: &TokenStream, path: &str, union: &Tagged, model:
         let variant = &union.variants[index];
         let name = format_ident!("{}", variant.name);
         let keep = keeps_tag(&variant.payload, root_key, model).then(|| quote!(rest.keep(#root_key, tag);));
-        let decode = if variant.boxed { quote!(Box::new(rest.decode()?)) } else { quote!(rest.decode()?) };
-        match keep {
-            Some(keep) => quote!(#(#wires)|* => { #keep Ok(Self::#name(#decode)) }),
-            None => quote!(#(#wires)|* => Ok(Self::#name(#decode)),),
-        }
+        let read = quote!(runtime::variant!(place, rest, #name));
+        if let Some(keep) = keep { quote!(#(#wires)|* => { #keep #read }) } else { quote!(#(#wires)|* => #read,) }
     });
     let joined = if path.is_empty() {
         quote!(unknown.to_owned())
@@ -122,7 +133,9 @@ fn arms(branch: &Branch, value: &TokenStream, path: &str, union: &Tagged, model:
             #further
             unknown => {
                 let joined = #joined;
-                rest.unknown(#root_key, tag, &joined).map(|raw| Self::Unknown { tag: joined, raw })
+                let raw = rest.unknown(#root_key, tag, &joined)?;
+                *place = Some(Self::Unknown { tag: joined, raw });
+                Ok(())
             }
         }
     }
@@ -153,6 +166,10 @@ fn identity<'a>(
     }
 }
 
+fn is_struct(name: &str, model: &Model) -> bool {
+    matches!(model.types.get(name).map(|definition| &definition.kind), Some(Kind::Struct(_)))
+}
+
 /// Whether the struct has the union's tag as a field, because it has no single value there.
 fn keeps_tag(payload: &str, key: &str, model: &Model) -> bool {
     match model.types.get(payload).map(|definition| &definition.kind) {
@@ -161,7 +178,7 @@ fn keeps_tag(payload: &str, key: &str, model: &Model) -> bool {
     }
 }
 
-pub(super) fn adjacent(name: &str, union: &Adjacent, doc: Option<&str>) -> TokenStream {
+pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<&str>) -> TokenStream {
     let ident = format_ident!("{name}");
     let doc = doc_tokens(doc);
     let (tag, content) = (&union.tag, &union.content);
@@ -175,32 +192,15 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, doc: Option<&str>) -> Token
         let (name, wire) = (format_ident!("{}", variant.name), format!(" `{}`", variant.wire));
         let payload = variant.payload.as_ref().map(|ty| {
             let ty = type_tokens(ty);
-            quote!((#ty))
+            if variant.boxed { quote!((Box<#ty>)) } else { quote!((#ty)) }
         });
         quote! {
             #[doc = #wire]
             #name #payload,
         }
     });
-    let read = union.variants.iter().map(|variant| {
-        let (name, wire) = (format_ident!("{}", variant.name), &variant.wire);
-        match variant.payload {
-            Some(_) => quote!(#wire => runtime::Field::field(content).map(Self::#name),),
-            None => quote!(#wire => ::serde::de::IgnoredAny::deserialize(content).map(|_| Self::#name),),
-        }
-    });
-    let write = union.variants.iter().map(|variant| {
-        let (name, wire) = (format_ident!("{}", variant.name), &variant.wire);
-        match variant.payload {
-            Some(_) => quote! {
-                Self::#name(content) => {
-                    map.serialize_entry(#tag, #wire)?;
-                    map.serialize_entry(#content, content)
-                }
-            },
-            None => quote!(Self::#name => map.serialize_entry(#tag, #wire),),
-        }
-    });
+    let read = read_contents(union, model);
+    let write = write_contents(union);
     let envelope = (!union.siblings.is_empty()).then(|| envelope(name, union));
     quote! {
         #doc
@@ -239,7 +239,11 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, doc: Option<&str>) -> Token
             const CONTENT: &'static str = #content;
             const NAME: &'static str = #name;
 
-            fn from_tag<'de, D: ::serde::Deserializer<'de>>(tag: &str, content: D) -> Result<Self, D::Error> {
+            fn from_tag<'de, D: ::serde::Deserializer<'de>>(
+                place: &mut Option<Self>,
+                tag: &str,
+                content: D,
+            ) -> Result<(), D::Error> {
                 #[allow(unused_imports)]
                 use ::serde::Deserialize as _;
                 match tag {
@@ -247,7 +251,8 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, doc: Option<&str>) -> Token
                     unknown => {
                         runtime::note_unknown_tag(#name, unknown);
                         let raw = ::serde::Deserialize::deserialize(content)?;
-                        Ok(Self::Unknown { tag: unknown.to_owned(), raw })
+                        *place = Some(Self::Unknown { tag: unknown.to_owned(), raw });
+                        Ok(())
                     }
                 }
             }
@@ -274,16 +279,60 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, doc: Option<&str>) -> Token
     }
 }
 
+/// The arms that read the content of each tag.
+fn read_contents(union: &Adjacent, model: &Model) -> Vec<TokenStream> {
+    let arm = |variant: &AdjacentVariant| {
+        let (name, wire) = (format_ident!("{}", variant.name), &variant.wire);
+        match &variant.payload {
+            Some(Type::Named(payload)) if is_struct(payload, model) => {
+                quote!(#wire => runtime::content!(place, content, #name),)
+            }
+            Some(_) => quote! {
+                #wire => {
+                    *place = Some(Self::#name(runtime::Field::field(content)?));
+                    Ok(())
+                }
+            },
+            None => quote! {
+                #wire => {
+                    ::serde::de::IgnoredAny::deserialize(content)?;
+                    *place = Some(Self::#name);
+                    Ok(())
+                }
+            },
+        }
+    };
+    union.variants.iter().map(arm).collect()
+}
+
+/// The arms that write each variant's tag and content.
+fn write_contents(union: &Adjacent) -> Vec<TokenStream> {
+    let (tag, content) = (&union.tag, &union.content);
+    let arm = |variant: &AdjacentVariant| {
+        let (name, wire) = (format_ident!("{}", variant.name), &variant.wire);
+        if variant.payload.is_some() {
+            quote! {
+                Self::#name(content) => {
+                    map.serialize_entry(#tag, #wire)?;
+                    map.serialize_entry(#content, content)
+                }
+            }
+        } else {
+            quote!(Self::#name => map.serialize_entry(#tag, #wire),)
+        }
+    };
+    union.variants.iter().map(arm).collect()
+}
+
 /// The message around an adjacently tagged union, with the keys beside tag and content.
 fn envelope(name: &str, union: &Adjacent) -> TokenStream {
-    use heck::ToSnakeCase as _;
     let (ident, message) = (format_ident!("{name}Envelope"), format_ident!("{name}"));
     let about = format!(
         " A [`{name}`] as it stands on the wire, with the keys beside `{}` and `{}`.",
         union.tag, union.content
     );
     let keys: Vec<&String> = union.siblings.iter().map(|field| &field.key).collect();
-    let fields: Vec<_> = union.siblings.iter().map(|field| format_ident!("{}", field.key.to_snake_case())).collect();
+    let fields: Vec<_> = union.siblings.iter().map(|field| sibling_name(&field.key)).collect();
     let types: Vec<TokenStream> = union.siblings.iter().map(|field| type_tokens(&field.ty)).collect();
     let indexes: Vec<syn::Index> = (0..keys.len()).map(syn::Index::from).collect();
     let declared = union.siblings.iter().zip(&fields).zip(&types).map(|((field, name), ty)| {
@@ -325,7 +374,7 @@ fn envelope(name: &str, union: &Adjacent) -> TokenStream {
                 map: &mut A,
             ) -> Result<bool, A::Error> {
                 match key {
-                    #(#keys => into.#indexes = runtime::next(map)?,)*
+                    #(#keys => runtime::Slot::next(&mut into.#indexes, map)?,)*
                     _ => return Ok(false),
                 }
                 Ok(true)
@@ -342,6 +391,8 @@ fn envelope(name: &str, union: &Adjacent) -> TokenStream {
             }
         }
 
+        runtime::field!(#ident);
+
         impl ::serde::Serialize for #ident {
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 use ::serde::ser::SerializeMap as _;
@@ -352,6 +403,13 @@ fn envelope(name: &str, union: &Adjacent) -> TokenStream {
             }
         }
     }
+}
+
+/// The field of a sibling: its key in snake case, unless that is a keyword or the field of the message itself.
+fn sibling_name(key: &str) -> Ident {
+    let name = key.to_snake_case();
+    let taken = name == "message" || syn::parse_str::<Ident>(&name).is_err();
+    if taken { format_ident!("{name}_") } else { format_ident!("{name}") }
 }
 
 pub(super) fn kinds(name: &str, variants: &[KindVariant], doc: Option<&str>) -> TokenStream {

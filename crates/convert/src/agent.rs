@@ -13,7 +13,7 @@ use crate::codex::CodexConverter;
 use crate::opencode::OpenCodeConverter;
 
 /// A coding agent whose wire format is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Agent {
     /// Claude Code.
@@ -57,6 +57,10 @@ impl Agent {
     pub fn of_line(line: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(line).ok()?;
         let has = |key: &str| value.get(key).is_some();
+        if has("event_id") && has("sequence") {
+            // A universal event, whose types sound like those of `codex exec`.
+            return None;
+        }
         let tag = value.get("type").and_then(Value::as_str).unwrap_or_default();
         if has("method") || (has("id") && (has("result") || has("error")) && !has("type")) {
             return Some(Self::Codex);
@@ -102,5 +106,28 @@ impl FromStr for Agent {
             let known: Vec<&str> = Self::ALL.iter().map(|agent| agent.name()).collect();
             format!("unknown agent `{name}`: expected one of {}", known.join(", "))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_whose_it_is() {
+        for (line, agent) in [
+            (r#"{"type":"system","subtype":"init","session_id":"T-1"}"#, Some(Agent::Amp)),
+            (r#"{"type":"system","subtype":"init","session_id":"0a1b"}"#, Some(Agent::Claude)),
+            (r#"{"type":"control_request","request_id":"1"}"#, Some(Agent::Claude)),
+            (r#"{"method":"turn/started","params":{}}"#, Some(Agent::Codex)),
+            (r#"{"id":1,"result":{}}"#, Some(Agent::Codex)),
+            (r#"{"type":"thread.started","thread_id":"1"}"#, Some(Agent::Codex)),
+            (r#"{"type":"server.connected","properties":{}}"#, Some(Agent::OpenCode)),
+            (r#"{"type":"error","message":"x"}"#, None),
+            (r#"{"event_id":"evt_1","sequence":1,"type":"turn.started"}"#, None),
+            ("plain text", None),
+        ] {
+            assert_eq!(Agent::of_line(line), agent, "{line}");
+        }
     }
 }

@@ -1,11 +1,366 @@
 //! Amp's events as drafts.
+//!
+//! Amp prints whole messages and five shapes of line. It repeats what it is told, says nothing when a turn is over but
+//! the last one of a process, and reports failures with exit code 0, so the `result` line is what counts.
 
-use crate::{Converter, Drafts, Input};
+mod failure;
+mod output;
+mod prompts;
+mod tools;
+
+use interlingua_native::amp::{
+    AssistantContent, AssistantMessage, ErrorResultMessage, ErrorResultMessageSubtype, ResultMessage, StreamMessage,
+    SystemMessage, ToolResultContent, ToolUseContent, Usage as NativeUsage, UserContent, UserMessage as NativeUser,
+};
+use interlingua_native::{DecodeError, Native as _};
+use interlingua_schema::{ContentPart, ErrorCode, StatusLabel, TurnStatus, Usage, Visibility};
+use serde_json::{Number, Value, json};
+
+use crate::{
+    Converter, Drafts, Failure, Final, Input, Launch, Message, Note, SessionDrafts, ToolCall, TurnEnd, UserMessage,
+};
+use prompts::Prompts;
+use tools::OpenCalls;
 
 /// Turns what Amp says into drafts.
 #[derive(Debug, Default)]
-pub struct AmpConverter {}
+pub struct AmpConverter {
+    /// The thread that began last.
+    thread: Option<String>,
+    version: Option<String>,
+    prompts: Prompts,
+    calls: OpenCalls,
+    /// Numbers the messages, which have no ids of their own.
+    messages: u64,
+    process: Process,
+}
+
+/// What is known of the process that runs.
+#[derive(Debug, Default)]
+struct Process {
+    /// How many turns it has had; its result tells the duration of all of them together.
+    turns: u32,
+    /// What the agent said last, as its result repeats it.
+    last_text: String,
+    /// It has told its result, so its exit is no news.
+    has_result: bool,
+    /// What it printed outside the format, which is why it ended if it ends badly.
+    last_words: Option<String>,
+}
 
 impl Converter for AmpConverter {
-    fn push(&mut self, _input: Input<'_>, _out: &mut Drafts) {}
+    fn launch(&mut self, launch: &Launch, out: &mut Drafts) {
+        self.process = Process::default();
+        self.version.clone_from(&launch.version);
+        if let Some(prompt) = self.prompts.launched(launch) {
+            out.current().prompted(prompt);
+        }
+    }
+
+    fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
+        match input {
+            Input::Sent(line) => {
+                if let Some(prompt) = self.prompts.sent(line) {
+                    out.current().prompted(prompt);
+                }
+            }
+            Input::Close => {
+                if let Some(prompt) = self.prompts.closed() {
+                    out.current().prompted(prompt);
+                }
+            }
+            Input::Received(line) => self.received(line, out),
+            Input::Stderr(line) => self.process.hear(line),
+            Input::Exit { code } => self.exited(code, out),
+            // Amp has no HTTP interface.
+            Input::Request { .. } => {}
+            Input::Reply { .. } => out.dropped("answer to the host's own request"),
+        }
+    }
 }
+
+impl AmpConverter {
+    fn received(&mut self, line: &str, out: &mut Drafts) {
+        let message = match StreamMessage::decode(line) {
+            Ok(decoded) => decoded.value,
+            Err(error) => {
+                if matches!(error, DecodeError::NotJson { .. }) {
+                    self.process.hear(line);
+                }
+                let native_type = match &error {
+                    DecodeError::Misfit { tag, .. } if !tag.is_empty() => Some(tag.clone()),
+                    _ => None,
+                };
+                return out.current().unparsed("amp", error.to_string(), native_type);
+            }
+        };
+        match message {
+            StreamMessage::System(message) => self.init(message, out),
+            StreamMessage::Assistant(message) => self.assistant(*message, out),
+            StreamMessage::User(message) => self.user(message, out),
+            StreamMessage::ResultSuccess(result) => self.succeeded(result, out),
+            StreamMessage::ResultError(result) => self.failed(result, out),
+            StreamMessage::Unknown { tag, .. } => out.current().unparsed("amp", "unknown type", Some(tag)),
+            // The enum may grow with a schema refresh; a test finds a variant that is missing here.
+            _ => out.current().unparsed("amp", "a type the converter does not know", None),
+        }
+    }
+
+    /// The thread begins, or goes on in a new process.
+    fn init(&mut self, message: SystemMessage, out: &mut Drafts) {
+        let mut metadata = serde_json::Map::new();
+        let mut add = |key: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                metadata.insert(key.to_owned(), value);
+            }
+        };
+        add("agent_version", self.version.clone().map(Value::from));
+        add("cwd", message.cwd.map(Value::from));
+        add("agent_mode", message.agent_mode.map(Value::from));
+        add("tools", message.tools.map(Value::from));
+        add("mcp_servers", message.mcp_servers.and_then(|servers| serde_json::to_value(servers).ok()));
+        let metadata = Some(Value::Object(metadata));
+        let Some(thread) = message.session_id.filter(|id| !id.is_empty()) else {
+            return out.current().turn_started(None, metadata);
+        };
+        let mut session = out.session(&thread);
+        if self.thread.as_ref() == Some(&thread) {
+            session.turn_started(None, metadata);
+        } else {
+            session.started(metadata);
+            self.thread = Some(thread);
+        }
+    }
+
+    fn assistant(&mut self, message: AssistantMessage, out: &mut Drafts) {
+        let Some(body) = message.message else { return out.dropped(EMPTY) };
+        let content = body.content.unwrap_or_default();
+        if content.is_empty() && body.usage.is_none() {
+            return out.dropped(EMPTY);
+        }
+        self.messages += 1;
+        let of = body.id.clone().unwrap_or_else(|| format!("message-{}", self.messages));
+        let mut session = open(out, message.session_id.as_deref()).sub_agent_or_main(message.parent_tool_use_id);
+        let mut texts: Vec<String> = Vec::new();
+        for (index, block) in content.into_iter().enumerate() {
+            let key = format!("{of}:{index}");
+            let say = |message: Message| match &body.id {
+                Some(id) => message.native(id.as_str()).of(of.as_str()),
+                None => message.of(of.as_str()),
+            };
+            match block {
+                AssistantContent::Text(block) => {
+                    let text = block.text.unwrap_or_default();
+                    texts.push(text.clone());
+                    session.message_finished(key, say(Message::assistant()), Final::text(text));
+                }
+                AssistantContent::ToolUse(block) => self.called(block, &of, &mut session),
+                AssistantContent::Thinking(block) => {
+                    let text = block.thinking.unwrap_or_default();
+                    session.message_finished(key, say(Message::reasoning(Visibility::Public)), Final::text(text));
+                }
+                AssistantContent::RedactedThinking(_) => {
+                    session.message_finished(key, say(Message::reasoning(Visibility::Private)), Final::text(""));
+                }
+                AssistantContent::Unknown { tag, .. } => unknown_block(&mut session, "assistant", &tag),
+                _ => unknown_block(&mut session, "assistant", "?"),
+            }
+        }
+        if !texts.is_empty() {
+            self.process.last_text = texts.join("\n");
+        }
+        if let Some(usage) = body.usage {
+            session.used(tokens(&usage, body.model));
+        }
+    }
+
+    fn called(&mut self, block: ToolUseContent, of: &str, session: &mut SessionDrafts<'_>) {
+        let name = block.name.unwrap_or_default();
+        let arguments = block.input.as_ref().map_or("{}", |input| input.get());
+        let call = ToolCall::new(block.id.as_str(), name.as_str())
+            .kind(tools::kind(&name))
+            .arguments(arguments)
+            .native(block.id.as_str())
+            .of(of);
+        session.tool_called(block.id.as_str(), call);
+        if let Some(steps) = tools::plan(&name, arguments) {
+            session.note(Note::status(StatusLabel::Plan, None).with(ContentPart::Json { json: steps }));
+        }
+        self.calls.begin(block.id, &name, arguments);
+    }
+
+    /// The agent repeats the user, or tells what its tools gave.
+    fn user(&mut self, message: NativeUser, out: &mut Drafts) {
+        let content = message.message.and_then(|body| body.content).unwrap_or_default();
+        let from_user = message.parent_tool_use_id.is_none();
+        let mut session = open(out, message.session_id.as_deref()).sub_agent_or_main(message.parent_tool_use_id);
+        let mut said = Vec::new();
+        let mut results = 0;
+        for block in content {
+            match block {
+                UserContent::Text(block) => said.push(ContentPart::text(block.text.unwrap_or_default())),
+                UserContent::ToolResult(block) => {
+                    results += 1;
+                    self.finished(block, &mut session);
+                }
+                UserContent::Unknown { tag, .. } => {
+                    results += 1;
+                    unknown_block(&mut session, "user", &tag);
+                }
+                _ => {
+                    results += 1;
+                    unknown_block(&mut session, "user", "?");
+                }
+            }
+        }
+        let echo = if from_user && (!said.is_empty() || results == 0) { self.prompts.echoed(&said) } else { None };
+        let (left_out, steered) = echo.unwrap_or_default();
+        said.extend(left_out);
+        if said.is_empty() {
+            if results == 0 {
+                out.dropped(EMPTY);
+            }
+            return;
+        }
+        self.messages += 1;
+        let mut user = UserMessage::new(said);
+        if from_user && !steered && results == 0 {
+            self.process.turns += 1;
+            user = user.begins_turn();
+        }
+        session.user_message(format!("message-{}", self.messages), user);
+    }
+
+    fn finished(&mut self, block: ToolResultContent, session: &mut SessionDrafts<'_>) {
+        let call = self.calls.end(&block.tool_use_id);
+        let content = block.content.unwrap_or_default();
+        let result = output::result(content, block.is_error == Some(true), call);
+        session.tool_finished(block.tool_use_id, result);
+    }
+
+    fn succeeded(&mut self, result: ResultMessage, out: &mut Drafts) {
+        self.process.has_result = true;
+        let text = result.result.unwrap_or_default();
+        let mut session = open(out, result.session_id.as_deref());
+        let failed = result.is_error == Some(true);
+        if failed {
+            session.failed(Failure::new(failure::code(&text), text));
+        } else if !text.trim().is_empty() && !self.process.last_text.contains(text.trim()) {
+            // An answer that stands nowhere else.
+            self.messages += 1;
+            session.message_finished(format!("message-{}", self.messages), Message::assistant(), Final::text(text));
+        }
+        let status = if failed { TurnStatus::Failed } else { TurnStatus::Completed };
+        let end = self.process.end(status, result.duration_ms.as_ref(), result.num_turns, result.permission_denials);
+        session.turn_ended(end);
+    }
+
+    fn failed(&mut self, result: ErrorResultMessage, out: &mut Drafts) {
+        self.process.has_result = true;
+        let words = result.error.unwrap_or_else(|| "the agent failed and does not say why".to_owned());
+        let mut session = open(out, result.session_id.as_deref());
+        let status = if failure::is_interrupt(&words) {
+            session.interrupt_asked();
+            TurnStatus::Interrupted
+        } else {
+            let code = match result.subtype {
+                Some(ErrorResultMessageSubtype::ErrorMaxTurns) => ErrorCode::Limit,
+                _ => failure::code(&words),
+            };
+            session.failed(Failure::new(code, words));
+            TurnStatus::Failed
+        };
+        let end = self.process.end(status, result.duration_ms.as_ref(), result.num_turns, result.permission_denials);
+        session.turn_ended(end);
+    }
+
+    fn exited(&mut self, code: Option<i32>, out: &mut Drafts) {
+        self.calls = OpenCalls::default();
+        let process = std::mem::take(&mut self.process);
+        if process.has_result {
+            return;
+        }
+        let mut session = out.current().synthetic();
+        match process.last_words {
+            // Without the JSON format, what it printed was the answer.
+            _ if code == Some(0) && self.prompts.is_plain_run() => {
+                session.turn_ended(TurnEnd::with_status(TurnStatus::Completed));
+            }
+            // It failed before the thread was there, and says so in plain words only.
+            Some(words) => session.failed(Failure::new(failure::code(&words), words)),
+            None => {}
+        }
+    }
+}
+
+/// Why a line without content is dropped.
+const EMPTY: &str = "an empty message";
+
+impl Process {
+    /// Remembers what the agent says outside its format: the first line that calls itself an error, else the first.
+    fn hear(&mut self, line: &str) {
+        let line = line.trim();
+        let is_error = |words: &str| words.starts_with("Error");
+        let better = match &self.last_words {
+            None => !line.is_empty(),
+            Some(words) => is_error(line) && !is_error(words),
+        };
+        if better {
+            self.last_words = Some(line.to_owned());
+        }
+    }
+
+    fn end(
+        &self,
+        status: TurnStatus,
+        duration: Option<&Number>,
+        messages: Option<Number>,
+        denials: Option<Vec<String>>,
+    ) -> TurnEnd {
+        let mut end = TurnEnd::with_status(status);
+        if self.turns <= 1 {
+            end.duration_ms = duration.and_then(whole);
+        }
+        let mut metadata = serde_json::Map::new();
+        if let Some(messages) = messages {
+            metadata.insert("num_turns".to_owned(), json!(messages));
+        }
+        if let Some(denials) = denials.filter(|denials| !denials.is_empty()) {
+            metadata.insert("permission_denials".to_owned(), json!(denials));
+        }
+        if metadata.is_empty() { end } else { end.metadata(Value::Object(metadata)) }
+    }
+}
+
+/// Speaks of the thread, or of the current one when the line names none.
+fn open<'a>(out: &'a mut Drafts, thread: Option<&str>) -> SessionDrafts<'a> {
+    out.session_or_current(thread.filter(|id| !id.is_empty()))
+}
+
+fn unknown_block(session: &mut SessionDrafts<'_>, line: &str, tag: &str) {
+    session.unparsed("amp", "unknown content block", Some(format!("{line}/{tag}")));
+}
+
+/// Cached input is told apart from the rest; the universal figure counts all of it.
+fn tokens(usage: &NativeUsage, model: Option<String>) -> Usage {
+    let count = |number: &Option<Number>| number.as_ref().and_then(whole);
+    let (read, written) = (count(&usage.cache_read_input_tokens), count(&usage.cache_creation_input_tokens));
+    let fresh = count(&usage.input_tokens).unwrap_or(0);
+    Usage {
+        input_tokens: fresh.saturating_add(read.unwrap_or(0)).saturating_add(written.unwrap_or(0)),
+        cached_input_tokens: read,
+        cache_write_tokens: written,
+        output_tokens: count(&usage.output_tokens).unwrap_or(0),
+        model,
+        ..Usage::default()
+    }
+}
+
+/// A number that counts something; the schema says no more than that it is one.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast from f64 saturates")]
+fn whole(number: &Number) -> Option<u64> {
+    number.as_u64().or_else(|| number.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64))
+}
+
+#[cfg(test)]
+mod tests;

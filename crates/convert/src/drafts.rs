@@ -1,6 +1,6 @@
 //! Where a converter puts its drafts.
 
-use interlingua_schema::{Answer, Decision, Timestamp};
+use interlingua_schema::{Answer, Decision, Timestamp, Usage};
 use serde_json::Value;
 
 use crate::draft::{Act, Draft, Unparsed};
@@ -123,6 +123,11 @@ impl SessionDrafts<'_> {
         self.push(Act::PromptTaken { id });
     }
 
+    /// The agent refuses the waiting prompt with this id: it never was part of the conversation.
+    pub fn prompt_refused(&mut self, id: impl Into<Key>) {
+        self.push(Act::PromptRefused { id: id.into() });
+    }
+
     /// The host asked the agent to stop.
     pub fn interrupt_asked(&mut self) {
         self.push(Act::InterruptAsked);
@@ -136,6 +141,12 @@ impl SessionDrafts<'_> {
     /// The running turn ends; what it left open is closed. Without one, nothing happens.
     pub fn turn_ended(&mut self, end: TurnEnd) {
         self.push(Act::TurnEnded(Box::new(end)));
+    }
+
+    /// Tokens were used. For agents that tell per message: what they add up to is told when the turn ends, however it
+    /// ends, on top of what [`TurnEnd::usage`] says.
+    pub fn used(&mut self, usage: Usage) {
+        self.push(Act::Used(usage));
     }
 
     /// The agent repeats a user's message.

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
+use interlingua_convert::Agent;
 use interlingua_native::codex::{JsonrpcError, Response, ServerNotificationEnvelope, ServerRequestEnvelope};
 use interlingua_native::{DecodeError, Decoded, Native, Repair, Union, amp, claude, codex, opencode};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::fields::{UnknownField, missing_fields};
-use interlingua_convert::Agent;
+use super::fields::{UnknownField, differences};
 
 /// How well one line fits the types.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +21,13 @@ pub struct Judgement {
     pub unknown_fields: Vec<UnknownField>,
     /// Parts that did not fit their type and were left out.
     pub repairs: Vec<Repair>,
+}
+
+impl Judgement {
+    /// A verdict on a line of which nothing more is known.
+    pub(super) fn new(name: impl Into<String>, verdict: Verdict) -> Self {
+        Self { name: name.into(), verdict, unknown_fields: Vec::new(), repairs: Vec::new() }
+    }
 }
 
 /// Whether a line decoded.
@@ -66,32 +73,19 @@ impl Judge {
 
     /// Judges a line that the agent sent.
     pub fn received(&mut self, line: &str) -> Judgement {
-        let Ok(payload) = serde_json::from_str::<Value>(line) else {
-            return Judgement {
-                name: "not JSON".to_owned(),
-                verdict: Verdict::NotJson,
-                unknown_fields: Vec::new(),
-                repairs: Vec::new(),
-            };
+        let payload = match serde_json::from_str::<Value>(line) {
+            Ok(payload) => payload,
+            // What begins like a payload should have been one; everything else is plain text.
+            Err(error) if line.starts_with(['{', '[']) => {
+                return Judgement::new("broken JSON", Verdict::Malformed(format!("not JSON: {error}")));
+            }
+            Err(_) => return Judgement::new("not JSON", Verdict::NotJson),
         };
         match self.agent {
             Agent::Claude => union::<claude::StdoutMessage>(line, &payload, &["type", "subtype"]),
             Agent::Amp => union::<amp::StreamMessage>(line, &payload, &["type", "subtype"]),
-            Agent::OpenCode => self.opencode(line, &payload),
+            Agent::OpenCode => opencode(line, &payload),
             Agent::Codex => self.codex(line, &payload),
-        }
-    }
-
-    /// A payload of `/event`; those of `/global/event` come in a wrapper, and once more as `sync`.
-    fn opencode(&mut self, line: &str, payload: &Value) -> Judgement {
-        match payload.get("payload") {
-            Some(inner) if payload.get("type").is_none() => {
-                if inner.get("type").and_then(Value::as_str) == Some("sync") {
-                    return untyped("sync".to_owned());
-                }
-                union::<opencode::Event>(&inner.to_string(), inner, &["type"])
-            }
-            _ => union::<opencode::Event>(line, payload, &["type"]),
         }
     }
 
@@ -108,24 +102,34 @@ impl Judge {
             };
         }
         if !has("type") && has("error") {
+            self.asked.remove(&payload.get("id").map(Value::to_string).unwrap_or_default());
             return judge("error answer".to_owned(), payload, JsonrpcError::decode(line), |_| Ok(()));
         }
         if let (false, Some(id), Some(result)) = (has("type"), payload.get("id"), payload.get("result")) {
             let Some(method) = self.asked.remove(&id.to_string()) else {
-                return untyped("answer to an unseen request".to_owned());
+                return Judgement::new("answer to an unseen request", Verdict::Untyped);
             };
             let name = format!("answer to {method}");
             return match Response::decode(&method, &result.to_string()) {
                 Some(decoded) => judge(name, result, decoded, |_| Ok(())),
-                None => untyped(name),
+                None => Judgement::new(name, Verdict::Untyped),
             };
         }
         union::<codex::exec::ThreadEvent>(line, payload, &["type"])
     }
 }
 
-fn untyped(name: String) -> Judgement {
-    Judgement { name, verdict: Verdict::Untyped, unknown_fields: Vec::new(), repairs: Vec::new() }
+/// A payload of `/event`; those of `/global/event` come in a wrapper, and once more as `sync`.
+fn opencode(line: &str, payload: &Value) -> Judgement {
+    match payload.get("payload") {
+        Some(inner) if payload.get("type").is_none() => {
+            if inner.get("type").and_then(Value::as_str) == Some("sync") {
+                return Judgement::new("sync", Verdict::Untyped);
+            }
+            union::<opencode::Event>(&inner.to_string(), inner, &["type"])
+        }
+        _ => union::<opencode::Event>(line, payload, &["type"]),
+    }
 }
 
 fn union<T: Native + Union>(line: &str, payload: &Value, keys: &[&str]) -> Judgement {
@@ -142,39 +146,36 @@ fn judge<T: Serialize>(
 ) -> Judgement {
     let decoded = match decoded {
         Ok(decoded) => decoded,
-        Err(error) => {
-            let verdict = Verdict::Malformed(error.to_string());
-            return Judgement { name, verdict, unknown_fields: Vec::new(), repairs: Vec::new() };
-        }
-    };
-    let verdict = match (decoded.unknown_tags.first(), fits(&decoded.value)) {
-        (Some(tag), _) => Verdict::UnknownTag(tag.clone()),
-        (None, Err(reason)) => Verdict::Malformed(reason),
-        (None, Ok(())) => Verdict::Decoded,
+        Err(error) => return Judgement::new(name, Verdict::Malformed(error.to_string())),
     };
     let kept = serde_json::to_value(&decoded.value).unwrap_or_default();
-    let mut unknown_fields = missing_fields(payload, &kept);
+    let mut differences = differences(payload, &kept);
     // What was left out because it did not fit is known, and told apart.
-    unknown_fields.retain(|field| !decoded.repairs.iter().any(|repair| generic(&repair.path) == field.path));
-    Judgement { name, verdict, unknown_fields, repairs: decoded.repairs }
+    let left_out: Vec<String> = decoded.repairs.iter().map(|repair| generic_path(&repair.path)).collect();
+    let is_told = |path: &str| left_out.iter().any(|left_out| left_out.starts_with(path));
+    differences.missing.retain(|field| !is_told(&field.path));
+    differences.changed.retain(|path| !is_told(path));
+    let verdict = match (decoded.unknown_tags.first(), fits(&decoded.value), differences.changed.first()) {
+        (Some(tag), ..) => Verdict::UnknownTag(tag.clone()),
+        (None, Err(reason), _) => Verdict::Malformed(reason),
+        (None, Ok(()), Some(path)) => Verdict::Malformed(format!("another value after decoding, at {path}")),
+        (None, Ok(()), None) => Verdict::Decoded,
+    };
+    Judgement { name, verdict, unknown_fields: differences.missing, repairs: decoded.repairs }
 }
 
-/// A path with its list indexes taken out.
-fn generic(path: &str) -> String {
+/// A path with `[]` for its list indexes: `content.3.text` is `content[].text`.
+#[must_use]
+pub fn generic_path(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
-    let mut inside = false;
-    for character in path.chars() {
-        match character {
-            '[' => {
-                inside = true;
-                out.push('[');
+    for step in path.split('.') {
+        if !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit()) {
+            out.push_str("[]");
+        } else {
+            if !out.is_empty() {
+                out.push('.');
             }
-            ']' => {
-                inside = false;
-                out.push(']');
-            }
-            _ if inside => {}
-            other => out.push(other),
+            out.push_str(step);
         }
     }
     out

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 
+use interlingua_convert::Agent;
 use interlingua_wirelog::{Entry, Reader, Wire};
 use serde::Serialize;
 
 use super::judge::{Judge, Judgement, Verdict};
-use interlingua_convert::Agent;
 
-/// How many lines are looked at to find out whose plain log it is.
-const LOOK_AT: usize = 50;
 /// How much of an example is shown.
 const EXAMPLE: usize = 60;
+/// How many reasons are told of one type.
+const MOST_REASONS: usize = 5;
 
 /// The audit of one file.
 #[derive(Debug, Clone, Serialize)]
@@ -47,7 +47,7 @@ pub struct TypeReport {
     pub unknown_fields: BTreeMap<String, String>,
     /// Parts that did not fit their declared type and were left out, with the reason.
     pub misfits: BTreeMap<String, String>,
-    /// Why lines are malformed or have an unknown tag, each reason once.
+    /// Why lines are malformed or have an unknown tag, each reason once, the first five.
     pub reasons: Vec<String>,
 }
 
@@ -63,48 +63,27 @@ impl FileReport {
     }
 }
 
-/// Audits a log. `agent` wins over what the log says of itself.
+/// Audits the log of one agent.
 ///
 /// # Errors
-/// When the input cannot be read, or nobody can tell whose log it is.
-pub fn audit(file: &str, input: impl BufRead, agent: Option<Agent>) -> io::Result<FileReport> {
-    let mut reader = Reader::new(input)?;
-    let said = reader.header().and_then(|header| header.agent.clone());
-    let agent = match (agent, said) {
-        (Some(agent), _) => agent,
-        (None, Some(name)) => name.parse().map_err(io::Error::other)?,
-        (None, None) => {
-            let found = reader.peek(LOOK_AT)?.find_map(|line| Agent::of_line(&line));
-            found.ok_or_else(|| io::Error::other("cannot tell which agent wrote this; say so with --agent"))?
-        }
-    };
+/// When the input cannot be read.
+pub fn audit<R: BufRead>(file: &str, reader: &mut Reader<R>, agent: Agent) -> io::Result<FileReport> {
     let mut judge = Judge::new(agent);
     let mut types: BTreeMap<String, TypeReport> = BTreeMap::new();
     while let Some(entry) = reader.next()? {
-        match entry {
+        let judgement = match entry {
             Entry::Record(record) => match record.wire {
-                Wire::Sent { line } => judge.sent(&line),
-                Wire::Received { line } => count(&mut types, judge.received(&line)),
-                Wire::Reply { .. } => {
-                    let verdict = Verdict::Untyped;
-                    count(
-                        &mut types,
-                        Judgement {
-                            name: "HTTP reply".to_owned(),
-                            verdict,
-                            unknown_fields: Vec::new(),
-                            repairs: Vec::new(),
-                        },
-                    );
+                Wire::Received { line } => judge.received(&line),
+                Wire::Reply { .. } => Judgement::new("HTTP reply", Verdict::Untyped),
+                Wire::Sent { line } => {
+                    judge.sent(&line);
+                    continue;
                 }
-                Wire::Stderr { .. } | Wire::Request { .. } | Wire::Close | Wire::Exit { .. } => {}
+                Wire::Stderr { .. } | Wire::Request { .. } | Wire::Close | Wire::Exit { .. } => continue,
             },
-            Entry::Bad(bad) => {
-                let verdict = Verdict::Malformed(bad.to_string());
-                let name = "unreadable line".to_owned();
-                count(&mut types, Judgement { name, verdict, unknown_fields: Vec::new(), repairs: Vec::new() });
-            }
-        }
+            Entry::Bad(bad) => Judgement::new("unreadable line", Verdict::Malformed(bad.to_string())),
+        };
+        count(&mut types, judgement);
     }
     Ok(FileReport { file: file.to_owned(), agent, types: types.into_values().collect() })
 }
@@ -136,6 +115,7 @@ fn count(types: &mut BTreeMap<String, TypeReport>, judgement: Judgement) {
         }
     };
     if let Some(reason) = reason
+        && row.reasons.len() < MOST_REASONS
         && !row.reasons.contains(&reason)
     {
         row.reasons.push(reason);

@@ -6,7 +6,7 @@ mod prompt;
 mod tool;
 mod turn;
 
-use interlingua_schema::{Answer, Decision};
+use interlingua_schema::{Answer, Decision, Usage};
 use serde_json::Value;
 
 use crate::Key;
@@ -38,9 +38,11 @@ pub(crate) enum Act {
     Restarted,
     Prompted(Prompt),
     PromptTaken { id: Option<Key> },
+    PromptRefused { id: Key },
     InterruptAsked,
     TurnStarted { turn_id: Option<String>, metadata: Option<Value> },
     TurnEnded(Box<TurnEnd>),
+    Used(Usage),
     UserMessage(Key, Box<UserMessage>),
     MessageStarted(Key, Message),
     MessageDelta(Key, String),

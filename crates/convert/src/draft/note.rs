@@ -80,19 +80,28 @@ pub struct Failure {
     pub(crate) code: ErrorCode,
     pub(crate) message: String,
     pub(crate) details: Option<Value>,
+    pub(crate) aside: bool,
 }
 
 impl Failure {
     /// A failure of this kind, in the agent's own words.
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), details: None }
+        Self { code, message: message.into(), details: None, aside: false }
     }
 
     /// Adds what else the agent says about it.
     #[must_use]
     pub fn details(mut self, details: Value) -> Self {
         self.details = Some(details);
+        self
+    }
+
+    /// It happened beside the turn and says nothing about it: a request of the host's own that was refused. It does
+    /// not fail the turn, and no prompt is shown before it.
+    #[must_use]
+    pub fn aside(mut self) -> Self {
+        self.aside = true;
         self
     }
 }

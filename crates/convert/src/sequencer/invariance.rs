@@ -131,10 +131,12 @@ fn life() -> impl Strategy<Value = Act> {
         1 => Just(Act::Restarted),
         6 => prompt().prop_map(Act::Prompted),
         1 => option::of(key()).prop_map(|id| Act::PromptTaken { id }),
+        1 => key().prop_map(|id| Act::PromptRefused { id }),
         1 => Just(Act::InterruptAsked),
         6 => option::of(text()).prop_map(|turn_id| Act::TurnStarted { turn_id, metadata: None }),
         6 => turn_end().prop_map(|end| Act::TurnEnded(Box::new(end))),
         6 => (key(), user_message()).prop_map(|(key, message)| Act::UserMessage(key, Box::new(message))),
+        1 => Just(Act::Used(Usage::default())),
         1 => Just(Act::Failed(Failure::new(ErrorCode::Auth, "no"))),
         1 => Just(Act::Unparsed(Unparsed {
             location: "test",

@@ -34,6 +34,7 @@ use crate::draft::{Act, Draft};
 use crate::{IdSource, Key};
 pub(crate) use moment::Moment;
 use moment::Scene;
+pub(crate) use recent::Recent;
 use scopes::ScopeId;
 use session::Session;
 use stderr::Stderr;
@@ -281,6 +282,7 @@ fn starts_a_session(act: &Act) -> bool {
         Act::TurnEnded(_)
             | Act::InterruptAsked
             | Act::PromptTaken { .. }
+            | Act::PromptRefused { .. }
             | Act::PermissionResolved { .. }
             | Act::QuestionsResolved { .. }
             | Act::Withdrawn { .. }

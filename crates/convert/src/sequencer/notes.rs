@@ -39,10 +39,10 @@ impl Session {
             let mut item = open.item;
             item.content = note.content;
             self.emit(scene, origin, EventData::item_completed(item, outcome(failed)));
-        } else if self.closed_notes.get(&at).is_none() {
+        } else if self.closed_notes.get(&at).is_none_or(|cut_off| *cut_off) {
             self.noted(scene, at.0, origin, note, failed);
         }
-        self.closed_notes.insert(at, ());
+        self.closed_notes.insert(at, false);
     }
 
     pub(super) fn noted(&mut self, scene: &mut Scene<'_>, scope: ScopeId, origin: Origin, note: Note, failed: bool) {
@@ -74,7 +74,7 @@ impl Session {
     pub(super) fn cut_off_note(&mut self, scene: &mut Scene<'_>, at: ItemRef) {
         if let Some(open) = self.notes.remove(&at) {
             self.emit(scene, Origin::DAEMON, EventData::item_completed(open.item, outcome(true)));
-            self.closed_notes.insert(at, ());
+            self.closed_notes.insert(at, true);
         }
     }
 

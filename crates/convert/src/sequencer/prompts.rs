@@ -57,6 +57,11 @@ impl Session {
         }
     }
 
+    /// Forgets a prompt that the agent refuses. One that was shown stays.
+    pub(super) fn prompt_refused(&mut self, id: &Key) {
+        self.prompts.retain(|waiting| waiting.prompt.id.as_ref() != Some(id));
+    }
+
     /// Shows a prompt as the user's message, because the agent takes it up and does not repeat it itself, or has not
     /// done so yet.
     pub(super) fn show_prompt(&mut self, scene: &mut Scene<'_>, index: usize) {

@@ -44,7 +44,8 @@ pub(super) struct Session {
     pub(super) closed_messages: Recent<ItemRef, ClosedMessage, REMEMBERED>,
     pub(super) closed_user_messages: Recent<ItemRef, (), REMEMBERED>,
     pub(super) notes: HashMap<ItemRef, OpenNote>,
-    pub(super) closed_notes: Recent<ItemRef, (), REMEMBERED>,
+    /// Whether we closed them ourselves, so that the agent may still end them.
+    pub(super) closed_notes: Recent<ItemRef, bool, REMEMBERED>,
     /// Tools without a result.
     pub(super) tools: HashMap<ItemRef, Tool>,
     pub(super) closed_tools: Recent<ItemRef, ClosedTool, REMEMBERED>,
@@ -58,8 +59,8 @@ pub(super) struct Session {
     pub(super) holding: bool,
     /// The latest message of all, sub-agents' included.
     pub(super) latest_message: Option<ItemId>,
-    /// What sub-agents used since the last turn ended.
-    pub(super) sub_agents_used: Option<Usage>,
+    /// What was used since the last turn ended, as far as it was told apart from a turn's end.
+    pub(super) used: Option<Usage>,
 }
 
 impl Session {
@@ -96,7 +97,7 @@ impl Session {
             scope_ids: HashMap::new(),
             holding: false,
             latest_message: None,
-            sub_agents_used: None,
+            used: None,
         }
     }
 
@@ -162,11 +163,13 @@ impl Session {
             Act::SessionStarted { .. } | Act::ChildOf { .. } | Act::SpawnedBy { .. } | Act::Restarted => {}
             Act::Prompted(prompt) => self.prompted(scene, scope, prompt),
             Act::PromptTaken { id } => self.prompt_taken(scene, id.as_ref()),
+            Act::PromptRefused { id } => self.prompt_refused(&id),
             Act::InterruptAsked => self.interrupt(scope),
             Act::TurnStarted { turn_id, metadata } => {
                 self.turn_started(scene, scope, origin, turn_id, metadata);
             }
             Act::TurnEnded(end) => self.turn_ended(scene, scope, origin, *end),
+            Act::Used(usage) => self.used(Some(usage)),
             Act::UserMessage(key, message) => {
                 self.user_message(scene, (scope, key), origin, *message);
             }
@@ -212,11 +215,14 @@ impl Session {
     }
 
     pub(super) fn failed(&mut self, scene: &mut Scene<'_>, scope: ScopeId, origin: Origin, failure: Failure) {
-        self.before_speech(scene, scope, true);
+        if !failure.aside {
+            self.before_speech(scene, scope, true);
+        }
         let mut error = ErrorEvent::new(failure.code, failure.message);
         error.details = failure.details;
         self.emit(scene, origin, EventData::Error(error));
         if self.is_main(scope)
+            && !failure.aside
             && let Some(turn) = &mut self.turn
         {
             turn.failed = true;

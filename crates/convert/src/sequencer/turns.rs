@@ -1,6 +1,6 @@
 //! Turns: who begins them, who speaks in them, and what is left when they end.
 
-use interlingua_schema::{EventData, Origin, Role, TurnEnded, TurnStarted, TurnStatus};
+use interlingua_schema::{EventData, Origin, Role, TurnEnded, TurnStarted, TurnStatus, Usage};
 use serde_json::Value;
 
 use super::moment::Scene;
@@ -150,11 +150,7 @@ impl Session {
     pub(super) fn turn_ended(&mut self, scene: &mut Scene<'_>, scope: ScopeId, origin: Origin, end: TurnEnd) {
         if scope != ScopeId::MAIN {
             // A sub-agent's turns are not turns of the session, but they count in the one that waits for them.
-            match (&mut self.sub_agents_used, end.usage) {
-                (Some(total), Some(usage)) => *total += usage,
-                (total @ None, usage) => *total = usage,
-                (Some(_), None) => {}
-            }
+            self.used(end.usage);
             let cut_off = !matches!(end.status, None | Some(TurnStatus::Completed));
             return self.close_open(scene, Closing::SubAgent(scope, cut_off));
         }
@@ -163,6 +159,15 @@ impl Session {
             self.show_prompt(scene, 0);
         }
         self.end_turn(scene, origin, end);
+    }
+
+    /// Adds to what the running turn, or the next one, used.
+    pub(super) fn used(&mut self, usage: Option<Usage>) {
+        match (&mut self.used, usage) {
+            (Some(total), Some(usage)) => *total += usage,
+            (total @ None, usage) => *total = usage,
+            (Some(_), None) => {}
+        }
     }
 
     /// Ends the running turn because something else shows that it is over.
@@ -189,7 +194,7 @@ impl Session {
         let mut ended = TurnEnded::new(status);
         ended.turn_id = end.turn_id.or_else(|| self.turn.take().and_then(|turn| turn.id));
         self.turn = None;
-        ended.usage = match (end.usage, self.sub_agents_used.take()) {
+        ended.usage = match (end.usage, self.used.take()) {
             (Some(mut usage), Some(more)) => {
                 usage += more;
                 Some(usage)

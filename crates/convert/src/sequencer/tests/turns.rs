@@ -174,3 +174,36 @@ fn a_sub_agents_use_counts_in_the_turn() {
     let interlingua_schema::EventData::TurnEnded(ended) = &play.events[2].data else { panic!("no end") };
     assert_eq!(ended.usage.as_ref().unwrap().input_tokens, 15);
 }
+
+#[test]
+fn what_messages_used_adds_up_to_the_turn_however_it_ends() {
+    let used = |tokens| Usage { output_tokens: tokens, ..Usage::default() };
+    let mut play = Play::begun();
+    play.host(|s| s.prompted(Prompt::text("hi"))).agent(|s| s.turn_started(None, None));
+    play.agent(|s| s.used(used(1))).agent(|s| s.used(used(2))).exit(-9);
+    let ended = play.events.iter().find_map(|event| match &event.data {
+        interlingua_schema::EventData::TurnEnded(ended) => ended.usage.clone(),
+        _ => None,
+    });
+    assert_eq!(ended, Some(used(3)));
+}
+
+#[test]
+fn a_failure_beside_the_turn_does_not_fail_it_and_shows_no_prompt() {
+    let aside = || Failure::new(ErrorCode::InvalidRequest, "refused").aside();
+    let mut play = Play::begun();
+    play.host(|s| s.prompted(Prompt::text("hi"))).agent(|s| s.failed(aside())).shows(&["error refused"]);
+    play.agent(|s| s.turn_started(None, None)).skip();
+    play.agent(|s| s.failed(aside())).shows(&["error refused"]);
+    play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["turn.ended Completed"]);
+}
+
+#[test]
+fn a_status_that_ends_after_we_closed_it_is_told_anew() {
+    let hook = || Note::system("hook");
+    let mut play = Play::begun();
+    play.agent(|s| s.turn_started(None, None)).agent(|s| s.note_started("h", hook())).skip();
+    play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["*=1 system/system! hook", "turn.ended Completed"]);
+    play.agent(|s| s.note_finished("h", hook(), false)).shows(&["*+2 system/system", "=2 system/system hook"]);
+    play.agent(|s| s.note_finished("h", hook(), false)).shows(&[]);
+}

@@ -1,0 +1,66 @@
+//! The generated source of every construct, compiled and used.
+//!
+//! What is compiled here are the snapshots of the test `generate`, beside the runtime that goes with them.
+
+#[allow(dead_code, missing_docs, unreachable_pub, unused_imports, clippy::all, clippy::pedantic)]
+#[path = "../../runtime/mod.rs"]
+mod runtime;
+
+mod constructs;
+mod duplicates;
+mod json;
+mod order;
+mod repairs;
+mod unknown;
+
+/// A module per snapshot.
+macro_rules! compiled {
+    ($($construct:ident)*) => {
+        $(#[allow(dead_code, missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
+        mod $construct {
+            include!(concat!("../snapshots/", stringify!($construct), ".snap.rs"));
+        })*
+    };
+}
+
+compiled! {
+    adjacent all_of any_of constants draft_07 draft_2020_12 ids kinds maps merged name_collisions names nullable only
+    open_api open_enum recursive ref_union responses several_tags two_key_tags
+}
+
+use runtime::{Decoded, Native};
+use serde_json::Value;
+
+/// Decodes what needs no repair and has nothing unknown in it.
+#[track_caller]
+fn decode<T: Native>(text: &str) -> T {
+    let decoded = decode_leniently::<T>(text);
+    assert_eq!(decoded.repairs, []);
+    assert_eq!(decoded.unknown_tags, Vec::<String>::new());
+    decoded.value
+}
+
+#[track_caller]
+fn decode_leniently<T: Native>(text: &str) -> Decoded<T> {
+    T::decode(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The JSON that a value is written as.
+#[track_caller]
+fn written<T: Native>(value: &T) -> Value {
+    serde_json::to_value(value).unwrap()
+}
+
+/// Decodes a text and writes it again: the same JSON, and the same value once more.
+#[track_caller]
+fn round_trip<T: Native + PartialEq + std::fmt::Debug>(text: &str) -> T {
+    let value = decode::<T>(text);
+    assert_eq!(written(&value), serde_json::from_str::<Value>(text).unwrap());
+    assert_eq!(decode::<T>(&serde_json::to_string(&value).unwrap()), value);
+    value
+}
+
+/// The parts of a payload that were left out.
+fn left_out<T>(decoded: &Decoded<T>) -> Vec<&str> {
+    decoded.repairs.iter().map(|repair| repair.path.as_str()).collect()
+}

@@ -1,0 +1,102 @@
+//! What a later release adds is kept, not refused.
+
+use serde_json::{Value, json};
+
+use crate::runtime::Union;
+use crate::{decode, decode_leniently, written};
+
+fn value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn an_unknown_tag_keeps_the_whole_payload() {
+    use crate::ref_union::Event;
+    let text = r#"{"at": 1.50, "type": "paused", "by": {"type": "started", "deep": [1, {"é": "\u00e9"}]}}"#;
+    let decoded = decode_leniently::<Event>(text);
+    let Event::Unknown { tag, raw } = &decoded.value else { panic!("{decoded:?}") };
+    assert_eq!(tag, "paused");
+    assert_eq!(raw.to_value(), value(text));
+    assert_eq!(written(&decoded.value), value(text));
+    assert_eq!(decoded.unknown_tags, ["Event paused"]);
+    assert_eq!(decoded.repairs, []);
+}
+
+#[test]
+fn an_unknown_second_tag_names_both() {
+    use crate::two_key_tags::Line;
+    for text in [
+        r#"{"type":"system","subtype":"hook","tools":3}"#,
+        r#"{"subtype":"hook","tools":3,"type":"system"}"#,
+        r#"{"type":"system","tools":3,"subtype":"hook"}"#,
+    ] {
+        let decoded = decode_leniently::<Line>(text);
+        let Line::Unknown { tag, raw } = &decoded.value else { panic!("{decoded:?}") };
+        assert_eq!(tag, "system/hook");
+        assert_eq!(raw.to_value(), value(text));
+        assert_eq!(decoded.unknown_tags, ["Line system/hook"]);
+    }
+}
+
+#[test]
+fn a_missing_second_tag_is_an_unknown_first_one() {
+    use crate::two_key_tags::Line;
+    let decoded = decode_leniently::<Line>(r#"{"type":"system","tools":[]}"#);
+    let Line::Unknown { tag, raw } = decoded.value else { panic!("{decoded:?}") };
+    assert_eq!(tag, "system");
+    assert_eq!(raw.to_value(), json!({ "type": "system", "tools": [] }));
+}
+
+#[test]
+fn an_unknown_method_keeps_its_params_and_siblings() {
+    use crate::adjacent::{Request, RequestEnvelope, RequestId};
+    for text in [
+        r#"{"id":"a","method":"turn/steer","params":{"x":[1]}}"#,
+        r#"{"params":{"x":[1]},"method":"turn/steer","id":"a"}"#,
+    ] {
+        let decoded = decode_leniently::<RequestEnvelope>(text);
+        assert_eq!(decoded.unknown_tags, ["Request turn/steer"]);
+        assert_eq!(decoded.value.id, RequestId::Text("a".to_owned()));
+        let Request::Unknown { tag, raw } = &decoded.value.message else { panic!("{decoded:?}") };
+        assert_eq!((tag.as_str(), raw.to_value()), ("turn/steer", json!({ "x": [1] })));
+        assert_eq!(written(&decoded.value), value(text));
+    }
+}
+
+#[test]
+fn an_unknown_tag_inside_a_list_is_one_unknown_element() {
+    use crate::any_of::{Message, MessageContentItem};
+    let text = r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"video","url":"b"}]}"#;
+    let decoded = decode_leniently::<Message>(text);
+    let variants: Vec<&str> = decoded.value.content.iter().flatten().map(MessageContentItem::variant).collect();
+    assert_eq!(variants, ["Text", "Unknown"]);
+    assert_eq!(decoded.unknown_tags, ["MessageContentItem video"]);
+    assert_eq!(written(&decoded.value), value(text));
+}
+
+#[test]
+fn an_unknown_enum_value_keeps_its_text() {
+    use crate::open_enum::{Value, Vote, VoteMode};
+    let vote = decode::<Vote>(r#"{"value":"later","mode":"Read-Only"}"#);
+    assert_eq!(vote.value, Some(Value::Unknown("later".to_owned())));
+    assert_eq!(vote.mode, Some(VoteMode::Unknown("Read-Only".to_owned())));
+    assert_eq!(written(&vote), json!({ "value": "later", "mode": "Read-Only" }));
+}
+
+#[test]
+fn an_unknown_kind_of_json_is_kept() {
+    use crate::kinds::{Content, Message};
+    for content in [json!(5), json!(true), json!(-1.5)] {
+        let message = decode::<Message>(&json!({ "content": content }).to_string());
+        let Some(Content::Unknown(raw)) = &message.content else { panic!("{message:?}") };
+        assert_eq!(raw.to_value(), content);
+        assert_eq!(written(&message), json!({ "content": content }));
+    }
+}
+
+#[test]
+fn unknown_fields_are_passed_over() {
+    use crate::ids::Turn;
+    let turn = decode::<Turn>(r#"{"new":{"a":[{}]},"id":"t","items":[{"type":"message","id":"m","new":1}]}"#);
+    assert_eq!(written(&turn), json!({ "id": "t", "items": [{ "type": "message", "id": "m" }] }));
+}

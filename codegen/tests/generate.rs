@@ -1,0 +1,118 @@
+//! One small schema per construct: what becomes of it is a snapshot, and `compiled` compiles and runs that snapshot.
+//!
+//! After a change of the generator: `INSTA_UPDATE=always cargo test -p interlingua-codegen --test generate`, then read
+//! the difference.
+
+use std::fs;
+use std::path::Path;
+
+use interlingua_codegen::{Document, Generated, Settings, generate};
+
+/// Generates the types of `tests/schemas/<construct>.json` with the settings of a `[types.*]` table.
+fn generated(construct: &str, settings: &str) -> Generated {
+    let file = format!("tests/schemas/{construct}.json");
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&file)).unwrap();
+    let document = Document::parse(&file, &text).unwrap();
+    let settings: Settings = toml::from_str(settings).unwrap();
+    generate(&file, &document, &settings).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Compares the generated source with `tests/snapshots/<construct>.snap.rs`.
+fn snapshot(construct: &str, source: String) {
+    let mut insta = insta::Settings::clone_current();
+    insta.set_prepend_module_to_snapshot(false);
+    insta.set_omit_expression(true);
+    insta.bind(|| insta::assert_binary_snapshot!(&format!("{construct}.rs"), source.into_bytes()));
+}
+
+/// A test per construct.
+macro_rules! constructs {
+    ($($construct:ident: $settings:literal,)*) => {
+        $(#[test]
+        fn $construct() {
+            snapshot(stringify!($construct), generated(stringify!($construct), $settings).source);
+        })*
+    };
+}
+
+constructs! {
+    adjacent: r#"
+        roots = ["Request", "Notification"]
+        ids = ["Request.id", "Input.id", "Turn.id"]
+        docs = true
+    "#,
+    all_of: r#"roots = ["Job"]"#,
+    any_of: r#"roots = ["Message"]"#,
+    constants: r#"roots = ["Hello"]"#,
+    draft_07: r#"roots = ["Drawing"]"#,
+    draft_2020_12: r#"roots = ["Drawing"]
+        docs = true"#,
+    ids: r#"
+        roots = ["Turn"]
+        ids = ["Turn.id", "Item.id"]
+    "#,
+    kinds: r#"roots = ["Message"]"#,
+    maps: r#"
+        roots = ["Settings"]
+        ids = ["Server.id"]
+    "#,
+    merged: r#"roots = ["Source"]"#,
+    name_collisions: r#"
+        roots = ["Everything"]
+        responses = { go = "EverythingState" }
+    "#,
+    names: r#"
+        roots = ["SDKMessage"]
+        strip_prefixes = ["SDK"]
+        names = { SDKHTTPRetry = "Retry", UserMessageContentItem = "Paragraph" }
+    "#,
+    nullable: r#"roots = ["Profile"]"#,
+    only: r#"
+        roots = ["Request"]
+        only = { Request = ["keep", "also/keep"] }
+    "#,
+    open_api: r#"
+        roots = ["Event"]
+        ids = ["Session.id"]
+
+        [inline]
+        PromptBody = "/paths/~1session~1{id}~1prompt/post/requestBody/content/application~1json/schema"
+        PromptReply = "/paths/~1session~1{id}~1prompt/post/responses/200/content/application~1json/schema"
+    "#,
+    open_enum: r#"
+        roots = ["Vote"]
+        docs = true
+    "#,
+    recursive: r#"roots = ["Tree"]"#,
+    ref_union: r#"
+        roots = ["Event"]
+        docs = true
+    "#,
+    responses: r#"
+        roots = ["Request"]
+        ids = ["Thread.id"]
+        responses = { "thread/start" = "ThreadStartResponse", "model/list" = "ModelListResponse" }
+    "#,
+    several_tags: r#"roots = ["Step"]"#,
+    two_key_tags: r#"roots = ["Line"]"#,
+}
+
+#[test]
+fn descriptions_stay_out_where_the_licence_asks_for_it() {
+    let with = generated(
+        "ref_union",
+        r#"roots = ["Event"]
+        docs = true"#,
+    );
+    let without = generated("ref_union", r#"roots = ["Event"]"#);
+    for text in ["Something that happened.", "Work has begun.", "Seconds since the epoch."] {
+        assert!(with.source.contains(text), "{text}");
+        assert!(!without.source.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn what_no_root_reaches_is_not_generated() {
+    assert!(!generated("ref_union", r#"roots = ["Event"]"#).source.contains("NobodyAsksForThis"));
+    assert!(!generated("only", "roots = [\"Request\"]\nonly = { Request = [\"keep\"] }").source.contains("Drop"));
+}

@@ -1,0 +1,411 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Input {
+    pub id: String,
+    pub text: Option<String>,
+}
+runtime::object! {
+    Input() ["id"] { id = "id" text = "text" }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Notification {
+    /// `turn/started`
+    TurnStarted(TurnStarted),
+    /// `idle`
+    Idle,
+    /// A tag that the schema these types were made from does not know, with its content.
+    Unknown {
+        /// The tag.
+        tag: String,
+        /// The content.
+        raw: Json,
+    },
+}
+impl runtime::Union for Notification {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("turn/started", "TurnStarted"),
+        ("idle", "Idle"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::TurnStarted(_) => "TurnStarted",
+            Self::Idle => "Idle",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl Notification {
+    fn write<M: ::serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        match self {
+            Self::TurnStarted(content) => {
+                map.serialize_entry("method", "turn/started")?;
+                map.serialize_entry("params", content)
+            }
+            Self::Idle => map.serialize_entry("method", "idle"),
+            Self::Unknown { tag, raw } => {
+                map.serialize_entry("method", tag)?;
+                match runtime::params_of(raw) {
+                    Some(raw) => map.serialize_entry("params", raw),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+impl runtime::Adjacent for Notification {
+    const TAG: &'static str = "method";
+    const CONTENT: &'static str = "params";
+    const NAME: &'static str = "Notification";
+    fn from_tag<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        content: D,
+    ) -> Result<(), D::Error> {
+        #[allow(unused_imports)]
+        use ::serde::Deserialize as _;
+        match tag {
+            "turn/started" => runtime::content!(place, content, TurnStarted),
+            "idle" => {
+                ::serde::de::IgnoredAny::deserialize(content)?;
+                *place = Some(Self::Idle);
+                Ok(())
+            }
+            unknown => {
+                runtime::note_unknown_tag("Notification", unknown);
+                let raw = ::serde::Deserialize::deserialize(content)?;
+                *place = Some(Self::Unknown {
+                    tag: unknown.to_owned(),
+                    raw,
+                });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Notification {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::adjacent(deserializer).map(|runtime::Parts(message)| message)
+    }
+}
+impl ::serde::Serialize for Notification {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        use ::serde::ser::SerializeMap as _;
+        let mut map = serializer.serialize_map(None)?;
+        self.write(&mut map)?;
+        map.end()
+    }
+}
+runtime::field!(Notification);
+/// A [`Notification`] as it stands on the wire, with the keys beside `method` and `params`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NotificationEnvelope {
+    /// When it was sent.
+    pub emitted_at_ms: Option<i64>,
+    /// The message itself.
+    pub message: Notification,
+}
+impl runtime::Envelope for NotificationEnvelope {
+    type Message = Notification;
+    type Siblings = (Option<i64>,);
+    fn sibling<'de, A: ::serde::de::MapAccess<'de>>(
+        into: &mut Self::Siblings,
+        key: &str,
+        map: &mut A,
+    ) -> Result<bool, A::Error> {
+        match key {
+            "emittedAtMs" => runtime::Slot::next(&mut into.0, map)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+    fn build(
+        siblings: Self::Siblings,
+        message: Notification,
+    ) -> Result<Self, &'static str> {
+        Ok(Self {
+            emitted_at_ms: siblings.0,
+            message,
+        })
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for NotificationEnvelope {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::adjacent(deserializer)
+    }
+}
+runtime::field!(NotificationEnvelope);
+impl ::serde::Serialize for NotificationEnvelope {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        use ::serde::ser::SerializeMap as _;
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(value) = &self.emitted_at_ms {
+            map.serialize_entry("emittedAtMs", value)?;
+        }
+        self.message.write(&mut map)?;
+        map.end()
+    }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Request {
+    /// `turn/start`
+    TurnStart(TurnStartParams),
+    /// `turn/interrupt`
+    TurnInterrupt(TurnInterruptRequest),
+    /// `names/list`
+    NamesList(Vec<String>),
+    /// A tag that the schema these types were made from does not know, with its content.
+    Unknown {
+        /// The tag.
+        tag: String,
+        /// The content.
+        raw: Json,
+    },
+}
+impl runtime::Union for Request {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("turn/start", "TurnStart"),
+        ("turn/interrupt", "TurnInterrupt"),
+        ("names/list", "NamesList"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::TurnStart(_) => "TurnStart",
+            Self::TurnInterrupt(_) => "TurnInterrupt",
+            Self::NamesList(_) => "NamesList",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl Request {
+    fn write<M: ::serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        match self {
+            Self::TurnStart(content) => {
+                map.serialize_entry("method", "turn/start")?;
+                map.serialize_entry("params", content)
+            }
+            Self::TurnInterrupt(content) => {
+                map.serialize_entry("method", "turn/interrupt")?;
+                map.serialize_entry("params", content)
+            }
+            Self::NamesList(content) => {
+                map.serialize_entry("method", "names/list")?;
+                map.serialize_entry("params", content)
+            }
+            Self::Unknown { tag, raw } => {
+                map.serialize_entry("method", tag)?;
+                match runtime::params_of(raw) {
+                    Some(raw) => map.serialize_entry("params", raw),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+impl runtime::Adjacent for Request {
+    const TAG: &'static str = "method";
+    const CONTENT: &'static str = "params";
+    const NAME: &'static str = "Request";
+    fn from_tag<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        content: D,
+    ) -> Result<(), D::Error> {
+        #[allow(unused_imports)]
+        use ::serde::Deserialize as _;
+        match tag {
+            "turn/start" => runtime::content!(place, content, TurnStart),
+            "turn/interrupt" => runtime::content!(place, content, TurnInterrupt),
+            "names/list" => {
+                *place = Some(Self::NamesList(runtime::Field::field(content)?));
+                Ok(())
+            }
+            unknown => {
+                runtime::note_unknown_tag("Request", unknown);
+                let raw = ::serde::Deserialize::deserialize(content)?;
+                *place = Some(Self::Unknown {
+                    tag: unknown.to_owned(),
+                    raw,
+                });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Request {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::adjacent(deserializer).map(|runtime::Parts(message)| message)
+    }
+}
+impl ::serde::Serialize for Request {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        use ::serde::ser::SerializeMap as _;
+        let mut map = serializer.serialize_map(None)?;
+        self.write(&mut map)?;
+        map.end()
+    }
+}
+runtime::field!(Request);
+/// A [`Request`] as it stands on the wire, with the keys beside `method` and `params`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestEnvelope {
+    pub id: RequestId,
+    /// The message itself.
+    pub message: Request,
+}
+impl runtime::Envelope for RequestEnvelope {
+    type Message = Request;
+    type Siblings = (Option<RequestId>,);
+    fn sibling<'de, A: ::serde::de::MapAccess<'de>>(
+        into: &mut Self::Siblings,
+        key: &str,
+        map: &mut A,
+    ) -> Result<bool, A::Error> {
+        match key {
+            "id" => runtime::Slot::next(&mut into.0, map)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+    fn build(siblings: Self::Siblings, message: Request) -> Result<Self, &'static str> {
+        Ok(Self {
+            id: siblings.0.ok_or("id")?,
+            message,
+        })
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for RequestEnvelope {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::adjacent(deserializer)
+    }
+}
+runtime::field!(RequestEnvelope);
+impl ::serde::Serialize for RequestEnvelope {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        use ::serde::ser::SerializeMap as _;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &self.id)?;
+        self.message.write(&mut map)?;
+        map.end()
+    }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum RequestId {
+    Number(i64),
+    Text(String),
+    /// A kind of JSON that the schema these types were made from does not list.
+    Unknown(Json),
+}
+impl runtime::Kinds for RequestId {
+    fn unknown(raw: Json) -> Self {
+        Self::Unknown(raw)
+    }
+    fn number(value: Number) -> Self {
+        value.as_i64().map_or_else(|| runtime::mismatch(value), Self::Number)
+    }
+    fn string(value: String) -> Self {
+        Self::Text(value)
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for RequestId {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::by_kind(deserializer)
+    }
+}
+runtime::field!(RequestId);
+impl ::serde::Serialize for RequestId {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(value) => value.serialize(serializer),
+            Self::Text(value) => value.serialize(serializer),
+            Self::Unknown(raw) => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Turn {
+    pub id: String,
+}
+runtime::object! {
+    Turn() ["id"] { id = "id" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TurnInterruptRequest {
+    pub turn_id: Option<String>,
+}
+runtime::object! {
+    TurnInterruptRequest() [] { turn_id = "turnId" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TurnStartParams {
+    pub input: Option<Vec<Input>>,
+    pub thread_id: Option<String>,
+}
+runtime::object! {
+    TurnStartParams() [] { input = "input" thread_id = "threadId" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TurnStarted {
+    pub turn: Option<Turn>,
+}
+runtime::object! {
+    TurnStarted() [] { turn = "turn" }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &["method"];
+impl runtime::Native for Notification {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}
+impl runtime::Native for NotificationEnvelope {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}
+impl runtime::Native for Request {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}
+impl runtime::Native for RequestEnvelope {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

@@ -1,0 +1,130 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FailedOutcome {
+    pub duration_ms: Option<i64>,
+    pub reason: Option<String>,
+}
+runtime::object! {
+    FailedOutcome("kind" = "failed") [] { duration_ms = "durationMs" reason = "reason" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Job {
+    pub id: Option<String>,
+    pub outcome: Option<Outcome>,
+    pub owner: Option<Owner>,
+    pub state: Option<JobState>,
+}
+runtime::object! {
+    Job() [] { id = "id" outcome = "outcome" owner = "owner" state = "state" }
+}
+runtime::open_enum! {
+    JobState { Queued = "queued", Running = "running", }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OkOutcome {
+    pub duration_ms: Option<i64>,
+}
+runtime::object! {
+    OkOutcome("kind" = "ok") [] { duration_ms = "durationMs" }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// `ok`
+    Ok(OkOutcome),
+    /// `failed`
+    Failed(FailedOutcome),
+    /// A tag that the schema these types were made from does not know, with the whole payload.
+    Unknown {
+        /// The tag, each key's value joined by `/`.
+        tag: String,
+        /// The payload.
+        raw: Json,
+    },
+}
+impl runtime::Union for Outcome {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("ok", "Ok"),
+        ("failed", "Failed"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::Ok(_) => "Ok",
+            Self::Failed(_) => "Failed",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl runtime::Tagged for Outcome {
+    const KEY: &'static str = "kind";
+    const NAME: &'static str = "Outcome";
+    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        #[allow(unused_mut)]
+        mut rest: runtime::Rest<'de, A>,
+    ) -> Result<(), A::Error> {
+        match tag {
+            "failed" => runtime::variant!(place, rest, Failed),
+            "ok" => runtime::variant!(place, rest, Ok),
+            unknown => {
+                let joined = unknown.to_owned();
+                let raw = rest.unknown("kind", tag, &joined)?;
+                *place = Some(Self::Unknown { tag: joined, raw });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Outcome {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+}
+impl runtime::Field for Outcome {
+    fn field<'de, D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+    fn place<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
+        runtime::place_tagged(place, deserializer)
+    }
+}
+impl ::serde::Serialize for Outcome {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Ok(payload) => payload.serialize(serializer),
+            Self::Failed(payload) => payload.serialize(serializer),
+            Self::Unknown { raw, .. } => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Owner {
+    pub name: Option<String>,
+}
+runtime::object! {
+    Owner() [] { name = "name" }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &["kind"];
+impl runtime::Native for Job {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

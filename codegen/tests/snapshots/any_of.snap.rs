@@ -1,0 +1,141 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AudioStartMessageContentItem {
+    pub rate: Option<i64>,
+}
+runtime::object! {
+    AudioStartMessageContentItem("type" = "audio.start") [] { rate = "rate" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AudioStopMessageContentItem {}
+runtime::object! {
+    AudioStopMessageContentItem("type" = "audio.stop") [] {}
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Message {
+    pub content: Option<Vec<MessageContentItem>>,
+    pub role: Option<String>,
+}
+runtime::object! {
+    Message() [] { content = "content" role = "role" }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum MessageContentItem {
+    /// `text`
+    Text(TextMessageContentItem),
+    /// `image`
+    Image(Picture),
+    /// `audio.start`
+    AudioStart(AudioStartMessageContentItem),
+    /// `audio.stop`
+    AudioStop(AudioStopMessageContentItem),
+    /// A tag that the schema these types were made from does not know, with the whole payload.
+    Unknown {
+        /// The tag, each key's value joined by `/`.
+        tag: String,
+        /// The payload.
+        raw: Json,
+    },
+}
+impl runtime::Union for MessageContentItem {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("text", "Text"),
+        ("image", "Image"),
+        ("audio.start", "AudioStart"),
+        ("audio.stop", "AudioStop"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "Text",
+            Self::Image(_) => "Image",
+            Self::AudioStart(_) => "AudioStart",
+            Self::AudioStop(_) => "AudioStop",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl runtime::Tagged for MessageContentItem {
+    const KEY: &'static str = "type";
+    const NAME: &'static str = "MessageContentItem";
+    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        #[allow(unused_mut)]
+        mut rest: runtime::Rest<'de, A>,
+    ) -> Result<(), A::Error> {
+        match tag {
+            "audio.start" => runtime::variant!(place, rest, AudioStart),
+            "audio.stop" => runtime::variant!(place, rest, AudioStop),
+            "image" => runtime::variant!(place, rest, Image),
+            "text" => runtime::variant!(place, rest, Text),
+            unknown => {
+                let joined = unknown.to_owned();
+                let raw = rest.unknown("type", tag, &joined)?;
+                *place = Some(Self::Unknown { tag: joined, raw });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for MessageContentItem {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+}
+impl runtime::Field for MessageContentItem {
+    fn field<'de, D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+    fn place<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
+        runtime::place_tagged(place, deserializer)
+    }
+}
+impl ::serde::Serialize for MessageContentItem {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(payload) => payload.serialize(serializer),
+            Self::Image(payload) => payload.serialize(serializer),
+            Self::AudioStart(payload) => payload.serialize(serializer),
+            Self::AudioStop(payload) => payload.serialize(serializer),
+            Self::Unknown { raw, .. } => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Picture {
+    pub url: Option<String>,
+}
+runtime::object! {
+    Picture("type" = "image") [] { url = "url" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TextMessageContentItem {
+    pub text: Option<String>,
+}
+runtime::object! {
+    TextMessageContentItem("type" = "text") [] { text = "text" }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &["type"];
+impl runtime::Native for Message {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

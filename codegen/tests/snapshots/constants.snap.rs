@@ -1,0 +1,77 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Hello {
+    pub jsonrpc: Option<HelloJsonrpc>,
+    pub mixed: Option<HelloMixed>,
+    pub nothing: Option<Json>,
+    pub rate: Option<Number>,
+    pub ready: Option<bool>,
+    pub version: Option<i64>,
+}
+runtime::object! {
+    Hello() [] { jsonrpc = "jsonrpc" mixed = "mixed" nothing = "nothing" rate = "rate"
+    ready = "ready" version = "version" }
+}
+runtime::open_enum! {
+    HelloJsonrpc { N20 = "2.0", }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum HelloMixed {
+    Boolean(bool),
+    Number(i64),
+    Text(HelloMixedText),
+    /// A kind of JSON that the schema these types were made from does not list.
+    Unknown(Json),
+}
+impl runtime::Kinds for HelloMixed {
+    fn unknown(raw: Json) -> Self {
+        Self::Unknown(raw)
+    }
+    fn boolean(value: bool) -> Self {
+        Self::Boolean(value)
+    }
+    fn number(value: Number) -> Self {
+        value.as_i64().map_or_else(|| runtime::mismatch(value), Self::Number)
+    }
+    fn string(value: String) -> Self {
+        Self::Text(value.as_str().into())
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for HelloMixed {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::by_kind(deserializer)
+    }
+}
+runtime::field!(HelloMixed);
+impl ::serde::Serialize for HelloMixed {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Boolean(value) => value.serialize(serializer),
+            Self::Number(value) => value.serialize(serializer),
+            Self::Text(value) => value.serialize(serializer),
+            Self::Unknown(raw) => raw.serialize(serializer),
+        }
+    }
+}
+runtime::open_enum! {
+    HelloMixedText { Auto = "auto", }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &[];
+impl runtime::Native for Hello {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

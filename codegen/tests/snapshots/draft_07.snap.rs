@@ -1,0 +1,34 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Drawing {
+    pub never: Option<Json>,
+    pub points: Option<BTreeMap<String, Point>>,
+}
+runtime::object! {
+    Drawing() [] { never = "never" points = "points" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Point {
+    pub at: Option<Vec<Json>>,
+    pub shape: Option<Shape>,
+    pub size: Option<i64>,
+}
+runtime::object! {
+    Point() [] { at = "at" shape = "shape" size = "size" }
+}
+runtime::open_enum! {
+    Shape { Dot = "dot", Cross = "cross", }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &[];
+impl runtime::Native for Drawing {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

@@ -1,0 +1,120 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CircleShape {
+    pub radius: Option<Number>,
+}
+runtime::object! {
+    CircleShape("kind" = "circle") [] { radius = "radius" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Drawing {
+    pub extra: Option<Json>,
+    pub labels: Option<Vec<String>>,
+    pub origin: Option<Vec<Json>>,
+    ///Said beside the reference.
+    pub shape: Option<Shape>,
+}
+runtime::object! {
+    Drawing() [] { extra = "extra" labels = "labels" origin = "origin" shape = "shape" }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Shape {
+    /// `circle`
+    Circle(CircleShape),
+    /// `square`
+    Square(SquareShape),
+    /// A tag that the schema these types were made from does not know, with the whole payload.
+    Unknown {
+        /// The tag, each key's value joined by `/`.
+        tag: String,
+        /// The payload.
+        raw: Json,
+    },
+}
+impl runtime::Union for Shape {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("circle", "Circle"),
+        ("square", "Square"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::Circle(_) => "Circle",
+            Self::Square(_) => "Square",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl runtime::Tagged for Shape {
+    const KEY: &'static str = "kind";
+    const NAME: &'static str = "Shape";
+    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        #[allow(unused_mut)]
+        mut rest: runtime::Rest<'de, A>,
+    ) -> Result<(), A::Error> {
+        match tag {
+            "circle" => runtime::variant!(place, rest, Circle),
+            "square" => runtime::variant!(place, rest, Square),
+            unknown => {
+                let joined = unknown.to_owned();
+                let raw = rest.unknown("kind", tag, &joined)?;
+                *place = Some(Self::Unknown { tag: joined, raw });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Shape {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+}
+impl runtime::Field for Shape {
+    fn field<'de, D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+    fn place<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
+        runtime::place_tagged(place, deserializer)
+    }
+}
+impl ::serde::Serialize for Shape {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Circle(payload) => payload.serialize(serializer),
+            Self::Square(payload) => payload.serialize(serializer),
+            Self::Unknown { raw, .. } => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SquareShape {
+    pub side: Option<Number>,
+}
+runtime::object! {
+    SquareShape("kind" = "square") [] { side = "side" }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &["kind"];
+impl runtime::Native for Drawing {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

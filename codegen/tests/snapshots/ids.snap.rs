@@ -1,0 +1,126 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CommandItem {
+    pub exit_code: Option<i64>,
+    pub id: String,
+    pub status: Option<CommandItemStatus>,
+}
+runtime::object! {
+    CommandItem("type" = "command") ["id"] { exit_code = "exitCode" id = "id" status =
+    "status" }
+}
+runtime::open_enum! {
+    CommandItemStatus { Running = "running", Done = "done", }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Item {
+    /// `command`
+    Command(CommandItem),
+    /// `message`
+    Message(MessageItem),
+    /// A tag that the schema these types were made from does not know, with the whole payload.
+    Unknown {
+        /// The tag, each key's value joined by `/`.
+        tag: String,
+        /// The payload.
+        raw: Json,
+    },
+}
+impl runtime::Union for Item {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("command", "Command"),
+        ("message", "Message"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::Command(_) => "Command",
+            Self::Message(_) => "Message",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl runtime::Tagged for Item {
+    const KEY: &'static str = "type";
+    const NAME: &'static str = "Item";
+    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        #[allow(unused_mut)]
+        mut rest: runtime::Rest<'de, A>,
+    ) -> Result<(), A::Error> {
+        match tag {
+            "command" => runtime::variant!(place, rest, Command),
+            "message" => runtime::variant!(place, rest, Message),
+            unknown => {
+                let joined = unknown.to_owned();
+                let raw = rest.unknown("type", tag, &joined)?;
+                *place = Some(Self::Unknown { tag: joined, raw });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Item {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+}
+impl runtime::Field for Item {
+    fn field<'de, D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+    fn place<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
+        runtime::place_tagged(place, deserializer)
+    }
+}
+impl ::serde::Serialize for Item {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Command(payload) => payload.serialize(serializer),
+            Self::Message(payload) => payload.serialize(serializer),
+            Self::Unknown { raw, .. } => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MessageItem {
+    pub id: String,
+    pub text: Option<String>,
+}
+runtime::object! {
+    MessageItem("type" = "message") ["id"] { id = "id" text = "text" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Turn {
+    pub first: Option<Item>,
+    pub id: String,
+    pub items: Option<Vec<Item>>,
+    pub title: Option<String>,
+}
+runtime::object! {
+    Turn() ["id"] { first = "first" id = "id" items = "items" title = "title" }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &["type"];
+impl runtime::Native for Turn {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

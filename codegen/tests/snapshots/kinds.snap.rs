@@ -1,0 +1,364 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Block {
+    /// `text`
+    Text(TextBlock),
+    /// `result`
+    Result(ResultBlock),
+    /// A tag that the schema these types were made from does not know, with the whole payload.
+    Unknown {
+        /// The tag, each key's value joined by `/`.
+        tag: String,
+        /// The payload.
+        raw: Json,
+    },
+}
+impl runtime::Union for Block {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("text", "Text"),
+        ("result", "Result"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "Text",
+            Self::Result(_) => "Result",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl runtime::Tagged for Block {
+    const KEY: &'static str = "type";
+    const NAME: &'static str = "Block";
+    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        #[allow(unused_mut)]
+        mut rest: runtime::Rest<'de, A>,
+    ) -> Result<(), A::Error> {
+        match tag {
+            "result" => runtime::variant!(place, rest, Result),
+            "text" => runtime::variant!(place, rest, Text),
+            unknown => {
+                let joined = unknown.to_owned();
+                let raw = rest.unknown("type", tag, &joined)?;
+                *place = Some(Self::Unknown { tag: joined, raw });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Block {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+}
+impl runtime::Field for Block {
+    fn field<'de, D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+    fn place<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
+        runtime::place_tagged(place, deserializer)
+    }
+}
+impl ::serde::Serialize for Block {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(payload) => payload.serialize(serializer),
+            Self::Result(payload) => payload.serialize(serializer),
+            Self::Unknown { raw, .. } => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Content {
+    Text(String),
+    List(Vec<Block>),
+    Object(Box<ContentObject>),
+    /// A kind of JSON that the schema these types were made from does not list.
+    Unknown(Json),
+}
+impl runtime::Kinds for Content {
+    fn unknown(raw: Json) -> Self {
+        Self::Unknown(raw)
+    }
+    fn string(value: String) -> Self {
+        Self::Text(value)
+    }
+    fn array<'de, A: ::serde::de::SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
+        Ok(
+            Self::List(
+                runtime::Field::field(
+                    ::serde::de::value::SeqAccessDeserializer::new(seq),
+                )?,
+            ),
+        )
+    }
+    fn object<'de, A: ::serde::de::MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        Ok(
+            Self::Object(
+                Box::new(
+                    runtime::Field::field(
+                        ::serde::de::value::MapAccessDeserializer::new(map),
+                    )?,
+                ),
+            ),
+        )
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Content {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::by_kind(deserializer)
+    }
+}
+runtime::field!(Content);
+impl ::serde::Serialize for Content {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(value) => value.serialize(serializer),
+            Self::List(value) => value.serialize(serializer),
+            Self::Object(value) => value.serialize(serializer),
+            Self::Unknown(raw) => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ContentObject {
+    /// `text`
+    Text(TextContentObject),
+    /// `result`
+    Result(Box<ResultContentObject>),
+    /// A tag that the schema these types were made from does not know, with the whole payload.
+    Unknown {
+        /// The tag, each key's value joined by `/`.
+        tag: String,
+        /// The payload.
+        raw: Json,
+    },
+}
+impl runtime::Union for ContentObject {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("text", "Text"),
+        ("result", "Result"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "Text",
+            Self::Result(_) => "Result",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl runtime::Tagged for ContentObject {
+    const KEY: &'static str = "type";
+    const NAME: &'static str = "ContentObject";
+    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        #[allow(unused_mut)]
+        mut rest: runtime::Rest<'de, A>,
+    ) -> Result<(), A::Error> {
+        match tag {
+            "result" => runtime::variant!(place, rest, Result),
+            "text" => runtime::variant!(place, rest, Text),
+            unknown => {
+                let joined = unknown.to_owned();
+                let raw = rest.unknown("type", tag, &joined)?;
+                *place = Some(Self::Unknown { tag: joined, raw });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for ContentObject {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+}
+impl runtime::Field for ContentObject {
+    fn field<'de, D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+    fn place<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
+        runtime::place_tagged(place, deserializer)
+    }
+}
+impl ::serde::Serialize for ContentObject {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(payload) => payload.serialize(serializer),
+            Self::Result(payload) => payload.serialize(serializer),
+            Self::Unknown { raw, .. } => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Message {
+    pub anything: Option<MessageAnything>,
+    pub content: Option<Content>,
+    pub stop: Option<MessageStop>,
+}
+runtime::object! {
+    Message() [] { anything = "anything" content = "content" stop = "stop" }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum MessageAnything {
+    Text(String),
+    Object(Json),
+    /// A kind of JSON that the schema these types were made from does not list.
+    Unknown(Json),
+}
+impl runtime::Kinds for MessageAnything {
+    fn unknown(raw: Json) -> Self {
+        Self::Unknown(raw)
+    }
+    fn string(value: String) -> Self {
+        Self::Text(value)
+    }
+    fn object<'de, A: ::serde::de::MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        Ok(
+            Self::Object(
+                <::serde_json::Value as ::serde::Deserialize>::deserialize(
+                        ::serde::de::value::MapAccessDeserializer::new(map),
+                    )?
+                    .into(),
+            ),
+        )
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for MessageAnything {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::by_kind(deserializer)
+    }
+}
+runtime::field!(MessageAnything);
+impl ::serde::Serialize for MessageAnything {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(value) => value.serialize(serializer),
+            Self::Object(value) => value.serialize(serializer),
+            Self::Unknown(raw) => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum MessageStop {
+    Boolean(bool),
+    Number(i64),
+    Text(MessageStopText),
+    /// A kind of JSON that the schema these types were made from does not list.
+    Unknown(Json),
+}
+impl runtime::Kinds for MessageStop {
+    fn unknown(raw: Json) -> Self {
+        Self::Unknown(raw)
+    }
+    fn boolean(value: bool) -> Self {
+        Self::Boolean(value)
+    }
+    fn number(value: Number) -> Self {
+        value.as_i64().map_or_else(|| runtime::mismatch(value), Self::Number)
+    }
+    fn string(value: String) -> Self {
+        Self::Text(value.as_str().into())
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for MessageStop {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::by_kind(deserializer)
+    }
+}
+runtime::field!(MessageStop);
+impl ::serde::Serialize for MessageStop {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Boolean(value) => value.serialize(serializer),
+            Self::Number(value) => value.serialize(serializer),
+            Self::Text(value) => value.serialize(serializer),
+            Self::Unknown(raw) => raw.serialize(serializer),
+        }
+    }
+}
+runtime::open_enum! {
+    MessageStopText { Never = "never", }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ResultBlock {
+    pub content: Option<Content>,
+}
+runtime::object! {
+    ResultBlock("type" = "result") [] { content = "content" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ResultContentObject {
+    pub content: Option<Content>,
+}
+runtime::object! {
+    ResultContentObject("type" = "result") [] { content = "content" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TextBlock {
+    pub text: Option<String>,
+}
+runtime::object! {
+    TextBlock("type" = "text") [] { text = "text" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TextContentObject {
+    pub text: Option<String>,
+}
+runtime::object! {
+    TextContentObject("type" = "text") [] { text = "text" }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &["type"];
+impl runtime::Native for Message {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

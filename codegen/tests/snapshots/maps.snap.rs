@@ -1,0 +1,40 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Server {
+    pub id: String,
+    pub port: Option<i64>,
+}
+runtime::object! {
+    Server() ["id"] { id = "id" port = "port" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings {
+    pub bare: Option<Json>,
+    pub empty: Option<SettingsEmpty>,
+    pub env: Option<BTreeMap<String, String>>,
+    pub free: Option<Json>,
+    pub nested: Option<BTreeMap<String, Vec<i64>>>,
+    pub servers: Option<BTreeMap<String, Server>>,
+}
+runtime::object! {
+    Settings() [] { bare = "bare" empty = "empty" env = "env" free = "free" nested =
+    "nested" servers = "servers" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SettingsEmpty {}
+runtime::object! {
+    SettingsEmpty() [] {}
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &[];
+impl runtime::Native for Settings {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

@@ -1,0 +1,62 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Source {
+    pub path: Option<String>,
+    pub size: Option<SourceSize>,
+    pub url: Option<String>,
+}
+runtime::object! {
+    Source() [] { path = "path" size = "size" url = "url" }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum SourceSize {
+    Number(i64),
+    Text(String),
+    /// A kind of JSON that the schema these types were made from does not list.
+    Unknown(Json),
+}
+impl runtime::Kinds for SourceSize {
+    fn unknown(raw: Json) -> Self {
+        Self::Unknown(raw)
+    }
+    fn number(value: Number) -> Self {
+        value.as_i64().map_or_else(|| runtime::mismatch(value), Self::Number)
+    }
+    fn string(value: String) -> Self {
+        Self::Text(value)
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for SourceSize {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::by_kind(deserializer)
+    }
+}
+runtime::field!(SourceSize);
+impl ::serde::Serialize for SourceSize {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(value) => value.serialize(serializer),
+            Self::Text(value) => value.serialize(serializer),
+            Self::Unknown(raw) => raw.serialize(serializer),
+        }
+    }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &[];
+impl runtime::Native for Source {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

@@ -1,0 +1,402 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Ab2Union {}
+runtime::object! {
+    Ab2Union("type" = "a_b") [] {}
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AbUnion {}
+runtime::object! {
+    AbUnion("type" = "a.b") [] {}
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Command {
+    /// `go`
+    Go(GoCommand),
+    /// `stop`
+    Stop,
+    /// A tag that the schema these types were made from does not know, with its content.
+    Unknown {
+        /// The tag.
+        tag: String,
+        /// The content.
+        raw: Json,
+    },
+}
+impl runtime::Union for Command {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("go", "Go"),
+        ("stop", "Stop"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::Go(_) => "Go",
+            Self::Stop => "Stop",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl Command {
+    fn write<M: ::serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        match self {
+            Self::Go(content) => {
+                map.serialize_entry("method", "go")?;
+                map.serialize_entry("params", content)
+            }
+            Self::Stop => map.serialize_entry("method", "stop"),
+            Self::Unknown { tag, raw } => {
+                map.serialize_entry("method", tag)?;
+                match runtime::params_of(raw) {
+                    Some(raw) => map.serialize_entry("params", raw),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+impl runtime::Adjacent for Command {
+    const TAG: &'static str = "method";
+    const CONTENT: &'static str = "params";
+    const NAME: &'static str = "Command";
+    fn from_tag<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        content: D,
+    ) -> Result<(), D::Error> {
+        #[allow(unused_imports)]
+        use ::serde::Deserialize as _;
+        match tag {
+            "go" => runtime::content!(place, content, Go),
+            "stop" => {
+                ::serde::de::IgnoredAny::deserialize(content)?;
+                *place = Some(Self::Stop);
+                Ok(())
+            }
+            unknown => {
+                runtime::note_unknown_tag("Command", unknown);
+                let raw = ::serde::Deserialize::deserialize(content)?;
+                *place = Some(Self::Unknown {
+                    tag: unknown.to_owned(),
+                    raw,
+                });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Command {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::adjacent(deserializer).map(|runtime::Parts(message)| message)
+    }
+}
+impl ::serde::Serialize for Command {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        use ::serde::ser::SerializeMap as _;
+        let mut map = serializer.serialize_map(None)?;
+        self.write(&mut map)?;
+        map.end()
+    }
+}
+runtime::field!(Command);
+/// A [`Command`] as it stands on the wire, with the keys beside `method` and `params`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandEnvelope {
+    pub message_: Option<String>,
+    pub type_: Option<String>,
+    /// The message itself.
+    pub message: Command,
+}
+impl runtime::Envelope for CommandEnvelope {
+    type Message = Command;
+    type Siblings = (Option<String>, Option<String>);
+    fn sibling<'de, A: ::serde::de::MapAccess<'de>>(
+        into: &mut Self::Siblings,
+        key: &str,
+        map: &mut A,
+    ) -> Result<bool, A::Error> {
+        match key {
+            "message" => runtime::Slot::next(&mut into.0, map)?,
+            "type" => runtime::Slot::next(&mut into.1, map)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+    fn build(siblings: Self::Siblings, message: Command) -> Result<Self, &'static str> {
+        Ok(Self {
+            message_: siblings.0,
+            type_: siblings.1,
+            message,
+        })
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for CommandEnvelope {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::adjacent(deserializer)
+    }
+}
+runtime::field!(CommandEnvelope);
+impl ::serde::Serialize for CommandEnvelope {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        use ::serde::ser::SerializeMap as _;
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(value) = &self.message_ {
+            map.serialize_entry("message", value)?;
+        }
+        if let Some(value) = &self.type_ {
+            map.serialize_entry("type", value)?;
+        }
+        self.message.write(&mut map)?;
+        map.end()
+    }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Default2 {
+    pub x: Option<String>,
+}
+runtime::object! {
+    Default2() [] { x = "x" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Everything {
+    pub a: Option<FooBar>,
+    pub b: Option<FooBar2>,
+    pub c: Option<Result2>,
+    pub d: Option<Option2>,
+    pub e: Option<Default2>,
+    pub f: Option<From2>,
+    pub foo_bar: Option<String>,
+    pub foo_bar2: Option<String>,
+    pub g: Option<String2>,
+    pub h: Option<Json2>,
+    pub i: Option<Union>,
+    pub j: Option<Command>,
+    pub self_: Option<String>,
+    pub state: Option<EverythingState2>,
+    pub type_: Option<String>,
+}
+runtime::object! {
+    Everything() [] { a = "a" b = "b" c = "c" d = "d" e = "e" f = "f" foo_bar = "foo-bar"
+    foo_bar2 = "fooBar" g = "g" h = "h" i = "i" j = "j" self_ = "self" state = "state"
+    type_ = "type" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EverythingState {
+    pub y: Option<String>,
+}
+runtime::object! {
+    EverythingState() [] { y = "y" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EverythingState2 {
+    pub x: Option<String>,
+}
+runtime::object! {
+    EverythingState2() [] { x = "x" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FooBar {
+    pub x: Option<String>,
+}
+runtime::object! {
+    FooBar() [] { x = "x" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FooBar2 {
+    pub y: Option<EverythingState>,
+}
+runtime::object! {
+    FooBar2() [] { y = "y" }
+}
+runtime::open_enum! {
+    From2 { Here = "here", There = "there", }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct GoCommand {
+    pub x: Option<String>,
+}
+runtime::object! {
+    GoCommand() [] { x = "x" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Json2 {
+    pub x: Option<String>,
+}
+runtime::object! {
+    Json2() [] { x = "x" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Option2 {
+    pub x: Option<String>,
+}
+runtime::object! {
+    Option2() [] { x = "x" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Result2 {
+    pub x: Option<String>,
+}
+runtime::object! {
+    Result2() [] { x = "x" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct String2 {
+    pub x: Option<String>,
+}
+runtime::object! {
+    String2() [] { x = "x" }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Union {
+    /// `unknown`
+    Unknown2(Unknown2Union),
+    /// `a.b`
+    AB(AbUnion),
+    /// `a_b`
+    AB2(Ab2Union),
+    /// A tag that the schema these types were made from does not know, with the whole payload.
+    Unknown {
+        /// The tag, each key's value joined by `/`.
+        tag: String,
+        /// The payload.
+        raw: Json,
+    },
+}
+impl runtime::Union for Union {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("unknown", "Unknown2"),
+        ("a.b", "AB"),
+        ("a_b", "AB2"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::Unknown2(_) => "Unknown2",
+            Self::AB(_) => "AB",
+            Self::AB2(_) => "AB2",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl runtime::Tagged for Union {
+    const KEY: &'static str = "type";
+    const NAME: &'static str = "Union";
+    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        #[allow(unused_mut)]
+        mut rest: runtime::Rest<'de, A>,
+    ) -> Result<(), A::Error> {
+        match tag {
+            "a.b" => runtime::variant!(place, rest, AB),
+            "a_b" => runtime::variant!(place, rest, AB2),
+            "unknown" => runtime::variant!(place, rest, Unknown2),
+            unknown => {
+                let joined = unknown.to_owned();
+                let raw = rest.unknown("type", tag, &joined)?;
+                *place = Some(Self::Unknown { tag: joined, raw });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Union {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+}
+impl runtime::Field for Union {
+    fn field<'de, D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+    fn place<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
+        runtime::place_tagged(place, deserializer)
+    }
+}
+impl ::serde::Serialize for Union {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Unknown2(payload) => payload.serialize(serializer),
+            Self::AB(payload) => payload.serialize(serializer),
+            Self::AB2(payload) => payload.serialize(serializer),
+            Self::Unknown { raw, .. } => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Unknown2Union {}
+runtime::object! {
+    Unknown2Union("type" = "unknown") [] {}
+}
+/// The answer to a request, typed by what was asked.
+#[derive(Debug, Clone, PartialEq, ::serde::Serialize)]
+#[serde(untagged)]
+pub enum Response {
+    #[doc = concat!("The answer to `", "go", "`.")]
+    Go(EverythingState),
+}
+impl Response {
+    /// The requests whose answers are typed here.
+    pub const REQUESTS: &'static [&'static str] = &["go"];
+    /// Decodes the answer to `request`; `None` where answers to it are not typed.
+    #[must_use]
+    pub fn decode(
+        request: &str,
+        text: &str,
+    ) -> Option<Result<runtime::Decoded<Self>, runtime::DecodeError>> {
+        match request {
+            "go" => {
+                Some(
+                    <EverythingState as runtime::Native>::decode(text)
+                        .map(|decoded| decoded.map(Self::Go)),
+                )
+            }
+            _ => None,
+        }
+    }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &["method", "type"];
+impl runtime::Native for CommandEnvelope {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}
+impl runtime::Native for Everything {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}
+impl runtime::Native for EverythingState {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

@@ -1,0 +1,123 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Config {
+    pub x: Option<String>,
+}
+runtime::object! {
+    Config() [] { x = "x" }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Message {
+    /// `http_retry`
+    HttpRetry(Retry),
+    /// `user`
+    User(UserMessage),
+    /// A tag that the schema these types were made from does not know, with the whole payload.
+    Unknown {
+        /// The tag, each key's value joined by `/`.
+        tag: String,
+        /// The payload.
+        raw: Json,
+    },
+}
+impl runtime::Union for Message {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("http_retry", "HttpRetry"),
+        ("user", "User"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::HttpRetry(_) => "HttpRetry",
+            Self::User(_) => "User",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl runtime::Tagged for Message {
+    const KEY: &'static str = "type";
+    const NAME: &'static str = "Message";
+    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        #[allow(unused_mut)]
+        mut rest: runtime::Rest<'de, A>,
+    ) -> Result<(), A::Error> {
+        match tag {
+            "http_retry" => runtime::variant!(place, rest, HttpRetry),
+            "user" => runtime::variant!(place, rest, User),
+            unknown => {
+                let joined = unknown.to_owned();
+                let raw = rest.unknown("type", tag, &joined)?;
+                *place = Some(Self::Unknown { tag: joined, raw });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Message {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+}
+impl runtime::Field for Message {
+    fn field<'de, D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+    fn place<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
+        runtime::place_tagged(place, deserializer)
+    }
+}
+impl ::serde::Serialize for Message {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::HttpRetry(payload) => payload.serialize(serializer),
+            Self::User(payload) => payload.serialize(serializer),
+            Self::Unknown { raw, .. } => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Paragraph {
+    pub text: Option<String>,
+}
+runtime::object! {
+    Paragraph() [] { text = "text" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Retry {
+    pub config: Option<Config>,
+}
+runtime::object! {
+    Retry("type" = "http_retry") [] { config = "config" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct UserMessage {
+    pub content: Option<Vec<Paragraph>>,
+}
+runtime::object! {
+    UserMessage("type" = "user") [] { content = "content" }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &["type"];
+impl runtime::Native for Message {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

@@ -1,0 +1,40 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Address {
+    pub street: Option<String>,
+}
+runtime::object! {
+    Address() [] { street = "street" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Profile {
+    pub by_definition: Option<Address>,
+    pub by_enum: Option<ProfileByEnum>,
+    pub by_keyword: Option<i64>,
+    pub by_type: Option<String>,
+    pub by_union: Option<Address>,
+    pub in_list: Option<Vec<Option<String>>>,
+    pub in_map: Option<BTreeMap<String, Option<Address>>>,
+    pub list_or_null: Option<Vec<i64>>,
+}
+runtime::object! {
+    Profile() [] { by_definition = "byDefinition" by_enum = "byEnum" by_keyword =
+    "byKeyword" by_type = "byType" by_union = "byUnion" in_list = "inList" in_map =
+    "inMap" list_or_null = "listOrNull" }
+}
+runtime::open_enum! {
+    ProfileByEnum { A = "a", B = "b", }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &[];
+impl runtime::Native for Profile {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

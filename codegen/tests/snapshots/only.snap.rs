@@ -1,0 +1,115 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Keep {
+    pub x: Option<String>,
+}
+runtime::object! {
+    Keep() [] { x = "x" }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Request {
+    /// `keep`
+    Keep(Keep),
+    /// `also/keep`
+    AlsoKeep(Keep),
+    /// A tag that the schema these types were made from does not know, with its content.
+    Unknown {
+        /// The tag.
+        tag: String,
+        /// The content.
+        raw: Json,
+    },
+}
+impl runtime::Union for Request {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("keep", "Keep"),
+        ("also/keep", "AlsoKeep"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::Keep(_) => "Keep",
+            Self::AlsoKeep(_) => "AlsoKeep",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl Request {
+    fn write<M: ::serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        match self {
+            Self::Keep(content) => {
+                map.serialize_entry("method", "keep")?;
+                map.serialize_entry("params", content)
+            }
+            Self::AlsoKeep(content) => {
+                map.serialize_entry("method", "also/keep")?;
+                map.serialize_entry("params", content)
+            }
+            Self::Unknown { tag, raw } => {
+                map.serialize_entry("method", tag)?;
+                match runtime::params_of(raw) {
+                    Some(raw) => map.serialize_entry("params", raw),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+impl runtime::Adjacent for Request {
+    const TAG: &'static str = "method";
+    const CONTENT: &'static str = "params";
+    const NAME: &'static str = "Request";
+    fn from_tag<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        content: D,
+    ) -> Result<(), D::Error> {
+        #[allow(unused_imports)]
+        use ::serde::Deserialize as _;
+        match tag {
+            "keep" => runtime::content!(place, content, Keep),
+            "also/keep" => runtime::content!(place, content, AlsoKeep),
+            unknown => {
+                runtime::note_unknown_tag("Request", unknown);
+                let raw = ::serde::Deserialize::deserialize(content)?;
+                *place = Some(Self::Unknown {
+                    tag: unknown.to_owned(),
+                    raw,
+                });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Request {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::adjacent(deserializer).map(|runtime::Parts(message)| message)
+    }
+}
+impl ::serde::Serialize for Request {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        use ::serde::ser::SerializeMap as _;
+        let mut map = serializer.serialize_map(None)?;
+        self.write(&mut map)?;
+        map.end()
+    }
+}
+runtime::field!(Request);
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &["method"];
+impl runtime::Native for Request {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

@@ -1,0 +1,245 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// `session.idle`
+    SessionIdle(EventSessionIdle),
+    /// `part.updated`
+    PartUpdated(EventPartUpdated),
+    /// A tag that the schema these types were made from does not know, with the whole payload.
+    Unknown {
+        /// The tag, each key's value joined by `/`.
+        tag: String,
+        /// The payload.
+        raw: Json,
+    },
+}
+impl runtime::Union for Event {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("session.idle", "SessionIdle"),
+        ("part.updated", "PartUpdated"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::SessionIdle(_) => "SessionIdle",
+            Self::PartUpdated(_) => "PartUpdated",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl runtime::Tagged for Event {
+    const KEY: &'static str = "type";
+    const NAME: &'static str = "Event";
+    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        #[allow(unused_mut)]
+        mut rest: runtime::Rest<'de, A>,
+    ) -> Result<(), A::Error> {
+        match tag {
+            "part.updated" => runtime::variant!(place, rest, PartUpdated),
+            "session.idle" => runtime::variant!(place, rest, SessionIdle),
+            unknown => {
+                let joined = unknown.to_owned();
+                let raw = rest.unknown("type", tag, &joined)?;
+                *place = Some(Self::Unknown { tag: joined, raw });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Event {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+}
+impl runtime::Field for Event {
+    fn field<'de, D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+    fn place<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
+        runtime::place_tagged(place, deserializer)
+    }
+}
+impl ::serde::Serialize for Event {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::SessionIdle(payload) => payload.serialize(serializer),
+            Self::PartUpdated(payload) => payload.serialize(serializer),
+            Self::Unknown { raw, .. } => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EventPartUpdated {
+    pub properties: Option<EventPartUpdatedProperties>,
+}
+runtime::object! {
+    EventPartUpdated("type" = "part.updated") [] { properties = "properties" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EventPartUpdatedProperties {
+    pub part: Option<Part>,
+}
+runtime::object! {
+    EventPartUpdatedProperties() [] { part = "part" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EventSessionIdle {
+    pub properties: Option<EventSessionIdleProperties>,
+}
+runtime::object! {
+    EventSessionIdle("type" = "session.idle") [] { properties = "properties" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EventSessionIdleProperties {
+    pub session_id: Option<String>,
+}
+runtime::object! {
+    EventSessionIdleProperties() [] { session_id = "sessionID" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FilePart {
+    pub size: Option<i64>,
+}
+runtime::object! {
+    FilePart("type" = "file") [] { size = "size" }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Part {
+    /// `text`
+    Text(TextPart),
+    /// `file`
+    File(FilePart),
+    /// A tag that the schema these types were made from does not know, with the whole payload.
+    Unknown {
+        /// The tag, each key's value joined by `/`.
+        tag: String,
+        /// The payload.
+        raw: Json,
+    },
+}
+impl runtime::Union for Part {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("text", "Text"),
+        ("file", "File"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "Text",
+            Self::File(_) => "File",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl runtime::Tagged for Part {
+    const KEY: &'static str = "type";
+    const NAME: &'static str = "Part";
+    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        #[allow(unused_mut)]
+        mut rest: runtime::Rest<'de, A>,
+    ) -> Result<(), A::Error> {
+        match tag {
+            "file" => runtime::variant!(place, rest, File),
+            "text" => runtime::variant!(place, rest, Text),
+            unknown => {
+                let joined = unknown.to_owned();
+                let raw = rest.unknown("type", tag, &joined)?;
+                *place = Some(Self::Unknown { tag: joined, raw });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Part {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+}
+impl runtime::Field for Part {
+    fn field<'de, D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+    fn place<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
+        runtime::place_tagged(place, deserializer)
+    }
+}
+impl ::serde::Serialize for Part {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(payload) => payload.serialize(serializer),
+            Self::File(payload) => payload.serialize(serializer),
+            Self::Unknown { raw, .. } => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PromptBody {
+    pub no_reply: Option<bool>,
+    pub parts: Option<Vec<Part>>,
+}
+runtime::object! {
+    PromptBody() [] { no_reply = "noReply" parts = "parts" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Session {
+    pub id: String,
+}
+runtime::object! {
+    Session() ["id"] { id = "id" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TextPart {
+    pub text: Option<String>,
+}
+runtime::object! {
+    TextPart("type" = "text") [] { text = "text" }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &["type"];
+impl runtime::Native for Event {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}
+impl runtime::Native for PromptBody {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}
+impl runtime::Native for Session {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

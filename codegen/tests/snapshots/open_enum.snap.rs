@@ -1,0 +1,30 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+runtime::open_enum! {
+    #[doc = " What was voted."] Value { InProgress = "inProgress", InProgress2 =
+    "in_progress", Plus1 = "+1", N1 = "1", Empty = "", Unknown2 = "unknown", SelfValue =
+    "Self", Done = "done", }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Vote {
+    pub mode: Option<VoteMode>,
+    pub value: Option<Value>,
+}
+runtime::object! {
+    Vote() [] { mode = "mode" value = "value" }
+}
+runtime::open_enum! {
+    VoteMode { ReadOnly = "read-only", WorkspaceWrite = "workspace-write", }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &[];
+impl runtime::Native for Vote {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

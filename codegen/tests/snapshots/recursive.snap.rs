@@ -1,0 +1,200 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AllFilter {
+    pub inner: Option<Vec<Filter>>,
+}
+runtime::object! {
+    AllFilter("op" = "all") [] { inner = "inner" }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Any {
+    Boolean(bool),
+    List(Vec<Any>),
+    Object(Box<AnyObject>),
+    /// A kind of JSON that the schema these types were made from does not list.
+    Unknown(Json),
+}
+impl runtime::Kinds for Any {
+    fn unknown(raw: Json) -> Self {
+        Self::Unknown(raw)
+    }
+    fn boolean(value: bool) -> Self {
+        Self::Boolean(value)
+    }
+    fn array<'de, A: ::serde::de::SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
+        Ok(
+            Self::List(
+                runtime::Field::field(
+                    ::serde::de::value::SeqAccessDeserializer::new(seq),
+                )?,
+            ),
+        )
+    }
+    fn object<'de, A: ::serde::de::MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        Ok(
+            Self::Object(
+                Box::new(
+                    runtime::Field::field(
+                        ::serde::de::value::MapAccessDeserializer::new(map),
+                    )?,
+                ),
+            ),
+        )
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Any {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::by_kind(deserializer)
+    }
+}
+runtime::field!(Any);
+impl ::serde::Serialize for Any {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Boolean(value) => value.serialize(serializer),
+            Self::List(value) => value.serialize(serializer),
+            Self::Object(value) => value.serialize(serializer),
+            Self::Unknown(raw) => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AnyObject {
+    pub of: Option<Any>,
+}
+runtime::object! {
+    AnyObject() [] { of = "of" }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Filter {
+    /// `is`
+    Is(IsFilter),
+    /// `not`
+    Not(Box<NotFilter>),
+    /// `all`
+    All(AllFilter),
+    /// A tag that the schema these types were made from does not know, with the whole payload.
+    Unknown {
+        /// The tag, each key's value joined by `/`.
+        tag: String,
+        /// The payload.
+        raw: Json,
+    },
+}
+impl runtime::Union for Filter {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("is", "Is"),
+        ("not", "Not"),
+        ("all", "All"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::Is(_) => "Is",
+            Self::Not(_) => "Not",
+            Self::All(_) => "All",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl runtime::Tagged for Filter {
+    const KEY: &'static str = "op";
+    const NAME: &'static str = "Filter";
+    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        #[allow(unused_mut)]
+        mut rest: runtime::Rest<'de, A>,
+    ) -> Result<(), A::Error> {
+        match tag {
+            "all" => runtime::variant!(place, rest, All),
+            "is" => runtime::variant!(place, rest, Is),
+            "not" => runtime::variant!(place, rest, Not),
+            unknown => {
+                let joined = unknown.to_owned();
+                let raw = rest.unknown("op", tag, &joined)?;
+                *place = Some(Self::Unknown { tag: joined, raw });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Filter {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+}
+impl runtime::Field for Filter {
+    fn field<'de, D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+    fn place<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
+        runtime::place_tagged(place, deserializer)
+    }
+}
+impl ::serde::Serialize for Filter {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Is(payload) => payload.serialize(serializer),
+            Self::Not(payload) => payload.serialize(serializer),
+            Self::All(payload) => payload.serialize(serializer),
+            Self::Unknown { raw, .. } => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct IsFilter {
+    pub text: Option<String>,
+}
+runtime::object! {
+    IsFilter("op" = "is") [] { text = "text" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NotFilter {
+    pub inner: Option<Filter>,
+}
+runtime::object! {
+    NotFilter("op" = "not") [] { inner = "inner" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tree {
+    pub by_name: Option<BTreeMap<String, Tree>>,
+    pub children: Option<Vec<Tree>>,
+    pub filter: Option<Filter>,
+    pub label: Option<String>,
+    pub parent: Option<Box<Tree>>,
+    pub value: Option<Any>,
+}
+runtime::object! {
+    Tree() [] { by_name = "byName" children = "children" filter = "filter" label =
+    "label" parent = "parent" value = "value" }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &["op"];
+impl runtime::Native for Tree {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

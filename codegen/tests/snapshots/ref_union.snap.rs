@@ -1,0 +1,123 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// `started`
+    Started(Started),
+    /// `finished`
+    Finished(Finished),
+    /// A tag that the schema these types were made from does not know, with the whole payload.
+    Unknown {
+        /// The tag, each key's value joined by `/`.
+        tag: String,
+        /// The payload.
+        raw: Json,
+    },
+}
+impl runtime::Union for Event {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("started", "Started"),
+        ("finished", "Finished"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::Started(_) => "Started",
+            Self::Finished(_) => "Finished",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl runtime::Tagged for Event {
+    const KEY: &'static str = "type";
+    const NAME: &'static str = "Event";
+    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        #[allow(unused_mut)]
+        mut rest: runtime::Rest<'de, A>,
+    ) -> Result<(), A::Error> {
+        match tag {
+            "finished" => runtime::variant!(place, rest, Finished),
+            "started" => runtime::variant!(place, rest, Started),
+            unknown => {
+                let joined = unknown.to_owned();
+                let raw = rest.unknown("type", tag, &joined)?;
+                *place = Some(Self::Unknown { tag: joined, raw });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Event {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+}
+impl runtime::Field for Event {
+    fn field<'de, D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+    fn place<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
+        runtime::place_tagged(place, deserializer)
+    }
+}
+impl ::serde::Serialize for Event {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Started(payload) => payload.serialize(serializer),
+            Self::Finished(payload) => payload.serialize(serializer),
+            Self::Unknown { raw, .. } => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Finished {
+    pub cost: Option<Number>,
+    pub last: Option<Part>,
+    pub result: Option<String>,
+}
+runtime::object! {
+    Finished("type" = "finished") [] { cost = "cost" last = "last" result = "result" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Part {
+    pub bytes: Option<u64>,
+    pub text: Option<String>,
+}
+runtime::object! {
+    Part() [] { bytes = "bytes" text = "text" }
+}
+/// Work has begun.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Started {
+    ///Seconds since the epoch.
+    pub at: Option<i64>,
+    pub parts: Option<Vec<Part>>,
+}
+runtime::object! {
+    Started("type" = "started") [] { at = "at" parts = "parts" }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &["type"];
+impl runtime::Native for Event {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

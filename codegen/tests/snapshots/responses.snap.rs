@@ -1,0 +1,231 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ModelListResponse {
+    pub models: Option<Vec<String>>,
+}
+runtime::object! {
+    ModelListResponse() [] { models = "models" }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Request {
+    /// `thread/start`
+    ThreadStart,
+    /// `model/list`
+    ModelList,
+    /// A tag that the schema these types were made from does not know, with its content.
+    Unknown {
+        /// The tag.
+        tag: String,
+        /// The content.
+        raw: Json,
+    },
+}
+impl runtime::Union for Request {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("thread/start", "ThreadStart"),
+        ("model/list", "ModelList"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::ThreadStart => "ThreadStart",
+            Self::ModelList => "ModelList",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl Request {
+    fn write<M: ::serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        match self {
+            Self::ThreadStart => map.serialize_entry("method", "thread/start"),
+            Self::ModelList => map.serialize_entry("method", "model/list"),
+            Self::Unknown { tag, raw } => {
+                map.serialize_entry("method", tag)?;
+                match runtime::params_of(raw) {
+                    Some(raw) => map.serialize_entry("params", raw),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+impl runtime::Adjacent for Request {
+    const TAG: &'static str = "method";
+    const CONTENT: &'static str = "params";
+    const NAME: &'static str = "Request";
+    fn from_tag<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        content: D,
+    ) -> Result<(), D::Error> {
+        #[allow(unused_imports)]
+        use ::serde::Deserialize as _;
+        match tag {
+            "thread/start" => {
+                ::serde::de::IgnoredAny::deserialize(content)?;
+                *place = Some(Self::ThreadStart);
+                Ok(())
+            }
+            "model/list" => {
+                ::serde::de::IgnoredAny::deserialize(content)?;
+                *place = Some(Self::ModelList);
+                Ok(())
+            }
+            unknown => {
+                runtime::note_unknown_tag("Request", unknown);
+                let raw = ::serde::Deserialize::deserialize(content)?;
+                *place = Some(Self::Unknown {
+                    tag: unknown.to_owned(),
+                    raw,
+                });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Request {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::adjacent(deserializer).map(|runtime::Parts(message)| message)
+    }
+}
+impl ::serde::Serialize for Request {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        use ::serde::ser::SerializeMap as _;
+        let mut map = serializer.serialize_map(None)?;
+        self.write(&mut map)?;
+        map.end()
+    }
+}
+runtime::field!(Request);
+/// A [`Request`] as it stands on the wire, with the keys beside `method` and `params`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestEnvelope {
+    pub id: Option<i64>,
+    /// The message itself.
+    pub message: Request,
+}
+impl runtime::Envelope for RequestEnvelope {
+    type Message = Request;
+    type Siblings = (Option<i64>,);
+    fn sibling<'de, A: ::serde::de::MapAccess<'de>>(
+        into: &mut Self::Siblings,
+        key: &str,
+        map: &mut A,
+    ) -> Result<bool, A::Error> {
+        match key {
+            "id" => runtime::Slot::next(&mut into.0, map)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+    fn build(siblings: Self::Siblings, message: Request) -> Result<Self, &'static str> {
+        Ok(Self { id: siblings.0, message })
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for RequestEnvelope {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::adjacent(deserializer)
+    }
+}
+runtime::field!(RequestEnvelope);
+impl ::serde::Serialize for RequestEnvelope {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        use ::serde::ser::SerializeMap as _;
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(value) = &self.id {
+            map.serialize_entry("id", value)?;
+        }
+        self.message.write(&mut map)?;
+        map.end()
+    }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Thread {
+    pub id: String,
+}
+runtime::object! {
+    Thread() ["id"] { id = "id" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ThreadStartResponse {
+    pub thread: Option<Thread>,
+}
+runtime::object! {
+    ThreadStartResponse() [] { thread = "thread" }
+}
+/// The answer to a request, typed by what was asked.
+#[derive(Debug, Clone, PartialEq, ::serde::Serialize)]
+#[serde(untagged)]
+pub enum Response {
+    #[doc = concat!("The answer to `", "model/list", "`.")]
+    ModelList(ModelListResponse),
+    #[doc = concat!("The answer to `", "thread/start", "`.")]
+    ThreadStart(ThreadStartResponse),
+}
+impl Response {
+    /// The requests whose answers are typed here.
+    pub const REQUESTS: &'static [&'static str] = &["model/list", "thread/start"];
+    /// Decodes the answer to `request`; `None` where answers to it are not typed.
+    #[must_use]
+    pub fn decode(
+        request: &str,
+        text: &str,
+    ) -> Option<Result<runtime::Decoded<Self>, runtime::DecodeError>> {
+        match request {
+            "model/list" => {
+                Some(
+                    <ModelListResponse as runtime::Native>::decode(text)
+                        .map(|decoded| decoded.map(Self::ModelList)),
+                )
+            }
+            "thread/start" => {
+                Some(
+                    <ThreadStartResponse as runtime::Native>::decode(text)
+                        .map(|decoded| decoded.map(Self::ThreadStart)),
+                )
+            }
+            _ => None,
+        }
+    }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &["method"];
+impl runtime::Native for ModelListResponse {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}
+impl runtime::Native for Request {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}
+impl runtime::Native for RequestEnvelope {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}
+impl runtime::Native for ThreadStartResponse {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

@@ -1,0 +1,118 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NoteStep {
+    pub author: Option<String>,
+    pub text: Option<String>,
+}
+runtime::object! {
+    NoteStep("type" = "note") [] { author = "author" text = "text" }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Step {
+    /// `step.closed`, `step.opened`
+    Step(StepStep),
+    /// `note`
+    Note(NoteStep),
+    /// A tag that the schema these types were made from does not know, with the whole payload.
+    Unknown {
+        /// The tag, each key's value joined by `/`.
+        tag: String,
+        /// The payload.
+        raw: Json,
+    },
+}
+impl runtime::Union for Step {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("step.closed", "Step"),
+        ("step.opened", "Step"),
+        ("note", "Note"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::Step(_) => "Step",
+            Self::Note(_) => "Note",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl runtime::Tagged for Step {
+    const KEY: &'static str = "type";
+    const NAME: &'static str = "Step";
+    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        #[allow(unused_mut)]
+        mut rest: runtime::Rest<'de, A>,
+    ) -> Result<(), A::Error> {
+        match tag {
+            "note" => runtime::variant!(place, rest, Note),
+            "step.closed" | "step.opened" => {
+                rest.keep("type", tag);
+                runtime::variant!(place, rest, Step)
+            }
+            unknown => {
+                let joined = unknown.to_owned();
+                let raw = rest.unknown("type", tag, &joined)?;
+                *place = Some(Self::Unknown { tag: joined, raw });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Step {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+}
+impl runtime::Field for Step {
+    fn field<'de, D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+    fn place<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
+        runtime::place_tagged(place, deserializer)
+    }
+}
+impl ::serde::Serialize for Step {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Step(payload) => payload.serialize(serializer),
+            Self::Note(payload) => payload.serialize(serializer),
+            Self::Unknown { raw, .. } => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StepStep {
+    pub at: Option<i64>,
+    pub type_: Option<StepStepType>,
+}
+runtime::object! {
+    StepStep() [] { at = "at" type_ = "type" }
+}
+runtime::open_enum! {
+    StepStepType { StepOpened = "step.opened", StepClosed = "step.closed", }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &["type"];
+impl runtime::Native for Step {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

@@ -1,0 +1,206 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Assistant {
+    pub text: Option<String>,
+}
+runtime::object! {
+    Assistant("type" = "assistant") [] { text = "text" }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Failure {
+    pub errors: Option<Vec<String>>,
+    pub subtype: Option<FailureSubtype>,
+}
+runtime::object! {
+    Failure("type" = "result") [] { errors = "errors" subtype = "subtype" }
+}
+runtime::open_enum! {
+    FailureSubtype { ErrorDuringExecution = "error_during_execution", ErrorMaxTurns =
+    "error_max_turns", }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Init {
+    pub subtype: Option<InitSubtype>,
+    pub tools: Option<Vec<String>>,
+}
+runtime::object! {
+    Init("type" = "system") [] { subtype = "subtype" tools = "tools" }
+}
+runtime::open_enum! {
+    InitSubtype { Init = "init", }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Line {
+    /// `assistant`
+    Assistant(Assistant),
+    /// `system/init`
+    SystemInit(Init),
+    /// `system/status`
+    SystemStatus(Status),
+    /// `result/success`
+    ResultSuccess(Success),
+    /// `result/error_during_execution`, `result/error_max_turns`
+    ResultError(Failure),
+    /// A tag that the schema these types were made from does not know, with the whole payload.
+    Unknown {
+        /// The tag, each key's value joined by `/`.
+        tag: String,
+        /// The payload.
+        raw: Json,
+    },
+}
+impl runtime::Union for Line {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("assistant", "Assistant"),
+        ("system/init", "SystemInit"),
+        ("system/status", "SystemStatus"),
+        ("result/success", "ResultSuccess"),
+        ("result/error_during_execution", "ResultError"),
+        ("result/error_max_turns", "ResultError"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::Assistant(_) => "Assistant",
+            Self::SystemInit(_) => "SystemInit",
+            Self::SystemStatus(_) => "SystemStatus",
+            Self::ResultSuccess(_) => "ResultSuccess",
+            Self::ResultError(_) => "ResultError",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl runtime::Tagged for Line {
+    const KEY: &'static str = "type";
+    const NAME: &'static str = "Line";
+    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+        place: &mut Option<Self>,
+        tag: &str,
+        #[allow(unused_mut)]
+        mut rest: runtime::Rest<'de, A>,
+    ) -> Result<(), A::Error> {
+        match tag {
+            "assistant" => runtime::variant!(place, rest, Assistant),
+            "result" => {
+                let Some(found) = rest.tag("subtype")? else {
+                    let raw = rest.unknown("type", tag, "result")?;
+                    *place = Some(Self::Unknown {
+                        tag: "result".to_owned(),
+                        raw,
+                    });
+                    return Ok(());
+                };
+                let found = &*found;
+                match found {
+                    "error_during_execution" | "error_max_turns" => {
+                        runtime::variant!(place, rest, ResultError)
+                    }
+                    "success" => runtime::variant!(place, rest, ResultSuccess),
+                    unknown => {
+                        let joined = format!("result/{unknown}");
+                        let raw = rest.unknown("type", tag, &joined)?;
+                        *place = Some(Self::Unknown { tag: joined, raw });
+                        Ok(())
+                    }
+                }
+            }
+            "system" => {
+                let Some(found) = rest.tag("subtype")? else {
+                    let raw = rest.unknown("type", tag, "system")?;
+                    *place = Some(Self::Unknown {
+                        tag: "system".to_owned(),
+                        raw,
+                    });
+                    return Ok(());
+                };
+                let found = &*found;
+                match found {
+                    "init" => runtime::variant!(place, rest, SystemInit),
+                    "status" => runtime::variant!(place, rest, SystemStatus),
+                    unknown => {
+                        let joined = format!("system/{unknown}");
+                        let raw = rest.unknown("type", tag, &joined)?;
+                        *place = Some(Self::Unknown { tag: joined, raw });
+                        Ok(())
+                    }
+                }
+            }
+            unknown => {
+                let joined = unknown.to_owned();
+                let raw = rest.unknown("type", tag, &joined)?;
+                *place = Some(Self::Unknown { tag: joined, raw });
+                Ok(())
+            }
+        }
+    }
+}
+impl<'de> ::serde::Deserialize<'de> for Line {
+    fn deserialize<D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+}
+impl runtime::Field for Line {
+    fn field<'de, D: ::serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        runtime::tagged(deserializer)
+    }
+    fn place<'de, D: ::serde::Deserializer<'de>>(
+        place: &mut Option<Self>,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
+        runtime::place_tagged(place, deserializer)
+    }
+}
+impl ::serde::Serialize for Line {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Assistant(payload) => payload.serialize(serializer),
+            Self::SystemInit(payload) => payload.serialize(serializer),
+            Self::SystemStatus(payload) => payload.serialize(serializer),
+            Self::ResultSuccess(payload) => payload.serialize(serializer),
+            Self::ResultError(payload) => payload.serialize(serializer),
+            Self::Unknown { raw, .. } => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Status {
+    pub status: Option<String>,
+    pub subtype: Option<StatusSubtype>,
+}
+runtime::object! {
+    Status("type" = "system") [] { status = "status" subtype = "subtype" }
+}
+runtime::open_enum! {
+    StatusSubtype { Status = "status", }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Success {
+    pub result: Option<String>,
+    pub subtype: Option<SuccessSubtype>,
+}
+runtime::object! {
+    Success("type" = "result") [] { result = "result" subtype = "subtype" }
+}
+runtime::open_enum! {
+    SuccessSubtype { Success = "success", }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &["subtype", "type"];
+impl runtime::Native for Line {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}

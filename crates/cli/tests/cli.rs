@@ -1,0 +1,281 @@
+//! The binary itself, as a user runs it.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+const INIT: &str = r#"{"type":"system","subtype":"init","cwd":"/w","session_id":"T-1","tools":[],"mcp_servers":[]}"#;
+const USER: &str = r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"hi"}]},"parent_tool_use_id":null,"session_id":"T-1"}"#;
+const ANSWER: &str = r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"Hello."}],"usage":{"input_tokens":1,"output_tokens":2}},"session_id":"T-1"}"#;
+const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Hello.","session_id":"T-1"}"#;
+
+/// What a run of the binary gave.
+#[derive(Debug)]
+struct Run {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+fn run(arguments: &[&str]) -> Run {
+    run_with(arguments, b"")
+}
+
+fn run_with(arguments: &[&str], input: &[u8]) -> Run {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_interlingua"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    // Whoever refuses its arguments does not read.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+fn file(folder: &TempDir, name: &str, content: impl AsRef<[u8]>) -> String {
+    let path = folder.path().join(name);
+    fs::write(&path, content).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn log() -> String {
+    [INIT, USER, ANSWER, RESULT].join("\n") + "\n"
+}
+
+fn assert_one_line(run: &Run, code: i32, part: &str) {
+    assert_eq!(run.code, Some(code), "{run:?}");
+    assert_eq!(run.stderr.trim_end().lines().count(), 1, "{run:?}");
+    assert!(run.stderr.contains(part), "{run:?}");
+}
+
+#[test]
+fn convert_and_check_go_together() {
+    let converted = run_with(&["convert", "-"], log().as_bytes());
+    assert_eq!(converted.code, Some(0), "{converted:?}");
+    assert!(converted.stdout.lines().next().unwrap().contains(r#""type":"session.started""#));
+    assert!(converted.stdout.lines().all(|line| line.ends_with(r#""raw":null}"#)));
+    let checked = run_with(&["check", "-"], converted.stdout.as_bytes());
+    assert_eq!((checked.code, checked.stdout.as_str()), (Some(0), ""), "{checked:?}");
+}
+
+#[test]
+fn raw_keeps_the_bytes_and_pretty_is_for_reading() {
+    let odd =
+        r#"{"type" : "assistant","message":{"content":[{"text":"\u0041","type":"text"}]},"n":1.0, "session_id":"T-1"}"#;
+    let raw = run_with(&["convert", "--raw", "-"], format!("{INIT}\n{odd}\n").as_bytes());
+    assert!(raw.stdout.lines().last().unwrap().contains(odd), "{raw:?}");
+    let pretty = run_with(&["convert", "--pretty", "-"], log().as_bytes());
+    assert!(pretty.stdout.starts_with("{\n  \"event_id\""), "{pretty:?}");
+}
+
+#[test]
+fn what_makes_no_sense_is_unparsed_and_strict_says_so() {
+    let broken = format!("{INIT}\nplain text\n{{\"type\":\"novelty\"}}\n{}", &ANSWER[..40]);
+    let run = run_with(&["convert", "-"], broken.as_bytes());
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(run.stdout.matches(r#""type":"agent.unparsed""#).count(), 3);
+    let strict = run_with(&["convert", "--strict", "-"], broken.as_bytes());
+    assert_eq!(strict.stdout, run.stdout);
+    assert_one_line(&strict, 1, "3 of 4 payloads could not be read; amp: not JSON");
+}
+
+#[test]
+fn a_violation_is_one_line_and_exit_code_1() {
+    let events = run_with(&["convert", "-"], log().as_bytes()).stdout;
+    let without_start: Vec<&str> = events.lines().skip(1).collect();
+    let checked = run_with(&["check", "-"], without_start.join("\n").as_bytes());
+    assert_eq!(checked.code, Some(1));
+    assert!(checked.stdout.starts_with("L1 seq 2: "), "{checked:?}");
+    let nonsense = run_with(&["check", "-"], b"{}\nnonsense\n\xff\n");
+    assert_eq!((nonsense.code, nonsense.stdout.lines().count()), (Some(1), 3), "{nonsense:?}");
+    assert!(nonsense.stdout.starts_with("line 1: expected a universal event"), "{nonsense:?}");
+}
+
+#[test]
+fn check_of_a_log_says_what_to_do() {
+    let folder = TempDir::new().unwrap();
+    let log = file(&folder, "log.jsonl", log());
+    assert_one_line(&run(&["check", &log]), 2, "interlingua convert");
+}
+
+#[test]
+fn what_cannot_be_done_is_one_clear_line_and_exit_code_2() {
+    let folder = TempDir::new().unwrap();
+    let log = file(&folder, "log.jsonl", log());
+    let anybodys = file(&folder, "anybodys.jsonl", "{\"type\":\"x\"}\n{\"type\":\"y\"}\n");
+    let empty = file(&folder, "empty.jsonl", "");
+    let binary = file(&folder, "binary", [0, 159, 146, 150, b'\n', 0xff, 0xfe]);
+    let stranger = file(&folder, "stranger.jsonl", "{\"wirelog\":1,\"agent\":\"stranger\"}\n");
+    let missing = folder.path().join("missing.jsonl");
+    let missing = missing.to_str().unwrap();
+    for command in ["convert", "show", "audit"] {
+        assert_one_line(&run(&[command, "--agent", "nobody", &log]), 2, "unknown agent `nobody`");
+        assert_one_line(&run(&[command, missing]), 2, "cannot read");
+        assert_one_line(&run(&[command, folder.path().to_str().unwrap()]), 2, "it is a directory");
+        assert_one_line(&run(&[command, &anybodys]), 2, "--agent claude|codex|opencode|amp");
+        assert_one_line(&run(&[command, &empty]), 2, "--agent");
+        assert_one_line(&run(&[command, &binary]), 2, "--agent");
+        assert_one_line(&run(&[command, &stranger]), 2, "unknown agent `stranger`");
+    }
+    assert_one_line(&run(&["check", missing]), 2, "cannot read");
+}
+
+#[test]
+fn nothing_is_nothing_when_the_agent_is_named() {
+    let run = run_with(&["convert", "--agent", "codex", "-"], b"");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{run:?}");
+    let audit = run_with(&["audit", "--agent", "codex", "-"], b"");
+    assert_eq!(audit.code, Some(0), "{audit:?}");
+    assert!(audit.stdout.contains("nothing from the agent"), "{audit:?}");
+}
+
+#[test]
+fn the_schema_is_json_and_names_every_type() {
+    let run = run(&["schema"]);
+    let schema: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert!(schema["$schema"].is_string());
+    assert!(run.stdout.contains("permission.resolved"));
+}
+
+#[test]
+fn show_reads_logs_and_universal_events_alike() {
+    let shown = run_with(&["show", "-"], log().as_bytes());
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    let expected = "── session ses_T-1 ──\nyou:\n  hi\nagent:\n  Hello.\n── 1 tokens in, 2 out ──\n── 1 turn: 1 tokens in, 2 out ──\n";
+    assert_eq!(shown.stdout, expected);
+    let events = run_with(&["convert", "-"], log().as_bytes()).stdout;
+    assert_eq!(run_with(&["show", "-"], events.as_bytes()).stdout, expected);
+    let refused = run_with(&["convert", "-"], events.as_bytes());
+    assert_one_line(&refused, 2, "universal event stream already");
+}
+
+#[test]
+fn audit_tells_what_fits() {
+    let fits = run_with(&["audit", "-"], log().as_bytes());
+    assert_eq!(fits.code, Some(0), "{fits:?}");
+    let new_field = log().replace("\"cwd\"", "\"brand_new\":[1],\"cwd\"");
+    let lenient = run_with(&["audit", "-"], new_field.as_bytes());
+    assert_eq!(lenient.code, Some(0));
+    assert!(lenient.stdout.contains("+ brand_new = [1]"), "{lenient:?}");
+    assert_eq!(run_with(&["audit", "--strict", "-"], new_field.as_bytes()).code, Some(1));
+    for broken in ["{\"type\":\"novelty\",\"session_id\":\"T-1\"}\n", "{\"type\":\"assistant\",\"mess", "\u{1}\n[1]\n"]
+    {
+        let run = run_with(&["audit", "-"], format!("{INIT}\n{broken}").as_bytes());
+        assert_eq!(run.code, Some(1), "{run:?}");
+    }
+    let text = run_with(&["audit", "-"], format!("{INIT}\nplain text\n").as_bytes());
+    assert_eq!(text.code, Some(0));
+    assert!(text.stdout.contains("1 not JSON"), "{text:?}");
+}
+
+#[test]
+fn audit_as_json_is_one_object_per_file() {
+    let folder = TempDir::new().unwrap();
+    let (one, two) = (file(&folder, "one", log()), file(&folder, "two", format!("{INIT}\n{{\"type\":\"novelty\"}}\n")));
+    let run = run(&["audit", "--json", &one, &two, "missing"]);
+    assert_eq!(run.code, Some(2));
+    let files: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(files[0]["file"], one.as_str());
+    assert_eq!(files[0]["agent"], "amp");
+    let rows = files[1]["types"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["type"] == "novelty").unwrap();
+    assert_eq!((&row["lines"], &row["decoded"], &row["unknown_tag"]), (&1.into(), &0.into(), &1.into()));
+    assert!(row["unknown_fields"].is_object());
+}
+
+#[test]
+fn bytes_that_are_no_text_are_reported() {
+    let mut log = log().into_bytes();
+    log.extend_from_slice(b"\xff\xfe\n");
+    let audit = run_with(&["audit", "-"], &log);
+    assert_eq!(audit.code, Some(1), "{audit:?}");
+    assert!(audit.stdout.contains("line 5: expected UTF-8"), "{audit:?}");
+    let convert = run_with(&["convert", "-"], &log);
+    assert_eq!(convert.code, Some(0));
+    assert!(convert.stdout.contains("agent.unparsed"), "{convert:?}");
+}
+
+#[test]
+fn a_line_of_fifty_megabytes_is_reported() {
+    let long = ANSWER.replace("Hello.", &"x".repeat(50 << 20));
+    let audit = run_with(&["audit", "-"], format!("{INIT}\n{long}\n").as_bytes());
+    assert_eq!(audit.code, Some(0), "{}", audit.stderr);
+    assert!(audit.stdout.contains("assistant       1        1"), "{}", audit.stdout);
+    let longer = "x".repeat(70 << 20);
+    let audit = run_with(&["audit", "-"], format!("{INIT}\n{longer}\n").as_bytes());
+    assert_eq!(audit.code, Some(1), "{}", audit.stderr);
+    assert!(audit.stdout.contains("expected a line of at most"), "{}", audit.stdout);
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let many = log() + &format!("{ANSWER}\n").repeat(20_000);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_interlingua"))
+        .args(["convert", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || drop(stdin.write_all(many.as_bytes())));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+}
+
+/// Memory does not grow with the log.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_long_log_takes_no_more_memory_than_a_short_one() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_interlingua"))
+        .args(["convert", "--agent", "amp", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let turn = log();
+    let tool = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"TU-N","name":"Read","input":{"path":"/x"}}]},"session_id":"T-1"}"#;
+    let done = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"TU-N","content":"ok"}]},"session_id":"T-1"}"#;
+    let mut peak = 0;
+    for number in 0..20_000 {
+        stdin.write_all(turn.as_bytes()).unwrap();
+        let id = format!("TU-{number}");
+        stdin.write_all(format!("{tool}\n{done}\n").replace("TU-N", &id).as_bytes()).unwrap();
+        if number % 5_000 == 4_999 {
+            peak = resident_kib(child.id()).max(peak);
+        }
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+    assert!(peak < 64 * 1024, "{peak} KiB");
+}
+
+#[cfg(target_os = "linux")]
+fn resident_kib(process: u32) -> u64 {
+    let status = fs::read_to_string(Path::new("/proc").join(process.to_string()).join("status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn help_teaches() {
+    for command in ["convert", "check", "show", "schema", "audit"] {
+        let help = run(&[command, "--help"]);
+        assert!(help.stdout.contains("Example"), "{help:?}");
+        assert!(help.stdout.contains(&format!("interlingua {command}")), "{help:?}");
+    }
+    assert!(run(&["--help"]).stdout.contains("Exit codes"));
+}

@@ -1,0 +1,92 @@
+//! Images, documents and other parts of what a user says or a tool gives back.
+
+use interlingua_native::claude::{
+    ContentBlockParam, ContentBlockSourceBlock, ContentBlockSourceContent, DocumentBlockParam,
+    DocumentBlockParamSource, ImageBlockParam, ImageBlockParamSource, MessageContentParam, SearchResultBlockParam,
+};
+use interlingua_schema::{ContentPart, FileAction};
+
+/// What a host sends as a message. What is not for a reader (a tool's result that the host provides) is left out.
+pub(super) fn sent(content: MessageContentParam) -> Vec<ContentPart> {
+    match content {
+        MessageContentParam::Text(text) => vec![ContentPart::text(text)],
+        MessageContentParam::List(blocks) => blocks.into_iter().filter_map(said).collect(),
+        MessageContentParam::Unknown(raw) => vec![ContentPart::Json { json: raw.to_value() }],
+        _ => Vec::new(),
+    }
+}
+
+/// A block of what a user says, if it is one.
+pub(super) fn said(block: ContentBlockParam) -> Option<ContentPart> {
+    match block {
+        ContentBlockParam::Text(block) => Some(ContentPart::text(block.text.unwrap_or_default())),
+        ContentBlockParam::Image(block) => Some(image(block)),
+        ContentBlockParam::Document(block) => Some(document(block)),
+        ContentBlockParam::SearchResult(block) => Some(ContentPart::text(search_result(block))),
+        ContentBlockParam::ContainerUpload(block) => Some(file(block.file_id.unwrap_or_default())),
+        _ => None,
+    }
+}
+
+pub(super) fn image(block: ImageBlockParam) -> ContentPart {
+    let (path, mime) = match block.source {
+        Some(ImageBlockParamSource::Base64(source)) => {
+            let mime = source.media_type.map(|mime| mime.as_str().to_owned());
+            (data_uri(mime.as_deref().unwrap_or("image/png"), &source.data.unwrap_or_default()), mime)
+        }
+        Some(ImageBlockParamSource::Url(source)) => (source.url.unwrap_or_default(), None),
+        Some(ImageBlockParamSource::File(source)) => (source.file_id.unwrap_or_default(), None),
+        _ => (String::new(), None),
+    };
+    ContentPart::Image { path, mime }
+}
+
+/// A document: its text, or a reference to it.
+pub(super) fn document(block: DocumentBlockParam) -> ContentPart {
+    match block.source {
+        Some(DocumentBlockParamSource::Base64(source)) => {
+            let mime = source.media_type.as_ref().map_or("application/pdf", |mime| mime.as_str());
+            file(data_uri(mime, &source.data.unwrap_or_default()))
+        }
+        Some(DocumentBlockParamSource::Text(source)) => ContentPart::text(source.data.unwrap_or_default()),
+        Some(DocumentBlockParamSource::Content(source)) => match source.content {
+            Some(ContentBlockSourceContent::Text(text)) => ContentPart::text(text),
+            Some(ContentBlockSourceContent::List(blocks)) => embedded(blocks),
+            _ => file(block.title.unwrap_or_default()),
+        },
+        Some(DocumentBlockParamSource::Url(source)) => file(source.url.unwrap_or_default()),
+        Some(DocumentBlockParamSource::File(source)) => file(source.file_id.unwrap_or_default()),
+        _ => file(block.title.unwrap_or_default()),
+    }
+}
+
+/// The text of a document that is given in blocks, or its only image.
+fn embedded(blocks: Vec<ContentBlockSourceBlock>) -> ContentPart {
+    let mut texts = Vec::new();
+    let mut last_image = None;
+    for block in blocks {
+        match block {
+            ContentBlockSourceBlock::Text(block) => texts.extend(block.text),
+            ContentBlockSourceBlock::Image(block) => last_image = Some(image(block)),
+            _ => {}
+        }
+    }
+    match last_image {
+        Some(image) if texts.is_empty() => image,
+        _ => ContentPart::text(texts.join("\n")),
+    }
+}
+
+pub(super) fn search_result(block: SearchResultBlockParam) -> String {
+    let heading = [block.title, block.source];
+    let body = block.content.unwrap_or_default().into_iter().filter_map(|block| block.text);
+    heading.into_iter().flatten().chain(body).collect::<Vec<_>>().join("\n")
+}
+
+fn file(path: String) -> ContentPart {
+    ContentPart::FileRef { path, action: FileAction::Read, diff: None }
+}
+
+fn data_uri(mime: &str, base64: &str) -> String {
+    format!("data:{mime};base64,{base64}")
+}

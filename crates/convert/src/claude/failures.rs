@@ -1,0 +1,152 @@
+//! What kind of failure it is.
+
+use interlingua_native::claude::{AssistantMessageError, StartupFailureReason, TerminalReason};
+use interlingua_schema::ErrorCode;
+use serde_json::{Value, json};
+
+use super::facts::facts;
+use crate::{Failure, code_for_status};
+
+/// What the agent says about a failure beside its words.
+#[derive(Default)]
+pub(super) struct Kind<'a> {
+    pub(super) error: Option<&'a AssistantMessageError>,
+    /// A limit of turns or money was reached.
+    pub(super) is_limit: bool,
+    /// The API's own name for it.
+    pub(super) api_type: Option<&'a str>,
+    /// The API's HTTP status.
+    pub(super) status: Option<u64>,
+    /// Why the turn ended.
+    pub(super) terminal: Option<&'a TerminalReason>,
+    pub(super) startup: Option<&'a StartupFailureReason>,
+}
+
+impl Kind<'_> {
+    /// The stable code. The words count for what the agent has no name for.
+    fn code(&self, words: &str) -> ErrorCode {
+        if self.is_limit {
+            return ErrorCode::Limit;
+        }
+        let words = words.to_ascii_lowercase();
+        let says = |any: &[&str]| any.iter().any(|part| words.contains(part));
+        if says(&["prompt is too long", "context limit", "context window"]) {
+            return ErrorCode::ContextOverflow;
+        }
+        if let Some(code) = self.startup.map(startup) {
+            return code;
+        }
+        let named = self.terminal.and_then(terminal).or_else(|| self.api_type.and_then(api_type));
+        if let Some(code) = named {
+            return code;
+        }
+        if let Some(status) = self.status {
+            return code_for_status(u16::try_from(status).unwrap_or_default());
+        }
+        if let Some(code) = self.error.and_then(error) {
+            return code;
+        }
+        if says(&[
+            "unable to connect",
+            "connection",
+            "econn",
+            "enotfound",
+            "etimedout",
+            "timed out",
+            "network",
+            "fetch failed",
+        ]) {
+            ErrorCode::Connection
+        } else if says(&["no conversation found", "invalid"]) {
+            ErrorCode::InvalidRequest
+        } else if says(&["not logged in", "api key", "/login"]) {
+            ErrorCode::Auth
+        } else {
+            ErrorCode::AgentError
+        }
+    }
+
+    /// The failure in the agent's words, with all that it says about it.
+    pub(super) fn failure(&self, words: impl Into<String>) -> Failure {
+        let words = words.into();
+        let failure = Failure::new(self.code(&words), words);
+        let details = self.details();
+        if details.as_object().is_none_or(serde_json::Map::is_empty) { failure } else { failure.details(details) }
+    }
+
+    fn details(&self) -> Value {
+        facts(json!({
+            "error": self.error.map(AssistantMessageError::as_str),
+            "api_error_type": self.api_type,
+            "api_error_status": self.status,
+            "terminal_reason": self.terminal.map(TerminalReason::as_str),
+            "startup_failure_reason": self.startup.map(StartupFailureReason::as_str),
+        }))
+    }
+}
+
+fn error(error: &AssistantMessageError) -> Option<ErrorCode> {
+    Some(match error {
+        AssistantMessageError::AuthenticationFailed
+        | AssistantMessageError::OauthOrgNotAllowed
+        | AssistantMessageError::AccountOnHold
+        | AssistantMessageError::VerificationRequired
+        | AssistantMessageError::CloudCredentialError => ErrorCode::Auth,
+        AssistantMessageError::BillingError | AssistantMessageError::MaxOutputTokens => ErrorCode::Limit,
+        AssistantMessageError::RateLimit => ErrorCode::RateLimited,
+        AssistantMessageError::Overloaded => ErrorCode::Overloaded,
+        AssistantMessageError::InvalidRequest | AssistantMessageError::ModelNotFound => ErrorCode::InvalidRequest,
+        // A server's error and what has no name: the words may tell more.
+        _ => return None,
+    })
+}
+
+fn api_type(name: &str) -> Option<ErrorCode> {
+    Some(match name {
+        "authentication_error" | "permission_error" => ErrorCode::Auth,
+        "billing_error" => ErrorCode::Limit,
+        "invalid_request_error" | "not_found_error" => ErrorCode::InvalidRequest,
+        "overloaded_error" => ErrorCode::Overloaded,
+        "rate_limit_error" => ErrorCode::RateLimited,
+        "request_too_large" => ErrorCode::ContextOverflow,
+        "timeout_error" => ErrorCode::Connection,
+        _ => return None,
+    })
+}
+
+fn terminal(reason: &TerminalReason) -> Option<ErrorCode> {
+    Some(match reason {
+        TerminalReason::BlockingLimit | TerminalReason::PromptTooLong => ErrorCode::ContextOverflow,
+        TerminalReason::RapidRefillBreaker | TerminalReason::MaxTurns | TerminalReason::BudgetExhausted => {
+            ErrorCode::Limit
+        }
+        TerminalReason::ImageError => ErrorCode::InvalidRequest,
+        TerminalReason::MalformedToolUseExhausted
+        | TerminalReason::StructuredOutputRetryExhausted
+        | TerminalReason::TurnSetupFailed => ErrorCode::AgentError,
+        _ => return None,
+    })
+}
+
+fn startup(reason: &StartupFailureReason) -> ErrorCode {
+    match reason {
+        StartupFailureReason::OrgPinApiKeyConflict
+        | StartupFailureReason::OrgVerifyFailed
+        | StartupFailureReason::OrgPinMismatch
+        | StartupFailureReason::ProviderNotAllowed
+        | StartupFailureReason::GatewaySigninRequired
+        | StartupFailureReason::GatewayAccessDenied => ErrorCode::Auth,
+        StartupFailureReason::RemoteSettingsRequiredUnavailable
+        | StartupFailureReason::OrgConfigRequiredUnavailable
+        | StartupFailureReason::ProxyInvalid => ErrorCode::Connection,
+        StartupFailureReason::BypassRoot
+        | StartupFailureReason::ManagedSettingsInvalid
+        | StartupFailureReason::ConfigFileInvalid
+        | StartupFailureReason::SessionHeldByBackground
+        | StartupFailureReason::WorktreeResumeRefused
+        | StartupFailureReason::WorktreeUnverified
+        | StartupFailureReason::CwdUnavailable
+        | StartupFailureReason::InitializeNotFirst => ErrorCode::InvalidRequest,
+        _ => ErrorCode::AgentError,
+    }
+}

@@ -1,0 +1,167 @@
+//! Results of tools that run on the model's side and come as blocks of its message.
+
+use interlingua_native::claude::{
+    AdvisorToolResultBlockContent, BashCodeExecutionToolResultBlockContent, CodeExecutionToolResultBlockContent,
+    ContentBlock, DocumentBlockSource, McpToolResultBlockContent, TextEditorCodeExecutionToolResultBlockContent,
+    ToolSearchToolResultBlockContent, WebFetchToolResultBlockContent, WebSearchToolResultBlockContent,
+};
+use serde_json::Number;
+
+use crate::ToolResult;
+
+/// The result that a block is, with the id of its call.
+pub(super) fn result(block: ContentBlock) -> Option<(Option<String>, ToolResult)> {
+    Some(match block {
+        ContentBlock::WebSearchToolResult(block) => (block.tool_use_id, web_search(block.content)),
+        ContentBlock::WebFetchToolResult(block) => (block.tool_use_id, web_fetch(block.content)),
+        ContentBlock::AdvisorToolResult(block) => (block.tool_use_id, advice(block.content)),
+        ContentBlock::CodeExecutionToolResult(block) => (block.tool_use_id, code_execution(block.content)),
+        ContentBlock::BashCodeExecutionToolResult(block) => (block.tool_use_id, bash_code_execution(block.content)),
+        ContentBlock::TextEditorCodeExecutionToolResult(block) => (block.tool_use_id, text_editor(block.content)),
+        ContentBlock::ToolSearchToolResult(block) => (block.tool_use_id, tool_search(block.content)),
+        ContentBlock::McpToolResult(block) => {
+            (block.tool_use_id, mcp(block.content).failed_if(block.is_error == Some(true)))
+        }
+        _ => return None,
+    })
+}
+
+/// What is said where a result of the model's side has another shape than expected.
+fn other() -> ToolResult {
+    ToolResult::ok("")
+}
+
+fn refused(code: Option<&str>, words: Option<String>) -> ToolResult {
+    ToolResult::failed(words.or(code.map(str::to_owned)).unwrap_or_default())
+}
+
+fn web_search(content: Option<WebSearchToolResultBlockContent>) -> ToolResult {
+    match content {
+        Some(WebSearchToolResultBlockContent::List(pages)) => {
+            let pages = pages.into_iter().map(|page| {
+                let (title, url) = (page.title.unwrap_or_default(), page.url.unwrap_or_default());
+                format!("{title}\n{url}")
+            });
+            ToolResult::ok(pages.collect::<Vec<_>>().join("\n\n"))
+        }
+        Some(WebSearchToolResultBlockContent::Object(error)) => refused(
+            error.error_code.as_ref().map(interlingua_native::claude::WebSearchToolResultErrorCode::as_str),
+            None,
+        ),
+        Some(WebSearchToolResultBlockContent::Unknown(raw)) => ToolResult::ok(raw.get()),
+        _ => other(),
+    }
+}
+
+fn web_fetch(content: Option<WebFetchToolResultBlockContent>) -> ToolResult {
+    match content {
+        Some(WebFetchToolResultBlockContent::WebFetchResult(page)) => {
+            let text = match page.content.and_then(|document| document.source) {
+                Some(DocumentBlockSource::Text(source)) => source.data,
+                _ => None,
+            };
+            ToolResult::ok(text.or(page.url).unwrap_or_default())
+        }
+        Some(WebFetchToolResultBlockContent::WebFetchToolResultError(error)) => refused(
+            error.error_code.as_ref().map(interlingua_native::claude::WebFetchToolResultErrorCode::as_str),
+            None,
+        ),
+        _ => other(),
+    }
+}
+
+fn advice(content: Option<AdvisorToolResultBlockContent>) -> ToolResult {
+    match content {
+        Some(AdvisorToolResultBlockContent::AdvisorResult(advice)) => ToolResult::ok(advice.text.unwrap_or_default()),
+        Some(AdvisorToolResultBlockContent::AdvisorToolResultError(error)) => refused(
+            error.error_code.as_ref().map(interlingua_native::claude::AdvisorToolResultErrorErrorCode::as_str),
+            None,
+        ),
+        _ => other(),
+    }
+}
+
+fn code_execution(content: Option<CodeExecutionToolResultBlockContent>) -> ToolResult {
+    match content {
+        Some(CodeExecutionToolResultBlockContent::CodeExecutionResult(run)) => {
+            ran(run.stdout, run.stderr, run.return_code.as_ref())
+        }
+        Some(CodeExecutionToolResultBlockContent::EncryptedCodeExecutionResult(run)) => {
+            ran(None, run.stderr, run.return_code.as_ref())
+        }
+        Some(CodeExecutionToolResultBlockContent::CodeExecutionToolResultError(error)) => refused(
+            error.error_code.as_ref().map(interlingua_native::claude::CodeExecutionToolResultErrorCode::as_str),
+            None,
+        ),
+        _ => other(),
+    }
+}
+
+fn bash_code_execution(content: Option<BashCodeExecutionToolResultBlockContent>) -> ToolResult {
+    match content {
+        Some(BashCodeExecutionToolResultBlockContent::BashCodeExecutionResult(run)) => {
+            ran(run.stdout, run.stderr, run.return_code.as_ref())
+        }
+        Some(BashCodeExecutionToolResultBlockContent::BashCodeExecutionToolResultError(error)) => refused(
+            error
+                .error_code
+                .as_ref()
+                .map(interlingua_native::claude::BashCodeExecutionToolResultErrorErrorCode::as_str),
+            None,
+        ),
+        _ => other(),
+    }
+}
+
+fn ran(stdout: Option<String>, stderr: Option<String>, code: Option<&Number>) -> ToolResult {
+    let stderr_bytes = stderr.as_ref().map(|text| text.len() as u64);
+    let output: Vec<String> = [stdout, stderr].into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    let code = code.and_then(Number::as_i64).and_then(|code| i32::try_from(code).ok());
+    ToolResult::ok(output.join("\n")).exit_code(code).stderr_bytes(stderr_bytes)
+}
+
+fn text_editor(content: Option<TextEditorCodeExecutionToolResultBlockContent>) -> ToolResult {
+    match content {
+        Some(TextEditorCodeExecutionToolResultBlockContent::TextEditorCodeExecutionViewResult(view)) => {
+            ToolResult::ok(view.content.unwrap_or_default())
+        }
+        Some(TextEditorCodeExecutionToolResultBlockContent::TextEditorCodeExecutionStrReplaceResult(change)) => {
+            ToolResult::ok(change.lines.unwrap_or_default().join("\n"))
+        }
+        Some(TextEditorCodeExecutionToolResultBlockContent::TextEditorCodeExecutionToolResultError(error)) => refused(
+            error
+                .error_code
+                .as_ref()
+                .map(interlingua_native::claude::TextEditorCodeExecutionToolResultErrorErrorCode::as_str),
+            error.error_message,
+        ),
+        // A file that was created has nothing to show.
+        _ => other(),
+    }
+}
+
+fn tool_search(content: Option<ToolSearchToolResultBlockContent>) -> ToolResult {
+    match content {
+        Some(ToolSearchToolResultBlockContent::ToolSearchToolSearchResult(found)) => {
+            let names = found.tool_references.unwrap_or_default().into_iter().filter_map(|tool| tool.tool_name);
+            ToolResult::ok(names.collect::<Vec<_>>().join("\n"))
+        }
+        Some(ToolSearchToolResultBlockContent::ToolSearchToolResultError(error)) => refused(
+            error.error_code.as_ref().map(interlingua_native::claude::ToolSearchToolResultErrorErrorCode::as_str),
+            error.error_message,
+        ),
+        _ => other(),
+    }
+}
+
+fn mcp(content: Option<McpToolResultBlockContent>) -> ToolResult {
+    match content {
+        Some(McpToolResultBlockContent::Text(text)) => ToolResult::ok(text),
+        Some(McpToolResultBlockContent::List(blocks)) => {
+            let texts = blocks.into_iter().filter_map(|block| block.text);
+            ToolResult::ok(texts.collect::<Vec<_>>().join("\n"))
+        }
+        Some(McpToolResultBlockContent::Unknown(raw)) => ToolResult::ok(raw.get()),
+        _ => other(),
+    }
+}

@@ -1,0 +1,100 @@
+//! What the user is asked, and what an answer says.
+
+use interlingua_native::Json;
+use interlingua_schema::Answer;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::facts::facts;
+use crate::Ask;
+
+/// The questions of an `AskUserQuestion`, by their text and as they are asked.
+pub(super) fn questions(input: Option<&Json>, call: Option<&str>) -> (Vec<String>, Vec<Ask>) {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Input {
+        questions: Vec<Question>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default, rename_all = "camelCase")]
+    struct Question {
+        #[serde(rename = "question")]
+        text: String,
+        header: Option<String>,
+        options: Vec<Value>,
+        multi_select: bool,
+    }
+    let input: Input = input.and_then(|input| input.decode().ok()).unwrap_or_default();
+    let asks = input.questions.into_iter().map(|question| {
+        let label = |option: &Value| option.get("label").unwrap_or(option).as_str().map(str::to_owned);
+        let metadata = facts(json!({
+            "header": question.header, "multi_select": question.multi_select, "options": question.options,
+            "tool_use_id": call,
+        }));
+        Ask {
+            prompt: question.text,
+            options: question.options.iter().filter_map(label).collect(),
+            metadata: Some(metadata),
+        }
+    });
+    let asks: Vec<Ask> = asks.collect();
+    (asks.iter().map(|ask| ask.prompt.clone()).collect(), asks)
+}
+
+/// The answers by the text of the questions. A question without one is rejected.
+pub(super) fn answers(questions: &[String], input: Option<&Json>) -> Vec<Answer> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Input {
+        answers: Map<String, Value>,
+    }
+    let input: Input = input.and_then(|input| input.decode().ok()).unwrap_or_default();
+    let answer = |question: &String| match input.answers.get(question) {
+        Some(Value::String(answer)) => Answer::Answered(answer.clone()),
+        Some(Value::Array(choices)) => Answer::Answered(choices.iter().map(plain).collect::<Vec<_>>().join(", ")),
+        Some(Value::Null) | None => Answer::Rejected(None),
+        Some(other) => Answer::Answered(other.to_string()),
+    };
+    questions.iter().map(answer).collect()
+}
+
+/// What can be chosen where a form has one field with a list of values.
+pub(super) fn choices(schema: Option<&Value>) -> Vec<String> {
+    let fields = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+    let Some(field) = fields.filter(|fields| fields.len() == 1).and_then(|fields| fields.values().next()) else {
+        return Vec::new();
+    };
+    if field.get("type").and_then(Value::as_str) == Some("boolean") {
+        return vec!["true".to_owned(), "false".to_owned()];
+    }
+    field.get("enum").and_then(Value::as_array).map(|values| values.iter().map(plain).collect()).unwrap_or_default()
+}
+
+/// The words of an answer that accepts: the only field of a form, or all of it as JSON.
+pub(super) fn accepted(answer: Option<&Json>) -> Option<String> {
+    let answer = answer?.to_value();
+    let said_no = ["action", "behavior"]
+        .into_iter()
+        .filter_map(|key| answer.get(key)?.as_str())
+        .any(|word| matches!(word, "decline" | "cancel" | "cancelled" | "deny" | "reject"));
+    if said_no || answer.is_null() {
+        return None;
+    }
+    let content = answer.get("content").filter(|content| !content.is_null());
+    Some(match content.and_then(Value::as_object) {
+        Some(fields) if fields.len() == 1 => fields.values().map(plain).collect(),
+        Some(fields) if !fields.is_empty() => Value::Object(fields.clone()).to_string(),
+        _ => match content {
+            Some(content) if !content.is_object() => plain(content),
+            _ if answer.get("action").is_some() => "accept".to_owned(),
+            _ => answer.to_string(),
+        },
+    })
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,184 @@
+use interlingua_schema::ContentPart;
+use serde_json::{Value, json};
+
+use super::{ONE_SHOT, Played, assistant, calls, init, play, results};
+
+fn tool(name: &str, input: Value, content: Value, is_error: bool, record: Value) -> Played {
+    play(&ONE_SHOT, &[init(), calls("t", name, input), results("t", content, is_error, record)])
+}
+
+fn outcome(played: &Played) -> String {
+    played.trace()[4].clone()
+}
+
+fn diff(played: &Played) -> Option<String> {
+    played.items().flat_map(|item| &item.content).find_map(|part| match part {
+        ContentPart::FileRef { diff, .. } => diff.clone(),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_command_tells_its_exit_code() {
+    let run = |content: &str, failed, record| {
+        outcome(&tool("Bash", json!({ "command": "x" }), json!(content), failed, record))
+    };
+    assert_eq!(
+        run("hi", false, json!({ "stdout": "hi", "stderr": "", "interrupted": false })),
+        "tool_result/tool [hi] exit 0"
+    );
+    assert_eq!(
+        run("Exit code 3\noops", true, json!("Error: Exit code 3\noops")),
+        "tool_result/tool! [Exit code 3\noops] exit 3"
+    );
+    let nothing = json!({ "stdout": "", "stderr": "", "returnCodeInterpretation": "No matches found" });
+    assert_eq!(run("", false, nothing), "tool_result/tool! [] exit 1");
+    let background = json!({ "stdout": "", "stderr": "", "backgroundTaskId": "b" });
+    assert_eq!(run("moved", false, background), "tool_result/tool [moved]");
+    assert_eq!(run("denied", true, json!("Error: denied")), "tool_result/tool! [denied]");
+}
+
+#[test]
+fn an_edit_has_the_agents_own_diff() {
+    let hunk = json!({ "oldStart": 1, "oldLines": 2, "newStart": 1, "newLines": 2, "lines": [" a", "-b", "+c"] });
+    let record = json!({ "filePath": "/w/f", "oldString": "b", "newString": "c", "originalFile": "a\nb\n", "structuredPatch": [hunk] });
+    let played =
+        tool("Edit", json!({ "file_path": "/w/f", "old_string": "b", "new_string": "c" }), json!("ok"), false, record);
+    assert_eq!(outcome(&played), "tool_result/tool [ok] patch /w/f");
+    assert_eq!(diff(&played).unwrap(), "--- a/w/f\n+++ b/w/f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n");
+}
+
+#[test]
+fn an_edit_without_a_record_has_a_diff_of_its_arguments() {
+    let played = tool(
+        "Edit",
+        json!({ "file_path": "f", "old_string": "b\n", "new_string": "c\n" }),
+        json!("ok"),
+        false,
+        Value::Null,
+    );
+    assert_eq!(diff(&played).unwrap(), "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-b\n+c\n");
+    let edits = json!({ "file_path": "f", "edits": [{ "old_string": "a\n", "new_string": "b\n" }, { "old_string": "c\n", "new_string": "d\n" }] });
+    assert_eq!(
+        diff(&tool("MultiEdit", edits, json!("ok"), false, Value::Null)).unwrap().matches("@@ -1 +1 @@").count(),
+        2
+    );
+}
+
+#[test]
+fn a_new_file_and_a_rewritten_one_have_diffs() {
+    let new =
+        json!({ "type": "create", "filePath": "f", "content": "x\n", "structuredPatch": [], "originalFile": null });
+    let played = tool("Write", json!({ "file_path": "f", "content": "x\n" }), json!("ok"), false, new);
+    assert_eq!(outcome(&played), "tool_result/tool [ok] write f");
+    assert_eq!(diff(&played).unwrap(), "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n");
+    let old =
+        json!({ "type": "update", "filePath": "f", "content": "y\n", "structuredPatch": [], "originalFile": "x\n" });
+    let played = tool("Write", json!({ "file_path": "f", "content": "y\n" }), json!("ok"), false, old);
+    assert_eq!(diff(&played).unwrap(), "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n");
+}
+
+#[test]
+fn a_notebook_is_patched() {
+    let record =
+        json!({ "notebook_path": "n.ipynb", "new_source": "2", "original_file": "1\n", "updated_file": "2\n" });
+    let played =
+        tool("NotebookEdit", json!({ "notebook_path": "n.ipynb", "new_source": "2" }), json!("ok"), false, record);
+    assert_eq!(outcome(&played), "tool_result/tool [ok] patch n.ipynb");
+    assert_eq!(diff(&played).unwrap(), "--- a/n.ipynb\n+++ b/n.ipynb\n@@ -1 +1 @@\n-1\n+2\n");
+}
+
+#[test]
+fn a_read_names_its_file_unless_it_failed() {
+    let record = json!({ "type": "text", "file": { "filePath": "/w/f", "content": "x" } });
+    let input = json!({ "file_path": "/w/f" });
+    assert_eq!(
+        outcome(&tool("Read", input.clone(), json!("1\tx"), false, record)),
+        "tool_result/tool [1\tx] read /w/f"
+    );
+    assert_eq!(
+        outcome(&tool("Read", input.clone(), json!("gone"), true, json!("Error: gone"))),
+        "tool_result/tool! [gone]"
+    );
+    let image = json!([{ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "AA==" } }]);
+    let record = json!({ "type": "image", "file": { "base64": "AA==", "type": "image/png" } });
+    assert_eq!(outcome(&tool("Read", input, image, false, record)), "tool_result/tool [] image image/png read /w/f");
+}
+
+#[test]
+fn todos_and_tasks_are_a_plan() {
+    let todos = json!([{ "content": "Fix", "status": "pending", "activeForm": "Fixing" }]);
+    let played =
+        tool("TodoWrite", json!({ "todos": todos }), json!("ok"), false, json!({ "oldTodos": [], "newTodos": todos }));
+    assert_eq!(played.trace()[5], "status plan: - {}");
+    let failed = tool("TodoWrite", json!({ "todos": todos }), json!("no such tool"), true, json!("Error"));
+    assert_eq!(failed.trace().len(), 5);
+
+    let played = play(
+        &ONE_SHOT,
+        &[
+            init(),
+            calls("a", "TaskCreate", json!({ "subject": "Fix" })),
+            results("a", json!("ok"), false, json!({ "task": { "id": "1", "subject": "Fix" } })),
+            calls("b", "TaskUpdate", json!({ "taskId": "1", "status": "completed" })),
+            results("b", json!("ok"), false, json!({ "success": true, "taskId": "1" })),
+            calls("c", "TaskList", json!({})),
+            results(
+                "c",
+                json!("ok"),
+                false,
+                json!({ "tasks": [{ "id": "1", "subject": "Fix", "status": "completed" }] }),
+            ),
+        ],
+    );
+    let plans: Vec<&Value> = played
+        .items()
+        .flat_map(|item| &item.content)
+        .filter_map(|part| match part {
+            ContentPart::Json { json } => Some(json),
+            _ => None,
+        })
+        .collect();
+    let step = |status: &str| json!([{ "id": "1", "content": "Fix", "status": status }]);
+    assert_eq!(plans, [&step("pending"), &step("completed")]);
+}
+
+#[test]
+fn tools_on_the_models_side_have_calls_and_results() {
+    let played = play(
+        &ONE_SHOT,
+        &[
+            init(),
+            assistant(
+                "m",
+                json!({ "type": "server_tool_use", "id": "w", "name": "web_search", "input": { "query": "q" } }),
+            ),
+            assistant(
+                "m",
+                json!({ "type": "web_search_tool_result", "tool_use_id": "w", "content": [{ "type": "web_search_result", "title": "T", "url": "http://x" }] }),
+            ),
+            assistant("m", json!({ "type": "server_tool_use", "id": "b", "name": "bash_code_execution", "input": {} })),
+            assistant(
+                "m",
+                json!({ "type": "bash_code_execution_tool_result", "tool_use_id": "b", "content": { "type": "bash_code_execution_result", "stdout": "o", "stderr": "e", "return_code": 2 } }),
+            ),
+            assistant(
+                "m",
+                json!({ "type": "mcp_tool_use", "id": "c", "name": "add", "server_name": "tiny", "input": {} }),
+            ),
+            assistant(
+                "m",
+                json!({ "type": "mcp_tool_result", "tool_use_id": "c", "is_error": true, "content": [{ "type": "text", "text": "no" }] }),
+            ),
+        ],
+    );
+    let expected = [
+        "tool_call/assistant web_search {\"query\":\"q\"}",
+        "tool_result/tool [T\nhttp://x]",
+        "tool_call/assistant bash_code_execution {}",
+        "tool_result/tool! [o\ne] exit 2",
+        "tool_call/assistant add {}",
+        "tool_result/tool! [no]",
+    ];
+    assert_eq!(played.trace()[3..], expected);
+}

@@ -1,0 +1,420 @@
+//! The dialect of `codex exec --json`: one run, one turn, items that are whole.
+
+use interlingua_native::codex::exec::{
+    CommandExecutionItem, CommandExecutionStatus, ContentBlock, ErrorItem, FileChangeItem, McpToolCallItem,
+    McpToolCallStatus, PatchApplyStatus, PatchChangeKind, ThreadEvent, ThreadItem, TodoListItem, TurnCompletedEvent,
+    TurnFailedEvent, Usage as NativeUsage, WebSearchItem,
+};
+use interlingua_native::{Json, Native as _};
+use interlingua_schema::{ContentPart, FileAction, StatusLabel, ToolKind, TurnStatus, Usage, Visibility};
+use serde::Deserialize;
+use serde_json::{Number, Value, json};
+
+use super::WHERE;
+use super::command::unwrapped;
+use super::content::{Output, json as to_json};
+use super::failures::{code_of_message, is_retry};
+use super::tools::qualified;
+use crate::{
+    CumulativeUsage, Drafts, Failure, Final, Launch, Message, Note, Prompt, SessionDrafts, ToolCall, ToolResult,
+    TurnEnd,
+};
+
+/// Options of `codex exec` that take a value.
+const WITH_VALUE: &[&str] = &[
+    "-a",
+    "-c",
+    "-C",
+    "-i",
+    "-m",
+    "-o",
+    "-p",
+    "-s",
+    "--add-dir",
+    "--ask-for-approval",
+    "--cd",
+    "--color",
+    "--config",
+    "--disable",
+    "--enable",
+    "--image",
+    "--local-provider",
+    "--model",
+    "--output-last-message",
+    "--output-schema",
+    "--profile",
+    "--sandbox",
+];
+
+/// What is known of a run.
+#[derive(Debug, Default)]
+pub(super) struct Exec {
+    /// The command line says that this dialect is spoken.
+    spoken: bool,
+    version: Option<String>,
+    prompt: Option<String>,
+    thread: Option<String>,
+    /// It goes on with an earlier run's thread, whose use of tokens is counted in.
+    usage: CumulativeUsage,
+    /// The plan as it was last told.
+    plan: Option<Value>,
+    /// The error that was told last, which the turn's end repeats.
+    error: Option<String>,
+}
+
+impl Exec {
+    pub(super) fn launch(&mut self, launch: &Launch) {
+        let words = launch.argv.iter().position(|word| word == "exec" || word == "e");
+        *self = Self { thread: self.thread.take(), version: launch.version.clone(), ..Self::default() };
+        let Some(words) = words.and_then(|place| launch.argv.get(place + 1..)) else { return };
+        self.spoken = true;
+        let arguments = Arguments::of(words);
+        self.prompt = launch.prompt.clone().or(arguments.prompt);
+        self.usage = if arguments.resumes { CumulativeUsage::resumed() } else { CumulativeUsage::from_zero() };
+    }
+
+    pub(super) fn is_spoken(&self) -> bool {
+        self.spoken
+    }
+
+    /// A line on standard input is part of the prompt.
+    pub(super) fn sent(&mut self, line: &str) {
+        if self.thread.is_none() {
+            let prompt = self.prompt.get_or_insert_default();
+            if !prompt.is_empty() {
+                prompt.push('\n');
+            }
+            prompt.push_str(line);
+        }
+    }
+
+    pub(super) fn received(&mut self, line: &str, out: &mut Drafts) {
+        let event = match ThreadEvent::decode(line) {
+            Ok(decoded) => decoded.value,
+            Err(error) => return out.current().unparsed(WHERE, error.to_string(), None),
+        };
+        match event {
+            ThreadEvent::ThreadStarted(event) => self.thread_started(event.thread_id.unwrap_or_default(), out),
+            ThreadEvent::TurnStarted(_) => self.session(out).turn_started(None, None),
+            ThreadEvent::TurnCompleted(event) => self.turn_completed(event, out),
+            ThreadEvent::TurnFailed(event) => self.turn_failed(event, out),
+            ThreadEvent::ItemStarted(event) => match event.item {
+                Some(item) => self.item_started(item, out),
+                None => out.dropped("an item without anything in it"),
+            },
+            ThreadEvent::ItemUpdated(event) => match event.item {
+                Some(ThreadItem::TodoList(item)) => self.plan(item, out),
+                _ => out.dropped("an item on its way; its end tells all of it"),
+            },
+            ThreadEvent::ItemCompleted(event) => match event.item {
+                Some(item) => self.item_completed(item, out),
+                None => out.dropped("an item without anything in it"),
+            },
+            ThreadEvent::Error(event) => self.error(event.message.unwrap_or_default(), out),
+            ThreadEvent::Unknown { tag, .. } => {
+                out.current().unparsed(WHERE, format!("unknown event `{tag}`"), Some(tag));
+            }
+            // The enum may grow with a schema refresh; a test finds a variant that is missing here.
+            _ => out.current().unparsed(WHERE, "an event the converter does not know", None),
+        }
+    }
+
+    fn session<'a>(&self, out: &'a mut Drafts) -> SessionDrafts<'a> {
+        out.session_or_current(self.thread.as_deref())
+    }
+
+    /// A second run in the same log is a new process.
+    fn thread_started(&mut self, id: String, out: &mut Drafts) {
+        if self.thread.is_some() {
+            out.restarted();
+        }
+        self.thread = Some(id);
+        let metadata = self.version.as_ref().map(|version| json!({ "agent_version": version }));
+        let prompt = self.prompt.take();
+        let mut session = self.session(out);
+        session.started(metadata);
+        if let Some(prompt) = prompt.filter(|prompt| !prompt.is_empty()) {
+            session.prompted(Prompt::text(prompt));
+        }
+    }
+
+    fn turn_completed(&mut self, event: TurnCompletedEvent, out: &mut Drafts) {
+        let mut end = TurnEnd::with_status(TurnStatus::Completed);
+        end.usage = event.usage.map(|usage| self.usage.turn(tokens(&usage)));
+        self.error = None;
+        self.session(out).turn_ended(end);
+    }
+
+    fn turn_failed(&mut self, event: TurnFailedEvent, out: &mut Drafts) {
+        let message = event.error.and_then(|error| error.message).unwrap_or_default();
+        let told = self.error.take();
+        let mut session = self.session(out);
+        if told.as_ref() != Some(&message) {
+            session.failed(Failure::new(code_of_message(&message), message));
+        }
+        session.turn_ended(TurnEnd::with_status(TurnStatus::Failed));
+    }
+
+    /// A retry is told as an error too, and known by its words.
+    fn error(&mut self, message: String, out: &mut Drafts) {
+        let mut session = self.session(out);
+        if is_retry(&message) {
+            return session.note(Note::status(StatusLabel::Retry, Some(message)));
+        }
+        session.failed(Failure::new(code_of_message(&message), message.as_str()));
+        self.error = Some(message);
+    }
+
+    fn item_started(&mut self, item: ThreadItem, out: &mut Drafts) {
+        match item {
+            ThreadItem::AgentMessage(_) | ThreadItem::Reasoning(_) | ThreadItem::Error(_) => {
+                out.dropped("a whole item that begins; its end is the same");
+            }
+            ThreadItem::CommandExecution(item) => called(command(&item), self.session(out)),
+            ThreadItem::FileChange(item) => called(file_change(&item), self.session(out)),
+            ThreadItem::McpToolCall(item) => called(mcp(&item), self.session(out)),
+            // What is searched for is known when it was found.
+            ThreadItem::WebSearch(item) => {
+                let call = web_search(&item);
+                self.session(out).tool_started(item.id.unwrap_or_default(), call);
+            }
+            ThreadItem::TodoList(item) => self.plan(item, out),
+            ThreadItem::Unknown { tag, raw } => self.other(&tag, &raw, false, out),
+            _ => self.session(out).unparsed(WHERE, "an item the converter does not know", None),
+        }
+    }
+
+    fn item_completed(&mut self, item: ThreadItem, out: &mut Drafts) {
+        match item {
+            ThreadItem::AgentMessage(item) => {
+                let id = item.id.unwrap_or_default();
+                let message = Message::assistant().native(id.as_str());
+                self.session(out).message_finished(id, message, Final::text(item.text.unwrap_or_default()));
+            }
+            ThreadItem::Reasoning(item) => {
+                let id = item.id.unwrap_or_default();
+                let message = Message::reasoning(Visibility::Public).native(id.as_str());
+                self.session(out).message_finished(id, message, Final::text(item.text.unwrap_or_default()));
+            }
+            ThreadItem::CommandExecution(item) => finished(command(&item), command_result(item), self.session(out)),
+            ThreadItem::FileChange(item) => finished(file_change(&item), file_change_result(item), self.session(out)),
+            ThreadItem::McpToolCall(item) => finished(mcp(&item), mcp_result(item), self.session(out)),
+            ThreadItem::WebSearch(item) => {
+                finished((item.id.clone(), web_search(&item)), ToolResult::ok(""), self.session(out));
+            }
+            ThreadItem::TodoList(item) => self.plan(item, out),
+            ThreadItem::Error(item) => self.remark(item, out),
+            ThreadItem::Unknown { tag, raw } => self.other(&tag, &raw, true, out),
+            _ => self.session(out).unparsed(WHERE, "an item the converter does not know", None),
+        }
+    }
+
+    /// The plan, each time it is another one.
+    fn plan(&mut self, item: TodoListItem, out: &mut Drafts) {
+        let steps = to_json(item.items.unwrap_or_default());
+        if self.plan.as_ref() == Some(&steps) {
+            return out.dropped("a plan that is as before");
+        }
+        self.plan = Some(steps.clone());
+        let note = Note::status(StatusLabel::Plan, None).with(ContentPart::Json { json: steps });
+        self.session(out).note(match item.id {
+            Some(id) => note.native(id),
+            None => note,
+        });
+    }
+
+    /// Something went wrong that does not stop the run.
+    fn remark(&mut self, item: ErrorItem, out: &mut Drafts) {
+        let note = Note::status(StatusLabel::Notice, item.message);
+        self.session(out).note(match item.id {
+            Some(id) => note.native(id),
+            None => note,
+        });
+    }
+
+    /// An item that the SDK's types leave out.
+    fn other(&mut self, tag: &str, raw: &Json, is_over: bool, out: &mut Drafts) {
+        let item = match tag {
+            "collab_tool_call" => raw.decode::<CollabItem>().ok(),
+            _ => None,
+        };
+        match item {
+            Some(item) if is_over => finished(item.call(), item.result(), self.session(out)),
+            Some(item) => called(item.call(), self.session(out)),
+            None => self.session(out).unparsed(WHERE, format!("unknown item `{tag}`"), Some(tag.to_owned())),
+        }
+    }
+}
+
+/// A tool that works with other agents.
+#[derive(Deserialize)]
+struct CollabItem {
+    id: String,
+    tool: String,
+    prompt: Option<String>,
+    #[serde(default)]
+    receiver_thread_ids: Vec<String>,
+    #[serde(default)]
+    agents_states: serde_json::Map<String, Value>,
+    status: Option<String>,
+}
+
+impl CollabItem {
+    fn call(&self) -> (Option<String>, ToolCall) {
+        let arguments = json!({ "prompt": self.prompt, "agents": self.receiver_thread_ids }).to_string();
+        let call = ToolCall::new(self.id.as_str(), self.tool.as_str()).kind(ToolKind::SubAgent).arguments(arguments);
+        (Some(self.id.clone()), call.native(self.id.as_str()))
+    }
+
+    fn result(&self) -> ToolResult {
+        let mut output = Output::default();
+        for (agent, state) in &self.agents_states {
+            let says = |key: &str| state.get(key).and_then(Value::as_str);
+            output.say(&format!("{agent}: {}", says("message").or_else(|| says("status")).unwrap_or("unknown")));
+        }
+        output.result().failed_if(self.status.as_deref() == Some("failed"))
+    }
+}
+
+type Call = (Option<String>, ToolCall);
+
+fn called((id, call): Call, mut session: SessionDrafts<'_>) {
+    session.tool_called(id.unwrap_or_default(), call);
+}
+
+fn finished((id, call): Call, result: ToolResult, mut session: SessionDrafts<'_>) {
+    let id = id.unwrap_or_default();
+    session.tool_called(id.as_str(), call);
+    session.tool_finished(id, result);
+}
+
+fn call(id: Option<&String>, name: impl Into<String>, kind: ToolKind, arguments: impl Into<String>) -> Call {
+    let native = id.cloned().unwrap_or_default();
+    (id.cloned(), ToolCall::new(native.as_str(), name).kind(kind).arguments(arguments).native(native))
+}
+
+fn command(item: &CommandExecutionItem) -> Call {
+    let command = unwrapped(item.command.as_deref().unwrap_or_default());
+    call(item.id.as_ref(), "command_execution", ToolKind::Command, json!({ "command": command }).to_string())
+}
+
+fn command_result(item: CommandExecutionItem) -> ToolResult {
+    let worked = matches!(item.status, Some(CommandExecutionStatus::Completed) | None);
+    let code = item.exit_code.as_ref().and_then(Number::as_i64).and_then(|code| i32::try_from(code).ok());
+    ToolResult::ok(item.aggregated_output.unwrap_or_default()).failed_if(!worked).exit_code(code)
+}
+
+fn file_change(item: &FileChangeItem) -> Call {
+    let arguments = json!({ "changes": item.changes }).to_string();
+    call(item.id.as_ref(), "file_change", ToolKind::FileChange, arguments)
+}
+
+/// This dialect says which files changed, not how.
+fn file_change_result(item: FileChangeItem) -> ToolResult {
+    let worked = matches!(item.status, Some(PatchApplyStatus::Completed) | None);
+    let mut result = ToolResult::ok("").failed_if(!worked);
+    if worked {
+        result.parts.extend(item.changes.into_iter().flatten().map(|change| ContentPart::FileRef {
+            path: change.path.unwrap_or_default(),
+            action: if change.kind == Some(PatchChangeKind::Add) { FileAction::Write } else { FileAction::Patch },
+            diff: None,
+        }));
+    }
+    result
+}
+
+fn mcp(item: &McpToolCallItem) -> Call {
+    let name = qualified(item.server.as_deref(), item.tool.as_deref());
+    let arguments = item.arguments.as_ref().map(Json::get).unwrap_or_default();
+    call(item.id.as_ref(), name, ToolKind::Mcp, arguments)
+}
+
+fn mcp_result(item: McpToolCallItem) -> ToolResult {
+    let failed = item.error.is_some() || item.status == Some(McpToolCallStatus::Failed);
+    let result = item.result.unwrap_or_default();
+    let blocks: Vec<Json> =
+        result.content.into_iter().flatten().map(|block: ContentBlock| to_json(block).into()).collect();
+    let mut output = Output::mcp(blocks.iter(), result.structured_content.as_ref());
+    if let Some(message) = item.error.and_then(|error| error.message) {
+        output.say(&message);
+    }
+    output.result().failed_if(failed)
+}
+
+fn web_search(item: &WebSearchItem) -> ToolCall {
+    let mut arguments = serde_json::Map::new();
+    if let Some(query) = item.query.as_ref().filter(|query| !query.is_empty()) {
+        arguments.insert("query".to_owned(), query.as_str().into());
+    }
+    if let Some(action) = &item.action {
+        arguments.insert("action".to_owned(), to_json(action));
+    }
+    call(item.id.as_ref(), "web_search", ToolKind::Web, Value::Object(arguments).to_string()).1
+}
+
+fn tokens(usage: &NativeUsage) -> Usage {
+    let count = |figure: &Option<Number>| figure.as_ref().and_then(Number::as_u64);
+    Usage {
+        input_tokens: count(&usage.input_tokens).unwrap_or_default(),
+        cached_input_tokens: count(&usage.cached_input_tokens),
+        cache_write_tokens: count(&usage.cache_write_input_tokens),
+        output_tokens: count(&usage.output_tokens).unwrap_or_default(),
+        reasoning_tokens: count(&usage.reasoning_output_tokens),
+        ..Usage::default()
+    }
+}
+
+/// What a command line says: the prompt, and whether an earlier thread goes on.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Arguments {
+    prompt: Option<String>,
+    resumes: bool,
+}
+
+impl Arguments {
+    fn of(words: &[String]) -> Self {
+        let mut plain: Vec<&str> = Vec::new();
+        let mut last = false;
+        let mut words = words.iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            match word {
+                "--" => plain.extend(words.by_ref()),
+                "--last" => last = true,
+                word if WITH_VALUE.contains(&word) => {
+                    words.next();
+                }
+                word if word.len() > 1 && word.starts_with('-') => {}
+                word => plain.push(word),
+            }
+        }
+        let resumes = plain.first() == Some(&"resume");
+        // `resume` is followed by the thread's id, unless the last one is meant.
+        let before = match (resumes, last) {
+            (true, true) => 1,
+            (true, false) => 2,
+            (false, _) => 0,
+        };
+        let prompt = plain.get(before).filter(|prompt| **prompt != "-").map(|prompt| (*prompt).to_owned());
+        Self { prompt, resumes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(line: &[&str]) -> Arguments {
+        Arguments::of(&line.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_prompt_is_found_on_the_command_line() {
+        let prompt = |prompt: &str| Arguments { prompt: Some(prompt.to_owned()), resumes: false };
+        assert_eq!(arguments(&["--json", "-m", "gpt", "fix it"]), prompt("fix it"));
+        assert_eq!(arguments(&["--json", "--", "--odd"]), prompt("--odd"));
+        assert_eq!(arguments(&["--json"]), Arguments::default());
+        assert_eq!(arguments(&["--json", "-"]), Arguments::default());
+        assert_eq!(arguments(&["resume", "id", "go on"]), Arguments { resumes: true, ..prompt("go on") });
+        assert_eq!(arguments(&["resume", "--last", "go on"]), Arguments { resumes: true, ..prompt("go on") });
+    }
+}

@@ -1,0 +1,316 @@
+//! What the host asks of the agent, and how the agent answers. Answers are typed by the request they answer.
+
+use interlingua_native::Native as _;
+use interlingua_native::codex::{
+    AskForApproval, ClientRequest, ClientRequestEnvelope, JsonrpcErrorError, Response, ReviewStartResponse,
+    SandboxPolicy, SessionSource, SubAgentSource, Thread as NativeThread, ThreadItem, UserInput,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::CodexConverter;
+use super::content::{json as to_json, user_parts};
+use super::failures::refusal;
+use super::notices::{approval, sandbox};
+use super::requests::set;
+use super::wire::{Envelope, id_text};
+use crate::{Drafts, Prompt};
+
+/// So many requests may go unanswered.
+const MOST_ASKED: usize = 1024;
+const ANSWER: &str = "an answer to the host's own request";
+
+/// A request of the host's that is not answered yet.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    pub(super) method: String,
+    pub(super) thread: Option<String>,
+    /// What the user says with it. It counts when the agent accepts it.
+    pub(super) prompt: Option<Prompt>,
+    /// The prompt's own id.
+    prompt_id: String,
+    /// The prompt's texts, to know it by if the agent repeats it before it answers.
+    text: String,
+    /// The prompt's place among all.
+    number: u64,
+}
+
+/// What an answer tells of a thread beside the thread.
+#[derive(Debug, Default)]
+pub(super) struct Opening {
+    model: Option<String>,
+    model_provider: Option<String>,
+    cwd: Option<String>,
+    approval: Option<AskForApproval>,
+    sandbox: Option<SandboxPolicy>,
+    effort: Option<String>,
+    mode: Option<String>,
+    /// Earlier turns are behind it.
+    goes_on: bool,
+}
+
+impl CodexConverter {
+    /// A line of the host's. One that the agent could not read either means nothing.
+    pub(super) fn sent(&mut self, line: &str, out: &mut Drafts) {
+        let Ok(envelope) = Envelope::read(line) else { return };
+        match (&envelope.method, &envelope.id) {
+            (Some(method), Some(id)) => {
+                let asked = self.asks(method, line, &envelope, out);
+                if self.asked.len() >= MOST_ASKED {
+                    self.asked.clear();
+                }
+                self.asked.insert(id_text(id), asked);
+            }
+            (None, Some(_)) => self.answered(&envelope, out),
+            // A notification, which has nothing to say but `initialized`.
+            (_, None) => {}
+        }
+    }
+
+    fn asks(&mut self, method: &str, line: &str, envelope: &Envelope<'_>, out: &mut Drafts) -> Asked {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params {
+            thread_id: Option<String>,
+        }
+        let params = envelope.params.and_then(|params| serde_json::from_str::<Params>(params.get()).ok());
+        let mut asked =
+            Asked { method: method.to_owned(), thread: params.and_then(|params| params.thread_id), ..Asked::default() };
+        let request = ClientRequestEnvelope::decode(line).map(|decoded| decoded.value.message);
+        match request {
+            Ok(ClientRequest::TurnStart(params)) => {
+                if let (Some(model), Some(thread)) = (params.model, self.known(asked.thread.as_deref())) {
+                    self.threads.at(thread).settings.model = Some(model);
+                }
+                self.prompt(&mut asked, params.input, params.client_user_message_id);
+            }
+            Ok(ClientRequest::TurnSteer(params)) => {
+                self.prompt(&mut asked, params.input, params.client_user_message_id);
+            }
+            Ok(ClientRequest::TurnInterrupt(params)) => {
+                if let Some(place) = self.known(asked.thread.as_deref()) {
+                    let thread = self.threads.at(place);
+                    // Another turn than the running one is refused.
+                    let running = thread.turn.as_ref().map(|turn| turn.id.as_str()).filter(|id| !id.is_empty());
+                    if running.is_none() || params.turn_id.is_none() || params.turn_id.as_deref() == running {
+                        thread.session(out).interrupt_asked();
+                    }
+                }
+            }
+            _ => {}
+        }
+        asked
+    }
+
+    fn prompt(&mut self, asked: &mut Asked, input: Option<Vec<UserInput>>, id: Option<String>) {
+        let content = user_parts(input.unwrap_or_default());
+        if content.is_empty() {
+            return;
+        }
+        self.prompts += 1;
+        asked.number = self.prompts;
+        asked.prompt_id = id.unwrap_or_else(|| format!("sent-{}", self.prompts));
+        asked.text = content.iter().filter_map(|part| part.streamed_text()).collect();
+        asked.prompt = Some(Prompt::new(content).echoed().id(asked.prompt_id.as_str()));
+    }
+
+    /// The agent repeats a prompt before it has answered the request that brought it.
+    pub(super) fn prompt_repeated(&mut self, thread: Option<&str>, text: &str) {
+        let early = self
+            .asked
+            .values_mut()
+            .filter(|asked| asked.prompt.is_some() && asked.thread.as_deref() == thread && asked.text == text);
+        if let Some(asked) = early.min_by_key(|asked| asked.number) {
+            asked.prompt = None;
+        }
+    }
+
+    /// The agent is gone: what the user said stands, though nobody answered.
+    pub(super) fn unanswered(&mut self, out: &mut Drafts) {
+        let mut unanswered: Vec<Asked> = std::mem::take(&mut self.asked).into_values().collect();
+        unanswered.sort_unstable_by_key(|asked| asked.number);
+        for asked in unanswered {
+            if let (Some(place), Some(prompt)) = (self.known(asked.thread.as_deref()), asked.prompt) {
+                self.threads.at(place).session(out).prompted(prompt);
+            }
+        }
+    }
+
+    /// The agent answers.
+    pub(super) fn answer(&mut self, envelope: &Envelope<'_>, out: &mut Drafts) {
+        let asked = envelope.id.as_ref().and_then(|id| self.asked.remove(&id_text(id)));
+        if let Some(error) = envelope.error {
+            return self.refused(asked.as_ref(), error.get(), out);
+        }
+        let result = envelope.result.map_or("null", |result| result.get());
+        let Some(asked) = asked else {
+            // A log of what the agent says alone.
+            return if result.contains("\"userAgent\"") { self.initialized(out) } else { out.dropped(ANSWER) };
+        };
+        let response = match Response::decode(&asked.method, result) {
+            Some(Ok(decoded)) => decoded.value,
+            Some(Err(error)) => return out.current().unparsed(super::WHERE, error.to_string(), Some(asked.method)),
+            None => return out.dropped(ANSWER),
+        };
+        match response {
+            Response::Initialize(_) => self.initialized(out),
+            Response::ThreadStart(response) => {
+                let opening = Opening {
+                    model: response.model,
+                    model_provider: response.model_provider,
+                    cwd: response.cwd,
+                    approval: response.approval_policy,
+                    sandbox: response.sandbox,
+                    effort: response.reasoning_effort,
+                    ..Opening::default()
+                };
+                self.opened(response.thread, opening, out);
+            }
+            Response::ThreadResume(response) => {
+                let mode = response.collaboration_mode.and_then(|mode| mode.mode);
+                let opening = Opening {
+                    model: response.model,
+                    model_provider: response.model_provider,
+                    cwd: response.cwd,
+                    approval: response.approval_policy,
+                    sandbox: response.sandbox,
+                    effort: response.reasoning_effort,
+                    mode: mode.map(|mode| mode.as_str().to_owned()),
+                    goes_on: true,
+                };
+                self.opened(response.thread, opening, out);
+            }
+            Response::ThreadFork(response) => {
+                let opening = Opening {
+                    model: response.model,
+                    model_provider: response.model_provider,
+                    cwd: response.cwd,
+                    approval: response.approval_policy,
+                    sandbox: response.sandbox,
+                    effort: response.reasoning_effort,
+                    goes_on: true,
+                    ..Opening::default()
+                };
+                self.opened(response.thread, opening, out);
+            }
+            Response::TurnStart(response) => self.accepted(asked, response.turn.map(|turn| turn.id), out),
+            Response::TurnSteer(response) => self.accepted(asked, response.turn_id, out),
+            Response::ReviewStart(response) => self.review_starts(&asked, response, out),
+            Response::ModelList(_)
+            | Response::ThreadBackgroundTerminalsClean(_)
+            | Response::ThreadCompactStart(_)
+            | Response::TurnInterrupt(_) => out.dropped(ANSWER),
+        }
+    }
+
+    fn refused(&self, asked: Option<&Asked>, error: &str, out: &mut Drafts) {
+        let error = serde_json::from_str::<JsonrpcErrorError>(error).unwrap_or_default();
+        let method = asked.map(|asked| asked.method.as_str());
+        let data = error.data.map(|data| data.to_value());
+        let failure = refusal(method, error.code, error.message.unwrap_or_default(), data.as_ref());
+        let thread = asked.and_then(|asked| asked.thread.as_deref());
+        let known = thread.filter(|thread| self.threads.find(thread).is_some());
+        out.session_or_current(known).failed(failure);
+    }
+
+    /// A process introduces itself. The second one that does is a new one.
+    fn initialized(&mut self, out: &mut Drafts) {
+        if std::mem::replace(&mut self.initialized, true) {
+            self.unanswered(out);
+            out.restarted();
+            self.process_gone();
+        } else {
+            out.dropped(ANSWER);
+        }
+    }
+
+    /// A thread was started, resumed or forked. Its earlier turns stand in the answer; they are not new.
+    fn opened(&mut self, thread: Option<NativeThread>, opening: Opening, out: &mut Drafts) {
+        match thread {
+            Some(thread) => self.thread_begins(thread, Some(opening), out),
+            None => out.dropped(ANSWER),
+        }
+    }
+
+    /// A thread is told of, in an answer or by itself.
+    pub(super) fn thread_begins(&mut self, thread: NativeThread, opening: Option<Opening>, out: &mut Drafts) {
+        let known = self.threads.find(&thread.id);
+        if opening.is_none()
+            && let Some(parent) = parent(&thread)
+        {
+            return self.child(&parent, &thread.id, out);
+        }
+        let opening = opening.unwrap_or_default();
+        let place = known.unwrap_or_else(|| self.threads.begin(&thread.id));
+        self.threads.set_current(place);
+        let version = thread.cli_version.clone().or_else(|| self.version.clone());
+        let state = self.threads.at(place);
+        let goes_on = opening.goes_on || thread.forked_from_id.is_some();
+        if known.is_none() && !goes_on {
+            state.begins();
+        }
+        state.settings.model = opening.model.or(thread.model).or(state.settings.model.take());
+        state.settings.effort = opening.effort.or(thread.reasoning_effort).or(state.settings.effort.take());
+        state.settings.approval = opening.approval.as_ref().map(approval).or(state.settings.approval.take());
+        state.settings.sandbox = opening.sandbox.as_ref().map(sandbox).or(state.settings.sandbox.take());
+        state.settings.mode = opening.mode.or(state.settings.mode.take());
+        let mut metadata = Map::new();
+        set(&mut metadata, "model", state.settings.model.clone());
+        set(&mut metadata, "model_provider", opening.model_provider.or(thread.model_provider));
+        set(&mut metadata, "cwd", opening.cwd.or(thread.cwd));
+        set(&mut metadata, "agent_version", version);
+        set(&mut metadata, "permission_mode", state.settings.approval.clone());
+        set(&mut metadata, "sandbox", state.settings.sandbox.clone());
+        set(&mut metadata, "reasoning_effort", state.settings.effort.clone());
+        set(&mut metadata, "forked_from", thread.forked_from_id);
+        set(&mut metadata, "name", thread.name);
+        state.session(out).started(Some(Value::Object(metadata)));
+    }
+
+    /// The agent takes what the user said. In a turn that already runs, it is said into that.
+    fn accepted(&mut self, asked: Asked, turn: Option<String>, out: &mut Drafts) {
+        let Some(thread) = asked.thread else { return out.dropped(ANSWER) };
+        let Some(prompt) = asked.prompt else { return out.dropped(ANSWER) };
+        let thread = self.on(Some(&thread), out);
+        if let Some(running) = &mut thread.turn {
+            running.steers.push(asked.prompt_id);
+            running.steered.extend(turn.filter(|turn| *turn != running.id));
+        }
+        thread.session(out).prompted(prompt);
+    }
+
+    /// A review begins, with words for what is to be reviewed.
+    fn review_starts(&mut self, asked: &Asked, response: ReviewStartResponse, out: &mut Drafts) {
+        let thread = response.review_thread_id.or_else(|| asked.thread.clone());
+        let items = response.turn.and_then(|turn| turn.items).unwrap_or_default();
+        let words = items.into_iter().find_map(|item| match item {
+            ThreadItem::UserMessage(item) => item.content,
+            _ => None,
+        });
+        match words {
+            Some(words) if !words.is_empty() => {
+                let thread = self.on(thread.as_deref(), out);
+                thread.session(out).prompted(Prompt::new(user_parts(words)).echoed());
+            }
+            _ => out.dropped(ANSWER),
+        }
+    }
+}
+
+/// The thread that a sub-agent's thread works for.
+fn parent(thread: &NativeThread) -> Option<String> {
+    if let Some(parent) = &thread.parent_thread_id {
+        return Some(parent.clone());
+    }
+    match &thread.source {
+        Some(SessionSource::Object(source)) => match &source.sub_agent {
+            Some(SubAgentSource::Object(source)) => source.thread_spawn.as_ref()?.parent_thread_id.clone(),
+            _ => None,
+        },
+        Some(SessionSource::Unknown(json)) => {
+            let source = to_json(json);
+            Some(source.pointer("/subAgent/thread_spawn/parent_thread_id")?.as_str()?.to_owned())
+        }
+        _ => None,
+    }
+}

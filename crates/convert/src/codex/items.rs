@@ -1,0 +1,378 @@
+//! Items: what is said and done in a thread.
+
+use interlingua_native::codex::{
+    AgentMessageDeltaNotification, AgentMessageThreadItem, CollabAgentTool, CommandExecutionOutputDeltaNotification,
+    ContextCompactionThreadItem, FileChangeOutputDeltaNotification, FileChangePatchUpdatedNotification,
+    FileChangeThreadItem, HookPromptThreadItem, ItemCompletedNotification, ItemStartedNotification,
+    McpToolCallProgressNotification, PlanDeltaNotification, PlanThreadItem, ReasoningSummaryTextDeltaNotification,
+    ReasoningTextDeltaNotification, ReasoningThreadItem, SubAgentActivityKind, SubAgentActivityThreadItem,
+    TerminalInteractionNotification, ThreadItem, UserMessageThreadItem,
+};
+use interlingua_schema::{ContentPart, StatusLabel, Visibility};
+use serde_json::json;
+
+use super::content::user_parts;
+use super::thread::{Open, Reasoning, Thread, Turn};
+use super::tools::Tool;
+use super::{CodexConverter, WHERE};
+use crate::{Drafts, Final, Message, Note, UserMessage};
+
+/// Between the parts of a summary.
+const PARTS: &str = "\n\n";
+
+impl CodexConverter {
+    #[expect(clippy::match_same_arms, reason = "a table in the order of the schema")]
+    pub(super) fn item_started(&mut self, params: ItemStartedNotification, out: &mut Drafts) {
+        if let Some(ThreadItem::UserMessage(item)) = &params.item {
+            self.user_spoke(params.thread_id.as_deref(), item);
+        }
+        let thread = self.on(params.thread_id.as_deref(), out);
+        let Some(item) = params.item else { return out.dropped("an item without anything in it") };
+        match item {
+            ThreadItem::UserMessage(item) => user_message(thread, item, out),
+            ThreadItem::HookPrompt(_) => out.dropped("a whole item that begins; its end is the same"),
+            ThreadItem::AgentMessage(item) => {
+                thread.running().messages.push(item.id.clone());
+                thread.session(out).message_started(item.id.as_str(), Message::assistant().native(item.id.as_str()));
+            }
+            ThreadItem::FunctionCallOutput(_) => out.dropped("a whole item that begins; its end is the same"),
+            ThreadItem::Plan(item) => {
+                thread.running().messages.push(item.id.clone());
+                thread.session(out).message_started(item.id.as_str(), Message::assistant().native(item.id.as_str()));
+            }
+            ThreadItem::Reasoning(_) => out.dropped("reasoning that begins; which of its streams is yet to be seen"),
+            ThreadItem::CommandExecution(item) => tool_started(thread, &*item, out),
+            ThreadItem::FileChange(item) => file_change_started(thread, &item, out),
+            ThreadItem::McpToolCall(item) => tool_started(thread, &*item, out),
+            ThreadItem::DynamicToolCall(item) => tool_started(thread, &item, out),
+            ThreadItem::CollabAgentToolCall(item) => {
+                if matches!(item.tool, Some(CollabAgentTool::SpawnAgent | CollabAgentTool::ResumeAgent)) {
+                    thread.running().spawns.push(item.id.clone());
+                }
+                tool_started(thread, &item, out);
+            }
+            ThreadItem::SubAgentActivity(item) => {
+                self.sub_agent_activity_started(params.thread_id.as_deref(), &item, out);
+            }
+            ThreadItem::WebSearch(item) => tool_started(thread, &item, out),
+            ThreadItem::ImageView(item) => tool_started(thread, &item, out),
+            ThreadItem::Sleep(item) => tool_started(thread, &item, out),
+            ThreadItem::ImageGeneration(item) => tool_started(thread, &*item, out),
+            ThreadItem::EnteredReviewMode(_) => {
+                out.dropped("a whole item that begins; its end is the same");
+                turn_inferred(thread, params.turn_id, out);
+            }
+            ThreadItem::ExitedReviewMode(_) => out.dropped("a whole item that begins; its end is the same"),
+            ThreadItem::ContextCompaction(item) => {
+                turn_inferred(thread, params.turn_id, out);
+                thread.running().compacted = true;
+                thread.session(out).note_started(item.id.as_str(), compaction(&item));
+            }
+            ThreadItem::Unknown { tag, .. } => {
+                thread.session(out).unparsed(WHERE, format!("unknown item `{tag}`"), Some("item/started".to_owned()));
+            }
+            // The enum may grow with a schema refresh; a test finds a variant that is missing here.
+            _ => thread.session(out).unparsed(WHERE, "an item the converter does not know", None),
+        }
+    }
+
+    pub(super) fn item_completed(&mut self, params: ItemCompletedNotification, out: &mut Drafts) {
+        let thread = self.on(params.thread_id.as_deref(), out);
+        let Some(item) = params.item else { return out.dropped("an item without anything in it") };
+        match item {
+            ThreadItem::UserMessage(item) => user_message_completed(thread, item, out),
+            ThreadItem::HookPrompt(item) => hook_prompt(thread, item, out),
+            ThreadItem::AgentMessage(item) => agent_message(thread, item, out),
+            ThreadItem::FunctionCallOutput(item) => tool_completed(thread, &item, out),
+            ThreadItem::Plan(item) => plan(thread, item, out),
+            ThreadItem::Reasoning(item) => reasoning(thread, item, out),
+            ThreadItem::CommandExecution(item) => tool_completed(thread, &*item, out),
+            ThreadItem::FileChange(item) => tool_completed(thread, &item, out),
+            ThreadItem::McpToolCall(item) => tool_completed(thread, &*item, out),
+            ThreadItem::DynamicToolCall(item) => tool_completed(thread, &item, out),
+            ThreadItem::CollabAgentToolCall(item) => {
+                if let Some(turn) = &mut thread.turn {
+                    turn.spawns.retain(|call| *call != item.id);
+                }
+                let parent = thread.id.clone();
+                tool_completed(thread, &item, out);
+                if matches!(item.tool, Some(CollabAgentTool::SpawnAgent | CollabAgentTool::ResumeAgent)) {
+                    for child in item.receiver_thread_ids.iter().flatten() {
+                        self.spawned(&parent, child, &item.id, out);
+                    }
+                }
+            }
+            ThreadItem::SubAgentActivity(item) => sub_agent_activity_completed(thread, &item, out),
+            ThreadItem::WebSearch(item) => tool_completed(thread, &item, out),
+            ThreadItem::ImageView(item) => tool_completed(thread, &item, out),
+            ThreadItem::Sleep(item) => tool_completed(thread, &item, out),
+            ThreadItem::ImageGeneration(item) => tool_completed(thread, &*item, out),
+            ThreadItem::EnteredReviewMode(item) => {
+                let detail = match item.review.filter(|what| !what.is_empty()) {
+                    Some(what) => format!("review: {what}"),
+                    None => "review".to_owned(),
+                };
+                let note = Note::status(StatusLabel::ModeChanged, Some(detail)).native(item.id);
+                thread.session(out).note(note);
+            }
+            ThreadItem::ExitedReviewMode(item) => {
+                // What it found is said in a message that follows.
+                thread.running().review = item.review.filter(|review| !review.is_empty());
+                let note = Note::status(StatusLabel::ModeChanged, Some("review ended".to_owned()));
+                thread.session(out).note(note.native(item.id));
+            }
+            ThreadItem::ContextCompaction(item) => {
+                if let Some(turn) = &mut thread.turn {
+                    turn.compacted = true;
+                }
+                thread.session(out).note_finished(item.id.as_str(), compaction(&item), false);
+            }
+            ThreadItem::Unknown { tag, .. } => {
+                thread.session(out).unparsed(WHERE, format!("unknown item `{tag}`"), Some("item/completed".to_owned()));
+            }
+            _ => thread.session(out).unparsed(WHERE, "an item the converter does not know", None),
+        }
+    }
+
+    /// The agent may repeat a prompt before it answers the request that brought it.
+    fn user_spoke(&mut self, thread: Option<&str>, item: &UserMessageThreadItem) {
+        if !self.asked.is_empty() {
+            let parts = user_parts(item.content.clone().unwrap_or_default());
+            let text: String = parts.iter().filter_map(ContentPart::streamed_text).collect();
+            self.prompt_repeated(thread, &text);
+        }
+    }
+
+    pub(super) fn agent_message_delta(&mut self, params: AgentMessageDeltaNotification, out: &mut Drafts) {
+        let thread = self.on(params.thread_id.as_deref(), out);
+        let id = params.item_id.unwrap_or_default();
+        thread.session(out).delta(id, params.delta.unwrap_or_default());
+    }
+
+    pub(super) fn plan_delta(&mut self, params: PlanDeltaNotification, out: &mut Drafts) {
+        let thread = self.on(params.thread_id.as_deref(), out);
+        let id = params.item_id.unwrap_or_default();
+        thread.session(out).delta(id, params.delta.unwrap_or_default());
+    }
+
+    pub(super) fn reasoning_summary_delta(&mut self, params: ReasoningSummaryTextDeltaNotification, out: &mut Drafts) {
+        let thread = self.on(params.thread_id.as_deref(), out);
+        let id = params.item_id.unwrap_or_default();
+        let stream = stream_of(thread, &id);
+        let text = joined_to(&mut stream.summary, params.summary_index, params.delta.unwrap_or_default());
+        let mut session = thread.session(out);
+        session.message_started(id.as_str(), Message::reasoning(Visibility::Public).native(id.as_str()));
+        session.delta(id, text);
+    }
+
+    pub(super) fn reasoning_text_delta(&mut self, params: ReasoningTextDeltaNotification, out: &mut Drafts) {
+        let thread = self.on(params.thread_id.as_deref(), out);
+        let id = params.item_id.unwrap_or_default();
+        let stream = stream_of(thread, &id);
+        let text = joined_to(&mut stream.raw, params.content_index, params.delta.unwrap_or_default());
+        let mut session = thread.session(out);
+        session.message_started(raw_key(&id), Message::reasoning(Visibility::Private).native(id.as_str()));
+        session.delta(raw_key(&id), text);
+    }
+
+    pub(super) fn command_output(&mut self, params: CommandExecutionOutputDeltaNotification, out: &mut Drafts) {
+        let thread = self.on(params.thread_id.as_deref(), out);
+        thread.session(out).tool_output(params.item_id.unwrap_or_default(), params.delta.unwrap_or_default());
+    }
+
+    pub(super) fn file_change_output(&mut self, params: FileChangeOutputDeltaNotification, out: &mut Drafts) {
+        let thread = self.on(params.thread_id.as_deref(), out);
+        thread.session(out).tool_output(params.item_id.unwrap_or_default(), params.delta.unwrap_or_default());
+    }
+
+    pub(super) fn mcp_progress(&mut self, params: McpToolCallProgressNotification, out: &mut Drafts) {
+        let thread = self.on(params.thread_id.as_deref(), out);
+        let mut message = params.message.unwrap_or_default();
+        message.push('\n');
+        thread.session(out).tool_output(params.item_id.unwrap_or_default(), message);
+    }
+
+    /// The agent types into a command that runs. Without a text it only looks at it.
+    pub(super) fn terminal_interaction(&mut self, params: TerminalInteractionNotification, out: &mut Drafts) {
+        let Some(text) = params.stdin.filter(|text| !text.is_empty()) else {
+            return out.dropped("a look at a running command, whose output is told by itself");
+        };
+        let thread = self.on(params.thread_id.as_deref(), out);
+        let command = params.item_id.unwrap_or_default();
+        let note = Note::status(StatusLabel::Notice, Some(format!("input to command {command}: {text}")));
+        thread.session(out).note(note.native(command));
+    }
+
+    /// A patch grows while the model writes it, before there is an item.
+    pub(super) fn patch_updated(&mut self, params: FileChangePatchUpdatedNotification, out: &mut Drafts) {
+        let thread = self.on(params.thread_id.as_deref(), out);
+        let item = FileChangeThreadItem {
+            id: params.item_id.unwrap_or_default(),
+            changes: params.changes,
+            ..FileChangeThreadItem::default()
+        };
+        if thread.open.contains_key(&item.id) || !thread.running().patching.insert(item.id.clone()) {
+            return out.dropped("a patch as far as it is written; the item has it whole");
+        }
+        thread.session(out).tool_started(item.id.as_str(), item.call());
+    }
+
+    fn sub_agent_activity_started(
+        &mut self,
+        thread: Option<&str>,
+        item: &SubAgentActivityThreadItem,
+        out: &mut Drafts,
+    ) {
+        let thread = self.on(thread, out);
+        if item.kind == Some(SubAgentActivityKind::Completed) {
+            return out.dropped("a whole item that begins; its end is the same");
+        }
+        tool_started(thread, item, out);
+        let parent = thread.id.clone();
+        if let (Some(SubAgentActivityKind::Started), Some(child)) = (&item.kind, &item.agent_thread_id) {
+            self.spawned(&parent, child, &item.id, out);
+        }
+    }
+}
+
+fn user_message(thread: &mut Thread, item: UserMessageThreadItem, out: &mut Drafts) {
+    let turn = thread.running();
+    let abandoned = std::mem::take(&mut turn.messages);
+    turn.user_message = Some(item.id.clone());
+    let mut session = thread.session(out);
+    // A message the agent was in the middle of when the user spoke up is not gone on with.
+    for message in abandoned {
+        session.message_abandoned(message);
+    }
+    let mut message = UserMessage::new(user_parts(item.content.unwrap_or_default())).native(item.id.as_str());
+    if let Some(sent) = item.client_id {
+        message = message.repeats(sent);
+    }
+    session.user_message(item.id, message);
+}
+
+fn user_message_completed(thread: &mut Thread, item: UserMessageThreadItem, out: &mut Drafts) {
+    match &thread.turn {
+        Some(turn) if turn.user_message.as_ref() == Some(&item.id) => {
+            out.dropped("the end of a user's message, which was whole when it began");
+        }
+        _ => user_message(thread, item, out),
+    }
+}
+
+/// What a hook tells the agent in the user's place.
+fn hook_prompt(thread: &Thread, item: HookPromptThreadItem, out: &mut Drafts) {
+    let fragments: Vec<String> = item.fragments.into_iter().flatten().filter_map(|fragment| fragment.text).collect();
+    thread.session(out).note(Note::system(fragments.join("\n")).native(item.id));
+}
+
+fn agent_message(thread: &mut Thread, item: AgentMessageThreadItem, out: &mut Drafts) {
+    done_streaming(thread, &item.id);
+    if let Some(turn) = thread.turn.as_mut().filter(|turn| turn.review.is_some()) {
+        turn.review = None;
+    }
+    let mut end = Final::text(item.text.unwrap_or_default());
+    if let Some(questions) = item.questions.filter(|questions| !questions.is_empty()) {
+        end = end.with(ContentPart::Json { json: json!({ "questions": questions }) });
+    }
+    thread.session(out).message_finished(item.id.as_str(), Message::assistant().native(item.id.as_str()), end);
+}
+
+/// A turn that begins with its first item: a compaction in older releases, a review before it is announced.
+fn turn_inferred(thread: &mut Thread, turn: Option<String>, out: &mut Drafts) {
+    let Some(id) = turn.filter(|id| thread.turn.is_none() && thread.last_turn.as_ref() != Some(id)) else {
+        return;
+    };
+    thread.turn = Some(Turn { id: id.clone(), inferred: true, ..Turn::default() });
+    thread.session(out).synthetic().turn_started(Some(id), None);
+}
+
+/// The plan that the agent proposes in plan mode is something it says.
+fn plan(thread: &mut Thread, item: PlanThreadItem, out: &mut Drafts) {
+    done_streaming(thread, &item.id);
+    let message = Message::assistant().native(item.id.as_str());
+    thread.session(out).message_finished(item.id.as_str(), message, Final::text(item.text.unwrap_or_default()));
+}
+
+fn done_streaming(thread: &mut Thread, id: &str) {
+    if let Some(turn) = &mut thread.turn {
+        turn.messages.retain(|open| open != id);
+    }
+}
+
+/// The summary and the raw text are two messages. Reasoning that shows neither was kept back.
+fn reasoning(thread: &mut Thread, item: ReasoningThreadItem, out: &mut Drafts) {
+    let streamed = thread.turn.as_mut().and_then(|turn| turn.reasoning.remove(&item.id)).unwrap_or_default();
+    let summary = item.summary.unwrap_or_default();
+    let raw = item.content.unwrap_or_default();
+    let id = item.id.as_str();
+    let mut session = thread.session(out);
+    let end = |parts: Vec<String>| if parts.is_empty() { Final::as_streamed() } else { Final::text(parts.join(PARTS)) };
+    let nothing = summary.is_empty() && raw.is_empty() && streamed.summary.is_none() && streamed.raw.is_none();
+    if !summary.is_empty() || streamed.summary.is_some() {
+        session.message_finished(id, Message::reasoning(Visibility::Public).native(id), end(summary));
+    }
+    if nothing {
+        session.message_finished(raw_key(id), Message::reasoning(Visibility::Private).native(id), Final::text(""));
+    } else if !raw.is_empty() || streamed.raw.is_some() {
+        session.message_finished(raw_key(id), Message::reasoning(Visibility::Private).native(id), end(raw));
+    }
+}
+
+/// The key of an item's raw reasoning, beside that of its summary.
+fn raw_key(id: &str) -> String {
+    format!("{id}#raw")
+}
+
+fn stream_of<'a>(thread: &'a mut Thread, id: &str) -> &'a mut Reasoning {
+    thread.running().reasoning.entry(id.to_owned()).or_default()
+}
+
+/// A piece of a part, with what separates it from the part before.
+fn joined_to(latest: &mut Option<i64>, part: Option<i64>, text: String) -> String {
+    let part = part.unwrap_or(0);
+    match latest.replace(part) {
+        Some(before) if before < part => format!("{PARTS}{text}"),
+        _ => text,
+    }
+}
+
+fn tool_started(thread: &mut Thread, item: &impl Tool, out: &mut Drafts) {
+    let whole = item.starts_whole();
+    thread.opened(item.id(), Open { whole, ..item.open() });
+    let mut session = thread.session(out);
+    if whole {
+        session.tool_called(item.id(), item.call());
+    } else {
+        session.tool_started(item.id(), item.call());
+    }
+}
+
+fn file_change_started(thread: &mut Thread, item: &FileChangeThreadItem, out: &mut Drafts) {
+    if let Some(turn) = &mut thread.turn {
+        turn.patching.remove(&item.id);
+    }
+    tool_started(thread, item, out);
+}
+
+fn tool_completed(thread: &mut Thread, item: &impl Tool, out: &mut Drafts) {
+    let known = thread.open.remove(item.id()).is_some_and(|open| open.whole);
+    let mut session = thread.session(out);
+    if !known {
+        session.tool_called(item.id(), item.call());
+    }
+    session.tool_finished(item.id(), item.result().native(item.id()));
+}
+
+fn sub_agent_activity_completed(thread: &mut Thread, item: &SubAgentActivityThreadItem, out: &mut Drafts) {
+    if item.kind != Some(SubAgentActivityKind::Completed) {
+        return tool_completed(thread, item, out);
+    }
+    let agent = item.agent_path.as_deref().or(item.agent_thread_id.as_deref()).unwrap_or("a sub-agent");
+    let note = Note::status(StatusLabel::Task, Some(format!("{agent} completed"))).native(item.id.as_str());
+    thread.session(out).note(note);
+}
+
+fn compaction(item: &ContextCompactionThreadItem) -> Note {
+    Note::status(StatusLabel::Compaction, None).native(item.id.as_str())
+}

@@ -1,0 +1,187 @@
+//! Codex's events as drafts, in both its dialects: the app server's JSON-RPC, and the lines of `codex exec --json`.
+//!
+//! Most of what Codex says is an item of a thread that starts, streams and completes. A thread is a session, unless
+//! another thread's tool call started it: then it is a sub-agent. What the host sends matters as much as what comes
+//! back, because an answer is only understood by its request, and both sides number theirs from the start.
+
+mod command;
+mod content;
+mod elicitation;
+mod exec;
+mod failures;
+mod host;
+mod items;
+mod legacy;
+mod notices;
+mod notifications;
+mod realtime;
+mod requests;
+#[cfg(test)]
+mod tests;
+mod thread;
+mod tools;
+mod wire;
+
+use std::collections::HashMap;
+
+use interlingua_native::codex::{ServerNotificationEnvelope, ServerRequest, ServerRequestEnvelope};
+use interlingua_native::{Native as _, Union as _};
+use interlingua_schema::Timestamp;
+use serde::de::IgnoredAny;
+
+use crate::{Converter, Drafts, Input, Launch, SessionDrafts};
+use exec::Exec;
+use host::Asked;
+use requests::Demand;
+use thread::{Thread, Threads};
+use wire::{Envelope, Line};
+
+/// Who could not read a payload.
+const WHERE: &str = "codex";
+
+/// Turns what Codex says into drafts.
+#[derive(Debug, Default)]
+pub struct CodexConverter {
+    version: Option<String>,
+    threads: Threads,
+    /// A process introduced itself.
+    initialized: bool,
+    /// What the host asked and the agent did not answer yet, by the host's ids.
+    asked: HashMap<String, Asked>,
+    /// What the agent asked and the host did not answer yet, by the agent's ids.
+    demands: HashMap<String, Demand>,
+    /// Prompts that were sent, to give them names.
+    prompts: u64,
+    /// The limits as they were last told.
+    limits: Option<String>,
+    exec: Exec,
+}
+
+impl Converter for CodexConverter {
+    fn launch(&mut self, launch: &Launch, _: &mut Drafts) {
+        self.version.clone_from(&launch.version);
+        self.exec.launch(launch);
+    }
+
+    fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
+        match input {
+            Input::Sent(line) if self.exec.is_spoken() => self.exec.sent(line),
+            Input::Sent(line) => self.sent(line, out),
+            Input::Received(line) => self.received(line, out),
+            Input::Exit { .. } => {
+                self.unanswered(out);
+                self.initialized = false;
+                self.process_gone();
+            }
+            Input::Stderr(_) | Input::Request { .. } | Input::Reply { .. } | Input::Close => {}
+        }
+    }
+}
+
+impl CodexConverter {
+    fn received(&mut self, line: &str, out: &mut Drafts) {
+        match Line::of(line) {
+            Line::Method(method) if method.starts_with(legacy::PREFIX) => self.legacy(&method, line, out),
+            Line::Method(method) if ServerRequest::TAGS.iter().any(|(tag, _)| *tag == method) => {
+                match ServerRequestEnvelope::decode(line) {
+                    Ok(decoded) => self.request(decoded.value, out),
+                    Err(error) => out.current().unparsed(WHERE, error.to_string(), Some(method.into_owned())),
+                }
+            }
+            Line::Method(method) => match ServerNotificationEnvelope::decode(line) {
+                Ok(decoded) => {
+                    if let Some(time) = decoded.value.emitted_at_ms {
+                        out.payload_time(Timestamp::from_millis(time));
+                    }
+                    self.notification(decoded.value.message, out);
+                }
+                Err(error) => out.current().unparsed(WHERE, error.to_string(), Some(method.into_owned())),
+            },
+            Line::Answer(envelope) => self.answer(&envelope, out),
+            Line::Exec => self.exec.received(line, out),
+            Line::Strange(reason) => out.current().unparsed(WHERE, reason, None),
+        }
+    }
+
+    /// An event of the older protocol is looked into only where it says something of its own.
+    fn legacy(&mut self, method: &str, line: &str, out: &mut Drafts) {
+        if let Err(error) = serde_json::from_str::<IgnoredAny>(line) {
+            return out.current().unparsed(WHERE, error.to_string(), Some(method.to_owned()));
+        }
+        match Envelope::read(line) {
+            Ok(Envelope { params: Some(params), .. }) => legacy::event(self, method, params.get(), out),
+            _ => legacy::event(self, method, "{}", out),
+        }
+    }
+
+    /// The thread that a payload names; without a name, the one begun last. One never heard of is met first.
+    fn on(&mut self, id: Option<&str>, out: &mut Drafts) -> &mut Thread {
+        let place = match id {
+            Some(id) => self.threads.find(id).unwrap_or_else(|| self.meet(id, out)),
+            None => self.threads.current(),
+        };
+        self.threads.at(place)
+    }
+
+    /// Speaks of a thread if there is one of that name, and of the session at large if not: a remark begins none.
+    fn about<'a>(&mut self, id: Option<&str>, out: &'a mut Drafts) -> SessionDrafts<'a> {
+        let known = id.filter(|id| self.threads.find(id).is_some() || self.threads.spawning().next().is_some());
+        match known {
+            Some(id) => self.on(Some(id), out).session(out),
+            None => out.current(),
+        }
+    }
+
+    fn known(&self, id: Option<&str>) -> Option<usize> {
+        self.threads.find(id?)
+    }
+
+    /// A thread that nobody announced. While a sub-agent is being started it is that one; else it is a session.
+    fn meet(&mut self, id: &str, out: &mut Drafts) -> usize {
+        let mut spawning = self.threads.spawning();
+        let first = spawning.next().map(|(parent, calls)| (parent.to_owned(), calls.to_vec()));
+        let only = spawning.next().is_none();
+        drop(spawning);
+        let place = self.threads.begin(id);
+        match first {
+            Some((parent, calls)) => {
+                let mut session = out.session(id);
+                session.child_of(parent.as_str());
+                if let ([call], true) = (calls.as_slice(), only) {
+                    session.spawned_by(parent.as_str(), call.as_str());
+                }
+            }
+            None => self.threads.set_current(place),
+        }
+        place
+    }
+
+    /// A sub-agent's thread, whose parent is known.
+    fn child(&mut self, parent: &str, child: &str, out: &mut Drafts) {
+        if self.threads.find(child).is_none() {
+            self.threads.begin(child);
+        }
+        let mut calls = self.threads.spawning().filter(|(thread, _)| *thread == parent).flat_map(|(_, calls)| calls);
+        let call = calls.next().filter(|_| calls.next().is_none()).cloned();
+        let mut session = out.session(child);
+        session.child_of(parent);
+        if let Some(call) = call {
+            session.spawned_by(parent, call);
+        }
+    }
+
+    /// A tool call started this thread.
+    fn spawned(&mut self, parent: &str, child: &str, call: &str, out: &mut Drafts) {
+        if self.threads.find(child).is_none() {
+            self.threads.begin(child);
+        }
+        out.session(child).spawned_by(parent, call);
+    }
+
+    /// The process is gone, and with it what was open between it and the host.
+    fn process_gone(&mut self) {
+        self.asked.clear();
+        self.demands.clear();
+        self.threads.all().for_each(Thread::interrupted);
+    }
+}

@@ -1,0 +1,254 @@
+//! What is known of each thread.
+
+use std::collections::{HashMap, HashSet};
+
+use interlingua_native::codex::TokenUsageBreakdown;
+use interlingua_schema::Usage;
+use serde_json::Value;
+
+use crate::{Drafts, SessionDrafts};
+
+/// So many tools without an end are remembered per thread.
+const MOST_OPEN: usize = 4096;
+
+/// One thread: a session of its own, or a sub-agent's.
+#[derive(Debug, Default)]
+pub(super) struct Thread {
+    /// Empty for what names no thread.
+    pub(super) id: String,
+    pub(super) settings: Settings,
+    /// The turn that is running.
+    pub(super) turn: Option<Turn>,
+    /// The turn that ended last.
+    pub(super) last_turn: Option<String>,
+    /// The thread's use of tokens so far; unknown after a resume.
+    total: Option<Usage>,
+    /// The tools that began and did not end: what was said of them, for whoever asks permission.
+    pub(super) open: HashMap<String, Open>,
+    /// Hooks that run: the agent's id and ours, because the agent's repeats.
+    pub(super) hooks: Vec<(String, String)>,
+    pub(super) hook_count: u64,
+    /// The goal as it was last told.
+    pub(super) goal: Option<String>,
+    pub(super) realtime: Realtime,
+}
+
+/// A spoken conversation.
+#[derive(Debug, Default)]
+pub(super) struct Realtime {
+    /// It is told in segments, which the older transcript repeats.
+    pub(super) in_segments: bool,
+    /// What the agent is saying.
+    pub(super) speaking: HashSet<String>,
+    /// Transcripts without an id of their own so far.
+    pub(super) transcripts: u64,
+}
+
+/// What a turn needs to be known of while it runs.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    pub(super) id: String,
+    /// Messages that stream.
+    pub(super) messages: Vec<String>,
+    /// Reasoning that streams.
+    pub(super) reasoning: HashMap<String, Reasoning>,
+    /// Patches that are being written, before they are items.
+    pub(super) patching: HashSet<String>,
+    /// Calls that start a sub-agent which is not known yet.
+    pub(super) spawns: Vec<String>,
+    /// Messages the host sent into the running turn, by the ids we gave them.
+    pub(super) steers: Vec<String>,
+    /// Turns that older releases announce for such messages, and that never are.
+    pub(super) steered: Vec<String>,
+    /// It was not announced, but its items began.
+    pub(super) inferred: bool,
+    /// What a review found, until a message says it.
+    pub(super) review: Option<String>,
+    /// The user's message that was told last.
+    pub(super) user_message: Option<String>,
+    /// A compaction was told as an item.
+    pub(super) compacted: bool,
+    /// An error was told that ends it.
+    pub(super) failed: bool,
+    /// All its changes of files so far.
+    pub(super) diff: Option<String>,
+}
+
+/// How far the streams of one reasoning item are: the index of the latest part of each.
+#[derive(Debug, Default)]
+pub(super) struct Reasoning {
+    pub(super) summary: Option<i64>,
+    pub(super) raw: Option<i64>,
+}
+
+/// A tool that runs.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    /// What it does, in a line.
+    pub(super) action: String,
+    /// The files it changes.
+    pub(super) changes: Option<Value>,
+    /// Its arguments are all told.
+    pub(super) whole: bool,
+}
+
+/// What a thread works with, to tell when it changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Settings {
+    pub(super) model: Option<String>,
+    /// `plan` or `default`.
+    pub(super) mode: Option<String>,
+    pub(super) approval: Option<String>,
+    pub(super) sandbox: Option<String>,
+    pub(super) effort: Option<String>,
+}
+
+impl Thread {
+    pub(super) fn new(id: &str) -> Self {
+        Self { id: id.to_owned(), ..Self::default() }
+    }
+
+    pub(super) fn session<'a>(&self, out: &'a mut Drafts) -> SessionDrafts<'a> {
+        if self.id.is_empty() { out.current() } else { out.session(&self.id) }
+    }
+
+    /// The turn that is running, whether or not the agent said that it began.
+    pub(super) fn running(&mut self) -> &mut Turn {
+        self.turn.get_or_insert_default()
+    }
+
+    /// A tool begins.
+    pub(super) fn opened(&mut self, id: &str, open: Open) {
+        if self.open.len() >= MOST_OPEN {
+            self.open.clear();
+        }
+        self.open.insert(id.to_owned(), open);
+    }
+
+    /// The thread begins here, so it has used nothing.
+    pub(super) fn begins(&mut self) {
+        self.total = Some(Usage::default());
+    }
+
+    /// The thread goes on in another process: its total is to be told anew, and nothing of it runs.
+    pub(super) fn interrupted(&mut self) {
+        self.total = None;
+        self.turn = None;
+        self.open.clear();
+        self.hooks.clear();
+    }
+
+    /// What was used since the total was told last; `None` outside of a turn, where a total is that of earlier turns.
+    pub(super) fn used(&mut self, total: &TokenUsageBreakdown, last: Option<&TokenUsageBreakdown>) -> Option<Usage> {
+        let total = tokens(total);
+        let last = last.map(tokens).unwrap_or_default();
+        let unchanged = self.total.as_ref() == Some(&total);
+        self.total = Some(total);
+        self.turn.as_ref()?;
+        // A review counts for itself in between, so the total itself cannot be reckoned with.
+        let mut used = if unchanged { Usage::default() } else { last };
+        used.model.clone_from(&self.settings.model);
+        Some(used)
+    }
+}
+
+fn tokens(figures: &TokenUsageBreakdown) -> Usage {
+    let count = |figure: Option<i64>| figure.and_then(|figure| u64::try_from(figure).ok());
+    Usage {
+        input_tokens: count(figures.input_tokens).unwrap_or_default(),
+        cached_input_tokens: count(figures.cached_input_tokens),
+        cache_write_tokens: count(figures.cache_write_input_tokens),
+        output_tokens: count(figures.output_tokens).unwrap_or_default(),
+        reasoning_tokens: count(figures.reasoning_output_tokens),
+        ..Usage::default()
+    }
+}
+
+/// All threads of a process, and those of the processes before it.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    list: Vec<Thread>,
+    by_id: HashMap<String, usize>,
+    /// The one that was begun last.
+    current: usize,
+    /// The one that was spoken of last, so that it is not looked up for every line.
+    last: usize,
+}
+
+impl Threads {
+    pub(super) fn find(&self, id: &str) -> Option<usize> {
+        match self.list.get(self.last) {
+            Some(thread) if thread.id == id => Some(self.last),
+            _ => self.by_id.get(id).copied(),
+        }
+    }
+
+    /// The thread at a place that [`find`](Self::find) or [`begin`](Self::begin) gave.
+    pub(super) fn at(&mut self, place: usize) -> &mut Thread {
+        if self.list.is_empty() {
+            self.list.push(Thread::default());
+        }
+        self.last = place.min(self.list.len() - 1);
+        &mut self.list[self.last]
+    }
+
+    pub(super) fn begin(&mut self, id: &str) -> usize {
+        let place = self.list.len();
+        self.list.push(Thread::new(id));
+        self.by_id.insert(id.to_owned(), place);
+        place
+    }
+
+    /// Where what names no thread belongs: the thread begun last.
+    pub(super) fn current(&self) -> usize {
+        self.current
+    }
+
+    /// A session of its own began, as opposed to a sub-agent.
+    pub(super) fn set_current(&mut self, place: usize) {
+        self.current = place;
+    }
+
+    pub(super) fn all(&mut self) -> impl Iterator<Item = &mut Thread> {
+        self.list.iter_mut()
+    }
+
+    /// The threads with calls that started sub-agents which are not known yet, and those calls.
+    pub(super) fn spawning(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.list.iter().filter_map(|thread| match &thread.turn {
+            Some(turn) if !turn.spawns.is_empty() => Some((thread.id.as_str(), turn.spawns.as_slice())),
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(input: i64) -> TokenUsageBreakdown {
+        TokenUsageBreakdown { input_tokens: Some(input), output_tokens: Some(1), ..TokenUsageBreakdown::default() }
+    }
+
+    #[test]
+    fn a_turn_uses_what_the_total_grew_by() {
+        let mut thread = Thread::new("t");
+        thread.begins();
+        thread.running();
+        assert_eq!(thread.used(&figures(100), Some(&figures(100))).unwrap().input_tokens, 100);
+        assert_eq!(thread.used(&figures(250), Some(&figures(150))).unwrap().input_tokens, 150);
+        // Told again without anything new, as when a request was cut off.
+        assert_eq!(thread.used(&figures(250), Some(&figures(150))).unwrap().input_tokens, 0);
+    }
+
+    #[test]
+    fn after_a_resume_the_total_of_old_turns_does_not_count() {
+        let mut thread = Thread::new("t");
+        assert_eq!(thread.used(&figures(300), Some(&figures(100))), None);
+        thread.running();
+        assert_eq!(thread.used(&figures(400), Some(&figures(100))).unwrap().input_tokens, 100);
+        thread.interrupted();
+        thread.running();
+        assert_eq!(thread.used(&figures(900), Some(&figures(70))).unwrap().input_tokens, 70);
+    }
+}

@@ -1,0 +1,199 @@
+//! Failures: of a session, of a message, of a request. OpenCode tells most of them twice.
+
+use interlingua_native::opencode::{
+    ApiError, AssistantMessageError, EventSessionErrorProperties, EventSessionErrorPropertiesError,
+};
+use interlingua_schema::{ErrorCode, TurnStatus};
+use serde_json::{Value, json};
+
+use super::session::Session;
+use super::{INTERRUPT, OpenCodeConverter, TOLD};
+use crate::{Drafts, Failure, TurnEnd, code_for_status};
+
+/// What went wrong, as OpenCode names it.
+pub(super) enum Trouble {
+    /// Somebody interrupted it.
+    Interrupted,
+    Failed {
+        code: ErrorCode,
+        message: String,
+        details: Option<Value>,
+    },
+}
+
+impl Trouble {
+    fn named(code: ErrorCode, name: &str, message: Option<String>) -> Self {
+        Self::Failed {
+            code,
+            message: message.unwrap_or_else(|| name.to_owned()),
+            details: Some(json!({ "name": name })),
+        }
+    }
+
+    /// A message without a code: words are all there is to go by.
+    pub(super) fn from_words(name: &str, message: String) -> Self {
+        let code = code_in_words(&message);
+        Self::named(code, name, Some(message))
+    }
+}
+
+impl From<ApiError> for Trouble {
+    fn from(error: ApiError) -> Self {
+        let data = error.data.unwrap_or_default();
+        let message = data.message.unwrap_or_else(|| "APIError".to_owned());
+        let status = data.status_code.and_then(|status| u16::try_from(status).ok());
+        let body = data.response_body.as_deref().unwrap_or_default();
+        let code = match status {
+            _ if is_overflow(&message) || is_overflow(body) => ErrorCode::ContextOverflow,
+            Some(status) => code_for_status(status),
+            None => match code_in_words(&message) {
+                ErrorCode::AgentError if data.is_retryable == Some(true) => ErrorCode::Connection,
+                code => code,
+            },
+        };
+        let details =
+            json!({ "name": "APIError", "status": status, "retryable": data.is_retryable, "body": data.response_body });
+        Self::Failed { code, message, details: Some(details) }
+    }
+}
+
+macro_rules! troubles {
+    ($($union:ident),*) => {$(
+        impl From<$union> for Trouble {
+            fn from(error: $union) -> Self {
+                match error {
+                    $union::ProviderAuthError(error) => {
+                        Self::named(ErrorCode::Auth, "ProviderAuthError", error.data.and_then(|data| data.message))
+                    }
+                    $union::UnknownError(error) => {
+                        let message = error.data.and_then(|data| data.message);
+                        Self::from_words("UnknownError", message.unwrap_or_else(|| "UnknownError".to_owned()))
+                    }
+                    $union::MessageOutputLengthError(_) => {
+                        Self::named(ErrorCode::Limit, "MessageOutputLengthError", None)
+                    }
+                    $union::MessageAbortedError(_) => Self::Interrupted,
+                    $union::StructuredOutputError(error) => Self::named(
+                        ErrorCode::AgentError,
+                        "StructuredOutputError",
+                        error.data.and_then(|data| data.message),
+                    ),
+                    $union::ContextOverflowError(error) => Self::named(
+                        ErrorCode::ContextOverflow,
+                        "ContextOverflowError",
+                        error.data.and_then(|data| data.message),
+                    ),
+                    $union::ContentFilterError(error) => Self::named(
+                        ErrorCode::InvalidRequest,
+                        "ContentFilterError",
+                        error.data.and_then(|data| data.message),
+                    ),
+                    $union::ApiError(error) => error.into(),
+                    $union::Unknown { tag, raw } => {
+                        let raw = raw.to_value();
+                        let message = raw.pointer("/data/message").and_then(Value::as_str).unwrap_or(&tag);
+                        Self::from_words(&tag, message.to_owned())
+                    }
+                    _ => Self::named(ErrorCode::AgentError, "Error", None),
+                }
+            }
+        }
+    )*};
+}
+troubles!(AssistantMessageError, EventSessionErrorPropertiesError);
+
+impl OpenCodeConverter {
+    pub(super) fn session_error(&mut self, properties: Option<EventSessionErrorProperties>, out: &mut Drafts) {
+        let EventSessionErrorProperties { error, session_id } = properties.unwrap_or_default();
+        let trouble = match error {
+            Some(error) => error.into(),
+            None => Trouble::named(ErrorCode::AgentError, "Error", Some("the session failed".to_owned())),
+        };
+        match (session_id, trouble) {
+            (Some(id), trouble) => {
+                let session = self.sessions.of(&id);
+                session.show_users(None, out);
+                session.report(trouble, out);
+            }
+            (None, Trouble::Interrupted) => out.dropped(INTERRUPT),
+            (None, Trouble::Failed { code, message, details }) => out.current().failed(failure(code, message, details)),
+        }
+    }
+}
+
+impl Session {
+    /// Tells of a failure, once in a turn, or notes that the turn was interrupted.
+    pub(super) fn report(&mut self, trouble: Trouble, out: &mut Drafts) {
+        let (code, message, details) = match trouble {
+            Trouble::Interrupted => {
+                self.run.interrupted = self.run.turn_open;
+                return out.dropped(INTERRUPT);
+            }
+            Trouble::Failed { code, message, details } => (code, message, details),
+        };
+        // The second time it may come with a stack trace.
+        let mut told = self.run.failures.iter().chain(&self.failures_before);
+        if told.any(|told| message.contains(told.as_str())) {
+            self.run.failed = self.run.turn_open;
+            return out.dropped(TOLD);
+        }
+        self.begun = true;
+        let mut session = out.session(self.id.as_str());
+        session.failed(failure(code, message.clone(), details));
+        if self.run.turn_open {
+            self.run.active = true;
+            self.run.failed = true;
+            self.run.failures.push(message);
+        } else {
+            // The host may have sent a prompt that was not even repeated.
+            session.turn_ended(TurnEnd::with_status(TurnStatus::Failed));
+            self.failures_before.push(message);
+        }
+    }
+}
+
+pub(super) fn failure(code: ErrorCode, message: String, details: Option<Value>) -> Failure {
+    let failure = Failure::new(code, message);
+    match details {
+        Some(details) => failure.details(details),
+        None => failure,
+    }
+}
+
+fn is_overflow(text: &str) -> bool {
+    ["context_length_exceeded", "maximum context length", "prompt is too long", "context window"]
+        .iter()
+        .any(|words| text.contains(words))
+}
+
+/// The best guess from a text that says no more.
+fn code_in_words(text: &str) -> ErrorCode {
+    if let Some(status) = text.split("HTTP ").nth(1).and_then(|rest| rest.get(..3)?.parse().ok()) {
+        return if is_overflow(text) { ErrorCode::ContextOverflow } else { code_for_status(status) };
+    }
+    let lower = text.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|words| lower.contains(words));
+    if is_overflow(text) {
+        ErrorCode::ContextOverflow
+    } else if says(&["rate limit", "too many requests"]) {
+        ErrorCode::RateLimited
+    } else if says(&["overloaded"]) {
+        ErrorCode::Overloaded
+    } else if says(&["api key", "unauthorized", "authentication"]) {
+        ErrorCode::Auth
+    } else if says(&["not found", "notfound", "invalid"]) {
+        ErrorCode::InvalidRequest
+    } else if says(&[
+        "econnrefused",
+        "econnreset",
+        "enotfound",
+        "unable to connect",
+        "socket",
+        "fetch failed",
+        "connection",
+    ]) {
+        ErrorCode::Connection
+    } else {
+        ErrorCode::AgentError
+    }
+}

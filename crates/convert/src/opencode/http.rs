@@ -1,0 +1,377 @@
+//! What the host asks over HTTP: prompts, answers, interrupts; and what it is answered.
+
+use std::collections::HashMap;
+
+use interlingua_native::opencode::{
+    CommandBody, LocationRef, Message, MessageReply, PermissionReplyBody, PromptBody, QuestionReplyBody,
+    Session as Info, ShellBody,
+};
+use interlingua_native::{Json, Native as _};
+use interlingua_schema::{ContentPart, ErrorCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::messages::Known;
+use super::requests::Reply;
+use super::users::{file, next_prompt, prompt_key, prompt_part};
+use super::{ANSWER, OpenCodeConverter, TOLD};
+use crate::{Drafts, Failure, Key, Prompt, code_for_status};
+
+/// So many requests may wait for their answers.
+const MOST_WAITING: usize = 1024;
+
+/// The requests that are not answered yet.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    waiting: HashMap<u64, Call>,
+}
+
+/// A request.
+#[derive(Debug)]
+struct Call {
+    line: String,
+    session: Option<String>,
+    what: What,
+}
+
+/// What a request is for.
+#[derive(Debug)]
+enum What {
+    /// A session is to be made, below another if that is named.
+    Create {
+        parent: Option<String>,
+    },
+    /// Something for the agent to do. The prompt itself is here only while its session is not known.
+    Prompt {
+        key: Key,
+        unsent: Option<Prompt>,
+    },
+    Permission {
+        request: String,
+        reply: Reply,
+    },
+    Answer {
+        request: String,
+        answers: Vec<Vec<String>>,
+    },
+    Refuse {
+        request: String,
+    },
+    /// The MCP servers are asked for.
+    Servers,
+    Other,
+}
+
+impl Calls {
+    /// Whether the host asked for this session itself, so that it is no sub-agent's.
+    pub(super) fn made(&self, info: &Info) -> bool {
+        info.parent_id.is_some()
+            && self.waiting.values().any(|call| match &call.what {
+                What::Create { parent } => *parent == info.parent_id,
+                _ => false,
+            })
+    }
+}
+
+impl OpenCodeConverter {
+    pub(super) fn requested(&mut self, call: u64, method: &str, path: &str, body: Option<&str>, out: &mut Drafts) {
+        let route = path.split(['?', '#']).next().unwrap_or(path);
+        let segments: Vec<&str> = route.split('/').filter(|segment| !segment.is_empty()).collect();
+        // The v2 API has the same routes below `/api`.
+        let (v2, segments) = match segments.as_slice() {
+            ["api", rest @ ..] => (true, rest),
+            all => (false, all),
+        };
+        let session = match segments {
+            ["session", id, ..] if id.starts_with("ses") => Some((*id).to_owned()),
+            _ => None,
+        };
+        let what = match (method, segments) {
+            ("POST", ["session"]) => What::Create { parent: parent(body) },
+            ("POST", ["session", id, "message" | "prompt_async"]) if !v2 => self.prompted(id, call, prompt(body), out),
+            ("POST", ["session", id, "prompt"]) if v2 => self.prompted(id, call, v2_prompt(body), out),
+            ("POST", ["session", id, "command"]) => self.prompted(id, call, command(body), out),
+            ("POST", ["session", id, "shell"]) => self.shell(id, call, body, out),
+            ("POST", ["session", id, "abort" | "interrupt"]) => self.interrupt_asked(id, out),
+            ("POST", ["session", _, "permissions", request] | ["permission", request, "reply"])
+            | ("POST", ["session", _, "permission", request, "reply"]) => {
+                What::Permission { request: (*request).to_owned(), reply: permission(body) }
+            }
+            ("POST", ["question", request, "reply"] | ["session", _, "question", request, "reply"]) => {
+                let answers = body.and_then(|body| QuestionReplyBody::decode(body).ok()?.value.answers);
+                What::Answer { request: (*request).to_owned(), answers: answers.unwrap_or_default() }
+            }
+            ("POST", ["question", request, "reject"] | ["session", _, "question", request, "reject"]) => {
+                What::Refuse { request: (*request).to_owned() }
+            }
+            ("GET", ["mcp"]) => What::Servers,
+            _ => What::Other,
+        };
+        if self.calls.waiting.len() < MOST_WAITING {
+            self.calls.waiting.insert(call, Call { line: format!("{method} {route}"), session, what });
+        }
+    }
+
+    /// A message for the agent, which will repeat it.
+    fn prompted(&mut self, id: &str, call: u64, prompt: Option<(Option<String>, Prompt)>, out: &mut Drafts) -> What {
+        let Some((name, prompt)) = prompt else {
+            return What::Other;
+        };
+        let key = name.as_deref().map_or_else(|| prompt_key(call), Key::from);
+        let prompt = prompt.id(&key).echoed();
+        let Some(session) = self.sessions.map.get_mut(id).filter(|session| session.begun) else {
+            return What::Prompt { key, unsent: Some(prompt) };
+        };
+        session.named_prompts.extend(name);
+        // A sub-agent's own messages are all there is to show.
+        if !session.is_child {
+            out.session(id).prompted(prompt);
+        }
+        What::Prompt { key, unsent: None }
+    }
+
+    /// A command that the user runs, not the agent.
+    fn shell(&mut self, id: &str, call: u64, body: Option<&str>, out: &mut Drafts) -> What {
+        let command = body.and_then(|body| ShellBody::decode(body).ok()?.value.command);
+        let (Some(command), key) = (command, prompt_key(call)) else {
+            return What::Other;
+        };
+        let prompt = Prompt::text(command).id(&key);
+        let Some(session) = self.sessions.map.get_mut(id).filter(|session| session.begun) else {
+            return What::Prompt { key, unsent: Some(prompt) };
+        };
+        session.shell_prompts.push(key.clone());
+        out.session(id).prompted(prompt);
+        What::Prompt { key, unsent: None }
+    }
+
+    fn interrupt_asked(&mut self, id: &str, out: &mut Drafts) -> What {
+        if let Some(session) = self.sessions.map.get_mut(id).filter(|session| session.begun) {
+            session.run.interrupt_asked = session.run.turn_open;
+            out.session(id).interrupt_asked();
+        }
+        What::Other
+    }
+
+    pub(super) fn replied(&mut self, call: u64, status: u16, body: Option<&str>, out: &mut Drafts) {
+        let call = self.calls.waiting.remove(&call);
+        if status >= 400 || is_web_page(body) {
+            return self.refused(call, status, body, out);
+        }
+        out.dropped(ANSWER);
+        let Some(Call { what, session, .. }) = call else {
+            return;
+        };
+        match what {
+            What::Create { .. } => self.created(body, out),
+            What::Prompt { key, unsent } => self.answered(session, &key, unsent, body, out),
+            // An answer without words leaves it to the events to say so.
+            _ if body.is_none() => {}
+            What::Permission { request, reply } => self.permission_answered(None, &request, reply, out),
+            What::Answer { request, answers } => self.question_answered(&request, answers, out),
+            What::Refuse { request } => self.question_refused(&request, out),
+            What::Servers => {
+                let servers = body.and_then(|body| serde_json::from_str::<HashMap<String, Json>>(body).ok());
+                self.mcp_servers = servers.map(|servers| servers.into_keys().collect());
+            }
+            What::Other => {}
+        }
+        out.dropped(ANSWER);
+    }
+
+    /// A session is made. Its events may have told so before.
+    fn created(&mut self, body: Option<&str>, out: &mut Drafts) {
+        /// What the v2 API answers.
+        #[derive(Deserialize)]
+        struct Data {
+            data: Json,
+        }
+        #[derive(Deserialize)]
+        struct Located {
+            location: LocationRef,
+        }
+        let Some(body) = body else { return };
+        let data = serde_json::from_str::<Data>(body).ok();
+        let body = data.as_ref().map_or(body, |data| data.data.get());
+        if let Ok(info) = Info::decode(body) {
+            let mut info = info.value;
+            if info.directory.is_none() {
+                info.directory = serde_json::from_str::<Located>(body).ok().and_then(|it| it.location.directory);
+            }
+            // The host made it, whatever it is below.
+            info.parent_id = None;
+            self.session_known(&info, out);
+        }
+    }
+
+    /// The answer to a prompt holds the agent's last message, which counts if no event told of it: events go only to
+    /// those who listen in the same directory.
+    fn answered(
+        &mut self,
+        session: Option<String>,
+        key: &Key,
+        unsent: Option<Prompt>,
+        body: Option<&str>,
+        out: &mut Drafts,
+    ) {
+        #[derive(Deserialize)]
+        struct Whose {
+            info: Message,
+        }
+        let reply = body.and_then(|body| MessageReply::decode(body).ok()).map(|reply| reply.value);
+        let (Some(id), Some(MessageReply { info: Some(info), parts })) = (session, reply) else {
+            return;
+        };
+        // A prompt that wants no answer is answered with the user's own message.
+        let whose = body.and_then(|body| serde_json::from_str::<Whose>(body).ok());
+        if !matches!(whose, Some(Whose { info: Message::Assistant(_) })) {
+            return;
+        }
+        let session = self.sessions.of(&id);
+        let heard = session.messages.get(&info.id).is_some() || session.run.answered;
+        if heard || info.id.is_empty() {
+            return;
+        }
+        if let Some(prompt) = unsent {
+            session.begun = true;
+            out.session(&id).prompted(prompt);
+        }
+        out.session(&id).prompt_taken(Some(key.clone()));
+        session.run.turn_open = true;
+        if let Some(user) = &info.parent_id {
+            // Should the events come after all, it is shown.
+            session.users.retain(|pending| pending.id != *user);
+            session.messages.insert(user.clone(), Known::SentUser);
+        }
+        let completed = info.time.as_ref().and_then(|time| time.completed);
+        let mut announced = info.clone();
+        announced.error = None;
+        if let Some(time) = &mut announced.time {
+            time.completed = None;
+        }
+        session.agent_updated(announced, out);
+        for part in parts.into_iter().flatten() {
+            self.part(&id, part, None, out);
+        }
+        let session = self.sessions.of(&id);
+        let mut info = info;
+        if completed.is_none()
+            && let Some(time) = &mut info.time
+        {
+            time.completed = time.created;
+        }
+        session.agent_updated(info, out);
+        session.end_turn(out);
+    }
+
+    /// A request is refused, or went to a path that does not exist: the server answers those with its web page.
+    fn refused(&mut self, call: Option<Call>, status: u16, body: Option<&str>, out: &mut Drafts) {
+        let (line, id, what) = match call {
+            Some(call) => (call.line, call.session, call.what),
+            None => ("a request".to_owned(), None, What::Other),
+        };
+        let known = id.filter(|id| self.sessions.map.get(id).is_some_and(|session| session.begun));
+        let (code, said) = if status < 400 {
+            (ErrorCode::InvalidRequest, "there is no such path; the server answered with its web page".to_owned())
+        } else {
+            (code_for_status(status), said(body).unwrap_or_else(|| format!("HTTP status {status}")))
+        };
+        let is_prompt = matches!(what, What::Prompt { .. });
+        if let (What::Prompt { key, unsent: None }, Some(id)) = (&what, &known) {
+            out.session(id).prompt_refused(key.clone());
+        }
+        if let Some(session) = known.as_ref().and_then(|id| self.sessions.map.get_mut(id))
+            && is_prompt
+        {
+            if session.run.failed {
+                return out.dropped(TOLD);
+            }
+            if session.run.turn_open {
+                session.run.failures.push(said.clone());
+            }
+        }
+        let details = json!({ "request": line, "status": status });
+        let failure = Failure::new(code, said).details(details).aside();
+        out.session_or_current(known.as_deref()).failed(failure);
+    }
+
+    /// The agent is gone, and with it the answers. Prompts for sessions that nobody spoke of are shown after all.
+    pub(super) fn gone(&mut self, out: &mut Drafts) {
+        let mut waiting: Vec<(u64, Call)> = std::mem::take(&mut self.calls.waiting).into_iter().collect();
+        waiting.sort_unstable_by_key(|(call, _)| *call);
+        for (_, call) in waiting {
+            if let (What::Prompt { unsent: Some(prompt), .. }, Some(id)) = (call.what, call.session) {
+                out.session(&id).prompted(prompt);
+            }
+        }
+        self.asked.clear();
+        for session in self.sessions.map.values_mut() {
+            session.process_gone();
+        }
+    }
+}
+
+fn parent(body: Option<&str>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Body {
+        #[serde(rename = "parentID")]
+        parent: Option<String>,
+    }
+    serde_json::from_str::<Body>(body?).ok()?.parent
+}
+
+/// The name that the host gave it, if it did, and what it says.
+fn prompt(body: Option<&str>) -> Option<(Option<String>, Prompt)> {
+    let body = PromptBody::decode(body?).ok()?.value;
+    let content: Vec<ContentPart> = body.parts?.into_iter().filter_map(prompt_part).collect();
+    Some((body.message_id, Prompt::new(content)))
+}
+
+fn v2_prompt(body: Option<&str>) -> Option<(Option<String>, Prompt)> {
+    #[derive(Deserialize)]
+    struct Body {
+        id: Option<String>,
+        prompt: interlingua_native::opencode::Prompt,
+    }
+    let body: Body = serde_json::from_str(body?).ok()?;
+    Some((body.id, Prompt::new(next_prompt(body.prompt))))
+}
+
+fn command(body: Option<&str>) -> Option<(Option<String>, Prompt)> {
+    let body = CommandBody::decode(body?).ok()?.value;
+    let text = format!("/{} {}", body.command?, body.arguments.unwrap_or_default());
+    let mut content = vec![ContentPart::text(text.trim_end())];
+    content.extend(body.parts.into_iter().flatten().map(|part| file(part.mime, part.url, part.filename, part.source)));
+    Some((body.message_id, Prompt::new(content)))
+}
+
+/// The answer to a permission, by its current name or its old one.
+fn permission(body: Option<&str>) -> Reply {
+    #[derive(Deserialize)]
+    struct Old {
+        response: Option<String>,
+    }
+    let reply = body.and_then(|body| PermissionReplyBody::decode(body).ok()?.value.reply);
+    match reply {
+        Some(reply) => Reply::of(Some(reply.as_str())),
+        None => Reply::of(body.and_then(|body| serde_json::from_str::<Old>(body).ok()?.response).as_deref()),
+    }
+}
+
+fn is_web_page(body: Option<&str>) -> bool {
+    body.is_some_and(|body| {
+        let start = body.trim_start_matches('"').get(..9).unwrap_or_default();
+        start.eq_ignore_ascii_case("<!doctype")
+    })
+}
+
+/// The server's own words about a refusal.
+fn said(body: Option<&str>) -> Option<String> {
+    let body: Value = serde_json::from_str(body?).ok()?;
+    let message = body.pointer("/data/message").or_else(|| body.get("message")).or_else(|| body.get("name"));
+    match message.or(Some(&body)) {
+        Some(Value::String(text)) if !text.is_empty() => Some(text.clone()),
+        Some(Value::Null) | None => None,
+        Some(other) => Some(other.to_string()),
+    }
+}

@@ -1,0 +1,179 @@
+//! Messages as a whole: announced, complete, failed, removed. What they say is in their parts.
+
+use interlingua_native::opencode::{
+    AssistantMessage, EventMessageRemovedProperties, EventMessageUpdatedProperties, Message, UserMessage as UserInfo,
+};
+use interlingua_schema::{ContentPart, StatusLabel, Timestamp};
+
+use super::session::Session;
+use super::usage::Tokens;
+use super::users::PendingUser;
+use super::{HISTORY, OpenCodeConverter, STATE_ECHO, incomplete};
+use crate::{Drafts, Final, Message as Said, Note};
+
+/// Whose message it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// A user's that is not shown yet.
+    User,
+    /// A user's that is shown.
+    ShownUser,
+    /// A user's that is shown as it was sent, because no event told of it in time.
+    SentUser,
+    Agent,
+    /// The agent's, and complete.
+    DoneAgent,
+    /// Copied from another session.
+    History,
+}
+
+impl OpenCodeConverter {
+    pub(super) fn message_updated(&mut self, properties: Option<EventMessageUpdatedProperties>, out: &mut Drafts) {
+        let Some(EventMessageUpdatedProperties { info: Some(info), session_id }) = properties else {
+            return incomplete("message.updated", out);
+        };
+        match info {
+            Message::User(info) => match session_id.or_else(|| info.session_id.clone()) {
+                Some(id) => self.sessions.of(&id).user_updated(*info, out),
+                None => incomplete("message.updated", out),
+            },
+            Message::Assistant(info) => match session_id.or_else(|| info.session_id.clone()) {
+                Some(id) => self.sessions.of(&id).agent_updated(*info, out),
+                None => incomplete("message.updated", out),
+            },
+            _ => out.current().unparsed("opencode", "unknown role", Some("message.updated".to_owned())),
+        }
+    }
+
+    pub(super) fn message_removed(&mut self, properties: Option<EventMessageRemovedProperties>, out: &mut Drafts) {
+        let Some(EventMessageRemovedProperties { session_id: Some(id), message_id: Some(message) }) = properties else {
+            return incomplete("message.removed", out);
+        };
+        let session = self.sessions.of(&id);
+        session.users.retain(|user| user.id != message);
+        session.abandon_parts(Some(&message), out);
+        session.begun = true;
+        out.session(&id).note(Note::status(StatusLabel::Notice, Some(format!("message {message} was removed"))));
+        session.message_completed(&message, out);
+    }
+}
+
+impl Session {
+    /// A user's message is announced, or told again with what it led to.
+    fn user_updated(&mut self, info: UserInfo, out: &mut Drafts) {
+        if self.messages.get(&info.id).is_some() {
+            self.show_users(None, out);
+            return out.dropped(STATE_ECHO);
+        }
+        self.show_users(None, out);
+        #[allow(clippy::cast_possible_truncation, reason = "milliseconds since 1970")]
+        let created = info.time.and_then(|time| time.created?.as_f64()).map(|created| created as i64);
+        if self.is_before(created) {
+            self.messages.insert(info.id, Known::History);
+            return out.dropped(HISTORY);
+        }
+        self.mode_changes(info.agent, info.model.and_then(|model| model.model_id), out);
+        self.messages.insert(info.id.clone(), Known::User);
+        self.users.push(PendingUser::new(info.id));
+        // Its parts follow.
+        out.dropped(STATE_ECHO);
+    }
+
+    /// Another agent (OpenCode's word for a mode) or another model than before.
+    pub(super) fn mode_changes(&mut self, agent: Option<String>, model: Option<String>, out: &mut Drafts) {
+        let mut changed = |label, known: &mut Option<String>, new: Option<String>| {
+            if let Some(new) = new
+                && known.as_ref() != Some(&new)
+            {
+                if known.is_some() {
+                    out.session(self.id.as_str()).note(Note::status(label, Some(new.clone())));
+                }
+                *known = Some(new);
+            }
+        };
+        changed(StatusLabel::ModeChanged, &mut self.agent, agent);
+        changed(StatusLabel::ModelChanged, &mut self.model, model);
+    }
+
+    /// Whether something that was created then is older than the session, and so was copied into it.
+    fn is_before(&self, created: Option<i64>) -> bool {
+        matches!((created, self.created), (Some(created), Some(session)) if created < session)
+    }
+
+    /// A message of the agent's is announced, or there is news of it.
+    pub(super) fn agent_updated(&mut self, info: AssistantMessage, out: &mut Drafts) {
+        let time = info.time.as_ref();
+        let completed = time.and_then(|time| time.completed);
+        if let Some(at) = completed.or_else(|| time.and_then(|time| time.created)) {
+            out.payload_time(Timestamp::from_millis(at));
+        }
+        match self.messages.get(&info.id) {
+            Some(Known::History) => return out.dropped(HISTORY),
+            Some(_) => {}
+            None if self.is_before(time.and_then(|time| time.created)) => {
+                self.messages.insert(info.id, Known::History);
+                return out.dropped(HISTORY);
+            }
+            None => self.agent_announced(&info, completed.is_some(), out),
+        }
+        if let Some(finish) = &info.finish {
+            self.run.finish = Some(finish.clone());
+        }
+        let failed = info.error.is_some();
+        if let Some(error) = info.error {
+            self.report(error.into(), out);
+        }
+        if completed.is_some() {
+            self.agent_completed(info.id, info.structured, info.tokens, info.cost, info.model_id, failed, out);
+        }
+        out.dropped(STATE_ECHO);
+    }
+
+    fn agent_announced(&mut self, info: &AssistantMessage, completed: bool, out: &mut Drafts) {
+        self.messages.insert(info.id.clone(), Known::Agent);
+        // What is complete already is the rest of an earlier turn, unless one is running.
+        if completed && !self.run.turn_open && self.users.is_empty() {
+            return;
+        }
+        self.show_users(info.parent_id.as_deref(), out);
+        self.ensure_turn(out);
+        // It goes on after what failed.
+        self.run.failed = false;
+        if self.model.is_none() {
+            self.model.clone_from(&info.model_id);
+        }
+        self.run.answered = true;
+        self.run.open_messages.push(info.id.clone());
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the fields of one message")]
+    fn agent_completed(
+        &mut self,
+        id: String,
+        structured: Option<interlingua_native::Json>,
+        tokens: Option<interlingua_native::opencode::AssistantMessageTokens>,
+        cost: Option<serde_json::Number>,
+        model: Option<String>,
+        failed: bool,
+        out: &mut Drafts,
+    ) {
+        self.abandon_parts(Some(&id), out);
+        self.messages.insert(id.clone(), Known::DoneAgent);
+        if let Some(json) = structured {
+            let said = Said::assistant().native(format!("{id}:structured")).of(&id);
+            let end = Final::text("").with(ContentPart::Json { json: json.to_value() });
+            out.session(self.id.as_str()).message_finished(format!("{id}:structured"), said, end);
+        }
+        let tokens = tokens.as_ref().map(Tokens::from).filter(|tokens| !tokens.is_zero());
+        if let Some(tokens) = tokens
+            && self.run.turn_open
+        {
+            // Its steps told the same, if they were told.
+            self.count(&id, tokens, cost.as_ref(), model, out);
+        }
+        if !failed && self.run.finish.is_some() {
+            self.run.failed = false;
+        }
+        self.message_completed(&id, out);
+    }
+}

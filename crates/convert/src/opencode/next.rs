@@ -1,0 +1,424 @@
+//! `session.next.*`: the events of the v2 API. Items begin, stream and end under their own names; the end of a turn is
+//! a step that asks for no more tools.
+
+use interlingua_native::opencode as native;
+use interlingua_schema::{ContentPart, StatusLabel, Visibility};
+use serde_json::json;
+
+use super::failures::Trouble;
+use super::usage::Tokens;
+use super::users::next_prompt;
+use super::{EMPTY_PART, OpenCodeConverter, STATE_ECHO, incomplete};
+use crate::{Drafts, Final, Message, Note, SessionDrafts, UserMessage};
+
+/// Why a step ends that goes on with the results of its tools.
+const GOES_ON: &str = "tool-calls";
+/// How the v2 API words an interrupt.
+const INTERRUPTED: &str = "Provider turn interrupted";
+
+/// What an event tells.
+pub(super) type Properties<T> = Option<T>;
+
+impl OpenCodeConverter {
+    pub(super) fn next_agent(
+        &mut self,
+        properties: Properties<native::EventSessionNextAgentSwitchedProperties>,
+        out: &mut Drafts,
+    ) {
+        let Some(native::EventSessionNextAgentSwitchedProperties { session_id: Some(id), agent: Some(agent), .. }) =
+            properties
+        else {
+            return incomplete("session.next.agent.switched", out);
+        };
+        // The first is no change, and is told even where the rest is of the older generation.
+        self.sessions.of(&id).mode_changes(Some(agent), None, out);
+        out.dropped(STATE_ECHO);
+    }
+
+    pub(super) fn next_model(
+        &mut self,
+        properties: Properties<native::EventSessionNextModelSwitchedProperties>,
+        out: &mut Drafts,
+    ) {
+        let Some(native::EventSessionNextModelSwitchedProperties { session_id: Some(id), model, .. }) = properties
+        else {
+            return incomplete("session.next.model.switched", out);
+        };
+        self.sessions.of(&id).mode_changes(None, model.and_then(|model| model.id), out);
+        out.dropped(STATE_ECHO);
+    }
+
+    pub(super) fn next_moved(
+        &mut self,
+        properties: Properties<native::EventSessionNextMovedProperties>,
+        out: &mut Drafts,
+    ) {
+        let Some(native::EventSessionNextMovedProperties { session_id: Some(id), location, .. }) = properties else {
+            return incomplete("session.next.moved", out);
+        };
+        let place = location.and_then(|location| location.directory).unwrap_or_default();
+        self.next(&id, out).note(Note::status(StatusLabel::Notice, Some(format!("moved to {place}"))));
+    }
+
+    pub(super) fn next_prompted(
+        &mut self,
+        properties: Properties<native::EventSessionNextPromptedProperties>,
+        out: &mut Drafts,
+    ) {
+        let Some(native::EventSessionNextPromptedProperties {
+            session_id: Some(id),
+            message_id: Some(message),
+            prompt: Some(prompt),
+            ..
+        }) = properties
+        else {
+            return incomplete("session.next.prompted", out);
+        };
+        let mut user = UserMessage::new(next_prompt(prompt)).native(message.as_str()).of(&message);
+        let session = self.sessions.of(&id);
+        session.run.turn_open = true;
+        if session.named_prompts.remove(&message) {
+            user = user.repeats(&message);
+        }
+        self.next(&id, out).user_message(message, user);
+    }
+
+    pub(super) fn next_context(
+        &mut self,
+        properties: Properties<native::EventSessionNextContextUpdatedProperties>,
+        out: &mut Drafts,
+    ) {
+        let Some(native::EventSessionNextContextUpdatedProperties { session_id: Some(id), text: Some(text), .. }) =
+            properties
+        else {
+            return incomplete("session.next.context.updated", out);
+        };
+        self.next(&id, out).note(Note::system(text));
+    }
+
+    pub(super) fn next_synthetic(
+        &mut self,
+        properties: Properties<native::EventSessionNextSyntheticProperties>,
+        out: &mut Drafts,
+    ) {
+        let Some(native::EventSessionNextSyntheticProperties { session_id: Some(id), text: Some(text), .. }) =
+            properties
+        else {
+            return incomplete("session.next.synthetic", out);
+        };
+        self.next(&id, out).note(Note::system(text));
+    }
+
+    pub(super) fn next_step_started(
+        &mut self,
+        properties: Properties<native::EventSessionNextStepStartedProperties>,
+        out: &mut Drafts,
+    ) {
+        let Some(native::EventSessionNextStepStartedProperties { session_id: Some(id), model, agent, .. }) = properties
+        else {
+            return incomplete("session.next.step.started", out);
+        };
+        let session = self.sessions.of(&id);
+        session.ensure_turn(out);
+        session.mode_changes(agent, model.and_then(|model| model.id), out);
+        out.dropped(STATE_ECHO);
+    }
+
+    pub(super) fn next_step_ended(
+        &mut self,
+        properties: Properties<native::EventSessionNextStepEndedProperties>,
+        out: &mut Drafts,
+    ) {
+        let Some(native::EventSessionNextStepEndedProperties {
+            session_id: Some(id),
+            assistant_message_id,
+            finish,
+            tokens,
+            cost,
+            ..
+        }) = properties
+        else {
+            return incomplete("session.next.step.ended", out);
+        };
+        let session = self.sessions.of(&id);
+        if let Some(tokens) = &tokens {
+            let model = session.model.clone();
+            let step = assistant_message_id.unwrap_or_default();
+            session.count(&step, Tokens::from(tokens), cost.as_ref(), model, out);
+        }
+        if finish.as_deref() == Some(GOES_ON) {
+            return out.dropped(STATE_ECHO);
+        }
+        session.end_turn(out);
+    }
+
+    pub(super) fn next_step_failed(
+        &mut self,
+        properties: Properties<native::EventSessionNextStepFailedProperties>,
+        out: &mut Drafts,
+    ) {
+        let Some(native::EventSessionNextStepFailedProperties { session_id: Some(id), error, .. }) = properties else {
+            return incomplete("session.next.step.failed", out);
+        };
+        let message = error.and_then(|error| error.message).unwrap_or_default();
+        let session = self.sessions.of(&id);
+        let interrupted = message == INTERRUPTED || session.run.interrupt_asked;
+        session.report(if interrupted { Trouble::Interrupted } else { Trouble::from_words("unknown", message) }, out);
+        session.end_turn(out);
+    }
+
+    pub(super) fn next_text_started(
+        &mut self,
+        properties: Properties<native::EventSessionNextTextStartedProperties>,
+        out: &mut Drafts,
+    ) {
+        match properties {
+            // It is shown with its first words.
+            Some(_) => out.dropped(EMPTY_PART),
+            None => incomplete("session.next.text.started", out),
+        }
+    }
+
+    pub(super) fn next_text_delta(
+        &mut self,
+        properties: Properties<native::EventSessionNextTextDeltaProperties>,
+        out: &mut Drafts,
+    ) {
+        let Some(native::EventSessionNextTextDeltaProperties {
+            session_id: Some(id),
+            assistant_message_id: Some(message),
+            text_id,
+            delta: Some(delta),
+            ..
+        }) = properties
+        else {
+            return incomplete("session.next.text.delta", out);
+        };
+        let key = said_key(&message, text_id);
+        let mut session = self.next(&id, out);
+        session.message_started(key.as_str(), Message::assistant().native(key.as_str()).of(message));
+        session.delta(key, delta);
+    }
+
+    pub(super) fn next_text_ended(
+        &mut self,
+        properties: Properties<native::EventSessionNextTextEndedProperties>,
+        out: &mut Drafts,
+    ) {
+        let Some(native::EventSessionNextTextEndedProperties {
+            session_id: Some(id),
+            assistant_message_id: Some(message),
+            text_id,
+            text,
+            ..
+        }) = properties
+        else {
+            return incomplete("session.next.text.ended", out);
+        };
+        let Some(text) = text.filter(|text| !text.is_empty()) else {
+            return out.dropped(EMPTY_PART);
+        };
+        let key = said_key(&message, text_id);
+        let said = Message::assistant().native(key.as_str()).of(message);
+        let cut_off = self.sessions.of(&id).is_cut_off();
+        self.next(&id, out).message_finished(key, said, ended(text, cut_off));
+    }
+
+    pub(super) fn next_reasoning_started(
+        &mut self,
+        properties: Properties<native::EventSessionNextReasoningStartedProperties>,
+        out: &mut Drafts,
+    ) {
+        match properties {
+            Some(_) => out.dropped(EMPTY_PART),
+            None => incomplete("session.next.reasoning.started", out),
+        }
+    }
+
+    pub(super) fn next_reasoning_delta(
+        &mut self,
+        properties: Properties<native::EventSessionNextReasoningDeltaProperties>,
+        out: &mut Drafts,
+    ) {
+        let Some(native::EventSessionNextReasoningDeltaProperties {
+            session_id: Some(id),
+            assistant_message_id: Some(message),
+            reasoning_id,
+            delta: Some(delta),
+            ..
+        }) = properties
+        else {
+            return incomplete("session.next.reasoning.delta", out);
+        };
+        let key = said_key(&message, reasoning_id);
+        let said = Message::reasoning(Visibility::Public).native(key.as_str()).of(message);
+        let mut session = self.next(&id, out);
+        session.message_started(key.as_str(), said);
+        session.delta(key, delta);
+    }
+
+    pub(super) fn next_reasoning_ended(
+        &mut self,
+        properties: Properties<native::EventSessionNextReasoningEndedProperties>,
+        out: &mut Drafts,
+    ) {
+        let Some(native::EventSessionNextReasoningEndedProperties {
+            session_id: Some(id),
+            assistant_message_id: Some(message),
+            reasoning_id,
+            text,
+            provider_metadata,
+            ..
+        }) = properties
+        else {
+            return incomplete("session.next.reasoning.ended", out);
+        };
+        let text = text.unwrap_or_default();
+        if text.is_empty() && provider_metadata.is_none() {
+            return out.dropped(EMPTY_PART);
+        }
+        let visibility = if text.is_empty() { Visibility::Private } else { Visibility::Public };
+        let key = said_key(&message, reasoning_id);
+        let said = Message::reasoning(visibility).native(key.as_str()).of(message);
+        let cut_off = self.sessions.of(&id).is_cut_off();
+        self.next(&id, out).message_finished(key, said, ended(text, cut_off));
+    }
+
+    pub(super) fn next_retried(
+        &mut self,
+        properties: Properties<native::EventSessionNextRetriedProperties>,
+        out: &mut Drafts,
+    ) {
+        let Some(native::EventSessionNextRetriedProperties { session_id: Some(id), attempt, error, .. }) = properties
+        else {
+            return incomplete("session.next.retried", out);
+        };
+        let attempt = attempt.map(|attempt| attempt.to_string()).unwrap_or_default();
+        let message = error.and_then(|error| error.message).unwrap_or_default();
+        self.next(&id, out).note(Note::status(StatusLabel::Retry, Some(format!("attempt {attempt}: {message}"))));
+    }
+
+    pub(super) fn next_compaction_started(
+        &mut self,
+        properties: Properties<native::EventSessionNextCompactionStartedProperties>,
+        out: &mut Drafts,
+    ) {
+        let Some(native::EventSessionNextCompactionStartedProperties {
+            session_id: Some(id),
+            message_id: Some(message),
+            reason,
+            ..
+        }) = properties
+        else {
+            return incomplete("session.next.compaction.started", out);
+        };
+        let reason = reason.map(|reason| reason.as_str().to_owned());
+        self.next(&id, out).note_started(message, Note::status(StatusLabel::Compaction, reason));
+    }
+
+    pub(super) fn next_compaction_delta(
+        &mut self,
+        properties: Properties<native::EventSessionNextCompactionDeltaProperties>,
+        out: &mut Drafts,
+    ) {
+        let Some(native::EventSessionNextCompactionDeltaProperties {
+            session_id: Some(id),
+            message_id: Some(message),
+            text: Some(text),
+            ..
+        }) = properties
+        else {
+            return incomplete("session.next.compaction.delta", out);
+        };
+        let mut session = self.next(&id, out);
+        session.message_started(message.as_str(), Message::assistant().native(message.as_str()).of(&message));
+        session.delta(message, text);
+    }
+
+    pub(super) fn next_compaction_ended(
+        &mut self,
+        properties: Properties<native::EventSessionNextCompactionEndedProperties>,
+        out: &mut Drafts,
+    ) {
+        let Some(native::EventSessionNextCompactionEndedProperties {
+            session_id: Some(id),
+            message_id: Some(message),
+            reason,
+            text,
+            ..
+        }) = properties
+        else {
+            return incomplete("session.next.compaction.ended", out);
+        };
+        let mut session = self.next(&id, out);
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            let said = Message::assistant().native(message.as_str()).of(&message);
+            session.message_finished(message.as_str(), said, Final::text(text));
+        }
+        let reason = reason.map(|reason| reason.as_str().to_owned());
+        session.note_finished(message, Note::status(StatusLabel::Compaction, reason), false);
+    }
+
+    pub(super) fn next_revert_staged(
+        &mut self,
+        properties: Properties<native::EventSessionNextRevertStagedProperties>,
+        out: &mut Drafts,
+    ) {
+        let Some(native::EventSessionNextRevertStagedProperties { session_id: Some(id), revert, .. }) = properties
+        else {
+            return incomplete("session.next.revert.staged", out);
+        };
+        let revert = revert.unwrap_or_default();
+        let detail = format!("reverted to before message {}", revert.message_id.unwrap_or_default());
+        let note = Note::status(StatusLabel::Notice, Some(detail));
+        let note = match revert.diff.filter(|diff| !diff.is_empty()) {
+            Some(diff) => note.with(ContentPart::Json { json: json!({ "diff": diff }) }),
+            None => note,
+        };
+        self.next(&id, out).note(note);
+    }
+
+    pub(super) fn next_revert_cleared(
+        &mut self,
+        properties: Properties<native::EventSessionNextRevertClearedProperties>,
+        out: &mut Drafts,
+    ) {
+        match properties.and_then(|properties| properties.session_id) {
+            Some(id) => {
+                let note = Note::status(StatusLabel::Notice, Some("the revert is over".to_owned()));
+                self.next(&id, out).note(note);
+            }
+            None => incomplete("session.next.revert.cleared", out),
+        }
+    }
+
+    pub(super) fn next_revert_committed(
+        &mut self,
+        properties: Properties<native::EventSessionNextRevertCommittedProperties>,
+        out: &mut Drafts,
+    ) {
+        match properties.and_then(|properties| properties.session_id) {
+            Some(id) => {
+                let note = Note::status(StatusLabel::Notice, Some("the reverted messages were removed".to_owned()));
+                self.next(&id, out).note(note);
+            }
+            None => incomplete("session.next.revert.committed", out),
+        }
+    }
+
+    /// Speaks of a session, which is there from now on.
+    pub(super) fn next<'a>(&mut self, id: &str, out: &'a mut Drafts) -> SessionDrafts<'a> {
+        self.sessions.of(id).begun = true;
+        out.session(id)
+    }
+}
+
+/// Ids of texts and reasoning are counted in each message.
+fn said_key(message: &str, id: Option<String>) -> String {
+    format!("{message}:{}", id.unwrap_or_default())
+}
+
+fn ended(text: String, cut_off: bool) -> Final {
+    let end = Final::text(text);
+    if cut_off { end.failed() } else { end }
+}

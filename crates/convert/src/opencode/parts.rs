@@ -1,0 +1,329 @@
+//! Parts of messages: text and reasoning as they stream, and the markers between them.
+
+use std::mem;
+
+use interlingua_native::opencode::{
+    EventMessagePartDeltaProperties, EventMessagePartRemovedProperties, EventMessagePartUpdatedProperties, Part,
+    RetryPart, StepFinishPart,
+};
+use interlingua_schema::{ContentPart, StatusLabel, Timestamp, Visibility};
+
+use super::messages::Known;
+use super::session::Session;
+use super::usage::Tokens;
+use super::users::{file_part, mentioned, subtask};
+use super::wire::riding_delta;
+use super::{EMPTY_PART, HISTORY, OpenCodeConverter, STATE_ECHO, incomplete};
+use crate::{Drafts, Final, Message, Note};
+
+/// A text or reasoning that streams.
+#[derive(Debug)]
+pub(super) struct OpenPart {
+    message: String,
+    reasoning: bool,
+    /// How much of its text is known.
+    known: usize,
+    /// White space at the end, which may yet be cut off.
+    held: String,
+    started: bool,
+}
+
+/// What is told of a text or reasoning at a time.
+struct Told {
+    part: String,
+    message: String,
+    reasoning: bool,
+    text: String,
+    ended: bool,
+    /// There is something in it that is not shown.
+    redacted: bool,
+}
+
+impl OpenCodeConverter {
+    pub(super) fn part_updated(
+        &mut self,
+        properties: Option<EventMessagePartUpdatedProperties>,
+        text: &str,
+        out: &mut Drafts,
+    ) {
+        let Some(EventMessagePartUpdatedProperties { part: Some(part), session_id, time }) = properties else {
+            return incomplete("message.part.updated", out);
+        };
+        if let Some(at) = time.and_then(|time| time.as_i64()) {
+            out.payload_time(Timestamp::from_millis(at));
+        }
+        // Since 1.2 deltas are events of their own, and the session is named outside the part too.
+        let delta = if session_id.is_none() { riding_delta(text) } else { None };
+        match session_id.or_else(|| session_of(&part)) {
+            Some(id) => self.part(&id, part, delta, out),
+            None => incomplete("message.part.updated", out),
+        }
+    }
+
+    /// One part, in the order of the schema.
+    pub(super) fn part(&mut self, id: &str, part: Part, delta: Option<String>, out: &mut Drafts) {
+        let session = self.sessions.of(id);
+        let message = message_of(&part).unwrap_or_default();
+        let known = session.messages.get(&message.to_owned()).copied();
+        match known {
+            Some(Known::History) => return out.dropped(HISTORY),
+            Some(Known::SentUser) => return out.dropped(STATE_ECHO),
+            _ => {}
+        }
+        // A message that was not announced is the agent's, unless it looks like something typed.
+        let is_user = match known {
+            Some(known) => !matches!(known, Known::Agent | Known::DoneAgent),
+            None => matches!(&part, Part::Text(text) if text.time.is_none()),
+        };
+        if !is_user || session.users.last().is_some_and(|user| user.id != message) {
+            session.show_users(None, out);
+        }
+        match part {
+            Part::Text(text) if is_user && text.synthetic == Some(true) => {
+                session.added_part(&text.message_id.unwrap_or_default(), text.text.unwrap_or_default(), out);
+            }
+            Part::Text(text) if is_user => {
+                let content = ContentPart::text(text.text.unwrap_or_default());
+                session.user_part(&text.message_id.unwrap_or_default(), &text.id, content, out);
+            }
+            Part::Text(text) => session.told(
+                Told {
+                    part: text.id,
+                    message: text.message_id.unwrap_or_default(),
+                    reasoning: false,
+                    text: text.text.unwrap_or_default(),
+                    ended: text.time.is_some_and(|time| time.end.is_some()),
+                    redacted: false,
+                },
+                delta,
+                out,
+            ),
+            Part::Subtask(part) => {
+                let (message, id) = (part.message_id.clone().unwrap_or_default(), part.id.clone());
+                session.user_part(&message, &id, subtask(part), out);
+            }
+            Part::Reasoning(part) => session.told(
+                Told {
+                    part: part.id,
+                    message: part.message_id.unwrap_or_default(),
+                    reasoning: true,
+                    text: part.text.unwrap_or_default(),
+                    ended: part.time.is_some_and(|time| time.end.is_some()),
+                    redacted: part.metadata.is_some(),
+                },
+                delta,
+                out,
+            ),
+            Part::File(part) => {
+                let (message, id) = (part.message_id.clone().unwrap_or_default(), part.id.clone());
+                if is_user {
+                    session.user_part(&message, &id, file_part(*part), out);
+                } else {
+                    let said = Message::assistant().native(id.as_str()).of(message);
+                    out.session(session.id.as_str()).message_finished(id, said, Final::text("").with(file_part(*part)));
+                }
+            }
+            Part::Tool(part) => session.tool_part(*part, self.mcp_servers.as_deref(), out),
+            Part::StepStart(part) => {
+                // A step that begins again leaves what it streamed before.
+                session.abandon_parts(part.message_id.as_deref(), out);
+                out.dropped(STATE_ECHO);
+            }
+            Part::StepFinish(part) => session.step_finished(part, out),
+            // What the files looked like, for a revert.
+            Part::Snapshot(_) | Part::Patch(_) => out.dropped(STATE_ECHO),
+            Part::Agent(part) if is_user => {
+                session.user_part(&part.message_id.unwrap_or_default(), &part.id, mentioned(part.name), out);
+            }
+            Part::Agent(_) => out.dropped(STATE_ECHO),
+            Part::Retry(part) => retried(id, part, out),
+            Part::Compaction(part) => {
+                let how = match (part.auto, part.overflow) {
+                    (_, Some(true)) => "automatic, because the conversation was too long",
+                    (Some(true), _) => "automatic",
+                    _ => "asked for",
+                };
+                session.ensure_turn(out);
+                session.compaction = Some(part.id.as_str().into());
+                let note = Note::status(StatusLabel::Compaction, Some(how.to_owned())).native(part.id.as_str());
+                out.session(id).note_started(part.id, note);
+            }
+            Part::Unknown { tag, .. } => out.session(id).unparsed("opencode", "unknown part", Some(tag)),
+            _ => out.session(id).unparsed("opencode", "a part the converter does not know", None),
+        }
+    }
+
+    pub(super) fn part_delta(&mut self, properties: Option<EventMessagePartDeltaProperties>, out: &mut Drafts) {
+        let Some(EventMessagePartDeltaProperties {
+            session_id: Some(id),
+            part_id: Some(part),
+            delta: Some(delta),
+            message_id,
+            field,
+        }) = properties
+        else {
+            return incomplete("message.part.delta", out);
+        };
+        let session = self.sessions.of(&id);
+        if field.is_some_and(|field| field != "text") {
+            if session.tools.contains_key(&part) {
+                return out.session(&id).tool_arguments(part, delta);
+            }
+            return out.dropped(STATE_ECHO);
+        }
+        let message = message_id.unwrap_or_default();
+        if session.messages.get(&message) == Some(&Known::History) {
+            return out.dropped(HISTORY);
+        }
+        session.parts.entry(part.clone()).or_insert_with(|| OpenPart::new(message, false));
+        session.say(&part, &delta, out);
+    }
+
+    pub(super) fn part_removed(&mut self, properties: Option<EventMessagePartRemovedProperties>, out: &mut Drafts) {
+        let Some(EventMessagePartRemovedProperties { session_id: Some(id), part_id: Some(part), .. }) = properties
+        else {
+            return incomplete("message.part.removed", out);
+        };
+        let session = self.sessions.of(&id);
+        session.begun = true;
+        if session.parts.remove(&part).is_some_and(|open| open.started) {
+            out.session(&id).message_abandoned(part.as_str());
+        }
+        out.session(&id).note(Note::status(StatusLabel::Notice, Some(format!("part {part} was removed"))));
+    }
+}
+
+impl OpenPart {
+    fn new(message: String, reasoning: bool) -> Self {
+        Self { message, reasoning, known: 0, held: String::new(), started: false }
+    }
+}
+
+impl Session {
+    /// The state of a text or reasoning, perhaps with the words that are new in it.
+    fn told(&mut self, told: Told, delta: Option<String>, out: &mut Drafts) {
+        if !told.ended {
+            let open = self.parts.entry(told.part.clone());
+            let open = open.or_insert_with(|| OpenPart::new(told.message, told.reasoning));
+            open.reasoning = told.reasoning;
+            let known = mem::replace(&mut open.known, told.text.len());
+            let new = match &delta {
+                Some(delta) => Some(delta.as_str()),
+                None => told.text.get(known..),
+            };
+            return self.say(&told.part, new.unwrap_or_default(), out);
+        }
+        let started = self.parts.remove(&told.part).is_some_and(|open| open.started);
+        if told.text.is_empty() && !started && !(told.reasoning && told.redacted) {
+            return out.dropped(EMPTY_PART);
+        }
+        self.speaks_in(&told.message, out);
+        let visibility = if told.text.is_empty() { Visibility::Private } else { Visibility::Public };
+        let said = if told.reasoning { Message::reasoning(visibility) } else { Message::assistant() };
+        let mut end = Final::text(told.text);
+        if self.is_cut_off() {
+            end = end.failed();
+        }
+        self.begun = true;
+        let said = said.native(told.part.as_str()).of(told.message);
+        out.session(self.id.as_str()).message_finished(told.part, said, end);
+    }
+
+    /// More of a text or reasoning.
+    fn say(&mut self, part: &str, delta: &str, out: &mut Drafts) {
+        let Some(open) = self.parts.get_mut(part) else {
+            return;
+        };
+        if delta.is_empty() && !open.started {
+            return out.dropped(EMPTY_PART);
+        }
+        if !open.started {
+            let message = open.message.clone();
+            self.speaks_in(&message, out);
+        }
+        let Some(open) = self.parts.get_mut(part) else {
+            return;
+        };
+        let mut session = out.session(self.id.as_str());
+        self.begun = true;
+        if !open.started {
+            open.started = true;
+            let said = if open.reasoning { Message::reasoning(Visibility::Public) } else { Message::assistant() };
+            session.message_started(part, said.native(part).of(open.message.as_str()));
+        }
+        if !self.trims {
+            return session.delta(part, delta);
+        }
+        let mut words = mem::take(&mut open.held);
+        words.push_str(delta);
+        open.held = words.split_off(words.trim_end().len());
+        session.delta(part, words);
+    }
+
+    /// Gives up the texts that were never ended, of one message or of all.
+    pub(super) fn abandon_parts(&mut self, message: Option<&str>, out: &mut Drafts) {
+        let id = &self.id;
+        self.parts.retain(|part, open| {
+            let stays = message.is_some_and(|message| message != open.message);
+            if !stays && open.started {
+                out.session(id.as_str()).message_abandoned(part.as_str());
+            }
+            stays
+        });
+    }
+
+    fn step_finished(&mut self, part: StepFinishPart, out: &mut Drafts) {
+        if self.run.turn_open
+            && let Some(tokens) = &part.tokens
+        {
+            self.count(&part.id, Tokens::from(tokens), part.cost.as_ref(), self.model.clone(), out);
+            // The message repeats the figures when it is complete.
+            self.run.counted.extend(part.message_id);
+        }
+        self.run.finish = part.reason;
+        out.dropped(STATE_ECHO);
+    }
+}
+
+fn retried(session: &str, part: RetryPart, out: &mut Drafts) {
+    let message = part.error.and_then(|error| error.data?.message).unwrap_or_default();
+    let detail = format!("attempt {}: {message}", part.attempt.unwrap_or_default());
+    out.session(session).note(Note::status(StatusLabel::Retry, Some(detail)).native(part.id));
+}
+
+fn session_of(part: &Part) -> Option<String> {
+    let id = match part {
+        Part::Text(part) => &part.session_id,
+        Part::Subtask(part) => &part.session_id,
+        Part::Reasoning(part) => &part.session_id,
+        Part::File(part) => &part.session_id,
+        Part::Tool(part) => &part.session_id,
+        Part::StepStart(part) => &part.session_id,
+        Part::StepFinish(part) => &part.session_id,
+        Part::Snapshot(part) => &part.session_id,
+        Part::Patch(part) => &part.session_id,
+        Part::Agent(part) => &part.session_id,
+        Part::Retry(part) => &part.session_id,
+        Part::Compaction(part) => &part.session_id,
+        _ => &None,
+    };
+    id.clone()
+}
+
+fn message_of(part: &Part) -> Option<&str> {
+    match part {
+        Part::Text(part) => part.message_id.as_deref(),
+        Part::Subtask(part) => part.message_id.as_deref(),
+        Part::Reasoning(part) => part.message_id.as_deref(),
+        Part::File(part) => part.message_id.as_deref(),
+        Part::Tool(part) => part.message_id.as_deref(),
+        Part::StepStart(part) => part.message_id.as_deref(),
+        Part::StepFinish(part) => part.message_id.as_deref(),
+        Part::Snapshot(part) => part.message_id.as_deref(),
+        Part::Patch(part) => part.message_id.as_deref(),
+        Part::Agent(part) => part.message_id.as_deref(),
+        Part::Retry(part) => part.message_id.as_deref(),
+        Part::Compaction(part) => part.message_id.as_deref(),
+        _ => None,
+    }
+}

@@ -1,0 +1,400 @@
+//! What is remembered of a session, and its life: created, renamed, busy, idle, gone.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use interlingua_native::opencode::{
+    EventSessionCompactedProperties, EventSessionCreatedProperties, EventSessionDeletedProperties,
+    EventSessionIdleProperties, EventSessionStatusProperties, EventSessionUpdatedProperties, Session as Info,
+    SessionStatus,
+};
+use interlingua_schema::{ContentPart, ErrorCode, StatusLabel, TurnStatus};
+use serde_json::{Map, Value, json};
+
+use super::messages::Known;
+use super::parts::OpenPart;
+use super::tools::OpenTool;
+use super::users::PendingUser;
+use super::{OpenCodeConverter, STATE_ECHO, incomplete};
+use crate::sequencer::Recent;
+use crate::{Drafts, Failure, Key, Note, TurnEnd};
+
+/// The first version whose final texts are what was streamed; those before it cut white space off the end.
+const KEEPS_WHITE_SPACE: (u32, u32) = (1, 15);
+/// So many messages of a session are remembered.
+const REMEMBERED: usize = 1024;
+
+/// The sessions that were spoken of.
+#[derive(Debug, Default)]
+pub(super) struct Sessions {
+    pub(super) map: HashMap<String, Session>,
+    pub(super) version: Option<String>,
+}
+
+impl Sessions {
+    /// What is known of a session.
+    pub(super) fn of(&mut self, id: &str) -> &mut Session {
+        let version = self.version.as_deref();
+        self.map.entry(id.to_owned()).or_insert_with(|| Session::new(id, version))
+    }
+}
+
+/// A native session.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) id: Key,
+    /// A universal session, or a sub-agent's part of one, has begun for it.
+    pub(super) begun: bool,
+    pub(super) is_child: bool,
+    /// When it was created; messages from before are another session's, copied.
+    pub(super) created: Option<i64>,
+    /// The white space at the end of a text may yet be cut off.
+    pub(super) trims: bool,
+    pub(super) messages: Recent<String, Known, REMEMBERED>,
+    /// User messages that are not complete, or not taken up.
+    pub(super) users: Vec<PendingUser>,
+    /// Texts and reasoning that stream.
+    pub(super) parts: BTreeMap<String, OpenPart>,
+    pub(super) tools: HashMap<String, OpenTool>,
+    /// Diffs that permissions were asked with, by tool call.
+    pub(super) diffs: HashMap<String, String>,
+    pub(super) run: Run,
+    /// The failures of the turn before, which may be told again.
+    pub(super) failures_before: Vec<String>,
+    /// The compaction that is going on.
+    pub(super) compaction: Option<Key>,
+    pub(super) agent: Option<String>,
+    pub(super) model: Option<String>,
+    /// Prompts that the host gave ids to.
+    pub(super) named_prompts: HashSet<String>,
+    /// Commands that the host let run without the agent.
+    pub(super) shell_prompts: Vec<Key>,
+    /// Parts of user messages that are shown.
+    pub(super) shown_parts: Recent<String, (), 256>,
+    title: Option<String>,
+    shared: Option<String>,
+    reverted: bool,
+}
+
+/// What goes on between a user's message and the session being idle again.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    /// A turn has begun.
+    pub(super) turn_open: bool,
+    /// The agent has taken it up.
+    pub(super) active: bool,
+    /// The agent has begun a message.
+    pub(super) answered: bool,
+    /// The session is idle, but a message is not complete yet.
+    idle: bool,
+    /// The agent's messages that are not complete.
+    pub(super) open_messages: Vec<String>,
+    /// Why the latest step ended.
+    pub(super) finish: Option<String>,
+    /// The host asked for an interrupt.
+    pub(super) interrupt_asked: bool,
+    /// The agent says that it was interrupted.
+    pub(super) interrupted: bool,
+    /// It failed, and has not recovered since.
+    pub(super) failed: bool,
+    /// The failures that were told.
+    pub(super) failures: Vec<String>,
+    /// Steps, and messages with steps, whose figures are counted.
+    pub(super) counted: HashSet<String>,
+}
+
+impl Session {
+    pub(super) fn new(id: &str, version: Option<&str>) -> Self {
+        Self {
+            id: id.into(),
+            begun: false,
+            is_child: false,
+            created: None,
+            trims: trims(version),
+            messages: Recent::default(),
+            users: Vec::new(),
+            parts: BTreeMap::new(),
+            tools: HashMap::new(),
+            diffs: HashMap::new(),
+            run: Run::default(),
+            failures_before: Vec::new(),
+            compaction: None,
+            agent: None,
+            model: None,
+            named_prompts: HashSet::new(),
+            shell_prompts: Vec::new(),
+            shown_parts: Recent::default(),
+            title: None,
+            shared: None,
+            reverted: false,
+        }
+    }
+
+    /// What the agent says and does now is in a turn.
+    pub(super) fn ensure_turn(&mut self, out: &mut Drafts) {
+        self.run.active = true;
+        if !self.run.turn_open {
+            self.run.turn_open = true;
+            self.begun = true;
+            out.session(self.id.as_str()).turn_started(None, None);
+        }
+    }
+
+    /// The agent speaks in this message. In one that is complete that is the rest of an earlier turn.
+    pub(super) fn speaks_in(&mut self, message: &str, out: &mut Drafts) {
+        if !self.run.turn_open && !matches!(self.messages.get(&message.to_owned()), Some(Known::DoneAgent)) {
+            self.ensure_turn(out);
+        }
+        self.run.answered = true;
+    }
+
+    /// Whether what ends now was cut off.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.run.interrupt_asked || self.run.interrupted || self.run.failed
+    }
+
+    pub(super) fn end_turn(&mut self, out: &mut Drafts) {
+        let run = std::mem::take(&mut self.run);
+        self.parts.clear();
+        self.tools.clear();
+        self.diffs.clear();
+        self.compaction = None;
+        let end = if run.failed {
+            TurnEnd::with_status(TurnStatus::Failed)
+        } else if run.interrupted {
+            TurnEnd::with_status(TurnStatus::Interrupted)
+        } else if run.failures.is_empty() || run.interrupt_asked {
+            TurnEnd::new()
+        } else {
+            // It recovered from what failed.
+            TurnEnd::with_status(TurnStatus::Completed)
+        };
+        self.failures_before = run.failures;
+        out.session(self.id.as_str()).turn_ended(end);
+    }
+
+    /// A message of the agent's is complete, which may be all that the end of the turn waited for.
+    pub(super) fn message_completed(&mut self, message: &str, out: &mut Drafts) {
+        self.run.open_messages.retain(|open| open != message);
+        if self.run.idle && self.run.open_messages.is_empty() {
+            self.end_turn(out);
+            self.show_users(None, out);
+        }
+    }
+
+    /// The agent is gone: another process knows nothing of what was going on.
+    pub(super) fn process_gone(&mut self) {
+        self.run = Run::default();
+        self.users.clear();
+        self.parts.clear();
+        self.tools.clear();
+        self.diffs.clear();
+        self.compaction = None;
+        self.named_prompts.clear();
+        self.shell_prompts.clear();
+    }
+
+    /// The session is idle. It says so twice, and once more after an error or an interrupt.
+    fn idle(&mut self, out: &mut Drafts) {
+        if !self.run.turn_open {
+            self.run = Run::default();
+            self.show_users(None, out);
+            return;
+        }
+        if !self.run.active {
+            // Still about the turn before.
+            return;
+        }
+        if !self.run.open_messages.is_empty() {
+            self.run.idle = true;
+            return;
+        }
+        if !self.run.answered && !self.is_cut_off() && self.run.failures.is_empty() {
+            // Version 1.1 says nothing else when it cannot even ask the model.
+            self.run.failed = true;
+            let failure = Failure::new(ErrorCode::AgentError, "the agent went idle without an answer");
+            out.session(self.id.as_str()).synthetic().failed(failure);
+        }
+        self.end_turn(out);
+        self.show_users(None, out);
+    }
+
+    /// The session begins, or is there: what an agent says of it before the first turn.
+    fn begin(&mut self, info: &Info, out: &mut Drafts) {
+        self.created = info.time.as_ref().and_then(|time| time.created);
+        if info.version.is_some() {
+            self.trims = trims(info.version.as_deref());
+        }
+        self.title.clone_from(&info.title);
+        self.begun = true;
+        out.session(self.id.as_str()).started(Some(metadata(info)));
+    }
+
+    /// What changed that a user would want to know.
+    fn changes(&mut self, info: Info) -> Vec<Note> {
+        let mut notes = Vec::new();
+        let mut notice = |detail: String| notes.push(Note::status(StatusLabel::Notice, Some(detail)));
+        if let Some(title) = info.title
+            && self.title.as_ref() != Some(&title)
+        {
+            if self.title.is_some() {
+                notice(format!("title: {title}"));
+            }
+            self.title = Some(title);
+        }
+        let url = info.share.and_then(|share| share.url);
+        if url != self.shared {
+            notice(url.as_ref().map_or_else(|| "no longer shared".to_owned(), |url| format!("shared: {url}")));
+            self.shared = url;
+        }
+        if self.reverted != info.revert.is_some() {
+            self.reverted = info.revert.is_some();
+            match info.revert {
+                None => notice("the revert is over".to_owned()),
+                Some(revert) => {
+                    let to = revert.message_id.unwrap_or_default();
+                    let note = Note::status(StatusLabel::Notice, Some(format!("reverted to before message {to}")));
+                    let diff = revert.diff.filter(|diff| !diff.is_empty());
+                    notes.push(match diff {
+                        Some(diff) => note.with(ContentPart::Json { json: json!({ "diff": diff }) }),
+                        None => note,
+                    });
+                }
+            }
+        }
+        notes
+    }
+}
+
+impl OpenCodeConverter {
+    pub(super) fn session_created(&mut self, properties: Option<EventSessionCreatedProperties>, out: &mut Drafts) {
+        match properties.and_then(|properties| properties.info) {
+            Some(info) => self.session_known(&info, out),
+            None => incomplete("session.created", out),
+        }
+    }
+
+    /// A session is there: one of the host's, or a sub-agent's.
+    pub(super) fn session_known(&mut self, info: &Info, out: &mut Drafts) {
+        let made_by_host = self.calls.made(info);
+        let session = self.sessions.of(&info.id);
+        if session.begun {
+            session.created = session.created.or(info.time.as_ref().and_then(|time| time.created));
+            return out.dropped(STATE_ECHO);
+        }
+        match &info.parent_id {
+            Some(parent) if !made_by_host => {
+                session.is_child = true;
+                out.session(&info.id).child_of(parent.as_str());
+                session.begin(info, out);
+            }
+            _ => session.begin(info, out),
+        }
+    }
+
+    pub(super) fn session_updated(&mut self, properties: Option<EventSessionUpdatedProperties>, out: &mut Drafts) {
+        let Some(info) = properties.and_then(|properties| properties.info) else {
+            return incomplete("session.updated", out);
+        };
+        if !self.sessions.map.get(&info.id).is_some_and(|session| session.begun) {
+            return self.session_known(&info, out);
+        }
+        let session = self.sessions.of(&info.id);
+        session.show_users(None, out);
+        let notes = session.changes(info);
+        if notes.is_empty() {
+            out.dropped(STATE_ECHO);
+        }
+        for note in notes {
+            out.session(session.id.as_str()).note(note);
+        }
+    }
+
+    pub(super) fn session_deleted(&mut self, properties: Option<EventSessionDeletedProperties>, out: &mut Drafts) {
+        let Some(info) = properties.and_then(|properties| properties.info) else {
+            return incomplete("session.deleted", out);
+        };
+        let Some(mut session) = self.sessions.map.remove(&info.id).filter(|session| session.begun) else {
+            return out.dropped(STATE_ECHO);
+        };
+        if session.run.turn_open {
+            session.end_turn(out);
+        }
+        out.session(&info.id).note(Note::status(StatusLabel::Notice, Some("session deleted".to_owned())));
+    }
+
+    pub(super) fn session_status(&mut self, properties: Option<EventSessionStatusProperties>, out: &mut Drafts) {
+        let Some(EventSessionStatusProperties { session_id: Some(id), status: Some(status) }) = properties else {
+            return incomplete("session.status", out);
+        };
+        let session = self.sessions.of(&id);
+        match status {
+            SessionStatus::Idle(_) => session.idle(out),
+            SessionStatus::Busy(_) => {
+                session.show_users(None, out);
+                session.run.active = true;
+            }
+            SessionStatus::Retry(retry) => {
+                session.abandon_parts(None, out);
+                let attempt = retry.attempt.unwrap_or_default();
+                let message = retry.message.as_deref().unwrap_or("the model did not answer");
+                let mut note = Note::status(StatusLabel::Retry, Some(format!("attempt {attempt}: {message}")));
+                if let Some(action) = retry.action {
+                    let said = [action.title, action.message, action.link];
+                    let said: Vec<String> = said.into_iter().flatten().collect();
+                    note = note.with(ContentPart::text(said.join("\n")));
+                }
+                out.session(&id).note(note);
+            }
+            _ => out.current().unparsed("opencode", "unknown status", Some("session.status".to_owned())),
+        }
+        out.dropped(STATE_ECHO);
+    }
+
+    pub(super) fn session_idle(&mut self, properties: Option<EventSessionIdleProperties>, out: &mut Drafts) {
+        let Some(id) = properties.and_then(|properties| properties.session_id) else {
+            return incomplete("session.idle", out);
+        };
+        self.sessions.of(&id).idle(out);
+        out.dropped(STATE_ECHO);
+    }
+
+    pub(super) fn session_compacted(&mut self, properties: Option<EventSessionCompactedProperties>, out: &mut Drafts) {
+        let Some(id) = properties.and_then(|properties| properties.session_id) else {
+            return incomplete("session.compacted", out);
+        };
+        let session = self.sessions.of(&id);
+        session.show_users(None, out);
+        let note = Note::status(StatusLabel::Compaction, Some("the conversation was compacted".to_owned()));
+        match session.compaction.take() {
+            Some(key) => out.session(&id).note_finished(key, note, false),
+            None => out.session(&id).note(note),
+        }
+    }
+}
+
+/// What a client may want to know of a session from the start.
+fn metadata(info: &Info) -> Value {
+    let mut metadata = Map::new();
+    let mut add = |key: &str, value: Option<&String>| {
+        if let Some(value) = value {
+            metadata.insert(key.to_owned(), value.as_str().into());
+        }
+    };
+    add("agent_version", info.version.as_ref());
+    add("cwd", info.directory.as_ref());
+    add("title", info.title.as_ref());
+    add("agent", info.agent.as_ref());
+    add("model", info.model.as_ref().and_then(|model| model.id.as_ref()));
+    add("provider", info.model.as_ref().and_then(|model| model.provider_id.as_ref()));
+    add("project", info.project_id.as_ref());
+    Value::Object(metadata)
+}
+
+/// Whether this version cuts white space off the end of a text. One that is not known may.
+fn trims(version: Option<&str>) -> bool {
+    let mut numbers = version.unwrap_or_default().split('.').map_while(|number| number.parse::<u32>().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(major), Some(minor)) => (major, minor) < KEEPS_WHITE_SPACE,
+        _ => true,
+    }
+}

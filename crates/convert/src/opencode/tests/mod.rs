@@ -1,0 +1,4 @@
+mod messages;
+mod play;
+mod tools;
+mod turns;

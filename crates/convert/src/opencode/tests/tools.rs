@@ -1,0 +1,190 @@
+//! What is done: commands, files, sub-agents, and what is asked before.
+
+use interlingua_schema::{ContentPart, EventData, ItemKind, ItemStatus, Role, ToolKind, TurnStatus};
+use serde_json::{Value, json};
+
+use super::play::{CREATED, Play, said};
+use crate::opencode::tools::kind;
+
+#[test]
+fn a_command_streams_what_is_new_and_fails_by_its_exit_code() {
+    let mut play = Play::begun("1.18.33");
+    let input = json!({ "command": "ls" });
+    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.tool("msg_2", "bash", json!({ "status": "pending", "input": {}, "raw": "" }));
+    for output in ["", "a\n", "a\nb\n"] {
+        play.tool("msg_2", "bash", json!({ "status": "running", "input": input, "metadata": { "output": output } }));
+    }
+    let done = json!({ "status": "completed", "input": input, "output": "a\nb\n", "metadata": { "exit": 3 }, "time": { "start": 1, "end": 4 } });
+    play.tool("msg_2", "bash", done).done("ses_1", "msg_2", "stop").idle("ses_1");
+    let items = play.completed();
+    let result = items.iter().find(|item| item.kind == ItemKind::ToolResult).unwrap();
+    assert_eq!(result.status, ItemStatus::Failed);
+    let part = &result.content[0];
+    assert!(matches!(part, ContentPart::ToolResult { exit_code: Some(3), duration_ms: Some(3), .. }), "{part:?}");
+    let deltas: Vec<&str> = play
+        .events
+        .iter()
+        .filter_map(|event| match &event.data {
+            EventData::ItemDelta(delta) if !event.origin.is_synthetic() => Some(delta.delta.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(deltas, ["a\n", "b\n"]);
+}
+
+#[test]
+fn a_command_without_an_exit_code_was_cut_off() {
+    let mut play = Play::begun("1.18.33");
+    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.tool("msg_2", "bash", json!({ "status": "completed", "output": "x", "metadata": { "exit": null } }));
+    let items = play.completed();
+    assert_eq!(items.last().unwrap().status, ItemStatus::Failed);
+}
+
+#[test]
+fn an_invalid_call_keeps_its_name_and_fails() {
+    let mut play = Play::begun("1.18.33");
+    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.tool("msg_2", "bash", json!({ "status": "pending", "input": {}, "raw": "" }));
+    let input = json!({ "tool": "bash", "error": "no JSON" });
+    play.tool("msg_2", "invalid", json!({ "status": "running", "input": input }));
+    play.tool("msg_2", "invalid", json!({ "status": "completed", "input": input, "output": "no JSON" }));
+    let items = play.completed();
+    assert!(
+        matches!(&items[1].content[0], ContentPart::ToolCall { name, tool_kind: Some(ToolKind::Command), .. } if name == "bash")
+    );
+    assert_eq!(items[2].status, ItemStatus::Failed);
+}
+
+#[test]
+fn changed_files_come_with_their_diffs() {
+    let mut play = Play::begun("1.18.33");
+    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    let files = json!([
+        { "filePath": "/w/a", "type": "add", "patch": "Index: /w/a\n===\n--- /w/a\n+++ /w/a\n@@ -0,0 +1 @@\n+1\n" },
+        { "filePath": "/w/b", "type": "update", "before": "1\n", "after": "2\n" },
+    ]);
+    let state =
+        json!({ "status": "completed", "input": { "patchText": "p" }, "output": "ok", "metadata": { "files": files } });
+    play.tool("msg_2", "apply_patch", state);
+    let items = play.completed();
+    let json = serde_json::to_value(&items.last().unwrap().content).unwrap();
+    assert_eq!(json[1]["action"], "write");
+    assert_eq!(json[1]["diff"], "--- /w/a\n+++ /w/a\n@@ -0,0 +1 @@\n+1\n");
+    assert_eq!((&json[2]["action"], &json[2]["path"]), (&"patch".into(), &"/w/b".into()));
+    assert!(json[2]["diff"].as_str().unwrap().ends_with("-1\n+2\n"));
+}
+
+#[test]
+fn a_file_that_is_overwritten_has_the_diff_that_was_permitted() {
+    let mut play = Play::begun("1.18.33");
+    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    let asked = json!({ "id": "per_1", "sessionID": "ses_1", "permission": "edit", "metadata": { "diff": "--- a\n+++ b\n" }, "tool": { "callID": "call_1" } });
+    play.say("permission.asked", asked);
+    play.ask("POST", "/permission/per_1/reply", &json!({ "reply": "always" }), 200, &json!(true));
+    play.say("permission.replied", json!({ "sessionID": "ses_1", "requestID": "per_1", "reply": "always" }));
+    let input = json!({ "filePath": "/w/a", "content": "x" });
+    play.tool(
+        "msg_2",
+        "write",
+        json!({ "status": "completed", "input": input, "output": "ok", "metadata": { "exists": true } }),
+    );
+    let items = play.completed();
+    let json = serde_json::to_value(&items.last().unwrap().content).unwrap();
+    assert_eq!(json[1]["diff"], "--- a\n+++ b\n");
+    let resolved: Vec<_> = play.events.iter().filter(|event| event.data.kind() == "permission.resolved").collect();
+    assert_eq!(resolved.len(), 1);
+    assert!(format!("{:?}", resolved[0].data).contains("always"));
+}
+
+#[test]
+fn a_refused_answer_gives_no_permission() {
+    let mut play = Play::begun("1.18.33");
+    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.say("permission.asked", json!({ "id": "per_1", "sessionID": "ses_1", "permission": "bash" }));
+    play.ask(
+        "POST",
+        "/session/ses_1/permissions/per_1",
+        &json!({ "response": "once" }),
+        404,
+        &json!({ "message": "gone" }),
+    );
+    play.done("ses_1", "msg_2", "stop").idle("ses_1");
+    let resolved = play.end().iter().find(|event| event.data.kind() == "permission.resolved").unwrap();
+    assert!(format!("{:?}", resolved.data).contains("Denied"), "{resolved:?}");
+    assert_eq!(play.turns(), [TurnStatus::Completed]);
+}
+
+#[test]
+fn several_questions_are_answered_in_order() {
+    let mut play = Play::begun("1.18.33");
+    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    let question = |text: &str| json!({ "question": text, "options": [{ "label": "A" }, { "label": "B" }] });
+    play.say(
+        "question.asked",
+        json!({ "id": "que_1", "sessionID": "ses_1", "questions": [question("1?"), question("2?")] }),
+    );
+    play.say("question.replied", json!({ "sessionID": "ses_1", "requestID": "que_1", "answers": [["A", "B"], []] }));
+    let resolved: Vec<Value> = play
+        .end()
+        .iter()
+        .filter(|event| event.data.kind() == "question.resolved")
+        .map(|event| serde_json::to_value(event).unwrap()["data"].clone())
+        .collect();
+    assert_eq!((&resolved[0]["response"], &resolved[0]["status"]), (&"A, B".into(), &"answered".into()));
+    assert_eq!(resolved[1]["status"], "rejected");
+}
+
+#[test]
+fn a_childs_work_hangs_on_the_task_and_its_use_counts() {
+    let mut play = Play::begun("1.18.33");
+    let tokens = json!({ "input": 5, "output": 1, "reasoning": 0, "cache": { "read": 0, "write": 0 } });
+    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.tool("msg_2", "task", json!({ "status": "pending", "input": {}, "raw": "" }));
+    play.say("session.created", json!({ "sessionID": "ses_2", "info": { "id": "ses_2", "parentID": "ses_1" } }));
+    play.user("ses_2", "msg_c", "do it").busy("ses_2").answer("ses_2", "msg_d", "msg_c", &json!({}));
+    play.tool("msg_2", "task", json!({ "status": "running", "input": {}, "metadata": { "sessionId": "ses_2" } }));
+    play.text("ses_2", "msg_d", "prt_d", "done it");
+    play.part("ses_2", "msg_d", json!({ "id": "prt_e", "type": "step-finish", "reason": "stop", "tokens": tokens }));
+    play.done("ses_2", "msg_d", "stop").idle("ses_2");
+    play.tool(
+        "msg_2",
+        "task",
+        json!({ "status": "completed", "input": {}, "output": "ok", "metadata": { "sessionId": "ses_2" } }),
+    );
+    play.done("ses_1", "msg_2", "stop").idle("ses_1");
+    let items = play.completed();
+    let task = items.iter().find(|item| item.kind == ItemKind::ToolCall).unwrap().item_id.clone();
+    let below: Vec<String> = items
+        .iter()
+        .filter(|item| item.parent_id.as_ref() == Some(&task))
+        .map(|item| item.streamed_text().collect())
+        .collect();
+    assert_eq!(below, ["do it", "done it"]);
+    assert_eq!(play.turns(), [TurnStatus::Completed]);
+    assert_eq!(play.usage().input_tokens, 5);
+}
+
+#[test]
+fn a_command_of_the_users_own_is_the_users_message() {
+    let mut play = Play::begun("1.18.33");
+    play.request("POST", "/session/ses_1/shell", &json!({ "command": "ls" }));
+    let info = json!({ "id": "msg_u", "role": "user", "time": { "created": CREATED + 1 } });
+    play.say("message.updated", json!({ "sessionID": "ses_1", "info": info }));
+    let told = json!({ "id": "prt_u", "type": "text", "text": "The user ran a tool", "synthetic": true });
+    play.part("ses_1", "msg_u", told).answer("ses_1", "msg_2", "msg_u", &json!({}));
+    play.tool("msg_2", "bash", json!({ "status": "completed", "input": { "command": "ls" }, "output": "a" }));
+    play.done("ses_1", "msg_2", "").idle("ses_1");
+    assert_eq!(said(&play.completed(), Role::User), ["ls"]);
+    assert_eq!(play.turns(), [TurnStatus::Completed]);
+}
+
+#[test]
+fn tools_of_mcp_servers_are_known_by_the_servers_names() {
+    let servers = ["my lab".to_owned()];
+    assert_eq!(kind("my_lab_add", Some(&servers)), ToolKind::Mcp);
+    assert_eq!(kind("other_add", Some(&servers)), ToolKind::Other);
+    assert_eq!(kind("other_add", None), ToolKind::Mcp);
+    assert_eq!(kind("apply_patch", None), ToolKind::FileChange);
+}

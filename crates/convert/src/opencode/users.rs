@@ -1,0 +1,202 @@
+//! What users say. OpenCode repeats it as a message of its own, part by part.
+//!
+//! A message is shown when all its parts are there, which only the next payload tells. One that comes while the agent
+//! works waits until the agent takes it up: the message in which it answers names it as its parent.
+
+use interlingua_native::opencode::{FilePart, FilePartSource, PromptBodyPartsItem, PromptFileAttachment, SubtaskPart};
+use interlingua_schema::{ContentPart, FileAction};
+use serde_json::json;
+
+use super::STATE_ECHO;
+use super::messages::Known;
+use super::session::Session;
+use crate::{Drafts, Key, Note, UserMessage};
+
+/// A user's message on its way.
+#[derive(Debug)]
+pub(super) struct PendingUser {
+    pub(super) id: String,
+    /// What the user said and attached.
+    typed: Vec<(String, ContentPart)>,
+    /// What OpenCode put in the user's mouth.
+    added: Vec<String>,
+}
+
+impl PendingUser {
+    pub(super) fn new(id: String) -> Self {
+        Self { id, typed: Vec::new(), added: Vec::new() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.typed.is_empty() && self.added.is_empty()
+    }
+}
+
+impl Session {
+    /// A part of a user's message. It may be told again, changed.
+    pub(super) fn user_part(&mut self, message: &str, part: &str, content: ContentPart, out: &mut Drafts) {
+        let Some(user) = self.users.iter_mut().find(|user| user.id == message) else {
+            return self.late_user_part(message, part, content, out);
+        };
+        match user.typed.iter_mut().find(|(id, _)| id == part) {
+            Some((_, known)) => *known = content,
+            None => user.typed.push((part.to_owned(), content)),
+        }
+        out.dropped(WAITS);
+    }
+
+    /// A part that came after its message was shown.
+    fn late_user_part(&mut self, message: &str, part: &str, content: ContentPart, out: &mut Drafts) {
+        if self.messages.get(&message.to_owned()).is_none() {
+            self.messages.insert(message.to_owned(), Known::User);
+            self.users.push(PendingUser::new(message.to_owned()));
+            return self.user_part(message, part, content, out);
+        }
+        if self.shown_parts.get(&part.to_owned()).is_some() {
+            return out.dropped(STATE_ECHO);
+        }
+        self.shown_parts.insert(part.to_owned(), ());
+        let late = UserMessage::new(vec![content]).native(part).of(message).injected();
+        out.session(self.id.as_str()).user_message(format!("{message}:{part}"), late);
+    }
+
+    /// A text that OpenCode added to a user's message.
+    pub(super) fn added_part(&mut self, message: &str, text: String, out: &mut Drafts) {
+        match self.users.iter_mut().find(|user| user.id == message) {
+            Some(user) => user.added.push(text),
+            None => out.session(self.id.as_str()).note(Note::system(text)),
+        }
+        out.dropped(WAITS);
+    }
+
+    /// Shows the user messages that are complete: all of them while the agent is at rest, else those up to the one
+    /// that it takes up. What OpenCode added by itself waits for nothing.
+    pub(super) fn show_users(&mut self, taken: Option<&str>, out: &mut Drafts) {
+        if self.users.is_empty() {
+            return;
+        }
+        let taken = taken.and_then(|taken| self.users.iter().position(|user| user.id == taken));
+        let mut waiting = Vec::new();
+        for (index, user) in std::mem::take(&mut self.users).into_iter().enumerate() {
+            let is_taken = taken.is_some_and(|taken| index <= taken);
+            if user.is_empty() && !is_taken || self.run.active && !is_taken && !user.typed.is_empty() {
+                waiting.push(user);
+            } else {
+                self.show_user(user, out);
+            }
+        }
+        self.users = waiting;
+    }
+
+    fn show_user(&mut self, user: PendingUser, out: &mut Drafts) {
+        self.messages.insert(user.id.clone(), Known::ShownUser);
+        self.begun = true;
+        if !user.typed.is_empty() {
+            let answered = self.run.finish.as_deref().is_some_and(|finish| finish != "tool-calls");
+            if self.run.turn_open && self.run.active && (answered || self.is_cut_off()) {
+                self.end_turn(out);
+            }
+            self.run.turn_open = true;
+            self.failures_before.clear();
+            let mut content = Vec::with_capacity(user.typed.len());
+            for (part, typed) in user.typed {
+                self.shown_parts.insert(part, ());
+                content.push(typed);
+            }
+            let mut message = UserMessage::new(content).native(user.id.as_str()).of(&user.id);
+            if self.named_prompts.remove(&user.id) {
+                message = message.repeats(&user.id);
+            }
+            out.session(self.id.as_str()).user_message(&user.id, message);
+        } else if !self.shell_prompts.is_empty() {
+            // The user's own command, which OpenCode words in its own way.
+            let prompt = self.shell_prompts.remove(0);
+            self.run.turn_open = true;
+            out.session(self.id.as_str()).prompt_taken(Some(prompt));
+        }
+        for text in user.added {
+            out.session(self.id.as_str()).note(Note::system(text));
+        }
+    }
+}
+
+/// It is shown with the rest of the message.
+const WAITS: &str = "a user message's part, shown with the message";
+
+/// A file that a user attached, or that a tool gives: an image, or the name of something else.
+pub(super) fn file(
+    mime: Option<String>,
+    url: Option<String>,
+    name: Option<String>,
+    source: Option<FilePartSource>,
+) -> ContentPart {
+    let url = url.unwrap_or_default();
+    let path = match source {
+        Some(FilePartSource::File(file)) => file.path,
+        Some(FilePartSource::Symbol(symbol)) => symbol.path,
+        Some(FilePartSource::Resource(resource)) => resource.uri,
+        _ => None,
+    };
+    let path = path.or_else(|| url.strip_prefix("file://").map(local_path));
+    match mime {
+        Some(mime) if mime.starts_with("image/") => {
+            let path = path.filter(|_| !url.starts_with("data:")).unwrap_or(url);
+            ContentPart::Image { path, mime: Some(mime) }
+        }
+        _ => {
+            let path = path.or(name).unwrap_or(url);
+            ContentPart::FileRef { path, action: FileAction::Read, diff: None }
+        }
+    }
+}
+
+/// The path of a `file:` URL, without the lines it asks for.
+fn local_path(url: &str) -> String {
+    url.split('?').next().unwrap_or(url).to_owned()
+}
+
+pub(super) fn file_part(part: FilePart) -> ContentPart {
+    file(part.mime, part.url, part.filename, part.source)
+}
+
+/// A piece of work that the user gives to a sub-agent.
+pub(super) fn subtask(part: SubtaskPart) -> ContentPart {
+    ContentPart::text(part.prompt.or(part.description).unwrap_or_default())
+}
+
+/// The name of an agent that the text mentions.
+pub(super) fn mentioned(name: Option<String>) -> ContentPart {
+    ContentPart::Json { json: json!({ "agent": name }) }
+}
+
+/// A part of a prompt as the host sends it; `None` for what the user did not say.
+pub(super) fn prompt_part(part: PromptBodyPartsItem) -> Option<ContentPart> {
+    match part {
+        PromptBodyPartsItem::Text(text) if text.synthetic == Some(true) => None,
+        PromptBodyPartsItem::Text(text) => Some(ContentPart::text(text.text.unwrap_or_default())),
+        PromptBodyPartsItem::File(part) => Some(file(part.mime, part.url, part.filename, part.source)),
+        PromptBodyPartsItem::Agent(agent) => Some(mentioned(agent.name)),
+        PromptBodyPartsItem::Subtask(task) => {
+            Some(ContentPart::text(task.prompt.or(task.description).unwrap_or_default()))
+        }
+        _ => None,
+    }
+}
+
+/// A file beside a prompt of the v2 API.
+pub(super) fn attachment(file: PromptFileAttachment) -> ContentPart {
+    self::file(file.mime, file.uri, file.name, None)
+}
+
+/// A prompt of the v2 API as content.
+pub(super) fn next_prompt(prompt: interlingua_native::opencode::Prompt) -> Vec<ContentPart> {
+    let mut content = vec![ContentPart::text(prompt.text.unwrap_or_default())];
+    content.extend(prompt.files.into_iter().flatten().map(attachment));
+    content.extend(prompt.agents.into_iter().flatten().map(|agent| mentioned(agent.name)));
+    content
+}
+
+/// The key of a prompt that the host sent as this request.
+pub(super) fn prompt_key(call: u64) -> Key {
+    format!("call:{call}").into()
+}

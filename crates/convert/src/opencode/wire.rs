@@ -1,0 +1,100 @@
+//! The shapes a line may have: an event, one wrapped by `/global/event`, one as `/api/event` tells it.
+
+use std::borrow::Cow;
+
+use interlingua_native::opencode::Event;
+use interlingua_native::{DecodeError, Native as _};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// What a line says.
+pub(super) enum Payload {
+    Event(Event),
+    /// A duplicate for stores.
+    Sync,
+}
+
+/// A line that was read.
+pub(super) struct Line<'a> {
+    pub(super) payload: Payload,
+    /// The event's own text.
+    pub(super) text: Cow<'a, str>,
+}
+
+/// Why a line could not be read.
+pub(super) struct Unreadable {
+    pub(super) reason: String,
+    pub(super) tag: Option<String>,
+}
+
+impl From<DecodeError> for Unreadable {
+    fn from(error: DecodeError) -> Self {
+        let reason = error.to_string();
+        let tag = match error {
+            DecodeError::Misfit { tag, .. } if !tag.is_empty() => Some(tag),
+            _ => None,
+        };
+        Self { reason, tag }
+    }
+}
+
+/// `/global/event` tells of which directory an event is.
+#[derive(Deserialize)]
+struct Wrapper<'a> {
+    #[serde(borrow)]
+    payload: &'a RawValue,
+}
+
+/// `/api/event` says `data` where the others say `properties`.
+#[derive(Deserialize)]
+struct DataForm<'a> {
+    #[serde(rename = "type", borrow)]
+    tag: Cow<'a, str>,
+    #[serde(borrow)]
+    data: &'a RawValue,
+}
+
+pub(super) fn read(line: &str) -> Result<Line<'_>, Unreadable> {
+    if line.contains("\"payload\"")
+        && let Ok(wrapper) = serde_json::from_str::<Wrapper<'_>>(line)
+    {
+        return read_event(wrapper.payload.get());
+    }
+    read_event(line)
+}
+
+fn read_event(text: &str) -> Result<Line<'_>, Unreadable> {
+    let text = with_properties(text);
+    let payload = match Event::decode(&text)?.value {
+        Event::Unknown { tag, .. } if tag == "sync" => Payload::Sync,
+        event => Payload::Event(event),
+    };
+    Ok(Line { payload, text })
+}
+
+/// The event in the form that has `properties`.
+fn with_properties(text: &str) -> Cow<'_, str> {
+    if text.contains("\"properties\"") {
+        return Cow::Borrowed(text);
+    }
+    match serde_json::from_str::<DataForm<'_>>(text) {
+        Ok(form) => {
+            let tag = serde_json::Value::from(form.tag.as_ref());
+            Cow::Owned(format!(r#"{{"type":{tag},"properties":{}}}"#, form.data.get()))
+        }
+        Err(_) => Cow::Borrowed(text),
+    }
+}
+
+/// What rides on `message.part.updated` up to version 1.1: the words that are new in the part.
+pub(super) fn riding_delta(text: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Event {
+        properties: Properties,
+    }
+    #[derive(Deserialize)]
+    struct Properties {
+        delta: Option<String>,
+    }
+    serde_json::from_str::<Event>(text).ok()?.properties.delta
+}

@@ -1,0 +1,120 @@
+//! Recordings, and how the tests find them.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+
+use interlingua_convert::Agent;
+use interlingua_wirelog::{Entry, Reader, Record, Wire};
+
+/// One recording.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Recording {
+    /// The agent, by its folder.
+    pub agent: Agent,
+    /// The agent's version, by its folder.
+    pub version: String,
+    /// The scenario, by its file.
+    pub scenario: String,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// What crossed the wire, without its time.
+pub type Line = Wire<'static>;
+
+impl Recording {
+    /// `agent/version/scenario`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}/{}/{}", self.agent, self.version, self.scenario)
+    }
+
+    /// Opens the recording.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn reader(&self) -> io::Result<Reader<BufReader<File>>> {
+        Reader::new(BufReader::new(File::open(&self.path)?))
+    }
+
+    /// What crossed the wire, in order.
+    ///
+    /// # Errors
+    /// When it cannot be read, or has a line in it that is no record.
+    pub fn lines(&self) -> io::Result<Vec<Line>> {
+        let mut reader = self.reader()?;
+        let mut lines = Vec::new();
+        while let Some(entry) = reader.next()? {
+            match entry {
+                Entry::Record(Record { wire, .. }) => lines.push(owned(wire)),
+                Entry::Bad(bad) => return Err(io::Error::other(format!("{}: {bad}", self.name()))),
+            }
+        }
+        Ok(lines)
+    }
+
+    /// The lines that the agent sent.
+    ///
+    /// # Errors
+    /// As [`lines`](Self::lines).
+    pub fn received(&self) -> io::Result<Vec<String>> {
+        let received = self.lines()?.into_iter().filter_map(|line| match line {
+            Wire::Received { line } => Some(line.into_owned()),
+            _ => None,
+        });
+        Ok(received.collect())
+    }
+}
+
+fn owned(wire: Wire<'_>) -> Line {
+    fn text(text: std::borrow::Cow<'_, str>) -> std::borrow::Cow<'static, str> {
+        text.into_owned().into()
+    }
+    match wire {
+        Wire::Sent { line } => Wire::Sent { line: text(line) },
+        Wire::Received { line } => Wire::Received { line: text(line) },
+        Wire::Stderr { line } => Wire::Stderr { line: text(line) },
+        Wire::Request { call, method, path, body } => Wire::Request {
+            call,
+            method: text(method),
+            path: text(path),
+            body: body.map(|body| std::borrow::Cow::Owned(body.into_owned())),
+        },
+        Wire::Reply { call, status, body } => {
+            Wire::Reply { call, status, body: body.map(|body| std::borrow::Cow::Owned(body.into_owned())) }
+        }
+        Wire::Close => Wire::Close,
+        Wire::Exit { code } => Wire::Exit { code },
+    }
+}
+
+/// Every recording, sorted.
+///
+/// # Errors
+/// When the folder of recordings cannot be read, or has a folder in it that is named after no agent.
+pub fn recordings() -> io::Result<Vec<Recording>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("transcripts");
+    let mut found = Vec::new();
+    for folder_of_agent in folder(&root)? {
+        let agent: Agent = name(&folder_of_agent).parse().map_err(io::Error::other)?;
+        for version in folder(&folder_of_agent)? {
+            for path in folder(&version)? {
+                if path.extension().is_some_and(|extension| extension == "jsonl") {
+                    let scenario = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                    found.push(Recording { agent, version: name(&version), scenario, path });
+                }
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn folder(path: &Path) -> io::Result<Vec<PathBuf>> {
+    fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect()
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

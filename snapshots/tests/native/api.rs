@@ -1,0 +1,48 @@
+//! What the generated types are, and that their corrections are needed.
+
+use std::fmt::Write as _;
+
+use interlingua_codegen::{Source, generate};
+use interlingua_convert::Agent;
+use interlingua_snapshots::recordings;
+
+use crate::{bind, root};
+
+fn source(agent: Agent) -> Source {
+    Source::load(&root().join("../agent-schemas").join(agent.name())).unwrap()
+}
+
+/// A schema update is reviewed as a diff of this.
+#[test]
+fn the_generated_types_are_these() {
+    for agent in Agent::ALL {
+        let mut digest = String::new();
+        for module in source(agent).modules {
+            let name = module.name.map(|name| format!("{name}::")).unwrap_or_default();
+            for line in generate(&module.file, &module.document, &module.settings).unwrap().digest {
+                let _ = writeln!(digest, "{name}{line}");
+            }
+        }
+        bind(|| insta::assert_snapshot!(format!("api_{agent}"), digest));
+    }
+}
+
+#[test]
+fn every_correction_is_shown_by_its_recording() {
+    let recordings = recordings().unwrap();
+    for agent in Agent::ALL {
+        for entry in source(agent).overlay {
+            let (name, shows) = (&entry.name, &entry.shows);
+            assert!(!entry.reason.is_empty(), "{agent}: correction `{name}` gives no reason");
+            let recording = recordings.iter().find(|recording| recording.name() == entry.recording);
+            let recording =
+                recording.unwrap_or_else(|| panic!("{agent}: `{name}` names no recording: {}", entry.recording));
+            let is_shown = recording.received().unwrap().iter().any(|line| line.contains(shows));
+            assert!(
+                is_shown,
+                "{agent}: no line of {} shows {shows}, which correction `{name}` is for",
+                entry.recording
+            );
+        }
+    }
+}

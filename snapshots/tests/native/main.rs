@@ -1,0 +1,20 @@
+//! The generated types, proved on every recording.
+
+mod api;
+mod chaos;
+mod recorded;
+
+use std::path::{Path, PathBuf};
+
+/// Where the snapshots of these tests are.
+fn bind(test: impl FnOnce()) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(root().join("snapshots/native"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(test);
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+}

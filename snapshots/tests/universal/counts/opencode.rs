@@ -1,0 +1,148 @@
+//! What OpenCode says, in events of the current form, the older one and `session.next.*`, and in its HTTP replies.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use interlingua_snapshots::Line;
+use interlingua_wirelog::Wire;
+use serde_json::Value;
+
+use super::{Said, text};
+
+/// What is known after the last event.
+#[derive(Default)]
+struct Log {
+    said: Said,
+    roles: BTreeMap<String, String>,
+    parts: BTreeMap<String, Value>,
+    calls: BTreeSet<String>,
+    ended: BTreeSet<String>,
+    /// The sessions of sub-agents.
+    children: BTreeSet<String>,
+    /// Sessions that repeat another one's past, until they are prompted themselves.
+    forks: BTreeSet<String>,
+    /// What was asked for, by the number of the call.
+    requests: BTreeMap<u64, (String, Value)>,
+}
+
+pub(super) fn said(lines: &[Line], _: &[String]) -> Said {
+    let mut log = Log { forks: forks(lines), ..Log::default() };
+    for line in lines {
+        match line {
+            Wire::Received { line } => log.event(&serde_json::from_str(line).unwrap_or_default()),
+            Wire::Request { call, method, path, body } => {
+                if method == "POST" && (path.ends_with("/message") || path.ends_with("/prompt_async")) {
+                    log.forks.retain(|fork| !path.contains(fork));
+                }
+                let body = body.as_ref().and_then(|body| serde_json::from_str(body.get()).ok()).unwrap_or_default();
+                log.requests.insert(*call, (path.to_string(), body));
+            }
+            Wire::Reply { call, status, body: Some(body) } => {
+                log.reply(*call, *status, &serde_json::from_str(body.get()).unwrap_or_default());
+            }
+            _ => {}
+        }
+    }
+    log.sum()
+}
+
+impl Log {
+    fn event(&mut self, line: &Value) {
+        let event = if line["payload"].is_object() { &line["payload"] } else { line };
+        let properties = &event["properties"];
+        let said = &mut self.said;
+        match event["type"].as_str().unwrap_or_default() {
+            "session.created" if properties["info"]["parentID"].is_string() => {
+                self.children.insert(text(&properties["info"]["id"]));
+            }
+            "message.updated" => {
+                self.roles.insert(text(&properties["info"]["id"]), text(&properties["info"]["role"]));
+            }
+            "message.part.updated" => {
+                let part = &properties["part"];
+                if !self.forks.contains(&text(&part["sessionID"])) {
+                    self.parts.insert(text(&part["id"]), part.clone());
+                }
+            }
+            "permission.asked" | "permission.updated" | "permission.v2.asked" => said.permissions += 1,
+            "question.asked" | "question.v2.asked" => {
+                said.questions += properties["questions"].as_array().map_or(0, Vec::len);
+            }
+            "session.error" => said.errors += usize::from(properties["error"]["name"] != "MessageAbortedError"),
+            "session.next.step.failed" => {
+                let words = text(&properties["error"]["message"]);
+                said.errors += usize::from(!words.contains("interrupted"));
+            }
+            "session.next.text.ended" => said.texts.push(text(&properties["text"])),
+            "session.next.reasoning.ended" => said.reasoning.push(text(&properties["text"])),
+            "session.next.prompted" => said.users.push(text(&properties["prompt"]["text"])),
+            "session.next.tool.called" => {
+                self.calls.insert(text(&properties["callID"]));
+            }
+            "session.next.tool.success" | "session.next.tool.failed" => {
+                self.ended.insert(text(&properties["callID"]));
+            }
+            _ => {}
+        }
+    }
+
+    /// A request that is refused is an error, and so is a web page. An answer may come here alone, where the events
+    /// are another folder's.
+    fn reply(&mut self, call: u64, status: u16, body: &Value) {
+        let is_page = body.as_str().is_some_and(|page| page.trim_start().to_lowercase().starts_with("<!doctype"));
+        self.said.errors += usize::from((status >= 400 && !body.is_null()) || is_page);
+        let id = text(&body["info"]["id"]);
+        if body["info"]["role"] == "assistant" && !self.roles.contains_key(&id) {
+            self.roles.insert(id, "assistant".to_owned());
+            for part in body["parts"].as_array().into_iter().flatten() {
+                self.parts.insert(text(&part["id"]), part.clone());
+            }
+            if let Some((_, request)) = self.requests.get(&call) {
+                let parts = request["parts"].as_array().into_iter().flatten();
+                self.said.users.push(parts.map(|part| text(&part["text"])).collect());
+            }
+        }
+    }
+
+    fn sum(self) -> Said {
+        let Self { mut said, roles, parts, mut calls, mut ended, children, .. } = self;
+        let mut users: BTreeMap<String, String> = BTreeMap::new();
+        for part in parts.values() {
+            let role = roles.get(&text(&part["messageID"])).map(String::as_str);
+            let is_synthetic = part["synthetic"] == Value::Bool(true);
+            match (part["type"].as_str(), role) {
+                (Some("text"), Some("assistant")) => said.texts.push(text(&part["text"])),
+                (Some("reasoning"), _) => said.reasoning.push(text(&part["text"])),
+                (Some("text"), Some("user")) if !is_synthetic && !children.contains(&text(&part["sessionID"])) => {
+                    users.entry(text(&part["messageID"])).or_default().push_str(&text(&part["text"]));
+                }
+                (Some("tool"), _) => {
+                    calls.insert(text(&part["callID"]));
+                    ended.insert(text(&part["callID"]));
+                }
+                _ => {}
+            }
+        }
+        said.users.extend(users.into_values());
+        said.calls.extend(calls);
+        said.results.extend(ended);
+        said
+    }
+}
+
+fn forks(lines: &[Line]) -> BTreeSet<String> {
+    let mut asked = BTreeSet::new();
+    let mut forks = BTreeSet::new();
+    for line in lines {
+        match line {
+            Wire::Request { call, path, .. } if path.contains("/fork") => {
+                asked.insert(*call);
+            }
+            Wire::Reply { call, body: Some(body), .. } if asked.contains(call) => {
+                let body: Value = serde_json::from_str(body.get()).unwrap_or_default();
+                forks.insert(text(&body["id"]));
+            }
+            _ => {}
+        }
+    }
+    forks
+}

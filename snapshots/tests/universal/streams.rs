@@ -1,0 +1,72 @@
+//! What holds for the stream of every recording.
+
+use std::collections::BTreeMap;
+
+use interlingua_convert::Agent;
+use interlingua_schema::{EventData, ItemKind};
+use interlingua_snapshots::{Converted, Recording, convert, recordings};
+
+fn all() -> impl Iterator<Item = (Recording, Converted)> {
+    recordings().unwrap().into_iter().map(|recording| {
+        let converted = convert(&recording).unwrap();
+        (recording, converted)
+    })
+}
+
+#[test]
+fn every_stream_keeps_the_rules_and_accounts_for_every_payload() {
+    let mut problems = Vec::new();
+    for (recording, converted) in all() {
+        let name = recording.name();
+        problems.extend(converted.violations().into_iter().map(|violation| format!("{name}: {violation}")));
+        if converted.tally.unaccounted > 0 {
+            problems.push(format!("{name}: {} payloads are unaccounted for", converted.tally.unaccounted));
+        }
+        let plain_text = recording.received().unwrap().iter().filter(|line| is_plain_text(line)).count();
+        let unparsed: Vec<_> = converted
+            .events
+            .iter()
+            .filter_map(|event| match &event.data {
+                EventData::AgentUnparsed(data) => Some(format!("{}: {}", data.location, data.error)),
+                _ => None,
+            })
+            .collect();
+        if unparsed.len() > plain_text {
+            problems.push(format!("{name}: unparsed {unparsed:?}"));
+        }
+        let unknown = converted.events.iter().filter(|event| match &event.data {
+            EventData::ItemStarted(data) => data.item.kind == ItemKind::Unknown,
+            EventData::Unknown(_) => true,
+            _ => false,
+        });
+        problems.extend(unknown.map(|event| format!("{name}: seq {} is of unknown kind", event.sequence)));
+    }
+    assert!(problems.is_empty(), "{problems:#?}");
+}
+
+fn is_plain_text(line: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(line).is_err()
+}
+
+/// Prints what is dropped and why; run with `--nocapture` to see it.
+#[test]
+fn the_share_of_dropped_lines_is_told_and_every_reason_is_documented() {
+    let mut agents: BTreeMap<Agent, (u64, BTreeMap<&'static str, u64>)> = BTreeMap::new();
+    for (recording, converted) in all() {
+        let (payloads, dropped) = agents.entry(recording.agent).or_default();
+        *payloads += converted.tally.payloads;
+        for (reason, count) in converted.tally.dropped {
+            *dropped.entry(reason).or_default() += count;
+        }
+    }
+    for (agent, (payloads, dropped)) in agents {
+        let total: u64 = dropped.values().sum();
+        println!("{agent}: {total} of {payloads} payloads dropped ({} %)", total * 100 / payloads.max(1));
+        let page = format!("{}/../docs/mapping-{agent}.md", env!("CARGO_MANIFEST_DIR"));
+        let page = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("{page}: {error}"));
+        for (reason, count) in dropped {
+            println!("  {count:>6} {reason}");
+            assert!(page.contains(reason), "docs/mapping-{agent}.md does not list the reason `{reason}`");
+        }
+    }
+}
