@@ -140,9 +140,11 @@ pub(crate) fn note_unknown_tag(union: &str, tag: &str) {
 
 #[cold]
 fn repair<T: Native + Field>(text: &str) -> Result<Decoded<T>, DecodeError> {
-    let mut tree: Value =
-        serde_json::from_str(text).map_err(|error| DecodeError::NotJson { reason: error.to_string() })?;
+    let mut tree: Value = serde_json::from_str(text)
+        .or_else(|error| serde_json::from_str(&whole_characters(text)).map_err(|_| error))
+        .map_err(|error| DecodeError::NotJson { reason: error.to_string() })?;
     let mut repairs = Vec::new();
+    let mut removed: Vec<Vec<String>> = Vec::new();
     loop {
         // Tags go first, so that nothing is buffered and every error has its full path.
         let ordered = Ordered { tree: &tree, first: T::TAG_KEYS }.to_text();
@@ -156,12 +158,65 @@ fn repair<T: Native + Field>(text: &str) -> Result<Decoded<T>, DecodeError> {
         };
         let mut steps = FAILED_IN.take();
         steps.reverse();
-        let path = if steps.is_empty() { ".".to_owned() } else { steps.join(".") };
+        let stood = where_it_stood(&tree, &steps, &removed);
+        let path = if stood.is_empty() { ".".to_owned() } else { stood.join(".") };
         if repairs.len() == MOST_REPAIRS || !remove(&mut tree, &steps) {
             return Err(DecodeError::Misfit { tag: tag_of(&tree, T::TAG_KEYS), path, reason });
         }
+        removed.push(stood);
         repairs.push(Repair { path, reason });
     }
+}
+
+/// The path that `steps` had before the elements at `removed` were taken out of their lists.
+fn where_it_stood(tree: &Value, steps: &[String], removed: &[Vec<String>]) -> Vec<String> {
+    let mut stood: Vec<String> = Vec::with_capacity(steps.len());
+    let mut node = Some(tree);
+    for step in steps {
+        let index = node.filter(|node| node.is_array()).and_then(|_| step.parse::<usize>().ok());
+        node = node.and_then(|node| index.map_or_else(|| node.get(step), |index| node.get(index)));
+        let step = index.map_or_else(|| step.clone(), |index| first_index(index, &stood, removed).to_string());
+        stood.push(step);
+    }
+    stood
+}
+
+/// The index that the element at `index` of `list` had before any of the list was removed.
+fn first_index(index: usize, list: &[String], removed: &[Vec<String>]) -> usize {
+    let gone = removed.iter().filter(|path| path.len() == list.len() + 1 && path.starts_with(list));
+    let mut gone: Vec<usize> = gone.filter_map(|path| path.last()?.parse().ok()).collect();
+    gone.sort_unstable();
+    gone.into_iter().fold(index, |index, gone| if gone <= index { index + 1 } else { index })
+}
+
+/// The text with `\ufffd` for every escape that is half a character.
+///
+/// JavaScript cuts strings between the two halves of a surrogate pair, and writes what is left as an escape that
+/// stands for no character.
+fn whole_characters(text: &str) -> String {
+    let unit = |at: usize| -> Option<u32> {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let mut whole = String::with_capacity(text.len());
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(found) = text[at..].find('\\') {
+        at += found;
+        at = match (unit(at), unit(at + 6)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => at + 12,
+            (Some(0xd800..=0xdfff), _) => {
+                whole.push_str(&text[copied..at]);
+                whole.push_str("\\ufffd");
+                copied = at + 6;
+                copied
+            }
+            // The backslash, and the character it escapes.
+            _ => text[at + 1..].chars().next().map_or(text.len(), |escaped| at + 1 + escaped.len_utf8()),
+        };
+    }
+    whole.push_str(&text[copied..]);
+    whole
 }
 
 /// The parser's position is one in the reordered text, which nobody sees.

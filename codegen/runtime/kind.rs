@@ -40,6 +40,20 @@ pub(crate) fn mismatch<T: Kinds>(value: impl Into<Value>) -> T {
     T::unknown(Json::from(value.into()))
 }
 
+/// Makes a [`Kinds`] union readable, on its own and as a field.
+macro_rules! kind_union {
+    ($name:ident) => {
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::runtime::by_kind(deserializer)
+            }
+        }
+
+        $crate::runtime::field!($name);
+    };
+}
+pub(crate) use kind_union;
+
 /// Deserialises a [`Kinds`] union.
 pub(crate) fn by_kind<'de, T: Kinds, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_any(KindVisitor(PhantomData))

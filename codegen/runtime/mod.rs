@@ -16,7 +16,7 @@ pub use self::json::Json;
 
 pub(crate) use self::adjacent::{Adjacent, Envelope, Parts, adjacent, content, params_of};
 pub(crate) use self::decode::{decode, failed_in, note_unknown_tag};
-pub(crate) use self::kind::{Kinds, by_kind, mismatch};
+pub(crate) use self::kind::{Kinds, by_kind, kind_union, mismatch};
 pub(crate) use self::object::{Field, Object, Put, Slot, field, fill, mark, object, read_object, write_object};
 pub(crate) use self::open_enum::open_enum;
-pub(crate) use self::tagged::{Rest, Tagged, place_tagged, tagged, variant};
+pub(crate) use self::tagged::{Rest, Tagged, place_tagged, tagged, tagged_union, variant};

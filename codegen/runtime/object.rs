@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::decode::failed_in;
@@ -168,14 +168,16 @@ pub(super) fn read_keys<'de, T: Object, A: MapAccess<'de>>(
     tags: &Tags<'de>,
 ) -> Result<(), A::Error> {
     while let Some(key) = map.next_key_seed(Text)? {
-        if tags.is_further(&key) {
+        if tags.has(&key) {
             tags.confirm(&key, &mut map)?;
             continue;
         }
         seen.note::<T>(&key);
         match object.read(&key, &mut map) {
             Ok(true) => {}
-            Ok(false) => tags.confirm(&key, &mut map)?,
+            Ok(false) => {
+                map.next_value::<IgnoredAny>()?;
+            }
             Err(error) => {
                 failed_in(&key);
                 return Err(error);

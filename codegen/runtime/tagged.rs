@@ -38,6 +38,31 @@ macro_rules! variant {
 }
 pub(crate) use variant;
 
+/// Makes a [`Tagged`] union readable, on its own and as a field.
+macro_rules! tagged_union {
+    ($name:ident) => {
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::runtime::tagged(deserializer)
+            }
+        }
+
+        impl $crate::runtime::Field for $name {
+            fn field<'de, D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::runtime::tagged(deserializer)
+            }
+
+            fn place<'de, D: ::serde::Deserializer<'de>>(
+                place: &mut Option<Self>,
+                deserializer: D,
+            ) -> Result<(), D::Error> {
+                $crate::runtime::place_tagged(place, deserializer)
+            }
+        }
+    };
+}
+pub(crate) use tagged_union;
+
 /// Deserialises a [`Tagged`] union.
 pub(crate) fn tagged<'de, T: Tagged, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     let mut place = None;
@@ -87,12 +112,8 @@ pub(super) struct Tags<'de> {
 }
 
 impl Tags<'_> {
-    fn has(&self, key: &str) -> bool {
+    pub(super) fn has(&self, key: &str) -> bool {
         [&self.first, &self.further].into_iter().flatten().any(|(known, _)| *known == key)
-    }
-
-    pub(super) fn is_further(&self, key: &str) -> bool {
-        self.further.as_ref().is_some_and(|(known, _)| *known == key)
     }
 
     /// Refuses a tag that comes again with another value.
@@ -123,6 +144,10 @@ impl<'de, A: MapAccess<'de>> Rest<'de, A> {
             if next == key {
                 return self.map.next_value_seed(Text).map(Some);
             }
+            if self.tags.has(&next) {
+                self.tags.confirm(&next, &mut self.map)?;
+                continue;
+            }
             let value = self.map.next_value()?;
             self.before.push((next, value));
         }
@@ -132,7 +157,9 @@ impl<'de, A: MapAccess<'de>> Rest<'de, A> {
     /// Finds a further tag, which stays a field of the variant's struct.
     pub(crate) fn tag(&mut self, key: &'static str) -> Result<Option<Cow<'de, str>>, A::Error> {
         if let Some((_, value)) = self.before.iter().rev().find(|(name, _)| name == key) {
-            return Ok(serde_json::from_str(value.get()).ok().map(Cow::Owned));
+            let tag: Option<Cow<'de, str>> = serde_json::from_str(value.get()).ok().map(Cow::Owned);
+            self.tags.further = tag.clone().map(|tag| (key, tag));
+            return Ok(tag);
         }
         let tag = self.take(key)?;
         if let Some(tag) = &tag {

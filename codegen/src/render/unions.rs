@@ -56,23 +56,7 @@ pub(super) fn tagged(name: &str, union: &Tagged, model: &Model, doc: Option<&str
             }
         }
 
-        impl<'de> ::serde::Deserialize<'de> for #ident {
-            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                runtime::tagged(deserializer)
-            }
-        }
-
-        impl runtime::Field for #ident {
-            fn field<'de, D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                runtime::tagged(deserializer)
-            }
-            fn place<'de, D: ::serde::Deserializer<'de>>(
-                place: &mut Option<Self>,
-                deserializer: D,
-            ) -> Result<(), D::Error> {
-                runtime::place_tagged(place, deserializer)
-            }
-        }
+        runtime::tagged_union!(#ident);
 
         impl ::serde::Serialize for #ident {
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -438,13 +422,7 @@ pub(super) fn kinds(name: &str, variants: &[KindVariant], doc: Option<&str>) -> 
             #(#readers)*
         }
 
-        impl<'de> ::serde::Deserialize<'de> for #ident {
-            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                runtime::by_kind(deserializer)
-            }
-        }
-
-        runtime::field!(#ident);
+        runtime::kind_union!(#ident);
 
         impl ::serde::Serialize for #ident {
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

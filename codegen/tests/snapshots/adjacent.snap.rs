@@ -334,14 +334,7 @@ impl runtime::Kinds for RequestId {
         Self::Text(value)
     }
 }
-impl<'de> ::serde::Deserialize<'de> for RequestId {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::by_kind(deserializer)
-    }
-}
-runtime::field!(RequestId);
+runtime::kind_union!(RequestId);
 impl ::serde::Serialize for RequestId {
     fn serialize<S: ::serde::Serializer>(
         &self,

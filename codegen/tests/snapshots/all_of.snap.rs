@@ -81,26 +81,7 @@ impl runtime::Tagged for Outcome {
         }
     }
 }
-impl<'de> ::serde::Deserialize<'de> for Outcome {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::tagged(deserializer)
-    }
-}
-impl runtime::Field for Outcome {
-    fn field<'de, D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::tagged(deserializer)
-    }
-    fn place<'de, D: ::serde::Deserializer<'de>>(
-        place: &mut Option<Self>,
-        deserializer: D,
-    ) -> Result<(), D::Error> {
-        runtime::place_tagged(place, deserializer)
-    }
-}
+runtime::tagged_union!(Outcome);
 impl ::serde::Serialize for Outcome {
     fn serialize<S: ::serde::Serializer>(
         &self,

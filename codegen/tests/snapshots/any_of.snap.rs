@@ -83,26 +83,7 @@ impl runtime::Tagged for MessageContentItem {
         }
     }
 }
-impl<'de> ::serde::Deserialize<'de> for MessageContentItem {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::tagged(deserializer)
-    }
-}
-impl runtime::Field for MessageContentItem {
-    fn field<'de, D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::tagged(deserializer)
-    }
-    fn place<'de, D: ::serde::Deserializer<'de>>(
-        place: &mut Option<Self>,
-        deserializer: D,
-    ) -> Result<(), D::Error> {
-        runtime::place_tagged(place, deserializer)
-    }
-}
+runtime::tagged_union!(MessageContentItem);
 impl ::serde::Serialize for MessageContentItem {
     fn serialize<S: ::serde::Serializer>(
         &self,

@@ -43,14 +43,7 @@ impl runtime::Kinds for HelloMixed {
         Self::Text(value.as_str().into())
     }
 }
-impl<'de> ::serde::Deserialize<'de> for HelloMixed {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::by_kind(deserializer)
-    }
-}
-runtime::field!(HelloMixed);
+runtime::kind_union!(HelloMixed);
 impl ::serde::Serialize for HelloMixed {
     fn serialize<S: ::serde::Serializer>(
         &self,

@@ -71,26 +71,7 @@ impl runtime::Tagged for Shape {
         }
     }
 }
-impl<'de> ::serde::Deserialize<'de> for Shape {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::tagged(deserializer)
-    }
-}
-impl runtime::Field for Shape {
-    fn field<'de, D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::tagged(deserializer)
-    }
-    fn place<'de, D: ::serde::Deserializer<'de>>(
-        place: &mut Option<Self>,
-        deserializer: D,
-    ) -> Result<(), D::Error> {
-        runtime::place_tagged(place, deserializer)
-    }
-}
+runtime::tagged_union!(Shape);
 impl ::serde::Serialize for Shape {
     fn serialize<S: ::serde::Serializer>(
         &self,

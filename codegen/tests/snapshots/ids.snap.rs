@@ -66,26 +66,7 @@ impl runtime::Tagged for Item {
         }
     }
 }
-impl<'de> ::serde::Deserialize<'de> for Item {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::tagged(deserializer)
-    }
-}
-impl runtime::Field for Item {
-    fn field<'de, D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::tagged(deserializer)
-    }
-    fn place<'de, D: ::serde::Deserializer<'de>>(
-        place: &mut Option<Self>,
-        deserializer: D,
-    ) -> Result<(), D::Error> {
-        runtime::place_tagged(place, deserializer)
-    }
-}
+runtime::tagged_union!(Item);
 impl ::serde::Serialize for Item {
     fn serialize<S: ::serde::Serializer>(
         &self,

@@ -53,26 +53,7 @@ impl runtime::Tagged for Block {
         }
     }
 }
-impl<'de> ::serde::Deserialize<'de> for Block {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::tagged(deserializer)
-    }
-}
-impl runtime::Field for Block {
-    fn field<'de, D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::tagged(deserializer)
-    }
-    fn place<'de, D: ::serde::Deserializer<'de>>(
-        place: &mut Option<Self>,
-        deserializer: D,
-    ) -> Result<(), D::Error> {
-        runtime::place_tagged(place, deserializer)
-    }
-}
+runtime::tagged_union!(Block);
 impl ::serde::Serialize for Block {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -122,14 +103,7 @@ impl runtime::Kinds for Content {
         )
     }
 }
-impl<'de> ::serde::Deserialize<'de> for Content {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::by_kind(deserializer)
-    }
-}
-runtime::field!(Content);
+runtime::kind_union!(Content);
 impl ::serde::Serialize for Content {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -192,26 +166,7 @@ impl runtime::Tagged for ContentObject {
         }
     }
 }
-impl<'de> ::serde::Deserialize<'de> for ContentObject {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::tagged(deserializer)
-    }
-}
-impl runtime::Field for ContentObject {
-    fn field<'de, D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::tagged(deserializer)
-    }
-    fn place<'de, D: ::serde::Deserializer<'de>>(
-        place: &mut Option<Self>,
-        deserializer: D,
-    ) -> Result<(), D::Error> {
-        runtime::place_tagged(place, deserializer)
-    }
-}
+runtime::tagged_union!(ContentObject);
 impl ::serde::Serialize for ContentObject {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -259,14 +214,7 @@ impl runtime::Kinds for MessageAnything {
         )
     }
 }
-impl<'de> ::serde::Deserialize<'de> for MessageAnything {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::by_kind(deserializer)
-    }
-}
-runtime::field!(MessageAnything);
+runtime::kind_union!(MessageAnything);
 impl ::serde::Serialize for MessageAnything {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -302,14 +250,7 @@ impl runtime::Kinds for MessageStop {
         Self::Text(value.as_str().into())
     }
 }
-impl<'de> ::serde::Deserialize<'de> for MessageStop {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::by_kind(deserializer)
-    }
-}
-runtime::field!(MessageStop);
+runtime::kind_union!(MessageStop);
 impl ::serde::Serialize for MessageStop {
     fn serialize<S: ::serde::Serializer>(
         &self,

@@ -32,14 +32,7 @@ impl runtime::Kinds for SourceSize {
         Self::Text(value)
     }
 }
-impl<'de> ::serde::Deserialize<'de> for SourceSize {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::by_kind(deserializer)
-    }
-}
-runtime::field!(SourceSize);
+runtime::kind_union!(SourceSize);
 impl ::serde::Serialize for SourceSize {
     fn serialize<S: ::serde::Serializer>(
         &self,

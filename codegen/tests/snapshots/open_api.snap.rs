@@ -53,26 +53,7 @@ impl runtime::Tagged for Event {
         }
     }
 }
-impl<'de> ::serde::Deserialize<'de> for Event {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::tagged(deserializer)
-    }
-}
-impl runtime::Field for Event {
-    fn field<'de, D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::tagged(deserializer)
-    }
-    fn place<'de, D: ::serde::Deserializer<'de>>(
-        place: &mut Option<Self>,
-        deserializer: D,
-    ) -> Result<(), D::Error> {
-        runtime::place_tagged(place, deserializer)
-    }
-}
+runtime::tagged_union!(Event);
 impl ::serde::Serialize for Event {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -169,26 +150,7 @@ impl runtime::Tagged for Part {
         }
     }
 }
-impl<'de> ::serde::Deserialize<'de> for Part {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::tagged(deserializer)
-    }
-}
-impl runtime::Field for Part {
-    fn field<'de, D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::tagged(deserializer)
-    }
-    fn place<'de, D: ::serde::Deserializer<'de>>(
-        place: &mut Option<Self>,
-        deserializer: D,
-    ) -> Result<(), D::Error> {
-        runtime::place_tagged(place, deserializer)
-    }
-}
+runtime::tagged_union!(Part);
 impl ::serde::Serialize for Part {
     fn serialize<S: ::serde::Serializer>(
         &self,

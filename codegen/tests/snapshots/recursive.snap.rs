@@ -48,14 +48,7 @@ impl runtime::Kinds for Any {
         )
     }
 }
-impl<'de> ::serde::Deserialize<'de> for Any {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::by_kind(deserializer)
-    }
-}
-runtime::field!(Any);
+runtime::kind_union!(Any);
 impl ::serde::Serialize for Any {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -130,26 +123,7 @@ impl runtime::Tagged for Filter {
         }
     }
 }
-impl<'de> ::serde::Deserialize<'de> for Filter {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::tagged(deserializer)
-    }
-}
-impl runtime::Field for Filter {
-    fn field<'de, D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::tagged(deserializer)
-    }
-    fn place<'de, D: ::serde::Deserializer<'de>>(
-        place: &mut Option<Self>,
-        deserializer: D,
-    ) -> Result<(), D::Error> {
-        runtime::place_tagged(place, deserializer)
-    }
-}
+runtime::tagged_union!(Filter);
 impl ::serde::Serialize for Filter {
     fn serialize<S: ::serde::Serializer>(
         &self,

@@ -59,14 +59,18 @@ fn the_share_of_dropped_lines_is_told_and_every_reason_is_documented() {
             *dropped.entry(reason).or_default() += count;
         }
     }
+    let mut undocumented = Vec::new();
     for (agent, (payloads, dropped)) in agents {
         let total: u64 = dropped.values().sum();
         println!("{agent}: {total} of {payloads} payloads dropped ({} %)", total * 100 / payloads.max(1));
-        let page = format!("{}/../docs/mapping-{agent}.md", env!("CARGO_MANIFEST_DIR"));
-        let page = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("{page}: {error}"));
+        let page = format!("docs/mapping-{agent}.md");
+        let text = std::fs::read_to_string(format!("{}/../{page}", env!("CARGO_MANIFEST_DIR"))).unwrap_or_default();
         for (reason, count) in dropped {
             println!("  {count:>6} {reason}");
-            assert!(page.contains(reason), "docs/mapping-{agent}.md does not list the reason `{reason}`");
+            if !text.contains(reason) {
+                undocumented.push(format!("{page} does not list the reason `{reason}`"));
+            }
         }
     }
+    assert!(undocumented.is_empty(), "{undocumented:#?}");
 }

@@ -10,9 +10,10 @@ use crate::unified_diff;
 /// What is read of the metadata of a tool that is done. A field of another shape than expected is as good as none.
 #[derive(Default)]
 pub(super) struct Metadata {
-    /// A command's exit code; `Some(None)` when it was cut off.
-    pub(super) exit: Option<Option<i32>>,
-    pub(super) interrupted: bool,
+    /// A command's exit code.
+    pub(super) exit: Option<i32>,
+    /// It was interrupted, or is a command that never came to an exit.
+    pub(super) cut_off: bool,
     /// The session of a sub-agent.
     pub(super) session_id: Option<String>,
     exists: bool,
@@ -59,8 +60,8 @@ impl Metadata {
             _ => None,
         };
         Self {
-            exit: fields.get("exit").map(|exit| exit.as_i64().and_then(|code| i32::try_from(code).ok())),
-            interrupted: fields.get("interrupted") == Some(&Value::Bool(true)),
+            exit: fields.get("exit").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok()),
+            cut_off: fields.get("exit") == Some(&Value::Null) || fields.get("interrupted") == Some(&Value::Bool(true)),
             session_id: text(fields.remove("sessionId").or_else(|| fields.remove("sessionID"))),
             exists: fields.get("exists") == Some(&Value::Bool(true)),
             diff: text(fields.remove("diff")),

@@ -93,10 +93,12 @@ impl OpenCodeConverter {
             ("POST", ["session", id, "command"]) => self.prompted(id, call, command(body), out),
             ("POST", ["session", id, "shell"]) => self.shell(id, call, body, out),
             ("POST", ["session", id, "abort" | "interrupt"]) => self.interrupt_asked(id, out),
-            ("POST", ["session", _, "permissions", request] | ["permission", request, "reply"])
-            | ("POST", ["session", _, "permission", request, "reply"]) => {
-                What::Permission { request: (*request).to_owned(), reply: permission(body) }
-            }
+            (
+                "POST",
+                ["session", _, "permissions", request]
+                | ["permission", request, "reply"]
+                | ["session", _, "permission", request, "reply"],
+            ) => What::Permission { request: (*request).to_owned(), reply: permission(body) },
             ("POST", ["question", request, "reply"] | ["session", _, "question", request, "reply"]) => {
                 let answers = body.and_then(|body| QuestionReplyBody::decode(body).ok()?.value.answers);
                 What::Answer { request: (*request).to_owned(), answers: answers.unwrap_or_default() }

@@ -101,7 +101,7 @@ impl Session {
     }
 
     /// A message of the agent's is announced, or there is news of it.
-    pub(super) fn agent_updated(&mut self, info: AssistantMessage, out: &mut Drafts) {
+    pub(super) fn agent_updated(&mut self, mut info: AssistantMessage, out: &mut Drafts) {
         let time = info.time.as_ref();
         let completed = time.and_then(|time| time.completed);
         if let Some(at) = completed.or_else(|| time.and_then(|time| time.created)) {
@@ -119,12 +119,13 @@ impl Session {
         if let Some(finish) = &info.finish {
             self.run.finish = Some(finish.clone());
         }
-        let failed = info.error.is_some();
-        if let Some(error) = info.error {
+        let error = info.error.take();
+        let failed = error.is_some();
+        if let Some(error) = error {
             self.report(error.into(), out);
         }
         if completed.is_some() {
-            self.agent_completed(info.id, info.structured, info.tokens, info.cost, info.model_id, failed, out);
+            self.agent_completed(info, failed, out);
         }
         out.dropped(STATE_ECHO);
     }
@@ -146,17 +147,8 @@ impl Session {
         self.run.open_messages.push(info.id.clone());
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the fields of one message")]
-    fn agent_completed(
-        &mut self,
-        id: String,
-        structured: Option<interlingua_native::Json>,
-        tokens: Option<interlingua_native::opencode::AssistantMessageTokens>,
-        cost: Option<serde_json::Number>,
-        model: Option<String>,
-        failed: bool,
-        out: &mut Drafts,
-    ) {
+    fn agent_completed(&mut self, info: AssistantMessage, failed: bool, out: &mut Drafts) {
+        let AssistantMessage { id, structured, tokens, cost, model_id, .. } = info;
         self.abandon_parts(Some(&id), out);
         self.messages.insert(id.clone(), Known::DoneAgent);
         if let Some(json) = structured {
@@ -169,7 +161,7 @@ impl Session {
             && self.run.turn_open
         {
             // Its steps told the same, if they were told.
-            self.count(&id, tokens, cost.as_ref(), model, out);
+            self.count(&id, tokens, cost.as_ref(), model_id, out);
         }
         if !failed && self.run.finish.is_some() {
             self.run.failed = false;

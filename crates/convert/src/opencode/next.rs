@@ -167,18 +167,6 @@ impl OpenCodeConverter {
         session.end_turn(out);
     }
 
-    pub(super) fn next_text_started(
-        &mut self,
-        properties: Properties<native::EventSessionNextTextStartedProperties>,
-        out: &mut Drafts,
-    ) {
-        match properties {
-            // It is shown with its first words.
-            Some(_) => out.dropped(EMPTY_PART),
-            None => incomplete("session.next.text.started", out),
-        }
-    }
-
     pub(super) fn next_text_delta(
         &mut self,
         properties: Properties<native::EventSessionNextTextDeltaProperties>,
@@ -222,17 +210,6 @@ impl OpenCodeConverter {
         let said = Message::assistant().native(key.as_str()).of(message);
         let cut_off = self.sessions.of(&id).is_cut_off();
         self.next(&id, out).message_finished(key, said, ended(text, cut_off));
-    }
-
-    pub(super) fn next_reasoning_started(
-        &mut self,
-        properties: Properties<native::EventSessionNextReasoningStartedProperties>,
-        out: &mut Drafts,
-    ) {
-        match properties {
-            Some(_) => out.dropped(EMPTY_PART),
-            None => incomplete("session.next.reasoning.started", out),
-        }
     }
 
     pub(super) fn next_reasoning_delta(

@@ -89,18 +89,6 @@ impl OpenCodeConverter {
         self.next(&id, out).tool_arguments(call, delta);
     }
 
-    pub(super) fn next_input_ended(
-        &mut self,
-        properties: Properties<native::EventSessionNextToolInputEndedProperties>,
-        out: &mut Drafts,
-    ) {
-        match properties {
-            // The call itself follows, with the same arguments.
-            Some(_) => out.dropped(STATE_ECHO),
-            None => incomplete("session.next.tool.input.ended", out),
-        }
-    }
-
     pub(super) fn next_tool_called(
         &mut self,
         properties: Properties<native::EventSessionNextToolCalledProperties>,
@@ -169,9 +157,7 @@ impl OpenCodeConverter {
             out.session(child).spawned_by(id.as_str(), call.as_str());
         }
         let (output, files) = result_content(content);
-        let mut result = ToolResult::ok(output)
-            .failed_if(metadata.exit == Some(None) || metadata.interrupted)
-            .exit_code(metadata.exit.flatten());
+        let mut result = ToolResult::ok(output).failed_if(metadata.cut_off).exit_code(metadata.exit);
         result.parts = file_refs(&tool.name, tool.input.as_ref(), metadata, diff);
         result.parts.extend(files);
         self.next(&id, out).tool_finished(call, result);

@@ -95,7 +95,7 @@ impl OpenCodeConverter {
                     ended: text.time.is_some_and(|time| time.end.is_some()),
                     redacted: false,
                 },
-                delta,
+                delta.as_deref(),
                 out,
             ),
             Part::Subtask(part) => {
@@ -111,7 +111,7 @@ impl OpenCodeConverter {
                     ended: part.time.is_some_and(|time| time.end.is_some()),
                     redacted: part.metadata.is_some(),
                 },
-                delta,
+                delta.as_deref(),
                 out,
             ),
             Part::File(part) => {
@@ -130,12 +130,11 @@ impl OpenCodeConverter {
                 out.dropped(STATE_ECHO);
             }
             Part::StepFinish(part) => session.step_finished(part, out),
-            // What the files looked like, for a revert.
-            Part::Snapshot(_) | Part::Patch(_) => out.dropped(STATE_ECHO),
             Part::Agent(part) if is_user => {
                 session.user_part(&part.message_id.unwrap_or_default(), &part.id, mentioned(part.name), out);
             }
-            Part::Agent(_) => out.dropped(STATE_ECHO),
+            // What the files looked like, for a revert; and an agent that nobody mentioned.
+            Part::Snapshot(_) | Part::Patch(_) | Part::Agent(_) => out.dropped(STATE_ECHO),
             Part::Retry(part) => retried(id, part, out),
             Part::Compaction(part) => {
                 let how = match (part.auto, part.overflow) {
@@ -201,17 +200,14 @@ impl OpenPart {
 
 impl Session {
     /// The state of a text or reasoning, perhaps with the words that are new in it.
-    fn told(&mut self, told: Told, delta: Option<String>, out: &mut Drafts) {
+    fn told(&mut self, told: Told, delta: Option<&str>, out: &mut Drafts) {
         if !told.ended {
             let open = self.parts.entry(told.part.clone());
             let open = open.or_insert_with(|| OpenPart::new(told.message, told.reasoning));
             open.reasoning = told.reasoning;
             let known = mem::replace(&mut open.known, told.text.len());
-            let new = match &delta {
-                Some(delta) => Some(delta.as_str()),
-                None => told.text.get(known..),
-            };
-            return self.say(&told.part, new.unwrap_or_default(), out);
+            let new = delta.or_else(|| told.text.get(known..)).unwrap_or_default();
+            return self.say(&told.part, new, out);
         }
         let started = self.parts.remove(&told.part).is_some_and(|open| open.started);
         if told.text.is_empty() && !started && !(told.reasoning && told.redacted) {

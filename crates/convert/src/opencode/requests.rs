@@ -2,10 +2,10 @@
 
 use interlingua_native::Json;
 use interlingua_native::opencode::{
-    EventPermissionAskedProperties, EventPermissionRepliedProperties, EventPermissionV2AskedProperties,
-    EventPermissionV2RepliedProperties, EventQuestionAskedProperties, EventQuestionRejectedProperties,
-    EventQuestionRepliedProperties, EventQuestionV2AskedProperties, EventQuestionV2RejectedProperties,
-    EventQuestionV2RepliedProperties, QuestionInfo,
+    EventPermissionAskedProperties, EventPermissionRepliedProperties, EventPermissionRepliedPropertiesReply,
+    EventPermissionV2AskedProperties, EventPermissionV2RepliedProperties, EventQuestionAskedProperties,
+    EventQuestionRejectedProperties, EventQuestionRepliedProperties, EventQuestionV2AskedProperties,
+    EventQuestionV2RejectedProperties, EventQuestionV2RepliedProperties, PermissionV2Reply, QuestionInfo,
 };
 use interlingua_schema::Answer;
 use serde::Deserialize;
@@ -82,22 +82,16 @@ impl OpenCodeConverter {
             }
             return;
         };
-        let reply = Reply::of(reply.as_ref().map(|reply| reply.as_str()));
-        self.permission_answered(session_id, &request, reply, out);
+        let reply = Reply::of(reply.as_ref().map(EventPermissionRepliedPropertiesReply::as_str));
+        self.permission_answered(session_id.as_deref(), &request, reply, out);
     }
 
     /// A permission is given or refused, as the agent or its answer to the host says.
-    pub(super) fn permission_answered(
-        &mut self,
-        session: Option<String>,
-        request: &str,
-        reply: Reply,
-        out: &mut Drafts,
-    ) {
+    pub(super) fn permission_answered(&mut self, session: Option<&str>, request: &str, reply: Reply, out: &mut Drafts) {
         let Some(asked) = self.asked.remove(request) else {
             return out.dropped(STATE_ECHO);
         };
-        let mut session = out.session(session.as_deref().unwrap_or(&asked));
+        let mut session = out.session(session.unwrap_or(&asked));
         match reply {
             Reply::Once => session.permission_approved(request, Scope::Once),
             Reply::Always => session.permission_approved(request, Scope::Always),
@@ -144,8 +138,8 @@ impl OpenCodeConverter {
         else {
             return incomplete("permission.v2.replied", out);
         };
-        let reply = Reply::of(reply.as_ref().map(|reply| reply.as_str()));
-        self.permission_answered(session_id, &request, reply, out);
+        let reply = Reply::of(reply.as_ref().map(PermissionV2Reply::as_str));
+        self.permission_answered(session_id.as_deref(), &request, reply, out);
     }
 
     pub(super) fn question_asked(&mut self, properties: Option<EventQuestionAskedProperties>, out: &mut Drafts) {

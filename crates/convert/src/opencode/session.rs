@@ -40,6 +40,7 @@ impl Sessions {
 
 /// A native session.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Session {
     pub(super) id: Key,
     /// A universal session, or a sub-agent's part of one, has begun for it.
@@ -77,6 +78,7 @@ pub(super) struct Session {
 
 /// What goes on between a user's message and the session being idle again.
 #[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, told by another payload")]
 pub(super) struct Run {
     /// A turn has begun.
     pub(super) turn_open: bool,

@@ -132,10 +132,9 @@ impl Session {
             out.session(child).spawned_by(self.id.as_str(), id.as_str());
         }
         let time = state.time.as_ref();
-        let cut_off = metadata.exit == Some(None) || metadata.interrupted;
         let mut result = ToolResult::ok(state.output.unwrap_or_default())
-            .failed_if(tool == INVALID || cut_off)
-            .exit_code(metadata.exit.flatten())
+            .failed_if(tool == INVALID || metadata.cut_off)
+            .exit_code(metadata.exit)
             .duration_ms(duration(time.and_then(|time| time.start), time.and_then(|time| time.end)))
             .of_call(call);
         result.parts = file_refs(tool, state.input.as_ref(), metadata, diff);
@@ -147,7 +146,7 @@ impl Session {
         self.tools.remove(&id);
         let time = state.time.as_ref();
         let result = ToolResult::failed(state.error.unwrap_or_default())
-            .exit_code(Metadata::read(state.metadata.as_ref()).exit.flatten())
+            .exit_code(Metadata::read(state.metadata.as_ref()).exit)
             .duration_ms(duration(time.and_then(|time| time.start), time.and_then(|time| time.end)))
             .of_call(call);
         out.session(self.id.as_str()).tool_finished(id, result);
