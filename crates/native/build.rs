@@ -44,9 +44,9 @@ fn write_agent(agent: &str, folder: &Path, out: &Path) -> Result<(), Box<dyn err
                 module.push_str("}\n");
             }
         }
+        let prefix = part.name.as_ref().map(|name| format!("{name}::")).unwrap_or_default();
         for line in generated.digest {
-            let prefix = part.name.as_ref().map(|name| format!("{name}::")).unwrap_or_default();
-            digest.push_str(&format!("{prefix}{line}\n"));
+            digest.extend([prefix.as_str(), &line, "\n"]);
         }
     }
     module.push_str("}\n");

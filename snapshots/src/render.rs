@@ -9,7 +9,6 @@
 //! middle, with their length and a hash, so that no change goes unseen.
 
 use std::fmt::Write as _;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use interlingua_schema::{ContentPart, EventData, Item, ItemStatus, SessionId, UniversalEvent};
 use serde::Serialize;
@@ -191,11 +190,14 @@ fn shortened(text: &str) -> String {
     if length <= WHOLE {
         return text.to_owned();
     }
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
     let head: String = text.chars().take(HEAD).collect();
     let tail: String = text.chars().skip(length - TAIL).collect();
-    format!("{head} […{length} characters, {:08x}…] {tail}", hasher.finish() >> 32)
+    format!("{head} […{length} characters, {:08x}…] {tail}", fingerprint(text))
+}
+
+/// A hash that is the same with every compiler (FNV-1a).
+fn fingerprint(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// The wire's name for a value of a small enum.

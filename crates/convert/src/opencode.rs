@@ -32,7 +32,7 @@ use interlingua_native::opencode::Event;
 use crate::{Converter, Drafts, Input, Launch};
 use http::Calls;
 use session::Sessions;
-use wire::{Line, Payload};
+use wire::Line;
 
 /// Sent so that the connection stays open.
 const KEEP_ALIVE: &str = "keep-alive";
@@ -88,14 +88,21 @@ impl Converter for OpenCodeConverter {
 impl OpenCodeConverter {
     fn received(&mut self, line: &str, out: &mut Drafts) {
         match wire::read(line) {
-            Ok(Line { payload: Payload::Sync, .. }) => out.dropped(SYNC),
-            Ok(Line { payload: Payload::Event(event), text }) => self.event(event, &text, out),
+            Ok(Line { event: Some(event), text }) => {
+                if text.contains("\"session.next.")
+                    && let Some(time) = wire::timestamp(&text)
+                {
+                    out.payload_time(time);
+                }
+                self.event(event, &text, out);
+            }
+            Ok(Line { event: None, .. }) => out.dropped(SYNC),
             Err(error) => out.current().unparsed("opencode", error.reason, error.tag),
         }
     }
 
     /// The table of everything that OpenCode says, in the order of its schema.
-    #[allow(clippy::too_many_lines, reason = "one line for each of ninety variants")]
+    #[allow(clippy::too_many_lines, clippy::match_same_arms, reason = "ninety variants in the order of the schema")]
     fn event(&mut self, event: Event, text: &str, out: &mut Drafts) {
         match event {
             Event::ModelsDevRefreshed(_)

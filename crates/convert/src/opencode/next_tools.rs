@@ -9,7 +9,7 @@ use super::changes::{Metadata, file_refs};
 use super::next::Properties;
 use super::tools::{built_in, kind};
 use super::users::file;
-use super::{OpenCodeConverter, STATE_ECHO, incomplete};
+use super::{OpenCodeConverter, incomplete};
 use crate::{Drafts, ToolCall, ToolResult};
 
 impl OpenCodeConverter {

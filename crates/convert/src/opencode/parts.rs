@@ -55,13 +55,13 @@ impl OpenCodeConverter {
         // Since 1.2 deltas are events of their own, and the session is named outside the part too.
         let delta = if session_id.is_none() { riding_delta(text) } else { None };
         match session_id.or_else(|| session_of(&part)) {
-            Some(id) => self.part(&id, part, delta, out),
+            Some(id) => self.part(&id, part, delta.as_deref(), out),
             None => incomplete("message.part.updated", out),
         }
     }
 
     /// One part, in the order of the schema.
-    pub(super) fn part(&mut self, id: &str, part: Part, delta: Option<String>, out: &mut Drafts) {
+    pub(super) fn part(&mut self, id: &str, part: Part, delta: Option<&str>, out: &mut Drafts) {
         let session = self.sessions.of(id);
         let message = message_of(&part).unwrap_or_default();
         let known = session.messages.get(&message.to_owned()).copied();
@@ -95,7 +95,7 @@ impl OpenCodeConverter {
                     ended: text.time.is_some_and(|time| time.end.is_some()),
                     redacted: false,
                 },
-                delta.as_deref(),
+                delta,
                 out,
             ),
             Part::Subtask(part) => {
@@ -111,7 +111,7 @@ impl OpenCodeConverter {
                     ended: part.time.is_some_and(|time| time.end.is_some()),
                     redacted: part.metadata.is_some(),
                 },
-                delta.as_deref(),
+                delta,
                 out,
             ),
             Part::File(part) => {
@@ -131,7 +131,7 @@ impl OpenCodeConverter {
             }
             Part::StepFinish(part) => session.step_finished(part, out),
             Part::Agent(part) if is_user => {
-                session.user_part(&part.message_id.unwrap_or_default(), &part.id, mentioned(part.name), out);
+                session.user_part(&part.message_id.unwrap_or_default(), &part.id, mentioned(part.name.as_deref()), out);
             }
             // What the files looked like, for a revert; and an agent that nobody mentioned.
             Part::Snapshot(_) | Part::Patch(_) | Part::Agent(_) => out.dropped(STATE_ECHO),

@@ -165,7 +165,7 @@ pub(super) fn subtask(part: SubtaskPart) -> ContentPart {
 }
 
 /// The name of an agent that the text mentions.
-pub(super) fn mentioned(name: Option<String>) -> ContentPart {
+pub(super) fn mentioned(name: Option<&str>) -> ContentPart {
     ContentPart::Json { json: json!({ "agent": name }) }
 }
 
@@ -175,7 +175,7 @@ pub(super) fn prompt_part(part: PromptBodyPartsItem) -> Option<ContentPart> {
         PromptBodyPartsItem::Text(text) if text.synthetic == Some(true) => None,
         PromptBodyPartsItem::Text(text) => Some(ContentPart::text(text.text.unwrap_or_default())),
         PromptBodyPartsItem::File(part) => Some(file(part.mime, part.url, part.filename, part.source)),
-        PromptBodyPartsItem::Agent(agent) => Some(mentioned(agent.name)),
+        PromptBodyPartsItem::Agent(agent) => Some(mentioned(agent.name.as_deref())),
         PromptBodyPartsItem::Subtask(task) => {
             Some(ContentPart::text(task.prompt.or(task.description).unwrap_or_default()))
         }
@@ -192,7 +192,7 @@ pub(super) fn attachment(file: PromptFileAttachment) -> ContentPart {
 pub(super) fn next_prompt(prompt: interlingua_native::opencode::Prompt) -> Vec<ContentPart> {
     let mut content = vec![ContentPart::text(prompt.text.unwrap_or_default())];
     content.extend(prompt.files.into_iter().flatten().map(attachment));
-    content.extend(prompt.agents.into_iter().flatten().map(|agent| mentioned(agent.name)));
+    content.extend(prompt.agents.into_iter().flatten().map(|agent| mentioned(agent.name.as_deref())));
     content
 }
 

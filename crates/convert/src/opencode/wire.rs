@@ -4,19 +4,14 @@ use std::borrow::Cow;
 
 use interlingua_native::opencode::Event;
 use interlingua_native::{DecodeError, Native as _};
+use interlingua_schema::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What a line says.
-pub(super) enum Payload {
-    Event(Event),
-    /// A duplicate for stores.
-    Sync,
-}
-
 /// A line that was read.
 pub(super) struct Line<'a> {
-    pub(super) payload: Payload,
+    /// What it says; nothing if it is a duplicate for stores.
+    pub(super) event: Option<Event>,
     /// The event's own text.
     pub(super) text: Cow<'a, str>,
 }
@@ -65,11 +60,11 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, Unreadable> {
 
 fn read_event(text: &str) -> Result<Line<'_>, Unreadable> {
     let text = with_properties(text);
-    let payload = match Event::decode(&text)?.value {
-        Event::Unknown { tag, .. } if tag == "sync" => Payload::Sync,
-        event => Payload::Event(event),
+    let event = match Event::decode(&text)?.value {
+        Event::Unknown { tag, .. } if tag == "sync" => None,
+        event => Some(event),
     };
-    Ok(Line { payload, text })
+    Ok(Line { event, text })
 }
 
 /// The event in the form that has `properties`.
@@ -83,6 +78,25 @@ fn with_properties(text: &str) -> Cow<'_, str> {
             Cow::Owned(format!(r#"{{"type":{tag},"properties":{}}}"#, form.data.get()))
         }
         Err(_) => Cow::Borrowed(text),
+    }
+}
+
+/// The time of an event of the v2 API: a number, or a text on the streams of the older one.
+pub(super) fn timestamp(text: &str) -> Option<Timestamp> {
+    #[derive(Deserialize)]
+    struct Event<'a> {
+        #[serde(borrow)]
+        properties: Properties<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Properties<'a> {
+        #[serde(borrow)]
+        timestamp: &'a RawValue,
+    }
+    let raw = serde_json::from_str::<Event<'_>>(text).ok()?.properties.timestamp.get();
+    match raw.parse() {
+        Ok(millis) => Some(Timestamp::from_millis(millis)),
+        Err(_) => raw.trim_matches('"').parse().ok(),
     }
 }
 

@@ -15,6 +15,7 @@ pub(super) struct Play {
 
 pub(super) const CREATED: i64 = 1000;
 
+#[allow(clippy::needless_pass_by_value, reason = "tests write `json!` in place")]
 impl Play {
     pub(super) fn new() -> Self {
         let stream = Stream::new(OpenCodeConverter::default(), Options::default());

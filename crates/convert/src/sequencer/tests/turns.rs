@@ -207,3 +207,11 @@ fn a_status_that_ends_after_we_closed_it_is_told_anew() {
     play.agent(|s| s.note_finished("h", hook(), false)).shows(&["*+2 system/system", "=2 system/system hook"]);
     play.agent(|s| s.note_finished("h", hook(), false)).shows(&[]);
 }
+
+#[test]
+fn a_prompt_that_was_refused_is_not_shown() {
+    let mut play = Play::begun();
+    play.host(|s| s.prompted(Prompt::text("no").id("p1").echoed())).shows(&[]);
+    play.agent(|s| s.prompt_refused("p1")).shows(&[]);
+    play.finish(End::Log).shows(&[]);
+}
