@@ -131,9 +131,10 @@ impl Session {
             }
             Trouble::Failed { code, message, details } => (code, message, details),
         };
-        // The second time it may come with a stack trace.
+        // The second time it may come with a stack trace, or be one.
         let mut told = self.run.failures.iter().chain(&self.failures_before);
-        if told.any(|told| message.contains(told.as_str())) {
+        let is_trace = !self.failures_before.is_empty() && message.contains("\n    at ");
+        if is_trace || told.any(|told| message.contains(told.as_str())) {
             self.run.failed = self.run.turn_open;
             return out.dropped(TOLD);
         }

@@ -2,7 +2,7 @@ use interlingua_schema::{ErrorCode, TurnStatus, Usage};
 use serde_json::json;
 
 use super::play::Play;
-use crate::{Failure, Final, Message, Note, Prompt, TurnEnd, UserMessage};
+use crate::{End, Failure, Final, Message, Note, Prompt, TurnEnd, UserMessage};
 
 #[test]
 fn a_prompt_is_shown_when_the_agent_begins_its_turn() {
