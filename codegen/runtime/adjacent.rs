@@ -1,13 +1,9 @@
 //! Unions whose tag and content are two keys side by side, as JSON-RPC's `method` and `params`.
 
-use std::fmt;
-use std::marker::PhantomData;
-
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
-
 use super::Json;
 use super::decode::failed_in;
-use super::tagged::Text;
+use super::fault::{Fault, Result};
+use super::reader::Reader;
 
 /// A generated union of this form: knows its keys and which struct the content of a tag is.
 pub(crate) trait Adjacent: Sized {
@@ -19,7 +15,7 @@ pub(crate) trait Adjacent: Sized {
     const NAME: &'static str;
 
     /// Reads the content into the variant that `tag` names.
-    fn from_tag<'de, D: Deserializer<'de>>(place: &mut Option<Self>, tag: &str, content: D) -> Result<(), D::Error>;
+    fn from_tag(place: &mut Option<Self>, tag: &str, content: &mut Reader<'_>) -> Result<()>;
 }
 
 /// A message around an [`Adjacent`] union: the union, and the keys beside its tag and content.
@@ -30,10 +26,10 @@ pub(crate) trait Envelope: Sized {
     type Siblings: Default;
 
     /// Reads the value of `key` if it is a sibling; says whether it was.
-    fn sibling<'de, A: MapAccess<'de>>(into: &mut Self::Siblings, key: &str, map: &mut A) -> Result<bool, A::Error>;
+    fn sibling(into: &mut Self::Siblings, key: &str, reader: &mut Reader<'_>) -> Result<bool>;
 
     /// Puts the message together, or names the sibling that is missing.
-    fn build(siblings: Self::Siblings, message: Self::Message) -> Result<Self, &'static str>;
+    fn build(siblings: Self::Siblings, message: Self::Message) -> std::result::Result<Self, &'static str>;
 }
 
 /// The message alone: siblings are passed over.
@@ -43,11 +39,11 @@ impl<T: Adjacent> Envelope for Parts<T> {
     type Message = T;
     type Siblings = ();
 
-    fn sibling<'de, A: MapAccess<'de>>((): &mut (), _: &str, _: &mut A) -> Result<bool, A::Error> {
+    fn sibling((): &mut (), _: &str, _: &mut Reader<'_>) -> Result<bool> {
         Ok(false)
     }
 
-    fn build((): (), message: T) -> Result<Self, &'static str> {
+    fn build((): (), message: T) -> std::result::Result<Self, &'static str> {
         Ok(Self(message))
     }
 }
@@ -63,73 +59,45 @@ macro_rules! content {
 }
 pub(crate) use content;
 
-/// Deserialises an [`Envelope`].
-pub(crate) fn adjacent<'de, T: Envelope, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-    deserializer.deserialize_map(AdjacentVisitor(PhantomData))
-}
-
 /// The content of an unknown tag for writing: nothing where there was none.
 pub(crate) fn params_of(raw: &Json) -> Option<&Json> {
     (raw.get() != "null").then_some(raw)
 }
 
-struct AdjacentVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Envelope> Visitor<'de> for AdjacentVisitor<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an object with the tag `{}` ({})", T::Message::TAG, T::Message::NAME)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
-        let mut tag = None;
-        let mut message = None;
-        let mut early: Option<Json> = None;
-        let mut siblings = T::Siblings::default();
-        while let Some(key) = map.next_key_seed(Text)? {
-            if key == T::Message::TAG {
-                let found = map.next_value_seed(Text)?;
-                if message.is_some() && tag.as_ref() != Some(&found) {
-                    return Err(A::Error::custom(format_args!("two different tags `{}`", T::Message::TAG)));
-                }
-                tag = Some(found);
-            } else if key == T::Message::CONTENT {
-                match &tag {
-                    Some(tag) => map
-                        .next_value_seed(Content { place: &mut message, tag })
-                        .inspect_err(|_| failed_in(T::Message::CONTENT))?,
-                    None => early = Some(map.next_value()?),
-                }
-            } else if !T::sibling(&mut siblings, &key, &mut map).inspect_err(|_| failed_in(&key))? {
-                map.next_value::<IgnoredAny>()?;
+/// Reads an [`Envelope`].
+pub(crate) fn adjacent<T: Envelope>(reader: &mut Reader<'_>) -> Result<T> {
+    let mut tag = None;
+    let mut message = None;
+    let mut early: Option<Reader<'_>> = None;
+    let mut siblings = T::Siblings::default();
+    let mut members = reader.object()?;
+    while let Some(key) = members.key(reader)? {
+        if key == T::Message::TAG {
+            let found = reader.string()?;
+            if message.is_some() && tag.as_ref() != Some(&found) {
+                return Err(Fault::repeated(&key));
             }
-        }
-        let Some(tag) = tag else {
-            return Err(A::Error::custom(format_args!("{} without its tag `{}`", T::Message::NAME, T::Message::TAG)));
-        };
-        if message.is_none() {
-            // The content came before the tag, or there is none, which reads as an empty one.
-            let text = early.as_ref().map_or("{}", Json::get);
-            let mut content = serde_json::Deserializer::from_str(text);
-            T::Message::from_tag(&mut message, &tag, &mut content).map_err(A::Error::custom)?;
-        }
-        match message {
-            Some(message) => T::build(siblings, message).map_err(A::Error::missing_field),
-            None => Err(A::Error::custom(format_args!("{} without a variant", T::Message::NAME))),
+            tag = Some(found);
+        } else if key == T::Message::CONTENT {
+            match &tag {
+                Some(tag) => T::Message::from_tag(&mut message, tag, reader).inspect_err(|_| failed_in(&key))?,
+                None => {
+                    early = Some(reader.clone());
+                    reader.skip()?;
+                }
+            }
+        } else if !T::sibling(&mut siblings, &key, reader).inspect_err(|_| failed_in(&key))? {
+            reader.skip()?;
         }
     }
-}
-
-struct Content<'a, T> {
-    place: &'a mut Option<T>,
-    tag: &'a str,
-}
-
-impl<'de, T: Adjacent> DeserializeSeed<'de> for Content<'_, T> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        T::from_tag(self.place, self.tag, deserializer)
+    let Some(tag) = tag else { return Err(Fault::missing(T::Message::NAME, T::Message::TAG)) };
+    if message.is_none() {
+        // The content came before the tag, or there is none, which reads as an empty one.
+        let mut content = early.unwrap_or_else(|| Reader::new("{}"));
+        T::Message::from_tag(&mut message, &tag, &mut content)?;
+    }
+    match message {
+        Some(message) => T::build(siblings, message).map_err(|key| Fault::missing(T::Message::NAME, key)),
+        None => Err(Fault::missing(T::Message::NAME, T::Message::TAG)),
     }
 }

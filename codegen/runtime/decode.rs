@@ -3,11 +3,14 @@
 use std::cell::Cell;
 use std::fmt;
 
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize as _, DeserializeOwned, Deserializer, Error as _};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
+use super::fault;
 use super::object::Field;
+use super::reader::Reader;
 
 /// How many parts of one payload may be left out before it counts as something else altogether.
 const MOST_REPAIRS: usize = 1000;
@@ -106,11 +109,29 @@ pub(crate) fn decode<T: Native + Field>(text: &str) -> Result<Decoded<T>, Decode
 }
 
 /// Reads the one value of a text to where it will stay.
-fn read<T: Field>(place: &mut Option<T>, text: &str) -> serde_json::Result<()> {
-    let mut parser = serde_json::Deserializer::from_str(text);
-    T::place(place, &mut parser)?;
-    parser.end()
+fn read<T: Field>(place: &mut Option<T>, text: &str) -> fault::Result<()> {
+    let mut reader = Reader::new(text);
+    T::place(place, &mut reader)?;
+    reader.end()
 }
+
+/// Reads a value through serde. What it stands in has to be JSON.
+pub(crate) fn deserialize<'de, T: Field, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    let text = Box::<RawValue>::deserialize(deserializer)?;
+    T::field(&mut Reader::new(text.get())).map_err(D::Error::custom)
+}
+
+/// Makes a type that reads itself one of serde's.
+macro_rules! readable {
+    ($name:ident) => {
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::runtime::deserialize(deserializer)
+            }
+        }
+    };
+}
+pub(crate) use readable;
 
 thread_local! {
     /// The unknown tags of the payload being decoded. Serde gives a nested value no way to report to the top.
@@ -154,7 +175,7 @@ fn repair<T: Native + Field>(text: &str) -> Result<Decoded<T>, DecodeError> {
         let reason = match (read(&mut place, &ordered), place) {
             (Ok(()), Some(value)) => return Ok(Decoded { value, unknown_tags: UNKNOWN_TAGS.take(), repairs }),
             (Ok(()), None) => "nothing was read".to_owned(),
-            (Err(error), _) => without_position(&error.to_string()),
+            (Err(fault), _) => fault.to_string(),
         };
         let mut steps = FAILED_IN.take();
         steps.reverse();
@@ -217,11 +238,6 @@ fn whole_characters(text: &str) -> String {
     }
     whole.push_str(&text[copied..]);
     whole
-}
-
-/// The parser's position is one in the reordered text, which nobody sees.
-fn without_position(reason: &str) -> String {
-    reason.rfind(" at line ").map_or(reason, |at| &reason[..at]).to_owned()
 }
 
 /// Removes what stands at `steps`; `false` if that is the payload itself or nothing is there.

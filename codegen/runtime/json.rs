@@ -6,17 +6,20 @@ use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use super::fault::Result as Read;
+use super::reader::Reader;
+
 /// A JSON value of no declared type, kept byte for byte.
 ///
 /// Two are equal when they mean the same JSON; white space and the order of keys do not count.
 #[derive(Clone)]
-pub struct Json(Box<RawValue>);
+pub struct Json(Box<str>);
 
 impl Json {
     /// The JSON text.
     #[must_use]
     pub fn get(&self) -> &str {
-        self.0.get()
+        &self.0
     }
 
     /// Wraps a text that is already known to be one JSON value.
@@ -24,7 +27,12 @@ impl Json {
     /// # Errors
     /// When the text is not exactly one JSON value.
     pub fn from_text(text: String) -> serde_json::Result<Self> {
-        RawValue::from_string(text).map(Self)
+        RawValue::from_string(text).map(Self::from)
+    }
+
+    /// Keeps the next value of a text.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Read<Self> {
+        reader.raw().map(|text| Self(text.into()))
     }
 
     /// Parses the text into a tree.
@@ -57,26 +65,25 @@ impl PartialEq for Json {
 
 impl From<serde_json::Value> for Json {
     fn from(value: serde_json::Value) -> Self {
-        let text = value.to_string();
-        Self(RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned()))
+        Self(value.to_string().into())
     }
 }
 
 impl From<Box<RawValue>> for Json {
     fn from(raw: Box<RawValue>) -> Self {
-        Self(raw)
+        Self(raw.into())
     }
 }
 
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
+        serde_json::from_str::<&RawValue>(&self.0).map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Box::<RawValue>::deserialize(deserializer).map(Self)
+        Box::<RawValue>::deserialize(deserializer).map(Self::from)
     }
 }
 

@@ -1,13 +1,10 @@
 //! Unions told apart by the kind of JSON: a string here, a list or an object there.
 
-use std::fmt;
-use std::marker::PhantomData;
-
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
 
 use super::Json;
+use super::fault::Result;
+use super::reader::Reader;
 
 /// A generated union of this form. Each kind it does not have ends in its `Unknown`.
 pub(crate) trait Kinds: Sized {
@@ -26,12 +23,12 @@ pub(crate) trait Kinds: Sized {
         mismatch(value)
     }
 
-    fn array<'de, A: SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
-        Value::deserialize(SeqAccessDeserializer::new(seq)).map(mismatch)
+    fn array(reader: &mut Reader<'_>) -> Result<Self> {
+        Json::read(reader).map(Self::unknown)
     }
 
-    fn object<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
-        Value::deserialize(MapAccessDeserializer::new(map)).map(mismatch)
+    fn object(reader: &mut Reader<'_>) -> Result<Self> {
+        Json::read(reader).map(Self::unknown)
     }
 }
 
@@ -43,64 +40,25 @@ pub(crate) fn mismatch<T: Kinds>(value: impl Into<Value>) -> T {
 /// Makes a [`Kinds`] union readable, on its own and as a field.
 macro_rules! kind_union {
     ($name:ident) => {
-        impl<'de> ::serde::Deserialize<'de> for $name {
-            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $crate::runtime::by_kind(deserializer)
+        impl $crate::runtime::Field for $name {
+            fn field(reader: &mut $crate::runtime::Reader<'_>) -> $crate::runtime::Read<Self> {
+                $crate::runtime::by_kind(reader)
             }
         }
 
-        $crate::runtime::field!($name);
+        $crate::runtime::readable!($name);
     };
 }
 pub(crate) use kind_union;
 
-/// Deserialises a [`Kinds`] union.
-pub(crate) fn by_kind<'de, T: Kinds, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-    deserializer.deserialize_any(KindVisitor(PhantomData))
-}
-
-struct KindVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Kinds> Visitor<'de> for KindVisitor<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<T, E> {
-        Ok(mismatch(()))
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<T, E> {
-        Ok(T::boolean(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<T, E> {
-        Ok(T::number(value.into()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<T, E> {
-        Ok(T::number(value.into()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<T, E> {
-        Ok(Number::from_f64(value).map_or_else(|| mismatch(()), T::number))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<T, E> {
-        Ok(T::string(value.to_owned()))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<T, E> {
-        Ok(T::string(value))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<T, A::Error> {
-        T::array(seq)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-        T::object(map)
+/// Reads a [`Kinds`] union.
+pub(crate) fn by_kind<T: Kinds>(reader: &mut Reader<'_>) -> Result<T> {
+    match reader.peek() {
+        b'"' => reader.owned().map(T::string),
+        b'[' => T::array(reader),
+        b'{' => T::object(reader),
+        b't' | b'f' => reader.boolean().map(T::boolean),
+        b'n' => Json::read(reader).map(T::unknown),
+        _ => reader.number().map(T::number),
     }
 }

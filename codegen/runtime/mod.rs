@@ -5,18 +5,22 @@
 
 mod adjacent;
 mod decode;
+mod fault;
 mod json;
 mod kind;
 mod object;
 mod open_enum;
+mod reader;
 mod tagged;
 
 pub use self::decode::{DecodeError, Decoded, Native, Repair, Union};
 pub use self::json::Json;
 
 pub(crate) use self::adjacent::{Adjacent, Envelope, Parts, adjacent, content, params_of};
-pub(crate) use self::decode::{decode, failed_in, note_unknown_tag};
+pub(crate) use self::decode::{decode, deserialize, note_unknown_tag, readable};
+pub(crate) use self::fault::Result as Read;
 pub(crate) use self::kind::{Kinds, by_kind, kind_union, mismatch};
-pub(crate) use self::object::{Field, Object, Put, Slot, field, fill, mark, object, read_object, write_object};
+pub(crate) use self::object::{Field, Keys, Object, Put, Slot, fill, mark, mask, object, write_object};
 pub(crate) use self::open_enum::open_enum;
+pub(crate) use self::reader::Reader;
 pub(crate) use self::tagged::{Rest, Tagged, place_tagged, tagged, tagged_union, variant};

@@ -5,38 +5,61 @@
 //! here the last one wins.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::marker::PhantomData;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Number;
 
+use super::Json;
 use super::decode::failed_in;
-use super::tagged::{Tags, Text};
+use super::fault::{Fault, Result};
+use super::reader::{Members, Reader};
+use super::tagged::once;
 
-/// A generated struct: knows what to do with each key.
-pub(crate) trait Object: Default {
+/// Set in what [`Object::read`] returns for every key that has a field.
+const KNOWN: u32 = 1 << 31;
+
+/// What to do with each key of an object.
+pub(crate) trait Keys {
+    /// The name of what is being read, for error messages.
+    fn name(&self) -> &'static str;
+
+    /// The keys that may not be missing.
+    fn required(&self) -> &'static [&'static str];
+
+    /// Reads the value of `key` into its field and returns the key's [`mask`]; 0 if there is no such field.
+    fn read(&mut self, key: &str, reader: &mut Reader<'_>) -> Result<u32>;
+}
+
+/// A generated struct.
+pub(crate) trait Object: Default + Keys {
     /// The key and value that mark this struct in its union; written, never read.
     const MARK: Option<(&'static str, &'static str)>;
     /// The keys without which the struct is not one.
     const REQUIRED: &'static [&'static str];
 
-    /// Reads the value of `key` into its field; `false` if there is no such field.
-    fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error>;
-
     /// Writes the fields that have a value.
-    fn write<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error>;
+    fn write<M: SerializeMap>(&self, map: &mut M) -> std::result::Result<(), M::Error>;
+}
+
+impl<T: Object> Keys for Box<T> {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn required(&self) -> &'static [&'static str] {
+        T::REQUIRED
+    }
+
+    fn read(&mut self, key: &str, reader: &mut Reader<'_>) -> Result<u32> {
+        (**self).read(key, reader)
+    }
 }
 
 impl<T: Object> Object for Box<T> {
     const MARK: Option<(&'static str, &'static str)> = T::MARK;
     const REQUIRED: &'static [&'static str] = T::REQUIRED;
 
-    fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
-        (**self).read(key, map)
-    }
-
-    fn write<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+    fn write<M: SerializeMap>(&self, map: &mut M) -> std::result::Result<(), M::Error> {
         (**self).write(map)
     }
 }
@@ -44,30 +67,35 @@ impl<T: Object> Object for Box<T> {
 /// Says which key belongs to which field, and derives everything else from that.
 macro_rules! object {
     ($name:ident ($($mark:literal = $value:literal)?) [$($required:literal)*] { $($field:ident = $key:literal)* }) => {
+        impl $crate::runtime::Keys for $name {
+            fn name(&self) -> &'static str {
+                stringify!($name)
+            }
+
+            fn required(&self) -> &'static [&'static str] {
+                <Self as $crate::runtime::Object>::REQUIRED
+            }
+
+            #[allow(unused_variables)]
+            fn read(&mut self, key: &str, reader: &mut $crate::runtime::Reader<'_>) -> $crate::runtime::Read<u32> {
+                match key {
+                    $($key => {
+                        $crate::runtime::Slot::next(&mut self.$field, reader)?;
+                        Ok(const { $crate::runtime::mask(<Self as $crate::runtime::Object>::REQUIRED, $key) })
+                    })*
+                    _ => Ok(0),
+                }
+            }
+        }
+
         impl $crate::runtime::Object for $name {
             const MARK: Option<(&'static str, &'static str)> = $crate::runtime::mark!($($mark $value)?);
             const REQUIRED: &'static [&'static str] = &[$($required),*];
 
             #[allow(unused_variables)]
-            fn read<'de, A: ::serde::de::MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
-                match key {
-                    $($key => $crate::runtime::Slot::next(&mut self.$field, map)?,)*
-                    _ => return Ok(false),
-                }
-                #[allow(unreachable_code)]
-                Ok(true)
-            }
-
-            #[allow(unused_variables)]
             fn write<M: ::serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
                 $($crate::runtime::Put::put(&self.$field, $key, map)?;)*
                 Ok(())
-            }
-        }
-
-        impl<'de> ::serde::Deserialize<'de> for $name {
-            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $crate::runtime::read_object(deserializer)
             }
         }
 
@@ -78,17 +106,21 @@ macro_rules! object {
         }
 
         impl $crate::runtime::Field for $name {
-            fn field<'de, D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $crate::runtime::read_object(deserializer)
+            fn field(reader: &mut $crate::runtime::Reader<'_>) -> $crate::runtime::Read<Self> {
+                let mut object = Self::default();
+                $crate::runtime::fill(&mut object, reader)?;
+                Ok(object)
             }
 
-            fn place<'de, D: ::serde::Deserializer<'de>>(
+            fn place(
                 place: &mut Option<Self>,
-                deserializer: D,
-            ) -> Result<(), D::Error> {
-                $crate::runtime::fill(place.insert(Self::default()), deserializer)
+                reader: &mut $crate::runtime::Reader<'_>,
+            ) -> $crate::runtime::Read<()> {
+                $crate::runtime::fill(place.insert(Self::default()), reader)
             }
         }
+
+        $crate::runtime::readable!($name);
     };
 }
 pub(crate) use object;
@@ -103,20 +135,65 @@ macro_rules! mark {
 }
 pub(crate) use mark;
 
-/// Deserialises an [`Object`].
-pub(crate) fn read_object<'de, T: Object, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-    let mut object = T::default();
-    fill(&mut object, deserializer)?;
-    Ok(object)
+/// The bit of a required `key`, and the one of all known keys.
+pub(crate) const fn mask(required: &[&str], key: &str) -> u32 {
+    let mut place = 0;
+    while place < required.len() {
+        if same(required[place].as_bytes(), key.as_bytes()) {
+            return KNOWN | 1 << place;
+        }
+        place += 1;
+    }
+    KNOWN
+}
+
+const fn same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
 }
 
 /// Reads an object's keys into `object`.
-pub(crate) fn fill<'de, T: Object, D: Deserializer<'de>>(object: &mut T, deserializer: D) -> Result<(), D::Error> {
-    deserializer.deserialize_map(ObjectVisitor(object))
+pub(crate) fn fill(object: &mut dyn Keys, reader: &mut Reader<'_>) -> Result<()> {
+    let members = reader.object()?;
+    read_members(object, reader, members, ["", ""], [false, false])
+}
+
+/// Reads what is left of an object, in which each of `tags` may come once; `seen` are those that have.
+///
+/// One loop for all structs: a copy for each would be slow to compile, and no faster.
+pub(super) fn read_members(
+    object: &mut dyn Keys,
+    reader: &mut Reader<'_>,
+    mut members: Members,
+    tags: [&'static str; 2],
+    mut seen: [bool; 2],
+) -> Result<()> {
+    let mut found = 0;
+    while let Some(key) = members.key(reader)? {
+        once(&key, tags, &mut seen)?;
+        match object.read(&key, reader) {
+            Ok(0) => reader.skip()?,
+            Ok(bits) => found |= bits,
+            Err(fault) => {
+                failed_in(&key);
+                return Err(fault);
+            }
+        }
+    }
+    match object.required().iter().enumerate().find(|(place, _)| found & (1 << place) == 0) {
+        Some((_, missing)) => Err(Fault::missing(object.name(), missing)),
+        None => Ok(()),
+    }
 }
 
 /// Serialises an [`Object`].
-pub(crate) fn write_object<T: Object, S: Serializer>(object: &T, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn write_object<T: Object, S: Serializer>(
+    object: &T,
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(None)?;
     if let Some((key, value)) = T::MARK {
         map.serialize_entry(key, value)?;
@@ -125,243 +202,123 @@ pub(crate) fn write_object<T: Object, S: Serializer>(object: &T, serializer: S) 
     map.end()
 }
 
-struct ObjectVisitor<'a, T>(&'a mut T);
-
-impl<'de, T: Object> Visitor<'de> for ObjectVisitor<'_, T> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
-        let mut seen = Seen::default();
-        read_keys(self.0, map, &mut seen, &Tags::default())?;
-        seen.check::<T, _>()
-    }
-}
-
-/// Which of an object's required keys have been there, a bit each.
-#[derive(Default)]
-pub(super) struct Seen(u32);
-
-impl Seen {
-    pub(super) fn note<T: Object>(&mut self, key: &str) {
-        if let Some(place) = T::REQUIRED.iter().position(|required| *required == key) {
-            self.0 |= 1 << place;
-        }
-    }
-
-    pub(super) fn check<T: Object, E: serde::de::Error>(&self) -> Result<(), E> {
-        match T::REQUIRED.iter().enumerate().find(|(place, _)| self.0 & (1 << place) == 0) {
-            Some((_, missing)) => Err(E::missing_field(missing)),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Reads all that is left of a map, of which `tags` have been read.
-pub(super) fn read_keys<'de, T: Object, A: MapAccess<'de>>(
-    object: &mut T,
-    mut map: A,
-    seen: &mut Seen,
-    tags: &Tags<'de>,
-) -> Result<(), A::Error> {
-    while let Some(key) = map.next_key_seed(Text)? {
-        if tags.has(&key) {
-            tags.confirm(&key, &mut map)?;
-            continue;
-        }
-        seen.note::<T>(&key);
-        match object.read(&key, &mut map) {
-            Ok(true) => {}
-            Ok(false) => {
-                map.next_value::<IgnoredAny>()?;
-            }
-            Err(error) => {
-                failed_in(&key);
-                return Err(error);
-            }
-        }
-    }
-    Ok(())
-}
-
 /// A type that a field can have.
 pub(crate) trait Field: Sized {
     /// Reads a value.
-    fn field<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
+    fn field(reader: &mut Reader<'_>) -> Result<Self>;
 
     /// Reads a value to where it will stay. Wide types are built there instead of being handed up level by level.
-    fn place<'de, D: Deserializer<'de>>(place: &mut Option<Self>, deserializer: D) -> Result<(), D::Error> {
-        *place = Some(Self::field(deserializer)?);
+    fn place(place: &mut Option<Self>, reader: &mut Reader<'_>) -> Result<()> {
+        *place = Some(Self::field(reader)?);
         Ok(())
     }
 }
 
 /// What a struct declares: an optional value, or a required string.
 pub(crate) trait Slot {
-    /// Reads the next value of a map into the slot.
-    fn next<'de, A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error>;
+    /// Reads the next value into the slot.
+    fn next(&mut self, reader: &mut Reader<'_>) -> Result<()>;
 }
 
 impl Slot for String {
-    fn next<'de, A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error> {
-        *self = map.next_value()?;
+    fn next(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        *self = reader.owned()?;
         Ok(())
     }
 }
 
 impl<T: Field> Slot for Option<T> {
-    fn next<'de, A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error> {
-        map.next_value_seed(OptionSeed(self))
+    fn next(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        if reader.null()? {
+            *self = None;
+            return Ok(());
+        }
+        T::place(self, reader)
     }
 }
 
-struct OptionSeed<'a, T>(&'a mut Option<T>);
-
-impl<'de, T: Field> DeserializeSeed<'de> for OptionSeed<'_, T> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_option(self)
-    }
-}
-
-impl<'de, T: Field> Visitor<'de> for OptionSeed<'_, T> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value or null")
-    }
-
-    fn visit_none<E>(self) -> Result<(), E> {
-        *self.0 = None;
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        *self.0 = None;
-        Ok(())
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        T::place(self.0, deserializer)
-    }
-}
-
-/// Makes types that already deserialise usable as fields.
-macro_rules! field {
-    ($($name:ty),*) => {
-        $(impl $crate::runtime::Field for $name {
-            fn field<'de, D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                ::serde::Deserialize::deserialize(deserializer)
+/// Makes types that the reader knows usable as fields.
+macro_rules! scalar {
+    ($($name:ty = $read:path;)*) => {
+        $(impl Field for $name {
+            fn field(reader: &mut Reader<'_>) -> Result<Self> {
+                $read(reader)
             }
         })*
     };
 }
-pub(crate) use field;
 
-field!(bool, i64, u64, String, serde_json::Number, super::Json);
+scalar! {
+    bool = Reader::boolean;
+    i64 = Reader::integer;
+    u64 = Reader::unsigned;
+    Number = Reader::number;
+    String = Reader::owned;
+    Json = Json::read;
+}
 
 impl<T: Field> Field for Option<T> {
-    fn field<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn field(reader: &mut Reader<'_>) -> Result<Self> {
         let mut value = None;
-        deserializer.deserialize_option(OptionSeed(&mut value))?;
+        value.next(reader)?;
         Ok(value)
     }
 }
 
 impl<T: Field> Field for Box<T> {
-    fn field<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        T::field(deserializer).map(Box::new)
+    fn field(reader: &mut Reader<'_>) -> Result<Self> {
+        T::field(reader).map(Box::new)
     }
 }
 
 impl<T: Field> Field for Vec<T> {
-    fn field<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(ListVisitor(PhantomData))
-    }
-}
-
-struct ListVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Field> Visitor<'de> for ListVisitor<T> {
-    type Value = Vec<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
-        let mut list = Vec::new();
-        loop {
-            match seq.next_element_seed(ElementSeed(PhantomData)) {
-                Ok(Some(element)) => list.push(element),
-                Ok(None) => return Ok(list),
-                Err(error) => {
+    fn field(reader: &mut Reader<'_>) -> Result<Self> {
+        let mut list = Self::new();
+        let mut elements = reader.list()?;
+        while elements.next(reader)? {
+            match T::field(reader) {
+                Ok(element) => list.push(element),
+                Err(fault) => {
                     failed_in(&list.len().to_string());
-                    return Err(error);
+                    return Err(fault);
                 }
             }
         }
-    }
-}
-
-struct ElementSeed<T>(PhantomData<T>);
-
-impl<'de, T: Field> DeserializeSeed<'de> for ElementSeed<T> {
-    type Value = T;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
-        T::field(deserializer)
+        Ok(list)
     }
 }
 
 impl<T: Field> Field for BTreeMap<String, T> {
-    fn field<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(MapVisitor(PhantomData))
-    }
-}
-
-struct MapVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Field> Visitor<'de> for MapVisitor<T> {
-    type Value = BTreeMap<String, T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<BTreeMap<String, T>, A::Error> {
-        let mut found = BTreeMap::new();
-        while let Some(key) = map.next_key::<String>()? {
-            match map.next_value_seed(ElementSeed(PhantomData)) {
-                Ok(value) => found.insert(key, value),
-                Err(error) => {
+    fn field(reader: &mut Reader<'_>) -> Result<Self> {
+        let mut map = Self::new();
+        let mut members = reader.object()?;
+        while let Some(key) = members.key(reader)? {
+            match T::field(reader) {
+                Ok(value) => map.insert(key.into_owned(), value),
+                Err(fault) => {
                     failed_in(&key);
-                    return Err(error);
+                    return Err(fault);
                 }
             };
         }
-        Ok(found)
+        Ok(map)
     }
 }
 
 /// A field that writes itself, or nothing where it has no value.
 pub(crate) trait Put {
     /// Writes the field under `key`.
-    fn put<M: SerializeMap>(&self, key: &'static str, map: &mut M) -> Result<(), M::Error>;
+    fn put<M: SerializeMap>(&self, key: &'static str, map: &mut M) -> std::result::Result<(), M::Error>;
 }
 
 impl Put for String {
-    fn put<M: SerializeMap>(&self, key: &'static str, map: &mut M) -> Result<(), M::Error> {
+    fn put<M: SerializeMap>(&self, key: &'static str, map: &mut M) -> std::result::Result<(), M::Error> {
         map.serialize_entry(key, self)
     }
 }
 
 impl<T: Serialize> Put for Option<T> {
-    fn put<M: SerializeMap>(&self, key: &'static str, map: &mut M) -> Result<(), M::Error> {
+    fn put<M: SerializeMap>(&self, key: &'static str, map: &mut M) -> std::result::Result<(), M::Error> {
         match self {
             Some(value) => map.serialize_entry(key, value),
             None => Ok(()),

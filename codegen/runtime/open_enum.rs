@@ -60,7 +60,11 @@ macro_rules! open_enum {
             }
         }
 
-        $crate::runtime::field!($name);
+        impl $crate::runtime::Field for $name {
+            fn field(reader: &mut $crate::runtime::Reader<'_>) -> $crate::runtime::Read<Self> {
+                Ok(Self::from(&*reader.string()?))
+            }
+        }
     };
 }
 pub(crate) use open_enum;

@@ -31,13 +31,15 @@ pub use crate::settings::Settings;
 pub use crate::source::{Source, SourceModule};
 
 /// The parts of the module that generated code needs beside it, by name.
-const RUNTIME: [(&str, &str); 7] = [
+const RUNTIME: [(&str, &str); 9] = [
     ("adjacent", include_str!("../runtime/adjacent.rs")),
     ("decode", include_str!("../runtime/decode.rs")),
+    ("fault", include_str!("../runtime/fault.rs")),
     ("json", include_str!("../runtime/json.rs")),
     ("kind", include_str!("../runtime/kind.rs")),
     ("object", include_str!("../runtime/object.rs")),
     ("open_enum", include_str!("../runtime/open_enum.rs")),
+    ("reader", include_str!("../runtime/reader.rs")),
     ("tagged", include_str!("../runtime/tagged.rs")),
 ];
 

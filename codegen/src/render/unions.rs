@@ -47,11 +47,11 @@ pub(super) fn tagged(name: &str, union: &Tagged, model: &Model, doc: Option<&str
             const KEY: &'static str = #key;
             const NAME: &'static str = #name;
 
-            fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+            fn from_tag(
                 place: &mut Option<Self>,
                 tag: &str,
-                #[allow(unused_mut)] mut rest: runtime::Rest<'de, A>,
-            ) -> Result<(), A::Error> {
+                #[allow(unused_mut)] mut rest: runtime::Rest<'_, '_>,
+            ) -> runtime::Read<()> {
                 #arms
             }
         }
@@ -87,7 +87,7 @@ fn arms(branch: &Branch, value: &TokenStream, path: &str, union: &Tagged, model:
                 further.extend(quote! {
                     #wire => {
                         let Some(found) = rest.tag(#key)? else {
-                            let raw = rest.unknown(#root_key, tag, #path)?;
+                            let raw = rest.unknown(#path)?;
                             *place = Some(Self::Unknown { tag: #path.to_owned(), raw });
                             return Ok(());
                         };
@@ -101,7 +101,7 @@ fn arms(branch: &Branch, value: &TokenStream, path: &str, union: &Tagged, model:
     let leaves = leaves.into_iter().map(|(index, wires)| {
         let variant = &union.variants[index];
         let name = format_ident!("{}", variant.name);
-        let keep = keeps_tag(&variant.payload, root_key, model).then(|| quote!(rest.keep(#root_key, tag);));
+        let keep = keeps_tag(&variant.payload, root_key, model).then(|| quote!(rest.keep();));
         let read = quote!(runtime::variant!(place, rest, #name));
         if let Some(keep) = keep { quote!(#(#wires)|* => { #keep #read }) } else { quote!(#(#wires)|* => #read,) }
     });
@@ -117,7 +117,7 @@ fn arms(branch: &Branch, value: &TokenStream, path: &str, union: &Tagged, model:
             #further
             unknown => {
                 let joined = #joined;
-                let raw = rest.unknown(#root_key, tag, &joined)?;
+                let raw = rest.unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
@@ -223,18 +223,16 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<
             const CONTENT: &'static str = #content;
             const NAME: &'static str = #name;
 
-            fn from_tag<'de, D: ::serde::Deserializer<'de>>(
+            fn from_tag(
                 place: &mut Option<Self>,
                 tag: &str,
-                content: D,
-            ) -> Result<(), D::Error> {
-                #[allow(unused_imports)]
-                use ::serde::Deserialize as _;
+                content: &mut runtime::Reader<'_>,
+            ) -> runtime::Read<()> {
                 match tag {
                     #(#read)*
                     unknown => {
                         runtime::note_unknown_tag(#name, unknown);
-                        let raw = ::serde::Deserialize::deserialize(content)?;
+                        let raw = Json::read(content)?;
                         *place = Some(Self::Unknown { tag: unknown.to_owned(), raw });
                         Ok(())
                     }
@@ -242,11 +240,12 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<
             }
         }
 
-        impl<'de> ::serde::Deserialize<'de> for #ident {
-            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                runtime::adjacent(deserializer).map(|runtime::Parts(message)| message)
+        impl runtime::Field for #ident {
+            fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+                runtime::adjacent(reader).map(|runtime::Parts(message)| message)
             }
         }
+        runtime::readable!(#ident);
 
         impl ::serde::Serialize for #ident {
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -256,8 +255,6 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<
                 map.end()
             }
         }
-
-        runtime::field!(#ident);
 
         #envelope
     }
@@ -279,7 +276,7 @@ fn read_contents(union: &Adjacent, model: &Model) -> Vec<TokenStream> {
             },
             None => quote! {
                 #wire => {
-                    ::serde::de::IgnoredAny::deserialize(content)?;
+                    content.skip()?;
                     *place = Some(Self::#name);
                     Ok(())
                 }
@@ -352,13 +349,13 @@ fn envelope(name: &str, union: &Adjacent) -> TokenStream {
             type Message = #message;
             type Siblings = (#(Option<#types>,)*);
 
-            fn sibling<'de, A: ::serde::de::MapAccess<'de>>(
+            fn sibling(
                 into: &mut Self::Siblings,
                 key: &str,
-                map: &mut A,
-            ) -> Result<bool, A::Error> {
+                reader: &mut runtime::Reader<'_>,
+            ) -> runtime::Read<bool> {
                 match key {
-                    #(#keys => runtime::Slot::next(&mut into.#indexes, map)?,)*
+                    #(#keys => runtime::Slot::next(&mut into.#indexes, reader)?,)*
                     _ => return Ok(false),
                 }
                 Ok(true)
@@ -369,13 +366,12 @@ fn envelope(name: &str, union: &Adjacent) -> TokenStream {
             }
         }
 
-        impl<'de> ::serde::Deserialize<'de> for #ident {
-            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                runtime::adjacent(deserializer)
+        impl runtime::Field for #ident {
+            fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+                runtime::adjacent(reader)
             }
         }
-
-        runtime::field!(#ident);
+        runtime::readable!(#ident);
 
         impl ::serde::Serialize for #ident {
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -467,24 +463,17 @@ fn kind_reader(variant: &KindVariant) -> TokenStream {
             }
         }
         JsonKind::Array => {
-            let value = wrap(quote!(runtime::Field::field(::serde::de::value::SeqAccessDeserializer::new(seq))?));
+            let value = wrap(quote!(runtime::Field::field(reader)?));
             quote! {
-                fn array<'de, A: ::serde::de::SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
+                fn array(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
                     Ok(#value)
                 }
             }
         }
         JsonKind::Object => {
-            let map = quote!(::serde::de::value::MapAccessDeserializer::new(map));
-            let value = match variant.ty {
-                // Raw text can only be taken from the parser itself, which has moved on.
-                Type::Any => {
-                    quote!(Self::#name(<::serde_json::Value as ::serde::Deserialize>::deserialize(#map)?.into()))
-                }
-                _ => wrap(quote!(runtime::Field::field(#map)?)),
-            };
+            let value = wrap(quote!(runtime::Field::field(reader)?));
             quote! {
-                fn object<'de, A: ::serde::de::MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+                fn object(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
                     Ok(#value)
                 }
             }

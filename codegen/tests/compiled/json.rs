@@ -1,8 +1,10 @@
 //! What is JSON and what is not: the same as for `serde_json`.
 
+use proptest::prelude::*;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use crate::runtime::{Json, Native};
+use crate::runtime::{Json, Native, Reader};
 use crate::{decode_leniently, written};
 
 #[test]
@@ -46,4 +48,41 @@ fn half_a_character_costs_no_more_than_its_field() {
     let decoded = decode_leniently::<Event>(r#"{"type":"finished","result":"cut \ud83d","new":"\ud83d","cost":1}"#);
     assert_eq!(written(&decoded.value)["type"], json!("finished"));
     assert_eq!(written(&decoded.value)["cost"], json!(1));
+}
+
+#[test]
+fn what_is_passed_over_may_nest_as_deep_as_it_likes() {
+    use crate::ids::Turn;
+    let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+    let turn = crate::decode::<Turn>(&format!(r#"{{"new":{deep},"id":"t"}}"#));
+    assert_eq!(turn.id, "t");
+}
+
+/// Reads the whole text as one value that nobody wants.
+fn is_read(text: &str) -> bool {
+    let mut reader = Reader::new(text);
+    reader.skip().and_then(|()| reader.end()).is_ok()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+
+    #[test]
+    fn the_reader_takes_what_serde_json_takes(text in r#"[\[\]{}",:0-2eE+\-. \\u/ntrfalsb\x09\x01é]{0,16}"#) {
+        prop_assert_eq!(is_read(&text), serde_json::from_str::<IgnoredAny>(&text).is_ok(), "{:?}", text);
+    }
+
+    #[test]
+    fn the_reader_takes_strings_as_serde_json_does(inner in r#"([a-zé😀 "\x00-\x1f]|\\["\\/bfnrtx]|\\u[0-9a-fA-Fg]{4}|\\ud83d\\ude00){0,12}"#) {
+        let text = format!("\"{inner}\"");
+        let mut reader = Reader::new(&text);
+        let found = reader.owned().and_then(|string| reader.end().map(|()| string)).ok();
+        prop_assert_eq!(found, serde_json::from_str::<String>(&text).ok(), "{}", text);
+    }
+
+    #[test]
+    fn any_string_comes_back(string in any::<String>()) {
+        let text = serde_json::to_string(&string).unwrap();
+        prop_assert_eq!(Reader::new(&text).owned().ok(), Some(string));
+    }
 }

@@ -62,23 +62,21 @@ impl runtime::Adjacent for Notification {
     const TAG: &'static str = "method";
     const CONTENT: &'static str = "params";
     const NAME: &'static str = "Notification";
-    fn from_tag<'de, D: ::serde::Deserializer<'de>>(
+    fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
-        content: D,
-    ) -> Result<(), D::Error> {
-        #[allow(unused_imports)]
-        use ::serde::Deserialize as _;
+        content: &mut runtime::Reader<'_>,
+    ) -> runtime::Read<()> {
         match tag {
             "turn/started" => runtime::content!(place, content, TurnStarted),
             "idle" => {
-                ::serde::de::IgnoredAny::deserialize(content)?;
+                content.skip()?;
                 *place = Some(Self::Idle);
                 Ok(())
             }
             unknown => {
                 runtime::note_unknown_tag("Notification", unknown);
-                let raw = ::serde::Deserialize::deserialize(content)?;
+                let raw = Json::read(content)?;
                 *place = Some(Self::Unknown {
                     tag: unknown.to_owned(),
                     raw,
@@ -88,13 +86,12 @@ impl runtime::Adjacent for Notification {
         }
     }
 }
-impl<'de> ::serde::Deserialize<'de> for Notification {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::adjacent(deserializer).map(|runtime::Parts(message)| message)
+impl runtime::Field for Notification {
+    fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::adjacent(reader).map(|runtime::Parts(message)| message)
     }
 }
+runtime::readable!(Notification);
 impl ::serde::Serialize for Notification {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -106,7 +103,6 @@ impl ::serde::Serialize for Notification {
         map.end()
     }
 }
-runtime::field!(Notification);
 /// A [`Notification`] as it stands on the wire, with the keys beside `method` and `params`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NotificationEnvelope {
@@ -118,13 +114,13 @@ pub struct NotificationEnvelope {
 impl runtime::Envelope for NotificationEnvelope {
     type Message = Notification;
     type Siblings = (Option<i64>,);
-    fn sibling<'de, A: ::serde::de::MapAccess<'de>>(
+    fn sibling(
         into: &mut Self::Siblings,
         key: &str,
-        map: &mut A,
-    ) -> Result<bool, A::Error> {
+        reader: &mut runtime::Reader<'_>,
+    ) -> runtime::Read<bool> {
         match key {
-            "emittedAtMs" => runtime::Slot::next(&mut into.0, map)?,
+            "emittedAtMs" => runtime::Slot::next(&mut into.0, reader)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -139,14 +135,12 @@ impl runtime::Envelope for NotificationEnvelope {
         })
     }
 }
-impl<'de> ::serde::Deserialize<'de> for NotificationEnvelope {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::adjacent(deserializer)
+impl runtime::Field for NotificationEnvelope {
+    fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::adjacent(reader)
     }
 }
-runtime::field!(NotificationEnvelope);
+runtime::readable!(NotificationEnvelope);
 impl ::serde::Serialize for NotificationEnvelope {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -222,13 +216,11 @@ impl runtime::Adjacent for Request {
     const TAG: &'static str = "method";
     const CONTENT: &'static str = "params";
     const NAME: &'static str = "Request";
-    fn from_tag<'de, D: ::serde::Deserializer<'de>>(
+    fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
-        content: D,
-    ) -> Result<(), D::Error> {
-        #[allow(unused_imports)]
-        use ::serde::Deserialize as _;
+        content: &mut runtime::Reader<'_>,
+    ) -> runtime::Read<()> {
         match tag {
             "turn/start" => runtime::content!(place, content, TurnStart),
             "turn/interrupt" => runtime::content!(place, content, TurnInterrupt),
@@ -238,7 +230,7 @@ impl runtime::Adjacent for Request {
             }
             unknown => {
                 runtime::note_unknown_tag("Request", unknown);
-                let raw = ::serde::Deserialize::deserialize(content)?;
+                let raw = Json::read(content)?;
                 *place = Some(Self::Unknown {
                     tag: unknown.to_owned(),
                     raw,
@@ -248,13 +240,12 @@ impl runtime::Adjacent for Request {
         }
     }
 }
-impl<'de> ::serde::Deserialize<'de> for Request {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::adjacent(deserializer).map(|runtime::Parts(message)| message)
+impl runtime::Field for Request {
+    fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::adjacent(reader).map(|runtime::Parts(message)| message)
     }
 }
+runtime::readable!(Request);
 impl ::serde::Serialize for Request {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -266,7 +257,6 @@ impl ::serde::Serialize for Request {
         map.end()
     }
 }
-runtime::field!(Request);
 /// A [`Request`] as it stands on the wire, with the keys beside `method` and `params`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestEnvelope {
@@ -277,13 +267,13 @@ pub struct RequestEnvelope {
 impl runtime::Envelope for RequestEnvelope {
     type Message = Request;
     type Siblings = (Option<RequestId>,);
-    fn sibling<'de, A: ::serde::de::MapAccess<'de>>(
+    fn sibling(
         into: &mut Self::Siblings,
         key: &str,
-        map: &mut A,
-    ) -> Result<bool, A::Error> {
+        reader: &mut runtime::Reader<'_>,
+    ) -> runtime::Read<bool> {
         match key {
-            "id" => runtime::Slot::next(&mut into.0, map)?,
+            "id" => runtime::Slot::next(&mut into.0, reader)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -295,14 +285,12 @@ impl runtime::Envelope for RequestEnvelope {
         })
     }
 }
-impl<'de> ::serde::Deserialize<'de> for RequestEnvelope {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::adjacent(deserializer)
+impl runtime::Field for RequestEnvelope {
+    fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::adjacent(reader)
     }
 }
-runtime::field!(RequestEnvelope);
+runtime::readable!(RequestEnvelope);
 impl ::serde::Serialize for RequestEnvelope {
     fn serialize<S: ::serde::Serializer>(
         &self,

@@ -63,18 +63,18 @@ impl runtime::Union for Outcome {
 impl runtime::Tagged for Outcome {
     const KEY: &'static str = "kind";
     const NAME: &'static str = "Outcome";
-    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+    fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'de, A>,
-    ) -> Result<(), A::Error> {
+        mut rest: runtime::Rest<'_, '_>,
+    ) -> runtime::Read<()> {
         match tag {
             "failed" => runtime::variant!(place, rest, Failed),
             "ok" => runtime::variant!(place, rest, Ok),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown("kind", tag, &joined)?;
+                let raw = rest.unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }

@@ -63,12 +63,12 @@ impl runtime::Union for MessageContentItem {
 impl runtime::Tagged for MessageContentItem {
     const KEY: &'static str = "type";
     const NAME: &'static str = "MessageContentItem";
-    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+    fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'de, A>,
-    ) -> Result<(), A::Error> {
+        mut rest: runtime::Rest<'_, '_>,
+    ) -> runtime::Read<()> {
         match tag {
             "audio.start" => runtime::variant!(place, rest, AudioStart),
             "audio.stop" => runtime::variant!(place, rest, AudioStop),
@@ -76,7 +76,7 @@ impl runtime::Tagged for MessageContentItem {
             "text" => runtime::variant!(place, rest, Text),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown("type", tag, &joined)?;
+                let raw = rest.unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }

@@ -53,18 +53,18 @@ impl runtime::Union for Shape {
 impl runtime::Tagged for Shape {
     const KEY: &'static str = "kind";
     const NAME: &'static str = "Shape";
-    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+    fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'de, A>,
-    ) -> Result<(), A::Error> {
+        mut rest: runtime::Rest<'_, '_>,
+    ) -> runtime::Read<()> {
         match tag {
             "circle" => runtime::variant!(place, rest, Circle),
             "square" => runtime::variant!(place, rest, Square),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown("kind", tag, &joined)?;
+                let raw = rest.unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }

@@ -48,18 +48,18 @@ impl runtime::Union for Item {
 impl runtime::Tagged for Item {
     const KEY: &'static str = "type";
     const NAME: &'static str = "Item";
-    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+    fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'de, A>,
-    ) -> Result<(), A::Error> {
+        mut rest: runtime::Rest<'_, '_>,
+    ) -> runtime::Read<()> {
         match tag {
             "command" => runtime::variant!(place, rest, Command),
             "message" => runtime::variant!(place, rest, Message),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown("type", tag, &joined)?;
+                let raw = rest.unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }

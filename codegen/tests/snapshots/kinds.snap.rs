@@ -35,18 +35,18 @@ impl runtime::Union for Block {
 impl runtime::Tagged for Block {
     const KEY: &'static str = "type";
     const NAME: &'static str = "Block";
-    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+    fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'de, A>,
-    ) -> Result<(), A::Error> {
+        mut rest: runtime::Rest<'_, '_>,
+    ) -> runtime::Read<()> {
         match tag {
             "result" => runtime::variant!(place, rest, Result),
             "text" => runtime::variant!(place, rest, Text),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown("type", tag, &joined)?;
+                let raw = rest.unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
@@ -82,25 +82,11 @@ impl runtime::Kinds for Content {
     fn string(value: String) -> Self {
         Self::Text(value)
     }
-    fn array<'de, A: ::serde::de::SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
-        Ok(
-            Self::List(
-                runtime::Field::field(
-                    ::serde::de::value::SeqAccessDeserializer::new(seq),
-                )?,
-            ),
-        )
+    fn array(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        Ok(Self::List(runtime::Field::field(reader)?))
     }
-    fn object<'de, A: ::serde::de::MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
-        Ok(
-            Self::Object(
-                Box::new(
-                    runtime::Field::field(
-                        ::serde::de::value::MapAccessDeserializer::new(map),
-                    )?,
-                ),
-            ),
-        )
+    fn object(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        Ok(Self::Object(Box::new(runtime::Field::field(reader)?)))
     }
 }
 runtime::kind_union!(Content);
@@ -148,18 +134,18 @@ impl runtime::Union for ContentObject {
 impl runtime::Tagged for ContentObject {
     const KEY: &'static str = "type";
     const NAME: &'static str = "ContentObject";
-    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+    fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'de, A>,
-    ) -> Result<(), A::Error> {
+        mut rest: runtime::Rest<'_, '_>,
+    ) -> runtime::Read<()> {
         match tag {
             "result" => runtime::variant!(place, rest, Result),
             "text" => runtime::variant!(place, rest, Text),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown("type", tag, &joined)?;
+                let raw = rest.unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
@@ -203,15 +189,8 @@ impl runtime::Kinds for MessageAnything {
     fn string(value: String) -> Self {
         Self::Text(value)
     }
-    fn object<'de, A: ::serde::de::MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
-        Ok(
-            Self::Object(
-                <::serde_json::Value as ::serde::Deserialize>::deserialize(
-                        ::serde::de::value::MapAccessDeserializer::new(map),
-                    )?
-                    .into(),
-            ),
-        )
+    fn object(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        Ok(Self::Object(runtime::Field::field(reader)?))
     }
 }
 runtime::kind_union!(MessageAnything);

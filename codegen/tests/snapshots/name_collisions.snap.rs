@@ -64,23 +64,21 @@ impl runtime::Adjacent for Command {
     const TAG: &'static str = "method";
     const CONTENT: &'static str = "params";
     const NAME: &'static str = "Command";
-    fn from_tag<'de, D: ::serde::Deserializer<'de>>(
+    fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
-        content: D,
-    ) -> Result<(), D::Error> {
-        #[allow(unused_imports)]
-        use ::serde::Deserialize as _;
+        content: &mut runtime::Reader<'_>,
+    ) -> runtime::Read<()> {
         match tag {
             "go" => runtime::content!(place, content, Go),
             "stop" => {
-                ::serde::de::IgnoredAny::deserialize(content)?;
+                content.skip()?;
                 *place = Some(Self::Stop);
                 Ok(())
             }
             unknown => {
                 runtime::note_unknown_tag("Command", unknown);
-                let raw = ::serde::Deserialize::deserialize(content)?;
+                let raw = Json::read(content)?;
                 *place = Some(Self::Unknown {
                     tag: unknown.to_owned(),
                     raw,
@@ -90,13 +88,12 @@ impl runtime::Adjacent for Command {
         }
     }
 }
-impl<'de> ::serde::Deserialize<'de> for Command {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::adjacent(deserializer).map(|runtime::Parts(message)| message)
+impl runtime::Field for Command {
+    fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::adjacent(reader).map(|runtime::Parts(message)| message)
     }
 }
+runtime::readable!(Command);
 impl ::serde::Serialize for Command {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -108,7 +105,6 @@ impl ::serde::Serialize for Command {
         map.end()
     }
 }
-runtime::field!(Command);
 /// A [`Command`] as it stands on the wire, with the keys beside `method` and `params`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandEnvelope {
@@ -120,14 +116,14 @@ pub struct CommandEnvelope {
 impl runtime::Envelope for CommandEnvelope {
     type Message = Command;
     type Siblings = (Option<String>, Option<String>);
-    fn sibling<'de, A: ::serde::de::MapAccess<'de>>(
+    fn sibling(
         into: &mut Self::Siblings,
         key: &str,
-        map: &mut A,
-    ) -> Result<bool, A::Error> {
+        reader: &mut runtime::Reader<'_>,
+    ) -> runtime::Read<bool> {
         match key {
-            "message" => runtime::Slot::next(&mut into.0, map)?,
-            "type" => runtime::Slot::next(&mut into.1, map)?,
+            "message" => runtime::Slot::next(&mut into.0, reader)?,
+            "type" => runtime::Slot::next(&mut into.1, reader)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -140,14 +136,12 @@ impl runtime::Envelope for CommandEnvelope {
         })
     }
 }
-impl<'de> ::serde::Deserialize<'de> for CommandEnvelope {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::adjacent(deserializer)
+impl runtime::Field for CommandEnvelope {
+    fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::adjacent(reader)
     }
 }
-runtime::field!(CommandEnvelope);
+runtime::readable!(CommandEnvelope);
 impl ::serde::Serialize for CommandEnvelope {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -296,19 +290,19 @@ impl runtime::Union for Union {
 impl runtime::Tagged for Union {
     const KEY: &'static str = "type";
     const NAME: &'static str = "Union";
-    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+    fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'de, A>,
-    ) -> Result<(), A::Error> {
+        mut rest: runtime::Rest<'_, '_>,
+    ) -> runtime::Read<()> {
         match tag {
             "a.b" => runtime::variant!(place, rest, AB),
             "a_b" => runtime::variant!(place, rest, AB2),
             "unknown" => runtime::variant!(place, rest, Unknown2),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown("type", tag, &joined)?;
+                let raw = rest.unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }

@@ -42,18 +42,18 @@ impl runtime::Union for Message {
 impl runtime::Tagged for Message {
     const KEY: &'static str = "type";
     const NAME: &'static str = "Message";
-    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+    fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'de, A>,
-    ) -> Result<(), A::Error> {
+        mut rest: runtime::Rest<'_, '_>,
+    ) -> runtime::Read<()> {
         match tag {
             "http_retry" => runtime::variant!(place, rest, HttpRetry),
             "user" => runtime::variant!(place, rest, User),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown("type", tag, &joined)?;
+                let raw = rest.unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }

@@ -64,19 +64,17 @@ impl runtime::Adjacent for Request {
     const TAG: &'static str = "method";
     const CONTENT: &'static str = "params";
     const NAME: &'static str = "Request";
-    fn from_tag<'de, D: ::serde::Deserializer<'de>>(
+    fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
-        content: D,
-    ) -> Result<(), D::Error> {
-        #[allow(unused_imports)]
-        use ::serde::Deserialize as _;
+        content: &mut runtime::Reader<'_>,
+    ) -> runtime::Read<()> {
         match tag {
             "keep" => runtime::content!(place, content, Keep),
             "also/keep" => runtime::content!(place, content, AlsoKeep),
             unknown => {
                 runtime::note_unknown_tag("Request", unknown);
-                let raw = ::serde::Deserialize::deserialize(content)?;
+                let raw = Json::read(content)?;
                 *place = Some(Self::Unknown {
                     tag: unknown.to_owned(),
                     raw,
@@ -86,13 +84,12 @@ impl runtime::Adjacent for Request {
         }
     }
 }
-impl<'de> ::serde::Deserialize<'de> for Request {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::adjacent(deserializer).map(|runtime::Parts(message)| message)
+impl runtime::Field for Request {
+    fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::adjacent(reader).map(|runtime::Parts(message)| message)
     }
 }
+runtime::readable!(Request);
 impl ::serde::Serialize for Request {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -104,7 +101,6 @@ impl ::serde::Serialize for Request {
         map.end()
     }
 }
-runtime::field!(Request);
 /// The keys that tell the unions of this module apart.
 const TAG_KEYS: &[&str] = &["method"];
 impl runtime::Native for Request {

@@ -35,18 +35,18 @@ impl runtime::Union for Event {
 impl runtime::Tagged for Event {
     const KEY: &'static str = "type";
     const NAME: &'static str = "Event";
-    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+    fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'de, A>,
-    ) -> Result<(), A::Error> {
+        mut rest: runtime::Rest<'_, '_>,
+    ) -> runtime::Read<()> {
         match tag {
             "part.updated" => runtime::variant!(place, rest, PartUpdated),
             "session.idle" => runtime::variant!(place, rest, SessionIdle),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown("type", tag, &joined)?;
+                let raw = rest.unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
@@ -132,18 +132,18 @@ impl runtime::Union for Part {
 impl runtime::Tagged for Part {
     const KEY: &'static str = "type";
     const NAME: &'static str = "Part";
-    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+    fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'de, A>,
-    ) -> Result<(), A::Error> {
+        mut rest: runtime::Rest<'_, '_>,
+    ) -> runtime::Read<()> {
         match tag {
             "file" => runtime::variant!(place, rest, File),
             "text" => runtime::variant!(place, rest, Text),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown("type", tag, &joined)?;
+                let raw = rest.unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }

@@ -27,25 +27,11 @@ impl runtime::Kinds for Any {
     fn boolean(value: bool) -> Self {
         Self::Boolean(value)
     }
-    fn array<'de, A: ::serde::de::SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
-        Ok(
-            Self::List(
-                runtime::Field::field(
-                    ::serde::de::value::SeqAccessDeserializer::new(seq),
-                )?,
-            ),
-        )
+    fn array(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        Ok(Self::List(runtime::Field::field(reader)?))
     }
-    fn object<'de, A: ::serde::de::MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
-        Ok(
-            Self::Object(
-                Box::new(
-                    runtime::Field::field(
-                        ::serde::de::value::MapAccessDeserializer::new(map),
-                    )?,
-                ),
-            ),
-        )
+    fn object(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        Ok(Self::Object(Box::new(runtime::Field::field(reader)?)))
     }
 }
 runtime::kind_union!(Any);
@@ -104,19 +90,19 @@ impl runtime::Union for Filter {
 impl runtime::Tagged for Filter {
     const KEY: &'static str = "op";
     const NAME: &'static str = "Filter";
-    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+    fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'de, A>,
-    ) -> Result<(), A::Error> {
+        mut rest: runtime::Rest<'_, '_>,
+    ) -> runtime::Read<()> {
         match tag {
             "all" => runtime::variant!(place, rest, All),
             "is" => runtime::variant!(place, rest, Is),
             "not" => runtime::variant!(place, rest, Not),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown("op", tag, &joined)?;
+                let raw = rest.unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }

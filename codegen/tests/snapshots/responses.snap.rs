@@ -58,27 +58,25 @@ impl runtime::Adjacent for Request {
     const TAG: &'static str = "method";
     const CONTENT: &'static str = "params";
     const NAME: &'static str = "Request";
-    fn from_tag<'de, D: ::serde::Deserializer<'de>>(
+    fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
-        content: D,
-    ) -> Result<(), D::Error> {
-        #[allow(unused_imports)]
-        use ::serde::Deserialize as _;
+        content: &mut runtime::Reader<'_>,
+    ) -> runtime::Read<()> {
         match tag {
             "thread/start" => {
-                ::serde::de::IgnoredAny::deserialize(content)?;
+                content.skip()?;
                 *place = Some(Self::ThreadStart);
                 Ok(())
             }
             "model/list" => {
-                ::serde::de::IgnoredAny::deserialize(content)?;
+                content.skip()?;
                 *place = Some(Self::ModelList);
                 Ok(())
             }
             unknown => {
                 runtime::note_unknown_tag("Request", unknown);
-                let raw = ::serde::Deserialize::deserialize(content)?;
+                let raw = Json::read(content)?;
                 *place = Some(Self::Unknown {
                     tag: unknown.to_owned(),
                     raw,
@@ -88,13 +86,12 @@ impl runtime::Adjacent for Request {
         }
     }
 }
-impl<'de> ::serde::Deserialize<'de> for Request {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::adjacent(deserializer).map(|runtime::Parts(message)| message)
+impl runtime::Field for Request {
+    fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::adjacent(reader).map(|runtime::Parts(message)| message)
     }
 }
+runtime::readable!(Request);
 impl ::serde::Serialize for Request {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -106,7 +103,6 @@ impl ::serde::Serialize for Request {
         map.end()
     }
 }
-runtime::field!(Request);
 /// A [`Request`] as it stands on the wire, with the keys beside `method` and `params`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestEnvelope {
@@ -117,13 +113,13 @@ pub struct RequestEnvelope {
 impl runtime::Envelope for RequestEnvelope {
     type Message = Request;
     type Siblings = (Option<i64>,);
-    fn sibling<'de, A: ::serde::de::MapAccess<'de>>(
+    fn sibling(
         into: &mut Self::Siblings,
         key: &str,
-        map: &mut A,
-    ) -> Result<bool, A::Error> {
+        reader: &mut runtime::Reader<'_>,
+    ) -> runtime::Read<bool> {
         match key {
-            "id" => runtime::Slot::next(&mut into.0, map)?,
+            "id" => runtime::Slot::next(&mut into.0, reader)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -132,14 +128,12 @@ impl runtime::Envelope for RequestEnvelope {
         Ok(Self { id: siblings.0, message })
     }
 }
-impl<'de> ::serde::Deserialize<'de> for RequestEnvelope {
-    fn deserialize<D: ::serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Self, D::Error> {
-        runtime::adjacent(deserializer)
+impl runtime::Field for RequestEnvelope {
+    fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::adjacent(reader)
     }
 }
-runtime::field!(RequestEnvelope);
+runtime::readable!(RequestEnvelope);
 impl ::serde::Serialize for RequestEnvelope {
     fn serialize<S: ::serde::Serializer>(
         &self,

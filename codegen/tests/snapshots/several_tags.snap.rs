@@ -44,21 +44,21 @@ impl runtime::Union for Step {
 impl runtime::Tagged for Step {
     const KEY: &'static str = "type";
     const NAME: &'static str = "Step";
-    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+    fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'de, A>,
-    ) -> Result<(), A::Error> {
+        mut rest: runtime::Rest<'_, '_>,
+    ) -> runtime::Read<()> {
         match tag {
             "note" => runtime::variant!(place, rest, Note),
             "step.closed" | "step.opened" => {
-                rest.keep("type", tag);
+                rest.keep();
                 runtime::variant!(place, rest, Step)
             }
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown("type", tag, &joined)?;
+                let raw = rest.unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }

@@ -78,17 +78,17 @@ impl runtime::Union for Line {
 impl runtime::Tagged for Line {
     const KEY: &'static str = "type";
     const NAME: &'static str = "Line";
-    fn from_tag<'de, A: ::serde::de::MapAccess<'de>>(
+    fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'de, A>,
-    ) -> Result<(), A::Error> {
+        mut rest: runtime::Rest<'_, '_>,
+    ) -> runtime::Read<()> {
         match tag {
             "assistant" => runtime::variant!(place, rest, Assistant),
             "result" => {
                 let Some(found) = rest.tag("subtype")? else {
-                    let raw = rest.unknown("type", tag, "result")?;
+                    let raw = rest.unknown("result")?;
                     *place = Some(Self::Unknown {
                         tag: "result".to_owned(),
                         raw,
@@ -103,7 +103,7 @@ impl runtime::Tagged for Line {
                     "success" => runtime::variant!(place, rest, ResultSuccess),
                     unknown => {
                         let joined = format!("result/{unknown}");
-                        let raw = rest.unknown("type", tag, &joined)?;
+                        let raw = rest.unknown(&joined)?;
                         *place = Some(Self::Unknown { tag: joined, raw });
                         Ok(())
                     }
@@ -111,7 +111,7 @@ impl runtime::Tagged for Line {
             }
             "system" => {
                 let Some(found) = rest.tag("subtype")? else {
-                    let raw = rest.unknown("type", tag, "system")?;
+                    let raw = rest.unknown("system")?;
                     *place = Some(Self::Unknown {
                         tag: "system".to_owned(),
                         raw,
@@ -124,7 +124,7 @@ impl runtime::Tagged for Line {
                     "status" => runtime::variant!(place, rest, SystemStatus),
                     unknown => {
                         let joined = format!("system/{unknown}");
-                        let raw = rest.unknown("type", tag, &joined)?;
+                        let raw = rest.unknown(&joined)?;
                         *place = Some(Self::Unknown { tag: joined, raw });
                         Ok(())
                     }
@@ -132,7 +132,7 @@ impl runtime::Tagged for Line {
             }
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown("type", tag, &joined)?;
+                let raw = rest.unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
