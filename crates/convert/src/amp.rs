@@ -13,11 +13,11 @@ use interlingua_native::amp::{
     SystemMessage, ToolResultContent, ToolUseContent, Usage as NativeUsage, UserContent, UserMessage as NativeUser,
 };
 use interlingua_native::{DecodeError, Native as _};
-use interlingua_schema::{ContentPart, ErrorCode, StatusLabel, TurnStatus, Usage, Visibility};
+use interlingua_schema::{ContentPart, ErrorCode, NativeItemId, StatusLabel, TurnStatus, Usage, Visibility};
 use serde_json::{Number, Value, json};
 
 use crate::{
-    Converter, Drafts, Failure, Final, Input, Launch, Message, Note, SessionDrafts, ToolCall, TurnEnd, UserMessage,
+    Converter, Drafts, Failure, Final, Input, Key, Launch, Message, Note, SessionDrafts, ToolCall, TurnEnd, UserMessage,
 };
 use prompts::Prompts;
 use tools::OpenCalls;
@@ -139,19 +139,24 @@ impl AmpConverter {
             return out.dropped(EMPTY);
         }
         self.messages += 1;
-        let of = body.id.clone().unwrap_or_else(|| format!("message-{}", self.messages));
+        let of = match &body.id {
+            Some(id) => Key::from(id),
+            None => Key::numbered("message", self.messages),
+        };
+        let native = body.id.map(NativeItemId::from);
         let mut session = open(out, message.session_id.as_deref()).sub_agent_or_main(message.parent_tool_use_id);
-        let mut texts: Vec<String> = Vec::new();
-        for (index, block) in content.into_iter().enumerate() {
-            let key = format!("{of}:{index}");
-            let say = |message: Message| match &body.id {
-                Some(id) => message.native(id.as_str()).of(of.as_str()),
-                None => message.of(of.as_str()),
+        let mut said = false;
+        for (index, block) in (0..).zip(content) {
+            let key = Key::numbered(of.as_str(), index);
+            let say = |message: Message| match &native {
+                Some(id) => message.native(id.clone()).of(&of),
+                None => message.of(&of),
             };
             match block {
                 AssistantContent::Text(block) => {
                     let text = block.text.unwrap_or_default();
-                    texts.push(text.clone());
+                    self.process.says(&text, said);
+                    said = true;
                     session.message_finished(key, say(Message::assistant()), Final::text(text));
                 }
                 AssistantContent::ToolUse(block) => self.called(block, &of, &mut session),
@@ -166,27 +171,24 @@ impl AmpConverter {
                 _ => unknown_block(&mut session, "assistant", "?"),
             }
         }
-        if !texts.is_empty() {
-            self.process.last_text = texts.join("\n");
-        }
         if let Some(usage) = body.usage {
             session.used(tokens(&usage, body.model));
         }
     }
 
-    fn called(&mut self, block: ToolUseContent, of: &str, session: &mut SessionDrafts<'_>) {
+    fn called(&mut self, block: ToolUseContent, of: &Key, session: &mut SessionDrafts<'_>) {
         let name = block.name.unwrap_or_default();
         let arguments = block.input.as_ref().map_or("{}", |input| input.get());
-        let call = ToolCall::new(block.id.as_str(), name.as_str())
-            .kind(tools::kind(&name))
-            .arguments(arguments)
-            .native(block.id.as_str())
-            .of(of);
-        session.tool_called(block.id.as_str(), call);
-        if let Some(steps) = tools::plan(&name, arguments) {
+        let steps = tools::plan(&name, arguments);
+        self.calls.begin(&block.id, &name, arguments);
+        let key = Key::from(&block.id);
+        let kind = tools::kind(&name);
+        let native = NativeItemId::from(block.id.as_str());
+        let call = ToolCall::new(block.id, name).kind(kind).arguments(arguments).native(native).of(of);
+        session.tool_called(key, call);
+        if let Some(steps) = steps {
             session.note(Note::status(StatusLabel::Plan, None).with(ContentPart::Json { json: steps }));
         }
-        self.calls.begin(block.id, &name, arguments);
     }
 
     /// The agent repeats the user, or tells what its tools gave.
@@ -228,7 +230,7 @@ impl AmpConverter {
             self.process.turns += 1;
             user = user.begins_turn();
         }
-        session.user_message(format!("message-{}", self.messages), user);
+        session.user_message(Key::numbered("message", self.messages), user);
     }
 
     fn finished(&mut self, block: ToolResultContent, session: &mut SessionDrafts<'_>) {
@@ -248,7 +250,7 @@ impl AmpConverter {
         } else if !text.trim().is_empty() && !self.process.last_text.contains(text.trim()) {
             // An answer that stands nowhere else.
             self.messages += 1;
-            session.message_finished(format!("message-{}", self.messages), Message::assistant(), Final::text(text));
+            session.message_finished(Key::numbered("message", self.messages), Message::assistant(), Final::text(text));
         }
         let status = if failed { TurnStatus::Failed } else { TurnStatus::Completed };
         let end = self.process.end(status, result.duration_ms.as_ref(), result.num_turns, result.permission_denials);
@@ -297,6 +299,16 @@ impl AmpConverter {
 const EMPTY: &str = "an empty message";
 
 impl Process {
+    /// The agent says something, perhaps on top of what it said in the same message.
+    fn says(&mut self, text: &str, more: bool) {
+        if more {
+            self.last_text.push('\n');
+        } else {
+            self.last_text.clear();
+        }
+        self.last_text.push_str(text);
+    }
+
     /// Remembers what the agent says outside its format: the first line that calls itself an error, else the first.
     fn hear(&mut self, line: &str) {
         let line = line.trim();

@@ -28,8 +28,7 @@ mod turns;
 mod usage;
 mod user;
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use interlingua_native::claude::StdoutMessage;
 use interlingua_native::{DecodeError, Json, Native as _};
 use interlingua_schema::{ContentPart, Timestamp};

@@ -15,43 +15,57 @@ pub trait IdSource: Send {
 }
 
 /// Counts: `evt_000001`, `itm_0001`. A session is called after its native one.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct CountingIds {
-    events: u64,
-    items: u64,
+    events: Counter,
+    items: Counter,
+}
+
+impl Default for CountingIds {
+    fn default() -> Self {
+        Self { events: Counter("evt_000000".to_owned()), items: Counter("itm_0000".to_owned()) }
+    }
 }
 
 impl IdSource for CountingIds {
     fn event(&mut self) -> EventId {
-        self.events += 1;
-        numbered(*b"evt_000000", self.events).into()
+        self.events.next().into()
     }
 
     fn item(&mut self) -> ItemId {
-        self.items += 1;
-        numbered(*b"itm_0000", self.items).into()
+        self.items.next().into()
     }
 
     fn session(&mut self, native: Option<&str>) -> SessionId {
         match native {
             Some(native) if native.starts_with("ses_") => native.into(),
-            Some(native) => format!("ses_{native}").into(),
+            Some(native) => ["ses_", native].concat().into(),
             None => "ses_unnamed".into(),
         }
     }
 }
 
-/// Writes `number` over the zeros at the end of `text`, or after its prefix when there are too few. An event id is
-/// made for every event, so this does without the formatting machinery.
-fn numbered<const N: usize>(mut text: [u8; N], number: u64) -> String {
-    let mut rest = number;
-    for digit in text[4..].iter_mut().rev() {
-        *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
-        rest /= 10;
-    }
-    match std::str::from_utf8(&text) {
-        Ok(text) if rest == 0 => text.to_owned(),
-        _ => format!("{}{number}", String::from_utf8_lossy(&text[..4])),
+/// A text that ends in digits, counted up as a mileage counter is: mostly that changes one digit, which is less than
+/// writing a number for every event.
+#[derive(Clone, Debug)]
+struct Counter(String);
+
+impl Counter {
+    fn next(&mut self) -> &str {
+        let all = self.0.len();
+        while self.0.ends_with('9') {
+            self.0.pop();
+        }
+        let nines = all - self.0.len();
+        match self.0.chars().next_back().and_then(|last| last.to_digit(10)) {
+            Some(digit) => {
+                self.0.pop();
+                self.0.push(char::from_digit(digit + 1, 10).unwrap_or('0'));
+            }
+            None => self.0.push('1'),
+        }
+        (0..nines).for_each(|_| self.0.push('0'));
+        &self.0
     }
 }
 
@@ -61,10 +75,12 @@ mod tests {
 
     #[test]
     fn ids_are_readable_and_go_on_when_the_zeros_are_used_up() {
-        let mut ids = CountingIds { events: 41, items: 9998 };
+        let mut ids = CountingIds { events: Counter("evt_000041".to_owned()), items: Counter("itm_9998".to_owned()) };
         assert_eq!(ids.event().as_str(), "evt_000042");
         assert_eq!(ids.item().as_str(), "itm_9999");
         assert_eq!(ids.item().as_str(), "itm_10000");
+        assert_eq!(ids.item().as_str(), "itm_10001");
+        assert_eq!((43..=300).map(|_| ids.event()).last().unwrap().as_str(), "evt_000300");
         assert_eq!(ids.session(Some("T-1")).as_str(), "ses_T-1");
     }
 }

@@ -1,5 +1,7 @@
 //! What a converter is given.
 
+use interlingua_wirelog::{Header, Wire};
+
 /// Something that crossed the wire between host and agent. What the host sends counts too: it is how a prompt, an
 /// answer or an interrupt becomes known.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +57,24 @@ impl<'a> Input<'a> {
     }
 }
 
+impl<'a> From<&'a Wire<'_>> for Input<'a> {
+    fn from(wire: &'a Wire<'_>) -> Self {
+        match wire {
+            Wire::Sent { line } => Self::Sent(line),
+            Wire::Received { line } => Self::Received(line),
+            Wire::Stderr { line } => Self::Stderr(line),
+            Wire::Request { call, method, path, body } => {
+                Self::Request { call: *call, method, path, body: body.as_ref().map(|body| body.get()) }
+            }
+            Wire::Reply { call, status, body } => {
+                Self::Reply { call: *call, status: *status, body: body.as_ref().map(|body| body.get()) }
+            }
+            Wire::Close => Self::Close,
+            Wire::Exit { code } => Self::Exit { code: *code },
+        }
+    }
+}
+
 /// How an agent was started: what the wire itself does not show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launch {
@@ -66,8 +86,8 @@ pub struct Launch {
     pub prompt: Option<String>,
 }
 
-impl From<&interlingua_wirelog::Header> for Launch {
-    fn from(header: &interlingua_wirelog::Header) -> Self {
+impl From<&Header> for Launch {
+    fn from(header: &Header) -> Self {
         Self { version: header.version.clone(), argv: header.argv.clone(), prompt: header.prompt.clone() }
     }
 }

@@ -1,14 +1,33 @@
 //! Names that converters give to things.
 
 use std::fmt;
-use std::sync::Arc;
+
+use smol_str::{SmolStr, SmolStrBuilder};
 
 /// The name by which a converter speaks of a session, an item, a tool, a request: the agent's own id, or one made
 /// up. Keys of messages, notes, tools and requests are apart from each other, and a sub-agent's are its own.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key(Arc<str>);
+pub struct Key(SmolStr);
 
 impl Key {
+    /// The key of the so-manieth of something: `"msg_1:0"`. One is made for most messages, so this does without the
+    /// formatting machinery.
+    pub(crate) fn numbered(of: &str, number: u64) -> Self {
+        let mut key = SmolStrBuilder::new();
+        key.push_str(of);
+        key.push(':');
+        let mut place = 1;
+        while number / place >= 10 {
+            place *= 10;
+        }
+        while place > 0 {
+            let digit = u32::try_from(number / place % 10).unwrap_or(0);
+            key.push(char::from_digit(digit, 10).unwrap_or('0'));
+            place /= 10;
+        }
+        Self(key.finish())
+    }
+
     /// The key as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -49,5 +68,17 @@ impl fmt::Debug for Key {
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_follows_a_colon() {
+        for number in [0, 7, 10, 99, 1_000_203, u64::MAX] {
+            assert_eq!(Key::numbered("msg", number).as_str(), format!("msg:{number}"));
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead};
 
 use interlingua_schema::{Timestamp, UniversalEvent};
-use interlingua_wirelog::{Entry, Reader, Wire};
+use interlingua_wirelog::{Entry, Reader};
 
 use crate::sequencer::End;
 use crate::{Converter, Input, Launch, Stream};
@@ -34,7 +34,7 @@ pub fn convert_log<R: BufRead, C: Converter>(
                 if let (Some(start), Some(t)) = (start, record.t) {
                     now = Some(start.plus_millis(t));
                 }
-                stream.push(now, input(&record.wire), &mut events);
+                stream.push(now, Input::from(&record.wire), &mut events);
             }
             Entry::Bad(bad) => stream.push_garbled(now, bad.bytes, &bad.to_string(), &mut events),
         }
@@ -42,20 +42,4 @@ pub fn convert_log<R: BufRead, C: Converter>(
     }
     stream.finish(now, End::Log, &mut events);
     events.into_iter().try_for_each(sink)
-}
-
-fn input<'a>(wire: &'a Wire<'_>) -> Input<'a> {
-    match wire {
-        Wire::Sent { line } => Input::Sent(line),
-        Wire::Received { line } => Input::Received(line),
-        Wire::Stderr { line } => Input::Stderr(line),
-        Wire::Request { call, method, path, body } => {
-            Input::Request { call: *call, method, path, body: body.as_ref().map(|body| body.get()) }
-        }
-        Wire::Reply { call, status, body } => {
-            Input::Reply { call: *call, status: *status, body: body.as_ref().map(|body| body.get()) }
-        }
-        Wire::Close => Input::Close,
-        Wire::Exit { code } => Input::Exit { code: *code },
-    }
 }

@@ -25,8 +25,8 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
+use interlingua_native::Union as _;
 use interlingua_native::opencode::Event;
 
 use crate::{Converter, Drafts, Input, Launch};
@@ -89,7 +89,7 @@ impl OpenCodeConverter {
     fn received(&mut self, line: &str, out: &mut Drafts) {
         match wire::read(line) {
             Ok(Line { event: Some(event), text }) => {
-                if text.contains("\"session.next.")
+                if is_of_v2(&event)
                     && let Some(time) = wire::timestamp(&text)
                 {
                     out.payload_time(time);
@@ -203,6 +203,14 @@ impl OpenCodeConverter {
             // The enum may grow with a schema refresh; a test finds a variant that is missing here.
             _ => out.current().unparsed("opencode", "a type the converter does not know", None),
         }
+    }
+}
+
+/// Whether it is one of the `session.next.*` events, which tell their time.
+fn is_of_v2(event: &Event) -> bool {
+    match event {
+        Event::Unknown { tag, .. } => tag.starts_with("session.next."),
+        known => known.variant().starts_with("SessionNext"),
     }
 }
 

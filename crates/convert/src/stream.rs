@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use interlingua_schema::{RawJson, Timestamp, UniversalEvent};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::draft::Act;
 use crate::sequencer::{End, Moment, Resume, Sequencer};
-use crate::{Converter, CountingIds, Drafts, IdSource, Input, Launch};
+use crate::{Converter, CountingIds, Drafts, Failure, IdSource, Input, Key, Launch};
 
 /// How a stream is made.
 pub struct Options {
@@ -70,10 +71,50 @@ impl<C: Converter> Stream<C> {
         &self.tally
     }
 
-    /// Goes on with a session that an earlier stream left open: no second start, and the count goes on. It must have
-    /// no open turn and no open item, which a store sees to by ending them when its agent is lost.
+    /// Begins the one session this stream is about, before its agent says anything. What the agent then tells of
+    /// itself is metadata of its first turn, and whatever names it has for the session, there is no second one.
+    pub fn begin(
+        &mut self,
+        at: Option<Timestamp>,
+        native: Option<&str>,
+        metadata: Option<Value>,
+        out: &mut Vec<UniversalEvent>,
+    ) {
+        let moment = Moment { time: at, ..Moment::default() };
+        self.sequencer.begin_only(&moment, native, metadata, out);
+    }
+
+    /// Goes on with a session that an earlier stream left: no second start, and the count goes on. As after
+    /// [`begin`](Self::begin), the stream is about that one session. If the earlier stream was cut off,
+    /// [`close_left_open`](Self::close_left_open) is the next thing to do.
     pub fn resume(&mut self, resume: Resume) {
         self.sequencer.resume(resume);
+    }
+
+    /// Closes what the stream before this one left open: items and the turn fail for this reason, permissions are
+    /// denied, questions rejected.
+    pub fn close_left_open(&mut self, at: Option<Timestamp>, failure: &Failure, out: &mut Vec<UniversalEvent>) {
+        let moment = Moment { time: at, ..Moment::default() };
+        self.sequencer.close_left_open(&moment, failure, out);
+    }
+
+    /// The host itself has something to say that crossed no wire: a message that could not be delivered, an interrupt
+    /// that is a signal.
+    pub fn host(&mut self, at: Option<Timestamp>, say: impl FnOnce(&mut Drafts), out: &mut Vec<UniversalEvent>) {
+        say(&mut self.drafts);
+        self.settle(at, None, false, out);
+    }
+
+    /// The key by which the converter knows the request for this permission, as long as nobody has answered it. The
+    /// id is the key, unless that was used before.
+    pub fn permission_key(&self, permission_id: &str) -> Option<&Key> {
+        self.sequencer.permission_key(permission_id)
+    }
+
+    /// The key by which the converter knows the request with this question, as long as nobody has answered it, and
+    /// the ids of all questions of that request in order.
+    pub fn question_key(&self, question_id: &str) -> Option<(&Key, Vec<&str>)> {
+        self.sequencer.question_key(question_id)
     }
 
     /// An agent was started.
@@ -117,6 +158,12 @@ impl<C: Converter> Stream<C> {
     pub fn finish(&mut self, at: Option<Timestamp>, end: End, out: &mut Vec<UniversalEvent>) {
         let moment = Moment { time: at, ..Moment::default() };
         self.sequencer.finish(&moment, end, out);
+    }
+
+    /// No agent can go on with the session, for this reason: it ends as an error.
+    pub fn lost(&mut self, at: Option<Timestamp>, reason: &str, out: &mut Vec<UniversalEvent>) {
+        let moment = Moment { time: at, ..Moment::default() };
+        self.sequencer.lost(&moment, reason, out);
     }
 
     /// Notes what the converter made of a payload.

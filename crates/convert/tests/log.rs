@@ -144,6 +144,7 @@ fn a_resumed_session_goes_on_counting() {
         time: last.time,
         latest_message: None,
         asked: Vec::new(),
+        left_open: interlingua_convert::LeftOpen::default(),
     });
     let mut more = Vec::new();
     second.push(None, Input::Received("two"), &mut more);

@@ -1,5 +1,5 @@
-//! Identifiers. Each kind is a type of its own, and cloning one copies a pointer: the same session id stands on
-//! every event of a session.
+//! Identifiers. Each kind is a type of its own, and cloning one is cheap: a short one stands in the place itself, a
+//! longer one is shared, for the same session id stands on every event of a session.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smol_str::SmolStr;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(Arc<str>);
+        pub struct $name(SmolStr);
 
         impl $name {
             /// The identifier as text.
@@ -36,7 +37,7 @@ macro_rules! id {
 
         impl From<Arc<str>> for $name {
             fn from(id: Arc<str>) -> Self {
-                Self(id)
+                Self(id.into())
             }
         }
 
@@ -60,7 +61,7 @@ macro_rules! id {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                Cow::<str>::deserialize(deserializer).map(|id| Self(id.into()))
+                Cow::<str>::deserialize(deserializer).map(|id| Self(id.as_ref().into()))
             }
         }
 

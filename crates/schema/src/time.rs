@@ -14,7 +14,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub struct Timestamp(i64);
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
-const WRITTEN_LEN: usize = "1970-01-01T00:00:00.000Z".len();
+pub(crate) const EPOCH: &[u8; WRITTEN_LEN] = b"1970-01-01T00:00:00.000Z";
+pub(crate) const WRITTEN_LEN: usize = 24;
 
 impl Timestamp {
     /// 1970-01-01T00:00:00.000Z, the time of a log that does not say when it was recorded.
@@ -46,41 +47,47 @@ impl Timestamp {
         Self::from_millis(self.0.saturating_add(millis))
     }
 
+    /// The moment as text. Every event has one, so this does without the formatting machinery.
     pub(crate) fn write(self) -> [u8; WRITTEN_LEN] {
         let mut text = *b"0000-00-00T00:00:00.000Z";
         let (year, month, day) = civil(self.0.div_euclid(MILLIS_PER_DAY));
-        let time = self.0.rem_euclid(MILLIS_PER_DAY);
-        put(&mut text[0..4], year);
-        put(&mut text[5..7], month);
-        put(&mut text[8..10], day);
-        put(&mut text[11..13], time / 3_600_000);
-        put(&mut text[14..16], time / 60_000 % 60);
-        put(&mut text[17..19], time / 1000 % 60);
-        put(&mut text[20..23], time % 1000);
+        let time = u32::try_from(self.0.rem_euclid(MILLIS_PER_DAY)).unwrap_or(0);
+        let (seconds, millis) = (time / 1000, time % 1000);
+        put(&mut text, 0, year / 100);
+        put(&mut text, 2, year % 100);
+        put(&mut text, 5, month);
+        put(&mut text, 8, day);
+        put(&mut text, 11, seconds / 3600);
+        put(&mut text, 14, seconds / 60 % 60);
+        put(&mut text, 17, seconds % 60);
+        put(&mut text, 20, millis / 10);
+        text[22] = digit(millis % 10);
         text
     }
 }
 
-/// Writes `number` right-aligned over the zeros in `digits`.
-fn put(digits: &mut [u8], mut number: i64) {
-    for digit in digits.iter_mut().rev() {
-        *digit = b'0' + u8::try_from(number % 10).unwrap_or(0);
-        number /= 10;
-    }
+/// Writes a number below 100 with two digits.
+fn put(text: &mut [u8; WRITTEN_LEN], at: usize, number: u32) {
+    text[at] = digit(number / 10);
+    text[at + 1] = digit(number % 10);
+}
+
+fn digit(number: u32) -> u8 {
+    number.to_le_bytes()[0] + b'0'
 }
 
 /// Year, month and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar. Years are counted
 /// from March so that the leap day is the last of its year, in eras of 400 years, which all have 146 097 days.
-fn civil(day: i64) -> (i64, i64, i64) {
-    let shifted = day + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
+fn civil(day: i64) -> (u32, u32, u32) {
+    // From the era before the year 0, so that nothing is negative.
+    let shifted = u32::try_from(day + 719_468 + 146_097).unwrap_or(0);
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let march_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * march_month + 2) / 5 + 1;
     let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+    (year_of_era + era * 400 + u32::from(month <= 2) - 400, month, day)
 }
 
 impl fmt::Display for Timestamp {

@@ -61,6 +61,30 @@ pub enum Wire<'a> {
     },
 }
 
+impl Wire<'_> {
+    /// The same, borrowing from nothing.
+    #[must_use]
+    pub fn into_owned(self) -> Wire<'static> {
+        fn text(text: Cow<'_, str>) -> Cow<'static, str> {
+            text.into_owned().into()
+        }
+        fn json(body: Option<Cow<'_, RawValue>>) -> Option<Cow<'static, RawValue>> {
+            body.map(|body| Cow::Owned(body.into_owned()))
+        }
+        match self {
+            Self::Sent { line } => Wire::Sent { line: text(line) },
+            Self::Received { line } => Wire::Received { line: text(line) },
+            Self::Stderr { line } => Wire::Stderr { line: text(line) },
+            Self::Request { call, method, path, body } => {
+                Wire::Request { call, method: text(method), path: text(path), body: json(body) }
+            }
+            Self::Reply { call, status, body } => Wire::Reply { call, status, body: json(body) },
+            Self::Close => Wire::Close,
+            Self::Exit { code } => Wire::Exit { code },
+        }
+    }
+}
+
 /// Bodies are equal when their bytes are.
 impl PartialEq for Wire<'_> {
     fn eq(&self, other: &Self) -> bool {

@@ -1,7 +1,6 @@
 //! Amp's tools: what sort each is, and what its arguments say about files.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use interlingua_schema::{ContentPart, FileAction, ToolKind};
 use serde::Deserialize;
 use serde_json::Value;
@@ -70,7 +69,7 @@ struct Arguments {
 
 impl OpenCalls {
     /// A tool is called.
-    pub(super) fn begin(&mut self, id: String, name: &str, arguments: &str) {
+    pub(super) fn begin(&mut self, id: &str, name: &str, arguments: &str) {
         if !matches!(name, "Read" | "edit_file" | "create_file" | "apply_patch") || self.0.len() >= MOST_OPEN {
             return;
         }
@@ -86,7 +85,7 @@ impl OpenCalls {
             ("apply_patch", _, Some(text)) => OpenCall::Patch { text },
             _ => return,
         };
-        self.0.insert(id, call);
+        self.0.insert(id.to_owned(), call);
     }
 
     /// A tool is done.

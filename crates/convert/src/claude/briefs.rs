@@ -1,6 +1,6 @@
 //! What sub-agents are told. The agent says it as a user's line of the sub-agent, or only in the call that starts it.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use crate::{Final, Message, SessionDrafts};
 

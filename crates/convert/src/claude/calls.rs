@@ -1,7 +1,6 @@
 //! Calls that have no result yet, as far as their result or a question needs them.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use interlingua_native::Json;
 use interlingua_schema::ToolKind;
 use serde::Deserialize;

@@ -1,7 +1,6 @@
 //! The control protocol: what the agent asks the host, and what the host sends.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use interlingua_native::claude::{
     ControlCancelRequest, ControlElicitationRequest, ControlPermissionRequest, ControlRequest, ControlRequestInner,
     ControlRequestUserDialogRequest, ControlResponse, ControlResult, HookCallbackRequest, MessageParam,

@@ -84,7 +84,7 @@ impl Turn {
 }
 
 impl ClaudeConverter {
-    pub(super) fn init(&mut self, init: SystemMessage, out: &mut Drafts) {
+    pub(super) fn init(&mut self, mut init: SystemMessage, out: &mut Drafts) {
         self.turn.was_reset = false;
         let mut changes = Vec::new();
         if init.session_id.is_none() || init.session_id == self.session {
@@ -100,14 +100,14 @@ impl ClaudeConverter {
             );
         }
         let is_new = init.session_id.is_some() && init.session_id != self.session;
-        let turn = turn_metadata(&init);
+        let turn = turn_metadata(&mut init);
         let mut session = match init.session_id.as_deref() {
             Some(id) => out.session(id),
             None => out.current(),
         };
         if is_new {
             self.session.clone_from(&init.session_id);
-            session.started(Some(session_metadata(init)));
+            session.started(Some(session_metadata(turn.clone(), init)));
         }
         if self.turn.phase == Phase::Early {
             self.turn.phase = Phase::Begun;
@@ -326,22 +326,22 @@ fn metadata<const N: usize>(entries: [(&str, Option<Value>); N]) -> Option<Value
     (!entries.is_empty()).then_some(Value::Object(entries))
 }
 
-/// What can be another from turn to turn.
-fn turn_metadata(init: &SystemMessage) -> Value {
+/// What can be another from turn to turn, taken out of the line.
+fn turn_metadata(init: &mut SystemMessage) -> Value {
     let entries = metadata([
-        ("model", init.model.clone().map(Value::from)),
-        ("cwd", init.cwd.clone().map(Value::from)),
+        ("model", init.model.take().map(Value::from)),
+        ("cwd", init.cwd.take().map(Value::from)),
         ("permission_mode", init.permission_mode.as_ref().map(|mode| mode.as_str().into())),
-        ("agent_version", init.claude_code_version.clone().map(Value::from)),
-        ("tools", init.tools.clone().map(Value::from)),
+        ("agent_version", init.claude_code_version.take().map(Value::from)),
+        ("tools", init.tools.take().map(Value::from)),
         ("mcp_servers", init.mcp_servers.as_ref().and_then(|servers| serde_json::to_value(servers).ok())),
-        ("output_style", init.output_style.clone().map(Value::from)),
+        ("output_style", init.output_style.take().map(Value::from)),
     ]);
     entries.unwrap_or_default()
 }
 
-fn session_metadata(init: SystemMessage) -> Value {
-    let mut entries = turn_metadata(&init);
+/// What the turn says, and the rest of the line.
+fn session_metadata(mut entries: Value, init: SystemMessage) -> Value {
     let more = metadata([
         ("agents", init.agents.map(Value::from)),
         ("slash_commands", init.slash_commands.map(Value::from)),

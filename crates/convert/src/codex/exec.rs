@@ -54,6 +54,8 @@ pub(super) struct Exec {
     version: Option<String>,
     prompt: Option<String>,
     thread: Option<String>,
+    /// Its turn runs.
+    in_turn: bool,
     /// It goes on with an earlier run's thread, whose use of tokens is counted in.
     usage: CumulativeUsage,
     /// The plan as it was last told.
@@ -95,7 +97,7 @@ impl Exec {
         };
         match event {
             ThreadEvent::ThreadStarted(event) => self.thread_started(event.thread_id.unwrap_or_default(), out),
-            ThreadEvent::TurnStarted(_) => self.session(out).turn_started(None, None),
+            ThreadEvent::TurnStarted(_) => self.turn_started(out),
             ThreadEvent::TurnCompleted(event) => self.turn_completed(event, out),
             ThreadEvent::TurnFailed(event) => self.turn_failed(event, out),
             ThreadEvent::ItemStarted(event) => match event.item {
@@ -128,6 +130,7 @@ impl Exec {
         if self.thread.is_some() {
             out.restarted();
         }
+        self.in_turn = false;
         self.thread = Some(id);
         let metadata = self.version.as_ref().map(|version| json!({ "agent_version": version }));
         let prompt = self.prompt.take();
@@ -138,7 +141,16 @@ impl Exec {
         }
     }
 
+    /// A run is one turn. Another that begins in it is a sub-agent's, whose doings 0.98 tells as if they were the run's.
+    fn turn_started(&mut self, out: &mut Drafts) {
+        if std::mem::replace(&mut self.in_turn, true) {
+            return out.dropped("a sub-agent's turn");
+        }
+        self.session(out).turn_started(None, None);
+    }
+
     fn turn_completed(&mut self, event: TurnCompletedEvent, out: &mut Drafts) {
+        self.in_turn = false;
         let mut end = TurnEnd::with_status(TurnStatus::Completed);
         end.usage = event.usage.map(|usage| self.usage.turn(tokens(&usage)));
         self.error = None;
@@ -146,6 +158,7 @@ impl Exec {
     }
 
     fn turn_failed(&mut self, event: TurnFailedEvent, out: &mut Drafts) {
+        self.in_turn = false;
         let message = event.error.and_then(|error| error.message).unwrap_or_default();
         let told = self.error.take();
         let mut session = self.session(out);

@@ -13,6 +13,7 @@ use super::content::{json as to_json, user_parts};
 use super::failures::refusal;
 use super::notices::{approval, sandbox};
 use super::requests::set;
+use super::thread::Settings;
 use super::wire::{Envelope, id_text};
 use crate::{Drafts, Prompt};
 
@@ -33,6 +34,8 @@ pub(super) struct Asked {
     text: String,
     /// The prompt's place among all.
     number: u64,
+    /// What the thread is to work with from now on; absent where it stays as it is.
+    settings: Settings,
 }
 
 /// What an answer tells of a thread beside the thread.
@@ -76,12 +79,22 @@ impl CodexConverter {
         let params = envelope.params.and_then(|params| serde_json::from_str::<Params>(params.get()).ok());
         let mut asked =
             Asked { method: method.to_owned(), thread: params.and_then(|params| params.thread_id), ..Asked::default() };
-        let request = ClientRequestEnvelope::decode(line).map(|decoded| decoded.value.message);
-        match request {
+        // The others say nothing that their answers do not.
+        if !method.starts_with("turn/") {
+            return asked;
+        }
+        match ClientRequestEnvelope::decode(line).map(|decoded| decoded.value.message) {
             Ok(ClientRequest::TurnStart(params)) => {
-                if let (Some(model), Some(thread)) = (params.model, self.known(asked.thread.as_deref())) {
-                    self.threads.at(thread).settings.model = Some(model);
-                }
+                let (mode, of_mode) =
+                    params.collaboration_mode.map(|mode| (mode.mode, mode.settings)).unwrap_or_default();
+                let of_mode = of_mode.unwrap_or_default();
+                asked.settings = Settings {
+                    model: of_mode.model.or(params.model),
+                    mode: mode.map(|mode| mode.as_str().to_owned()),
+                    approval: params.approval_policy.as_ref().map(approval),
+                    sandbox: params.sandbox_policy.as_ref().map(sandbox),
+                    effort: of_mode.reasoning_effort.or(params.effort),
+                };
                 self.prompt(&mut asked, params.input, params.client_user_message_id);
             }
             Ok(ClientRequest::TurnSteer(params)) => {
@@ -270,8 +283,9 @@ impl CodexConverter {
     /// The agent takes what the user said. In a turn that already runs, it is said into that.
     fn accepted(&mut self, asked: Asked, turn: Option<String>, out: &mut Drafts) {
         let Some(thread) = asked.thread else { return out.dropped(ANSWER) };
-        let Some(prompt) = asked.prompt else { return out.dropped(ANSWER) };
         let thread = self.on(Some(&thread), out);
+        thread.next = asked.settings;
+        let Some(prompt) = asked.prompt else { return out.dropped(ANSWER) };
         if let Some(running) = &mut thread.turn {
             running.steers.push(asked.prompt_id);
             running.steered.extend(turn.filter(|turn| *turn != running.id));

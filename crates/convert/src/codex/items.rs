@@ -28,6 +28,9 @@ impl CodexConverter {
         }
         let thread = self.on(params.thread_id.as_deref(), out);
         let Some(item) = params.item else { return out.dropped("an item without anything in it") };
+        if !matches!(item, ThreadItem::UserMessage(_)) {
+            thread.answers();
+        }
         match item {
             ThreadItem::UserMessage(item) => user_message(thread, item, out),
             ThreadItem::HookPrompt(_) => out.dropped("a whole item that begins; its end is the same"),
@@ -79,6 +82,9 @@ impl CodexConverter {
     pub(super) fn item_completed(&mut self, params: ItemCompletedNotification, out: &mut Drafts) {
         let thread = self.on(params.thread_id.as_deref(), out);
         let Some(item) = params.item else { return out.dropped("an item without anything in it") };
+        if !matches!(item, ThreadItem::UserMessage(_)) {
+            thread.answers();
+        }
         match item {
             ThreadItem::UserMessage(item) => user_message_completed(thread, item, out),
             ThreadItem::HookPrompt(item) => hook_prompt(thread, item, out),

@@ -22,8 +22,7 @@ mod thread;
 mod tools;
 mod wire;
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use interlingua_native::codex::{ServerNotificationEnvelope, ServerRequest, ServerRequestEnvelope};
 use interlingua_native::{Native as _, Union as _};
 use interlingua_schema::Timestamp;
@@ -105,10 +104,13 @@ impl CodexConverter {
 
     /// An event of the older protocol is looked into only where it says something of its own.
     fn legacy(&mut self, method: &str, line: &str, out: &mut Drafts) {
-        if let Err(error) = serde_json::from_str::<IgnoredAny>(line) {
+        let envelope = Envelope::read(line);
+        if envelope.is_err()
+            && let Err(error) = serde_json::from_str::<IgnoredAny>(line)
+        {
             return out.current().unparsed(WHERE, error.to_string(), Some(method.to_owned()));
         }
-        match Envelope::read(line) {
+        match envelope {
             Ok(Envelope { params: Some(params), .. }) => legacy::event(self, method, params.get(), out),
             _ => legacy::event(self, method, "{}", out),
         }

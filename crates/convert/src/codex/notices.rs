@@ -65,23 +65,7 @@ impl CodexConverter {
             sandbox: new.sandbox_policy.as_ref().map(sandbox),
             effort: new.effort,
         };
-        let old = std::mem::replace(&mut thread.settings, new.clone());
-        // A thread begins in the default mode and does not say so.
-        let old_mode = old.mode.or_else(|| Some("default".to_owned()));
-        let mut session = thread.session(out);
-        let mut told = false;
-        let mut tell = |label: StatusLabel, what: &str, old: Option<String>, new: Option<String>| {
-            if let Some(new) = new.filter(|new| old.as_ref() != Some(new)) {
-                session.note(Note::status(label, Some(format!("{what}{new}"))));
-                told = true;
-            }
-        };
-        tell(StatusLabel::ModelChanged, "", old.model, new.model);
-        tell(StatusLabel::ModeChanged, "", old_mode, new.mode);
-        tell(StatusLabel::ModeChanged, "approval policy: ", old.approval, new.approval);
-        tell(StatusLabel::ModeChanged, "sandbox: ", old.sandbox, new.sandbox);
-        tell(StatusLabel::Notice, "reasoning effort: ", old.effort, new.effort);
-        if !told {
+        if !thread.settings.change(new, &mut thread.session(out)) {
             out.dropped("settings that are as before");
         }
     }

@@ -246,6 +246,9 @@ impl CodexConverter {
             Some(turn) if turn.inferred => {}
             _ => thread.turn = Some(Turn { id: id.clone(), ..Turn::default() }),
         }
+        // Newer releases have said so themselves by now.
+        let next = std::mem::take(&mut thread.next);
+        thread.settings.change(next, &mut thread.session(out).synthetic());
         thread.session(out).turn_started(Some(id), None);
     }
 

@@ -1,12 +1,11 @@
 //! What is known of each thread.
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashSet};
 use interlingua_native::codex::TokenUsageBreakdown;
-use interlingua_schema::Usage;
+use interlingua_schema::{StatusLabel, Usage};
 use serde_json::Value;
 
-use crate::{Drafts, SessionDrafts};
+use crate::{Drafts, Note, SessionDrafts};
 
 /// So many tools without an end are remembered per thread.
 const MOST_OPEN: usize = 4096;
@@ -17,6 +16,8 @@ pub(super) struct Thread {
     /// Empty for what names no thread.
     pub(super) id: String,
     pub(super) settings: Settings,
+    /// What the host wants it to work with from its next turn on.
+    pub(super) next: Settings,
     /// The turn that is running.
     pub(super) turn: Option<Turn>,
     /// The turn that ended last.
@@ -46,6 +47,7 @@ pub(super) struct Realtime {
 
 /// What a turn needs to be known of while it runs.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "facts apart from each other, not states")]
 pub(super) struct Turn {
     pub(super) id: String,
     /// Messages that stream.
@@ -72,6 +74,8 @@ pub(super) struct Turn {
     pub(super) failed: bool,
     /// All its changes of files so far.
     pub(super) diff: Option<String>,
+    /// The agent said or did something in it.
+    pub(super) answered: bool,
 }
 
 /// How far the streams of one reasoning item are: the index of the latest part of each.
@@ -103,6 +107,28 @@ pub(super) struct Settings {
     pub(super) effort: Option<String>,
 }
 
+impl Settings {
+    /// Takes over what `new` says and tells what is different now; whether anything is.
+    pub(super) fn change(&mut self, new: Self, session: &mut SessionDrafts<'_>) -> bool {
+        // A thread begins in the default mode and does not say so.
+        self.mode.get_or_insert_with(|| "default".to_owned());
+        let mut told = false;
+        let mut change = |label: StatusLabel, what: &str, old: &mut Option<String>, new: Option<String>| {
+            if let Some(new) = new.filter(|new| old.as_ref() != Some(new)) {
+                session.note(Note::status(label, Some(format!("{what}{new}"))));
+                *old = Some(new);
+                told = true;
+            }
+        };
+        change(StatusLabel::ModelChanged, "", &mut self.model, new.model);
+        change(StatusLabel::ModeChanged, "", &mut self.mode, new.mode);
+        change(StatusLabel::ModeChanged, "approval policy: ", &mut self.approval, new.approval);
+        change(StatusLabel::ModeChanged, "sandbox: ", &mut self.sandbox, new.sandbox);
+        change(StatusLabel::Notice, "reasoning effort: ", &mut self.effort, new.effort);
+        told
+    }
+}
+
 impl Thread {
     pub(super) fn new(id: &str) -> Self {
         Self { id: id.to_owned(), ..Self::default() }
@@ -110,6 +136,13 @@ impl Thread {
 
     pub(super) fn session<'a>(&self, out: &'a mut Drafts) -> SessionDrafts<'a> {
         if self.id.is_empty() { out.current() } else { out.session(&self.id) }
+    }
+
+    /// The agent says or does something.
+    pub(super) fn answers(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            turn.answered = true;
+        }
     }
 
     /// The turn that is running, whether or not the agent said that it began.
@@ -142,9 +175,10 @@ impl Thread {
     pub(super) fn used(&mut self, total: &TokenUsageBreakdown, last: Option<&TokenUsageBreakdown>) -> Option<Usage> {
         let total = tokens(total);
         let last = last.map(tokens).unwrap_or_default();
-        let unchanged = self.total.as_ref() == Some(&total);
-        self.total = Some(total);
-        self.turn.as_ref()?;
+        let before = self.total.replace(total.clone());
+        let turn = self.turn.as_ref()?;
+        // A resumed thread of 0.98 first repeats the total of its earlier turns, before the model answers.
+        let unchanged = before.map_or(!turn.answered, |before| before == total);
         // A review counts for itself in between, so the total itself cannot be reckoned with.
         let mut used = if unchanged { Usage::default() } else { last };
         used.model.clone_from(&self.settings.model);
@@ -249,6 +283,12 @@ mod tests {
         assert_eq!(thread.used(&figures(400), Some(&figures(100))).unwrap().input_tokens, 100);
         thread.interrupted();
         thread.running();
-        assert_eq!(thread.used(&figures(900), Some(&figures(70))).unwrap().input_tokens, 70);
+        assert_eq!(thread.used(&figures(900), Some(&figures(100))).unwrap().input_tokens, 0);
+        assert_eq!(thread.used(&figures(970), Some(&figures(70))).unwrap().input_tokens, 70);
+        // Where the old total is not repeated, the first one comes with an answer.
+        thread.interrupted();
+        thread.running();
+        thread.answers();
+        assert_eq!(thread.used(&figures(990), Some(&figures(20))).unwrap().input_tokens, 20);
     }
 }

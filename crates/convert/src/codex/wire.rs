@@ -46,7 +46,7 @@ impl<'a> Line<'a> {
     /// Codex puts the telling key first, so most lines are known by their beginning.
     pub(super) fn of(line: &'a str) -> Self {
         if let Some(rest) = line.strip_prefix(r#"{"method":""#)
-            && let Some(end) = rest.find(['"', '\\'])
+            && let Some(end) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\'))
             && rest.as_bytes().get(end) == Some(&b'"')
         {
             return Self::Method(Cow::Borrowed(&rest[..end]));

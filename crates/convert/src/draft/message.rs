@@ -18,6 +18,23 @@ impl Channel {
             Self::Reasoning(visibility) => ContentPart::Reasoning { text, visibility },
         }
     }
+
+    /// What a message has when it begins. Reasoning has its part from the start, still empty: whoever follows the
+    /// deltas must know what they are.
+    pub(crate) fn opening(self) -> Vec<ContentPart> {
+        match self {
+            Self::Text => Vec::new(),
+            Self::Reasoning(_) => vec![self.part(String::new())],
+        }
+    }
+
+    /// What streams in a message of this content.
+    pub(crate) fn of(content: &[ContentPart]) -> Self {
+        match content.first() {
+            Some(ContentPart::Reasoning { visibility, .. }) => Self::Reasoning(*visibility),
+            _ => Self::Text,
+        }
+    }
 }
 
 /// Something said: one stream of text, or of reasoning. An agent's message that holds both is two of these, with the

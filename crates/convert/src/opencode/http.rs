@@ -1,7 +1,6 @@
 //! What the host asks over HTTP: prompts, answers, interrupts; and what it is answered.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use interlingua_native::opencode::{
     CommandBody, LocationRef, Message, MessageReply, PermissionReplyBody, PromptBody, QuestionReplyBody,
     Session as Info, ShellBody,

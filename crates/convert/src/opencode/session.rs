@@ -1,7 +1,8 @@
 //! What is remembered of a session, and its life: created, renamed, busy, idle, gone.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
+use foldhash::{HashMap, HashSet};
 use interlingua_native::opencode::{
     EventSessionCompactedProperties, EventSessionCreatedProperties, EventSessionDeletedProperties,
     EventSessionIdleProperties, EventSessionStatusProperties, EventSessionUpdatedProperties, Session as Info,
@@ -115,14 +116,14 @@ impl Session {
             messages: Recent::default(),
             users: Vec::new(),
             parts: BTreeMap::new(),
-            tools: HashMap::new(),
-            diffs: HashMap::new(),
+            tools: HashMap::default(),
+            diffs: HashMap::default(),
             run: Run::default(),
             failures_before: Vec::new(),
             compaction: None,
             agent: None,
             model: None,
-            named_prompts: HashSet::new(),
+            named_prompts: HashSet::default(),
             shell_prompts: Vec::new(),
             shown_parts: Recent::default(),
             title: None,

@@ -1,12 +1,18 @@
 //! The shapes a line may have: an event, one wrapped by `/global/event`, one as `/api/event` tells it.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use interlingua_native::opencode::Event;
 use interlingua_native::{DecodeError, Native as _};
 use interlingua_schema::Timestamp;
+use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+// Every line is looked through for these, most of them to the end.
+static PAYLOAD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"payload\""));
+static PROPERTIES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"properties\""));
 
 /// A line that was read.
 pub(super) struct Line<'a> {
@@ -50,7 +56,7 @@ struct DataForm<'a> {
 }
 
 pub(super) fn read(line: &str) -> Result<Line<'_>, Unreadable> {
-    if line.contains("\"payload\"")
+    if PAYLOAD.find(line.as_bytes()).is_some()
         && let Ok(wrapper) = serde_json::from_str::<Wrapper<'_>>(line)
     {
         return read_event(wrapper.payload.get());
@@ -69,7 +75,7 @@ fn read_event(text: &str) -> Result<Line<'_>, Unreadable> {
 
 /// The event in the form that has `properties`.
 fn with_properties(text: &str) -> Cow<'_, str> {
-    if text.contains("\"properties\"") {
+    if PROPERTIES.find(text.as_bytes()).is_some() {
         return Cow::Borrowed(text);
     }
     match serde_json::from_str::<DataForm<'_>>(text) {

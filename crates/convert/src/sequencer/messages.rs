@@ -175,6 +175,7 @@ impl Session {
         item.role = Some(whole.role);
         self.spoken(scope, whole.role);
         self.note_message(scope, whole.of.as_ref(), &item.item_id);
+        item.content = Channel::of(&whole.content).opening();
         self.emit(scene, Origin::DAEMON, EventData::item_started(item.clone()));
         item.content = whole.content;
         let text: String = item.streamed_text().collect();
@@ -207,6 +208,7 @@ impl Session {
         item.native_item_id.clone_from(&message.native_id);
         item.parent_id = self.spawner(at.0);
         item.role = Some(message.role);
+        item.content = message.channel.opening();
         self.spoken(at.0, message.role);
         self.note_message(at.0, message.of.as_ref(), &item.item_id);
         let open = OpenMessage {

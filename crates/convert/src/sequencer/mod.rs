@@ -10,6 +10,7 @@
 mod excerpt;
 #[cfg(test)]
 mod invariance;
+mod left_open;
 mod messages;
 mod moment;
 mod notes;
@@ -25,13 +26,13 @@ mod tests;
 mod tools;
 mod turns;
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use interlingua_schema::{ItemId, NativeSessionId, Origin, SessionId, Timestamp, UniversalEvent};
 use serde_json::Value;
 
 use crate::draft::{Act, Draft};
-use crate::{IdSource, Key};
+use crate::{Failure, IdSource, Key};
+pub use left_open::LeftOpen;
 pub(crate) use moment::Moment;
 use moment::Scene;
 pub(crate) use recent::Recent;
@@ -66,6 +67,8 @@ pub struct Resume {
     pub latest_message: Option<ItemId>,
     /// The permission and question ids it has used.
     pub asked: Vec<String>,
+    /// What it left open, for [`Stream::close_left_open`](crate::Stream::close_left_open) to close.
+    pub left_open: LeftOpen,
 }
 
 /// A process that is gone.
@@ -75,18 +78,25 @@ struct Exit {
     code: Option<i32>,
 }
 
+/// A session, and the agent or sub-agent in it.
+type Place = (usize, ScopeId);
+
 pub(crate) struct Sequencer {
     ids: Box<dyn IdSource>,
     sessions: Vec<Session>,
     by_native: HashMap<Key, usize>,
     /// Sessions that are sub-agents', with the session they are part of.
-    children: HashMap<Key, (usize, ScopeId)>,
+    children: HashMap<Key, Place>,
+    /// The one that was spoken of last, so that it is not looked up for every draft.
+    last: Option<(Key, Place)>,
     current: Option<usize>,
     /// Drafts from before the first session.
     waiting: Vec<(Moment, Draft)>,
     stderr: Stderr,
     /// The exit code of the last process, while there is no newer one.
     exited: Option<Exit>,
+    /// There is one session, whatever names the agent has for it.
+    only_one: bool,
 }
 
 impl Sequencer {
@@ -94,12 +104,29 @@ impl Sequencer {
         Self {
             ids,
             sessions: Vec::new(),
-            by_native: HashMap::new(),
-            children: HashMap::new(),
+            by_native: HashMap::default(),
+            children: HashMap::default(),
+            last: None,
             current: None,
             waiting: Vec::new(),
             stderr: Stderr::default(),
             exited: None,
+            only_one: false,
+        }
+    }
+
+    /// Begins the one session there will be, before its agent says anything.
+    pub(crate) fn begin_only(
+        &mut self,
+        moment: &Moment,
+        native: Option<&str>,
+        mut metadata: Option<Value>,
+        out: &mut Vec<UniversalEvent>,
+    ) {
+        self.only_one = true;
+        let index = self.begin(moment, native.map(Key::from).as_ref(), &mut metadata, Origin::DAEMON, out);
+        if let Some(session) = self.sessions.get_mut(index) {
+            session.await_introduction();
         }
     }
 
@@ -110,10 +137,28 @@ impl Sequencer {
             self.by_native.insert(native.as_str().into(), index);
         }
         self.current = Some(index);
+        self.only_one = true;
         self.sessions.push(Session::resume(resume));
     }
 
-    pub(crate) fn apply(&mut self, moment: &Moment, draft: Draft, out: &mut Vec<UniversalEvent>) {
+    pub(crate) fn close_left_open(&mut self, moment: &Moment, failure: &Failure, out: &mut Vec<UniversalEvent>) {
+        for session in &mut self.sessions {
+            let mut scene = Scene { moment, ids: &mut *self.ids, out };
+            session.close_left_open(&mut scene, failure.clone());
+        }
+    }
+
+    /// The key of the request that asked for this permission, while it is pending.
+    pub(crate) fn permission_key(&self, id: &str) -> Option<&Key> {
+        self.sessions.iter().find_map(|session| session.permission_key(id))
+    }
+
+    /// The key of the request that asked this question, while it is pending, and the ids of all its questions.
+    pub(crate) fn question_key(&self, id: &str) -> Option<(&Key, Vec<&str>)> {
+        self.sessions.iter().find_map(|session| session.question_key(id))
+    }
+
+    pub(crate) fn apply(&mut self, moment: &Moment, mut draft: Draft, out: &mut Vec<UniversalEvent>) {
         match draft.act {
             Act::Restarted => return self.process_gone(moment, None, out),
             Act::ChildOf { ref parent } => {
@@ -125,14 +170,17 @@ impl Sequencer {
             _ => {}
         }
         let place = match &draft.session {
-            Some(key) if !starts_a_session(&draft.act) && self.find(key).is_none() => return,
-            Some(key) => Some(self.find_or_begin(moment, key, &draft, out)),
+            Some(key) => match self.find_again(key) {
+                Some(place) => Some(place),
+                None if starts_a_session(&draft.act) => Some(self.begin_with(moment, &mut draft, out)),
+                None => return,
+            },
             None => self.current.map(|index| (index, ScopeId::MAIN)),
         };
         let Some((index, scope)) = place else {
             self.waiting.push((moment.clone(), draft));
             if self.waiting.len() > MOST_WAITING {
-                self.begin(moment, None, None, Origin::DAEMON, out);
+                self.begin(moment, None, &mut None, Origin::DAEMON, out);
             }
             return;
         };
@@ -144,39 +192,46 @@ impl Sequencer {
     }
 
     /// The session and sub-agent that a native id stands for.
-    fn find(&self, key: &Key) -> Option<(usize, ScopeId)> {
+    fn find(&self, key: &Key) -> Option<Place> {
         let own = self.by_native.get(key).map(|index| (*index, ScopeId::MAIN));
         own.or_else(|| self.children.get(key).copied())
     }
 
-    fn find_or_begin(
-        &mut self,
-        moment: &Moment,
-        key: &Key,
-        draft: &Draft,
-        out: &mut Vec<UniversalEvent>,
-    ) -> (usize, ScopeId) {
-        if let Some(place) = self.find(key) {
-            return place;
+    /// As [`find`](Self::find). What a native id stands for never changes, so the last one is remembered.
+    fn find_again(&mut self, key: &Key) -> Option<Place> {
+        match &self.last {
+            Some((last, place)) if last == key => Some(*place),
+            _ => {
+                let place = self.find(key)?;
+                self.last = Some((key.clone(), place));
+                Some(place)
+            }
         }
-        let (metadata, origin) = match &draft.act {
-            Act::SessionStarted { metadata } => (metadata.clone(), moment.origin(draft.synthetic)),
-            _ => (None, Origin::DAEMON),
-        };
-        (self.begin(moment, Some(key), metadata, origin, out), ScopeId::MAIN)
     }
 
-    /// Begins a session, or gives the one that began without a native id its name. What waited goes to it.
+    /// Begins the session that a draft speaks of.
+    fn begin_with(&mut self, moment: &Moment, draft: &mut Draft, out: &mut Vec<UniversalEvent>) -> Place {
+        let synthetic = draft.synthetic;
+        let native = draft.session.as_ref();
+        let index = match &mut draft.act {
+            Act::SessionStarted { metadata } => self.begin(moment, native, metadata, moment.origin(synthetic), out),
+            _ => self.begin(moment, native, &mut None, Origin::DAEMON, out),
+        };
+        (index, ScopeId::MAIN)
+    }
+
+    /// Begins a session, or gives the one that began without a native id its name. What waited goes to it. The metadata
+    /// is taken if one begins.
     fn begin(
         &mut self,
         moment: &Moment,
         native: Option<&Key>,
-        metadata: Option<Value>,
+        metadata: &mut Option<Value>,
         origin: Origin,
         out: &mut Vec<UniversalEvent>,
     ) -> usize {
-        let unnamed = self.sessions.iter().position(|session| !session.is_named() && !session.is_ended());
-        let index = unnamed.unwrap_or(self.sessions.len());
+        let is_it = |session: &Session| self.only_one || (!session.is_named() && !session.is_ended());
+        let index = self.sessions.iter().position(is_it).unwrap_or(self.sessions.len());
         if let Some(native) = native {
             self.by_native.insert(native.clone(), index);
         }
@@ -186,7 +241,11 @@ impl Sequencer {
             return index;
         }
         let mut scene = Scene { moment, ids: &mut *self.ids, out };
-        let session = Session::begin(&mut scene, native, metadata, origin);
+        let session = Session::begin(&mut scene, native, metadata.take(), origin);
+        // Nearly always there is one, and it is large.
+        if self.sessions.is_empty() {
+            self.sessions.reserve_exact(1);
+        }
         self.sessions.push(session);
         for (moment, draft) in std::mem::take(&mut self.waiting) {
             self.apply(&moment, draft, out);
@@ -201,7 +260,7 @@ impl Sequencer {
         }
         let root = match self.find(parent) {
             Some((root, _)) => root,
-            None => self.begin(moment, Some(parent), None, Origin::DAEMON, out),
+            None => self.begin(moment, Some(parent), &mut None, Origin::DAEMON, out),
         };
         if let Some(session) = self.sessions.get_mut(root) {
             self.children.insert(child.clone(), (root, session.thread(child)));
@@ -247,7 +306,7 @@ impl Sequencer {
     pub(crate) fn exit(&mut self, moment: &Moment, code: Option<i32>, out: &mut Vec<UniversalEvent>) {
         self.exited = Some(Exit { code });
         if self.sessions.is_empty() {
-            self.begin(moment, None, None, Origin::DAEMON, out);
+            self.begin(moment, None, &mut None, Origin::DAEMON, out);
         }
         self.process_gone(moment, code, out);
     }
@@ -259,9 +318,18 @@ impl Sequencer {
         }
     }
 
+    /// The session ends because no agent will take it up again, for this reason.
+    pub(crate) fn lost(&mut self, moment: &Moment, reason: &str, out: &mut Vec<UniversalEvent>) {
+        let code = self.exited.and_then(|exit| exit.code);
+        for session in &mut self.sessions {
+            let mut scene = Scene { moment, ids: &mut *self.ids, out };
+            session.lost(&mut scene, reason, code, &self.stderr);
+        }
+    }
+
     pub(crate) fn finish(&mut self, moment: &Moment, end: End, out: &mut Vec<UniversalEvent>) {
         if self.sessions.is_empty() && !self.waiting.is_empty() {
-            self.begin(moment, None, None, Origin::DAEMON, out);
+            self.begin(moment, None, &mut None, Origin::DAEMON, out);
         }
         for session in &mut self.sessions {
             let mut scene = Scene { moment, ids: &mut *self.ids, out };

@@ -24,7 +24,10 @@ impl Session {
             let died = code != Some(0) || unanswered || left_open;
             if died && !turn.interrupt_asked && !turn.failed {
                 let mut failure = Failure::new(ErrorCode::AgentError, farewell(code, stderr));
-                failure.details = Some(json!({ "exit_code": code }));
+                failure.details = Some(match stderr.output() {
+                    Some(stderr) => json!({ "exit_code": code, "stderr": stderr }),
+                    None => json!({ "exit_code": code }),
+                });
                 self.failed(scene, ScopeId::MAIN, Origin::DAEMON, failure);
             }
             self.close_turn(scene);
@@ -50,6 +53,14 @@ impl Session {
                 SessionEnded::error(farewell(code, stderr), code, stderr.output())
             };
             self.end(scene, end);
+        }
+    }
+
+    /// The session ends because no agent can go on with it.
+    pub(super) fn lost(&mut self, scene: &mut Scene<'_>, reason: &str, code: Option<i32>, stderr: &Stderr) {
+        self.process_gone(scene, code, stderr);
+        if !self.is_ended() {
+            self.end(scene, SessionEnded::error(reason, code, stderr.output()));
         }
     }
 

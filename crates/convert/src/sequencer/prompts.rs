@@ -1,8 +1,10 @@
 //! What the user says: as sent by the host, or as the agent repeats it, but never both.
 
+use std::hash::{DefaultHasher, Hasher as _};
+
 use interlingua_schema::{ContentPart, Origin, Role};
 
-use super::messages::{WholeMessage, hash};
+use super::messages::WholeMessage;
 use super::moment::Scene;
 use super::scopes::ScopeId;
 use super::session::{ItemRef, Session};
@@ -40,7 +42,7 @@ impl Session {
             return self.say_as_user(scene, scope, Origin::DAEMON, UserMessage::new(prompt.content));
         }
         let awaited = prompt.echoed || !self.turn.as_ref().is_some_and(|turn| turn.spoke.nobody());
-        let text = hash(text(&prompt.content));
+        let text = hash_of(&prompt.content);
         self.prompts.push_back(Waiting { prompt, text });
         if !awaited || self.prompts.len() > MOST_WAITING {
             self.show_prompt(scene, 0);
@@ -103,7 +105,7 @@ impl Session {
 
     /// Finds the prompt that the agent repeats: true if it was shown already. One that still waits no longer does.
     fn was_shown(&mut self, message: &UserMessage) -> bool {
-        let text = hash(text(&message.content));
+        let text = hash_of(&message.content);
         let named = message.prompt.as_ref();
         let is_shown = |shown: &Shown| match named {
             Some(id) if shown.id.is_some() => shown.id.as_ref() == Some(id),
@@ -136,6 +138,11 @@ impl Session {
     }
 }
 
-fn text(content: &[ContentPart]) -> String {
-    content.iter().filter_map(ContentPart::streamed_text).collect()
+/// What a content says, as a hash: the same however it is cut into parts.
+fn hash_of(content: &[ContentPart]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for text in content.iter().filter_map(ContentPart::streamed_text) {
+        hasher.write(text.as_bytes());
+    }
+    hasher.finish()
 }

@@ -135,6 +135,18 @@ impl Session {
         }
     }
 
+    /// The key of a permission that is pending.
+    pub(super) fn permission_key(&self, id: &str) -> Option<&Key> {
+        self.permissions.iter().find(|pending| pending.permission.permission_id == id).map(|pending| &pending.key)
+    }
+
+    /// The key of a question that is pending, and the ids of all that were asked with it, in order.
+    pub(super) fn question_key(&self, id: &str) -> Option<(&Key, Vec<&str>)> {
+        let key = &self.questions.iter().find(|pending| pending.question.question_id == id)?.key;
+        let together = self.questions.iter().filter(|pending| pending.key == *key);
+        Some((key, together.map(|pending| pending.question.question_id.as_str()).collect()))
+    }
+
     /// An id that was not used before: the native one, or that with a number. `several` questions also need theirs.
     fn unused_id(&mut self, key: &Key, several: usize) -> String {
         let mut number = 1_u64;

@@ -1,14 +1,14 @@
 //! One session on its way.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 
+use foldhash::{HashMap, HashSet};
 use interlingua_schema::{
     AgentUnparsed, ErrorEvent, EventData, ItemId, NativeSessionId, Origin, SessionEnded, SessionId, SessionStarted,
     Timestamp, UniversalEvent, Usage,
 };
 use serde_json::Value;
 
-use super::Resume;
 use super::messages::{ClosedMessage, OpenMessage, hash};
 use super::moment::Scene;
 use super::notes::OpenNote;
@@ -18,6 +18,7 @@ use super::requests::{PendingPermission, PendingQuestion};
 use super::scopes::{ScopeId, ScopeKey, ScopeState};
 use super::tools::{ClosedTool, Tool};
 use super::turns::Turn;
+use super::{LeftOpen, Resume};
 use crate::Key;
 use crate::draft::{Act, Draft, Failure, Unparsed};
 
@@ -26,6 +27,27 @@ pub(super) type ItemRef = (ScopeId, Key);
 
 /// So many items that are over are remembered.
 pub(super) const REMEMBERED: usize = 2048;
+
+/// What an agent tells about itself in a session that began without it.
+#[derive(Debug)]
+pub(super) enum Introduction {
+    /// It may yet tell.
+    Awaited,
+    /// It told this, for the next turn to say.
+    Given(Value),
+    /// The session began with it, or it has been said.
+    Over,
+}
+
+impl Introduction {
+    /// What is to be said now.
+    pub(super) fn take(&mut self) -> Option<Value> {
+        let Self::Given(facts) = self else { return None };
+        let facts = facts.take();
+        *self = Self::Over;
+        Some(facts)
+    }
+}
 
 pub(super) struct Session {
     id: SessionId,
@@ -61,6 +83,9 @@ pub(super) struct Session {
     pub(super) latest_message: Option<ItemId>,
     /// What was used since the last turn ended, as far as it was told apart from a turn's end.
     pub(super) used: Option<Usage>,
+    pub(super) introduction: Introduction,
+    /// What an earlier stream left open.
+    pub(super) left_open: Option<Box<LeftOpen>>,
 }
 
 impl Session {
@@ -83,21 +108,23 @@ impl Session {
             interrupt_asked: false,
             prompts: VecDeque::new(),
             shown: VecDeque::new(),
-            messages: HashMap::new(),
+            messages: HashMap::default(),
             closed_messages: Recent::default(),
             closed_user_messages: Recent::default(),
-            notes: HashMap::new(),
+            notes: HashMap::default(),
             closed_notes: Recent::default(),
-            tools: HashMap::new(),
+            tools: HashMap::default(),
             closed_tools: Recent::default(),
             permissions: Vec::new(),
             questions: Vec::new(),
-            asked: HashSet::new(),
+            asked: HashSet::default(),
             scopes: vec![ScopeState::main()],
-            scope_ids: HashMap::new(),
+            scope_ids: HashMap::default(),
             holding: false,
             latest_message: None,
             used: None,
+            introduction: Introduction::Over,
+            left_open: None,
         }
     }
 
@@ -108,7 +135,14 @@ impl Session {
         session.time = resume.time;
         session.latest_message = resume.latest_message;
         session.asked = resume.asked.iter().map(hash).collect();
+        session.left_open = Some(Box::new(resume.left_open));
+        session.introduction = Introduction::Awaited;
         session
+    }
+
+    /// The session began without its agent, which may yet tell about itself.
+    pub(super) fn await_introduction(&mut self) {
+        self.introduction = Introduction::Awaited;
     }
 
     pub(super) fn is_named(&self) -> bool {
@@ -160,7 +194,12 @@ impl Session {
         let origin = scene.moment.origin(synthetic);
         match act {
             // Beginning is the sequencer's affair; a second start says nothing new.
-            Act::SessionStarted { .. } | Act::ChildOf { .. } | Act::SpawnedBy { .. } | Act::Restarted => {}
+            Act::SessionStarted { metadata } => {
+                if let (Introduction::Awaited, Some(metadata)) = (&self.introduction, metadata) {
+                    self.introduction = Introduction::Given(metadata);
+                }
+            }
+            Act::ChildOf { .. } | Act::SpawnedBy { .. } | Act::Restarted => {}
             Act::Prompted(prompt) => self.prompted(scene, scope, prompt),
             Act::PromptTaken { id } => self.prompt_taken(scene, id.as_ref()),
             Act::PromptRefused { id } => self.prompt_refused(&id),

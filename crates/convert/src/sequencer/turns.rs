@@ -88,6 +88,7 @@ impl Session {
             interrupt_asked: std::mem::take(&mut self.interrupt_asked),
             ..Turn::default()
         });
+        let metadata = joined(self.introduction.take(), metadata);
         self.emit(scene, origin, EventData::TurnStarted(TurnStarted { turn_id, metadata }));
     }
 
@@ -238,5 +239,16 @@ impl Session {
                 Open::Message(_) | Open::Note(_) | Open::Tool(..) => {}
             }
         }
+    }
+}
+
+/// What an agent told of itself, and what it says about a turn, which is newer.
+fn joined(told: Option<Value>, said: Option<Value>) -> Option<Value> {
+    match (told, said) {
+        (Some(Value::Object(mut told)), Some(Value::Object(said))) => {
+            told.extend(said);
+            Some(Value::Object(told))
+        }
+        (told, said) => said.or(told),
     }
 }

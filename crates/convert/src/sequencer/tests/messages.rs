@@ -1,4 +1,4 @@
-use interlingua_schema::{ContentPart, Visibility};
+use interlingua_schema::{ContentPart, EventData, Visibility};
 
 use super::play::Play;
 use crate::{Final, Message, TurnEnd, UserMessage};
@@ -63,7 +63,7 @@ fn redacted_reasoning_is_an_empty_part_without_delta() {
     let redacted = Message::reasoning(Visibility::Private);
     Play::begun()
         .agent(|s| s.message_finished("m", redacted, Final::text("")))
-        .shows(&["*+1 message/assistant", "=1 message/assistant ()"]);
+        .shows(&["*+1 message/assistant ()", "=1 message/assistant ()"]);
 }
 
 #[test]
@@ -85,4 +85,23 @@ fn a_message_finished_after_its_turn_is_said_only_if_it_says_more() {
     play.agent(|s| s.message_finished("n", Message::assistant(), Final::text("Bye"))).shows(&[]);
     play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello")));
     play.shows(&["*+3 message/assistant", "*~3 Hello", "=3 message/assistant Hello"]);
+}
+
+#[test]
+fn reasoning_is_known_as_such_before_its_first_delta() {
+    let mut play = Play::begun();
+    let thought = || Message::reasoning(Visibility::Private);
+    play.agent(|s| s.message_started("streamed", thought())).agent(|s| s.delta("streamed", "Hm"));
+    play.agent(|s| s.message_finished("whole", thought(), Final::text("Hm")));
+    play.agent(|s| s.message_started("text", Message::assistant()));
+    let starts: Vec<_> = play
+        .events
+        .iter()
+        .filter_map(|event| match &event.data {
+            EventData::ItemStarted(data) => Some(data.item.content.clone()),
+            _ => None,
+        })
+        .collect();
+    let reasoning = vec![ContentPart::reasoning("", Visibility::Private)];
+    assert_eq!(starts, [reasoning.clone(), reasoning, Vec::new()]);
 }

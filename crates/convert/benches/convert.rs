@@ -1,0 +1,146 @@
+//! From native JSON lines to universal JSON lines, beside the least that any tool does with such lines: parse each to
+//! a `serde_json::Value` and write it again. Both read the same bytes in the same run.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use interlingua_convert::{Agent, End, Input, Launch, Options, Stream};
+use interlingua_wirelog::{Entry, Reader, Wire};
+use serde_json::Value;
+
+/// Rounds per agent; the two take turns, and the fastest of each counts, so that a busy machine matters little.
+const ROUNDS: usize = 15;
+/// Each round reads at least this much, so that it is long enough to time.
+const BYTES_PER_ROUND: usize = 4 << 20;
+
+/// What crossed the wire in one recording.
+struct Recording {
+    launch: Launch,
+    wires: Vec<Wire<'static>>,
+}
+
+impl Recording {
+    fn read(path: &Path) -> io::Result<Self> {
+        let mut reader = Reader::new(BufReader::new(File::open(path)?))?;
+        let launch = reader.header().map(Launch::from).unwrap_or_default();
+        let mut wires = Vec::new();
+        while let Some(entry) = reader.next()? {
+            if let Entry::Record(record) = entry {
+                wires.push(record.wire.into_owned());
+            }
+        }
+        Ok(Self { launch, wires })
+    }
+
+    /// The native payloads, both ways.
+    fn payloads(&self) -> impl Iterator<Item = &str> {
+        self.wires.iter().filter_map(|wire| match wire {
+            Wire::Sent { line } | Wire::Received { line } => Some(&**line),
+            Wire::Request { body, .. } | Wire::Reply { body, .. } => body.as_ref().map(|body| body.get()),
+            Wire::Stderr { .. } | Wire::Close | Wire::Exit { .. } => None,
+        })
+    }
+}
+
+fn main() -> io::Result<()> {
+    let mut worst = f64::INFINITY;
+    println!(
+        "{:<10} {:>10} {:>10} {:>13} {:>12} {:>12} {:>7}",
+        "agent", "bytes in", "events", "convert MB/s", "events/s", "Value MB/s", "ratio"
+    );
+    for agent in Agent::ALL {
+        let recordings = corpus(agent)?;
+        let bytes: usize = recordings.iter().flat_map(Recording::payloads).map(str::len).sum();
+        let events = convert(agent, &recordings, &mut Vec::new())?;
+        let repeat = BYTES_PER_ROUND.div_ceil(bytes.max(1));
+        let (mut converting, mut untyped) = (Duration::MAX, Duration::MAX);
+        for _ in 0..ROUNDS {
+            converting = converting.min(timed(repeat, |out| convert(agent, &recordings, out).map(|_| ()))?);
+            untyped = untyped.min(timed(repeat, |out| round_trip(&recordings, out))?);
+        }
+        let per_second = |amount: usize, time: Duration| to_float(amount * repeat) / time.as_secs_f64();
+        let ratio = untyped.as_secs_f64() / converting.as_secs_f64();
+        worst = worst.min(ratio);
+        println!(
+            "{agent:<10} {bytes:>10} {events:>10} {:>13.1} {:>12.0} {:>12.1} {ratio:>7.2}",
+            per_second(bytes, converting) / 1e6,
+            per_second(events, converting),
+            per_second(bytes, untyped) / 1e6,
+            agent = agent.name()
+        );
+    }
+    println!("min ratio: {worst:.2}");
+    Ok(())
+}
+
+/// Converts every recording to universal JSON lines and counts them.
+fn convert(agent: Agent, recordings: &[Recording], out: &mut Vec<u8>) -> io::Result<usize> {
+    let mut count = 0;
+    let mut events = Vec::new();
+    for recording in recordings {
+        let mut stream = Stream::new(agent.converter(), Options::default());
+        stream.launch(None, &recording.launch, &mut events);
+        for wire in &recording.wires {
+            stream.push(None, Input::from(wire), &mut events);
+            count += write(&mut events, out)?;
+        }
+        stream.finish(None, End::Log, &mut events);
+        count += write(&mut events, out)?;
+    }
+    Ok(count)
+}
+
+fn write(events: &mut Vec<interlingua_schema::UniversalEvent>, out: &mut Vec<u8>) -> io::Result<usize> {
+    let count = events.len();
+    for event in events.drain(..) {
+        event.write_json(out)?;
+        out.push(b'\n');
+    }
+    Ok(count)
+}
+
+/// The baseline.
+fn round_trip(recordings: &[Recording], out: &mut Vec<u8>) -> io::Result<()> {
+    for payload in recordings.iter().flat_map(Recording::payloads) {
+        if let Ok(value) = serde_json::from_str::<Value>(payload) {
+            serde_json::to_writer(&mut *out, &value)?;
+            out.push(b'\n');
+        }
+    }
+    Ok(())
+}
+
+fn timed(repeat: usize, mut work: impl FnMut(&mut Vec<u8>) -> io::Result<()>) -> io::Result<Duration> {
+    let mut out = Vec::new();
+    let start = Instant::now();
+    for _ in 0..repeat {
+        out.clear();
+        work(&mut out)?;
+        black_box(&out);
+    }
+    Ok(start.elapsed())
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a few megabytes")]
+fn to_float(amount: usize) -> f64 {
+    amount as f64
+}
+
+/// All recordings of an agent, of every version.
+fn corpus(agent: Agent) -> io::Result<Vec<Recording>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/transcripts").join(agent.name());
+    let mut recordings = Vec::new();
+    for version in folder(&root)? {
+        for file in folder(&version)? {
+            recordings.push(Recording::read(&file)?);
+        }
+    }
+    Ok(recordings)
+}
+
+fn folder(path: &Path) -> io::Result<Vec<PathBuf>> {
+    std::fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect()
+}

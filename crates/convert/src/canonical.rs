@@ -1,0 +1,131 @@
+//! The same scenario, played by different agents, is the same stream.
+//!
+//! A [`trace`] is what is left of a turn's events when texts, ids and times are taken away: one line a step, with event
+//! types, kinds, roles, statuses and the types of parts. Each [`Scenario`] says what its trace is, whoever plays it.
+//! Where an agent truly cannot do it so, that is an [`Exception`], with the recording that shows it.
+//!
+//! Recordings are compared with these traces by the tests over them, and live agents when they are tried out.
+//!
+//! What is not part of a trace, because it is the script's doing or left to the agent by the schema:
+//!
+//! * `status` items, which are asides;
+//! * when an item ends: it is one line, where it began, because things that run at the same time end in any order;
+//! * deltas but the first of a message, and those of calls and results, which the schema leaves to the agent;
+//! * repetition: equal lines in a row are one (a model that speaks twice, a request with two questions);
+//! * where a scenario is about one tool call, the turn's other calls with all that belongs to them, and what the model
+//!   says before the call.
+
+mod exceptions;
+mod scenario;
+mod steps;
+
+use interlingua_schema::{EventData, UniversalEvent};
+
+use steps::Steps;
+
+pub use exceptions::{EXCEPTIONS, Exception, Shown};
+pub use scenario::Scenario;
+
+/// What of a session is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Focus {
+    /// Which of its turns; the first is 0.
+    pub turn: usize,
+    /// Which of the turn's tool calls; the first is 0. `None` when it is not about one.
+    pub call: Option<usize>,
+}
+
+/// The canonical trace of a turn of a session, a line for each step; empty when there is no such turn.
+#[must_use]
+pub fn trace<'a>(events: impl IntoIterator<Item = &'a UniversalEvent>, focus: Focus) -> Vec<String> {
+    let mut steps = Steps::default();
+    let mut turns = 0;
+    for event in events {
+        if matches!(event.data, EventData::TurnStarted(_)) {
+            turns += 1;
+        }
+        if turns == focus.turn + 1 {
+            steps.push(&event.data);
+            if matches!(event.data, EventData::TurnEnded(_)) {
+                break;
+            }
+        }
+    }
+    let mut lines = steps.lines(focus.call);
+    lines.dedup();
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use interlingua_schema::{ToolKind, UniversalEvent};
+
+    use super::*;
+    use crate::{Converter, Drafts, Final, Input, Message, Options, Prompt, Stream, ToolCall, ToolResult, TurnEnd};
+
+    /// Says what it is told to say, one thing a line.
+    struct Toy;
+
+    impl Converter for Toy {
+        fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
+            let mut session = out.session("toy");
+            match input {
+                Input::Sent(text) => session.prompted(Prompt::text(text)),
+                Input::Received(line) => match line.split_once(' ').unwrap_or((line, "")) {
+                    ("say", text) => session.message_finished(text, Message::assistant(), Final::text(text)),
+                    ("begin", key) => {
+                        session.message_started(key, Message::assistant());
+                        session.delta(key, "…");
+                    }
+                    ("finish", key) => session.message_finished(key, Message::assistant(), Final::as_streamed()),
+                    ("call", id) => session.tool_called(id, ToolCall::new(id, "run").kind(ToolKind::Command)),
+                    ("result", id) => session.tool_finished(id, ToolResult::ok("done")),
+                    _ => session.turn_ended(TurnEnd::new()),
+                },
+                _ => {}
+            }
+        }
+    }
+
+    fn played(lines: &[&str]) -> Vec<UniversalEvent> {
+        let mut stream = Stream::new(Toy, Options::default());
+        let mut events = Vec::new();
+        for line in lines {
+            let input = line.strip_prefix("> ").map_or(Input::Received(line), Input::Sent);
+            stream.push(None, input, &mut events);
+        }
+        events
+    }
+
+    fn call(turn: usize, call: usize) -> Focus {
+        Focus { turn, call: Some(call) }
+    }
+
+    #[test]
+    fn what_is_said_before_the_call_and_what_other_calls_do_is_left_out() {
+        let events = played(&["> go", "say I run it", "call a", "result a", "call b", "result b", "say done", "end"]);
+        assert_eq!(trace(&events, call(0, 0)), Scenario::Command.trace());
+        assert_eq!(trace(&events, call(0, 1)), Scenario::Command.trace());
+        assert_ne!(trace(&events, Focus::default()), Scenario::Command.trace());
+    }
+
+    #[test]
+    fn a_call_that_never_was_is_missed() {
+        let events = played(&["> go", "say done", "end"]);
+        assert_ne!(trace(&events, call(0, 0)), Scenario::Command.trace());
+    }
+
+    #[test]
+    fn an_item_stands_where_it_began_whenever_it_ends() {
+        let ends_late = played(&["> go", "begin m", "call a", "finish m", "result a", "say done", "end"]);
+        let ends_early = played(&["> go", "begin m", "finish m", "call a", "result a", "say done", "end"]);
+        assert_eq!(trace(&ends_late, Focus::default()), trace(&ends_early, Focus::default()));
+    }
+
+    #[test]
+    fn a_turn_is_looked_at_by_itself() {
+        let events = played(&["> go", "call a", "result a", "end", "> and?", "say one", "say two", "end"]);
+        assert_eq!(trace(&events, Focus { turn: 1, call: None }), Scenario::PlainText.trace());
+        assert!(trace(&events, Focus { turn: 2, call: None }).is_empty());
+    }
+}

@@ -1,0 +1,100 @@
+//! What an agent truly cannot do as the others do, each with the recording that shows it.
+
+use crate::Agent;
+
+use super::Scenario;
+
+/// A scenario that an agent plays otherwise, or not at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Exception {
+    /// What is played.
+    pub scenario: Scenario,
+    /// By whom.
+    pub agent: Agent,
+    /// The recording that shows it, as `agent/version/scenario`.
+    pub recording: &'static str,
+    /// What it shows.
+    pub shown: Shown,
+    /// Why no converter can mend it.
+    pub why: &'static str,
+}
+
+/// What a recording shows instead of the scenario's trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Shown {
+    /// Its first turn, or what it is about in it, leaves this trace.
+    Trace(&'static [&'static str]),
+    /// The agent lists its tools, and none has a name with one of these in it.
+    NoTool(&'static [&'static str]),
+}
+
+/// The words in the names of tools that ask the user.
+const ASKING: &[&str] = &["ask", "question"];
+
+/// All exceptions.
+pub const EXCEPTIONS: &[Exception] = &[
+    Exception {
+        scenario: Scenario::PermissionAllowed,
+        agent: Agent::Amp,
+        recording: "amp/0.0.1790142911-g7618fb/server-approval-queue",
+        shown: Shown::Trace(&[
+            "turn.started",
+            "message/user: started [], delta, completed [text]",
+            "tool_call/assistant: started [tool_call command], completed [tool_call command]",
+            "error",
+            "tool_result/tool: started [tool_result], failed [tool_result]",
+            "turn.ended failed",
+        ]),
+        why: "with a host that reads JSON, Amp gives up where it would have to ask",
+    },
+    Exception {
+        scenario: Scenario::PermissionDenied,
+        agent: Agent::Amp,
+        recording: "amp/0.0.1790142911-g7618fb/permission-ask-rule",
+        shown: Shown::Trace(&[
+            "turn.started",
+            "message/user: started [], delta, completed [text]",
+            "tool_call/assistant: started [tool_call command], completed [tool_call command]",
+            "tool_result/tool: started [tool_result], failed [tool_result]",
+            "message/assistant: started [], delta, completed [text]",
+            "turn.ended completed",
+        ]),
+        why: "a rule that says `ask` is a refusal where there is nobody to ask; no request is made",
+    },
+    Exception {
+        scenario: Scenario::Question,
+        agent: Agent::Amp,
+        recording: "amp/0.0.1790142911-g7618fb/text",
+        shown: Shown::NoTool(ASKING),
+        why: "Amp has no tool that asks the user",
+    },
+    Exception {
+        scenario: Scenario::Question,
+        agent: Agent::Codex,
+        recording: "codex/0.166.0/request_user_input",
+        shown: Shown::Trace(&[
+            "turn.started",
+            "message/user: started [], delta, completed [text]",
+            "question.requested",
+            "question.resolved answered",
+            "message/assistant: started [], delta, completed [text]",
+            "turn.ended completed",
+        ]),
+        why: "the request names an item that Codex never starts, so that neither the call nor its arguments nor its \
+              result are known",
+    },
+    Exception {
+        scenario: Scenario::Reasoning,
+        agent: Agent::Codex,
+        recording: "codex/0.166.0/exec_json_text",
+        shown: Shown::Trace(&[
+            "turn.started",
+            "message/assistant: started [reasoning], delta, completed [reasoning]",
+            "message/assistant: started [], delta, completed [text]",
+            "turn.ended completed",
+        ]),
+        why: "`codex exec` does not repeat its prompt, and this log has it nowhere else",
+    },
+];

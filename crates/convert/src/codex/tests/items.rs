@@ -1,0 +1,115 @@
+//! Messages, tools, plans, sub-agents.
+
+use interlingua_schema::{ItemKind, ItemStatus};
+use serde_json::{Value, json};
+
+use super::talk::{Talk, command};
+
+#[test]
+fn summary_and_raw_reasoning_are_two_messages() {
+    let mut talk = Talk::in_turn();
+    talk.begin(json!({"type": "reasoning", "id": "r"}));
+    for (index, delta) in [(0, "one"), (1, "tw"), (1, "o")] {
+        talk.tell("item/reasoning/summaryTextDelta", json!({"itemId": "r", "summaryIndex": index, "delta": delta}));
+    }
+    talk.tell("item/reasoning/textDelta", json!({"itemId": "r", "contentIndex": 0, "delta": "raw"}));
+    talk.end(json!({"type": "reasoning", "id": "r", "summary": ["one", "two"], "content": ["raw"]}));
+    talk.end(json!({"type": "reasoning", "id": "hidden", "summary": [], "content": []}));
+    let parts: Vec<Value> =
+        talk.of_type("item.completed").into_iter().map(|data| data["item"]["content"][0].clone()).collect();
+    assert_eq!(parts[1], json!({"type": "reasoning", "text": "one\n\ntwo", "visibility": "public"}));
+    assert_eq!(parts[2], json!({"type": "reasoning", "text": "raw", "visibility": "private"}));
+    assert_eq!(parts[3], json!({"type": "reasoning", "text": "", "visibility": "private"}));
+}
+
+#[test]
+fn a_thread_that_a_call_starts_is_a_sub_agent() {
+    let mut talk = Talk::in_turn();
+    let spawn = |status: &str, children: Value| {
+        json!({"type": "collabAgentToolCall", "id": "s", "tool": "spawnAgent", "status": status, "prompt": "count",
+            "receiverThreadIds": children})
+    };
+    talk.begin(spawn("inProgress", json!([])));
+    talk.tell("warning", json!({"threadId": "child", "message": "hm"}));
+    talk.end(spawn("completed", json!(["child"])));
+    talk.tell("turn/started", json!({"threadId": "child", "turn": {"id": "c1"}}));
+    let said = json!({"type": "userMessage", "id": "cu", "content": [{"type": "text", "text": "count"}]});
+    talk.tell("item/started", json!({"threadId": "child", "item": said}));
+    talk.tell(
+        "item/completed",
+        json!({"threadId": "child", "item": {"type": "agentMessage", "id": "cm", "text": "3"}}),
+    );
+    talk.tell("turn/completed", json!({"threadId": "child", "turn": {"id": "c1", "status": "completed"}}));
+    talk.end_turn("1", "completed");
+    assert_eq!(talk.of_type("session.started").len(), 1);
+    assert_eq!(talk.of_type("turn.started").len(), 1);
+    let done = talk.of_type("item.completed");
+    let call = done.iter().find(|data| data["item"]["kind"] == "tool_call").unwrap()["item"]["item_id"].clone();
+    let below: Vec<&Value> = done.iter().filter(|data| data["item"]["parent_id"] == call).collect();
+    assert_eq!(below.len(), 3, "the warning, the prompt and the answer");
+}
+
+#[test]
+fn two_threads_are_two_sessions() {
+    let mut talk = Talk::in_turn();
+    talk.host(json!({"id": 9, "method": "thread/start", "params": {}}));
+    talk.agent(json!({"id": 9, "result": {"thread": {"id": "other"}}}));
+    talk.tell("thread/started", json!({"thread": {"id": "other"}}));
+    assert_eq!(talk.of_type("session.started").len(), 2);
+}
+
+#[test]
+fn a_command_that_ends_after_its_turn_keeps_its_result() {
+    let mut talk = Talk::in_turn();
+    talk.begin(command("inProgress", json!({})));
+    talk.end_turn("1", "completed");
+    talk.end(command("failed", json!({"exitCode": -1, "aggregatedOutput": "late"})));
+    let (kind, _, status, text) = talk.items().pop().unwrap();
+    assert_eq!((kind, status, text.as_str()), (ItemKind::ToolResult, ItemStatus::Failed, "late"));
+}
+
+#[test]
+fn a_commands_output_is_what_its_end_says() {
+    let mut talk = Talk::in_turn();
+    talk.begin(command("inProgress", json!({})));
+    talk.tell("item/commandExecution/outputDelta", json!({"itemId": "c", "turnId": "1", "delta": "half of"}));
+    talk.end(command("completed", json!({"aggregatedOutput": "all of it", "exitCode": 0})));
+    let mut silent = command("completed", json!({"aggregatedOutput": null, "exitCode": 0}));
+    silent["id"] = "silent".into();
+    talk.end(silent);
+    assert_eq!(talk.texts()[1..], ["commandExecution", "all of it", "commandExecution", ""]);
+}
+
+#[test]
+fn a_command_outlives_an_interrupt_as_a_late_result() {
+    let mut talk = Talk::in_turn();
+    talk.begin(command("inProgress", json!({})));
+    talk.host(json!({"id": 4, "method": "turn/interrupt", "params": {"threadId": "t", "turnId": "1"}}));
+    talk.agent(json!({"id": 4, "result": {}}));
+    talk.end_turn("1", "interrupted");
+    talk.end(command("failed", json!({"aggregatedOutput": "started", "exitCode": -1})));
+    let items = talk.items();
+    assert_eq!(items[2].2, ItemStatus::Failed, "{items:?}");
+    assert_eq!(items[3].3, "late_result exit code -1|started");
+    assert_eq!(talk.of_type("turn.ended")[0]["status"], "interrupted");
+}
+
+#[test]
+fn a_plan_is_a_status_with_its_steps() {
+    let mut talk = Talk::in_turn();
+    let plan = json!({"turnId": "1", "explanation": "go", "plan": [{"step": "look", "status": "inProgress"}]});
+    talk.tell("turn/plan/updated", plan);
+    assert_eq!(talk.texts()[1..], ["plan go"]);
+    let item = &talk.of_type("item.completed")[1]["item"];
+    assert_eq!(item["content"][1], json!({"type": "json", "json": [{"status": "inProgress", "step": "look"}]}));
+}
+
+#[test]
+fn raw_traffic_with_the_model_is_not_said_again() {
+    let mut talk = Talk::in_turn();
+    let said = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "hi"}]});
+    talk.tell("rawResponseItem/completed", json!({"turnId": "1", "item": said}));
+    talk.tell("rawResponse/completed", json!({"turnId": "1", "responseId": "r"}));
+    assert_eq!(talk.texts(), ["hello"]);
+    assert_eq!((talk.tally().unparsed, talk.tally().unaccounted), (0, 0));
+}

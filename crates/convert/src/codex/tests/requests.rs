@@ -1,0 +1,132 @@
+//! Permissions, questions and other requests of the agent.
+
+use interlingua_schema::{ItemKind, ItemStatus};
+use serde_json::{Value, json};
+
+use super::talk::{Talk, command};
+
+#[test]
+fn a_denied_command_is_failed() {
+    for (answer, status) in [
+        (json!({"result": {"decision": "accept"}}), "approved"),
+        (json!({"result": {"decision": "acceptForSession"}}), "approved"),
+        (
+            json!({"result": {"decision": {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": ["rm"]}}}}),
+            "approved",
+        ),
+        (json!({"result": {"decision": "decline"}}), "denied"),
+        (json!({"result": {"decision": "cancel"}}), "denied"),
+        (json!({"result": {"decision": "sureWhyNot"}}), "denied"),
+        (json!({"result": {}}), "denied"),
+        (json!({"error": {"code": -1, "message": "no user here"}}), "denied"),
+    ] {
+        let mut talk = Talk::in_turn();
+        talk.begin(command("inProgress", json!({})));
+        talk.agent(json!({"method": "item/commandExecution/requestApproval", "id": 0,
+            "params": {"threadId": "t", "turnId": "1", "itemId": "c"}}));
+        let mut answer = answer.clone();
+        answer.as_object_mut().unwrap().insert("id".to_owned(), 0.into());
+        talk.host(answer);
+        talk.tell("serverRequest/resolved", json!({"requestId": 0}));
+        talk.end(command(if status == "denied" { "declined" } else { "completed" }, json!({})));
+        talk.end_turn("1", "completed");
+        // The request itself may leave the command to the item.
+        assert_eq!(talk.of_type("permission.requested")[0]["action"], "rm a");
+        assert_eq!(talk.of_type("permission.resolved")[0]["status"], status);
+        let result = talk.items().pop().unwrap();
+        assert_eq!(result.2 == ItemStatus::Failed, status == "denied");
+    }
+}
+
+#[test]
+fn a_request_that_nobody_answered_is_withdrawn() {
+    let mut talk = Talk::in_turn();
+    talk.agent(
+        json!({"method": "item/fileChange/requestApproval", "id": 0, "params": {"threadId": "t", "itemId": "f"}}),
+    );
+    talk.tell("serverRequest/resolved", json!({"requestId": 0}));
+    talk.host(json!({"id": 0, "result": {"decision": "accept"}}));
+    let resolved = talk.of_type("permission.resolved");
+    assert_eq!(resolved.len(), 1);
+    assert_eq!(resolved[0]["status"], "denied");
+}
+
+#[test]
+fn ids_of_both_directions_are_kept_apart() {
+    let mut talk = Talk::in_turn();
+    talk.agent(json!({"method": "execCommandApproval", "id": 4, "params": {"conversationId": "t", "command": ["ls"]}}));
+    talk.host(json!({"id": 4, "method": "turn/interrupt", "params": {"threadId": "t", "turnId": "1"}}));
+    talk.agent(json!({"id": 4, "result": {}}));
+    assert_eq!(talk.of_type("permission.resolved").len(), 0);
+    talk.host(json!({"id": 4, "result": {"decision": "approved"}}));
+    assert_eq!(talk.of_type("permission.resolved")[0]["status"], "approved");
+}
+
+#[test]
+fn permissions_that_grant_nothing_are_denied() {
+    for (granted, status) in [(json!({}), "denied"), (json!({"network": {"enabled": true}}), "approved")] {
+        let mut talk = Talk::in_turn();
+        talk.agent(
+            json!({"method": "item/permissions/requestApproval", "id": 0, "params": {"threadId": "t", "itemId": "p"}}),
+        );
+        talk.host(json!({"id": 0, "result": {"permissions": granted, "scope": "session"}}));
+        assert_eq!(talk.of_type("permission.resolved")[0]["status"], status);
+    }
+}
+
+#[test]
+fn several_questions_are_answered_one_by_one() {
+    let mut talk = Talk::in_turn();
+    let questions = json!([{"id": "a", "question": "A?", "options": [{"label": "x", "description": "d"}]}, {"id": "b", "question": "B?"}]);
+    talk.agent(json!({"method": "item/tool/requestUserInput", "id": 0,
+        "params": {"threadId": "t", "itemId": "q", "questions": questions}}));
+    talk.host(json!({"id": 0, "result": {"answers": {"a": {"answers": ["x", "y"]}}}}));
+    let resolved = talk.of_type("question.resolved");
+    assert_eq!((&resolved[0]["question_id"], &resolved[0]["response"]), (&json!("0:0"), &json!("x, y")));
+    assert_eq!(resolved[1]["status"], "rejected");
+}
+
+#[test]
+fn a_tool_of_the_hosts_that_is_no_item_is_told_by_its_request() {
+    let mut talk = Talk::in_turn();
+    talk.agent(json!({"method": "item/tool/call", "id": 0,
+        "params": {"threadId": "t", "callId": "d", "tool": "look", "arguments": {"a": 1}}}));
+    talk.host(json!({"id": 0, "result": {"success": true, "contentItems": [{"type": "inputText", "text": "seen"}]}}));
+    assert_eq!(talk.texts(), ["hello", "look", "seen"]);
+}
+
+#[test]
+fn a_patch_is_asked_for_with_the_changes_of_its_item() {
+    let mut talk = Talk::in_turn();
+    let changes = json!([{"path": "/w/a", "kind": {"type": "add"}, "diff": "a\n"}]);
+    talk.begin(json!({"type": "fileChange", "id": "p", "changes": changes, "status": "inProgress"}));
+    let params = json!({"threadId": "t", "turnId": "1", "itemId": "p"});
+    talk.agent(json!({"id": 0, "method": "item/fileChange/requestApproval", "params": params}));
+    talk.host(json!({"id": 0, "result": {"decision": "cancel"}}));
+    // A patch that was cancelled never ends by itself.
+    talk.end_turn("1", "interrupted");
+    let asked = talk.of_type("permission.requested");
+    assert!(asked[0]["metadata"].to_string().contains("/w/a"), "{asked:?}");
+    assert_eq!(talk.of_type("permission.resolved")[0]["status"], "denied");
+    let items = talk.items();
+    assert_eq!((items[2].0, items[2].2), (ItemKind::ToolResult, ItemStatus::Failed), "{items:?}");
+}
+
+#[test]
+fn an_elicitation_that_stands_for_an_approval_is_a_permission() {
+    let mut talk = Talk::in_turn();
+    let elicit = |meta: Value| {
+        json!({"threadId": "t", "turnId": "1", "serverName": "tiny", "mode": "form",
+        "message": "May it?", "requestedSchema": {"type": "object", "properties": {}}, "_meta": meta})
+    };
+    let approval = json!({"codex_approval_kind": "mcp_tool_call"});
+    for (id, meta) in [(0, approval.clone()), (1, approval), (2, json!(null))] {
+        talk.agent(json!({"id": id, "method": "mcpServer/elicitation/request", "params": elicit(meta)}));
+        let action = if id == 1 { "decline" } else { "accept" };
+        talk.host(json!({"id": id, "result": {"action": action, "content": {}}}));
+    }
+    let decisions: Vec<Value> =
+        talk.of_type("permission.resolved").into_iter().map(|data| data["status"].clone()).collect();
+    assert_eq!(decisions, ["approved", "denied"]);
+    assert_eq!(talk.of_type("question.requested").len(), 1);
+}

@@ -1,0 +1,180 @@
+//! Turns: messages of the user, errors, usage, what a thread works with.
+
+use interlingua_schema::ItemStatus;
+use serde_json::{Value, json};
+
+use super::talk::Talk;
+use crate::Input;
+
+#[test]
+fn a_refused_message_was_never_said() {
+    let mut talk = Talk::in_turn();
+    let input = json!([{"type": "text", "text": "no"}]);
+    talk.host(json!({"id": 4, "method": "turn/steer", "params": {"threadId": "t", "input": input}}));
+    talk.agent(json!({"id": 4, "error": {"code": -32600, "message": "expected another turn"}}));
+    talk.end_turn("1", "completed");
+    assert_eq!(talk.texts(), ["hello"]);
+    assert_eq!(talk.of_type("error")[0]["code"], "invalid_request");
+    assert_eq!(talk.of_type("turn.ended")[0]["status"], "completed");
+}
+
+#[test]
+fn a_message_into_a_running_turn_belongs_to_it_whatever_is_announced() {
+    let mut talk = Talk::in_turn();
+    let input = json!([{"type": "text", "text": "more"}]);
+    talk.host(json!({"id": 4, "method": "turn/start", "params": {"threadId": "t", "input": input}}));
+    talk.agent(json!({"id": 4, "result": {"turn": {"id": "2"}}}));
+    talk.tell("turn/started", json!({"turn": {"id": "2"}}));
+    talk.end(json!({"type": "agentMessage", "id": "m", "text": "done"}));
+    talk.end_turn("1", "completed");
+    assert_eq!(talk.texts(), ["hello", "done", "more"]);
+    assert_eq!(talk.of_type("turn.ended").len(), 1);
+}
+
+#[test]
+fn what_a_retry_takes_back_is_failed() {
+    let mut talk = Talk::in_turn();
+    talk.begin(json!({"type": "agentMessage", "id": "m1", "text": ""}));
+    talk.tell("item/agentMessage/delta", json!({"itemId": "m1", "delta": "par"}));
+    talk.tell("error", json!({"willRetry": true, "error": {"message": "Reconnecting... 1/2"}}));
+    talk.end(json!({"type": "agentMessage", "id": "m2", "text": "whole"}));
+    talk.end_turn("1", "completed");
+    let items = talk.items();
+    assert_eq!((items[1].2, items[1].3.as_str()), (ItemStatus::Failed, "par"));
+    assert_eq!(items[2].3, "retry Reconnecting... 1/2");
+    assert_eq!((items[3].2, items[3].3.as_str()), (ItemStatus::Completed, "whole"));
+    assert!(talk.of_type("error").is_empty());
+}
+
+#[test]
+fn an_error_is_told_once_and_fails_the_turn() {
+    let mut talk = Talk::in_turn();
+    let error = json!({"message": "no room", "codexErrorInfo": "contextWindowExceeded"});
+    talk.tell("error", json!({"willRetry": false, "error": error}));
+    talk.tell("turn/completed", json!({"turn": {"id": "1", "status": "failed", "error": error}}));
+    assert_eq!(talk.of_type("error").len(), 1);
+    assert_eq!(talk.of_type("error")[0]["code"], "context_overflow");
+    assert_eq!(talk.of_type("turn.ended")[0]["status"], "failed");
+}
+
+#[test]
+fn a_second_process_closes_what_the_first_left_open() {
+    let mut talk = Talk::in_turn();
+    talk.begin(json!({"type": "agentMessage", "id": "m", "text": ""}));
+    talk.host(json!({"id": 20, "method": "initialize", "params": {}}));
+    talk.agent(json!({"id": 20, "error": {"code": -32600, "message": "Already initialized"}}));
+    assert!(talk.of_type("turn.ended").is_empty());
+    talk.host(json!({"id": 1, "method": "initialize", "params": {}}));
+    talk.agent(json!({"id": 1, "result": {"userAgent": "x"}}));
+    assert_eq!(talk.of_type("turn.ended")[0]["status"], "failed");
+    talk.host(json!({"id": 2, "method": "thread/resume", "params": {"threadId": "t"}}));
+    let old = json!({"type": "agentMessage", "id": "m", "text": "old"});
+    talk.agent(json!({"id": 2, "result": {"thread": {"id": "t", "turns": [{"id": "1", "items": [old]}]}}}));
+    assert_eq!(talk.of_type("session.started").len(), 1);
+    assert!(!talk.texts().contains(&"old".to_owned()));
+}
+
+#[test]
+fn a_prompt_that_was_sent_to_a_dying_agent_is_shown() {
+    let mut talk = Talk::in_turn();
+    talk.end_turn("1", "completed");
+    let input = json!([{"type": "text", "text": "are you there"}]);
+    talk.host(json!({"id": 4, "method": "turn/start", "params": {"threadId": "t", "input": input}}));
+    talk.push(Input::Exit { code: Some(1) });
+    assert_eq!(talk.texts().last().unwrap(), "are you there");
+    assert_eq!(talk.of_type("turn.ended").last().unwrap()["status"], "failed");
+}
+
+#[test]
+fn a_turn_uses_its_own_tokens() {
+    let mut talk = Talk::in_turn();
+    let used = |total: u64, last: u64| {
+        let figures = |count: u64| json!({"inputTokens": count, "outputTokens": 1});
+        json!({"turnId": "1", "tokenUsage": {"total": figures(total), "last": figures(last)}})
+    };
+    talk.tell("thread/tokenUsage/updated", used(100, 100));
+    talk.tell("thread/tokenUsage/updated", used(150, 50));
+    talk.end_turn("1", "completed");
+    talk.prompt(4, "2", "again");
+    talk.tell("thread/tokenUsage/updated", used(150, 50));
+    talk.tell("thread/tokenUsage/updated", used(180, 30));
+    talk.end_turn("2", "completed");
+    let inputs: Vec<Value> =
+        talk.of_type("turn.ended").into_iter().map(|data| data["usage"]["input_tokens"].clone()).collect();
+    assert_eq!(inputs, [150, 30]);
+}
+
+#[test]
+fn limits_are_told_when_they_show_something_new() {
+    let mut talk = Talk::in_turn();
+    let limits = |used: Value| json!({"rateLimits": {"limitId": "codex", "primary": used}});
+    for used in [json!(null), json!({"usedPercent": 5}), json!({"usedPercent": 5}), json!({"usedPercent": 6})] {
+        talk.tell("account/rateLimits/updated", limits(used));
+    }
+    assert_eq!(talk.texts()[1..], ["rate_limit primary 5% used", "rate_limit primary 6% used"]);
+}
+
+#[test]
+fn a_review_is_a_mode_around_ordinary_messages() {
+    let mut talk = Talk::in_turn();
+    talk.end_turn("1", "completed");
+    talk.host(json!({"id": 4, "method": "review/start", "params": {"threadId": "t"}}));
+    let asked = json!({"type": "userMessage", "id": "r", "content": [{"type": "text", "text": "current changes"}]});
+    talk.agent(json!({"id": 4, "result": {"turn": {"id": "r", "items": [asked]}, "reviewThreadId": "t"}}));
+    let review = |kind: &str, text: &str| json!({"turnId": "r", "item": {"type": kind, "id": kind, "review": text}});
+    talk.tell("item/started", review("enteredReviewMode", "current changes"));
+    talk.tell("item/completed", review("enteredReviewMode", "current changes"));
+    talk.tell("turn/started", json!({"turn": {"id": "other", "rootTurnId": "r"}}));
+    talk.tell("item/started", review("exitedReviewMode", "all fine"));
+    talk.tell("item/completed", review("exitedReviewMode", "all fine"));
+    talk.end_turn("r", "completed");
+    assert_eq!(
+        talk.texts()[1..],
+        ["mode_changed review: current changes", "mode_changed review ended", "current changes", "all fine"]
+    );
+    let turns: Vec<Value> = talk.of_type("turn.started").into_iter().map(|data| data["turn_id"].clone()).collect();
+    assert_eq!(turns, ["1", "r"]);
+}
+
+#[test]
+fn a_resumed_thread_repeats_its_total_before_it_uses_anything() {
+    let mut talk = Talk::in_turn();
+    let used = |total: u64, last: u64| {
+        let figures = |count: u64| json!({"inputTokens": count, "outputTokens": 1});
+        json!({"turnId": "1", "tokenUsage": {"total": figures(total), "last": figures(last)}})
+    };
+    talk.host(json!({"id": 4, "method": "initialize", "params": {}}));
+    talk.agent(json!({"id": 4, "result": {"userAgent": "x"}}));
+    talk.host(json!({"id": 5, "method": "thread/resume", "params": {"threadId": "t"}}));
+    talk.agent(json!({"id": 5, "result": {"thread": {"id": "t"}, "model": "m"}}));
+    talk.prompt(6, "1", "again");
+    talk.tell("thread/tokenUsage/updated", used(600, 100));
+    talk.end(json!({"type": "agentMessage", "id": "m", "text": "here"}));
+    talk.tell("thread/tokenUsage/updated", used(630, 30));
+    talk.end_turn("1", "completed");
+    assert_eq!(talk.of_type("turn.ended")[1]["usage"]["input_tokens"], 30);
+}
+
+#[test]
+fn what_a_turn_is_started_with_is_told_once_when_it_is_new() {
+    let with = |id: u64, talk: &mut Talk, told_by_itself: bool| {
+        let input = json!([{"type": "text", "text": "go"}]);
+        let mode = json!({"mode": "plan", "settings": {"model": "other"}});
+        let params = json!({"threadId": "t", "input": input, "collaborationMode": mode});
+        talk.host(json!({"id": id, "method": "turn/start", "params": params}));
+        talk.agent(json!({"id": id, "result": {"turn": {"id": id.to_string()}}}));
+        if told_by_itself {
+            let settings = json!({"model": "other", "collaborationMode": mode});
+            talk.tell("thread/settings/updated", json!({"threadSettings": settings}));
+        }
+        talk.tell("turn/started", json!({"turn": {"id": id.to_string()}}));
+        talk.end_turn(&id.to_string(), "completed");
+    };
+    for told_by_itself in [false, true] {
+        let mut talk = Talk::in_turn();
+        talk.end_turn("1", "completed");
+        with(4, &mut talk, told_by_itself);
+        with(5, &mut talk, told_by_itself);
+        assert_eq!(talk.texts(), ["hello", "model_changed other", "mode_changed plan", "go", "go"]);
+    }
+}

@@ -1,0 +1,188 @@
+//! What a stream that was cut off left open, as its events tell.
+//!
+//! A server that dies takes its sequencer with it, and only the events remain. From those that came after the last
+//! moment at which nothing was open, this finds what has to be closed before the session can go on.
+
+use interlingua_schema::{
+    Answer, ContentPart, Decision, EventData, Item, ItemId, ItemKind, Origin, Outcome, Permission, Question, Role,
+    TurnEnded, TurnStatus, UniversalEvent,
+};
+
+use super::Resume;
+use super::moment::Scene;
+use super::scopes::ScopeId;
+use super::session::Session;
+use crate::Failure;
+use crate::draft::Channel;
+
+/// Turns, items and requests that began and did not end.
+#[derive(Clone, Debug, Default)]
+pub struct LeftOpen {
+    turn: Option<OpenTurn>,
+    items: Vec<OpenItem>,
+    /// Calls without a result.
+    calls: Vec<Item>,
+    permissions: Vec<Permission>,
+    questions: Vec<Question>,
+}
+
+#[derive(Clone, Debug)]
+struct OpenTurn {
+    id: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+struct OpenItem {
+    item: Item,
+    streamed: String,
+}
+
+impl LeftOpen {
+    /// Whether there is nothing to close.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.turn.is_none()
+            && self.items.is_empty()
+            && self.calls.is_empty()
+            && self.permissions.is_empty()
+            && self.questions.is_empty()
+    }
+
+    fn push(&mut self, data: &EventData) {
+        match data {
+            EventData::TurnStarted(started) => self.turn = Some(OpenTurn { id: started.turn_id.clone() }),
+            EventData::TurnEnded(_) | EventData::SessionEnded(_) => *self = Self::default(),
+            EventData::ItemStarted(started) => {
+                if let Some(answered) = result_of(&started.item) {
+                    self.calls.retain(|call| call_id(call) != Some(answered));
+                }
+                self.items.push(OpenItem { item: started.item.clone(), streamed: String::new() });
+            }
+            EventData::ItemDelta(delta) => {
+                if let Some(open) = self.items.iter_mut().find(|open| open.item.item_id == delta.item_id) {
+                    open.streamed.push_str(&delta.delta);
+                }
+            }
+            EventData::ItemCompleted(completed) => {
+                self.items.retain(|open| open.item.item_id != completed.item.item_id);
+                if completed.item.kind == ItemKind::ToolCall {
+                    self.calls.push(completed.item.clone());
+                }
+            }
+            EventData::PermissionRequested(permission) => self.permissions.push(permission.clone()),
+            EventData::PermissionResolved(resolved) => {
+                self.permissions.retain(|permission| permission.permission_id != resolved.permission_id);
+            }
+            EventData::QuestionRequested(question) => self.questions.push(question.clone()),
+            EventData::QuestionResolved(resolved) => {
+                self.questions.retain(|question| question.question_id != resolved.question_id);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Resume {
+    /// Takes note of an event of the session. To be shown every event after the last moment at which nothing was
+    /// open, which is the beginning of the session or the end of a turn; older ones may be left out.
+    pub fn learn(&mut self, event: &UniversalEvent) {
+        self.sequence = event.sequence;
+        self.time = event.time;
+        if event.native_session_id.is_some() {
+            self.native.clone_from(&event.native_session_id);
+        }
+        match &event.data {
+            EventData::ItemStarted(started) if started.item.kind == ItemKind::Message => {
+                self.latest_message = Some(started.item.item_id.clone());
+            }
+            EventData::PermissionRequested(permission) => self.asked.push(permission.permission_id.clone()),
+            EventData::QuestionRequested(question) => self.asked.push(question.question_id.clone()),
+            _ => {}
+        }
+        self.left_open.push(&event.data);
+    }
+}
+
+impl Session {
+    /// Closes what an earlier stream left open, for this reason. Nothing happens if it left nothing.
+    pub(super) fn close_left_open(&mut self, scene: &mut Scene<'_>, failure: Failure) {
+        let left = self.left_open.take().map(|left| *left).unwrap_or_default();
+        if left.is_nothing() || self.is_ended() {
+            return;
+        }
+        if left.turn.is_some() {
+            self.failed(scene, ScopeId::MAIN, Origin::DAEMON, failure);
+        }
+        let mut calls = left.calls;
+        for open in left.items {
+            let item = cut_off(open);
+            if item.kind == ItemKind::ToolCall {
+                calls.push(item.clone());
+            }
+            self.emit(scene, Origin::DAEMON, EventData::item_completed(item, Outcome::Failed));
+        }
+        for call in calls {
+            let result = no_result(scene.ids.item(), call, self.latest_message.as_ref());
+            self.emit(scene, Origin::DAEMON, EventData::item_started(result.clone()));
+            self.emit(scene, Origin::DAEMON, EventData::item_completed(result, Outcome::Failed));
+        }
+        for permission in left.permissions {
+            self.emit(scene, Origin::DAEMON, EventData::permission_resolved(permission, Decision::Denied));
+        }
+        for question in left.questions {
+            self.emit(scene, Origin::DAEMON, EventData::question_resolved(question, Answer::Rejected(None)));
+        }
+        if let Some(turn) = left.turn {
+            let mut ended = TurnEnded::new(TurnStatus::Failed);
+            ended.turn_id = turn.id;
+            self.emit(scene, Origin::DAEMON, EventData::TurnEnded(ended));
+        }
+    }
+}
+
+/// An item with as much of it as was streamed.
+fn cut_off(open: OpenItem) -> Item {
+    let OpenItem { mut item, streamed } = open;
+    match item.kind {
+        ItemKind::Message if !streamed.is_empty() => item.content = vec![Channel::of(&item.content).part(streamed)],
+        ItemKind::ToolResult => {
+            for part in &mut item.content {
+                if let ContentPart::ToolResult { output, .. } = part {
+                    output.push_str(&streamed);
+                }
+            }
+        }
+        _ => {}
+    }
+    item
+}
+
+/// The result of a call that never gave one.
+fn no_result(id: ItemId, call: Item, latest_message: Option<&ItemId>) -> Item {
+    let mut result = Item::new(id, ItemKind::ToolResult);
+    result.content.push(ContentPart::ToolResult {
+        call_id: call_id(&call).unwrap_or_default().to_owned(),
+        output: String::new(),
+        exit_code: None,
+        duration_ms: None,
+        stderr_bytes: None,
+    });
+    result.native_item_id = call.native_item_id;
+    result.parent_id = call.parent_id.or_else(|| latest_message.cloned());
+    result.role = Some(Role::Tool);
+    result
+}
+
+fn call_id(item: &Item) -> Option<&str> {
+    item.content.iter().find_map(|part| match part {
+        ContentPart::ToolCall { call_id, .. } => Some(call_id.as_str()),
+        _ => None,
+    })
+}
+
+fn result_of(item: &Item) -> Option<&str> {
+    item.content.iter().find_map(|part| match part {
+        ContentPart::ToolResult { call_id, .. } => Some(call_id.as_str()),
+        _ => None,
+    })
+}

@@ -1,0 +1,235 @@
+//! A stream that a host begins, leaves and takes up again.
+
+use interlingua_convert::{
+    Ask, Converter, Drafts, Failure, Final, Input, LeftOpen, Message, Options, Prompt, Resume, Stream, ToolCall,
+    TurnEnd,
+};
+use interlingua_schema::{
+    Checker, ContentPart, ErrorCode, EventData, SessionEnded, Timestamp, TurnStatus, UniversalEvent, Visibility,
+};
+use serde_json::json;
+
+/// Says what it is told, in a session with the name that the first word is.
+struct Told;
+
+impl Converter for Told {
+    fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
+        let Input::Received(line) = input else { return };
+        let (native, what) = line.split_once(' ').unwrap();
+        let mut session = out.session(native);
+        match what {
+            "hello" => session.started(Some(json!({ "model": "m" }))),
+            "begin" => session.turn_started(None, Some(json!({ "mode": "build" }))),
+            "end" => session.turn_ended(TurnEnd::new()),
+            "think" => {
+                session.message_started("m", Message::reasoning(Visibility::Private));
+                session.delta("m", "hm");
+            }
+            "call" => session.tool_called("c", ToolCall::new("c", "ls")),
+            "output" => session.tool_output("c", "a.txt"),
+            "ask" => session.permission_asked("p", "rm", None),
+            "questions" => session.questions_asked("q", vec![Ask::default(), Ask::default()]),
+            text => session.message_finished(text, Message::assistant(), Final::text(text)),
+        }
+    }
+}
+
+struct Live {
+    stream: Stream<Told>,
+    events: Vec<UniversalEvent>,
+}
+
+impl Live {
+    fn begun() -> Self {
+        let mut live = Self { stream: Stream::new(Told, Options::default()), events: Vec::new() };
+        live.stream.begin(None, None, Some(json!({ "cwd": "/w" })), &mut live.events);
+        live
+    }
+
+    fn hear(mut self, lines: &[&str]) -> Self {
+        for line in lines {
+            self.stream.push(None, Input::Received(line), &mut self.events);
+        }
+        self
+    }
+
+    /// The stream is gone; another one goes on from what was written down since the event with this sequence.
+    fn cut_off(self, settled: u64) -> Self {
+        let mut resume = Resume {
+            session_id: self.events[0].session_id.clone(),
+            native: None,
+            sequence: 0,
+            time: Timestamp::EPOCH,
+            latest_message: None,
+            asked: Vec::new(),
+            left_open: LeftOpen::default(),
+        };
+        for event in &self.events {
+            if event.sequence > settled {
+                resume.learn(event);
+            }
+        }
+        // Ids are counted anew, so they are made different here as they are in a server.
+        let mut stream = Stream::new(Told, Options { ids: Box::new(Later::default()), ..Options::default() });
+        stream.resume(resume);
+        Self { stream, events: self.events }
+    }
+
+    #[track_caller]
+    fn keeps_the_rules(&self) {
+        let mut checker = Checker::new();
+        let broken: Vec<_> = self.events.iter().flat_map(|event| checker.push(event)).collect();
+        assert!(broken.is_empty(), "{broken:#?}");
+    }
+
+    fn kinds(&self) -> Vec<&str> {
+        self.events.iter().map(|event| event.data.kind()).collect()
+    }
+}
+
+#[derive(Default)]
+struct Later(interlingua_convert::CountingIds);
+
+impl interlingua_convert::IdSource for Later {
+    fn event(&mut self) -> interlingua_schema::EventId {
+        format!("{}b", self.0.event()).into()
+    }
+
+    fn item(&mut self) -> interlingua_schema::ItemId {
+        format!("{}b", self.0.item()).into()
+    }
+
+    fn session(&mut self, native: Option<&str>) -> interlingua_schema::SessionId {
+        self.0.session(native)
+    }
+}
+
+fn lost() -> Failure {
+    Failure::new(ErrorCode::AgentError, "the server stopped")
+}
+
+#[test]
+fn a_session_that_the_host_began_stays_the_only_one_whatever_its_agent_calls_it() {
+    let live = Live::begun().hear(&["n1 hello", "n1 begin", "n1 hi", "n1 end", "n2 hello", "n2 begin", "n2 ho"]);
+    live.keeps_the_rules();
+    assert_eq!(live.kinds().iter().filter(|kind| **kind == "session.started").count(), 1);
+    let last = live.events.last().unwrap();
+    assert_eq!(last.session_id, live.events[0].session_id);
+    assert_eq!(last.native_session_id.as_ref().unwrap().as_str(), "n2");
+}
+
+#[test]
+fn what_the_agent_tells_of_itself_is_metadata_of_its_next_turn() {
+    let live = Live::begun().hear(&["n hello", "n begin", "n end", "n begin"]);
+    let metadata: Vec<_> = live
+        .events
+        .iter()
+        .filter_map(|event| match &event.data {
+            EventData::SessionStarted(started) => started.metadata.clone(),
+            EventData::TurnStarted(started) => started.metadata.clone(),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        metadata,
+        [json!({ "cwd": "/w" }), json!({ "model": "m", "mode": "build" }), json!({ "mode": "build" })]
+    );
+}
+
+#[test]
+fn what_a_lost_stream_left_open_is_closed_as_failed() {
+    let live = Live::begun().hear(&["n begin", "n hi", "n end", "n begin", "n think", "n call", "n output", "n ask"]);
+    let before = live.events.len();
+    let mut live = live.hear(&["n questions"]).cut_off(6);
+    live.stream.close_left_open(None, &lost(), &mut live.events);
+    live.keeps_the_rules();
+    assert_eq!(
+        live.kinds()[before + 2..],
+        [
+            "error",
+            "item.completed",
+            "item.completed",
+            "permission.resolved",
+            "question.resolved",
+            "question.resolved",
+            "turn.ended"
+        ]
+    );
+    let EventData::ItemCompleted(thought) = &live.events[before + 3].data else { panic!("{:?}", live.kinds()) };
+    assert_eq!(thought.item.content, [ContentPart::reasoning("hm", Visibility::Private)]);
+    let EventData::ItemCompleted(result) = &live.events[before + 4].data else { panic!("{:?}", live.kinds()) };
+    assert!(matches!(&result.item.content[0], ContentPart::ToolResult { output, .. } if output == "a.txt"));
+    // Closing again says nothing, and the session goes on.
+    let closed = live.events.len();
+    live.stream.close_left_open(None, &lost(), &mut live.events);
+    assert_eq!(live.events.len(), closed);
+    let live = live.hear(&["n begin", "n ask", "n end"]);
+    live.keeps_the_rules();
+    let again = live.events.iter().rev().find_map(|event| match &event.data {
+        EventData::PermissionRequested(permission) => Some(permission.permission_id.as_str()),
+        _ => None,
+    });
+    assert_eq!(again, Some("p#2"));
+}
+
+#[test]
+fn a_call_without_a_result_gets_one_when_it_is_lost() {
+    let mut live = Live::begun().hear(&["n begin", "n call"]).cut_off(0);
+    live.stream.close_left_open(None, &lost(), &mut live.events);
+    live.keeps_the_rules();
+    assert_eq!(live.kinds()[4..], ["error", "item.started", "item.completed", "turn.ended"]);
+}
+
+#[test]
+fn a_stream_that_left_nothing_open_goes_on_without_a_word() {
+    let mut live = Live::begun().hear(&["n begin", "n hi", "n end"]).cut_off(0);
+    let before = live.events.len();
+    live.stream.close_left_open(None, &lost(), &mut live.events);
+    assert_eq!(live.events.len(), before);
+    live.hear(&["n begin", "n ho", "n end"]).keeps_the_rules();
+}
+
+#[test]
+fn the_keys_of_pending_requests_are_known_until_they_are_answered() {
+    let live = Live::begun().hear(&["n begin", "n ask", "n end", "n begin", "n ask", "n questions"]);
+    assert_eq!(live.stream.permission_key("p"), None);
+    assert_eq!(live.stream.permission_key("p#2").unwrap().as_str(), "p");
+    let (key, together) = live.stream.question_key("q:1").unwrap();
+    assert_eq!((key.as_str(), together), ("q", vec!["q:0", "q:1"]));
+    let live = live.hear(&["n end"]);
+    assert!(live.stream.permission_key("p#2").is_none() && live.stream.question_key("q:1").is_none());
+}
+
+#[test]
+fn the_host_can_say_what_crossed_no_wire() {
+    let mut live = Live::begun();
+    live.stream.host(
+        None,
+        |drafts| {
+            let mut session = drafts.current();
+            session.prompted(Prompt::text("hi"));
+            session.failed(Failure::new(ErrorCode::AgentError, "not there"));
+            session.turn_ended(TurnEnd::with_status(TurnStatus::Failed));
+        },
+        &mut live.events,
+    );
+    live.keeps_the_rules();
+    assert_eq!(
+        live.kinds()[1..],
+        ["turn.started", "item.started", "item.delta", "item.completed", "error", "turn.ended"]
+    );
+    assert!(live.events.iter().all(|event| event.origin.is_synthetic()));
+}
+
+#[test]
+fn a_session_that_nobody_can_go_on_with_ends_as_an_error() {
+    let mut live = Live::begun().hear(&["n begin", "n think"]);
+    live.stream.push(None, Input::Stderr("boom"), &mut live.events);
+    live.stream.lost(None, "it is gone", &mut live.events);
+    live.keeps_the_rules();
+    let EventData::SessionEnded(SessionEnded { message, stderr, .. }) = &live.events.last().unwrap().data else {
+        panic!("{:?}", live.kinds())
+    };
+    assert_eq!(message.as_deref(), Some("it is gone"));
+    assert_eq!(stderr.as_ref().unwrap().head.as_deref(), Some("boom"));
+}

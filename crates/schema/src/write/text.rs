@@ -1,0 +1,115 @@
+//! Texts, with what JSON wants escaped.
+
+use super::Json;
+use crate::{EventId, ItemId, NativeItemId, NativeSessionId, SessionId};
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
+impl Json for str {
+    fn json(&self, out: &mut Vec<u8>) {
+        string(out, self);
+    }
+}
+
+impl Json for String {
+    fn json(&self, out: &mut Vec<u8>) {
+        string(out, self);
+    }
+}
+
+macro_rules! ids {
+    ($($id:ident)*) => {
+        $(impl Json for $id {
+            fn json(&self, out: &mut Vec<u8>) {
+                string(out, self.as_str());
+            }
+        })*
+    };
+}
+
+ids! { EventId SessionId ItemId NativeSessionId NativeItemId }
+
+/// Appends a JSON string.
+pub(super) fn string(out: &mut Vec<u8>, text: &str) {
+    let text = text.as_bytes();
+    out.push(b'"');
+    if is_plain(text) {
+        out.extend_from_slice(text);
+    } else {
+        let mut rest = text;
+        while rest.len() >= 8 {
+            rest = word(out, rest);
+        }
+        for byte in rest {
+            one(out, *byte);
+        }
+    }
+    out.push(b'"');
+}
+
+/// Whether nothing in the text has to be escaped, which is so for most. What is left over at the end is looked at
+/// together with bytes that were looked at before.
+fn is_plain(text: &[u8]) -> bool {
+    if let Some(last) = text.last_chunk::<16>() {
+        text.as_chunks::<16>().0.iter().all(is_plain_block) && is_plain_block(last)
+    } else if let (Some(first), Some(last)) = (text.first_chunk::<8>(), text.last_chunk::<8>()) {
+        special(u64::from_le_bytes(*first)) | special(u64::from_le_bytes(*last)) == 0
+    } else {
+        text.iter().all(|byte| !is_special(*byte))
+    }
+}
+
+/// As [`is_plain`]. Without a way out of the loop the compiler looks at all of it at once.
+fn is_plain_block(block: &[u8; 16]) -> bool {
+    !block.iter().fold(false, |found, byte| found | is_special(*byte))
+}
+
+#[expect(clippy::needless_bitwise_bool, reason = "a branch would keep the loop over a block from being unrolled")]
+fn is_special(byte: u8) -> bool {
+    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
+}
+
+/// Appends the first eight bytes, or up to one that has to be escaped, with that; gives back the rest.
+fn word<'a>(out: &mut Vec<u8>, text: &'a [u8]) -> &'a [u8] {
+    let Some((word, after)) = text.split_first_chunk::<8>() else { return text };
+    // All eight are copied, because that is one instruction, and those too many are taken back.
+    out.extend_from_slice(word);
+    let special = special(u64::from_le_bytes(*word));
+    if special == 0 {
+        return after;
+    }
+    let plain = (special.trailing_zeros() / 8) as usize;
+    out.truncate(out.len() - (word.len() - plain));
+    one(out, word[plain]);
+    &text[plain + 1..]
+}
+
+/// Sets the high bit of the first byte that has to be escaped, and perhaps of some after it.
+fn special(word: u64) -> u64 {
+    // Flipping this bit makes a quotation mark 0x20 and leaves control characters below that, so that one comparison
+    // finds both. A borrow can set a bit wrongly only in bytes after one that is meant.
+    let flipped = word ^ (ONES * 0x02);
+    let quote_or_control = flipped.wrapping_sub(ONES * 0x21) & !flipped;
+    let differing = word ^ (ONES * 0x5c);
+    let backslash = differing.wrapping_sub(ONES) & !differing;
+    (quote_or_control | backslash) & HIGH
+}
+
+/// Appends one byte of a text.
+fn one(out: &mut Vec<u8>, byte: u8) {
+    let short = match byte {
+        b'"' | b'\\' => byte,
+        0x08 => b'b',
+        0x09 => b't',
+        0x0a => b'n',
+        0x0c => b'f',
+        0x0d => b'r',
+        0x00..0x20 => {
+            let digit = |nibble: u8| if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
+            return out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(byte >> 4), digit(byte & 15)]);
+        }
+        _ => return out.push(byte),
+    };
+    out.extend_from_slice(&[b'\\', short]);
+}
