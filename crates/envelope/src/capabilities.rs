@@ -1,0 +1,91 @@
+//! What a host may expect of an agent's envelope stream.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use interlingua_convert::Agent;
+use interlingua_convert::coverage::{Feature, proof};
+
+/// Something that a host may rely on, by the id that hosts know it by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Capability {
+    /// `agent_api.run`: a prompt is worked on until the agent says that it is done.
+    Run,
+    /// `agent_api.events`: what the agent says are events.
+    Events,
+    /// `agent_api.events.live`: they come while it works, not when it is done.
+    EventsLive,
+    /// `agent_api.tools.structured.v1`: every `ToolCall` and `ToolResult` has the tools facet.
+    ToolsStructuredV1,
+    /// `agent_api.tools.results.v1`: how a tool ended is a `ToolResult`.
+    ToolsResultsV1,
+    /// `agent_api.artifacts.final_text.v1`: the completion has the last thing that the agent said.
+    ArtifactsFinalTextV1,
+    /// `agent_api.control.cancel.v1`: a run can be stopped, and says so.
+    ControlCancelV1,
+}
+
+impl Capability {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Run,
+        Self::Events,
+        Self::EventsLive,
+        Self::ToolsStructuredV1,
+        Self::ToolsResultsV1,
+        Self::ArtifactsFinalTextV1,
+        Self::ControlCancelV1,
+    ];
+
+    /// The id.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Run => "agent_api.run",
+            Self::Events => "agent_api.events",
+            Self::EventsLive => "agent_api.events.live",
+            Self::ToolsStructuredV1 => "agent_api.tools.structured.v1",
+            Self::ToolsResultsV1 => "agent_api.tools.results.v1",
+            Self::ArtifactsFinalTextV1 => "agent_api.artifacts.final_text.v1",
+            Self::ControlCancelV1 => "agent_api.control.cancel.v1",
+        }
+    }
+
+    /// What an agent must have been seen to do before it is advertised.
+    #[must_use]
+    pub const fn rests_on(self) -> Feature {
+        match self {
+            Self::Run => Feature::Completion,
+            Self::Events | Self::ArtifactsFinalTextV1 => Feature::TextMessages,
+            Self::EventsLive => Feature::LiveEvents,
+            Self::ToolsStructuredV1 => Feature::ToolCalls,
+            Self::ToolsResultsV1 => Feature::ToolResults,
+            Self::ControlCancelV1 => Feature::Interrupts,
+        }
+    }
+}
+
+/// The id.
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}
+
+/// What an agent's stream can be relied on for, each with the recording that proves it as `agent/version/scenario`.
+///
+/// ```
+/// use interlingua_convert::Agent;
+/// use interlingua_envelope::{Capability, capabilities};
+///
+/// let proven = capabilities(Agent::Codex);
+/// assert!(proven[&Capability::ToolsStructuredV1].starts_with("codex/"));
+/// let ids: Vec<&str> = proven.keys().map(|capability| capability.id()).collect();
+/// assert!(ids.contains(&"agent_api.events.live"));
+/// ```
+#[must_use]
+pub fn capabilities(agent: Agent) -> BTreeMap<Capability, &'static str> {
+    let proven = |capability: Capability| Some((capability, proof(agent, capability.rests_on())?));
+    Capability::ALL.into_iter().filter_map(proven).collect()
+}

@@ -1,0 +1,174 @@
+//! Who an event is from, and what kind of event it is.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use interlingua_convert::Agent;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::short::Short;
+
+/// The agent behind an event, as a name that hosts agree on: `claude_code`, `codex`, `opencode`, `amp`, or any other
+/// that matches `^[a-z][a-z0-9_]*$`. Cloning copies a pointer.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AgentWrapperKind(Short);
+
+/// A name that no agent can have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidAgentWrapperKind(String);
+
+impl fmt::Display for InvalidAgentWrapperKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(found) = self;
+        write!(
+            f,
+            "expected an agent kind that matches {}, such as `claude_code`; found {found:?}",
+            AgentWrapperKind::PATTERN
+        )
+    }
+}
+
+impl std::error::Error for InvalidAgentWrapperKind {}
+
+impl AgentWrapperKind {
+    const PATTERN: &'static str = "^[a-z][a-z0-9_]*$";
+
+    /// The kind of this name.
+    ///
+    /// # Errors
+    /// When the name does not match `^[a-z][a-z0-9_]*$`.
+    pub fn new(name: &str) -> Result<Self, InvalidAgentWrapperKind> {
+        let follows = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
+        match name.as_bytes() {
+            [b'a'..=b'z', rest @ ..] if rest.iter().all(follows) => Ok(Self(Short::Shared(name.into()))),
+            _ => Err(InvalidAgentWrapperKind(name.chars().take(64).collect())),
+        }
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The name by which hosts know an agent; Claude's is `claude_code`.
+impl From<Agent> for AgentWrapperKind {
+    fn from(agent: Agent) -> Self {
+        let name = match agent {
+            Agent::Claude => "claude_code",
+            Agent::Codex => "codex",
+            Agent::OpenCode => "opencode",
+            Agent::Amp => "amp",
+        };
+        Self(Short::Ours(name))
+    }
+}
+
+impl FromStr for AgentWrapperKind {
+    type Err = InvalidAgentWrapperKind;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::new(name)
+    }
+}
+
+impl fmt::Display for AgentWrapperKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for AgentWrapperKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl Serialize for AgentWrapperKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for AgentWrapperKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(&Cow::<str>::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for AgentWrapperKind {
+    fn schema_name() -> Cow<'static, str> {
+        "AgentWrapperKind".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "The agent behind an event.",
+            "type": "string",
+            "pattern": Self::PATTERN,
+            "examples": Agent::ALL.map(|agent| Self::from(agent).as_str().to_owned()),
+        })
+    }
+}
+
+/// What an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum AgentWrapperEventKind {
+    /// Words, in `text`: of the agent, of its reasoning, of the user. The `channel` says which.
+    TextOutput,
+    /// A tool is called. The tools facet in `data` says which, and nothing says with what.
+    ToolCall,
+    /// A tool gives something back. The tools facet in `data` says how it went, and how much it was.
+    ToolResult,
+    /// A change of state, in `message`.
+    Status,
+    /// A failure, in `message`.
+    Error,
+    /// Something that nobody could classify. `data` has its native type.
+    Unknown,
+}
+
+impl AgentWrapperEventKind {
+    /// The name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TextOutput => "TextOutput",
+            Self::ToolCall => "ToolCall",
+            Self::ToolResult => "ToolResult",
+            Self::Status => "Status",
+            Self::Error => "Error",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_agent_has_a_kind_that_matches_the_pattern() {
+        for (agent, name) in Agent::ALL.into_iter().zip(["claude_code", "codex", "opencode", "amp"]) {
+            let kind = AgentWrapperKind::from(agent);
+            assert_eq!(kind.as_str(), name);
+            assert_eq!(AgentWrapperKind::new(name), Ok(kind));
+        }
+    }
+
+    #[test]
+    fn a_kind_that_does_not_match_the_pattern_is_refused() {
+        for name in ["", "_a", "1a", "Codex", "claude-code", "a b", "codex\n", "é", "aé"] {
+            assert!(AgentWrapperKind::new(name).is_err(), "{name:?}");
+            assert!(serde_json::from_value::<AgentWrapperKind>(name.into()).is_err(), "{name:?}");
+        }
+        for name in ["a", "a1_", "my_agent2"] {
+            assert_eq!(name.parse::<AgentWrapperKind>().unwrap().as_str(), name);
+        }
+        let error = AgentWrapperKind::new("Claude").unwrap_err().to_string();
+        assert!(error.contains("found \"Claude\"") && error.contains("claude_code"), "{error}");
+    }
+}

@@ -1,0 +1,59 @@
+//! Permissions and questions: that there is one, and which tool it is about.
+
+use interlingua_schema::{Permission, PermissionStatus, Question, QuestionStatus, UniversalEvent};
+use serde_json::Value;
+
+use super::projected::Projected;
+use super::session::Session;
+use crate::object::Object;
+use crate::{AgentWrapperEvent, AgentWrapperKind};
+
+impl Session {
+    pub(super) fn permission<'e>(
+        &mut self,
+        agent: AgentWrapperKind,
+        event: &UniversalEvent,
+        permission: &Permission,
+    ) -> Projected<'e> {
+        let message = match permission.status {
+            PermissionStatus::Requested => "permission requested",
+            PermissionStatus::Approved => "permission approved",
+            PermissionStatus::Denied => "permission denied",
+        };
+        let mut facts = self.about_call(event, permission.metadata.as_ref());
+        facts.word("status", Some(&permission.status));
+        facts.text("request_id", Some(&permission.permission_id));
+        Projected::one(AgentWrapperEvent::status(agent, message, facts.finish()))
+    }
+
+    pub(super) fn question<'e>(
+        &mut self,
+        agent: AgentWrapperKind,
+        event: &UniversalEvent,
+        question: &Question,
+    ) -> Projected<'e> {
+        let message = match question.status {
+            QuestionStatus::Requested => "question requested",
+            QuestionStatus::Answered => "question answered",
+            QuestionStatus::Rejected => "question rejected",
+        };
+        let mut facts = self.about_call(event, question.metadata.as_ref());
+        facts.word("status", Some(&question.status));
+        facts.text("request_id", Some(&question.question_id));
+        Projected::one(AgentWrapperEvent::status(agent, message, facts.finish()))
+    }
+
+    /// The call that a request is about: the one that its metadata names, or the only one that waits. What a request says
+    /// of its tool is mixed with the tool's input, so nothing of it is let through; the call has told the name.
+    fn about_call(&self, event: &UniversalEvent, metadata: Option<&Value>) -> Object {
+        let named = ["tool_use_id", "call_id"].iter().find_map(|key| metadata?.get(key)?.as_str());
+        let call = match named {
+            Some(named) => self.calls.entry(named),
+            None => self.calls.only(),
+        };
+        let mut facts = self.facts(event);
+        facts.name("tool_name", call.and_then(|(_, call)| call.name.as_ref()));
+        facts.name("tool_use_id", call.map(|(call_id, _)| call_id));
+        facts
+    }
+}
