@@ -1,0 +1,55 @@
+//! A stand-in that plays a recorded transcript back as if it were the agent.
+//!
+//! A recording says what an agent printed and what its host said in between. Played back, the agent's lines come in
+//! the same order, byte for byte, and where the recording shows the host speaking the stand-in waits for it. What the
+//! host says is compared by what it means, so that ids, texts and the order of keys may differ; ids that the host
+//! chose stand in the output where the recorded ones stood.
+//!
+//! ```text
+//! recording ──▶ script (one process, step by step) ──▶ play (what is next?) ──▶ mouth ──▶ stage: stdio, or HTTP + SSE
+//!                                                        ▲                       faults
+//!                                                        └── what the host says, by its meaning
+//! ```
+//!
+//! The binary `interlingua-replay` plays a file, or passes for an agent when it is called by the name of one
+//! ([`make_stand_ins`], [`stand_in`]). In tests, [`environment`] says how a stand-in is to play:
+//!
+//! ```no_run
+//! use std::path::Path;
+//! use interlingua_replay::{Fault, Options, environment, make_stand_ins};
+//!
+//! make_stand_ins(Path::new("target/debug/interlingua-replay"), Path::new("/tmp/agents"))?;
+//! let options = Options { faults: vec![Fault::DieAfter { lines: 3, code: 1 }], ..Options::default() };
+//! std::process::Command::new("/tmp/agents/claude")
+//!     .args(["--print", "--output-format", "stream-json", "hello"])
+//!     .envs(environment(Path::new("recordings/hello.jsonl"), &options))
+//!     .spawn()?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! The counterpart is a [`Host`], which says what the recorded host said, and takes down what comes back.
+
+mod agent;
+mod dialect;
+mod fault;
+mod host;
+mod ids;
+mod launch;
+mod mouth;
+mod options;
+mod pace;
+mod performer;
+mod play;
+mod recording;
+mod said;
+mod script;
+mod source;
+mod stage;
+mod stand_in;
+
+pub use agent::Agent;
+pub use fault::Fault;
+pub use host::{Capture, Host, HostError};
+pub use options::{Options, Speed};
+pub use recording::{Recording, RecordingError};
+pub use stand_in::{environment, make_stand_ins, play, stand_in};

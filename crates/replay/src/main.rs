@@ -1,0 +1,122 @@
+//! The `interlingua-replay` binary; by the name of an agent, that agent's stand-in.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use interlingua_replay::{Agent, Fault, Options, Speed, make_stand_ins, play, stand_in};
+
+/// Plays a recorded transcript back as if it were the agent.
+///
+/// The agent's lines come in recorded order; where the recording shows the host speaking, the stand-in waits until
+/// the host says something that means the same.
+#[derive(Parser)]
+#[command(version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Talk to a recorded Codex yourself, or pipe a host to it:
+    interlingua-replay play codex/approve_exec.jsonl
+  Let anything that starts `claude` get a recording instead:
+    interlingua-replay stand-ins /tmp/agents
+    PATH=/tmp/agents:$PATH INTERLINGUA_REPLAY=perm-allow.jsonl my-host
+  An agent that dies after its third line, with code 7:
+    interlingua-replay play text.jsonl --fault die-after=3:7
+  One line for each newline written to a socket, which answers with what was played:
+    interlingua-replay play text.jsonl --speed step --step /tmp/steps";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Plays a recording on standard input and output, or over HTTP for OpenCode.
+    Play(Play),
+    /// Makes links named claude, codex, opencode and amp to this program.
+    ///
+    /// Called by such a name it takes its settings from the environment: `INTERLINGUA_REPLAY` (a wirelog, or a folder
+    /// of them), and `INTERLINGUA_REPLAY_SPEED`, `_FAULT` (several with commas), `_STEP`, `_STATE`, `_TURN`,
+    /// `_PATIENCE` and `_JOURNAL`, which mean what the options of `play` mean.
+    StandIns {
+        /// The folder to make the links in; put it first in PATH.
+        folder: PathBuf,
+    },
+}
+
+#[derive(Args)]
+struct Play {
+    /// The wirelog, or a folder whose recordings are played one after the other.
+    recording: PathBuf,
+    /// How fast.
+    #[arg(long, value_enum, default_value = "fast")]
+    speed: Speed,
+    /// What goes wrong, after how many lines: exit-at-start[:CODE], die-after=N[:CODE], hang-after=N[:deaf],
+    /// garbage-after=N, long-line-after=N[:BYTES], invalid-utf8-after=N, half-line-after=N[:CODE]. May be repeated.
+    #[arg(long, value_name = "FAULT")]
+    fault: Vec<Fault>,
+    /// A Unix socket to make, for `--speed step`: each newline written to it plays a line.
+    #[arg(long, value_name = "SOCKET")]
+    step: Option<PathBuf>,
+    /// A file in which is kept how far the recording was played; the next process goes on from there.
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// The turn to start at.
+    #[arg(long, value_name = "N", conflicts_with = "state")]
+    turn: Option<usize>,
+    /// How long to wait for something that a host may leave out, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 1000)]
+    patience: u64,
+    /// A file to add to what the host said and what was made of it.
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+    /// The agent's own command line, such as `serve --port 8080`; else the recorded one counts.
+    #[arg(last = true)]
+    words: Vec<String>,
+}
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() -> ExitCode {
+    let outcome = match called_as() {
+        Some(agent) => stand_in(agent, &std::env::args().skip(1).collect::<Vec<_>>()).await,
+        None => run(Cli::parse()).await,
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("interlingua-replay: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn called_as() -> Option<Agent> {
+    std::env::args_os().next().and_then(|program| Agent::of_program(program.as_ref()))
+}
+
+async fn run(cli: Cli) -> Result<(), String> {
+    match cli.command {
+        Command::Play(args) => {
+            let options = Options {
+                speed: args.speed,
+                faults: args.fault,
+                step: args.step,
+                state: args.state,
+                turn: args.turn,
+                patience: Duration::from_millis(args.patience),
+                journal: args.journal,
+            };
+            let words = (!args.words.is_empty()).then_some(args.words.as_slice());
+            play(&args.recording, None, words, options).await
+        }
+        Command::StandIns { folder } => {
+            let program = std::env::current_exe().map_err(|error| error.to_string())?;
+            let made = make_stand_ins(&program, &folder).map_err(|error| error.to_string())?;
+            for link in made {
+                println!("{}", link.display());
+            }
+            Ok(())
+        }
+    }
+}
