@@ -1,0 +1,238 @@
+//! What the writer can be asked to do.
+//!
+//! Each write checks before it changes anything, so that one which is refused leaves the others of its transaction
+//! as they are. A write may be run a second time after its transaction failed.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use interlingua_schema::{NativeSessionId, RawJson, Timestamp};
+use rusqlite::{Connection, OptionalExtension, named_params, params};
+
+use crate::append::Prepared;
+use crate::events::Lines;
+use crate::schema::{place, places_after};
+use crate::watchers::Tail;
+use crate::{Append, Error, Message, MessageId, NewSession, Session, SessionKey, message, session};
+
+/// One change of the database.
+pub(crate) trait Write: Send + 'static {
+    /// What whoever asked for it learns.
+    type Output: Send;
+
+    /// Makes the change inside the transaction that is open.
+    fn run(&self, connection: &Connection) -> Result<Self::Output, Error>;
+
+    /// What readers are to be told once it is durable: how far the session goes, and the events themselves.
+    fn news(&self) -> Option<(SessionKey, Tail, Option<Arc<Lines>>)> {
+        None
+    }
+
+    /// How many events it appends.
+    fn events(&self) -> usize {
+        0
+    }
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Creates a session.
+pub(crate) struct CreateSession {
+    session: NewSession,
+    at: Timestamp,
+}
+
+impl CreateSession {
+    pub(crate) fn new(session: NewSession) -> Self {
+        Self { session, at: now() }
+    }
+}
+
+impl Write for CreateSession {
+    type Output = Session;
+
+    fn run(&self, connection: &Connection) -> Result<Session, Error> {
+        let new = &self.session;
+        let key = connection
+            .prepare_cached(
+                "INSERT INTO sessions (id, agent, agent_mode, permission_mode, model, variant, native_session_id, \
+                 directory, title, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10) \
+                 ON CONFLICT (id) DO NOTHING RETURNING key",
+            )?
+            .query_row(
+                params![
+                    new.id.as_str(),
+                    new.agent,
+                    new.agent_mode,
+                    new.permission_mode,
+                    new.model,
+                    new.variant,
+                    new.native_session_id.as_ref().map(NativeSessionId::as_str),
+                    new.directory,
+                    new.title,
+                    self.at.as_millis(),
+                ],
+                |row| row.get(0).map(SessionKey),
+            )
+            .optional()?
+            .ok_or_else(|| Error::AlreadyExists(new.id.clone()))?;
+        connection
+            .prepare_cached("INSERT INTO kept (session, config) VALUES (?1, ?2)")?
+            .execute((key.0, new.config.as_ref().map(RawJson::as_str)))?;
+        session::by_key(connection, key)?.ok_or(Error::NoSuchSession)
+    }
+}
+
+/// Appends events.
+pub(crate) struct AppendEvents {
+    session: SessionKey,
+    append: Result<Prepared, Error>,
+}
+
+impl AppendEvents {
+    pub(crate) fn new(session: SessionKey, append: Append) -> Self {
+        Self { session, append: append.prepare() }
+    }
+
+    /// Moves the session on; refuses if these are not its next events.
+    fn advance(&self, connection: &Connection, append: &Prepared) -> Result<(), Error> {
+        let (changes, span) = (&append.changes, append.lines.span());
+        let advanced = connection
+            .prepare_cached(
+                "UPDATE sessions SET event_count = coalesce(:last, event_count), \
+                 updated_at = max(updated_at, coalesce(:time, updated_at)), \
+                 native_session_id = coalesce(:native, native_session_id), ended = :ended, \
+                 busy = NOT :ended AND coalesce(:busy, busy) \
+                 WHERE key = :key AND NOT ended AND event_count = coalesce(:first - 1, event_count)",
+            )?
+            .execute(named_params! {
+                ":key": self.session.0,
+                ":first": span.map(|(first, _)| first.cast_signed()),
+                ":last": span.map(|(_, last)| last.cast_signed()),
+                ":time": changes.time.map(Timestamp::as_millis),
+                ":native": changes.native_session_id.as_ref().map(NativeSessionId::as_str),
+                ":ended": changes.ended,
+                ":busy": changes.busy,
+            })?;
+        if advanced == 1 {
+            return Ok(());
+        }
+        match session::tail(connection, self.session)? {
+            Tail::Open { last } => {
+                Err(Error::OutOfOrder { expected: last + 1, found: span.map_or(0, |(first, _)| first) })
+            }
+            Tail::Ended { .. } => Err(Error::Ended),
+            Tail::Deleted | Tail::Unknown => Err(Error::NoSuchSession),
+        }
+    }
+}
+
+impl Write for AppendEvents {
+    type Output = ();
+
+    fn run(&self, connection: &Connection) -> Result<(), Error> {
+        let append = self.append.as_ref().map_err(Clone::clone)?;
+        self.advance(connection, append)?;
+        let at = |sequence| {
+            place(self.session, sequence).ok_or_else(|| Error::Database("the session has no room left".to_owned()))
+        };
+        let mut insert = connection.prepare_cached("INSERT INTO events (place, json, payload) VALUES (?1, ?2, ?3)")?;
+        let mut keep = connection.prepare_cached("INSERT INTO payloads (place, json) VALUES (?1, ?2)")?;
+        for row in append.rows() {
+            let payload_at = row.payload_at.map(at).transpose()?;
+            insert.execute((at(row.sequence)?, row.json, payload_at))?;
+            if let Some(payload) = row.payload {
+                keep.execute((payload_at, payload.as_str()))?;
+            }
+        }
+        let changes = &append.changes;
+        if let Some(state) = &changes.state {
+            connection
+                .prepare_cached("UPDATE kept SET state = ?2 WHERE session = ?1")?
+                .execute((self.session.0, state.as_str()))?;
+        }
+        for id in &changes.taken {
+            message::remove(connection, self.session, *id)?;
+        }
+        if changes.ended {
+            message::remove_all(connection, self.session)?;
+        }
+        Ok(())
+    }
+
+    fn news(&self) -> Option<(SessionKey, Tail, Option<Arc<Lines>>)> {
+        let append = self.append.as_ref().ok()?;
+        let (_, last) = append.lines.span()?;
+        let tail = if append.changes.ended { Tail::Ended { last } } else { Tail::Open { last } };
+        Some((self.session, tail, Some(Arc::clone(&append.lines))))
+    }
+
+    fn events(&self) -> usize {
+        self.append.as_ref().map_or(0, |append| append.lines.len())
+    }
+}
+
+/// Puts a message at the end of a queue.
+pub(crate) struct EnqueueMessage {
+    session: SessionKey,
+    message: Message,
+    at: Timestamp,
+}
+
+impl EnqueueMessage {
+    pub(crate) fn new(session: SessionKey, message: Message) -> Self {
+        Self { session, message, at: now() }
+    }
+}
+
+impl Write for EnqueueMessage {
+    type Output = MessageId;
+
+    fn run(&self, connection: &Connection) -> Result<MessageId, Error> {
+        match session::tail(connection, self.session)? {
+            Tail::Open { .. } => {}
+            Tail::Ended { .. } => return Err(Error::Ended),
+            Tail::Deleted | Tail::Unknown => return Err(Error::NoSuchSession),
+        }
+        connection
+            .prepare_cached("UPDATE sessions SET updated_at = max(updated_at, ?2) WHERE key = ?1")?
+            .execute((self.session.0, self.at.as_millis()))?;
+        message::add(connection, self.session, &self.message)
+    }
+}
+
+/// Removes a session.
+pub(crate) struct DeleteSession {
+    session: SessionKey,
+}
+
+impl DeleteSession {
+    pub(crate) fn new(session: SessionKey) -> Self {
+        Self { session }
+    }
+}
+
+impl Write for DeleteSession {
+    type Output = ();
+
+    fn run(&self, connection: &Connection) -> Result<(), Error> {
+        let session = self.session.0;
+        if connection.prepare_cached("DELETE FROM sessions WHERE key = ?1")?.execute([session])? == 0 {
+            return Err(Error::NoSuchSession);
+        }
+        let (from, to) = places_after(self.session, 0);
+        for table in ["events", "payloads"] {
+            let delete = format!("DELETE FROM {table} WHERE place > ?1 AND place <= ?2");
+            connection.prepare_cached(&delete)?.execute((from, to))?;
+        }
+        connection.prepare_cached("DELETE FROM kept WHERE session = ?1")?.execute([session])?;
+        message::remove_all(connection, self.session)
+    }
+
+    fn news(&self) -> Option<(SessionKey, Tail, Option<Arc<Lines>>)> {
+        Some((self.session, Tail::Deleted, None))
+    }
+}

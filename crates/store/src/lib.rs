@@ -1,0 +1,63 @@
+//! The durable log of sessions and events.
+//!
+//! One `SQLite` database in a data folder holds every session, its messages that wait for the agent, and its events.
+//! All writing goes through one thread, which commits whatever has been queued since its last commit as one
+//! transaction and only then answers: what the store has acknowledged survives `kill -9`, and with [`Sync::Full`] the
+//! loss of power too. Nobody sees an event before that.
+//!
+//! A reader is a cursor. [`Store::reader`] starts one after any event; [`Reader::next`] gives what follows, a small
+//! batch at a time, and sleeps when there is nothing. However far it falls behind, it costs its own few bytes: there
+//! is no buffer that it could overrun. Those that keep up are handed the text of the last append, all of them the same;
+//! the others read from the database. A session that nobody reads or writes costs nothing but its rows.
+//!
+//! Events are kept as the JSON text that clients get. The native payload an event was made from is kept apart, once
+//! for all the events made from it, and is fetched and put in its place only for readers that ask for it.
+//!
+//! ```
+//! use interlingua_schema::{EventData, Origin, SessionStarted, Timestamp, UniversalEvent};
+//! use interlingua_store::{Append, NewSession, Options, Raw, Store};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! let store = Store::open(folder.path(), Options::default())?;
+//! let session = store.create(NewSession::new("s1", "mock")).await?;
+//!
+//! let data = EventData::SessionStarted(SessionStarted::default());
+//! let event = UniversalEvent::new("evt_1", 1, Timestamp::EPOCH, "s1", Origin::DAEMON, data);
+//! store.append(session.key, Append::events([event])).await?;
+//!
+//! let mut reader = store.reader(session.key, 0, Raw::Without);
+//! let batch = reader.next().await?.expect("the session is still open");
+//! let (sequence, json) = batch.iter().next().expect("a batch is never empty");
+//! assert_eq!(sequence, 1);
+//! assert!(json.starts_with(r#"{"event_id":"evt_1","sequence":1"#));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod append;
+mod database;
+mod error;
+mod events;
+mod group;
+mod job;
+mod lock;
+mod message;
+mod options;
+mod pool;
+mod reader;
+mod schema;
+mod session;
+mod store;
+mod watchers;
+mod writer;
+
+pub use append::Append;
+pub use error::{Error, OpenError};
+pub use events::{Batch, Limits, Raw};
+pub use message::{Attachment, Message, MessageId, QueuedMessage};
+pub use options::{Options, Sync};
+pub use reader::Reader;
+pub use session::{Kept, NewSession, Session, SessionKey, SessionPage};
+pub use store::{Pending, Store, Totals};

@@ -1,0 +1,77 @@
+//! Messages that wait for the agent.
+
+use rusqlite::{Connection, OptionalExtension};
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, SessionKey};
+
+/// Names a message that was queued. Later ones have greater ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageId(pub(crate) i64);
+
+/// A file that goes with a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// Where it is.
+    pub path: String,
+    /// Its media type, left out where the client did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime: Option<String>,
+    /// What to call it, left out where the client did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filename: Option<String>,
+}
+
+/// What a user says to an agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Message {
+    /// The words.
+    pub text: String,
+    /// The files that go with them.
+    pub attachments: Vec<Attachment>,
+}
+
+/// A message that no agent has taken up yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueuedMessage {
+    /// Its id.
+    pub id: MessageId,
+    /// What it says.
+    pub message: Message,
+}
+
+pub(crate) fn add(connection: &Connection, session: SessionKey, message: &Message) -> Result<MessageId, Error> {
+    let attachments = match message.attachments.as_slice() {
+        [] => None,
+        some => Some(serde_json::to_string(some).map_err(|error| Error::Database(error.to_string()))?),
+    };
+    let id = connection
+        .prepare_cached("INSERT INTO messages (session, text, attachments) VALUES (?1, ?2, ?3)")?
+        .insert((session.0, &message.text, attachments))?;
+    Ok(MessageId(id))
+}
+
+pub(crate) fn next(connection: &Connection, session: SessionKey) -> Result<Option<QueuedMessage>, Error> {
+    let found = connection
+        .prepare_cached("SELECT id, text, attachments FROM messages WHERE session = ?1 ORDER BY id LIMIT 1")?
+        .query_row([session.0], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Option<String>>(2)?)))
+        .optional()?;
+    let Some((id, text, attachments)) = found else {
+        return Ok(None);
+    };
+    let attachments = match attachments {
+        Some(json) => serde_json::from_str(&json).map_err(|error| Error::Database(error.to_string()))?,
+        None => Vec::new(),
+    };
+    Ok(Some(QueuedMessage { id: MessageId(id), message: Message { text, attachments } }))
+}
+
+pub(crate) fn remove(connection: &Connection, session: SessionKey, id: MessageId) -> Result<(), Error> {
+    connection.prepare_cached("DELETE FROM messages WHERE id = ?1 AND session = ?2")?.execute((id.0, session.0))?;
+    Ok(())
+}
+
+pub(crate) fn remove_all(connection: &Connection, session: SessionKey) -> Result<(), Error> {
+    connection.prepare_cached("DELETE FROM messages WHERE session = ?1")?.execute([session.0])?;
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! Reading beside the writer.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::Connection;
+use tokio::sync::Semaphore;
+
+use crate::{Error, database};
+
+/// So many reads at a time: a thousand readers that wake at once must not become a thousand threads.
+const AT_ONCE: usize = 4;
+
+/// Connections that read what is durable, opened when they are first needed.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    file: PathBuf,
+    idle: Arc<Mutex<Vec<Connection>>>,
+    permits: Arc<Semaphore>,
+}
+
+impl Pool {
+    pub(crate) fn new(file: PathBuf) -> Self {
+        Self { file, idle: Arc::default(), permits: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+
+    /// Reads, on a thread that may wait for the disk.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| Error::Closed)?;
+        let idle = Arc::clone(&self.idle);
+        let file = self.file.clone();
+        let reading = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            let pooled = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let connection = match pooled {
+                Some(connection) => connection,
+                None => database::open_for_reading(&file)?,
+            };
+            let outcome = read(&connection);
+            idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            outcome
+        });
+        reading.await.map_err(|error| Error::Database(error.to_string()))?
+    }
+}

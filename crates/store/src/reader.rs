@@ -1,0 +1,65 @@
+//! A cursor into a session's log.
+
+use crate::watchers::{Subscription, Tail};
+use crate::{Batch, Error, Limits, Raw, SessionKey, Store};
+
+/// How much a reader takes at once: what a slow client makes its server hold.
+const AT_ONCE: Limits = Limits { events: 256, bytes: 16 * 1024 };
+
+/// A cursor into a session's log.
+#[derive(Debug)]
+pub struct Reader {
+    store: Store,
+    subscription: Subscription,
+    session: SessionKey,
+    after: u64,
+    raw: Raw,
+}
+
+impl Reader {
+    pub(crate) fn new(store: Store, subscription: Subscription, session: SessionKey, after: u64, raw: Raw) -> Self {
+        Self { store, subscription, session, after, raw }
+    }
+
+    /// The next events, as soon as there are any; `None` when there will be none: the session has ended and all of it
+    /// is read, or the session was deleted.
+    ///
+    /// Nothing is lost by dropping the future: the cursor moves when the events are handed over.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails. The cursor stays where it is.
+    pub async fn next(&mut self) -> Result<Option<Batch>, Error> {
+        loop {
+            // What the session says of itself may be far ahead of what is at hand.
+            let (tail, at_hand) = self.subscription.look(self.after, AT_ONCE);
+            match tail {
+                Tail::Open { last } if last <= self.after => {
+                    self.subscription.changed().await?;
+                    continue;
+                }
+                Tail::Ended { last } if last <= self.after => return Ok(None),
+                Tail::Deleted => return Ok(None),
+                Tail::Open { .. } | Tail::Ended { .. } | Tail::Unknown => {}
+            }
+            let batch = match at_hand {
+                // Payloads are not at hand.
+                Some(batch) if self.raw == Raw::Without => batch,
+                _ => self.store.read(self.session, self.after, AT_ONCE, self.raw).await?,
+            };
+            if let Some(last) = batch.last() {
+                self.after = last;
+                return Ok(Some(batch));
+            }
+            // Nothing there, and nobody has written since this reader began: look at the session itself, once.
+            let tail = self.store.tail(self.session).await?;
+            self.subscription.learn(tail);
+        }
+    }
+
+    /// The sequence of the last event that was handed over.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.after
+    }
+}

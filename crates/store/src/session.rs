@@ -1,0 +1,199 @@
+//! What is known of a session besides its events.
+
+use interlingua_schema::{NativeSessionId, RawJson, SessionId, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use crate::Error;
+use crate::watchers::Tail;
+
+/// The store's own name of a session: cheap to copy, and never given to a second session, so that whoever holds the
+/// key of a deleted session does not end up in another that took its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionKey(pub(crate) i64);
+
+/// A session that is to be created. Only `id` and `agent` are needed.
+#[derive(Clone, Debug)]
+pub struct NewSession {
+    /// Its name, chosen by the client.
+    pub id: SessionId,
+    /// The agent it talks to.
+    pub agent: String,
+    /// The agent's mode; `None` where the agent has its own default.
+    pub agent_mode: Option<String>,
+    /// What the agent may do without asking; `None` where the agent has its own default.
+    pub permission_mode: Option<String>,
+    /// The model asked for.
+    pub model: Option<String>,
+    /// The model's variant asked for.
+    pub variant: Option<String>,
+    /// The agent's own name of the session, where it is known from the beginning.
+    pub native_session_id: Option<NativeSessionId>,
+    /// The agent's working directory.
+    pub directory: Option<String>,
+    /// What a person calls it.
+    pub title: Option<String>,
+    /// What else it was created with, in a form that only the runtime understands. Never credentials.
+    pub config: Option<RawJson>,
+}
+
+impl NewSession {
+    /// A session with this name and agent, and nothing else said.
+    #[must_use]
+    pub fn new(id: impl Into<SessionId>, agent: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            agent: agent.into(),
+            agent_mode: None,
+            permission_mode: None,
+            model: None,
+            variant: None,
+            native_session_id: None,
+            directory: None,
+            title: None,
+            config: None,
+        }
+    }
+}
+
+/// A session as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// The store's name of it.
+    pub key: SessionKey,
+    /// Its name.
+    pub id: SessionId,
+    /// The agent it talks to.
+    pub agent: String,
+    /// The agent's mode, if one was chosen.
+    pub agent_mode: Option<String>,
+    /// What the agent may do without asking, if it was said.
+    pub permission_mode: Option<String>,
+    /// The model asked for.
+    pub model: Option<String>,
+    /// The model's variant asked for.
+    pub variant: Option<String>,
+    /// The agent's own name of the session, once it is known.
+    pub native_session_id: Option<NativeSessionId>,
+    /// The agent's working directory.
+    pub directory: Option<String>,
+    /// What a person calls it.
+    pub title: Option<String>,
+    /// Whether it is over.
+    pub ended: bool,
+    /// Whether it is in the middle of something; see [`Append::busy`](crate::Append::busy).
+    pub busy: bool,
+    /// How many events it has, which is the sequence of the last.
+    pub event_count: u64,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When something last happened in it.
+    pub updated_at: Timestamp,
+}
+
+/// What the store keeps for the runtime without understanding it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// What the session was created with.
+    pub config: Option<RawJson>,
+    /// What was last given to [`Append::state`](crate::Append::state).
+    pub state: Option<RawJson>,
+}
+
+/// Some of the sessions, newest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionPage {
+    /// The sessions.
+    pub sessions: Vec<Session>,
+    /// Where the next page begins; `None` when this is the last.
+    pub next: Option<SessionKey>,
+}
+
+impl SessionKey {
+    /// The key as a number, for a client to hand back.
+    #[must_use]
+    pub const fn to_number(self) -> i64 {
+        self.0
+    }
+
+    /// The key that a client handed back. It need not exist.
+    #[must_use]
+    pub const fn from_number(number: i64) -> Self {
+        Self(number)
+    }
+}
+
+const COLUMNS: &str = "key, id, agent, agent_mode, permission_mode, model, variant, native_session_id, directory, \
+     title, ended, busy, event_count, created_at, updated_at";
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<Session> {
+    Ok(Session {
+        key: SessionKey(row.get(0)?),
+        id: row.get::<_, String>(1)?.into(),
+        agent: row.get(2)?,
+        agent_mode: row.get(3)?,
+        permission_mode: row.get(4)?,
+        model: row.get(5)?,
+        variant: row.get(6)?,
+        native_session_id: row.get::<_, Option<String>>(7)?.map(NativeSessionId::from),
+        directory: row.get(8)?,
+        title: row.get(9)?,
+        ended: row.get(10)?,
+        busy: row.get(11)?,
+        event_count: row.get::<_, i64>(12)?.cast_unsigned(),
+        created_at: Timestamp::from_millis(row.get(13)?),
+        updated_at: Timestamp::from_millis(row.get(14)?),
+    })
+}
+
+pub(crate) fn by_id(connection: &Connection, id: &SessionId) -> Result<Option<Session>, Error> {
+    let query = format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1");
+    Ok(connection.prepare_cached(&query)?.query_row([id.as_str()], from_row).optional()?)
+}
+
+pub(crate) fn by_key(connection: &Connection, key: SessionKey) -> Result<Option<Session>, Error> {
+    let query = format!("SELECT {COLUMNS} FROM sessions WHERE key = ?1");
+    Ok(connection.prepare_cached(&query)?.query_row([key.0], from_row).optional()?)
+}
+
+pub(crate) fn page(connection: &Connection, limit: usize, from: Option<SessionKey>) -> Result<SessionPage, Error> {
+    let query = format!("SELECT {COLUMNS} FROM sessions WHERE key < ?1 ORDER BY key DESC LIMIT ?2");
+    // One more than asked for tells whether there is a next page.
+    let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
+    let from = from.map_or(i64::MAX, |key| key.0);
+    let mut statement = connection.prepare_cached(&query)?;
+    let mut sessions = statement.query_map((from, most), from_row)?.collect::<Result<Vec<_>, _>>()?;
+    let more = sessions.len() > limit;
+    sessions.truncate(limit);
+    let next = sessions.last().map(|last| last.key).filter(|_| more);
+    Ok(SessionPage { sessions, next })
+}
+
+pub(crate) fn interrupted(connection: &Connection) -> Result<Vec<Session>, Error> {
+    let query = format!(
+        "SELECT {COLUMNS} FROM sessions WHERE key IN \
+         (SELECT key FROM sessions WHERE busy UNION SELECT session FROM messages) AND NOT ended ORDER BY key"
+    );
+    Ok(connection.prepare(&query)?.query_map([], from_row)?.collect::<Result<_, _>>()?)
+}
+
+pub(crate) fn kept(connection: &Connection, session: SessionKey) -> Result<Kept, Error> {
+    let (config, state) = connection
+        .prepare_cached("SELECT config, state FROM kept WHERE session = ?1")?
+        .query_row([session.0], |row| Ok((row.get::<_, Option<String>>(0)?, row.get::<_, Option<String>>(1)?)))
+        .optional()?
+        .ok_or(Error::NoSuchSession)?;
+    let json = |text: Option<String>| text.map(|text| RawJson::from_payload(&text));
+    Ok(Kept { config: json(config), state: json(state) })
+}
+
+pub(crate) fn tail(connection: &Connection, session: SessionKey) -> Result<Tail, Error> {
+    let found = connection
+        .prepare_cached("SELECT event_count, ended FROM sessions WHERE key = ?1")?
+        .query_row([session.0], |row| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, bool>(1)?)))
+        .optional()?;
+    Ok(match found {
+        Some((last, false)) => Tail::Open { last },
+        Some((last, true)) => Tail::Ended { last },
+        None => Tail::Deleted,
+    })
+}

@@ -1,0 +1,199 @@
+//! The store itself.
+
+use std::fmt;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use interlingua_schema::SessionId;
+use tokio::sync::oneshot;
+
+use crate::job::{AppendEvents, CreateSession, DeleteSession, EnqueueMessage, Write};
+use crate::pool::Pool;
+use crate::watchers::{Tail, Watchers};
+use crate::writer::Writer;
+use crate::{
+    Append, Batch, Error, Kept, Limits, Message, MessageId, NewSession, OpenError, Options, QueuedMessage, Raw, Reader,
+    Session, SessionKey, SessionPage, database, events, message, session,
+};
+
+/// The durable log of sessions and events. Cloning it copies a pointer.
+///
+/// When the last clone is dropped, what is queued is committed and the folder is free for the next process.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    // Dropped in this order: the writer commits what is queued while the pool and the lock are still there.
+    writer: Writer,
+    watchers: Arc<Watchers>,
+    pool: Pool,
+    _lock: crate::lock::Lock,
+}
+
+/// What a store has done since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Events that were appended.
+    pub events: u64,
+    /// Transactions that were committed.
+    pub commits: u64,
+    /// Requests that were refused because the database failed or the disk was full.
+    pub failures: u64,
+}
+
+/// A write that is on its way: resolves when it is durable, or with the reason why it was refused.
+///
+/// Writes happen in the order in which they were asked for. Dropping this does not take the write back.
+#[must_use = "a write is not durable until this resolves"]
+#[derive(Debug)]
+pub struct Pending<T>(oneshot::Receiver<Result<T, Error>>);
+
+impl<T> Future for Pending<T> {
+    type Output = Result<T, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // A writer that is gone dropped the sender.
+        Pin::new(&mut self.0).poll(context).map(|answer| answer.unwrap_or(Err(Error::Closed)))
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Store")
+    }
+}
+
+impl Store {
+    /// Opens the store in a folder, which is made if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// If the folder or the database in it cannot be used, or another process uses it.
+    pub fn open(folder: &Path, options: Options) -> Result<Self, OpenError> {
+        let opened = database::open(folder, options)?;
+        let watchers = Arc::new(Watchers::default());
+        let writer = Writer::start(opened.connection, Arc::clone(&watchers))
+            .map_err(|source| OpenError::Folder { path: folder.to_owned(), source })?;
+        let pool = Pool::new(opened.file);
+        Ok(Self { shared: Arc::new(Shared { writer, watchers, pool, _lock: opened.lock }) })
+    }
+
+    /// Creates a session.
+    ///
+    /// # Errors
+    ///
+    /// Resolves to [`Error::AlreadyExists`] if there is one of that name.
+    pub fn create(&self, session: NewSession) -> Pending<Session> {
+        self.write(CreateSession::new(session))
+    }
+
+    /// Appends events to a session, and whatever becomes true with them.
+    ///
+    /// # Errors
+    ///
+    /// Resolves to [`Error::OutOfOrder`] if the events do not follow the session's last one, [`Error::Ended`] if there
+    /// can be no more, [`Error::NoSuchSession`] if it was deleted.
+    pub fn append(&self, session: SessionKey, append: Append) -> Pending<()> {
+        self.write(AppendEvents::new(session, append))
+    }
+
+    /// Puts a message at the end of a session's queue.
+    ///
+    /// # Errors
+    ///
+    /// Resolves to [`Error::Ended`] or [`Error::NoSuchSession`] if nobody will ever take it.
+    pub fn enqueue(&self, session: SessionKey, message: Message) -> Pending<MessageId> {
+        self.write(EnqueueMessage::new(session, message))
+    }
+
+    /// Removes a session with all its events and messages.
+    ///
+    /// # Errors
+    ///
+    /// Resolves to [`Error::NoSuchSession`] if it is not there.
+    pub fn delete(&self, session: SessionKey) -> Pending<()> {
+        self.write(DeleteSession::new(session))
+    }
+
+    /// The session of that name.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub async fn session(&self, id: &SessionId) -> Result<Option<Session>, Error> {
+        let id = id.clone();
+        self.shared.pool.run(move |connection| session::by_id(connection, &id)).await
+    }
+
+    /// At most `limit` sessions, newest first, beginning after the session at which the last page ended.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub async fn sessions(&self, limit: usize, from: Option<SessionKey>) -> Result<SessionPage, Error> {
+        self.shared.pool.run(move |connection| session::page(connection, limit, from)).await
+    }
+
+    /// The sessions that were in the middle of something when the last process ended, or have messages waiting;
+    /// oldest first. Meant to be asked once, before anything new begins.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub async fn interrupted(&self) -> Result<Vec<Session>, Error> {
+        self.shared.pool.run(session::interrupted).await
+    }
+
+    /// What is kept for the runtime with a session.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchSession`] if it is not there, or if the database fails.
+    pub async fn kept(&self, session: SessionKey) -> Result<Kept, Error> {
+        self.shared.pool.run(move |connection| session::kept(connection, session)).await
+    }
+
+    /// The message that waits longest, if any.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub async fn next_message(&self, session: SessionKey) -> Result<Option<QueuedMessage>, Error> {
+        self.shared.pool.run(move |connection| message::next(connection, session)).await
+    }
+
+    /// The events after `after`, as far as they are there and the limits allow.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails. A session that is not there has no events.
+    pub async fn read(&self, session: SessionKey, after: u64, limits: Limits, raw: Raw) -> Result<Batch, Error> {
+        self.shared.pool.run(move |connection| events::read(connection, session, after, limits, raw)).await
+    }
+
+    /// A cursor that stands after `after`, the sequence of an event; 0 is the beginning.
+    #[must_use]
+    pub fn reader(&self, session: SessionKey, after: u64, raw: Raw) -> Reader {
+        Reader::new(self.clone(), self.shared.watchers.subscribe(session), session, after, raw)
+    }
+
+    /// What was done since the store was opened.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.shared.writer.totals()
+    }
+
+    pub(crate) async fn tail(&self, session: SessionKey) -> Result<Tail, Error> {
+        self.shared.pool.run(move |connection| session::tail(connection, session)).await
+    }
+
+    fn write<W: Write>(&self, write: W) -> Pending<W::Output> {
+        let (answer, pending) = oneshot::channel();
+        self.shared.writer.send(write, answer);
+        Pending(pending)
+    }
+}

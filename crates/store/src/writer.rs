@@ -1,0 +1,75 @@
+//! The one thread that writes.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::group::{self, Asked, Job};
+use crate::job::Write;
+use crate::watchers::Watchers;
+use crate::{Error, Totals};
+
+/// So many writes are committed together at most.
+const TOGETHER: usize = 512;
+
+/// The one thread that writes. Dropping it waits until what was asked for is done.
+pub(crate) struct Writer {
+    jobs: Option<mpsc::UnboundedSender<Box<dyn Job>>>,
+    thread: Option<JoinHandle<()>>,
+    totals: Arc<Mutex<Totals>>,
+}
+
+impl Writer {
+    pub(crate) fn start(connection: Connection, watchers: Arc<Watchers>) -> io::Result<Self> {
+        let (jobs, queue) = mpsc::unbounded_channel();
+        let totals = Arc::new(Mutex::new(Totals::default()));
+        let thread = thread::Builder::new().name("store-writer".to_owned()).spawn({
+            let totals = Arc::clone(&totals);
+            move || write(connection, queue, &watchers, &totals)
+        })?;
+        Ok(Self { jobs: Some(jobs), thread: Some(thread), totals })
+    }
+
+    /// Puts a write at the end of the queue.
+    pub(crate) fn send<W: Write>(&self, write: W, answer: oneshot::Sender<Result<W::Output, Error>>) {
+        // Without a writer the job is dropped with its answer's sender, which tells whoever waits.
+        if let Some(jobs) = &self.jobs {
+            drop(jobs.send(Box::new(Asked::new(write, answer))));
+        }
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        *self.totals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the store's writer panicked");
+        }
+    }
+}
+
+fn write(
+    mut connection: Connection,
+    mut queue: mpsc::UnboundedReceiver<Box<dyn Job>>,
+    watchers: &Watchers,
+    totals: &Mutex<Totals>,
+) {
+    let mut jobs = Vec::new();
+    while queue.blocking_recv_many(&mut jobs, TOGETHER) > 0 {
+        let mut so_far = *totals.lock().unwrap_or_else(PoisonError::into_inner);
+        group::commit(&mut connection, std::mem::take(&mut jobs), watchers, &mut so_far);
+        *totals.lock().unwrap_or_else(PoisonError::into_inner) = so_far;
+    }
+    if let Err((_, error)) = connection.close() {
+        tracing::warn!(%error, "the database was not closed cleanly; it will be put right when it is next opened");
+    }
+}
