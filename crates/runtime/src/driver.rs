@@ -1,0 +1,310 @@
+//! What an agent brings so that sessions can be run on it.
+//!
+//! A [`Driver`] stands for one agent program. A session that has something to say calls [`Driver::serve`], which runs
+//! as a task of its own and is spoken to through two channels, so that neither side ever waits for the other while the
+//! other waits for it:
+//!
+//! ```text
+//!            Order (message, answer, interrupt)
+//!  session ───────────────────────────────────────▶ serve ───▶ the agent's process, or a server that many share
+//!          ◀───────────────────────────────────────       ◀───
+//!            Crossing (every line both ways, exit)
+//! ```
+//!
+//! The driver knows the agent's protocol and nothing of universal events. It hands **every** line both ways to the
+//! [`Wire`], in the order they crossed, its own included: what it sent is how the session's converter learns of
+//! prompts, answers and interrupts. The session makes events of it by the same path as `interlingua convert`.
+//!
+//! # Rules for `serve`
+//!
+//! * It brings the agent up (a process, a thread on a shared server), resumed by [`SessionSpec::native`] if that is
+//!   there, and then obeys [`Orders::next`] until that is `None`: the session lets go. Then it ends what it started for
+//!   this session, with all descendants, within a few seconds, and returns. Whoever is dropped does the same at once.
+//! * One [`Order::Message`] comes at a time: the next one when the stream has shown that the turn is over. How the
+//!   turn ends is for the converter to say; a driver that knows that a message cannot be delivered says
+//!   [`Wire::failed`].
+//! * An agent that dies is [`Wire::exit`], after the last of its output. `serve` may then return, in which case the next
+//!   message calls it again, or go on and start a process per turn. All clones of the wire are dropped before it
+//!   returns.
+//! * [`Order::Interrupt`] is obeyed as the agent wants it. If the turn does not end within the runtime's grace, the
+//!   session lets go.
+//! * Nothing secret goes to the wire: what crosses it is stored and shown. Keys belong into the process's environment.
+//! * A driver whose sessions share a process routes what it receives: a session gets the lines of its own native
+//!   session, of that session's sub-agents, and those that concern everybody.
+//!
+//! # Answers
+//!
+//! Permissions and questions are answered by the key under which the converter asked
+//! ([`permission_asked`](interlingua_convert::SessionDrafts::permission_asked)), which is the native request's own id
+//! as text: Claude Code's `request_id`, Codex's JSON-RPC id, OpenCode's request id. The ids that clients see may have
+//! a suffix to be unique; the session takes that off before it orders. Several questions of one request are answered
+//! together, in order, when the client has answered the last of them.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use interlingua_convert::{Converter, Failure, Key, Launch};
+use interlingua_schema::{NativeSessionId, SessionId};
+use interlingua_store::Message;
+use tokio::sync::mpsc;
+
+use crate::agents::{AgentStatus, Install, Mode, Models};
+use crate::clock;
+use crate::crossing::{Crossing, What};
+use crate::environment::Environment;
+use crate::error::Refusal;
+use crate::mcp::McpServers;
+use crate::modes::PermissionMode;
+
+/// Something that is under way and can be sent to another thread.
+pub type Task<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// So many crossings wait for a session before the driver has to.
+const MOST_CROSSINGS: usize = 64;
+
+/// One agent program, able to serve any number of sessions.
+pub trait Driver: Send + Sync + 'static {
+    /// The name that clients give: `claude`, `codex`, `opencode`, `amp`, `mock`.
+    fn id(&self) -> &'static str;
+
+    /// A converter for what [`serve`](Driver::serve) hands to the wire. A session that is taken up gets a fresh one and
+    /// keeps it through any number of calls of `serve`.
+    fn converter(&self) -> Box<dyn Converter>;
+
+    /// What there is to know without starting anything: it is asked often, and answered from memory.
+    fn status(&self) -> AgentStatus;
+
+    /// Finds out what takes a moment to know, such as the version of a program. Called before a session is created;
+    /// [`status`](Driver::status) knows it afterwards.
+    fn look(self: Arc<Self>) -> Task<()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Whether a session can be had so. Whatever the agent cannot honour (a mode, a model, a variant, a version, MCP
+    /// servers) is refused here; what passes must be honoured by `serve`. That the directory exists is seen to.
+    ///
+    /// # Errors
+    /// What cannot be honoured, and what could.
+    fn check(&self, spec: &SessionSpec) -> Result<(), Refusal>;
+
+    /// Whether a message can be delivered: an agent that takes no attachments refuses them here.
+    ///
+    /// # Errors
+    /// What cannot be delivered.
+    fn check_message(&self, message: &Message) -> Result<(), Refusal> {
+        if message.attachments.is_empty() {
+            return Ok(());
+        }
+        Err(Refusal::field("attachments", format!("{} takes no attachments", self.id())))
+    }
+
+    /// The native id that a session will have, for an agent that lets us choose. Such a driver finds in
+    /// [`SessionSpec::native`] what it said here from the first start on.
+    fn native_id(&self, session: &SessionId) -> Option<NativeSessionId> {
+        let _ = session;
+        None
+    }
+
+    /// The modes a session can be created with. May ask the agent.
+    fn modes(self: Arc<Self>) -> Task<Result<Vec<Mode>, ServeError>>;
+
+    /// The models a session can be created with. May ask the agent.
+    fn models(self: Arc<Self>) -> Task<Result<Models, ServeError>>;
+
+    /// Installs the agent.
+    fn install(self: Arc<Self>, install: Install) -> Task<Result<(), String>>;
+
+    /// How long an agent is kept that has nothing to do. Zero where starting costs nothing.
+    fn linger(&self) -> Duration {
+        Duration::from_secs(300)
+    }
+
+    /// Serves one session until it lets go or the agent is gone. See the [module](self) for the rules.
+    fn serve(self: Arc<Self>, spec: SessionSpec, orders: Orders, wire: Wire) -> Task<Result<Parting, ServeError>>;
+
+    /// Ends whatever the sessions shared. They have all let go by then.
+    fn shutdown(self: Arc<Self>) -> Task<()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// What a session wants of its agent.
+#[derive(Clone, Debug)]
+pub struct SessionSpec {
+    /// The session, by our name.
+    pub session_id: SessionId,
+    /// The session by the agent's name, once there is one: it is to be resumed.
+    pub native: Option<NativeSessionId>,
+    /// The agent's working directory, absolute; it existed when the session was created.
+    pub directory: PathBuf,
+    /// `build`, `plan`, `custom` or one of the agent's own; `None` for the agent's default.
+    pub agent_mode: Option<String>,
+    /// What the agent may do without asking.
+    pub permission_mode: PermissionMode,
+    /// The model; `None` for the agent's default.
+    pub model: Option<String>,
+    /// The model's variant (an effort, a size); `None` for its default.
+    pub variant: Option<String>,
+    /// The agent's version; `None` for the one that is installed.
+    pub agent_version: Option<String>,
+    /// What a person calls the session, for agents that show it.
+    pub title: Option<String>,
+    /// Environment variables of the session, on top of the server's own. Kept in memory only.
+    pub env: Environment,
+    /// MCP servers of the session.
+    pub mcp: McpServers,
+}
+
+/// What a session orders.
+#[derive(Clone, Debug)]
+pub enum Order {
+    /// Begin a turn with this message.
+    Message(Message),
+    /// Answer a permission request.
+    Permission {
+        /// The native request.
+        key: Key,
+        /// The answer.
+        reply: PermissionReply,
+    },
+    /// Answer the questions of a request.
+    Answer {
+        /// The native request.
+        key: Key,
+        /// For each question in order, what was chosen or written.
+        answers: Vec<Vec<String>>,
+    },
+    /// Refuse to answer the questions of a request.
+    Reject {
+        /// The native request.
+        key: Key,
+    },
+    /// Stop the running turn; the session goes on.
+    Interrupt,
+}
+
+/// The answer to a permission request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PermissionReply {
+    /// Yes, this time.
+    Once,
+    /// Yes, from now on.
+    Always,
+    /// No.
+    Reject,
+}
+
+/// How an agent parts from a session that it served well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parting {
+    /// The session let go, or the agent is gone and can be brought back.
+    Left,
+    /// The agent ended the session: no message will bring it back. To be said after [`Wire::exit`].
+    Finished,
+}
+
+/// Why a session is not served, or not any longer. The texts are shown to clients.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ServeError {
+    /// The agent's program is not there. The running turn fails; the next message tries again.
+    #[error("{agent} is not installed: `{command}` installs it")]
+    NotInstalled {
+        /// The agent.
+        agent: &'static str,
+        /// The command that installs it.
+        command: String,
+    },
+    /// The agent could not be started, or could not be spoken to. The running turn fails; the next message tries
+    /// again.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The agent no longer knows the session, or never will start again: the session ends.
+    #[error("{0}")]
+    Lost(String),
+}
+
+/// A driver's end of the channel that orders come by.
+#[derive(Debug)]
+pub struct Orders(mpsc::UnboundedReceiver<Order>);
+
+impl Orders {
+    /// The next order; `None` when the session lets go. Can be cancelled without losing one.
+    pub async fn next(&mut self) -> Option<Order> {
+        self.0.recv().await
+    }
+}
+
+/// A driver's end of the channel that tells the session what crossed the wire. Can be cloned, for tasks that read;
+/// order is kept among what one of them hands over.
+///
+/// Handing over waits while the session is behind, which is what slows an agent down that talks faster than its words
+/// can be stored. Once the session has let go, what is handed over is forgotten.
+#[derive(Clone, Debug)]
+pub struct Wire(mpsc::Sender<Crossing>);
+
+impl Wire {
+    async fn cross(&self, what: What) {
+        // A session that let go hears nothing any more, which is as it should be.
+        let _ = self.0.send(Crossing { at: clock::now(), what }).await;
+    }
+
+    /// A process was started, or a session opened on one.
+    pub async fn launched(&self, launch: Launch) {
+        self.cross(What::Launched(launch)).await;
+    }
+
+    /// A line was sent to the agent; to be said before the agent can answer it.
+    pub async fn sent(&self, line: impl Into<String>) {
+        self.cross(What::Sent(line.into())).await;
+    }
+
+    /// A line, or one payload of an event stream, came from the agent.
+    pub async fn received(&self, line: impl Into<String>) {
+        self.cross(What::Received(line.into())).await;
+    }
+
+    /// Something came that is no line of text, for this reason: not UTF-8, too long.
+    pub async fn garbled(&self, bytes: impl Into<Vec<u8>>, reason: impl Into<String>) {
+        self.cross(What::Garbled { bytes: bytes.into(), reason: reason.into() }).await;
+    }
+
+    /// The agent wrote a line to its standard error.
+    pub async fn stderr(&self, line: impl Into<String>) {
+        self.cross(What::Stderr(line.into())).await;
+    }
+
+    /// An HTTP request is made; its reply has the same number.
+    pub async fn request(&self, call: u64, method: &'static str, path: impl Into<String>, body: Option<String>) {
+        self.cross(What::Request { call, method, path: path.into(), body }).await;
+    }
+
+    /// An HTTP request was answered.
+    pub async fn reply(&self, call: u64, status: u16, body: Option<String>) {
+        self.cross(What::Reply { call, status, body }).await;
+    }
+
+    /// The agent's input was closed.
+    pub async fn closed(&self) {
+        self.cross(What::Closed).await;
+    }
+
+    /// The agent is gone, and all of its output was handed over. A signal is a negative code.
+    pub async fn exit(&self, code: Option<i32>) {
+        self.cross(What::Exit(code)).await;
+    }
+
+    /// The message that was ordered cannot be delivered, or nothing will come of it: its turn fails.
+    pub async fn failed(&self, failure: Failure) {
+        self.cross(What::Failed(failure)).await;
+    }
+}
+
+/// A pair of channels: the session's ends, and the driver's.
+pub(crate) fn channels() -> (mpsc::UnboundedSender<Order>, Orders, Wire, mpsc::Receiver<Crossing>) {
+    let (orders, ordered) = mpsc::unbounded_channel();
+    let (wire, crossings) = mpsc::channel(MOST_CROSSINGS);
+    (orders, Orders(ordered), Wire(wire), crossings)
+}

@@ -1,0 +1,100 @@
+//! The MCP servers of a session, as Amp wants them.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Map, Value, json};
+
+use crate::mcp::{McpServer, McpServers};
+
+/// Tells one file from another.
+static SERIAL: AtomicU64 = AtomicU64::new(0);
+
+/// The MCP servers of a session: in the command line, or where secrets are among them, which others could read there,
+/// in a file of the user's own that is gone with this.
+#[derive(Debug)]
+pub(super) enum McpConfig {
+    Text(String),
+    File(PathBuf),
+}
+
+impl McpConfig {
+    /// The servers; `None` if there are none.
+    pub(super) fn of(servers: &McpServers) -> io::Result<Option<Self>> {
+        if servers.is_empty() {
+            return Ok(None);
+        }
+        let text = Value::Object(written(servers)).to_string();
+        if servers.iter().all(|(_, server)| server.secrets().is_empty()) {
+            return Ok(Some(Self::Text(text)));
+        }
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("interlingua-mcp-{}-{serial}.json", std::process::id()));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        let config = Self::File(path);
+        file.write_all(text.as_bytes())?;
+        Ok(Some(config))
+    }
+
+    /// What `--mcp-config` is given.
+    pub(super) fn value(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::File(path) => path.to_string_lossy().into_owned(),
+        }
+    }
+}
+
+impl Drop for McpConfig {
+    fn drop(&mut self) {
+        if let Self::File(path) = self
+            && let Err(error) = std::fs::remove_file(&path)
+        {
+            tracing::warn!("{} cannot be removed: {error}", path.display());
+        }
+    }
+}
+
+fn written(servers: &McpServers) -> Map<String, Value> {
+    let secrets = |server: &McpServer| -> Map<String, Value> {
+        server.secrets().iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
+    };
+    let written = |server: &McpServer| match server {
+        McpServer::Local { command, args, .. } => json!({"command": command, "args": args, "env": secrets(server)}),
+        McpServer::Remote { url, sse: false, .. } => json!({"url": url, "headers": secrets(server)}),
+        McpServer::Remote { url, sse: true, .. } => {
+            json!({"url": url, "transport": "sse", "headers": secrets(server)})
+        }
+    };
+    servers.iter().map(|(name, server)| (name.to_owned(), written(server))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn servers(json: &str) -> McpServers {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn servers_without_secrets_are_on_the_command_line() {
+        let config = McpConfig::of(&servers(r#"{"tiny":{"command":"tool"}}"#)).unwrap().unwrap();
+        assert_eq!(config.value(), r#"{"tiny":{"args":[],"command":"tool","env":{}}}"#);
+    }
+
+    #[test]
+    fn secrets_are_in_a_file_of_the_users_own_and_gone_with_it() {
+        let config = McpConfig::of(&servers(r#"{"far":{"url":"http://x","headers":{"Key":"s3cret"}}}"#));
+        let config = config.unwrap().unwrap();
+        let path = PathBuf::from(config.value());
+        assert!(std::fs::read_to_string(&path).unwrap().contains("s3cret"));
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        drop(config);
+        assert!(!path.exists());
+    }
+}

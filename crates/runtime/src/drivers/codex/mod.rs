@@ -1,0 +1,268 @@
+//! Codex: one app server for all sessions, JSON-RPC over its standard input and output.
+//!
+//! A session is a thread. What the server says is [routed](routes) to the sessions by thread; what it asks is answered
+//! by the session whose thread it is, and refused where no host can answer. A session that was let go is resumed by the
+//! id of its thread.
+//!
+//! Sessions share a server as long as they want the same program and environment; one that is created with `env` has a
+//! server with that environment, which it shares with sessions of the same.
+
+mod line;
+mod params;
+mod requests;
+mod routes;
+mod server;
+mod talk;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use interlingua_convert::{Agent, Converter, Launch};
+use interlingua_store::Message;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::shared::{Shared, meanwhile};
+use crate::agents::{AgentStatus, Install, Mode, Model, Models};
+use crate::attached;
+use crate::driver::{Driver, Orders, Parting, ServeError, SessionSpec, Task, Wire};
+use crate::environment::Environment;
+use crate::error::Refusal;
+use crate::install::{CODEX, Found, Installation, Machine};
+use crate::process::Program;
+use crate::variables::variables;
+use line::{Head, Kind};
+use routes::Heard;
+use server::AppServer;
+use talk::{Talk, request};
+
+/// What of the server's environment is Codex's.
+const OWN: [&str; 3] = ["AZURE_OPENAI_*", "CODEX_*", "OPENAI_*"];
+/// An agent that was installed stays as it is.
+const ARGS: [&str; 3] = ["app-server", "-c", "check_for_update_on_startup=false"];
+/// A login by key is for this process alone and leaves no trace on the disk.
+const IN_MEMORY: [&str; 2] = ["-c", r#"cli_auth_credentials_store="ephemeral""#];
+/// How long it may take to list its models.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// More pages than this are no list.
+const MOST_PAGES: usize = 64;
+
+/// What sessions have to agree in to share a server.
+#[derive(PartialEq)]
+struct Wanted {
+    program: PathBuf,
+    env: Environment,
+}
+
+/// Drives Codex.
+pub(crate) struct CodexDriver {
+    installation: Installation,
+    servers: Shared<Wanted, AppServer>,
+}
+
+impl CodexDriver {
+    pub(crate) fn new(machine: &Machine) -> Self {
+        Self { installation: Installation::new(&CODEX, machine), servers: Shared::new() }
+    }
+
+    async fn server(&self, found: &Found, env: &Environment) -> Result<Arc<AppServer>, ServeError> {
+        let wanted = Wanted { program: found.path.clone(), env: env.clone() };
+        let env = variables(&OWN, &[], env);
+        let key = key(&env);
+        let in_memory = key.iter().flat_map(|_| IN_MEMORY);
+        let args = ARGS.into_iter().chain(in_memory).map(str::to_owned).collect();
+        let program = Program { path: found.path.clone(), args, env, directory: std::env::temp_dir() };
+        let start = |running| AppServer::start(self.installation.supervisor(), program, key.as_deref(), running);
+        self.servers.get(wanted, start).await
+    }
+
+    async fn run(self: Arc<Self>, spec: SessionSpec, mut orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
+        let found = self.installation.program(spec.agent_version.as_deref())?;
+        let Some((server, early)) = meanwhile(&mut orders, self.server(&found, &spec.env)).await else {
+            return Ok(Parting::Left);
+        };
+        let server = server?;
+        let argv = std::iter::once(CODEX.agent).chain(ARGS).map(str::to_owned).collect();
+        wire.launched(Launch { version: found.version, argv, prompt: None }).await;
+        Talk::new(server, spec, wire).go_on(early, orders).await
+    }
+
+    async fn list_models(&self) -> Result<Models, ServeError> {
+        let found = self.installation.program(None)?;
+        let server = self.server(&found, &Environment::default()).await?;
+        let (seat, mut inbox) = server.sit_down(None);
+        let listed = timeout(PATIENCE, async {
+            let mut offered = Vec::new();
+            let mut cursor = None;
+            for _ in 0..MOST_PAGES {
+                let asked = server.ask(seat);
+                server.send(&request("model/list", asked, &json!({"cursor": cursor})));
+                let page = loop {
+                    match inbox.recv().await {
+                        Some(Heard::Line { text, head: Head { kind: Kind::Answer { refusal: None, .. }, .. } }) => {
+                            break Page::read(&text)?;
+                        }
+                        Some(Heard::Line {
+                            head: Head { kind: Kind::Answer { refusal: Some(words), .. }, .. },
+                            ..
+                        }) => {
+                            return Err(words);
+                        }
+                        Some(Heard::Line { .. } | Heard::Garbled { .. }) => {}
+                        Some(Heard::Exited { .. }) | None => return Err("it left".to_owned()),
+                    }
+                };
+                offered.extend(page.data);
+                cursor = page.next_cursor;
+                if cursor.is_none() {
+                    break;
+                }
+            }
+            Ok(models(offered))
+        })
+        .await;
+        server.stand_up(seat);
+        let failed = |reason: String| ServeError::Unavailable(format!("Codex was asked for its models: {reason}"));
+        listed.unwrap_or_else(|_| Err(format!("no answer within {PATIENCE:?}"))).map_err(failed)
+    }
+}
+
+/// The key to log in with, if there is one in the environment and no login of the user's own. The app server does not
+/// look for a key by itself.
+fn key(env: &[(OsString, OsString)]) -> Option<String> {
+    let find = |wanted: &str| env.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
+    let home = find("CODEX_HOME").map(PathBuf::from).or_else(|| Some(PathBuf::from(find("HOME")?).join(".codex")));
+    if home.is_some_and(|home| home.join("auth.json").exists()) {
+        return None;
+    }
+    let key = |name: &str| find(name)?.into_string().ok().filter(|key| !key.is_empty());
+    key("CODEX_API_KEY").or_else(|| key("OPENAI_API_KEY"))
+}
+
+/// A page of the list of models.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    data: Vec<Offered>,
+    next_cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Offered {
+    id: String,
+    display_name: Option<String>,
+    #[serde(default)]
+    hidden: bool,
+    #[serde(default)]
+    is_default: bool,
+    #[serde(default)]
+    supported_reasoning_efforts: Vec<Effort>,
+    default_reasoning_effort: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Effort {
+    reasoning_effort: String,
+}
+
+impl Page {
+    fn read(line: &str) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Line {
+            result: Page,
+        }
+        serde_json::from_str::<Line>(line).map(|line| line.result).map_err(|error| format!("no list: {error}"))
+    }
+}
+
+fn models(offered: Vec<Offered>) -> Models {
+    let default_model = offered.iter().find(|model| model.is_default).map(|model| model.id.clone());
+    let models = offered.into_iter().filter(|model| !model.hidden).map(|model| Model {
+        name: model.display_name.filter(|name| *name != model.id),
+        id: model.id,
+        variants: model.supported_reasoning_efforts.into_iter().map(|effort| effort.reasoning_effort).collect(),
+        default_variant: model.default_reasoning_effort,
+    });
+    Models { models: models.collect(), default_model }
+}
+
+impl Driver for CodexDriver {
+    fn id(&self) -> &'static str {
+        CODEX.agent
+    }
+
+    fn converter(&self) -> Box<dyn Converter> {
+        Agent::Codex.converter()
+    }
+
+    fn status(&self) -> AgentStatus {
+        AgentStatus { server: Some(self.servers.status()), ..self.installation.status() }
+    }
+
+    fn look(self: Arc<Self>) -> Task<()> {
+        Box::pin(async move { self.installation.look().await })
+    }
+
+    fn check(&self, spec: &SessionSpec) -> Result<(), Refusal> {
+        self.installation.check_version(spec)?;
+        params::check(spec)
+    }
+
+    fn check_message(&self, message: &Message) -> Result<(), Refusal> {
+        attached::check(message)
+    }
+
+    fn modes(self: Arc<Self>) -> Task<Result<Vec<Mode>, ServeError>> {
+        Box::pin(std::future::ready(Ok(params::modes())))
+    }
+
+    fn models(self: Arc<Self>) -> Task<Result<Models, ServeError>> {
+        Box::pin(async move { self.list_models().await })
+    }
+
+    fn install(self: Arc<Self>, install: Install) -> Task<Result<(), String>> {
+        Box::pin(async move { self.installation.install(install, |_| {}).await.map(drop) })
+    }
+
+    fn serve(self: Arc<Self>, spec: SessionSpec, orders: Orders, wire: Wire) -> Task<Result<Parting, ServeError>> {
+        Box::pin(self.run(spec, orders, wire))
+    }
+
+    fn shutdown(self: Arc<Self>) -> Task<()> {
+        Box::pin(async move { self.servers.ended().await })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_counts_where_there_is_no_login() {
+        let home = tempfile::tempdir().unwrap();
+        let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+        let env = [variable("CODEX_HOME", home.path().to_str().unwrap()), variable("OPENAI_API_KEY", "sk-1")];
+        assert_eq!(key(&env).as_deref(), Some("sk-1"));
+        assert_eq!(key(&env[..1]), None);
+        std::fs::write(home.path().join("auth.json"), "{}").unwrap();
+        assert_eq!(key(&env), None);
+    }
+
+    #[test]
+    fn its_models_come_with_their_efforts_and_without_the_hidden_ones() {
+        let line = r#"{"id":1,"result":{"data":[
+            {"id":"gpt-5.5","displayName":"GPT-5.5","isDefault":true,"defaultReasoningEffort":"medium",
+             "supportedReasoningEfforts":[{"reasoningEffort":"low","description":""},{"reasoningEffort":"medium","description":""}]},
+            {"id":"secret","hidden":true}],"nextCursor":null}}"#;
+        let models = models(Page::read(line).unwrap().data);
+        assert_eq!(models.default_model.as_deref(), Some("gpt-5.5"));
+        assert_eq!(models.models.len(), 1);
+        assert_eq!(models.models[0].variants, ["low", "medium"]);
+        assert_eq!(models.models[0].default_variant.as_deref(), Some("medium"));
+    }
+}

@@ -1,0 +1,198 @@
+//! MCP servers that a session brings along.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::environment::Environment;
+
+/// The MCP servers of a session, by name. Cloning copies a pointer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct McpServers(Arc<BTreeMap<String, McpServer>>);
+
+impl McpServers {
+    /// The servers and their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &McpServer)> {
+        self.0.iter().map(|(name, server)| (name.as_str(), server))
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'de> Deserialize<'de> for McpServers {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        BTreeMap::deserialize(deserializer).map(|servers| Self(Arc::new(servers)))
+    }
+}
+
+impl FromIterator<(String, McpServer)> for McpServers {
+    fn from_iter<I: IntoIterator<Item = (String, McpServer)>>(servers: I) -> Self {
+        Self(Arc::new(servers.into_iter().collect()))
+    }
+}
+
+/// An MCP server. A field that is not listed here is refused rather than ignored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum McpServer {
+    /// A program that speaks over its standard input and output: `{"command": "tool", "args": […], "env": {…}}`.
+    Local {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Its environment variables, on top of the agent's. Kept in memory only.
+        env: Environment,
+    },
+    /// A server that is reached over HTTP: `{"type": "http", "url": "https://…", "headers": {…}}`.
+    Remote {
+        /// Where it is.
+        url: String,
+        /// Whether it speaks the older SSE transport (`"type": "sse"`) instead of streamable HTTP.
+        sse: bool,
+        /// Headers of every request. Kept in memory only.
+        headers: Environment,
+    },
+}
+
+/// How a client writes an MCP server. It is also how one is stored, without the values that may be secret.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Written {
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<Kind>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    command: Option<Command>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    args: Vec<String>,
+    #[serde(default, alias = "environment", skip_serializing_if = "BTreeMap::is_empty")]
+    env: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    headers: BTreeMap<String, String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    #[serde(alias = "local")]
+    Stdio,
+    #[serde(alias = "remote")]
+    Http,
+    Sse,
+}
+
+/// A program, or a program and its arguments.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Command {
+    Program(String),
+    Words(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for McpServer {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Written::deserialize(deserializer)?.read().map_err(serde::de::Error::custom)
+    }
+}
+
+impl Written {
+    pub(crate) fn read(self) -> Result<McpServer, &'static str> {
+        match (self.kind, self.command, self.url) {
+            (None | Some(Kind::Stdio), Some(command), None) if self.headers.is_empty() => {
+                let (command, mut args) = match command {
+                    Command::Program(program) => (program, Vec::new()),
+                    Command::Words(words) => {
+                        let mut words = words.into_iter();
+                        (words.next().ok_or("expected a program in `command`, found none")?, words.collect())
+                    }
+                };
+                args.extend(self.args);
+                Ok(McpServer::Local { command, args, env: self.env.into_iter().collect() })
+            }
+            (kind @ (None | Some(Kind::Http | Kind::Sse)), None, Some(url)) if self.env.is_empty() => {
+                let sse = matches!(kind, Some(Kind::Sse));
+                Ok(McpServer::Remote { url, sse, headers: self.headers.into_iter().collect() })
+            }
+            _ => Err("expected either `command` (with `args` and `env`) or `url` (with `headers`)"),
+        }
+    }
+}
+
+impl McpServer {
+    /// What may be secret: the environment of a program, the headers of requests.
+    #[must_use]
+    pub fn secrets(&self) -> &Environment {
+        match self {
+            Self::Local { env, .. } => env,
+            Self::Remote { headers, .. } => headers,
+        }
+    }
+
+    /// As it is stored: without what may be secret.
+    pub(crate) fn without_secrets(&self) -> Written {
+        let empty = Written {
+            kind: None,
+            command: None,
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            url: None,
+            headers: BTreeMap::new(),
+        };
+        match self {
+            Self::Local { command, args, .. } => Written {
+                kind: Some(Kind::Stdio),
+                command: Some(Command::Program(command.clone())),
+                args: args.clone(),
+                ..empty
+            },
+            Self::Remote { url, sse, .. } => {
+                Written { kind: Some(if *sse { Kind::Sse } else { Kind::Http }), url: Some(url.clone()), ..empty }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Result<McpServer, String> {
+        serde_json::from_str(json).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_server_is_a_program_or_an_address() {
+        let program = read(r#"{"command":["npx","-y"],"args":["tool"],"env":{"KEY":"s3cret"}}"#).unwrap();
+        let McpServer::Local { command, args, env } = &program else { panic!("{program:?}") };
+        assert_eq!((command.as_str(), args.as_slice()), ("npx", &["-y".to_owned(), "tool".to_owned()][..]));
+        assert_eq!(env.get("KEY"), Some("s3cret"));
+        assert!(matches!(read(r#"{"type":"sse","url":"http://x"}"#), Ok(McpServer::Remote { sse: true, .. })));
+    }
+
+    #[test]
+    fn what_would_be_ignored_is_refused() {
+        for json in [
+            r#"{"command":"a","url":"http://x"}"#,
+            r#"{"command":"a","headers":{"a":"b"}}"#,
+            r#"{"command":"a","enabled":false}"#,
+            r#"{"command":[]}"#,
+            "{}",
+        ] {
+            assert!(read(json).is_err(), "{json}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_neither_shown_nor_stored() {
+        let remote = read(r#"{"url":"http://x","headers":{"Authorization":"s3cret"}}"#).unwrap();
+        assert!(!format!("{remote:?}").contains("s3cret"));
+        let stored = serde_json::to_string(&remote.without_secrets()).unwrap();
+        assert_eq!(stored, r#"{"type":"http","url":"http://x"}"#);
+    }
+}

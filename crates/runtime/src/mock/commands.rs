@@ -1,0 +1,243 @@
+//! What the mock agent does when no scenario says otherwise: the first word of the message decides.
+
+use interlingua_convert::unified_diff;
+use interlingua_schema::{ErrorCode, FileAction, StatusLabel, ToolKind};
+use serde_json::json;
+
+use super::line::{File, Image};
+use super::step::{Question, Status, Step, Tool, Trouble};
+
+/// A command: its name, what it does in words, and in steps.
+type Command = (&'static str, &'static str, fn() -> Vec<Step>);
+
+/// The commands, with what they do. `echo`, `say` and anything else repeat what they are told.
+const COMMANDS: [Command; 12] = [
+    ("help", "lists these commands", help),
+    ("markdown", "streams one message in 8 pieces", markdown),
+    ("tool", "uses a tool that reads, writes and patches files", tool),
+    ("status", "tells of changes of state", status),
+    ("image", "shows an image", image),
+    ("reasoning", "thinks before it speaks", reasoning),
+    ("unknown", "says something there is no word for", unknown),
+    ("permission", "asks for two permissions", permission),
+    ("question", "asks two questions", question),
+    ("error", "fails", error),
+    ("unparsed", "prints rubbish, and goes on", unparsed),
+    ("demo", "does all of it, and ends the session", demo),
+];
+
+/// The name of the one command that is not made of steps: the agent ends the session.
+const END: &str = "end";
+
+/// The names of all commands.
+pub(super) const NAMES: [&str; 15] = [
+    "help",
+    "echo",
+    "say",
+    "markdown",
+    "tool",
+    "status",
+    "image",
+    "reasoning",
+    "unknown",
+    "permission",
+    "question",
+    "error",
+    "unparsed",
+    "end",
+    "demo",
+];
+
+/// The smallest picture: one pixel.
+const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+M8AAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
+
+/// What is done about a message.
+#[derive(Debug, PartialEq)]
+pub(super) struct Deed {
+    pub(super) steps: Vec<Step>,
+    /// Whether the agent ends the session afterwards.
+    pub(super) ends: bool,
+}
+
+/// Whether there is a command of this name.
+pub(super) fn is_command(name: &str) -> bool {
+    NAMES.contains(&name)
+}
+
+/// What is done about a message.
+pub(super) fn deed(message: &str) -> Deed {
+    let message = message.trim();
+    let (word, rest) = message.split_once(char::is_whitespace).unwrap_or((message, ""));
+    let ends = word == END || word == "demo";
+    let steps = match word {
+        "echo" | "say" if !rest.trim().is_empty() => vec![Step::Say(rest.trim().to_owned())],
+        END => vec![Step::Say("Goodbye.".to_owned())],
+        _ => match COMMANDS.iter().find(|(name, _, _)| *name == word) {
+            Some((_, _, steps)) => steps(),
+            None if message.is_empty() => vec![Step::Say("You said nothing.".to_owned())],
+            None => vec![Step::Say(message.to_owned())],
+        },
+    };
+    Deed { steps, ends }
+}
+
+fn help() -> Vec<Step> {
+    let mut text = "I am the mock agent. The first word of a message tells me what to do:\n\n".to_owned();
+    text.push_str("- `echo X`, `say X`: repeats X\n");
+    for (name, what, _) in COMMANDS {
+        text.extend(["- `", name, "`: ", what, "\n"]);
+    }
+    text.push_str("- `end`: ends the session\n\nAnything else I repeat.");
+    vec![Step::Say(text)]
+}
+
+fn markdown() -> Vec<Step> {
+    let pieces = [
+        "# A heading\n\n",
+        "Some **bold** and some *slanted* words, ",
+        "and `code` among them.\n\n",
+        "1. one\n2. two\n",
+        "   - and a half\n\n",
+        "```rust\nfn main() {}\n```\n\n",
+        "> A quotation.\n\n",
+        "| a | b |\n|---|---|\n| 1 | 2 |\n",
+    ];
+    vec![Step::Stream(pieces.map(str::to_owned).to_vec())]
+}
+
+fn tool() -> Vec<Step> {
+    let notes = "Buy milk.\n";
+    let before = "fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\n";
+    let after = "fn add(a: i32, b: i32) -> i32 {\n    a + b\n}\n";
+    let file = |path: &str, action, diff| File { path: path.to_owned(), action, diff };
+    let edit = Tool {
+        name: "edit_files".to_owned(),
+        kind: ToolKind::FileChange,
+        arguments: json!({ "files": ["README.md", "notes.txt", "src/add.rs"] }),
+        permission: None,
+        output: "Read README.md, wrote notes.txt, patched src/add.rs.".to_owned(),
+        exit_code: None,
+        failed: false,
+        files: vec![
+            file("README.md", FileAction::Read, None),
+            file("notes.txt", FileAction::Write, unified_diff("notes.txt", None, Some(notes))),
+            file("src/add.rs", FileAction::Patch, unified_diff("src/add.rs", Some(before), Some(after))),
+        ],
+    };
+    vec![Step::Say("I fix the function.".to_owned()), Step::Tool(edit), Step::Say("Done.".to_owned())]
+}
+
+fn status() -> Vec<Step> {
+    let steps = json!([{ "step": "look", "status": "completed" }, { "step": "leap", "status": "in_progress" }]);
+    let plan = Status { label: StatusLabel::Plan, detail: Some("2 steps".to_owned()), json: Some(steps) };
+    let notice = Status { label: StatusLabel::Notice, detail: Some("All is well.".to_owned()), json: None };
+    vec![Step::Status(plan), Step::Status(notice), Step::Say("That is how things are.".to_owned())]
+}
+
+fn image() -> Vec<Step> {
+    vec![Step::Image(Image { path: PIXEL.to_owned(), mime: Some("image/png".to_owned()) })]
+}
+
+fn reasoning() -> Vec<Step> {
+    vec![
+        Step::Think("The user wants to see me think. I think, therefore I stream.".to_owned()),
+        Step::Say("I have thought about it.".to_owned()),
+    ]
+}
+
+fn unknown() -> Vec<Step> {
+    vec![Step::Unknown(json!({ "weather": "fine" })), Step::Say("Make of that what you like.".to_owned())]
+}
+
+fn permission() -> Vec<Step> {
+    let command = Tool {
+        name: "shell".to_owned(),
+        kind: ToolKind::Command,
+        arguments: json!({ "command": "make test" }),
+        permission: Some("make test".to_owned()),
+        output: "12 passed\n".to_owned(),
+        exit_code: Some(0),
+        failed: false,
+        files: Vec::new(),
+    };
+    let diff = unified_diff("version.txt", Some("1\n"), Some("2\n"));
+    let edit = Tool {
+        name: "edit_files".to_owned(),
+        kind: ToolKind::FileChange,
+        arguments: json!({ "files": ["version.txt"] }),
+        permission: Some("edit version.txt".to_owned()),
+        output: "Patched version.txt.".to_owned(),
+        exit_code: None,
+        failed: false,
+        files: vec![File { path: "version.txt".to_owned(), action: FileAction::Patch, diff }],
+    };
+    vec![
+        Step::Say("I need your permission for two things.".to_owned()),
+        Step::Tools(vec![command, edit]),
+        Step::Say("That was all I wanted to do.".to_owned()),
+    ]
+}
+
+fn question() -> Vec<Step> {
+    let ask = |header: &str, prompt: &str, options: &[&str], multiple| Question {
+        prompt: prompt.to_owned(),
+        options: options.iter().map(|option| (*option).to_owned()).collect(),
+        header: Some(header.to_owned()),
+        multiple,
+    };
+    vec![
+        Step::Ask(vec![
+            vec![ask("Database", "Which database?", &["SQLite", "Postgres"], false)],
+            vec![ask("Features", "Which features?", &["Login", "Logs", "Search"], true)],
+        ]),
+        Step::Say("Thank you, that is all I wanted to know.".to_owned()),
+    ]
+}
+
+fn error() -> Vec<Step> {
+    vec![Step::Error(trouble(false))]
+}
+
+fn trouble(aside: bool) -> Trouble {
+    Trouble { message: "The mock agent fails, as it was told to.".to_owned(), code: ErrorCode::AgentError, aside }
+}
+
+fn unparsed() -> Vec<Step> {
+    vec![Step::Unparsed("this is not JSON {".to_owned()), Step::Say("Never mind.".to_owned())]
+}
+
+fn demo() -> Vec<Step> {
+    let parts = [markdown(), reasoning(), tool(), status(), image(), unknown(), permission(), question(), unparsed()];
+    let mut steps = vec![Step::Say("I do everything I can.".to_owned())];
+    steps.extend(parts.into_iter().flatten());
+    steps.push(Step::Error(trouble(true)));
+    steps.push(Step::Say("That was all.".to_owned()));
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_word_decides_and_the_rest_is_repeated() {
+        for (message, said) in [
+            ("hello there", "hello there"),
+            ("echo  hello ", "hello"),
+            ("say a\nb", "a\nb"),
+            ("echo", "echo"),
+            ("helpful", "helpful"),
+            ("end now", "Goodbye."),
+        ] {
+            assert_eq!(deed(message).steps, [Step::Say(said.to_owned())], "{message}");
+        }
+    }
+
+    #[test]
+    fn every_command_has_its_name_in_the_list() {
+        for (name, _, _) in COMMANDS {
+            assert!(is_command(name), "{name}");
+        }
+        assert_eq!(NAMES.len(), COMMANDS.len() + 3);
+    }
+}

@@ -1,0 +1,89 @@
+//! A session's line to its agent.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::timeout;
+
+use crate::crossing::Crossing;
+use crate::driver::{self, Driver, Order, Parting, ServeError, SessionSpec};
+
+/// So many crossings are taken at once: what one commit makes durable.
+const AT_ONCE: usize = 64;
+
+/// How serving ended.
+pub(super) type Served = Result<Parting, ServeError>;
+
+/// A driver at work on the session.
+pub(super) struct Connection {
+    orders: mpsc::UnboundedSender<Order>,
+    crossings: mpsc::Receiver<Crossing>,
+    task: JoinHandle<Served>,
+}
+
+/// What came from a driver.
+pub(super) enum Heard {
+    /// What crossed the wire; at least one thing.
+    Crossings(Vec<Crossing>),
+    /// The driver is done. This is the last.
+    Over(Vec<Crossing>, Served),
+}
+
+impl Connection {
+    pub(super) fn open(driver: Arc<dyn Driver>, spec: SessionSpec) -> Self {
+        let (orders, ordered, wire, crossings) = driver::channels();
+        let task = tokio::spawn(driver.serve(spec, ordered, wire));
+        Self { orders, crossings, task }
+    }
+
+    /// Whether the driver can still hear it.
+    pub(super) fn order(&self, order: Order) -> bool {
+        self.orders.send(order).is_ok()
+    }
+
+    /// The next thing that the driver says. Nothing is lost if this is cancelled.
+    pub(super) async fn hear(&mut self) -> Heard {
+        let mut crossings = Vec::new();
+        tokio::select! {
+            biased;
+            count = self.crossings.recv_many(&mut crossings, AT_ONCE) => {
+                if count > 0 {
+                    return Heard::Crossings(crossings);
+                }
+                Heard::Over(crossings, served((&mut self.task).await))
+            }
+            end = &mut self.task => {
+                // Somebody kept a wire although serving is over. What it handed over counts, what it holds does not.
+                self.crossings.close();
+                while let Ok(crossing) = self.crossings.try_recv() {
+                    crossings.push(crossing);
+                }
+                Heard::Over(crossings, served(end))
+            }
+        }
+    }
+
+    /// Lets go, gives the driver some time to end its agent, and takes what it still says and how it parts.
+    pub(super) async fn stop(self, grace: Duration) -> (Vec<Crossing>, Served) {
+        let Self { orders, mut crossings, mut task } = self;
+        drop(orders);
+        let mut last_words = Vec::new();
+        let parting = timeout(grace, async {
+            while crossings.recv_many(&mut last_words, AT_ONCE).await > 0 {}
+            served((&mut task).await)
+        })
+        .await;
+        let parting = parting.unwrap_or_else(|_| {
+            tracing::warn!("an agent did not end within {grace:?} and is cut off");
+            task.abort();
+            Ok(Parting::Left)
+        });
+        (last_words, parting)
+    }
+}
+
+fn served(end: Result<Served, JoinError>) -> Served {
+    end.unwrap_or_else(|error| Err(ServeError::Unavailable(format!("the driver failed: {error}"))))
+}

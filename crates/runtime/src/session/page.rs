@@ -1,0 +1,43 @@
+//! What a session is about to write down: events, and what becomes true with them.
+
+use interlingua_schema::{RawJson, UniversalEvent};
+use interlingua_store::{Append, MessageId};
+use tokio::sync::oneshot;
+
+/// Somebody who waits for a turn, and the sequence before its first event.
+pub(super) type Begun = (oneshot::Sender<u64>, u64);
+
+/// Events that are not durable yet, and what has to be told or changed together with them.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    pub(super) events: Vec<UniversalEvent>,
+    /// So many of the events were looked at.
+    pub(super) watched: usize,
+    /// Where the session stands, if that changed.
+    pub(super) state: Option<RawJson>,
+    /// Messages that these events show.
+    pub(super) taken: Vec<MessageId>,
+    /// Those who wait for a turn that begins here.
+    pub(super) begun: Vec<Begun>,
+}
+
+impl Page {
+    /// The write that makes it durable, and whom to tell then; `None` if there is nothing to write.
+    pub(super) fn turn(&mut self, busy: Option<bool>) -> Option<(Append, Vec<Begun>)> {
+        if self.events.is_empty() && self.taken.is_empty() && busy.is_none() {
+            return None;
+        }
+        self.watched = 0;
+        let mut append = Append::events(self.events.drain(..));
+        if let Some(state) = self.state.take() {
+            append = append.state(state);
+        }
+        if let Some(busy) = busy {
+            append = append.busy(busy);
+        }
+        for message in self.taken.drain(..) {
+            append = append.taken(message);
+        }
+        Some((append, std::mem::take(&mut self.begun)))
+    }
+}

@@ -1,0 +1,92 @@
+//! The beginning of a stretch of work: where the session stands, and what a dead server left open.
+
+use interlingua_convert::{Failure, Options, Stream};
+use interlingua_schema::{ErrorCode, NativeSessionId};
+use interlingua_store::Session;
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use super::page::Page;
+use super::standing::Standing;
+use super::{Actor, Phase, Replies};
+use crate::agents::AgentStatus;
+use crate::clock;
+use crate::error::RuntimeError;
+use crate::ids::UniqueIds;
+use crate::runtime::Runtime;
+
+impl Actor {
+    /// Reads where a session stands and brings it to order: one that is new begins, and what was left open closes.
+    pub(super) async fn take_up(runtime: &Runtime, asked: Session) -> Result<Self, RuntimeError> {
+        let store = &runtime.shared.store;
+        // Whoever asked may have looked some time ago.
+        let session = store
+            .session(&asked.id)
+            .await?
+            .filter(|session| session.key == asked.key)
+            .ok_or_else(|| RuntimeError::SessionNotFound(asked.id.clone()))?;
+        if session.ended {
+            return Err(RuntimeError::SessionEnded(session.id));
+        }
+        let driver = runtime.driver(&session.agent)?;
+        let kept = store.kept(session.key).await?;
+        let ids = Box::new(UniqueIds::new(session.id.clone()));
+        let mut stream = Stream::new(driver.converter(), Options { raw: true, ids });
+        let mut page = Page::default();
+        let mut standing = Standing::default();
+        if session.event_count == 0 {
+            let native = session.native_session_id.as_ref().map(NativeSessionId::as_str);
+            let facts = facts(&session, &driver.status());
+            stream.begin(Some(clock::now()), native, Some(facts), &mut page.events);
+        } else {
+            let (stands, resume) = Standing::load(store, &session, &kept).await?;
+            standing = stands;
+            stream.resume(resume);
+            let failure = Failure::new(ErrorCode::AgentError, "the server stopped before the turn was over");
+            stream.close_left_open(Some(clock::now()), &failure, &mut page.events);
+        }
+        let mut actor = Self {
+            runtime: runtime.clone(),
+            driver,
+            noted_busy: session.busy,
+            session,
+            config: kept.config,
+            stream,
+            standing,
+            page,
+            open_items: 0,
+            phase: Phase::Rest,
+            connection: None,
+            ordered: None,
+            may_have_messages: true,
+            waiting: std::collections::HashMap::new(),
+            replies: Replies::default(),
+            interrupt: None,
+            idle_since: Instant::now(),
+        };
+        actor.watch();
+        actor.commit().await?;
+        Ok(actor)
+    }
+}
+
+/// What is known of a session before its agent has started.
+fn facts(session: &Session, agent: &AgentStatus) -> Value {
+    let mut facts = Map::new();
+    let mut add = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            facts.insert(name.to_owned(), value);
+        }
+    };
+    let text = |text: &Option<String>| text.as_deref().map(Value::from);
+    add("agent", Some(agent.id.into()));
+    add("agent_version", text(&agent.version));
+    add("agent_version_fit", agent.fit.map(|fit| json!(fit)));
+    add("agent_mode", text(&session.agent_mode));
+    add("permission_mode", text(&session.permission_mode));
+    add("model", text(&session.model));
+    add("variant", text(&session.variant));
+    add("cwd", text(&session.directory));
+    add("title", text(&session.title));
+    Value::Object(facts)
+}

@@ -1,0 +1,204 @@
+//! Turns: from a message in the queue to the end of what it began.
+
+use interlingua_convert::{End, Failure, Input, SessionDrafts, TurnEnd};
+use interlingua_schema::{ErrorCode, EventData, ItemKind, Role, TurnStatus};
+use interlingua_store::Kept;
+use tokio::time::Instant;
+
+use super::connection::{Connection, Served};
+use super::ordered::Ordered;
+use super::{Actor, Phase, Replies};
+use crate::clock;
+use crate::crossing::{Crossing, What};
+use crate::driver::{Order, Parting, ServeError, SessionSpec};
+use crate::error::RuntimeError;
+
+impl Actor {
+    /// Takes the message that has waited longest, and orders the agent to answer it.
+    pub(super) async fn next_message(&mut self) -> Result<(), RuntimeError> {
+        let Some(queued) = self.runtime.shared.store.next_message(self.session.key).await? else {
+            self.may_have_messages = false;
+            return Ok(());
+        };
+        let turn = self.waiting.remove(&queued.id);
+        self.ordered = Some(Ordered::new(queued, turn));
+        self.order_message();
+        self.commit().await
+    }
+
+    /// Orders the agent to answer the message, bringing it up if need be.
+    fn order_message(&mut self) {
+        let Some(message) = self.ordered.as_ref().map(|ordered| ordered.message.clone()) else { return };
+        if self.connection.is_none() {
+            let kept = Kept { config: self.config.clone(), state: None };
+            let secrets = self.runtime.secrets_of(&self.session.id);
+            match SessionSpec::of_stored(&self.session, &kept, secrets) {
+                Ok(spec) => self.connection = Some(Connection::open(self.driver.clone(), spec)),
+                Err(missing) => {
+                    return self.close_turn(Some(Failure::new(ErrorCode::InvalidRequest, missing.to_string())));
+                }
+            }
+        }
+        // A driver that no longer hears is about to say so.
+        self.order(Order::Message(message));
+    }
+
+    /// Something crossed the wire.
+    pub(super) fn cross(&mut self, crossing: &Crossing) {
+        let at = Some(crossing.at);
+        match &crossing.what {
+            What::Launched(launch) => {
+                self.touch();
+                self.stream.launch(at, launch, &mut self.page.events);
+            }
+            What::Garbled { bytes, reason } => self.stream.push_garbled(at, bytes, reason, &mut self.page.events),
+            What::Failed(failure) => return self.close_turn(Some(failure.clone())),
+            what => {
+                match what {
+                    What::Sent(_) | What::Request { .. } => self.touch(),
+                    // A message that the agent died on is shown in the turn that fails.
+                    What::Exit(_) if self.ordered.as_ref().is_some_and(|ordered| ordered.touched) => {
+                        self.show_message();
+                    }
+                    _ => {}
+                }
+                if let Some(input) = what.input() {
+                    self.stream.push(at, input, &mut self.page.events);
+                }
+            }
+        }
+        self.watch();
+    }
+
+    fn touch(&mut self) {
+        if let Some(ordered) = &mut self.ordered {
+            ordered.touched = true;
+        }
+    }
+
+    /// The driver is done with the session for now.
+    pub(super) fn served(&mut self, served: Served) {
+        match served {
+            Err(ServeError::Lost(reason)) => {
+                self.show_message();
+                self.stream.lost(Some(clock::now()), &reason, &mut self.page.events);
+                self.watch();
+            }
+            Ok(Parting::Finished) => {
+                self.show_message();
+                self.stream.finish(Some(clock::now()), End::Log, &mut self.page.events);
+                self.watch();
+            }
+            Ok(Parting::Left) => {
+                let unheard = |ordered: &&mut Ordered| !ordered.touched && !ordered.repeated;
+                if let Some(ordered) = self.ordered.as_mut().filter(unheard) {
+                    // The agent left just when it was spoken to: it is called back, once.
+                    ordered.repeated = true;
+                    return self.order_message();
+                }
+                if self.is_busy() {
+                    self.show_message();
+                    self.stream.push(Some(clock::now()), Input::Exit { code: None }, &mut self.page.events);
+                    self.watch();
+                    self.close_turn(Some(Failure::new(ErrorCode::AgentError, "the agent is gone")));
+                }
+            }
+            Err(error) => {
+                tracing::warn!(session = %self.session.id, agent = self.driver.id(), "{error}");
+                self.close_turn(Some(Failure::new(ErrorCode::AgentError, error.to_string())));
+            }
+        }
+    }
+
+    /// Sees to it that the message stands in the stream, even if the agent never heard of it.
+    pub(super) fn show_message(&mut self) {
+        if self.ordered.as_ref().is_some_and(|ordered| !ordered.shown) {
+            self.host(|session| session.prompt_taken(None));
+        }
+        let unheard = self.ordered.as_ref().filter(|ordered| !ordered.shown);
+        if let Some(prompt) = unheard.map(Ordered::prompt) {
+            self.host(|session| {
+                session.prompted(prompt);
+                session.prompt_taken(None);
+            });
+        }
+    }
+
+    /// Ends the turn that runs, or was about to: failed for this reason, or interrupted. Without one, nothing happens.
+    pub(super) fn close_turn(&mut self, failure: Option<Failure>) {
+        if !self.is_busy() || self.phase == Phase::Ended {
+            return;
+        }
+        self.show_message();
+        let failure = failure.filter(|_| self.interrupt.is_none());
+        self.host(|session| {
+            if let Some(failure) = failure {
+                session.failed(failure);
+                session.turn_ended(TurnEnd::with_status(TurnStatus::Failed));
+            } else {
+                session.interrupt_asked();
+                session.turn_ended(TurnEnd::with_status(TurnStatus::Interrupted));
+            }
+        });
+    }
+
+    /// The host itself says something in the session.
+    pub(super) fn host(&mut self, say: impl FnOnce(&mut SessionDrafts<'_>)) {
+        self.stream.host(Some(clock::now()), |drafts| say(&mut drafts.current()), &mut self.page.events);
+        self.watch();
+    }
+
+    /// Looks at the events that are new, and at what they mean for the session.
+    pub(super) fn watch(&mut self) {
+        let page = &mut self.page;
+        for event in &page.events[page.watched..] {
+            self.standing.watch(event);
+            if event.native_session_id.is_some() {
+                self.session.native_session_id.clone_from(&event.native_session_id);
+            }
+            match &event.data {
+                EventData::TurnStarted(_) => {
+                    self.phase = Phase::Turn;
+                    if let Some(ordered) = &mut self.ordered {
+                        ordered.began_after.get_or_insert(event.sequence - 1);
+                    }
+                }
+                EventData::TurnEnded(_) => {
+                    self.phase = Phase::Rest;
+                    self.open_items = 0;
+                    self.replies = Replies::default();
+                    self.idle_since = Instant::now();
+                    // A turn that the agent had of its own may end while the message is still on its way.
+                    match &mut self.ordered {
+                        Some(ordered) if !ordered.shown => ordered.began_after = None,
+                        _ => self.ordered = None,
+                    }
+                }
+                EventData::SessionEnded(_) => {
+                    self.phase = Phase::Ended;
+                    self.ordered = None;
+                    self.open_items = 0;
+                }
+                EventData::ItemStarted(started) => {
+                    self.open_items += 1;
+                    let item = &started.item;
+                    let is_users =
+                        item.kind == ItemKind::Message && item.role == Some(Role::User) && item.parent_id.is_none();
+                    if let Some(ordered) = self.ordered.as_mut().filter(|ordered| is_users && !ordered.shown) {
+                        ordered.shown = true;
+                        page.taken.push(ordered.id);
+                        let began_after = ordered.began_after.unwrap_or(event.sequence - 1);
+                        page.begun.extend(ordered.turn.take().map(|turn| (turn, began_after)));
+                    }
+                }
+                EventData::ItemCompleted(_) => self.open_items = self.open_items.saturating_sub(1),
+                _ => {}
+            }
+            let is_settled = matches!(event.data, EventData::SessionStarted(_) | EventData::TurnEnded(_));
+            if is_settled {
+                page.state = self.standing.settle(event.sequence).or(page.state.take());
+            }
+        }
+        page.watched = page.events.len();
+    }
+}

@@ -1,0 +1,10 @@
+//! Sessions from the outside: what is promised to whoever uses the runtime, shown with the mock agent.
+
+mod agents;
+mod any_order;
+mod commands;
+mod create;
+mod requests;
+mod restart;
+mod stage;
+mod turns;
