@@ -1,0 +1,56 @@
+//! What every handler can reach.
+
+use std::sync::Arc;
+
+use interlingua_runtime::Runtime;
+use interlingua_schema::SessionId;
+use interlingua_store::{Session, Store};
+use tokio::sync::watch;
+
+use crate::Config;
+use crate::metrics::Metrics;
+use crate::problem::Problem;
+
+/// What every handler can reach. Cloning copies a pointer.
+#[derive(Clone)]
+pub(crate) struct App(Arc<Shared>);
+
+struct Shared {
+    config: Config,
+    runtime: Runtime,
+    store: Store,
+    metrics: Arc<Metrics>,
+    closing: watch::Receiver<bool>,
+}
+
+impl App {
+    pub(crate) fn new(config: Config, runtime: Runtime, store: Store, closing: watch::Receiver<bool>) -> Self {
+        Self(Arc::new(Shared { config, runtime, store, metrics: Arc::default(), closing }))
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.0.runtime
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    pub(crate) fn metrics(&self) -> &Arc<Metrics> {
+        &self.0.metrics
+    }
+
+    /// Becomes true when the server is to stop.
+    pub(crate) fn closing(&self) -> watch::Receiver<bool> {
+        self.0.closing.clone()
+    }
+
+    /// The session of that name.
+    pub(crate) async fn session(&self, id: &SessionId) -> Result<Session, Problem> {
+        self.store().session(id).await?.ok_or_else(|| Problem::session_not_found(id))
+    }
+}

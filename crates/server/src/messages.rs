@@ -1,0 +1,99 @@
+//! Telling an agent something.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use interlingua_store::{Attachment, Message};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::body::JsonBody;
+use crate::path::SessionPath;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::sse;
+
+/// A message may have so many MiB.
+const MIBS: usize = 32;
+
+/// A message for the agent.
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct SendMessage {
+    /// The words.
+    message: String,
+    /// Files that go with them.
+    attachments: Option<Vec<FileToSend>>,
+}
+
+/// A file that goes with a message.
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct FileToSend {
+    /// Where it is, absolute or from the session's directory.
+    path: String,
+    /// Its media type; guessed from the path when absent.
+    mime: Option<String>,
+    /// What to call it; the path's last part when absent.
+    filename: Option<String>,
+}
+
+impl From<SendMessage> for Message {
+    fn from(send: SendMessage) -> Self {
+        let attachment = |file: FileToSend| Attachment { path: file.path, mime: file.mime, filename: file.filename };
+        Self {
+            text: send.message,
+            attachments: send.attachments.unwrap_or_default().into_iter().map(attachment).collect(),
+        }
+    }
+}
+
+/// Queues a message for the agent: done as soon as it is durable. Messages are taken up one turn after the other.
+#[utoipa::path(
+    post,
+    path = "/v1/sessions/{id}/messages",
+    tag = "messages",
+    operation_id = "sendMessage",
+    params(("id" = String, Path, description = "The session's name")),
+    request_body = SendMessage,
+    responses((status = 204, description = "It is durably queued"), (status = 409, description = "The session has ended"))
+)]
+pub(crate) async fn send(
+    State(app): State<App>,
+    SessionPath(id): SessionPath,
+    JsonBody(message): JsonBody<SendMessage, MIBS>,
+) -> Result<StatusCode, Problem> {
+    app.runtime().send(&id, message.into()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Queues a message for the agent and streams the events of the turn that takes it up.
+///
+/// The stream closes after the turn's `turn.ended`, after `session.ended`, and when the turn waits for the user
+/// (`permission.requested`, `question.requested`) unless `hold` is true.
+#[utoipa::path(
+    post,
+    path = "/v1/sessions/{id}/messages/stream",
+    tag = "messages",
+    operation_id = "streamTurn",
+    params(
+        ("id" = String, Path, description = "The session's name"),
+        ("include_raw" = Option<bool>, Query, description = "Whether events carry their native payload"),
+        ("hold" = Option<bool>, Query, description = "Whether the stream stays open while the turn waits for the user"),
+    ),
+    request_body = SendMessage,
+    responses(
+        (status = 200, description = "The turn's events, as `id: <sequence>` and `data: <event>`", body = String, content_type = "text/event-stream"),
+        (status = 409, description = "The session has ended"),
+    )
+)]
+pub(crate) async fn stream(
+    State(app): State<App>,
+    SessionPath(id): SessionPath,
+    query: Query,
+    JsonBody(message): JsonBody<SendMessage, MIBS>,
+) -> Result<Response, Problem> {
+    let (raw, hold) = (query.raw()?, query.flag("hold")?);
+    let session = app.session(&id).await?;
+    let sent = app.runtime().send(&id, message.into()).await?;
+    Ok(sse::turn(&app, session.key, sent, raw, hold))
+}

@@ -1,0 +1,72 @@
+//! Which path leads where.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName};
+use axum::http::{HeaderValue, Method};
+use axum::middleware::from_fn_with_state;
+use axum::response::IntoResponse;
+use axum::routing::{get, post};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::cors::CorsLayer;
+
+use crate::access::require_token;
+use crate::app::App;
+use crate::config::Config;
+use crate::observe::observe;
+use crate::origin::refuse_pages;
+use crate::problem::{method_not_allowed, not_found, panicked};
+use crate::{agents, documents, events, health, messages, metrics, requests, sessions};
+
+/// The whole API. What is added last sees a request first.
+pub(crate) fn router(app: App) -> Router {
+    let router = Router::new()
+        .route("/v1/health", get(health::get_health))
+        .route("/v1/agents", get(agents::list))
+        .route("/v1/agents/{agent}/install", post(agents::install))
+        .route("/v1/agents/{agent}/modes", get(agents::modes))
+        .route("/v1/agents/{agent}/models", get(agents::models))
+        .route("/v1/sessions", get(sessions::list))
+        .route("/v1/sessions/{id}", get(sessions::get).post(sessions::create).delete(sessions::delete))
+        .route("/v1/sessions/{id}/messages", post(messages::send))
+        .route("/v1/sessions/{id}/messages/stream", post(messages::stream))
+        .route("/v1/sessions/{id}/interrupt", post(sessions::interrupt))
+        .route("/v1/sessions/{id}/terminate", post(sessions::terminate))
+        .route("/v1/sessions/{id}/events", get(events::list))
+        .route("/v1/sessions/{id}/events/sse", get(events::follow))
+        .route("/v1/sessions/{id}/questions/{request}/reply", post(requests::reply_question))
+        .route("/v1/sessions/{id}/questions/{request}/reject", post(requests::reject_question))
+        .route("/v1/sessions/{id}/permissions/{request}/reply", post(requests::reply_permission))
+        .route("/v1/openapi.json", get(documents::openapi))
+        .route("/v1/schema.json", get(documents::schema))
+        .route("/metrics", get(metrics::get_metrics))
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn_with_state(app.clone(), require_token));
+    let router = match cors(app.config()) {
+        Some(cors) => router.layer(cors),
+        None => router,
+    };
+    router
+        .layer(from_fn_with_state(app.clone(), refuse_pages))
+        .layer(CatchPanicLayer::custom(|_| panicked().into_response()))
+        .layer(from_fn_with_state(app.clone(), observe))
+        .with_state(app)
+}
+
+/// Lets web pages of the allowed origins use the API, their token included.
+fn cors(config: &Config) -> Option<CorsLayer> {
+    let origins: Vec<HeaderValue> =
+        config.allowed_origins.iter().filter_map(|origin| origin.as_str().parse().ok()).collect();
+    if origins.is_empty() {
+        return None;
+    }
+    Some(
+        CorsLayer::new()
+            .allow_origin(origins)
+            .allow_methods([Method::GET, Method::POST, Method::DELETE])
+            .allow_headers([AUTHORIZATION, CONTENT_TYPE, HeaderName::from_static("last-event-id")])
+            .max_age(Duration::from_secs(600)),
+    )
+}

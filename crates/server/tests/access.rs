@@ -1,0 +1,153 @@
+//! Who is let in.
+
+mod served;
+
+use interlingua_server::{Access, Config, ServeError, Token, serve};
+use reqwest::{Method, StatusCode};
+use served::{Served, TOKEN, refused, served, served_with};
+use tokio::net::TcpListener;
+
+async fn with(access: Access, origins: &[&str]) -> Served {
+    let allowed_origins = origins.iter().map(|origin| origin.parse().unwrap()).collect();
+    served_with(Config { access, allowed_origins }, interlingua_store::Options::default()).await
+}
+
+fn token() -> Access {
+    Access::Token(Token::new(TOKEN).unwrap())
+}
+
+#[tokio::test]
+async fn everything_but_health_needs_the_token() {
+    let served = served().await;
+    let openapi = served.json("/v1/openapi.json").await;
+    for (path, methods) in openapi["paths"].as_object().unwrap() {
+        for method in methods.as_object().unwrap().keys() {
+            let method: Method = method.to_uppercase().parse().unwrap();
+            let response = served.client.request(method, format!("{}{path}", served.base)).send().await.unwrap();
+            if path == "/v1/health" {
+                assert_eq!(response.status(), StatusCode::OK);
+            } else {
+                assert_eq!(response.headers()["www-authenticate"], "Bearer");
+                refused(response, 401, "token_invalid").await;
+            }
+        }
+    }
+    let unknown = served.client.get(format!("{}/v1/nothing", served.base)).send().await.unwrap();
+    refused(unknown, 401, "token_invalid").await;
+}
+
+#[tokio::test]
+async fn both_schemes_are_taken_and_nothing_else() {
+    let served = served().await;
+    let get = async |authorization: &str| {
+        let request = served.client.get(format!("{}/v1/agents", served.base)).header("authorization", authorization);
+        request.send().await.unwrap()
+    };
+    for scheme in ["Bearer", "bearer", "Token", "TOKEN"] {
+        assert_eq!(get(&format!("{scheme} {TOKEN}")).await.status(), StatusCode::OK, "{scheme}");
+    }
+    let longer = format!("Bearer {TOKEN}x");
+    let basic = format!("Basic {TOKEN}");
+    for wrong in ["Bearer wrong", "Bearer", "Bearer ", &longer, &basic, TOKEN, "Token \u{fc}"] {
+        let document = refused(get(wrong).await, 401, "token_invalid").await;
+        assert!(!document.to_string().contains(TOKEN));
+    }
+}
+
+#[tokio::test]
+async fn without_a_token_web_pages_are_kept_out() {
+    let served = with(Access::Loopback, &["https://app.example"]).await;
+    let own = served.base.clone();
+    let port = own.rsplit(':').next().unwrap();
+    let get = async |host: Option<&str>, origin: Option<&str>| {
+        let mut request = served.client.get(format!("{}/v1/agents", served.base));
+        if let Some(host) = host {
+            request = request.header("host", host);
+        }
+        if let Some(origin) = origin {
+            request = request.header("origin", origin);
+        }
+        request.send().await.unwrap()
+    };
+    let localhost = format!("localhost:{port}");
+    for (host, origin) in [
+        (None, None),
+        (None, Some(own.as_str())),
+        (None, Some("https://app.example")),
+        (Some(localhost.as_str()), None),
+        (Some("[::1]:1"), None),
+    ] {
+        assert_eq!(get(host, origin).await.status(), StatusCode::OK, "{host:?} {origin:?}");
+    }
+    for (host, origin) in [
+        (Some("evil.example"), None),
+        (Some("localhost.evil.example"), None),
+        (None, Some("https://evil.example")),
+        (None, Some("null")),
+        (Some("evil.example"), Some("http://evil.example")),
+    ] {
+        refused(get(host, origin).await, 403, "forbidden_origin").await;
+    }
+    // A page may not even ask whether somebody is there, nor ask in advance.
+    let health = served.client.get(format!("{own}/v1/health")).header("origin", "https://evil.example");
+    refused(health.send().await.unwrap(), 403, "forbidden_origin").await;
+    let preflight = served
+        .client
+        .request(Method::OPTIONS, format!("{own}/v1/sessions/s"))
+        .header("origin", "https://evil.example")
+        .header("access-control-request-method", "POST");
+    refused(preflight.send().await.unwrap(), 403, "forbidden_origin").await;
+    assert_eq!(served.json("/v1/sessions").await["sessions"], serde_json::json!([]));
+}
+
+#[tokio::test]
+async fn with_a_token_host_and_origin_do_not_matter() {
+    let served = served().await;
+    let request = served.request(Method::GET, "/v1/agents").header("host", "agents.example");
+    let response = request.header("origin", "https://somewhere.example").send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert!(response.headers().get("access-control-allow-origin").is_none());
+}
+
+#[tokio::test]
+async fn allowed_origins_get_cors_with_their_token() {
+    let served = with(token(), &["https://app.example", "http://localhost:5173"]).await;
+    for origin in ["https://app.example", "http://localhost:5173"] {
+        let preflight = served
+            .client
+            .request(Method::OPTIONS, format!("{}/v1/sessions/s", served.base))
+            .header("origin", origin)
+            .header("access-control-request-method", "DELETE")
+            .header("access-control-request-headers", "authorization,content-type,last-event-id")
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(preflight.status(), StatusCode::OK);
+        let headers = preflight.headers();
+        assert_eq!(headers["access-control-allow-origin"], origin);
+        assert!(headers["access-control-allow-methods"].to_str().unwrap().contains("DELETE"));
+        let allowed = headers["access-control-allow-headers"].to_str().unwrap().to_lowercase();
+        for header in ["authorization", "content-type", "last-event-id"] {
+            assert!(allowed.contains(header), "{allowed}");
+        }
+        let response = served.request(Method::GET, "/v1/agents").header("origin", origin).send().await.unwrap();
+        assert_eq!(response.headers()["access-control-allow-origin"], origin);
+        // The page can read what is wrong, too.
+        let refused_one = served.client.get(format!("{}/v1/agents", served.base)).header("origin", origin);
+        let refused_one = refused_one.send().await.unwrap();
+        assert_eq!(refused_one.headers()["access-control-allow-origin"], origin);
+        refused(refused_one, 401, "token_invalid").await;
+    }
+    let response =
+        served.request(Method::GET, "/v1/agents").header("origin", "https://evil.example").send().await.unwrap();
+    assert!(response.headers().get("access-control-allow-origin").is_none());
+}
+
+#[tokio::test]
+async fn without_a_token_only_loopback_addresses_are_served() {
+    let served = served().await;
+    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let config = Config { access: Access::Loopback, allowed_origins: Vec::new() };
+    let refused = serve(listener, config, served.runtime.clone(), served.store.clone(), std::future::pending()).await;
+    assert!(matches!(refused, Err(ServeError::NotLoopback(_))));
+}

@@ -1,0 +1,253 @@
+//! Whatever is wrong gets a problem document, and changes nothing.
+
+mod served;
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use served::{refused, served, served_with};
+
+#[tokio::test]
+async fn unknown_paths_and_methods() {
+    let served = served().await;
+    for path in ["/", "/v1/nothing", "/v2/health", "/v1/sessions/a/b", "/v1/health/"] {
+        refused(served.get(path).await, 404, "not_found").await;
+    }
+    for (method, path, allow) in [
+        (Method::POST, "/v1/health", "GET,HEAD"),
+        (Method::PUT, "/v1/sessions/a", "GET,HEAD,POST,DELETE"),
+        (Method::GET, "/v1/sessions/a/messages", "POST"),
+        (Method::PATCH, "/v1/sessions", "GET,HEAD"),
+    ] {
+        let response = served.request(method, path).send().await.unwrap();
+        assert_eq!(response.headers()["allow"], allow, "{path}");
+        refused(response, 405, "method_not_allowed").await;
+    }
+}
+
+#[tokio::test]
+async fn session_ids_that_are_none() {
+    let served = served().await;
+    let too_long = "x".repeat(257);
+    for id in ["", "%00", "a%0Ab", "%7F", "%C2%85", "%FF", too_long.as_str(), "%E2%82"] {
+        for path in ["", "/events", "/events/sse"] {
+            refused(served.get(&format!("/v1/sessions/{id}{path}")).await, 400, "invalid_request").await;
+        }
+        let created = served.post(&format!("/v1/sessions/{id}"), json!({ "agent": "mock" })).await;
+        refused(created, 400, "invalid_request").await;
+    }
+    assert_eq!(served.json("/v1/sessions").await["sessions"], json!([]));
+}
+
+#[tokio::test]
+async fn sessions_that_are_not_there() {
+    let served = served().await;
+    for path in ["", "/events", "/events/sse"] {
+        let document = refused(served.get(&format!("/v1/sessions/nobody{path}")).await, 404, "session_not_found").await;
+        assert_eq!(document["sessionId"], "nobody");
+    }
+    for (path, body) in [
+        ("messages", json!({ "message": "hi" })),
+        ("messages/stream", json!({ "message": "hi" })),
+        ("interrupt", json!({})),
+        ("terminate", json!({})),
+        ("questions/q/reply", json!({ "answers": [["a"]] })),
+        ("questions/q/reject", json!({})),
+        ("permissions/p/reply", json!({ "reply": "once" })),
+    ] {
+        let response = served.post(&format!("/v1/sessions/nobody/{path}"), body).await;
+        refused(response, 404, "session_not_found").await;
+    }
+}
+
+#[tokio::test]
+async fn permissions_and_questions_that_are_not_there() {
+    let served = served().await;
+    served.create("s").await;
+    let reply = served.post("/v1/sessions/s/permissions/p/reply", json!({ "reply": "once" })).await;
+    assert_eq!(refused(reply, 404, "permission_not_found").await["sessionId"], "s");
+    let reply = served.post("/v1/sessions/s/questions/q/reply", json!({ "answers": [["a"]] })).await;
+    refused(reply, 404, "question_not_found").await;
+    refused(served.post("/v1/sessions/s/questions/q/reject", json!({})).await, 404, "question_not_found").await;
+}
+
+#[tokio::test]
+async fn a_session_that_has_ended() {
+    let served = served().await;
+    served.create("s").await;
+    served.turn("s", "echo hi").await;
+    served.act("/v1/sessions/s/terminate", json!({})).await;
+    let before = served.events("s").await;
+    for (path, body) in [
+        ("messages", json!({ "message": "hi" })),
+        ("messages/stream", json!({ "message": "hi" })),
+        ("interrupt", json!({})),
+        ("questions/q/reply", json!({ "answers": [["a"]] })),
+        ("permissions/p/reply", json!({ "reply": "once" })),
+    ] {
+        let document = refused(served.post(&format!("/v1/sessions/s/{path}"), body).await, 409, "session_ended").await;
+        assert_eq!(document["sessionId"], "s");
+    }
+    assert_eq!(served.events("s").await, before);
+}
+
+#[tokio::test]
+async fn agents_and_modes_that_are_not_there() {
+    let served = served().await;
+    let create = async |body: Value| served.post("/v1/sessions/s", body).await;
+    let document = refused(create(json!({ "agent": "hal" })).await, 400, "unsupported_agent").await;
+    assert_eq!(document["agent"], "hal");
+    for field in ["agentMode", "permissionMode"] {
+        let body = json!({ "agent": "mock", field: "sideways" });
+        let document = refused(create(body).await, 400, "mode_not_supported").await;
+        assert_eq!((&document["agent"], &document["details"]["field"]), (&json!("mock"), &json!(field)));
+    }
+    for body in [
+        json!({ "agent": "mock", "directory": "/no/such/directory" }),
+        json!({ "agent": "mock", "model": "no-such-model" }),
+        json!({ "agent": "mock", "env": { "A=B": "c" } }),
+    ] {
+        let document = refused(create(body).await, 400, "invalid_request").await;
+        assert!(document["details"]["field"].is_string(), "{document}");
+    }
+    for path in ["modes", "models"] {
+        refused(served.get(&format!("/v1/agents/hal/{path}")).await, 400, "unsupported_agent").await;
+    }
+    refused(served.post("/v1/agents/hal/install", json!({})).await, 400, "unsupported_agent").await;
+    assert_eq!(served.json("/v1/sessions").await["sessions"], json!([]));
+}
+
+#[tokio::test]
+async fn an_agent_that_is_not_installed_is_named_with_the_command_that_installs_it() {
+    let served = served().await;
+    let response = served.post("/v1/sessions/s", json!({ "agent": "claude" })).await;
+    let document = refused(response, 404, "agent_not_installed").await;
+    assert_eq!(document["agent"], "claude");
+    assert_eq!(document["details"]["command"], "interlingua agents install claude");
+    refused(served.get("/v1/sessions/s").await, 404, "session_not_found").await;
+}
+
+#[tokio::test]
+async fn a_name_that_is_taken() {
+    let served = served().await;
+    served.create("s").await;
+    let response = served.post("/v1/sessions/s", json!({ "agent": "mock" })).await;
+    assert_eq!(refused(response, 409, "session_already_exists").await["sessionId"], "s");
+}
+
+#[tokio::test]
+async fn bodies_that_are_not_what_they_should_be() {
+    let served = served().await;
+    served.create("s").await;
+    let post = async |path: &str, content_type: Option<&str>, body: &str| {
+        let request = served.request(Method::POST, path).body(body.to_owned());
+        let request = content_type.into_iter().fold(request, |request, value| request.header("content-type", value));
+        request.send().await.unwrap()
+    };
+    let messages = "/v1/sessions/s/messages";
+    let permission = "/v1/sessions/s/permissions/p/reply";
+    let json_type = Some("application/json");
+
+    for body in ["", "{", "not json", "{\"message\":\"a\"} trailing", "\u{feff}{}"] {
+        refused(post(messages, json_type, body).await, 400, "invalid_request").await;
+    }
+    for (path, body, field) in [
+        (messages, "{}", "message"),
+        (messages, r#"{"message":5}"#, "message"),
+        (messages, r#"{"message":"a","attachments":[{"mime":"b"}]}"#, "attachments[0]"),
+        (messages, r#"{"message":"a","attachments":"b"}"#, "attachments"),
+        (permission, r#"{"reply":"maybe"}"#, "reply"),
+        (permission, "{}", "reply"),
+        ("/v1/sessions/t", "{}", "agent"),
+        ("/v1/sessions/t", r#"{"agent":1}"#, "agent"),
+        ("/v1/sessions/t", r#"{"agent":"mock","env":{"A":1}}"#, "env.A"),
+        ("/v1/agents/mock/install", r#"{"reinstall":"yes"}"#, "reinstall"),
+    ] {
+        let document = refused(post(path, json_type, body).await, 422, "invalid_request").await;
+        assert_eq!(document["details"]["field"], field, "{document}");
+        assert!(document["detail"].as_str().unwrap().contains(field.split(['[', '.']).next().unwrap()), "{document}");
+    }
+    refused(post(messages, json_type, "[]").await, 422, "invalid_request").await;
+    for content_type in [None, Some("text/plain"), Some("application/x-www-form-urlencoded"), Some("")] {
+        refused(post(messages, content_type, "{\"message\":\"a\"}").await, 415, "unsupported_media_type").await;
+    }
+    let accepted = post(messages, Some("Application/JSON; charset=utf-8"), "{\"message\":\"echo a\"}").await;
+    assert_eq!(accepted.status(), StatusCode::NO_CONTENT);
+    refused(served.get("/v1/sessions/t").await, 404, "session_not_found").await;
+}
+
+#[tokio::test]
+async fn a_secret_is_not_repeated_in_a_problem() {
+    let served = served().await;
+    for body in [
+        json!({ "agent": "mock", "env": "s3cret-value" }),
+        json!({ "agent": "mock", "env": { "KEY": ["s3cret-value"] } }),
+        json!({ "agent": "mock", "env": { "KEY": "s3cret-value\u{0}" } }),
+        json!({ "agent": "mock", "mcp": { "tool": { "url": "http://x", "headers": "s3cret-value" } } }),
+    ] {
+        let response = served.post("/v1/sessions/s", body).await;
+        assert!(response.status().is_client_error());
+        let (_, _, document) = served::problem(response).await;
+        assert!(!document.to_string().contains("s3cret"), "{document}");
+    }
+}
+
+#[tokio::test]
+async fn bodies_that_are_too_large() {
+    let served = served().await;
+    served.create("s").await;
+    // Written by hand: what is measured is the server, not a JSON writer.
+    let send = async |path: &str, mib: usize| {
+        let body = format!("{{\"message\":\"echo {}\"}}", "x".repeat(mib * 1024 * 1024));
+        let request = served.request(Method::POST, path).header("content-type", "application/json");
+        request.body(body).send().await.unwrap()
+    };
+    refused(send("/v1/sessions/s/messages", 32).await, 413, "payload_too_large").await;
+    refused(send("/v1/sessions/s/messages/stream", 33).await, 413, "payload_too_large").await;
+    let title = json!({ "agent": "mock", "title": "x".repeat(2 * 1024 * 1024) });
+    refused(served.post("/v1/sessions/t", title).await, 413, "payload_too_large").await;
+    assert_eq!(send("/v1/sessions/s/messages", 2).await.status(), StatusCode::NO_CONTENT);
+    let mut stream = served.follow("s", "").await;
+    let events = stream.until("turn.ended").await;
+    served::check(&events);
+}
+
+#[tokio::test]
+async fn queries_that_are_not_what_they_should_be() {
+    let served = served().await;
+    served.create("s").await;
+    for query in ["offset=-1", "offset=x", "limit=1.5", "include_raw=maybe", "offset=1&offset=2", "offset="] {
+        refused(served.get(&format!("/v1/sessions/s/events?{query}")).await, 400, "invalid_request").await;
+    }
+    for query in ["offset=x", "includeRaw=2"] {
+        refused(served.get(&format!("/v1/sessions/s/events/sse?{query}")).await, 400, "invalid_request").await;
+    }
+    for query in ["limit=x", "cursor=abc"] {
+        refused(served.get(&format!("/v1/sessions?{query}")).await, 400, "invalid_request").await;
+    }
+    let response = served.post("/v1/sessions/s/messages/stream?hold=perhaps", json!({ "message": "echo a" })).await;
+    refused(response, 400, "invalid_request").await;
+    let request = served.request(Method::GET, "/v1/sessions/s/events/sse").header("last-event-id", "first");
+    refused(request.send().await.unwrap(), 400, "invalid_request").await;
+    // Refused before it was sent.
+    assert!(served.events("s").await.iter().all(|event| event["type"] != "turn.started"));
+}
+
+#[tokio::test]
+async fn a_full_disk_is_said_and_what_is_there_is_served() {
+    let access = interlingua_server::Access::Loopback;
+    let config = interlingua_server::Config { access, allowed_origins: Vec::new() };
+    let options = interlingua_store::Options { most_pages: Some(160), ..interlingua_store::Options::default() };
+    let served = served_with(config, options).await;
+    served.create("s").await;
+    served.turn("s", "echo before").await;
+    let before = served.events("s").await;
+
+    let long = json!({ "message": format!("echo {}", "x".repeat(1024 * 1024)) });
+    let document = refused(served.post("/v1/sessions/s/messages", long).await, 507, "storage_full").await;
+    assert!(document["detail"].as_str().unwrap().contains("disk is full"), "{document}");
+    assert_eq!(served.events("s").await, before);
+
+    let turn = served.turn("s", "echo after").await;
+    assert_eq!(turn.last().unwrap()["data"]["status"], "completed");
+    served.events("s").await;
+}

@@ -1,0 +1,177 @@
+//! A server to test with: the real one, on a real socket, with the mock agent.
+
+// Each test file is a program of its own and uses what it needs of this.
+#![allow(dead_code, reason = "shared by several test programs")]
+
+pub(crate) mod sse;
+
+use std::path::Path;
+use std::time::Duration;
+
+use interlingua_runtime::mock::MockDriver;
+use interlingua_runtime::{Machine, Options, Runtime, Supervisor, drivers};
+use interlingua_schema::Checker;
+use interlingua_server::{Access, Config, Token, serve};
+use interlingua_store::Store;
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+pub(crate) const TOKEN: &str = "t0ken-for-tests";
+
+/// A server that runs until it is dropped.
+pub(crate) struct Served {
+    pub(crate) client: Client,
+    pub(crate) base: String,
+    pub(crate) store: Store,
+    pub(crate) runtime: Runtime,
+    token: Option<String>,
+    stop: Option<oneshot::Sender<()>>,
+    task: Option<JoinHandle<()>>,
+    folder: TempDir,
+}
+
+/// A server with a token.
+pub(crate) async fn served() -> Served {
+    let access = Access::Token(Token::new(TOKEN).unwrap());
+    served_with(Config { access, allowed_origins: Vec::new() }, interlingua_store::Options::default()).await
+}
+
+/// A server set up like this.
+pub(crate) async fn served_with(config: Config, options: interlingua_store::Options) -> Served {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), options).unwrap();
+    // A machine without agents: nothing is installed, and there is no PATH to find any on.
+    let machine = Machine::new(Supervisor::new("false", [""; 0]), folder.path()).path("");
+    let runtime = Runtime::start(store.clone(), drivers(&machine, MockDriver::new()), Options::default());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let token = matches!(config.access, Access::Token(_)).then(|| TOKEN.to_owned());
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = serve(listener, config, runtime.clone(), store.clone(), async move {
+        let _ = stopped.await;
+    });
+    let task = tokio::spawn(async move { serving.await.unwrap() });
+    let client = Client::builder().timeout(Duration::from_secs(60)).build().unwrap();
+    Served { client, base, store, runtime, token, stop: Some(stop), task: Some(task), folder }
+}
+
+impl Served {
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A request, with the token if there is one.
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.client.request(method, format!("{}{path}", self.base));
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Response {
+        self.request(Method::GET, path).send().await.unwrap()
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Response {
+        self.request(Method::POST, path).json(&body).send().await.unwrap()
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Response {
+        self.request(Method::DELETE, path).send().await.unwrap()
+    }
+
+    /// What a GET answers, which must be a success.
+    pub(crate) async fn json(&self, path: &str) -> Value {
+        let response = self.get(path).await;
+        let status = response.status();
+        let text = response.text().await.unwrap();
+        assert_eq!(status, StatusCode::OK, "{path}: {text}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Does something that answers with nothing.
+    pub(crate) async fn act(&self, path: &str, body: Value) {
+        let response = self.post(path, body).await;
+        let status = response.status();
+        assert_eq!(status, StatusCode::NO_CONTENT, "{path}: {}", response.text().await.unwrap());
+    }
+
+    /// Creates a session with the mock agent.
+    pub(crate) async fn create(&self, id: &str) {
+        let response = self.post(&format!("/v1/sessions/{id}"), json!({ "agent": "mock" })).await;
+        assert_eq!(response.status(), StatusCode::OK, "{}", response.text().await.unwrap());
+    }
+
+    /// Sends a message and reads the turn's events.
+    pub(crate) async fn turn(&self, id: &str, message: &str) -> Vec<Value> {
+        let path = format!("/v1/sessions/{id}/messages/stream");
+        let response = self.post(&path, json!({ "message": message })).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        sse::Frames::of(response).events().await
+    }
+
+    /// Follows a session's events.
+    pub(crate) async fn follow(&self, id: &str, query: &str) -> sse::Frames {
+        let response = self.get(&format!("/v1/sessions/{id}/events/sse{query}")).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        sse::Frames::of(response)
+    }
+
+    /// All events of a session, which must keep the rules.
+    pub(crate) async fn events(&self, id: &str) -> Vec<Value> {
+        let page = self.json(&format!("/v1/sessions/{id}/events?limit=10000")).await;
+        assert_eq!(page["hasMore"], false);
+        let events = page["events"].as_array().unwrap().clone();
+        check(&events);
+        events
+    }
+
+    /// Stops the server and waits until it has stopped.
+    pub(crate) async fn stop(mut self) {
+        drop(self.stop.take());
+        self.task.take().unwrap().await.unwrap();
+    }
+}
+
+/// Whether these events, which begin with the session's first, keep every rule of the universal schema.
+pub(crate) fn check(events: &[Value]) {
+    let mut checker = Checker::new();
+    for event in events {
+        let violations = checker.push_line(&event.to_string()).unwrap();
+        assert!(violations.is_empty(), "{violations:?}");
+    }
+}
+
+pub(crate) fn kinds(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["type"].as_str().unwrap()).collect()
+}
+
+pub(crate) fn sequences(events: &[Value]) -> Vec<u64> {
+    events.iter().map(|event| event["sequence"].as_u64().unwrap()).collect()
+}
+
+/// Reads a problem document and checks that it is a whole one.
+pub(crate) async fn problem(response: Response) -> (u16, String, Value) {
+    let status = response.status().as_u16();
+    let content_type = response.headers()["content-type"].to_str().unwrap().to_owned();
+    let text = response.text().await.unwrap();
+    assert_eq!(content_type, "application/problem+json", "{status}: {text}");
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["status"], status);
+    assert!(document["title"].as_str().is_some_and(|title| !title.is_empty()), "{document}");
+    assert!(document["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{document}");
+    let kind = document["type"].as_str().unwrap().strip_prefix("urn:interlingua:error:").unwrap().to_owned();
+    (status, kind, document)
+}
+
+/// Expects this problem.
+pub(crate) async fn refused(response: Response, status: u16, kind: &str) -> Value {
+    let (found, found_kind, document) = problem(response).await;
+    assert_eq!((found, found_kind.as_str()), (status, kind), "{document}");
+    document
+}
