@@ -7,13 +7,16 @@ mod declarations;
 mod opencode;
 mod typescript;
 
-use anyhow::{Context as _, Result};
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use crate::agents::{Agent, Group};
 use crate::cache::Installed;
 use crate::canonical::{self, PROSE};
 use crate::definitions;
+use crate::isolated;
 use crate::source_toml::Binary;
 
 /// The installations of one agent's packages.
@@ -37,6 +40,21 @@ impl Installations {
     pub(crate) fn get(&self, group: Group) -> Result<&Installed> {
         let found = self.0.iter().find(|(of, _)| *of == group);
         found.map(|(_, installed)| installed).with_context(|| format!("the recipe has no {group:?} packages"))
+    }
+}
+
+/// The native program of an agent that is installed.
+pub(crate) fn program(agent: Agent, installed: &Installed) -> Result<PathBuf> {
+    match agent {
+        Agent::Claude => claude::program(installed),
+        Agent::Codex => codex::program(installed).map(|(_, program)| program),
+        Agent::Opencode => {
+            // npm may install a build for every processor beside one for newer processors: the first that runs will do.
+            let mut programs = opencode::candidates(installed)?.into_iter().map(|(_, program)| program);
+            let runs = |program: &PathBuf| isolated::output(program, &["--version"]).is_ok();
+            programs.find(runs).context("npm installed no opencode program that runs on this machine")
+        }
+        Agent::Amp => bail!("Amp is not started by any task"),
     }
 }
 

@@ -5,12 +5,17 @@
 //! * `refresh-schemas` asks the agents' own packages (network, by hand, never in CI) and rewrites the folder;
 //! * `drift` compares two states of it and says what the difference means for this repository.
 //!
+//! The others are started: `record` plays the scenarios on the real agents and writes down what they say, `coverage`
+//! converts every recording and says what they prove, `bench-server` measures the server.
+//!
 //! Nothing here links the generated types: a schema that breaks them must not stop `refresh-schemas` from
-//! building.
+//! building. What needs them is a program of another crate, built when its task is asked for.
 
 mod agents;
+mod bench_server;
 mod cache;
 mod canonical;
+mod coverage;
 mod definitions;
 mod drift;
 mod extract;
@@ -18,10 +23,12 @@ mod isolated;
 mod npm;
 mod pins;
 mod progress;
+mod record;
 mod refresh;
 mod repository;
 mod say;
 mod source_toml;
+mod start;
 mod text_diff;
 mod whole_file;
 
@@ -35,12 +42,18 @@ use clap::Parser;
 enum Task {
     RefreshSchemas(refresh::Args),
     Drift(drift::Args),
+    Coverage(coverage::Args),
+    BenchServer(bench_server::Args),
+    Record(record::Args),
 }
 
 fn main() -> ExitCode {
     let outcome = match Task::parse() {
         Task::RefreshSchemas(args) => refresh::run(&args),
         Task::Drift(args) => drift::run(&args),
+        Task::Coverage(args) => coverage::run(&args),
+        Task::BenchServer(args) => bench_server::run(&args),
+        Task::Record(args) => record::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         say::note(format_args!("error: {error:#}"));

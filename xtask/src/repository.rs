@@ -33,6 +33,11 @@ impl Repository {
             .map(|root| Self { root: root.to_owned() })
     }
 
+    /// Its top folder.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// The folder with one agent's schema.
     pub(crate) fn schemas_of(&self, agent: &str) -> PathBuf {
         self.root.join(SCHEMAS).join(agent)

@@ -48,6 +48,8 @@ pub(crate) struct Source {
     pub(crate) date: Option<String>,
     /// The native program that printed the schema then.
     pub(crate) binary: Option<Binary>,
+    /// The package and version of the agent whose wire the types describe, where that is another package.
+    pub(crate) describes: Option<(String, String)>,
 }
 
 /// The upper half, to be written.
@@ -95,6 +97,10 @@ impl Source {
             version: pull.and_then(|pull| string(pull, "version")),
             date: pull.and_then(|pull| string(pull, "date")),
             binary: pull.and_then(|pull| binary(pull.get("binary")?.as_table()?)),
+            describes: pull.and_then(|pull| {
+                let described = pull.get("describes")?.as_table()?;
+                Some((string(described, "package")?, string(described, "version")?))
+            }),
             text: Some(text),
         })
     }

@@ -1,11 +1,14 @@
 //! Claude Code: the `sdk.d.ts` of its agent SDK.
 
+use std::path::PathBuf;
+
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
 use super::typescript::{self, Comments};
 use super::{Extracted, Installations};
 use crate::agents::Group;
+use crate::cache::Installed;
 use crate::definitions::check_anchors;
 
 const PACKAGE: &str = "@anthropic-ai/claude-agent-sdk";
@@ -14,6 +17,21 @@ const AGENT: &str = "@anthropic-ai/claude-code";
 /// What a host may write to standard input. The SDK declares each of them but never their union.
 const STDIN: &str =
     "SDKUserMessage | SDKControlRequest | SDKControlResponse | SDKControlCancelRequest | SDKKeepAliveMessage";
+
+/// The native program of the agent itself, which is another package than the one that declares its wire.
+pub(super) fn program(installed: &Installed) -> Result<PathBuf> {
+    let scope = installed.package("@anthropic-ai");
+    let entries = std::fs::read_dir(&scope).with_context(|| format!("cannot read {}", scope.display()))?;
+    let name = if cfg!(windows) { "claude.exe" } else { "claude" };
+    let mut programs: Vec<PathBuf> = entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("claude-code-"))
+        .map(|entry| entry.path().join(name))
+        .filter(|program| program.is_file())
+        .collect();
+    programs.sort();
+    programs.into_iter().next().context("npm installed no Claude Code program for this platform")
+}
 
 pub(super) fn extract(from: &Installations) -> Result<Extracted> {
     let types = from.get(Group::Types)?;

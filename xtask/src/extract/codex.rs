@@ -33,7 +33,7 @@ pub(super) fn extract(from: &Installations) -> Result<Extracted> {
 }
 
 /// The native program; the `codex` on npm's path is a script that only starts it.
-fn program(native: &Installed) -> Result<(Binary, PathBuf)> {
+pub(super) fn program(native: &Installed) -> Result<(Binary, PathBuf)> {
     let scope = native.folder.join("node_modules/@openai");
     let mut packages: Vec<_> = std::fs::read_dir(&scope)
         .with_context(|| format!("cannot read {}", scope.display()))?

@@ -40,7 +40,7 @@ pub(super) fn extract(from: &Installations) -> Result<Extracted> {
 }
 
 /// The native packages with their programs, the plainest name first.
-fn candidates(native: &Installed) -> Result<Vec<(String, PathBuf)>> {
+pub(super) fn candidates(native: &Installed) -> Result<Vec<(String, PathBuf)>> {
     let folder = native.folder.join("node_modules");
     let program = if cfg!(windows) { "bin/opencode.exe" } else { "bin/opencode" };
     let mut found = Vec::new();

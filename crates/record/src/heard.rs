@@ -1,0 +1,186 @@
+//! A recording, read back: what was said, and what kind of thing each was.
+
+use std::collections::HashMap;
+use std::io;
+
+use interlingua_convert::Agent;
+use interlingua_wirelog::{Entry, Reader, Wire};
+use serde_json::Value;
+
+/// Something that crossed the wire.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Heard {
+    /// Who said it.
+    pub(crate) by: By,
+    /// What it is called in the agent's own words: `item/completed commandExecution`, `system/init`.
+    pub(crate) kind: String,
+    /// What was said; null if it is no JSON.
+    pub(crate) value: Value,
+}
+
+/// Who said something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum By {
+    /// The host.
+    Host,
+    /// The agent.
+    Agent,
+    /// The process: its input closed, its end. Complaints on standard error are left out: they have no form.
+    Process,
+}
+
+/// Reads a recording.
+///
+/// # Errors
+/// When it is none.
+pub(crate) fn read(agent: Agent, recording: &[u8]) -> io::Result<Vec<Heard>> {
+    let mut reader = Reader::new(recording)?;
+    let mut heard = Vec::new();
+    // What the host asked, by the id of the request, so that an answer can be called by it.
+    let mut asked: HashMap<String, String> = HashMap::new();
+    while let Some(entry) = reader.next()? {
+        let Entry::Record(record) = entry else { continue };
+        let json = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+        let (by, kind, value) = match &record.wire {
+            Wire::Stderr { .. } => continue,
+            Wire::Sent { line } => {
+                let value = json(line);
+                let kind = kind_of(agent, &value, &asked);
+                if let Some(method) = value["method"].as_str() {
+                    asked.insert(value["id"].to_string(), method.to_owned());
+                }
+                (By::Host, kind, value)
+            }
+            Wire::Received { line } => {
+                let value = json(line);
+                (By::Agent, kind_of(agent, &value, &asked), value)
+            }
+            Wire::Request { call, method, path, body } => {
+                let name = format!("{method} {}", without_ids(path));
+                asked.insert(call.to_string(), name.clone());
+                (By::Host, name, body.as_ref().map_or(Value::Null, |body| json(body.get())))
+            }
+            Wire::Reply { call, status, body } => {
+                let name = asked.get(&call.to_string()).cloned().unwrap_or_default();
+                let body = body.as_ref().map_or(Value::Null, |body| json(body.get()));
+                (By::Agent, format!("{status} to {name}"), body)
+            }
+            Wire::Close => (By::Process, "input closed".to_owned(), Value::Null),
+            Wire::Exit { code } => (By::Process, format!("exit {code:?}"), Value::Null),
+        };
+        heard.push(Heard { by, kind, value });
+    }
+    Ok(heard)
+}
+
+/// What a payload is called.
+fn kind_of(agent: Agent, value: &Value, asked: &HashMap<String, String>) -> String {
+    match agent {
+        Agent::Claude | Agent::Amp => claude(value),
+        Agent::Codex => codex(value, asked),
+        Agent::OpenCode => opencode(value),
+    }
+}
+
+fn claude(value: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
+    let kind = text(&value["type"]);
+    match kind.as_str() {
+        "system" | "result" => format!("{kind}/{}", text(&value["subtype"])),
+        "stream_event" => {
+            let event = &value["event"];
+            let detail = [&event["delta"]["type"], &event["content_block"]["type"]].into_iter().find_map(Value::as_str);
+            named(&format!("stream_event/{}", text(&event["type"])), detail)
+        }
+        "assistant" | "user" => {
+            let content = &value["message"]["content"];
+            let blocks: Vec<&str> =
+                content.as_array().into_iter().flatten().filter_map(|block| block["type"].as_str()).collect();
+            named(&kind, Some(blocks.join("+").as_str()).filter(|blocks| !blocks.is_empty()))
+        }
+        "control_request" => format!("control_request/{}", text(&value["request"]["subtype"])),
+        "control_response" => format!("control_response/{}", text(&value["response"]["subtype"])),
+        _ => kind,
+    }
+}
+
+fn codex(value: &Value, asked: &HashMap<String, String>) -> String {
+    if let Some(method) = value["method"].as_str() {
+        return named(method, value["params"]["item"]["type"].as_str());
+    }
+    let of = asked.get(&value["id"].to_string()).map_or("?", String::as_str);
+    if value.get("error").is_some() { format!("error to {of}") } else { format!("result of {of}") }
+}
+
+fn opencode(value: &Value) -> String {
+    let kind = value["type"].as_str().unwrap_or("?");
+    let properties = &value["properties"];
+    let part = &properties["part"];
+    let detail = match kind {
+        "message.updated" => properties["info"]["role"].as_str().map(str::to_owned),
+        "message.part.updated" => {
+            let kind = part["type"].as_str().unwrap_or("?");
+            Some(named(kind, part["state"]["status"].as_str()))
+        }
+        "session.status" => properties["status"]["type"].as_str().map(str::to_owned),
+        _ => None,
+    };
+    named(kind, detail.as_deref())
+}
+
+fn named(kind: &str, detail: Option<&str>) -> String {
+    match detail {
+        Some(detail) => format!("{kind} {detail}"),
+        None => kind.to_owned(),
+    }
+}
+
+/// A path with `{id}` for what is only true in this recording.
+fn without_ids(path: &str) -> String {
+    let parts: Vec<&str> =
+        path.split('/').map(|part| if part.contains('_') && part.len() > 15 { "{id}" } else { part }).collect();
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(agent: Agent, lines: &[&str]) -> Vec<String> {
+        let log = format!("{{\"wirelog\":1}}\n{}\n", lines.join("\n"));
+        read(agent, log.as_bytes()).unwrap().into_iter().map(|heard| heard.kind).collect()
+    }
+
+    #[test]
+    fn things_are_called_as_the_agent_calls_them() {
+        let codex = [
+            r#"{"t":1,"dir":"send","line":"{\"id\":3,\"method\":\"turn/start\"}"}"#,
+            r#"{"t":2,"dir":"recv","line":"{\"id\":3,\"result\":{}}"}"#,
+            r#"{"t":3,"dir":"recv","line":"{\"method\":\"item/started\",\"params\":{\"item\":{\"type\":\"fileChange\"}}}"}"#,
+            r#"{"t":4,"dir":"stderr","line":"oops"}"#,
+            r#"{"t":5,"dir":"exit","code":0}"#,
+        ];
+        assert_eq!(
+            kinds(Agent::Codex, &codex),
+            ["turn/start", "result of turn/start", "item/started fileChange", "exit Some(0)"]
+        );
+        let claude = [
+            r#"{"t":1,"dir":"recv","line":"{\"type\":\"system\",\"subtype\":\"init\"}"}"#,
+            r#"{"t":2,"dir":"recv","line":"{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\"}}}"}"#,
+            r#"{"t":3,"dir":"recv","line":"{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\"}]}}"}"#,
+        ];
+        assert_eq!(
+            kinds(Agent::Claude, &claude),
+            ["system/init", "stream_event/content_block_delta text_delta", "assistant text"]
+        );
+        let opencode = [
+            r#"{"t":1,"dir":"send","call":1,"method":"POST","path":"/session/ses_e1e5ca0c4ffe2mDprGaJUgkVHc/abort","body":null}"#,
+            r#"{"t":2,"dir":"reply","call":1,"status":200,"body":true}"#,
+            r#"{"t":3,"dir":"recv","line":"{\"type\":\"message.part.updated\",\"properties\":{\"part\":{\"type\":\"tool\",\"state\":{\"status\":\"running\"}}}}"}"#,
+        ];
+        assert_eq!(
+            kinds(Agent::OpenCode, &opencode),
+            ["POST /session/{id}/abort", "200 to POST /session/{id}/abort", "message.part.updated tool running"]
+        );
+    }
+}

@@ -1,0 +1,227 @@
+//! All scenarios on all agents that were asked for.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+use clap::Parser;
+use interlingua_convert::Agent;
+use interlingua_scripted_model::Scenario;
+
+use crate::changes::Changes;
+use crate::play::{self, Target};
+use crate::shape::Shape;
+use crate::shelf::Shelf;
+use crate::table::{self, Cell};
+
+/// Play scenarios on real agents and record what they say
+#[derive(Debug, Parser)]
+pub(crate) struct Args {
+    /// An agent as NAME@VERSION=PROGRAM; may be given several times
+    #[arg(long = "agent", value_name = "AGENT", value_parser = target, required = true)]
+    agents: Vec<Target>,
+    /// Only this scenario; may be given several times
+    #[arg(long = "scenario", value_name = "NAME")]
+    only: Vec<String>,
+    /// Say what differs from the recordings of this version instead of the last ones
+    #[arg(long, value_name = "V")]
+    against: Option<String>,
+    /// The folder with the scenarios
+    #[arg(long, value_name = "DIR", default_value = "scenarios")]
+    scenarios: PathBuf,
+    /// The folder with the recordings
+    #[arg(long, value_name = "DIR", default_value = "snapshots/transcripts")]
+    transcripts: PathBuf,
+    /// A folder with programs that agents want to find
+    #[arg(long, value_name = "DIR")]
+    tools: Option<PathBuf>,
+}
+
+fn target(text: &str) -> Result<Target, String> {
+    let wrong = || format!("expected NAME@VERSION=PROGRAM, found {text:?}");
+    let (name, program) = text.split_once('=').ok_or_else(wrong)?;
+    let (agent, version) = name.split_once('@').ok_or_else(wrong)?;
+    let agent: Agent = agent.parse()?;
+    if agent == Agent::Amp {
+        return Err("Amp's model runs on its own server, so it cannot be recorded with a scripted one".to_owned());
+    }
+    Ok(Target { agent, version: version.to_owned(), program: program.into() })
+}
+
+/// Records, and says what came of it.
+pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
+    let scenarios = scenarios(&args.scenarios, &args.only)?;
+    let shelf = Shelf(args.transcripts.clone());
+    let mut rows: Vec<(String, Vec<Cell>)> =
+        scenarios.iter().map(|scenario| (scenario.name.clone(), Vec::new())).collect();
+    let mut failures = Vec::new();
+    let mut reports = Vec::new();
+    for target in &args.agents {
+        let mut recorder = Recorder { args, target, shelf: &shelf, compared: Vec::new() };
+        for (number, (scenario, row)) in scenarios.iter().zip(&mut rows).enumerate() {
+            if let Some(reason) = scenario.absent.get(target.agent.name()) {
+                row.1.push(Cell::Absent(reason.clone()));
+                continue;
+            }
+            let begin = Instant::now();
+            let place = format!("[{}/{}] {} {}", number + 1, scenarios.len(), target.agent, scenario.name);
+            let cell = match recorder.record(scenario).await {
+                Ok(cell) => {
+                    eprintln!("{place}: {} ({:.1} s)", word(&cell), begin.elapsed().as_secs_f32());
+                    cell
+                }
+                Err(failure) => {
+                    eprintln!("{place}: FAILED ({:.1} s)", begin.elapsed().as_secs_f32());
+                    failures.push(format!("{} {} {failure}", target.agent, scenario.name));
+                    Cell::Failed
+                }
+            };
+            row.1.push(cell);
+        }
+        reports.extend(recorder.reports());
+    }
+    let agents: Vec<String> = args.agents.iter().map(|target| format!("{}@{}", target.agent, target.version)).collect();
+    let told = std::iter::once(table::render(&agents, &rows)).chain(reports).chain(failures.iter().cloned());
+    // Nobody may read it any more, as in `… | head`; the recordings are there all the same.
+    let _ = std::io::stdout().write_all(told.collect::<Vec<_>>().join("\n").as_bytes());
+    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn word(cell: &Cell) -> &'static str {
+    match cell {
+        Cell::New => "new",
+        Cell::Same => "same",
+        Cell::Changed => "changed",
+        Cell::Failed => "failed",
+        Cell::Absent(_) => "absent",
+    }
+}
+
+/// The scenarios in the folder, by name, or those that were asked for.
+fn scenarios(folder: &Path, only: &[String]) -> Result<Vec<Scenario>> {
+    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut files: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|file| file.extension().is_some_and(|kind| kind == "toml"))
+        .collect();
+    files.sort();
+    let mut scenarios = Vec::new();
+    for file in files {
+        scenarios.push(Scenario::read(&file)?);
+    }
+    for name in only {
+        if !scenarios.iter().any(|scenario| scenario.name == *name) {
+            let known: Vec<&str> = scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
+            bail!("{} has no scenario {name:?}; it has {}", folder.display(), known.join(", "));
+        }
+    }
+    if !only.is_empty() {
+        scenarios.retain(|scenario| only.contains(&scenario.name));
+    }
+    Ok(scenarios)
+}
+
+/// Records the scenarios of one agent.
+struct Recorder<'a> {
+    args: &'a Args,
+    target: &'a Target,
+    shelf: &'a Shelf,
+    /// What the recordings are compared with, and what is different.
+    compared: Vec<(String, Changes)>,
+}
+
+impl Recorder<'_> {
+    async fn record(&mut self, scenario: &Scenario) -> Result<Cell, play::Failure> {
+        let Target { agent, version, .. } = self.target;
+        let recording = play::play(self.target, scenario, self.args.tools.as_deref()).await?;
+        let before = self.baseline(scenario);
+        let cell = self
+            .shelf
+            .keep(*agent, version, &scenario.name, &recording)
+            .map_err(|error| play::Failure::of_keeping(&error))?;
+        if let Some((base, before)) = before {
+            // What has the same form is the same, whatever came a little earlier or later this time.
+            let same = cell == Cell::Same && base == *version;
+            let now = if same { &before } else { &recording };
+            self.compare(base, scenario, &before, now).map_err(|error| play::Failure::of_keeping(&error))?;
+        }
+        Ok(cell)
+    }
+
+    /// The last recording of a scenario and its version: of the same version, else of the newest other.
+    fn baseline(&self, scenario: &Scenario) -> Option<(String, Vec<u8>)> {
+        let Target { agent, version, .. } = self.target;
+        let get = |version: &str| Some((version.to_owned(), self.shelf.get(*agent, version, &scenario.name)?));
+        match &self.args.against {
+            Some(other) => get(other),
+            None => get(version).or_else(|| get(&self.shelf.newest_other(*agent, version, &scenario.name)?)),
+        }
+    }
+
+    fn compare(&mut self, base: String, scenario: &Scenario, before: &[u8], now: &[u8]) -> Result<()> {
+        let agent = self.target.agent;
+        let (before, now) = (Shape::of(agent, before)?, Shape::of(agent, now)?);
+        let at = self.compared.iter().position(|(version, _)| *version == base).unwrap_or_else(|| {
+            self.compared.push((base, Changes::default()));
+            self.compared.len() - 1
+        });
+        self.compared[at].1.compare(&scenario.name, &before, &now);
+        Ok(())
+    }
+
+    fn reports(&self) -> Vec<String> {
+        let Target { agent, version, .. } = self.target;
+        let reports = self.compared.iter().map(|(base, changes)| {
+            let report = changes.report();
+            match (base == version, report.is_empty()) {
+                (true, true) => format!("{agent} {version}: nothing differs from the last recordings\n"),
+                (true, false) => format!("{agent} {version}, last recordings → now:\n{report}"),
+                (false, true) => format!("{agent} {base} → {version}: nothing differs\n"),
+                (false, false) => format!("{agent} {base} → {version}:\n{report}"),
+            }
+        });
+        reports.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_enough_scenarios_for_every_agent_and_a_reason_where_one_is_missing() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        let scenarios = scenarios(&folder, &[]).unwrap();
+        assert!(scenarios.len() >= 30, "{}", scenarios.len());
+        for agent in [Agent::Claude, Agent::Codex, Agent::OpenCode] {
+            let played = scenarios.iter().filter(|scenario| !scenario.absent.contains_key(agent.name())).count();
+            assert!(played >= 24, "{agent}: {played}");
+        }
+        for scenario in &scenarios {
+            for (agent, reason) in &scenario.absent {
+                assert!(agent.parse::<Agent>().is_ok(), "{}: {agent}", scenario.name);
+                assert!(reason.len() > 10, "{}: {reason}", scenario.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_scenario_that_is_not_there_is_told_with_those_that_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "about = \"x\"\n[[turn]]\nuser = \"Hello\"\nmodel = []\n";
+        std::fs::write(folder.path().join("greeting.toml"), text).unwrap();
+        let error = scenarios(folder.path(), &["farewell".to_owned()]).unwrap_err().to_string();
+        assert!(error.contains("has no scenario \"farewell\"; it has greeting"), "{error}");
+    }
+
+    #[test]
+    fn an_agent_is_named_with_its_version_and_its_program() {
+        let codex = target("codex@0.166.0=/opt/codex").unwrap();
+        assert_eq!((codex.agent, codex.version.as_str()), (Agent::Codex, "0.166.0"));
+        assert!(target("codex=/opt/codex").unwrap_err().contains("NAME@VERSION=PROGRAM"));
+        assert!(target("amp@1=/opt/amp").unwrap_err().contains("its own server"));
+    }
+}

@@ -1,0 +1,98 @@
+//! What must not stand in a recording: where it was made, and what the vendor wrote.
+
+/// Replaces what is only true on this machine.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scrubber {
+    /// What is replaced, and by what; earlier ones first.
+    names: Vec<(String, String)>,
+}
+
+/// Fields in which the vendor speaks, or the machine is named: what a line has in it that has them, the field, and what
+/// stands there instead.
+const FIELDS: [(&str, &str, &str); 4] = [
+    // Claude Code introduces its commands, models and agents.
+    ("\"commands\":[", "description", ""),
+    ("\"commands\":[", "argumentHint", ""),
+    // Codex repeats what it tells the model in plan mode.
+    ("thread/settings/updated", "developer_instructions", ""),
+    ("remoteControl/status/changed", "serverName", "host"),
+];
+
+impl Scrubber {
+    pub(crate) fn new(mut names: Vec<(String, String)>) -> Self {
+        names.retain(|(name, _)| !name.is_empty());
+        // A path that begins like another must be seen first.
+        names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+        Self { names }
+    }
+
+    /// A text without this machine's names.
+    pub(crate) fn text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (name, other) in &self.names {
+            if text.contains(name.as_str()) {
+                text = text.replace(name.as_str(), other);
+            }
+        }
+        text
+    }
+
+    /// A line of the wire: otherwise byte for byte what was sent.
+    pub(crate) fn line(&self, line: &str) -> String {
+        let mut line = self.text(line);
+        for (mark, field, instead) in FIELDS {
+            if line.contains(mark) {
+                line = replaced(&line, field, instead);
+            }
+        }
+        line
+    }
+}
+
+/// `line` with every string value of `field` replaced, and everything else as it is.
+fn replaced(line: &str, field: &str, by: &str) -> String {
+    let key = format!("\"{field}\":\"");
+    let mut rest = line;
+    let mut clean = String::with_capacity(line.len());
+    while let Some(at) = rest.find(&key) {
+        let value = at + key.len();
+        clean.push_str(&rest[..value]);
+        clean.push_str(by);
+        rest = &rest[value..];
+        let mut escaped = false;
+        let end = rest.find(|letter| {
+            let ends = letter == '"' && !escaped;
+            escaped = letter == '\\' && !escaped;
+            ends
+        });
+        rest = &rest[end.unwrap_or(rest.len())..];
+    }
+    clean.push_str(rest);
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longer_path_is_replaced_first() {
+        let names = [("/tmp/x", "/other"), ("/tmp/x/home", "/home/agent")];
+        let scrubber = Scrubber::new(names.map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec());
+        assert_eq!(scrubber.text("see /tmp/x/home/a and /tmp/x/b"), "see /home/agent/a and /other/b");
+    }
+
+    #[test]
+    fn the_vendors_prose_is_taken_out_and_the_rest_is_left_as_it_is() {
+        let codex =
+            r#"{"method":"thread/settings/updated","params":{"developer_instructions":"Plan first.","model":"x"}}"#;
+        assert_eq!(Scrubber::default().line(codex), codex.replace("Plan first.", ""));
+        let line = r#"{"type":"control_response","response":{"commands":[{"name":"a","description":"Say \"hi\".","argumentHint":"x"}],"models":[{"description":"Big"}]}}"#;
+        assert_eq!(
+            Scrubber::default().line(line),
+            r#"{"type":"control_response","response":{"commands":[{"name":"a","description":"","argumentHint":""}],"models":[{"description":""}]}}"#
+        );
+        let request = r#"{"type":"control_request","request":{"description":"Run it"}}"#;
+        assert_eq!(Scrubber::default().line(request), request);
+    }
+}

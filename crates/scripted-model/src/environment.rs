@@ -1,0 +1,103 @@
+//! How to point an agent at a model.
+
+/// An agent that can be pointed at the scripted model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Client {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// `OpenCode`.
+    OpenCode,
+}
+
+impl Client {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::OpenCode];
+
+    /// What the agent is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::OpenCode => "opencode",
+        }
+    }
+}
+
+/// The environment in which the agent talks to the model at `url` and to nobody else.
+///
+/// Codex takes the address from `config.toml` in `CODEX_HOME` instead: see [`codex_config`].
+#[must_use]
+pub fn variables(client: Client, url: &str) -> Vec<(&'static str, String)> {
+    let set = |names: &[(&'static str, &str)]| names.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    match client {
+        Client::Claude => {
+            let mut variables: Vec<_> = set(&[
+                ("ANTHROPIC_API_KEY", "scripted"),
+                ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+                ("DISABLE_AUTOUPDATER", "1"),
+            ]);
+            variables.insert(0, ("ANTHROPIC_BASE_URL", url.to_owned()));
+            variables
+        }
+        Client::Codex => set(&[("SCRIPTED_KEY", "scripted")]),
+        Client::OpenCode => {
+            let mut variables: Vec<_> = set(&[
+                ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+                ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+                ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+                ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
+                ("OPENCODE_DISABLE_SHARE", "1"),
+            ]);
+            variables.insert(0, ("OPENCODE_CONFIG_CONTENT", opencode_config(url).to_string()));
+            variables
+        }
+    }
+}
+
+/// Codex's `config.toml` for the model at `url`.
+#[must_use]
+pub fn codex_config(url: &str) -> String {
+    format!(
+        r#"model = "gpt-5.5"
+model_provider = "scripted"
+check_for_update_on_startup = false
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "{url}/v1"
+wire_api = "responses"
+env_key = "SCRIPTED_KEY"
+
+[features]
+plugins = false
+
+[tools.update_plan]
+enabled = true
+"#
+    )
+}
+
+/// `OpenCode`'s configuration for the model at `url`.
+#[must_use]
+pub fn opencode_config(url: &str) -> serde_json::Value {
+    let model = |name: &str| {
+        serde_json::json!({
+            "name": name, "reasoning": true, "tool_call": true, "attachment": true,
+            "modalities": {"input": ["text", "image", "pdf"], "output": ["text"]},
+            "limit": {"context": 200_000, "output": 8192},
+        })
+    };
+    serde_json::json!({
+        "autoupdate": false, "share": "disabled", "enabled_providers": ["scripted"],
+        "model": "scripted/scripted", "small_model": "scripted/scripted",
+        "provider": {"scripted": {
+            "npm": "@ai-sdk/openai-compatible",
+            "options": {"baseURL": format!("{url}/v1"), "apiKey": "scripted"},
+            // OpenCode offers its patch tool to models of this name only.
+            "models": {"scripted": model("Scripted"), "gpt-5-scripted": model("Scripted, likes patches")},
+        }},
+    })
+}

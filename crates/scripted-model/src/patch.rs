@@ -1,0 +1,52 @@
+//! The patch language of `apply_patch`.
+
+use std::fmt::Write as _;
+
+use crate::scenario::Change;
+
+/// The text of a patch that makes these changes.
+pub(crate) fn text(changes: &[Change]) -> String {
+    let mut patch = "*** Begin Patch\n".to_owned();
+    for change in changes {
+        match change {
+            Change::Add { add, content } => {
+                let _ = writeln!(patch, "*** Add File: {add}");
+                lines(&mut patch, '+', content);
+            }
+            Change::Update { update, old, new } => {
+                let _ = writeln!(patch, "*** Update File: {update}\n@@");
+                lines(&mut patch, '-', old);
+                lines(&mut patch, '+', new);
+            }
+            Change::Delete { delete } => {
+                let _ = writeln!(patch, "*** Delete File: {delete}");
+            }
+        }
+    }
+    patch + "*** End Patch"
+}
+
+fn lines(patch: &mut String, sign: char, text: &str) {
+    for line in text.lines() {
+        let _ = writeln!(patch, "{sign}{line}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_names_each_file_and_its_lines() {
+        let changes = [
+            Change::Add { add: "new.txt".to_owned(), content: "one\ntwo\n".to_owned() },
+            Change::Update { update: "a.txt".to_owned(), old: "x\n".to_owned(), new: "y\n".to_owned() },
+            Change::Delete { delete: "gone.txt".to_owned() },
+        ];
+        assert_eq!(
+            text(&changes),
+            "*** Begin Patch\n*** Add File: new.txt\n+one\n+two\n*** Update File: a.txt\n@@\n-x\n+y\n\
+             *** Delete File: gone.txt\n*** End Patch"
+        );
+    }
+}

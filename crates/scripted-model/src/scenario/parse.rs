@@ -1,0 +1,258 @@
+//! From TOML to a scenario.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::{Action, Answer, MAIN, Permissions, Reply, Scenario, Setup, Step, SubAgent, Turn, answer, check, step};
+
+/// Why a file is not a scenario.
+#[derive(Debug, thiserror::Error)]
+pub enum BadScenario {
+    /// It cannot be read.
+    #[error("cannot read the scenario {path}: {error}")]
+    Unreadable {
+        /// Where it should be.
+        path: String,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// It is not TOML, or has keys that a scenario does not have.
+    #[error("the scenario {name:?} is not written as a scenario is: {error}")]
+    Malformed {
+        /// Its name.
+        name: String,
+        /// Where and why.
+        error: Box<toml::de::Error>,
+    },
+    /// It contradicts itself.
+    #[error("the scenario {name:?} cannot be played: {reason}")]
+    Inconsistent {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    about: String,
+    #[serde(default)]
+    setup: SetupTable,
+    #[serde(default)]
+    absent: BTreeMap<String, String>,
+    #[serde(rename = "turn")]
+    turns: Vec<TurnTable>,
+    #[serde(default, rename = "subagent")]
+    sub_agents: BTreeMap<String, SubAgentTable>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct SetupTable {
+    permissions: Permissions,
+    plan_mode: bool,
+    mcp: bool,
+    patches: bool,
+    files: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TurnTable {
+    user: String,
+    session: Option<String>,
+    #[serde(default)]
+    resume: bool,
+    #[serde(default)]
+    open: bool,
+    model: Vec<Vec<StepTable>>,
+    #[serde(default)]
+    host: Vec<answer::Written>,
+    #[serde(default)]
+    act: Vec<Action>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SubAgentTable {
+    task: String,
+    model: Vec<Vec<StepTable>>,
+}
+
+/// A step that was checked while it was read, so that the error knows the line.
+#[derive(Deserialize)]
+#[serde(try_from = "step::Written")]
+struct StepTable(Step);
+
+impl TryFrom<step::Written> for StepTable {
+    type Error = String;
+
+    fn try_from(written: step::Written) -> Result<Self, String> {
+        Step::try_from(written).map(Self)
+    }
+}
+
+fn replies(tables: Vec<Vec<StepTable>>) -> Vec<Reply> {
+    tables.into_iter().map(|reply| reply.into_iter().map(|step| step.0).collect()).collect()
+}
+
+impl Scenario {
+    /// Reads the scenario in `file`, which gives it its name.
+    ///
+    /// # Errors
+    /// When it cannot be read or is none.
+    pub fn read(file: &Path) -> Result<Self, BadScenario> {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy();
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| BadScenario::Unreadable { path: file.display().to_string(), error })?;
+        Self::parse(&name, &text)
+    }
+
+    /// Reads a scenario of that name from TOML.
+    ///
+    /// # Errors
+    /// When it is none, or contradicts itself.
+    pub fn parse(name: &str, text: &str) -> Result<Self, BadScenario> {
+        let file: File = toml::from_str(text)
+            .map_err(|error| BadScenario::Malformed { name: name.to_owned(), error: Box::new(error) })?;
+        let SetupTable { permissions, plan_mode, mcp, patches, files } = file.setup;
+        let scenario = Self {
+            name: name.to_owned(),
+            about: file.about,
+            setup: Setup { permissions, plan_mode, mcp, patches, files },
+            absent: file.absent,
+            turns: file.turns.into_iter().map(Turn::from).collect(),
+            sub_agents: file
+                .sub_agents
+                .into_iter()
+                .map(|(name, table)| (name, SubAgent { task: table.task, replies: replies(table.model) }))
+                .collect(),
+        };
+        match check::problem(&scenario) {
+            Some(reason) => Err(BadScenario::Inconsistent { name: name.to_owned(), reason }),
+            None => Ok(scenario),
+        }
+    }
+}
+
+impl From<TurnTable> for Turn {
+    fn from(table: TurnTable) -> Self {
+        Self {
+            user: table.user,
+            session: table.session.unwrap_or_else(|| MAIN.to_owned()),
+            resume: table.resume,
+            open: table.open,
+            replies: replies(table.model),
+            answers: table.host.into_iter().map(Answer::from).collect(),
+            actions: table.act,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::{Deed, Role, Speech, Stop, Trigger};
+    use super::*;
+
+    fn parse(text: &str) -> Result<Scenario, String> {
+        Scenario::parse("test", text).map_err(|error| error.to_string())
+    }
+
+    fn first_reply(steps: &str) -> Result<Reply, String> {
+        let scenario = parse(&format!("about = \"x\"\n[[turn]]\nuser = \"hello\"\nmodel = [[{steps}]]\n"))?;
+        Ok(scenario.turns[0].replies[0].clone())
+    }
+
+    #[test]
+    fn everything_that_a_scenario_may_say_is_read() {
+        let scenario = parse(
+            r#"
+            about = "All of it."
+            [setup]
+            permissions = "ask"
+            plan_mode = true
+            mcp = true
+            files = { "a.txt" = "one\n" }
+            [absent]
+            codex = "it cannot"
+            [[turn]]
+            user = "Do it"
+            model = [
+                [{ status = 429, retry_after = 1, times = 2 }],
+                [{ think = "Hm." }, { say = "One two", drip_ms = 5 }, { delegate = "helper" }],
+                [{ stop = "length" }],
+            ]
+            host = ["allow", "always", "deny", { deny = "no" }, { choose = [["A"], ["B", "C"]] }, "dismiss"]
+            act = [{ on = "text", do = "interrupt" }, { on = { file = "started" }, do = "say" }]
+            [[turn]]
+            user = "And again"
+            session = "other"
+            resume = true
+            open = true
+            model = [[{ until = "main" }, { cut = true }]]
+            [subagent.helper]
+            task = "Look around"
+            model = [[{ run = "ls" }], [{ say = ["a", "b"] }]]
+            "#,
+        )
+        .unwrap();
+        assert!(scenario.setup.permissions == Permissions::Ask && scenario.setup.plan_mode && scenario.setup.mcp);
+        assert_eq!(scenario.absent["codex"], "it cannot");
+        let turn = &scenario.turns[0];
+        assert_eq!(
+            turn.replies[0],
+            [Step::Refuse {
+                status: 429,
+                message: "Scripted refusal with status 429".to_owned(),
+                retry_after: Some(1),
+                times: 2
+            }]
+        );
+        let spoken = Speech { chunks: vec!["One ".to_owned(), "two".to_owned()], drip: Duration::from_millis(5) };
+        assert_eq!(turn.replies[1][1], Step::Say(spoken));
+        assert_eq!(turn.replies[2], [Step::Stop(Stop::Length)]);
+        assert_eq!(turn.answers.len(), 6);
+        assert_eq!(turn.answers[4], Answer::Choose(vec![vec!["A".to_owned()], vec!["B".to_owned(), "C".to_owned()]]));
+        assert_eq!(turn.actions[1], Action { on: Trigger::File("started".to_owned()), deed: Deed::Say });
+        assert_eq!(scenario.sessions(), ["main", "other"]);
+        assert!(scenario.turns[1].resume && scenario.turns[1].open);
+        assert_eq!(scenario.sub_agents["helper"].replies.len(), 2);
+    }
+
+    #[test]
+    fn every_role_is_read() {
+        let reply = first_reply(
+            r#"{ run = "ls" }, { read = "a" }, { write = "a", content = "b" }, { edit = "a", old = "b", new = "c" },
+               { patch = [{ add = "a", content = "b" }, { delete = "c" }] }, { search = "x" },
+               { ask = [{ question = "Which?", header = "W", options = ["A", "B"] }] }, { plan = "P" },
+               { todo = [{ task = "t", state = "in_progress" }] }, { mcp = "tiny.add", args = { a = 1 } },
+               { tool = "nix", args_text = "{broken" }"#,
+        )
+        .unwrap();
+        assert_eq!(reply.len(), 11);
+        assert_eq!(reply[10], Step::Call(Role::Tool { name: "nix".to_owned(), arguments: "{broken".to_owned() }));
+    }
+
+    #[test]
+    fn a_wrong_step_is_told_with_its_line_and_what_was_expected() {
+        for (step, told) in [
+            ("{ say = \"a\", run = \"b\" }", "found say and run"),
+            ("{ }", "found none of them"),
+            ("{ write = \"a\" }", "expected `content` beside `write`"),
+            ("{ run = \"a\", old = \"b\" }", "`old` means nothing beside `run`"),
+            ("{ status = 200 }", "expected a status from 400 to 599, found 200"),
+            ("{ mcp = \"add\" }", "expected \"server.tool\", found \"add\""),
+            ("{ jump = 1 }", "unknown field `jump`"),
+        ] {
+            let error = first_reply(step).unwrap_err();
+            assert!(error.contains(told), "{error}");
+            assert!(error.contains("line 4"), "{error}");
+        }
+    }
+}

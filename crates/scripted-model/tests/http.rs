@@ -1,0 +1,181 @@
+//! The model over real HTTP: what an agent gets.
+
+use std::time::{Duration, Instant};
+
+use interlingua_scripted_model::{Gates, Model, Scenario};
+use serde_json::{Value, json};
+
+async fn model(scenario: &str) -> Model {
+    let scenario = Scenario::parse("test", &format!("about = \"x\"\n{scenario}")).unwrap();
+    Model::start(scenario, "/workspace".into(), 0, Gates::Model).await.unwrap()
+}
+
+/// One turn, whose message is "Hello there".
+async fn replies(replies: &str) -> Model {
+    model(&format!("[[turn]]\nuser = \"Hello there\"\nmodel = [{replies}]\n")).await
+}
+
+fn says(messages: &Value) -> Value {
+    let bash = json!({"type": "function", "function": {"name": "bash", "parameters": {"properties": {"command": {}}}}});
+    json!({"model": "m", "stream": true, "messages": messages, "tools": [bash]})
+}
+
+fn hello() -> Value {
+    says(&json!([{"role": "user", "content": "Hello there"}]))
+}
+
+async fn post(model: &Model, path: &str, body: &Value) -> reqwest::Response {
+    reqwest::Client::new().post(format!("{}{path}", model.url())).json(body).send().await.unwrap()
+}
+
+async fn chat(model: &Model, body: &Value) -> String {
+    post(model, "/v1/chat/completions", body).await.text().await.unwrap()
+}
+
+#[tokio::test]
+async fn each_language_has_its_own_address() {
+    let model = replies("[{ say = \"Hello back\" }]").await;
+    let anthropic = json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": "Hello there"}]});
+    let text = post(&model, "/v1/messages?beta=true", &anthropic).await.text().await.unwrap();
+    assert!(text.starts_with("event: message_start\n") && text.contains("\"text\":\"back\""), "{text}");
+    let responses = json!({"model": "m", "stream": true, "input": "Hello there"});
+    let text = post(&model, "/v1/responses", &responses).await.text().await.unwrap();
+    assert!(text.starts_with("event: response.created\n") && text.contains("response.completed"), "{text}");
+    let text = chat(&model, &hello()).await;
+    assert!(text.ends_with("data: [DONE]\n\n"), "{text}");
+    assert!(model.report().problems.is_empty());
+}
+
+#[tokio::test]
+async fn what_agents_ask_on_the_way_is_answered() {
+    let model = replies("[{ say = \"Hello back\" }]").await;
+    let tokens: Value = post(&model, "/v1/messages/count_tokens", &json!({})).await.json().await.unwrap();
+    assert_eq!(tokens["input_tokens"], 100);
+    let models: Value = reqwest::get(format!("{}/v1/models", model.url())).await.unwrap().json().await.unwrap();
+    assert_eq!(models["data"][0]["id"], "scripted");
+    let title = json!({"stream": false, "messages": [{"role": "system", "content": "Write a title."}, {"role": "user", "content": "Hello there"}]});
+    let title: Value = post(&model, "/v1/chat/completions", &title).await.json().await.unwrap();
+    assert_eq!(title["choices"][0]["message"]["content"], "A scripted title");
+    assert_eq!(model.report().unplayed, ["reply 1 of t1"]);
+    let nowhere = reqwest::get(format!("{}/nowhere", model.url())).await.unwrap();
+    assert_eq!(nowhere.status(), 404);
+}
+
+#[tokio::test]
+async fn a_refusal_has_its_status_and_the_next_request_gets_the_next_reply() {
+    for status in [400, 401, 429, 500, 529] {
+        let model =
+            replies(&format!("[{{ status = {status}, message = \"No.\", retry_after = 7 }}], [{{ say = \"Yes\" }}]"))
+                .await;
+        let refused = post(&model, "/v1/chat/completions", &hello()).await;
+        assert_eq!(refused.status(), status);
+        assert_eq!(refused.headers()["retry-after"], "7");
+        let body: Value = refused.json().await.unwrap();
+        assert_eq!(body["error"]["message"], "No.");
+        assert!(chat(&model, &hello()).await.contains("Yes"));
+    }
+}
+
+#[tokio::test]
+async fn a_cut_stream_breaks_the_connection_after_what_was_said() {
+    let model = replies("[{ say = \"Half\" }, { stall = 20 }, { cut = true }], [{ say = \"Whole\" }]").await;
+    let mut response = post(&model, "/v1/chat/completions", &hello()).await;
+    let mut said = String::new();
+    let end = loop {
+        match response.chunk().await {
+            Ok(Some(bytes)) => said += std::str::from_utf8(&bytes).unwrap(),
+            other => break other,
+        }
+    };
+    assert!(end.is_err(), "the stream ended as if it were whole: {said}");
+    assert!(said.contains("Half") && !said.contains("[DONE]"), "{said}");
+    assert!(chat(&model, &hello()).await.contains("Whole"));
+}
+
+#[tokio::test]
+async fn an_error_in_the_stream_ends_it() {
+    let model = replies("[{ say = \"Half\" }, { fail = \"Too much\" }]").await;
+    let text = chat(&model, &hello()).await;
+    assert!(text.contains("Half") && text.contains("Too much") && !text.contains("[DONE]"), "{text}");
+}
+
+#[tokio::test]
+async fn a_stall_lasts_as_long_as_it_says_or_for_ever() {
+    let model = replies("[{ say = \"A\" }, { stall = 120 }, { say = \"B\" }]").await;
+    let begin = Instant::now();
+    chat(&model, &hello()).await;
+    assert!(begin.elapsed() >= Duration::from_millis(120));
+    let model = replies("[{ say = \"A\" }, { stall = true }]").await;
+    let mut response = post(&model, "/v1/chat/completions", &hello()).await;
+    let mut said = String::new();
+    while !said.contains("\"A\"") {
+        said += std::str::from_utf8(&response.chunk().await.unwrap().unwrap()).unwrap();
+    }
+    let more = tokio::time::timeout(Duration::from_millis(100), response.chunk()).await;
+    assert!(more.is_err(), "something came: {more:?}");
+}
+
+#[tokio::test]
+async fn a_slow_drip_comes_piece_by_piece() {
+    let model = replies("[{ say = \"one two three\", drip_ms = 40 }]").await;
+    let begin = Instant::now();
+    let text = chat(&model, &hello()).await;
+    assert!(begin.elapsed() >= Duration::from_millis(80));
+    assert!(text.contains("\"one \"") && text.contains("\"three\""), "{text}");
+}
+
+#[tokio::test]
+async fn the_conversation_says_which_reply_is_next() {
+    let model = replies("[{ run = \"ls\" }], [{ say = \"Done\" }]").await;
+    assert!(chat(&model, &hello()).await.contains("call_t1_0_0"));
+    let after = says(&json!([
+        {"role": "user", "content": "Hello there"},
+        {"role": "assistant", "tool_calls": [{"id": "call_t1_0_0", "function": {"name": "bash", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "call_t1_0_0", "content": "a"},
+    ]));
+    assert!(chat(&model, &after).await.contains("Done"));
+    // Another session that is still at its beginning is not confused by that.
+    assert!(chat(&model, &hello()).await.contains("call_t1_0_0"));
+}
+
+#[tokio::test]
+async fn sub_agents_and_sessions_are_told_apart_whatever_comes_first() {
+    let model = model(
+        r#"
+        [[turn]]
+        user = "Hello there"
+        model = [[{ say = "Main begins. " }, { until = "other" }, { say = "Main ends." }]]
+        [[turn]]
+        user = "Other thing"
+        session = "other"
+        model = [[{ say = "Other." }]]
+        [subagent.helper]
+        task = "Look around"
+        model = [[{ say = "Looked." }]]
+        "#,
+    )
+    .await;
+    let body = hello();
+    let main = chat(&model, &body);
+    let others = async {
+        let child = chat(&model, &says(&json!([{"role": "user", "content": "Look around"}]))).await;
+        let other = chat(&model, &says(&json!([{"role": "user", "content": "Other thing"}]))).await;
+        (child, other)
+    };
+    let (main, (child, other)) = tokio::join!(main, others);
+    assert!(child.contains("Looked.") && other.contains("Other.") && main.contains("ends."), "{main}{child}{other}");
+}
+
+#[tokio::test]
+async fn what_the_scenario_does_not_foresee_is_a_problem_with_its_place() {
+    let model = replies("[{ todo = [{ task = \"a\", state = \"pending\" }] }]").await;
+    let refused = post(&model, "/v1/chat/completions", &hello()).await;
+    assert_eq!(refused.status(), 400);
+    chat(&model, &says(&json!([{"role": "user", "content": "Good bye"}]))).await;
+    let problems = model.report().problems;
+    assert_eq!(problems[0], "reply 1 of t1: the agent offers no tool to write a to-do list; it offers bash");
+    assert!(problems[1].contains("knows no message like \"Good bye\""), "{problems:?}");
+    let empty = replies("").await;
+    chat(&empty, &hello()).await;
+    assert_eq!(empty.report().problems, ["t1 was asked for more than its 0 replies"]);
+}
