@@ -2,6 +2,7 @@
 
 mod converted;
 mod corrupt;
+pub mod coverage;
 mod recording;
 mod render;
 

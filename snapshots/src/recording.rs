@@ -47,7 +47,7 @@ impl Recording {
         let mut lines = Vec::new();
         while let Some(entry) = reader.next()? {
             match entry {
-                Entry::Record(Record { wire, .. }) => lines.push(owned(wire)),
+                Entry::Record(Record { wire, .. }) => lines.push(wire.into_owned()),
                 Entry::Bad(bad) => return Err(io::Error::other(format!("{}: {bad}", self.name()))),
             }
         }
@@ -64,28 +64,6 @@ impl Recording {
             _ => None,
         });
         Ok(received.collect())
-    }
-}
-
-fn owned(wire: Wire<'_>) -> Line {
-    fn text(text: std::borrow::Cow<'_, str>) -> std::borrow::Cow<'static, str> {
-        text.into_owned().into()
-    }
-    match wire {
-        Wire::Sent { line } => Wire::Sent { line: text(line) },
-        Wire::Received { line } => Wire::Received { line: text(line) },
-        Wire::Stderr { line } => Wire::Stderr { line: text(line) },
-        Wire::Request { call, method, path, body } => Wire::Request {
-            call,
-            method: text(method),
-            path: text(path),
-            body: body.map(|body| std::borrow::Cow::Owned(body.into_owned())),
-        },
-        Wire::Reply { call, status, body } => {
-            Wire::Reply { call, status, body: body.map(|body| std::borrow::Cow::Owned(body.into_owned())) }
-        }
-        Wire::Close => Wire::Close,
-        Wire::Exit { code } => Wire::Exit { code },
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod chaos;
 mod counts;
+mod coverage;
+mod cross_agent;
 mod snapshots;
 mod streams;
 mod variants;

@@ -100,7 +100,7 @@ fn said_in(item: &Value, said: &mut Said) {
         parts.map(|part| part.as_str().map_or_else(|| text(&part["text"]), str::to_owned)).collect::<String>()
     };
     match item["type"].as_str() {
-        Some("agentMessage" | "agent_message") => said.texts.push(text(&item["text"])),
+        Some("agentMessage" | "agent_message" | "plan") => said.texts.push(text(&item["text"])),
         Some("reasoning") => {
             said.reasoning.push(list("summary"));
             said.reasoning.push(list("content"));

@@ -1,0 +1,67 @@
+//! The page for a reader: the matrix of agents and features.
+
+use std::fmt::Write as _;
+
+use interlingua_convert::Agent;
+use interlingua_convert::coverage::{Declared, Feature, cannot};
+
+use super::{COMMAND, Coverage};
+
+/// The names for a person.
+fn title(agent: Agent) -> &'static str {
+    match agent {
+        Agent::Claude => "Claude Code",
+        Agent::Codex => "Codex",
+        Agent::OpenCode => "OpenCode",
+        Agent::Amp => "Amp",
+    }
+}
+
+pub(super) fn page(coverage: &Coverage) -> String {
+    let mut text = format!(
+        "<!-- Written by `{COMMAND}`; nobody edits it. -->\n\n\
+         # What each agent's stream shows\n\n\
+         A ✓ stands only where one of the {} recordings proves it, and names that recording: it is in\n\
+         `snapshots/transcripts/<agent>/`, and what it becomes in `snapshots/snapshots/<agent>/`. What the API and the envelope\n\
+         say an agent can do comes from the same data (`interlingua_convert::coverage`).\n\n",
+        coverage.recordings
+    );
+    row(&mut text, "Feature", |agent| title(agent).to_owned());
+    row(&mut text, "---", |_| "---".to_owned());
+    for &feature in Feature::ALL {
+        row(&mut text, feature.title(), |agent| cell(coverage, agent, feature));
+    }
+    text.push_str(
+        "\nAn empty cell says why: what the agent cannot do, or *no recording*, where it might but nobody has recorded it.\n\n\
+         ## What no recording can show\n\n\
+         Declared by hand, in `crates/convert/src/coverage/declared.rs`.\n\n",
+    );
+    row(&mut text, "", |agent| title(agent).to_owned());
+    row(&mut text, "---", |_| "---".to_owned());
+    row(&mut text, "Stability", |agent| Declared::of(agent).stability.title().to_owned());
+    row(&mut text, "Variants of models", |agent| yes(Declared::of(agent).variants));
+    row(&mut text, "One process for all sessions", |agent| yes(Declared::of(agent).shared_process));
+    text.push_str("\n## What the rows mean\n\n");
+    for &feature in Feature::ALL {
+        let _ = writeln!(text, "* **{}**: {}", feature.title(), feature.meaning());
+    }
+    text
+}
+
+fn row(text: &mut String, name: &str, cell: impl Fn(Agent) -> String) {
+    let cells: Vec<String> = Agent::ALL.into_iter().map(cell).collect();
+    let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
+}
+
+fn cell(coverage: &Coverage, agent: Agent, feature: Feature) -> String {
+    if let Some(recording) = coverage.proof(agent, feature) {
+        // The column names the agent already.
+        let recording = recording.split_once('/').map_or(recording, |(_, rest)| rest);
+        return format!("✓ `{recording}`");
+    }
+    cannot(agent, feature).map_or_else(|| "*no recording*".to_owned(), str::to_owned)
+}
+
+fn yes(is: bool) -> String {
+    if is { "✓" } else { "no" }.to_owned()
+}

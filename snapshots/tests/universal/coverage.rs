@@ -1,0 +1,41 @@
+//! What is advertised of an agent is what its recordings show.
+
+use interlingua_convert::coverage::Feature;
+use interlingua_snapshots::coverage::{COMMAND, Coverage, shown};
+use interlingua_snapshots::{convert, recordings};
+
+fn shows(name: &str, feature: Feature) -> bool {
+    let recordings = recordings().unwrap();
+    let recording = recordings.iter().find(|recording| recording.name() == name).unwrap();
+    shown(&convert(recording).unwrap().events).contains(&feature)
+}
+
+#[test]
+fn the_page_and_the_table_are_what_the_recordings_show() {
+    for file in Coverage::of_recordings().unwrap().files() {
+        assert!(file.is_current(), "{} is not what the recordings show; run `{COMMAND}`", file.path);
+    }
+}
+
+#[test]
+fn a_command_that_was_refused_does_not_prove_that_commands_run() {
+    assert!(!shows("amp/0.0.1790142911-g7618fb/permission-ask-rule", Feature::CommandExecution));
+    assert!(shows("amp/0.0.1790142911-g7618fb/shell-command", Feature::CommandExecution));
+}
+
+#[test]
+fn what_we_make_up_proves_nothing_of_the_agent() {
+    // The deltas and beginnings of whole messages are synthetic.
+    assert!(!shows("claude/2.1.325/text", Feature::StreamingDeltas));
+    assert!(!shows("claude/2.1.325/text", Feature::ItemStarted));
+    assert!(shows("claude/2.1.325/partial-tools", Feature::StreamingDeltas));
+    // So are the result and the error of an agent that was killed.
+    assert!(!shows("claude/2.1.325/killed-sigkill", Feature::ErrorEvents));
+    assert!(!shows("amp/0.0.1790142911-g7618fb/server-approval-queue", Feature::ToolResults));
+}
+
+#[test]
+fn a_call_of_a_sub_agent_does_not_prove_that_its_doings_are_seen() {
+    assert!(!shows("amp/0.0.1790142911-g7618fb/subagent-child-messages", Feature::SubAgents));
+    assert!(shows("claude/2.1.325/subagent", Feature::SubAgents));
+}

@@ -1,0 +1,185 @@
+//! The same scenario on different agents leaves the same canonical trace, but for the listed exceptions.
+
+use interlingua_convert::Agent;
+use interlingua_convert::canonical::{EXCEPTIONS, Exception, Focus, Scenario, Shown, trace};
+use interlingua_convert::coverage::{Feature, shows};
+use interlingua_schema::{EventData, UniversalEvent};
+use interlingua_snapshots::{convert, recordings};
+
+/// A recording that plays a scenario, and where in it.
+struct Play {
+    scenario: Scenario,
+    recording: &'static str,
+    focus: Focus,
+}
+
+/// In the first turn.
+const fn play(scenario: Scenario, recording: &'static str) -> Play {
+    Play {
+        scenario,
+        recording,
+        focus: Focus { turn: 0, call: if scenario.is_about_a_call() { Some(0) } else { None } },
+    }
+}
+
+impl Play {
+    const fn turn(mut self, turn: usize) -> Self {
+        self.focus.turn = turn;
+        self
+    }
+
+    const fn call(mut self, call: usize) -> Self {
+        self.focus.call = Some(call);
+        self
+    }
+}
+
+const PLAYS: &[Play] = &[
+    play(Scenario::PlainText, "claude/2.1.325/text"),
+    play(Scenario::PlainText, "claude/2.1.325/stream-input-two-turns").turn(1),
+    play(Scenario::PlainText, "codex/0.166.0/text_deltas"),
+    play(Scenario::PlainText, "codex/0.145.0/text_deltas").turn(1),
+    play(Scenario::PlainText, "opencode/1.18.33/text_deltas"),
+    play(Scenario::PlainText, "amp/0.0.1790142911-g7618fb/text"),
+    play(Scenario::PlainText, "amp/0.0.1790142911-g7618fb/stream-json-input").turn(1),
+    play(Scenario::Reasoning, "claude/2.1.325/thinking-text"),
+    play(Scenario::Reasoning, "claude/2.1.325/partial-thinking-text"),
+    play(Scenario::Reasoning, "codex/0.166.0/reasoning"),
+    play(Scenario::Reasoning, "opencode/1.18.33/reasoning"),
+    play(Scenario::Reasoning, "amp/0.0.1790142911-g7618fb/thinking-shown"),
+    play(Scenario::Command, "claude/2.1.325/bash-allowed"),
+    play(Scenario::Command, "claude/2.1.325/partial-tools"),
+    play(Scenario::Command, "codex/0.166.0/exec_basic"),
+    play(Scenario::Command, "codex/0.145.0/exec_basic"),
+    play(Scenario::Command, "opencode/1.18.33/bash_tool"),
+    play(Scenario::Command, "opencode/1.18.33/anthropic_provider"),
+    play(Scenario::Command, "opencode/1.18.33/responses_provider"),
+    play(Scenario::Command, "opencode/1.18.33/v2_api_file"),
+    play(Scenario::Command, "amp/0.0.1790142911-g7618fb/shell-command"),
+    play(Scenario::FailingCommand, "claude/2.1.325/bash-allowed").call(1),
+    play(Scenario::FailingCommand, "codex/0.166.0/exec_basic").call(1),
+    play(Scenario::FailingCommand, "opencode/1.18.33/bash_tool").call(1),
+    play(Scenario::FailingCommand, "amp/0.0.1790142911-g7618fb/shell-command").call(1),
+    play(Scenario::FileEdit, "claude/2.1.325/files-accept-edits").call(1),
+    play(Scenario::FileEdit, "codex/0.166.0/apply_patch").call(1),
+    play(Scenario::FileEdit, "codex/0.166.0/patch_streaming").call(1),
+    play(Scenario::FileEdit, "opencode/1.18.33/file_tools").call(2),
+    play(Scenario::FileEdit, "amp/0.0.1790142911-g7618fb/file-tools").call(1),
+    play(Scenario::PermissionAllowed, "claude/2.1.325/perm-allow"),
+    play(Scenario::PermissionAllowed, "codex/0.166.0/approve_exec"),
+    play(Scenario::PermissionAllowed, "codex/0.145.0/approve_exec"),
+    play(Scenario::PermissionAllowed, "opencode/1.18.33/permission_once"),
+    play(Scenario::PermissionAllowed, "opencode/1.18.33/permission_once").call(1),
+    play(Scenario::PermissionAllowed, "opencode/1.18.33/v2_permission"),
+    play(Scenario::PermissionDenied, "claude/2.1.325/perm-deny"),
+    play(Scenario::PermissionDenied, "codex/0.166.0/approve_exec").turn(2),
+    play(Scenario::PermissionDenied, "opencode/1.18.33/permission_reject_message"),
+    play(Scenario::Question, "claude/2.1.325/ask-user-question"),
+    play(Scenario::Question, "claude/2.1.325/ask-user-question-free-text"),
+    play(Scenario::Question, "opencode/1.18.33/question_reply"),
+    play(Scenario::Interrupt, "claude/2.1.325/interrupt-while-streaming"),
+    play(Scenario::Interrupt, "codex/0.166.0/interrupt_stream"),
+    play(Scenario::Interrupt, "opencode/1.18.33/abort_streaming"),
+    play(Scenario::ModelError, "claude/2.1.325/error-529-forever"),
+    play(Scenario::ModelError, "claude/2.1.325/no-api-key"),
+    play(Scenario::ModelError, "codex/0.166.0/error_400"),
+    play(Scenario::ModelError, "codex/0.145.0/error_401"),
+    play(Scenario::ModelError, "opencode/1.18.33/error_400"),
+    play(Scenario::ModelError, "opencode/1.18.33/error_401"),
+    play(Scenario::ModelError, "amp/0.0.1790142911-g7618fb/cancelled-assistant"),
+];
+
+/// What nobody has recorded yet, and the feature that a recording of it would prove.
+const UNRECORDED: &[(Scenario, Agent, Feature)] = &[(Scenario::Interrupt, Agent::Amp, Feature::Interrupts)];
+
+fn events(name: &str) -> Vec<UniversalEvent> {
+    let recordings = recordings().unwrap();
+    let recording = recordings.iter().find(|recording| recording.name() == name);
+    convert(recording.unwrap_or_else(|| panic!("there is no recording {name}"))).unwrap().events
+}
+
+fn agent_of(recording: &str) -> Agent {
+    recording.split('/').next().unwrap_or_default().parse().unwrap()
+}
+
+/// The tools that the agent says it has.
+fn tools(events: &[UniversalEvent]) -> Vec<String> {
+    let metadata = events.iter().find_map(|event| match &event.data {
+        EventData::SessionStarted(session) => session.metadata.clone(),
+        _ => None,
+    });
+    let tools = metadata.and_then(|metadata| metadata.get("tools")?.as_array().cloned()).unwrap_or_default();
+    tools.iter().filter_map(|tool| Some(tool.as_str()?.to_lowercase())).collect()
+}
+
+/// Whether the recording shows what the exception says.
+fn is_shown(exception: &Exception, events: &[UniversalEvent]) -> Result<(), String> {
+    match exception.shown {
+        Shown::Trace(expected) => {
+            let has_call = expected.iter().any(|line| line.starts_with("tool_call/"));
+            let call = (exception.scenario.is_about_a_call() && has_call).then_some(0);
+            let found = trace(events, Focus { turn: 0, call });
+            if found == expected { Ok(()) } else { Err(format!("its trace is {found:#?}")) }
+        }
+        Shown::NoTool(words) => {
+            let tools = tools(events);
+            match tools.iter().find(|tool| words.iter().any(|word| tool.contains(word))) {
+                Some(tool) => Err(format!("it has the tool {tool}")),
+                None if tools.is_empty() => Err("it lists no tools".to_owned()),
+                None => Ok(()),
+            }
+        }
+        _ => Err("nobody knows how to look for it".to_owned()),
+    }
+}
+
+#[test]
+fn every_agent_plays_a_scenario_with_the_same_trace() {
+    let mut problems = Vec::new();
+    for play in PLAYS {
+        let found = trace(&events(play.recording), play.focus);
+        if found != play.scenario.trace() {
+            problems.push(format!("{:?} in {}: {found:#?}", play.scenario, play.recording));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn an_exception_is_shown_by_its_recording_and_still_needed() {
+    for exception in EXCEPTIONS {
+        let Exception { scenario, agent, recording, .. } = *exception;
+        let events = events(recording);
+        if let Err(found) = is_shown(exception, &events) {
+            panic!("{recording} does not show that {agent} makes an exception in {scenario:?}: {found}");
+        }
+        let plays_it = match exception.shown {
+            Shown::Trace(shown) => shown == scenario.trace(),
+            _ => PLAYS.iter().any(|play| play.scenario == scenario && agent_of(play.recording) == agent),
+        };
+        assert!(!plays_it, "{agent} needs no exception in {scenario:?} any more");
+    }
+}
+
+#[test]
+fn a_tool_that_is_there_is_no_exception() {
+    let exception = EXCEPTIONS.iter().find(|exception| matches!(exception.shown, Shown::NoTool(_))).unwrap();
+    assert!(is_shown(exception, &events("claude/2.1.325/ask-user-question")).is_err());
+    assert!(is_shown(exception, &[]).is_err());
+}
+
+#[test]
+fn every_scenario_is_played_excepted_or_unrecorded_for_every_agent() {
+    for scenario in Scenario::ALL {
+        for agent in Agent::ALL {
+            let is_played = PLAYS.iter().any(|play| play.scenario == scenario && agent_of(play.recording) == agent);
+            let is_excepted = EXCEPTIONS.iter().any(|other| other.scenario == scenario && other.agent == agent);
+            let unrecorded = UNRECORDED.iter().find(|(other, by, _)| (*other, *by) == (scenario, agent));
+            assert!(is_played || is_excepted || unrecorded.is_some(), "{agent} is missing in {scenario:?}");
+            if let Some((_, _, feature)) = unrecorded {
+                assert!(!is_played && !is_excepted, "{agent} is recorded in {scenario:?}");
+                assert!(!shows(agent, *feature), "a recording of {agent} shows {feature:?}: let it play {scenario:?}");
+            }
+        }
+    }
+}
