@@ -1,10 +1,11 @@
-//! `interlingua convert`: a log as universal events.
+//! `interlingua convert`: a log as universal events, or as the bounded envelope.
 
-use std::io::Write as _;
+use std::io::{self, Write};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use interlingua_convert::{Options, Stream, convert_log};
-use interlingua_schema::UniversalEvent;
+use interlingua_envelope::{EnvelopeLine, Projector};
+use interlingua_schema::{EventData, UniversalEvent};
 use interlingua_wirelog::Reader;
 
 use crate::Outcome;
@@ -13,13 +14,18 @@ use crate::output::Output;
 
 /// Turn an agent's log into universal events, one JSON object a line.
 #[derive(Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "one for each flag")]
 #[command(after_help = "\
 A line that makes no sense becomes an `agent.unparsed` event and the rest goes on.
+
+With --envelope the events are bounded and carry no tool's input or output, only how much of it there was. After the last \
+event of each session comes a line {\"completion\": …} with the final text. `interlingua schema --envelope` describes both.
 
 Examples:
   interlingua convert recording.jsonl > events.jsonl
   codex exec --json 'fix the test' | interlingua convert -
-  interlingua convert --agent amp --raw --pretty amp-output.jsonl")]
+  interlingua convert --agent amp --raw --pretty amp-output.jsonl
+  interlingua convert --envelope recording.jsonl > envelope.jsonl")]
 pub struct Args {
     /// The log, or `-` for standard input
     #[arg(value_name = "FILE|-")]
@@ -30,6 +36,9 @@ pub struct Args {
     /// Keep each event's native payload, byte for byte
     #[arg(long)]
     raw: bool,
+    /// Write the bounded envelope instead: what was said, and of tools only what they are and how they went
+    #[arg(long)]
+    envelope: bool,
     /// Write each event over several lines, for reading
     #[arg(long)]
     pretty: bool,
@@ -41,28 +50,29 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When the log cannot be read, nobody can tell whose it is, or the output cannot be written.
+/// When the log cannot be read, nobody can tell whose it is, the output cannot be written, or two flags contradict.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    if args.raw && args.envelope {
+        bail!("--raw keeps native payloads, which the envelope never carries; leave out --raw or --envelope");
+    }
     let given = log::named(args.agent.as_deref())?;
-    let mut output = Output::new();
+    let output = Output::new();
     let file = args.file.as_str();
     let cannot_read = || format!("cannot read {file}");
     let mut reader = Reader::new(log::open(file, &output)?).with_context(cannot_read)?;
     let agent = log::agent(file, &mut reader, given)?;
     let mut stream = Stream::new(agent.converter(), Options { raw: args.raw, ..Options::default() });
-    let mut line = Vec::new();
-    let write = |event: UniversalEvent| {
-        line.clear();
-        if args.pretty {
-            serde_json::to_writer_pretty(&mut line, &event)?;
-        } else {
-            event.write_json(&mut line)?;
-        }
-        line.push(b'\n');
-        output.write_all(&line)
-    };
-    convert_log(&mut reader, &mut stream, write).with_context(|| format!("cannot convert {file}"))?;
-    output.flush()?;
+    let mut lines = Lines { output, pretty: args.pretty, line: Vec::new() };
+    let cannot_convert = || format!("cannot convert {file}");
+    if args.envelope {
+        let mut projector = Projector::new(agent);
+        convert_log(&mut reader, &mut stream, |event| lines.project(&mut projector, &event))
+            .with_context(cannot_convert)?;
+        projector.finish().try_for_each(|completion| lines.envelope(&EnvelopeLine::Completion(completion)))?;
+    } else {
+        convert_log(&mut reader, &mut stream, |event| lines.universal(&event)).with_context(cannot_convert)?;
+    }
+    lines.output.flush()?;
     let tally = stream.tally();
     match &tally.first_unparsed {
         Some(reason) if args.strict => {
@@ -70,5 +80,50 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
             Ok(Outcome::Found)
         }
         _ => Ok(Outcome::Fine),
+    }
+}
+
+/// The output, one value a line unless it is for reading.
+struct Lines {
+    output: Output,
+    pretty: bool,
+    line: Vec<u8>,
+}
+
+impl Lines {
+    fn universal(&mut self, event: &UniversalEvent) -> io::Result<()> {
+        self.line.clear();
+        if self.pretty {
+            serde_json::to_writer_pretty(&mut self.line, event)?;
+        } else {
+            event.write_json(&mut self.line)?;
+        }
+        self.end()
+    }
+
+    /// The envelope of an event, and what its session came to if it was the last.
+    fn project(&mut self, projector: &mut Projector, event: &UniversalEvent) -> io::Result<()> {
+        projector.push(event).try_for_each(|event| self.envelope(&EnvelopeLine::Event(event)))?;
+        if let EventData::SessionEnded(_) = event.data
+            && let Some(completion) = projector.complete(&event.session_id)
+        {
+            self.envelope(&EnvelopeLine::Completion(completion))?;
+        }
+        Ok(())
+    }
+
+    fn envelope(&mut self, line: &EnvelopeLine) -> io::Result<()> {
+        self.line.clear();
+        if self.pretty {
+            serde_json::to_writer_pretty(&mut self.line, line)?;
+        } else {
+            line.write_json(&mut self.line)?;
+        }
+        self.end()
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.line.push(b'\n');
+        self.output.write_all(&self.line)
     }
 }

@@ -3,16 +3,26 @@
 //! A command returns an [`Outcome`], which is the exit code 0 or 1, or an error, which is one line on standard error
 //! and exit code 2.
 
+pub mod agents;
 pub mod audit;
 pub mod check;
 pub mod convert;
+mod data_folder;
 mod log;
+mod mock_args;
 mod output;
+mod printer;
+pub mod run;
 pub mod schema;
+pub mod scripted_model;
+pub mod server;
+mod session_args;
+pub mod sessions;
 pub mod show;
 
 use std::io;
 
+use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 
 /// How a command went.
@@ -32,7 +42,8 @@ impl Outcome {
 
 /// One event language for every coding agent.
 ///
-/// Reads what Claude Code, Codex, OpenCode and Amp say on their wires and tells it as one stream of universal events.
+/// Reads what Claude Code, Codex, OpenCode and Amp say on their wires and tells it as one stream of universal events:
+/// of a session in this terminal, of sessions behind an HTTP API, or of a log.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -42,6 +53,8 @@ Logs are wirelogs (a recording with a header line) or simply what an agent print
 standard input.
 
 Examples:
+  interlingua run mock hello
+  interlingua server --no-token
   claude -p hi --output-format stream-json --verbose | interlingua show -
   interlingua convert recording.jsonl > events.jsonl
   interlingua check events.jsonl
@@ -53,13 +66,23 @@ pub struct Cli {
     command: Command,
 }
 
+/// The command with which this program supervises an agent. It is started by the program itself.
+const SUPERVISE: &str = "supervise";
+
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::Args),
+    Server(server::Args),
+    Sessions(sessions::Args),
+    Agents(agents::Args),
     Convert(convert::Args),
     Check(check::Args),
     Show(show::Args),
     Schema(schema::Args),
+    ScriptedModel(scripted_model::Args),
     Audit(audit::Args),
+    #[command(name = SUPERVISE, hide = true)]
+    Supervise,
 }
 
 impl Cli {
@@ -69,13 +92,24 @@ impl Cli {
     /// When it cannot be done: a file that cannot be read, an agent nobody knows.
     pub fn run(self) -> anyhow::Result<Outcome> {
         match self.command {
+            Command::Run(args) => run::run(&args),
+            Command::Server(args) => server::run(args),
+            Command::Sessions(args) => sessions::run(args),
+            Command::Agents(args) => agents::run(args),
             Command::Convert(args) => convert::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Show(args) => show::run(&args),
             Command::Schema(args) => schema::run(&args),
+            Command::ScriptedModel(args) => scripted_model::run(&args),
             Command::Audit(args) => audit::run(&args),
+            Command::Supervise => supervise(),
         }
     }
+}
+
+fn supervise() -> anyhow::Result<Outcome> {
+    interlingua_runtime::supervise().context("cannot supervise an agent (the server starts this, not people)")?;
+    Ok(Outcome::Fine)
 }
 
 /// Whether a command failed only because nobody reads its output any more.

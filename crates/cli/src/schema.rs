@@ -1,4 +1,4 @@
-//! `interlingua schema`: what a universal event looks like, for machines.
+//! `interlingua schema`: what a universal event, or the envelope, looks like, for machines.
 
 use std::io::Write as _;
 
@@ -8,17 +8,23 @@ use crate::output::Output;
 /// Print the JSON Schema of a universal event.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Example:
-  interlingua schema > universal-event.schema.json")]
-pub struct Args {}
+Examples:
+  interlingua schema > universal-event.schema.json
+  interlingua schema --envelope > envelope.schema.json")]
+pub struct Args {
+    /// That of a line of `interlingua convert --envelope` instead
+    #[arg(long)]
+    envelope: bool,
+}
 
 /// Runs the command.
 ///
 /// # Errors
 /// When the output cannot be written.
-pub fn run(_: &Args) -> anyhow::Result<Outcome> {
+pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut output = Output::new();
-    serde_json::to_writer_pretty(&mut output, &interlingua_schema::json_schema())?;
+    let schema = if args.envelope { interlingua_envelope::json_schema() } else { interlingua_schema::json_schema() };
+    serde_json::to_writer_pretty(&mut output, &schema)?;
     output.write_all(b"\n")?;
     output.flush()?;
     Ok(Outcome::Fine)

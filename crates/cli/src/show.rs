@@ -1,5 +1,6 @@
 //! `interlingua show`: a log as a transcript for people.
 
+mod live;
 mod paint;
 mod transcript;
 
@@ -10,8 +11,8 @@ use interlingua_convert::{Options, Stream, convert_log};
 use interlingua_schema::UniversalEvent;
 use interlingua_wirelog::{Entry, Reader, Wire};
 
-use self::paint::Paint;
-use self::transcript::Transcript;
+pub(crate) use self::paint::{Paint, tame};
+pub(crate) use self::transcript::Transcript;
 use crate::Outcome;
 use crate::log;
 use crate::output::Output;

@@ -279,3 +279,40 @@ fn help_teaches() {
     }
     assert!(run(&["--help"]).stdout.contains("Exit codes"));
 }
+
+#[test]
+fn the_envelope_ends_with_what_the_session_came_to() {
+    let tool = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"TU-1","name":"Read","input":{"path":"/SECRET"}}]},"session_id":"T-1"}"#;
+    let done = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"TU-1","content":"SECRET"}]},"session_id":"T-1"}"#;
+    let log = [INIT, USER, tool, done, ANSWER, RESULT].join("\n");
+    let converted = run_with(&["convert", "--envelope", "-"], log.as_bytes());
+    assert_eq!(converted.code, Some(0), "{converted:?}");
+    assert!(!converted.stdout.contains("SECRET"), "{converted:?}");
+    let lines: Vec<serde_json::Value> =
+        converted.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (completion, events) = lines.split_last().unwrap();
+    assert!(events.iter().all(|event| event["agent_kind"] == "amp" && event["kind"].is_string()), "{converted:?}");
+    let texts: Vec<_> = events.iter().filter(|event| event["kind"] == "TextOutput").collect();
+    assert_eq!(texts.iter().map(|event| &event["channel"]).collect::<Vec<_>>(), ["user", "assistant"]);
+    assert_eq!(texts[1]["text"], "Hello.");
+    assert_eq!(events.iter().filter(|event| event["data"]["tool"]["tool_name"] == "Read").count(), 4);
+    assert_eq!(completion["completion"]["status"], "completed");
+    assert_eq!(completion["completion"]["final_text"], "Hello.");
+    assert_eq!(completion["completion"]["data"]["thread_id"], "T-1");
+    let pretty = run_with(&["convert", "--envelope", "--pretty", "-"], log.as_bytes());
+    assert!(pretty.stdout.starts_with("{\n  \"agent_kind\": \"amp\""), "{pretty:?}");
+}
+
+#[test]
+fn the_envelope_never_has_raw_payloads() {
+    let refused = run_with(&["convert", "--envelope", "--raw", "-"], log().as_bytes());
+    assert_one_line(&refused, 2, "leave out --raw or --envelope");
+    assert_eq!(refused.stdout, "");
+}
+
+#[test]
+fn the_envelope_has_a_schema_of_its_own() {
+    let schema: serde_json::Value = serde_json::from_str(&run(&["schema", "--envelope"]).stdout).unwrap();
+    assert_eq!(schema["title"], "EnvelopeLine");
+    assert!(schema["$defs"]["AgentWrapperEvent"].is_object());
+}

@@ -22,13 +22,13 @@ pub(super) enum Ink {
 
 /// Paints, or leaves things plain.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Paint {
+pub(crate) struct Paint {
     coloured: bool,
 }
 
 impl Paint {
     /// Coloured if standard output is a terminal and the user does not object.
-    pub(super) fn for_stdout() -> Self {
+    pub(crate) fn for_stdout() -> Self {
         let choice = anstream::AutoStream::choice(&io::stdout());
         Self { coloured: choice != anstream::ColorChoice::Never }
     }
@@ -72,7 +72,7 @@ fn style(ink: Ink) -> Style {
 }
 
 /// A text that does nothing to the terminal it is shown on: without escape sequences and control characters.
-pub(super) fn tame(text: &str) -> String {
+pub(crate) fn tame(text: &str) -> String {
     let stripped = anstream::adapter::strip_str(text).to_string();
     stripped.chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect()
 }

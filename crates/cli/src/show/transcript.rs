@@ -1,6 +1,6 @@
 //! Universal events as lines for people.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 
 use interlingua_schema::{
@@ -8,6 +8,7 @@ use interlingua_schema::{
     QuestionStatus, Role, SessionEnded, SessionId, TurnEnded, TurnStatus, UniversalEvent, Usage,
 };
 
+use super::live::Speaking;
 use super::paint::{Ink, Paint, tame};
 
 /// How many lines of a tool's output are shown.
@@ -16,26 +17,50 @@ const MOST_LINES: usize = 12;
 const MOST_ARGUMENTS: usize = 160;
 
 /// Writes a transcript as events come.
-pub(super) struct Transcript<W> {
-    out: W,
-    paint: Paint,
+pub(crate) struct Transcript<W> {
+    pub(super) out: W,
+    pub(super) paint: Paint,
     full: bool,
     session: Option<SessionId>,
     /// Messages that are being said, with what was said so far.
     open: BTreeMap<ItemId, (Role, String)>,
     /// How deep an item is, for those that others may hang on.
-    depths: HashMap<ItemId, usize>,
+    pub(super) depths: HashMap<ItemId, usize>,
     used: Option<Usage>,
     turns: u64,
+    /// What is said is shown while it is said.
+    pub(super) live: bool,
+    /// The message that is being shown.
+    pub(super) speaking: Option<Speaking>,
+    /// Messages that are being said and are reasoning.
+    pub(super) thoughts: HashSet<ItemId>,
 }
 
 impl<W: Write> Transcript<W> {
-    pub(super) fn new(out: W, paint: Paint, full: bool) -> Self {
-        Self { out, paint, full, session: None, open: BTreeMap::new(), depths: HashMap::new(), used: None, turns: 0 }
+    pub(crate) fn new(out: W, paint: Paint, full: bool) -> Self {
+        Self {
+            out,
+            paint,
+            full,
+            session: None,
+            open: BTreeMap::new(),
+            depths: HashMap::new(),
+            used: None,
+            turns: 0,
+            live: false,
+            speaking: None,
+            thoughts: HashSet::new(),
+        }
+    }
+
+    /// Shows what is said while it is said, not when it has been said.
+    pub(crate) fn live(mut self) -> Self {
+        self.live = true;
+        self
     }
 
     /// Shows one event.
-    pub(super) fn event(&mut self, event: &UniversalEvent) -> io::Result<()> {
+    pub(crate) fn event(&mut self, event: &UniversalEvent) -> io::Result<()> {
         if self.session.as_ref() != Some(&event.session_id) {
             self.session = Some(event.session_id.clone());
             self.line(0, Ink::Faint, &format!("── session {} ──", event.session_id))?;
@@ -46,10 +71,11 @@ impl<W: Write> Transcript<W> {
                 Ok(())
             }
             EventData::ItemDelta(data) => {
-                if let Some((_, text)) = self.open.get_mut(&data.item_id) {
-                    text.push_str(&data.delta);
-                }
-                Ok(())
+                let Some((role, text)) = self.open.get_mut(&data.item_id) else { return Ok(()) };
+                let is_first = text.is_empty();
+                text.push_str(&data.delta);
+                let role = *role;
+                if self.live { self.speak(&data.item_id, role, &data.delta, is_first) } else { Ok(()) }
             }
             EventData::ItemCompleted(data) => self.completed(&data.item),
             EventData::TurnEnded(data) => self.turn_ended(data),
@@ -68,12 +94,13 @@ impl<W: Write> Transcript<W> {
     }
 
     /// Shows that something could not be read.
-    pub(super) fn unreadable(&mut self, reason: &str) -> io::Result<()> {
+    pub(crate) fn unreadable(&mut self, reason: &str) -> io::Result<()> {
         self.line(0, Ink::Faint, &format!("· not understood: {reason}"))
     }
 
     /// Shows what was left unsaid, and the sum of it all.
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.fall_silent()?;
         for (role, text) in std::mem::take(&mut self.open).into_values() {
             if !text.is_empty() {
                 self.said(0, role, &text, false)?;
@@ -91,6 +118,7 @@ impl<W: Write> Transcript<W> {
         let depth = self.depth(item);
         self.depths.insert(item.item_id.clone(), depth);
         if item.kind == ItemKind::Message {
+            self.note_thought(item);
             self.open.insert(item.item_id.clone(), (item.role.unwrap_or(Role::Assistant), String::new()));
         }
     }
@@ -107,10 +135,12 @@ impl<W: Write> Transcript<W> {
 
     fn completed(&mut self, item: &Item) -> io::Result<()> {
         self.open.remove(&item.item_id);
+        let spoken = self.has_spoken(item)?;
         let depth = self.depths.get(&item.item_id).copied().unwrap_or(0);
         let failed = item.status == ItemStatus::Failed;
         for part in &item.content {
             match part {
+                ContentPart::Text { .. } | ContentPart::Reasoning { .. } if spoken => {}
                 ContentPart::Text { text } if item.kind == ItemKind::Message => {
                     self.said(depth, item.role.unwrap_or(Role::Assistant), text, failed)?;
                 }
@@ -146,18 +176,21 @@ impl<W: Write> Transcript<W> {
     }
 
     fn said(&mut self, depth: usize, role: Role, text: &str, failed: bool) -> io::Result<()> {
+        self.speaker(depth, role, if failed { " (cut off)" } else { "" })?;
+        for line in tame(text).lines() {
+            writeln!(self.out, "{}{line}", indent(depth + 1))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn speaker(&mut self, depth: usize, role: Role, remark: &str) -> io::Result<()> {
         let (mark, ink) = match role {
             Role::User => ("you", Ink::User),
             Role::Assistant => ("agent", Ink::Agent),
             Role::System => ("system", Ink::Faint),
             Role::Tool => ("tool", Ink::Tool),
         };
-        let cut = if failed { " (cut off)" } else { "" };
-        self.line(depth, ink, &format!("{mark}{cut}:"))?;
-        for line in tame(text).lines() {
-            writeln!(self.out, "{}{line}", indent(depth + 1))?;
-        }
-        Ok(())
+        self.line(depth, ink, &format!("{mark}{remark}:"))
     }
 
     fn result(&mut self, depth: usize, output: &str, exit_code: Option<i32>, failed: bool) -> io::Result<()> {
@@ -263,6 +296,7 @@ impl<W: Write> Transcript<W> {
 
     /// Several lines, as many as are wanted.
     fn block(&mut self, depth: usize, ink: Ink, text: &str) -> io::Result<()> {
+        self.fall_silent()?;
         let text = tame(text);
         let count = text.lines().count();
         let shown = if self.full || count <= MOST_LINES + 1 { count } else { MOST_LINES };
@@ -276,13 +310,14 @@ impl<W: Write> Transcript<W> {
         Ok(())
     }
 
-    fn line(&mut self, depth: usize, ink: Ink, text: &str) -> io::Result<()> {
+    pub(super) fn line(&mut self, depth: usize, ink: Ink, text: &str) -> io::Result<()> {
+        self.fall_silent()?;
         let text = tame(text).replace('\n', " ");
         writeln!(self.out, "{}{}", indent(depth), self.paint.ink(ink, text))
     }
 }
 
-fn indent(depth: usize) -> String {
+pub(super) fn indent(depth: usize) -> String {
     "  ".repeat(depth.min(10))
 }
 

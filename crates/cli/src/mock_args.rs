@@ -1,0 +1,28 @@
+//! How the mock agent is set up, for the commands that have one.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use interlingua_runtime::mock::{MockDriver, Scenario};
+
+/// How the mock agent is set up.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Mock agent")]
+pub(crate) struct MockArgs {
+    /// Let the mock agent play this scenario (docs/mock.md) instead of obeying its built-in commands
+    #[arg(long, value_name = "FILE")]
+    mock_scenario: Option<PathBuf>,
+    /// Milliseconds between two lines of the mock agent
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    mock_pace: u64,
+}
+
+impl MockArgs {
+    pub(crate) fn driver(&self) -> anyhow::Result<MockDriver> {
+        let mock = MockDriver::new().pace(Duration::from_millis(self.mock_pace));
+        Ok(match &self.mock_scenario {
+            Some(file) => mock.scenario(Scenario::read(file)?),
+            None => mock,
+        })
+    }
+}
