@@ -43,6 +43,8 @@ fn a_folder_is_played_recording_by_recording() {
     for text in ["one", "two"] {
         let mut talk = Talk::start("amp", &["-x", "go"], folder.path(), &options);
         assert_eq!(talk.json()["result"], text);
+        // It keeps where it stands when it leaves.
+        assert_eq!(talk.exit(), 0);
     }
     let mut talk = Talk::start("codex", &["app-server"], folder.path(), &options);
     assert_eq!(talk.exit(), 2);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 use tokio::net::unix::OwnedWriteHalf;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal as SystemSignal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
 use super::control::{self, Order, Received, Report, Streams};
@@ -47,10 +47,12 @@ async fn supervised() -> io::Result<()> {
     // The first byte, which the streams came with, was taken already.
     let mut orders = Received::new(orders);
     let Some(Order::Start { program, args }) = orders.next().await else { return Ok(()) };
+    // Heeded before there is an agent: a signal that comes right after its start must not leave it alone.
+    let signals = Signals::heed()?;
     match start(program, &args, streams) {
         Ok(agent) => {
             control::write(&mut reports, &Report::Started { pid: agent.as_raw_nonzero().get() }).await?;
-            Watch { agent, agent_is_gone: false, deadline: None }.keep(orders, reports).await
+            Watch { agent, agent_is_gone: false, deadline: None }.keep(signals, orders, reports).await
         }
         Err(error) => control::write(&mut reports, &Report::NotStarted { reason: error.to_string() }).await,
     }
@@ -64,6 +66,19 @@ fn start(program: PathBuf, args: &[String], streams: Streams) -> io::Result<Pid>
     pid.ok_or_else(|| io::Error::other("the agent has no process id"))
 }
 
+/// The signals that concern a supervisor.
+struct Signals {
+    deaths: SystemSignal,
+    stops: [SystemSignal; 3],
+}
+
+impl Signals {
+    fn heed() -> io::Result<Self> {
+        let stops = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?];
+        Ok(Self { deaths: signal(SignalKind::child())?, stops })
+    }
+}
+
 /// A watch over the agent.
 struct Watch {
     agent: Pid,
@@ -74,10 +89,7 @@ struct Watch {
 
 impl Watch {
     /// Returns when nothing is left below this process.
-    async fn keep(mut self, mut orders: Received, mut reports: OwnedWriteHalf) -> io::Result<()> {
-        let mut deaths = signal(SignalKind::child())?;
-        let mut stops =
-            [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?];
+    async fn keep(mut self, mut signals: Signals, mut orders: Received, mut reports: OwnedWriteHalf) -> io::Result<()> {
         let mut server_is_there = true;
         loop {
             let (code, all_gone) = self.bury();
@@ -90,7 +102,7 @@ impl Watch {
             if all_gone {
                 return Ok(());
             }
-            let [terminate, interrupt, hang_up] = &mut stops;
+            let [terminate, interrupt, hang_up] = &mut signals.stops;
             tokio::select! {
                 order = orders.next(), if server_is_there => match order {
                     Some(Order::Interrupt) if !self.agent_is_gone => {
@@ -103,7 +115,7 @@ impl Watch {
                         self.end(GRACE);
                     }
                 },
-                _ = deaths.recv() => {}
+                _ = signals.deaths.recv() => {}
                 _ = terminate.recv() => self.end(GRACE),
                 _ = interrupt.recv() => self.end(GRACE),
                 _ = hang_up.recv() => self.end(GRACE),
