@@ -160,8 +160,10 @@ impl Session {
         if let Some(tokens) = tokens
             && self.run.turn_open
         {
-            // Its steps told the same, if they were told.
-            self.count(&id, tokens, cost.as_ref(), model_id, out);
+            // Its steps told the same, if they were told; a busy agent may tell them only after this.
+            if self.count(&id, tokens, cost.as_ref(), model_id, out) {
+                self.run.counted_whole.insert(id.clone());
+            }
         }
         if !failed && self.run.finish.is_some() {
             self.run.failed = false;

@@ -269,7 +269,9 @@ impl Session {
     }
 
     fn step_finished(&mut self, part: StepFinishPart, out: &mut Drafts) {
+        let counted_whole = part.message_id.as_ref().is_some_and(|message| self.run.counted_whole.contains(message));
         if self.run.turn_open
+            && !counted_whole
             && let Some(tokens) = &part.tokens
         {
             self.count(&part.id, Tokens::from(tokens), part.cost.as_ref(), self.model.clone(), out);

@@ -103,6 +103,8 @@ pub(super) struct Run {
     pub(super) failures: Vec<String>,
     /// Steps, and messages with steps, whose figures are counted.
     pub(super) counted: HashSet<String>,
+    /// Messages whose figures were counted before any of their steps was told.
+    pub(super) counted_whole: HashSet<String>,
 }
 
 impl Session {

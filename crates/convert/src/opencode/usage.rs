@@ -89,7 +89,7 @@ impl From<&EventSessionNextStepEndedPropertiesTokens> for Tokens {
 }
 
 impl Session {
-    /// Adds the figures of a step to the turn's, once.
+    /// Adds the figures of a step to the turn's, once; says whether they were not there yet.
     pub(super) fn count(
         &mut self,
         step: &str,
@@ -97,10 +97,12 @@ impl Session {
         cost: Option<&Number>,
         model: Option<String>,
         out: &mut Drafts,
-    ) {
-        if self.run.counted.insert(step.to_owned()) {
+    ) -> bool {
+        let new = self.run.counted.insert(step.to_owned());
+        if new {
             out.session(self.id.as_str()).used(tokens.usage(cost, model));
         }
+        new
     }
 }
 

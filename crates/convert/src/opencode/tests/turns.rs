@@ -138,6 +138,18 @@ fn usage_counts_cached_input_and_reasoning_once_per_step() {
 }
 
 #[test]
+fn usage_counts_once_where_a_busy_agent_tells_the_message_before_its_step() {
+    let mut play = Play::begun("1.18.33");
+    let tokens = json!({ "total": 104, "input": 80, "output": 4, "reasoning": 0, "cache": { "read": 20, "write": 0 } });
+    let time = json!({ "created": CREATED + 2, "completed": CREATED + 3 });
+    let done = json!({ "tokens": tokens, "finish": "stop", "time": time });
+    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &done);
+    play.part("ses_1", "msg_2", json!({ "id": "prt_f", "type": "step-finish", "reason": "stop", "tokens": tokens }));
+    let usage = play.answer("ses_1", "msg_2", "msg_a", &done).idle("ses_1").usage();
+    assert_eq!((usage.input_tokens, usage.output_tokens), (100, 4));
+}
+
+#[test]
 fn a_turn_of_the_v2_api_ends_with_its_last_step() {
     let mut play = Play::new();
     let mut say = |tag: &str, mut data: Value| {
