@@ -1,9 +1,9 @@
 //! A world with nobody in it.
 //!
-//! The recorder runs itself again in namespaces of its own. The network has a loopback device and nothing else: an
+//! Whoever plays with real agents runs itself again in namespaces of its own. The network has a loopback device and nothing else: an
 //! agent that calls home reaches nobody, and fixed ports are always free. The file system is that of the machine, but
 //! with an empty `/workspace` and an empty `/home/agent`, so that paths are the same in every recording, even where an
-//! agent cuts them in two. Process ids start anew, and everything that is left over ends with the recorder.
+//! agent cuts them in two. Process ids start anew, and everything that is left over ends with the program.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -11,9 +11,9 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, Result, bail};
 
 /// Set in the inner run.
-const INSIDE: &str = "INTERLINGUA_RECORD_ISOLATED";
+const INSIDE: &str = "INTERLINGUA_ISOLATED";
 
-const NEEDS: &str = "recording needs a Linux that lets you make user, network and mount namespaces, with `unshare`, \
+const NEEDS: &str = "this needs a Linux that lets you make user, network and mount namespaces, with `unshare`, \
                      `mount` and `pivot_root` (util-linux) and `ip` (iproute2): without them an agent could reach the \
                      network";
 
@@ -21,7 +21,7 @@ const NEEDS: &str = "recording needs a Linux that lets you make user, network an
 const NOT_TO_BE_HAD: u8 = 125;
 
 /// There only in a root that [`SETUP`] made: what is in `/workspace` and `/home/agent` may be removed.
-const MARK: &str = "/.interlingua-record";
+const MARK: &str = "/.interlingua-isolated";
 
 /// Makes the world. A new root is put together from the parts of the old one; `/mnt` is only its scaffold.
 const SETUP: &str = r#"
@@ -30,7 +30,7 @@ PATH=$PATH:/usr/sbin:/sbin
 set -e
 ip link set lo up
 mount -t tmpfs tmpfs /mnt
-mkdir -p /mnt/workspace /mnt/home/agent /mnt/.old /mnt/mnt /mnt/.interlingua-record
+mkdir -p /mnt/workspace /mnt/home/agent /mnt/.old /mnt/mnt /mnt/.interlingua-isolated
 for part in /* /home/*; do
     case "$part" in /mnt | /home | /workspace | /home/agent | "/home/*") continue ;; esac
     if [ -L "$part" ]; then cp -P "$part" "/mnt$part"
@@ -48,7 +48,10 @@ exec "$@"
 "#;
 
 /// Runs this program again, isolated, and returns its exit code; `None` if this is the isolated run.
-pub(crate) fn enter() -> Result<Option<ExitCode>> {
+///
+/// # Errors
+/// When this machine does not let a program be alone.
+pub fn enter() -> Result<Option<ExitCode>> {
     if std::env::var_os(INSIDE).is_some() {
         return arrive().map(|()| None);
     }

@@ -12,9 +12,6 @@ mod changes;
 mod form;
 mod heard;
 mod host;
-mod isolation;
-mod mcp;
-mod place;
 mod play;
 mod process;
 mod record;
@@ -29,6 +26,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
+use interlingua_record::{isolation, mcp, place};
 
 fn main() -> ExitCode {
     match run() {

@@ -6,7 +6,10 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 /// Serves on standard input and output until the input ends.
-pub(crate) fn serve() -> Result<()> {
+///
+/// # Errors
+/// When its input or output breaks.
+pub fn serve() -> Result<()> {
     let mut output = std::io::stdout();
     for line in std::io::stdin().lock().lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line?) else { continue };

@@ -1,4 +1,4 @@
-//! Where an agent lives while it is recorded.
+//! Where an agent lives while it is played with.
 
 use std::path::{Path, PathBuf};
 
@@ -6,16 +6,22 @@ use anyhow::{Context as _, Result};
 use interlingua_scripted_model::Scenario;
 
 /// A fresh home and a fresh workspace, where [`crate::isolation`] made room for them.
-pub(crate) struct Place {
-    pub(crate) home: PathBuf,
-    pub(crate) workspace: PathBuf,
+#[derive(Debug)]
+pub struct Place {
+    /// Its home.
+    pub home: PathBuf,
+    /// Where it works.
+    pub workspace: PathBuf,
     /// Where the agent finds programs.
     path: String,
 }
 
 impl Place {
     /// Clears the place and puts the files there that the scenario wants. `tools` is a folder with more programs.
-    pub(crate) fn make(scenario: &Scenario, tools: Option<&Path>) -> Result<Self> {
+    ///
+    /// # Errors
+    /// When the place cannot be cleared or written to.
+    pub fn make(scenario: &Scenario, tools: Option<&Path>) -> Result<Self> {
         let (home, workspace) = (PathBuf::from("/home/agent"), PathBuf::from("/workspace"));
         for folder in [&home, &workspace] {
             clear(folder).with_context(|| format!("cannot clear {}", folder.display()))?;
@@ -35,7 +41,8 @@ impl Place {
     }
 
     /// The whole environment of the agent, apart from what is its own.
-    pub(crate) fn environment(&self) -> Vec<(String, String)> {
+    #[must_use]
+    pub fn environment(&self) -> Vec<(String, String)> {
         [
             ("HOME", self.home.display().to_string()),
             ("TMPDIR", self.home.join("tmp").display().to_string()),

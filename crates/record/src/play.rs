@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use interlingua_convert::Agent;
+use interlingua_record::Target;
 use interlingua_scripted_model::scenario::{Action, Answer, Deed, Trigger, Turn};
 use interlingua_scripted_model::{Gates, Model, Scenario};
 use interlingua_wirelog::Header;
@@ -21,14 +21,6 @@ use crate::tape::Tape;
 const MODEL_PORT: u16 = 8787;
 /// Longer than any step takes on a busy machine, retries included.
 const STEP: Duration = Duration::from_secs(60);
-
-/// An agent of some version, installed.
-#[derive(Clone, Debug)]
-pub(crate) struct Target {
-    pub(crate) agent: Agent,
-    pub(crate) version: String,
-    pub(crate) program: PathBuf,
-}
 
 /// Why a scenario could not be played.
 #[derive(Debug)]

@@ -8,10 +8,11 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
 use interlingua_convert::Agent;
+use interlingua_record::Target;
 use interlingua_scripted_model::Scenario;
 
 use crate::changes::Changes;
-use crate::play::{self, Target};
+use crate::play;
 use crate::shape::Shape;
 use crate::shelf::Shelf;
 use crate::table::{self, Cell};
@@ -40,14 +41,11 @@ pub(crate) struct Args {
 }
 
 fn target(text: &str) -> Result<Target, String> {
-    let wrong = || format!("expected NAME@VERSION=PROGRAM, found {text:?}");
-    let (name, program) = text.split_once('=').ok_or_else(wrong)?;
-    let (agent, version) = name.split_once('@').ok_or_else(wrong)?;
-    let agent: Agent = agent.parse()?;
-    if agent == Agent::Amp {
+    let target: Target = text.parse()?;
+    if target.agent == Agent::Amp {
         return Err("Amp's model runs on its own server, so it cannot be recorded with a scripted one".to_owned());
     }
-    Ok(Target { agent, version: version.to_owned(), program: program.into() })
+    Ok(target)
 }
 
 /// Records, and says what came of it.
