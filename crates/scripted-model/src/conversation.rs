@@ -52,6 +52,14 @@ impl Conversation {
         self.tools.iter().any(|tool| tool.name == name)
     }
 
+    /// All that was told the model and that tools gave it.
+    pub(crate) fn told(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().filter_map(|entry| match entry {
+            Entry::User(text) | Entry::Told(text) | Entry::Output { text, .. } => Some(text.as_str()),
+            Entry::Called { .. } => None,
+        })
+    }
+
     /// What the user said last.
     pub(crate) fn last_user_text(&self) -> &str {
         let texts = self.entries.iter().rev().find_map(|entry| match entry {

@@ -70,6 +70,7 @@ impl Player<'_> {
             ));
             return words("unknown", &format!("The scripted model only knows these messages: {}", known.join(" | ")));
         };
+        progress.hear(&place, conversation);
         if let Some(unawaited) = place.unawaited(self.scenario, conversation) {
             return self.wait(conversation, unawaited);
         }

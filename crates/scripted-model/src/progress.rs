@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::conversation::Conversation;
 use crate::route::{Label, Place, scripts};
 use crate::scenario::{Scenario, Step, breaks_off};
 
@@ -22,9 +23,23 @@ pub(crate) struct Progress {
     /// What was played: script, reply.
     played: BTreeSet<(String, usize)>,
     problems: Vec<String>,
+    /// What the conversation held when a reply of a script was last asked for.
+    heard: HashMap<String, Vec<String>>,
+    /// The keys that agents came with.
+    pub(crate) keys: BTreeSet<String>,
 }
 
 impl Progress {
+    /// Notes what a conversation holds that asks for a reply of a script.
+    pub(crate) fn hear(&mut self, place: &Place<'_>, conversation: &Conversation) {
+        self.heard.insert(place.script.label.to_string(), conversation.told().map(str::to_owned).collect());
+    }
+
+    /// What the conversation held when a reply of a turn was last asked for; the first turn is 0.
+    pub(crate) fn heard(&self, turn: usize) -> Vec<String> {
+        self.heard.get(&Label::Turn(turn + 1).to_string()).cloned().unwrap_or_default()
+    }
+
     /// The reply that is next, counting the failures that left no trace; `None` when there is none left.
     pub(crate) fn next(&mut self, session: &str, place: &Place<'_>) -> Option<usize> {
         let replies = place.script.replies;
@@ -81,7 +96,7 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::{Conversation, Entry};
+    use crate::conversation::Entry;
     use crate::route::place;
 
     fn played(model: &str, requests: usize) -> Vec<Option<usize>> {

@@ -74,7 +74,7 @@ impl Mapper<'_> {
             &[
                 ("Bash", json!({"command": command, "description": "Run the scripted command"})),
                 ("bash", self.bash(command)),
-                ("exec_command", json!({"cmd": command})),
+                ("exec_command", self.exec(command)),
                 ("shell_command", json!({"command": command})),
                 ("shell", json!({"command": ["bash", "-lc", command]})),
             ],
@@ -88,6 +88,15 @@ impl Mapper<'_> {
             json!({"command": command, "description": "Run the scripted command"})
         } else {
             json!({"command": command})
+        }
+    }
+
+    /// Codex asks the user for what the model wants to do outside of the sandbox.
+    fn exec(&self, command: &str) -> Value {
+        if self.scenario.setup.escalates {
+            json!({"cmd": command, "sandbox_permissions": "require_escalated", "justification": "May I?"})
+        } else {
+            json!({"cmd": command})
         }
     }
 
@@ -380,6 +389,19 @@ mod tests {
         insta::assert_snapshot!("codex", mapped(&codex));
         let opencode = ["bash", "edit", "grep", "question", "read", "task", "tiny_add", "todowrite", "write"];
         insta::assert_snapshot!("opencode", mapped(&opencode));
+    }
+
+    #[test]
+    fn a_model_that_escalates_says_so_where_there_is_a_word_for_it() {
+        let text = "about = \"x\"\n[setup]\nescalates = true\n[[turn]]\nuser = \"Go on\"\nmodel = []\n";
+        let scenario = Scenario::parse("test", text).unwrap();
+        let called = |tool: &str| {
+            let conversation = Conversation { tools: offered(&[tool]), ..Conversation::default() };
+            let mapper = Mapper { scenario: &scenario, conversation: &conversation, workspace: Path::new("/") };
+            format!("{:?}", mapper.map(&Role::Run { command: "ls".to_owned() }))
+        };
+        assert!(called("exec_command").contains("require_escalated"));
+        assert!(!called("bash").contains("require_escalated"));
     }
 
     #[test]

@@ -42,6 +42,9 @@ pub struct Setup {
     pub mcp: bool,
     /// Whether the agent is told that the model likes patches, where that makes it offer another tool.
     pub patches: bool,
+    /// Whether the model asks to run its commands outside of the agent's sandbox, where there is a word for that: an
+    /// agent that lets commands run in its sandbox asks the user only then.
+    pub escalates: bool,
     /// Files in the workspace: path → content.
     pub files: BTreeMap<String, String>,
 }

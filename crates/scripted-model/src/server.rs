@@ -101,6 +101,19 @@ impl Model {
         self.stage.progress().has_played(&self.stage.scenario, turn)
     }
 
+    /// What the agent last brought when it asked for a reply of a turn: what was said to the model, and what its tools
+    /// gave it, in order. The first turn is 0.
+    #[must_use]
+    pub fn heard(&self, turn: usize) -> Vec<String> {
+        self.stage.progress().heard(turn)
+    }
+
+    /// The keys that agents came with.
+    #[must_use]
+    pub fn keys(&self) -> BTreeSet<String> {
+        self.stage.progress().keys.clone()
+    }
+
     /// What became of the scenario so far.
     #[must_use]
     pub fn report(&self) -> Report {
@@ -173,6 +186,9 @@ fn answer(stage: &Arc<Stage>, dialect: Dialect, headers: &HeaderMap, body: &Byte
         let session = headers.get("x-session-id").and_then(|value| value.to_str().ok());
         session.unwrap_or_default().clone_into(&mut conversation.session);
     }
+    if let Some(key) = key(headers) {
+        stage.progress().keys.insert(key.to_owned());
+    }
     let player = Player { scenario: &stage.scenario, workspace: &stage.workspace, dialect };
     let decision = player.decide(&conversation, &mut stage.progress());
     tracing::debug!(?dialect, ?decision, "request");
@@ -199,6 +215,12 @@ fn answer(stage: &Arc<Stage>, dialect: Dialect, headers: &HeaderMap, body: &Byte
                 .into_response()
         }
     }
+}
+
+/// The key of a request, which one language has in a header of its own.
+fn key(headers: &HeaderMap) -> Option<&str> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    text("x-api-key").or_else(|| text("authorization")?.strip_prefix("Bearer "))
 }
 
 fn refuse(dialect: Dialect, status: u16, message: &str, retry_after: Option<u64>) -> Response {

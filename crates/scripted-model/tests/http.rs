@@ -47,6 +47,34 @@ async fn each_language_has_its_own_address() {
 }
 
 #[tokio::test]
+async fn what_the_agent_brought_is_remembered_by_turn() {
+    let model = replies("[{ run = \"ls\" }], [{ say = \"Seen.\" }]").await;
+    chat(&model, &hello()).await;
+    assert_eq!(model.heard(0), ["Hello there"]);
+    let call = json!({"id": "call_t1_0_0", "type": "function", "function": {"name": "bash", "arguments": "{}"}});
+    let conversation = json!([
+        {"role": "user", "content": "Hello there"},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_t1_0_0", "content": "a.txt"},
+    ]);
+    chat(&model, &says(&conversation)).await;
+    assert_eq!(model.heard(0), ["Hello there", "a.txt"]);
+    assert!(model.heard(1).is_empty());
+}
+
+#[tokio::test]
+async fn the_keys_that_agents_come_with_are_known() {
+    let model = replies("[{ say = \"Hello back\" }]").await;
+    chat(&model, &hello()).await;
+    assert!(model.keys().is_empty());
+    for (header, value) in [("x-api-key", "one"), ("authorization", "Bearer two")] {
+        let request = reqwest::Client::new().post(format!("{}/v1/chat/completions", model.url()));
+        request.header(header, value).json(&hello()).send().await.unwrap();
+    }
+    assert!(model.keys().iter().eq(["one", "two"]));
+}
+
+#[tokio::test]
 async fn what_agents_ask_on_the_way_is_answered() {
     let model = replies("[{ say = \"Hello back\" }]").await;
     let tokens: Value = post(&model, "/v1/messages/count_tokens", &json!({})).await.json().await.unwrap();

@@ -57,6 +57,7 @@ struct SetupTable {
     plan_mode: bool,
     mcp: bool,
     patches: bool,
+    escalates: bool,
     files: BTreeMap<String, String>,
 }
 
@@ -119,11 +120,11 @@ impl Scenario {
     pub fn parse(name: &str, text: &str) -> Result<Self, BadScenario> {
         let file: File = toml::from_str(text)
             .map_err(|error| BadScenario::Malformed { name: name.to_owned(), error: Box::new(error) })?;
-        let SetupTable { permissions, plan_mode, mcp, patches, files } = file.setup;
+        let SetupTable { permissions, plan_mode, mcp, patches, escalates, files } = file.setup;
         let scenario = Self {
             name: name.to_owned(),
             about: file.about,
-            setup: Setup { permissions, plan_mode, mcp, patches, files },
+            setup: Setup { permissions, plan_mode, mcp, patches, escalates, files },
             absent: file.absent,
             turns: file.turns.into_iter().map(Turn::from).collect(),
             sub_agents: file
