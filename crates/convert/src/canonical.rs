@@ -13,7 +13,7 @@
 //! * deltas but the first of a message, and those of calls and results, which the schema leaves to the agent;
 //! * repetition: equal lines in a row are one (a model that speaks twice, a request with two questions);
 //! * where a scenario is about one tool call, the turn's other calls with all that belongs to them, and what the model
-//!   says before the call.
+//!   says before the call (where there is only a request: before that).
 
 mod exceptions;
 mod scenario;
@@ -31,8 +31,20 @@ pub use scenario::Scenario;
 pub struct Focus {
     /// Which of its turns; the first is 0.
     pub turn: usize,
-    /// Which of the turn's tool calls; the first is 0. `None` when it is not about one.
-    pub call: Option<usize>,
+    /// What it is about in the turn.
+    pub about: About,
+}
+
+/// What a trace is about in a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum About {
+    /// All of it.
+    #[default]
+    Turn,
+    /// One of its tool calls; the first is 0.
+    Call(usize),
+    /// Its first permission or question, where there is no call that it came with.
+    Request,
 }
 
 /// The canonical trace of a turn of a session, a line for each step; empty when there is no such turn.
@@ -51,7 +63,7 @@ pub fn trace<'a>(events: impl IntoIterator<Item = &'a UniversalEvent>, focus: Fo
             }
         }
     }
-    let mut lines = steps.lines(focus.call);
+    let mut lines = steps.lines(focus.about);
     lines.dedup();
     lines
 }
@@ -61,7 +73,9 @@ mod tests {
     use interlingua_schema::{ToolKind, UniversalEvent};
 
     use super::*;
-    use crate::{Converter, Drafts, Final, Input, Message, Options, Prompt, Stream, ToolCall, ToolResult, TurnEnd};
+    use crate::{
+        Ask, Converter, Drafts, Final, Input, Message, Options, Prompt, Stream, ToolCall, ToolResult, TurnEnd,
+    };
 
     /// Says what it is told to say, one thing a line.
     struct Toy;
@@ -78,6 +92,10 @@ mod tests {
                         session.delta(key, "…");
                     }
                     ("finish", key) => session.message_finished(key, Message::assistant(), Final::as_streamed()),
+                    ("ask", key) => session.questions_asked(
+                        key,
+                        vec![Ask { prompt: "Which?".to_owned(), options: Vec::new(), metadata: None }],
+                    ),
                     ("call", id) => session.tool_called(id, ToolCall::new(id, "run").kind(ToolKind::Command)),
                     ("result", id) => session.tool_finished(id, ToolResult::ok("done")),
                     _ => session.turn_ended(TurnEnd::new()),
@@ -98,7 +116,7 @@ mod tests {
     }
 
     fn call(turn: usize, call: usize) -> Focus {
-        Focus { turn, call: Some(call) }
+        Focus { turn, about: About::Call(call) }
     }
 
     #[test]
@@ -107,6 +125,14 @@ mod tests {
         assert_eq!(trace(&events, call(0, 0)), Scenario::Command.trace());
         assert_eq!(trace(&events, call(0, 1)), Scenario::Command.trace());
         assert_ne!(trace(&events, Focus::default()), Scenario::Command.trace());
+    }
+
+    #[test]
+    fn what_is_said_before_a_request_is_left_out_where_there_is_no_call() {
+        let asked = |lines: &[&str]| trace(&played(lines), Focus { turn: 0, about: About::Request });
+        let silently = asked(&["> go", "ask q", "say done", "end"]);
+        assert_eq!(asked(&["> go", "say a question", "ask q", "say done", "end"]), silently);
+        assert!(silently.contains(&"question.requested".to_owned()), "{silently:?}");
     }
 
     #[test]
@@ -125,7 +151,7 @@ mod tests {
     #[test]
     fn a_turn_is_looked_at_by_itself() {
         let events = played(&["> go", "call a", "result a", "end", "> and?", "say one", "say two", "end"]);
-        assert_eq!(trace(&events, Focus { turn: 1, call: None }), Scenario::PlainText.trace());
-        assert!(trace(&events, Focus { turn: 2, call: None }).is_empty());
+        assert_eq!(trace(&events, Focus { turn: 1, about: About::Turn }), Scenario::PlainText.trace());
+        assert!(trace(&events, Focus { turn: 2, about: About::Turn }).is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! The same scenario on different agents leaves the same canonical trace, but for the listed exceptions.
 
 use interlingua_convert::Agent;
-use interlingua_convert::canonical::{EXCEPTIONS, Exception, Focus, Scenario, Shown, trace};
+use interlingua_convert::canonical::{About, EXCEPTIONS, Exception, Focus, Scenario, Shown, trace};
 use interlingua_convert::coverage::{Feature, shows};
 use interlingua_schema::{EventData, UniversalEvent};
 use interlingua_snapshots::{convert, recordings};
@@ -15,11 +15,7 @@ struct Play {
 
 /// In the first turn.
 const fn play(scenario: Scenario, recording: &'static str) -> Play {
-    Play {
-        scenario,
-        recording,
-        focus: Focus { turn: 0, call: if scenario.is_about_a_call() { Some(0) } else { None } },
-    }
+    Play { scenario, recording, focus: Focus { turn: 0, about: scenario.about() } }
 }
 
 impl Play {
@@ -29,7 +25,7 @@ impl Play {
     }
 
     const fn call(mut self, call: usize) -> Self {
-        self.focus.call = Some(call);
+        self.focus.about = About::Call(call);
         self
     }
 }
@@ -116,9 +112,7 @@ fn tools(events: &[UniversalEvent]) -> Vec<String> {
 fn is_shown(exception: &Exception, events: &[UniversalEvent]) -> Result<(), String> {
     match exception.shown {
         Shown::Trace(expected) => {
-            let has_call = expected.iter().any(|line| line.starts_with("tool_call/"));
-            let call = (exception.scenario.is_about_a_call() && has_call).then_some(0);
-            let found = trace(events, Focus { turn: 0, call });
+            let found = trace(events, Focus { turn: 0, about: exception.about() });
             if found == expected { Ok(()) } else { Err(format!("its trace is {found:#?}")) }
         }
         Shown::NoTool(words) => {
@@ -173,7 +167,7 @@ fn every_scenario_is_played_excepted_or_unrecorded_for_every_agent() {
     for scenario in Scenario::ALL {
         for agent in Agent::ALL {
             let is_played = PLAYS.iter().any(|play| play.scenario == scenario && agent_of(play.recording) == agent);
-            let is_excepted = EXCEPTIONS.iter().any(|other| other.scenario == scenario && other.agent == agent);
+            let is_excepted = Exception::of(scenario, agent).is_some();
             let unrecorded = UNRECORDED.iter().find(|(other, by, _)| (*other, *by) == (scenario, agent));
             assert!(is_played || is_excepted || unrecorded.is_some(), "{agent} is missing in {scenario:?}");
             if let Some((_, _, feature)) = unrecorded {

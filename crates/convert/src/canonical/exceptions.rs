@@ -2,7 +2,7 @@
 
 use crate::Agent;
 
-use super::Scenario;
+use super::{About, Scenario};
 
 /// A scenario that an agent plays otherwise, or not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,25 @@ pub enum Shown {
     Trace(&'static [&'static str]),
     /// The agent lists its tools, and none has a name with one of these in it.
     NoTool(&'static [&'static str]),
+}
+
+impl Exception {
+    /// The exception that an agent makes in a scenario, if it does.
+    #[must_use]
+    pub fn of(scenario: Scenario, agent: Agent) -> Option<&'static Self> {
+        EXCEPTIONS.iter().find(|exception| exception.scenario == scenario && exception.agent == agent)
+    }
+
+    /// What its trace is about: the call, if there is one in it, or else the request.
+    #[must_use]
+    pub fn about(&self) -> About {
+        let Shown::Trace(trace) = self.shown else { return self.scenario.about() };
+        let has = |kind: &str| trace.iter().any(|line| line.starts_with(kind));
+        match self.scenario.about() {
+            About::Call(_) if !has("tool_call/") => About::Request,
+            about => about,
+        }
+    }
 }
 
 /// The words in the names of tools that ask the user.

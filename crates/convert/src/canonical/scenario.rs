@@ -1,5 +1,7 @@
 //! The scenarios that every agent can be put through, and the trace that each should leave.
 
+use super::About;
+
 /// Something that happens in a turn, whichever agent runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -104,6 +106,12 @@ impl Scenario {
             }
             Self::ModelError => &["turn.started", USER, "error", "turn.ended failed"],
         }
+    }
+
+    /// What it is about in a turn: of one that is about a tool call, the first.
+    #[must_use]
+    pub const fn about(self) -> About {
+        if self.is_about_a_call() { About::Call(0) } else { About::Turn }
     }
 
     /// Whether it is about one tool call, so that others in the turn do not count.

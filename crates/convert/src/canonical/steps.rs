@@ -7,6 +7,8 @@ use interlingua_schema::{ContentPart, EventData, Item, ItemId, ItemKind, Role};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::About;
+
 /// The steps of a turn so far.
 #[derive(Default)]
 pub(super) struct Steps {
@@ -35,6 +37,8 @@ enum StepKind {
     Call,
     /// A result, or an item of another kind.
     Item,
+    /// A permission or a question that is requested.
+    Request,
     Event,
 }
 
@@ -58,15 +62,18 @@ impl Steps {
         }
     }
 
-    /// The steps as lines; if they are about one call, without what belongs to others and what is said before it.
-    pub(super) fn lines(self, call: Option<usize>) -> Vec<String> {
-        let place = self.so_far.iter().position(|step| step.kind == StepKind::Call && step.call == call);
-        let is_script = |index: usize, step: &Step| match call {
-            Some(_) => {
-                let is_before = place.is_some_and(|place| index < place);
-                (step.call.is_some() && step.call != call) || (step.kind == StepKind::Said && is_before)
-            }
-            None => false,
+    /// The steps as lines; if they are about one call or a request, without what belongs to other calls and what is
+    /// said before it.
+    pub(super) fn lines(self, about: About) -> Vec<String> {
+        let is_it = |step: &Step| match about {
+            About::Turn => false,
+            About::Call(call) => step.kind == StepKind::Call && step.call == Some(call),
+            About::Request => step.kind == StepKind::Request,
+        };
+        let place = self.so_far.iter().position(is_it);
+        let is_script = |index: usize, step: &Step| {
+            let is_others = matches!(about, About::Call(call) if step.call.is_some_and(|other| other != call));
+            is_others || (step.kind == StepKind::Said && place.is_some_and(|place| index < place))
         };
         let steps = self.so_far.iter().enumerate();
         steps.filter(|(index, step)| !is_script(*index, step)).map(|(_, step)| step.line.clone()).collect()
@@ -109,7 +116,7 @@ impl Steps {
         // Requests do not say whose they are in one way for all agents; they come with the call that began last.
         let call = self.calls.len().checked_sub(1);
         self.asked.insert(id.to_owned(), call);
-        self.event(event.to_owned(), call);
+        self.so_far.push(Step { line: event.to_owned(), kind: StepKind::Request, call });
     }
 
     fn resolved(&mut self, event: &str, id: &str, status: &impl Serialize) {
