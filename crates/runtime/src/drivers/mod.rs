@@ -6,3 +6,6 @@ pub(crate) mod codex;
 mod form;
 pub(crate) mod opencode;
 mod shared;
+
+/// What an agent is told when the user refuses what it asked for. With a reason, all of them go on.
+const REFUSED: &str = "The user refused this.";

@@ -7,10 +7,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::driver::PermissionReply;
-use crate::drivers::form;
+use crate::drivers::{REFUSED, form};
 
-/// What the agent is told when the user refuses.
-const NO: &str = "The user refused this.";
 /// What the agent is told when the user does not answer its questions.
 const NO_ANSWER: &str = "The user does not want to answer.";
 
@@ -88,7 +86,7 @@ impl Requests {
         let request = self.waiting.remove(id)?;
         let Request::CanUseTool(tool) = request else { return Some(answered(id, &declined(&request))) };
         Some(match reply {
-            PermissionReply::Reject => answered(id, &json!({"behavior": "deny", "message": NO})),
+            PermissionReply::Reject => answered(id, &json!({"behavior": "deny", "message": REFUSED})),
             PermissionReply::Once => allowed(id, &tool, None),
             PermissionReply::Always => allowed(id, &tool, Some(from_now_on(&tool))),
         })
@@ -120,7 +118,7 @@ impl Requests {
                 let mode = |mode| json!([{"type": "setMode", "mode": mode, "destination": "session"}]);
                 allowed(id, tool, self.plan_leads_to.map(mode))
             }
-            "reject" => answered(id, &json!({"behavior": "deny", "message": NO})),
+            "reject" => answered(id, &json!({"behavior": "deny", "message": REFUSED})),
             _ => answered(id, &json!({"behavior": "deny", "message": says})),
         }
     }

@@ -49,7 +49,8 @@ pub(super) fn session(spec: &SessionSpec) -> Value {
 fn rules(mode: PermissionMode) -> Vec<Value> {
     let rule = |permission: &str, action: &str| json!({"permission": permission, "pattern": "*", "action": action});
     match mode {
-        PermissionMode::Default => Vec::new(),
+        // Its own default asks next to nothing; this is what the others ask.
+        PermissionMode::Default => vec![rule("edit", "ask"), rule("bash", "ask"), rule("webfetch", "ask")],
         PermissionMode::Plan => vec![rule("edit", "deny"), rule("bash", "deny")],
         PermissionMode::AcceptEdits => vec![rule("edit", "allow"), rule("bash", "ask"), rule("webfetch", "ask")],
         PermissionMode::Bypass => vec![rule("*", "allow")],
@@ -148,7 +149,10 @@ mod tests {
 
     #[test]
     fn permission_modes_are_rules_of_the_session() {
-        assert_eq!(session(&spec()), json!({}));
+        let asked: Vec<Value> = ["edit", "bash", "webfetch"]
+            .map(|permission| json!({"permission": permission, "pattern": "*", "action": "ask"}))
+            .to_vec();
+        assert_eq!(session(&spec()), json!({"permission": asked}));
         let plan = session(&SessionSpec { permission_mode: PermissionMode::Plan, ..spec() });
         assert_eq!(plan["permission"][0], json!({"permission": "edit", "pattern": "*", "action": "deny"}));
         let bypass = session(&SessionSpec { permission_mode: PermissionMode::Bypass, ..spec() });

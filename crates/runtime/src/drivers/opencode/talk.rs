@@ -9,7 +9,7 @@ use interlingua_schema::ErrorCode;
 use interlingua_store::Message;
 use reqwest::Method;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
@@ -17,6 +17,7 @@ use super::events::{Events, Family, Head, Payload};
 use super::params;
 use super::server::{Answer, HttpServer, in_directory};
 use crate::driver::{Order, Orders, Parting, PermissionReply, ServeError, SessionSpec, Wire};
+use crate::drivers::REFUSED;
 
 /// How long a turn may take to end when the session lets go.
 const PARTING: Duration = Duration::from_millis(1500);
@@ -151,12 +152,7 @@ impl Talk {
                 self.prompt().await;
             }
             Order::Permission { key, reply } => {
-                let reply = match reply {
-                    PermissionReply::Once => "once",
-                    PermissionReply::Always => "always",
-                    PermissionReply::Reject => "reject",
-                };
-                let body = json!({"reply": reply}).to_string();
+                let body = answer(reply).to_string();
                 self.post(What::Answer, &format!("/permission/{}/reply", key.as_str()), Some(body)).await;
             }
             Order::Answer { key, answers } => {
@@ -331,7 +327,7 @@ impl Talk {
         let path = in_directory("/session/status", &self.spec.directory);
         let answer = self.server.call(Method::GET, &path, None).await;
         let body = answer.ok().and_then(|answer| answer.body);
-        let all: serde_json::Value = body.and_then(|body| serde_json::from_str(&body).ok()).unwrap_or_default();
+        let all: Value = body.and_then(|body| serde_json::from_str(&body).ok()).unwrap_or_default();
         let session = self.family.as_ref().map(Family::session).unwrap_or_default();
         all.get(session).is_some_and(|status| status["type"] != "idle")
     }
@@ -378,6 +374,15 @@ impl Talk {
             // A server that does not even answer is of no use to anybody.
             self.server.end();
         }
+    }
+}
+
+/// The answer to a permission request. Refused without a word, it would end the turn.
+fn answer(reply: PermissionReply) -> Value {
+    match reply {
+        PermissionReply::Once => json!({"reply": "once"}),
+        PermissionReply::Always => json!({"reply": "always"}),
+        PermissionReply::Reject => json!({"reply": "reject", "message": REFUSED}),
     }
 }
 
