@@ -9,7 +9,7 @@ mod typescript;
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use serde_json::Value;
 
 use crate::agents::{Agent, Group};
@@ -54,7 +54,7 @@ pub(crate) fn program(agent: Agent, installed: &Installed) -> Result<PathBuf> {
             let runs = |program: &PathBuf| isolated::output(program, &["--version"]).is_ok();
             programs.find(runs).context("npm installed no opencode program that runs on this machine")
         }
-        Agent::Amp => bail!("Amp is not started by any task"),
+        Agent::Amp => amp::program(installed),
     }
 }
 

@@ -5,8 +5,9 @@
 //! * `refresh-schemas` asks the agents' own packages (network, by hand, never in CI) and rewrites the folder;
 //! * `drift` compares two states of it and says what the difference means for this repository.
 //!
-//! The others are started: `record` plays the scenarios on the real agents and writes down what they say, `coverage`
-//! converts every recording and says what they prove, `bench-server` measures the server.
+//! The others are started: `record` plays the scenarios on the real agents and writes down what they say, `live` runs the
+//! real agents behind the server and says what works, `coverage` converts every recording and says what they prove,
+//! `bench-server` measures the server.
 //!
 //! Nothing here links the generated types: a schema that breaks them must not stop `refresh-schemas` from
 //! building. What needs them is a program of another crate, built when its task is asked for.
@@ -20,8 +21,10 @@ mod definitions;
 mod drift;
 mod extract;
 mod isolated;
+mod live;
 mod npm;
 mod pins;
+mod playable;
 mod progress;
 mod record;
 mod refresh;
@@ -45,6 +48,7 @@ enum Task {
     Coverage(coverage::Args),
     BenchServer(bench_server::Args),
     Record(record::Args),
+    Live(live::Args),
 }
 
 fn main() -> ExitCode {
@@ -54,6 +58,7 @@ fn main() -> ExitCode {
         Task::Coverage(args) => coverage::run(&args),
         Task::BenchServer(args) => bench_server::run(&args),
         Task::Record(args) => record::run(&args),
+        Task::Live(args) => live::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         say::note(format_args!("error: {error:#}"));

@@ -1,21 +1,14 @@
 //! `cargo xtask record`: the real agents, played to by a scripted model, written down.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args as ClapArgs;
 
 use crate::agents::Agent;
-use crate::cache::{Cache, Installed, PackageSet};
-use crate::npm::Npm;
-use crate::repository::Repository;
-use crate::source_toml::Source;
 use crate::start::start;
-use crate::{extract, say};
-
-/// OpenCode searches with this program, and would download it.
-const RIPGREP: (&str, &str) = ("@vscode/ripgrep", "1.18.0");
+use crate::{playable, say};
 
 /// Play the scenarios on the real agents and record what they say
 ///
@@ -76,22 +69,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if agents.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    let repository = Repository::find()?;
-    let cache = Cache::locate(args.cache_dir.as_deref())?;
-    let npm = Npm::default();
-    let mut arguments = Vec::new();
-    for agent in agents {
-        let (package, version) = package(&repository, agent, args.version.as_deref())?;
-        let installed = install(&cache, &npm, (package.as_str(), version.as_str()))?;
-        let program = extract::program(agent, &installed)?;
-        arguments.push("--agent".to_owned());
-        arguments.push(format!("{}@{version}={}", agent.name(), program.display()));
-        if agent == Agent::Opencode {
-            let folder = ripgrep(&install(&cache, &npm, RIPGREP)?)?;
-            arguments.push("--tools".to_owned());
-            arguments.push(folder.display().to_string());
-        }
-    }
+    let mut arguments = playable::arguments(&agents, args.version.as_deref(), args.cache_dir.as_deref())?;
     for scenario in &args.scenarios {
         arguments.extend(["--scenario".to_owned(), scenario.clone()]);
     }
@@ -100,37 +78,4 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     start("interlingua-record", "interlingua-record", &arguments)
-}
-
-/// The package of the agent itself, and the version that is pinned or wanted.
-fn package(repository: &Repository, agent: Agent, wanted: Option<&str>) -> Result<(String, String)> {
-    let source = Source::read(&repository.schemas_of(agent.name()).join("source.toml"))?;
-    let main = agent.recipe().main().name;
-    // The package that declares an agent's wire may be another than the agent.
-    let (package, pinned) = match source.describes {
-        Some((package, version)) => (package, Some(version)),
-        None => (main.to_owned(), source.pins.get(main).cloned()),
-    };
-    let version = match wanted {
-        Some(version) => version.to_owned(),
-        None => pinned.with_context(|| format!("source.toml of {} pins no version of {package}", agent.name()))?,
-    };
-    Ok((package, version))
-}
-
-fn install(cache: &Cache, npm: &Npm, (name, version): (&str, &str)) -> Result<Installed> {
-    cache.install(npm, &PackageSet { packages: vec![(name.to_owned(), version.to_owned())], optional: true })
-}
-
-/// The folder with the search program for this platform.
-fn ripgrep(installed: &Installed) -> Result<PathBuf> {
-    let scope = installed.package("@vscode");
-    let entries = std::fs::read_dir(&scope).with_context(|| format!("cannot read {}", scope.display()))?;
-    let folders = entries.flatten().map(|entry| entry.path().join("bin"));
-    let has_it = |folder: &PathBuf| has(folder, "rg") || has(folder, "rg.exe");
-    folders.into_iter().find(has_it).with_context(|| format!("{} brought no program for this platform", RIPGREP.0))
-}
-
-fn has(folder: &Path, program: &str) -> bool {
-    folder.join(program).is_file()
 }

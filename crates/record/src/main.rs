@@ -8,6 +8,7 @@
 //!                                                                  └▶ shape (what changed, in words)
 //! ```
 
+mod cell;
 mod changes;
 mod form;
 mod heard;
@@ -19,14 +20,13 @@ mod redact;
 mod scrub;
 mod shape;
 mod shelf;
-mod table;
 mod tape;
 
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
-use interlingua_record::{isolation, mcp, place};
+use interlingua_record::{isolation, mcp, place, table};
 
 fn main() -> ExitCode {
     match run() {

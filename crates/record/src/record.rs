@@ -11,11 +11,12 @@ use interlingua_convert::Agent;
 use interlingua_record::Target;
 use interlingua_scripted_model::Scenario;
 
+use crate::cell::Cell;
 use crate::changes::Changes;
 use crate::play;
 use crate::shape::Shape;
 use crate::shelf::Shelf;
-use crate::table::{self, Cell};
+use crate::table::{self, Entry};
 
 /// Play scenarios on real agents and record what they say
 #[derive(Debug, Parser)]
@@ -52,7 +53,7 @@ fn target(text: &str) -> Result<Target, String> {
 pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
     let scenarios = scenarios(&args.scenarios, &args.only)?;
     let shelf = Shelf(args.transcripts.clone());
-    let mut rows: Vec<(String, Vec<Cell>)> =
+    let mut rows: Vec<(String, Vec<Entry>)> =
         scenarios.iter().map(|scenario| (scenario.name.clone(), Vec::new())).collect();
     let mut failures = Vec::new();
     let mut reports = Vec::new();
@@ -60,14 +61,14 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
         let mut recorder = Recorder { args, target, shelf: &shelf, compared: Vec::new() };
         for (number, (scenario, row)) in scenarios.iter().zip(&mut rows).enumerate() {
             if let Some(reason) = scenario.absent.get(target.agent.name()) {
-                row.1.push(Cell::Absent(reason.clone()));
+                row.1.push(Cell::Absent(reason.clone()).entry());
                 continue;
             }
             let begin = Instant::now();
             let place = format!("[{}/{}] {} {}", number + 1, scenarios.len(), target.agent, scenario.name);
             let cell = match recorder.record(scenario).await {
                 Ok(cell) => {
-                    eprintln!("{place}: {} ({:.1} s)", word(&cell), begin.elapsed().as_secs_f32());
+                    eprintln!("{place}: {} ({:.1} s)", cell.entry().word, begin.elapsed().as_secs_f32());
                     cell
                 }
                 Err(failure) => {
@@ -76,25 +77,16 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
                     Cell::Failed
                 }
             };
-            row.1.push(cell);
+            row.1.push(cell.entry());
         }
         reports.extend(recorder.reports());
     }
     let agents: Vec<String> = args.agents.iter().map(|target| format!("{}@{}", target.agent, target.version)).collect();
-    let told = std::iter::once(table::render(&agents, &rows)).chain(reports).chain(failures.iter().cloned());
+    let told =
+        std::iter::once(table::render("scenario", &agents, &rows)).chain(reports).chain(failures.iter().cloned());
     // Nobody may read it any more, as in `… | head`; the recordings are there all the same.
     let _ = std::io::stdout().write_all(told.collect::<Vec<_>>().join("\n").as_bytes());
     Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn word(cell: &Cell) -> &'static str {
-    match cell {
-        Cell::New => "new",
-        Cell::Same => "same",
-        Cell::Changed => "changed",
-        Cell::Failed => "failed",
-        Cell::Absent(_) => "absent",
-    }
 }
 
 /// The scenarios in the folder, by name, or those that were asked for.

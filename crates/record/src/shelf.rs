@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use interlingua_convert::Agent;
 
+use crate::cell::Cell;
 use crate::form;
 use crate::heard;
-use crate::table::Cell;
 
 /// The folder of all recordings.
 #[derive(Clone, Debug)]

@@ -1,14 +1,26 @@
 //! Amp: the `types.d.ts` of its SDK, which lags the agent.
 
-use anyhow::Result;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
 
 use super::typescript::{self, Comments};
 use super::{Extracted, Installations};
 use crate::agents::Group;
+use crate::cache::Installed;
 use crate::definitions::check_anchors;
 
 const PACKAGE: &str = "@sourcegraph/amp-sdk";
 const AGENT: &str = "@sourcegraph/amp";
+
+/// The native program: in a package for each platform, of which npm installs the one for this.
+pub(super) fn program(installed: &Installed) -> Result<PathBuf> {
+    let scope = installed.package("@ampcode");
+    let entries = std::fs::read_dir(&scope).with_context(|| format!("cannot read {}", scope.display()))?;
+    let name = if cfg!(windows) { "amp.exe" } else { "amp" };
+    let mut programs = entries.flatten().map(|entry| entry.path().join(name)).filter(|program| program.is_file());
+    programs.next().context("npm installed no Amp program for this platform")
+}
 
 pub(super) fn extract(from: &Installations) -> Result<Extracted> {
     let types = from.get(Group::Types)?;

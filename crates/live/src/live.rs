@@ -1,0 +1,207 @@
+//! All flows on all agents that were asked for.
+
+use std::fmt;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+use clap::Parser;
+use interlingua_record::Target;
+use interlingua_record::table::{self, Entry};
+use interlingua_scripted_model::Scenario;
+
+use crate::checks;
+use crate::flow::{FLOWS, Flow};
+use crate::player::Player;
+use crate::server::Said;
+use crate::settings;
+use crate::stage::Stage;
+
+/// So many of a session's last events are shown when a flow fails.
+const LAST: usize = 6;
+/// So much of each.
+const WIDTH: usize = 400;
+
+/// Run the real agents behind the server, on a scripted model, and say what works
+#[derive(Debug, Parser)]
+pub(crate) struct Args {
+    /// An agent as NAME@VERSION=PROGRAM; may be given several times
+    #[arg(long = "agent", value_name = "AGENT", required = true)]
+    agents: Vec<Target>,
+    /// Only this flow, by its name or a part of it; may be given several times
+    #[arg(long = "flow", value_name = "NAME")]
+    only: Vec<String>,
+    /// The server; the `interlingua` beside this program when not given
+    #[arg(long, value_name = "FILE")]
+    server: Option<PathBuf>,
+    /// The folder with the scenarios
+    #[arg(long, value_name = "DIR", default_value = "scenarios")]
+    scenarios: PathBuf,
+    /// A folder with programs that agents want to find
+    #[arg(long, value_name = "DIR")]
+    tools: Option<PathBuf>,
+}
+
+/// What became of a flow.
+enum Verdict {
+    Pass(Option<String>),
+    NotPossible(String),
+    Failed(Failure),
+}
+
+impl Verdict {
+    fn entry(&self) -> Entry {
+        let (word, remark) = match self {
+            Self::Pass(remark) => ("pass", remark.clone()),
+            Self::NotPossible(reason) => ("", Some(format!("not possible: {reason}"))),
+            Self::Failed(_) => ("FAILED", None),
+        };
+        Entry { word: word.to_owned(), remark }
+    }
+}
+
+/// Why a flow failed.
+struct Failure {
+    step: String,
+    reason: String,
+    /// The last events of its sessions.
+    events: Vec<String>,
+    /// The last that the server said.
+    said: Vec<String>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "failed {}: {}", self.step, self.reason)?;
+        for (title, lines) in [("the last events", &self.events), ("the server's standard error ends", &self.said)] {
+            if !lines.is_empty() {
+                writeln!(f, "  {title}:")?;
+            }
+            for line in lines {
+                writeln!(f, "    {line}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Plays, and says what came of it.
+pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
+    let flows = flows(&args.only)?;
+    let server = server(args.server.as_deref())?;
+    let mut rows: Vec<(String, Vec<Entry>)> = flows.iter().map(|flow| (flow.name.to_owned(), Vec::new())).collect();
+    let mut failures = Vec::new();
+    for target in &args.agents {
+        for (number, (flow, row)) in flows.iter().zip(&mut rows).enumerate() {
+            let begin = Instant::now();
+            let place = format!("[{}/{}] {} {}", number + 1, flows.len(), target.agent, flow.name);
+            let verdict = verdict(args, &server, target, flow).await?;
+            let entry = verdict.entry();
+            let word = if entry.word.is_empty() { entry.remark.as_deref().unwrap_or_default() } else { &entry.word };
+            eprintln!("{place}: {word} ({:.1} s)", begin.elapsed().as_secs_f32());
+            if let Verdict::Failed(failure) = &verdict {
+                eprintln!("{failure}");
+                failures.push(format!("{} {} {failure}", target.agent, flow.name));
+            }
+            row.1.push(entry);
+        }
+    }
+    let agents: Vec<String> = args.agents.iter().map(|target| format!("{}@{}", target.agent, target.version)).collect();
+    let told = std::iter::once(table::render("flow", &agents, &rows)).chain(failures.iter().cloned());
+    // Nobody may read it any more, as in `… | head`.
+    let _ = std::io::stdout().write_all(told.collect::<Vec<_>>().join("\n").as_bytes());
+    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The flows that were asked for.
+fn flows(only: &[String]) -> Result<Vec<&'static Flow>> {
+    let is_meant = |flow: &&Flow| only.is_empty() || only.iter().any(|part| flow.name.contains(part.as_str()));
+    let known = || FLOWS.iter().map(|flow| flow.name).collect::<Vec<_>>().join(", ");
+    if let Some(strange) = only.iter().find(|part| !FLOWS.iter().any(|flow| flow.name.contains(part.as_str()))) {
+        bail!("there is no flow {strange:?}; there are {}", known());
+    }
+    Ok(FLOWS.iter().filter(is_meant).collect())
+}
+
+fn server(given: Option<&Path>) -> Result<PathBuf> {
+    let own = std::env::current_exe().context("cannot tell which program this is")?;
+    let program = given.map_or_else(|| own.with_file_name("interlingua"), Path::to_owned);
+    if !program.is_file() {
+        bail!("there is no server {}: build it with `cargo build`, or name it with --server", program.display());
+    }
+    Ok(program)
+}
+
+async fn verdict(args: &Args, server: &Path, target: &Target, flow: &Flow) -> Result<Verdict> {
+    let scenario = Scenario::read(&args.scenarios.join(format!("{}.toml", flow.scenario)))?;
+    if let Some(reason) = flow.impossible(target.agent, &scenario) {
+        return Ok(Verdict::NotPossible(reason));
+    }
+    let scenario = settings::scenario(target.agent, scenario);
+    let said = Said::default();
+    let mut step = "at the start of the server".to_owned();
+    let mut stage = match Stage::set(target, &scenario, server, args.tools.as_deref(), &said).await {
+        Ok(stage) => stage,
+        Err(error) => {
+            let failure = Failure { step, reason: format!("{error:#}"), events: Vec::new(), said: said.lines() };
+            return Ok(Verdict::Failed(failure));
+        }
+    };
+    let mut outcome = played(flow, &mut stage, &mut step).await;
+    // What the model could not do is why the rest went wrong.
+    let problems = stage.model.report().problems;
+    if !problems.is_empty() {
+        outcome = Err(anyhow::anyhow!("{}", problems.join("; ")));
+    }
+    let events = last_events(&stage);
+    let struck = stage.strike().await;
+    if outcome.is_ok() && struck.is_err() {
+        "at the end of the server".clone_into(&mut step);
+        outcome = struck;
+    }
+    Ok(match outcome {
+        Ok(()) => Verdict::Pass(flow.remark(target.agent)),
+        Err(error) => Verdict::Failed(Failure { step, reason: format!("{error:#}"), events, said: said.lines() }),
+    })
+}
+
+async fn played(flow: &Flow, stage: &mut Stage<'_>, step: &mut String) -> Result<()> {
+    Player::new(stage, step).play().await?;
+    "at the end of the sessions".clone_into(step);
+    stage.end_sessions().await?;
+    "in what came of it".clone_into(step);
+    checks::always(flow, stage)?;
+    flow.check(stage)
+}
+
+fn last_events(stage: &Stage<'_>) -> Vec<String> {
+    let last = stage.sessions.values().flat_map(|session| session.lines.iter().rev().take(LAST).rev());
+    last.map(|line| line.chars().take(WIDTH).collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_is_found_by_a_part_of_its_name() {
+        let names = |only: &str| flows(&[only.to_owned()]).unwrap().iter().map(|flow| flow.name).collect::<Vec<_>>();
+        assert_eq!(names("permission"), ["permission allowed", "permission denied"]);
+        assert_eq!(flows(&[]).unwrap().len(), FLOWS.len());
+        let error = flows(&["dance".to_owned()]).err().unwrap().to_string();
+        assert!(error.contains("there are chat, command"), "{error}");
+    }
+
+    #[test]
+    fn a_failure_says_where_why_and_what_was_last_said() {
+        let failure = Failure {
+            step: "in turn 1".to_owned(),
+            reason: "nothing happened".to_owned(),
+            events: vec!["{}".to_owned()],
+            said: Vec::new(),
+        };
+        assert_eq!(failure.to_string(), "failed in turn 1: nothing happened\n  the last events:\n    {}\n");
+    }
+}

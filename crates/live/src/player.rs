@@ -1,0 +1,182 @@
+//! Plays a scenario over the API, as its user and its host.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use interlingua_schema::EventData;
+use interlingua_scripted_model::scenario::{Action, Answer, Deed, Trigger, Turn};
+
+use crate::stage::{Stage, limited};
+
+/// Plays a scenario.
+pub(crate) struct Player<'s, 'a> {
+    stage: &'s mut Stage<'a>,
+    /// What it is doing, for the report of a failure.
+    step: &'s mut String,
+    /// The sessions whose turn was left open.
+    open: BTreeSet<String>,
+}
+
+impl<'s, 'a> Player<'s, 'a> {
+    pub(crate) fn new(stage: &'s mut Stage<'a>, step: &'s mut String) -> Self {
+        Self { stage, step, open: BTreeSet::new() }
+    }
+
+    /// Plays all turns to their ends.
+    pub(crate) async fn play(mut self) -> Result<()> {
+        let scenario = self.stage.scenario;
+        for (turn, number) in scenario.turns.iter().zip(1..) {
+            self.turn(number, turn).await?;
+        }
+        for session in std::mem::take(&mut self.open) {
+            *self.step = format!("at the end, waiting for the turn of session {session:?}");
+            let followed = self.stage.session(&session).await?;
+            while !matches!(limited(followed.next()).await?.data, EventData::TurnEnded(_)) {}
+        }
+        Ok(())
+    }
+
+    async fn turn(&mut self, number: usize, turn: &Turn) -> Result<()> {
+        if turn.resume {
+            *self.step = format!("before turn {number}, starting the server anew");
+            self.stage.restart().await?;
+        }
+        *self.step = format!("in turn {number}, saying {:?}", turn.user);
+        let id = self.stage.session(&turn.session).await?.id.clone();
+        limited(self.stage.api.send(&id, &turn.user)).await?;
+        let mut answers = turn.answers.iter();
+        let mut actions = turn.actions.iter().peekable();
+        loop {
+            *self.step = match actions.peek() {
+                Some(action) => format!("in turn {number}, waiting for {:?}", action.on),
+                None if turn.open => format!("in turn {number}, waiting for its first words"),
+                None => format!("in turn {number}, waiting for its end"),
+            };
+            let next = actions.peek().copied();
+            let file = self.stage.place.workspace.clone();
+            let session = self.stage.session(&turn.session).await?;
+            let event = tokio::select! {
+                event = limited(session.next()) => Some(event?),
+                () = file_is_there(&file, next) => None,
+            };
+            let is_said = match event.as_ref().map(|event| &event.data) {
+                Some(EventData::ItemDelta(delta)) => session.is_said_by_agent(&delta.item_id),
+                _ => false,
+            };
+            let data = event.map(|event| event.data);
+            if turn.open && is_said {
+                self.open.insert(turn.session.clone());
+                return Ok(());
+            }
+            if let Some(action) = next.filter(|action| triggers(action, data.as_ref(), is_said)) {
+                actions.next();
+                *self.step = format!("in turn {number}, doing {:?}", action.deed);
+                self.act(&id, action).await?;
+                continue;
+            }
+            match data {
+                Some(EventData::PermissionRequested(asked)) => {
+                    let Some(answer) = answers.next() else {
+                        bail!("the agent asks for {:?} and the scenario has no answer left", asked.action);
+                    };
+                    *self.step = format!("in turn {number}, answering {answer:?} to {:?}", asked.action);
+                    limited(self.stage.api.permit(&id, &asked.permission_id, reply(answer)?)).await?;
+                }
+                Some(EventData::QuestionRequested(asked)) => {
+                    let Some(answer) = answers.next() else {
+                        bail!("the agent asks {:?} and the scenario has no answer left", asked.prompt);
+                    };
+                    *self.step = format!("in turn {number}, answering {answer:?} to {:?}", asked.prompt);
+                    match chosen(answer)? {
+                        Some(chosen) => limited(self.stage.api.answer(&id, &asked.question_id, &chosen)).await?,
+                        None => limited(self.stage.api.reject(&id, &asked.question_id)).await?,
+                    }
+                }
+                Some(EventData::TurnEnded(_)) => {
+                    self.stage.model.turn_is_over(&turn.session);
+                    return Ok(());
+                }
+                Some(EventData::SessionEnded(_)) => bail!("the session ended"),
+                _ => {}
+            }
+        }
+    }
+
+    async fn act(&mut self, session: &str, action: &Action) -> Result<()> {
+        match action.deed {
+            Deed::Interrupt => limited(self.stage.api.interrupt(session)).await,
+            Deed::Kill | Deed::Terminate => self.stage.kill().await,
+            Deed::Close | Deed::Say => bail!("a client of the server cannot do that"),
+        }
+    }
+}
+
+/// Whether what happened (nothing: the file is there) is what the action waits for.
+fn triggers(action: &Action, happened: Option<&EventData>, is_said: bool) -> bool {
+    match (&action.on, happened) {
+        (Trigger::File(_), None) => true,
+        (Trigger::Text, Some(_)) => is_said,
+        (Trigger::Ask, Some(EventData::PermissionRequested(_) | EventData::QuestionRequested(_))) => true,
+        _ => false,
+    }
+}
+
+/// An answer to a permission, in the words of the API.
+fn reply(answer: &Answer) -> Result<&'static str> {
+    match answer {
+        Answer::Allow => Ok("once"),
+        Answer::Always => Ok("always"),
+        Answer::Deny(_) => Ok("reject"),
+        Answer::Choose(_) | Answer::Dismiss => {
+            bail!("the agent asks for a permission, and the answer is to a question")
+        }
+    }
+}
+
+/// An answer to a question; `None` if the user does not answer. A plan is a question, too.
+fn chosen(answer: &Answer) -> Result<Option<Vec<String>>> {
+    match answer {
+        Answer::Choose(chosen) => match chosen.as_slice() {
+            [one] => Ok(Some(one.clone())),
+            _ => bail!("the agent asks one question, and the answer is to {}", chosen.len()),
+        },
+        Answer::Allow => Ok(Some(vec!["approve".to_owned()])),
+        Answer::Deny(Some(why)) => Ok(Some(vec![why.clone()])),
+        Answer::Deny(None) | Answer::Dismiss => Ok(None),
+        Answer::Always => bail!("the agent asks a question, and the answer is to a permission"),
+    }
+}
+
+/// Comes back when the file is there that the action waits for; never if it waits for something else.
+async fn file_is_there(workspace: &std::path::Path, action: Option<&Action>) {
+    let Some(Action { on: Trigger::File(name), .. }) = action else { return std::future::pending().await };
+    while !workspace.join(name).exists() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_fit_what_is_asked() {
+        assert_eq!(reply(&Answer::Deny(Some("No.".to_owned()))).unwrap(), "reject");
+        assert!(reply(&Answer::Dismiss).is_err());
+        assert_eq!(chosen(&Answer::Allow).unwrap(), Some(vec!["approve".to_owned()]));
+        assert_eq!(chosen(&Answer::Choose(vec![vec!["Blue".to_owned()]])).unwrap(), Some(vec!["Blue".to_owned()]));
+        assert_eq!(chosen(&Answer::Dismiss).unwrap(), None);
+        assert!(chosen(&Answer::Choose(Vec::new())).is_err());
+    }
+
+    #[test]
+    fn words_trigger_only_what_waits_for_words() {
+        let ended = EventData::TurnEnded(interlingua_schema::TurnEnded::new(interlingua_schema::TurnStatus::Completed));
+        let on = |on| Action { on, deed: Deed::Interrupt };
+        assert!(triggers(&on(Trigger::Text), Some(&ended), true));
+        assert!(!triggers(&on(Trigger::Text), Some(&ended), false));
+        assert!(!triggers(&on(Trigger::Ask), Some(&ended), true));
+        assert!(triggers(&on(Trigger::File("started".to_owned())), None, false));
+    }
+}

@@ -1,0 +1,118 @@
+//! What an agent is given so that it talks to the scripted model, through the server as a user would set it up.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use interlingua_convert::Agent;
+use interlingua_scripted_model::scenario::{Permissions, Role, Step};
+use interlingua_scripted_model::{Client, Scenario, codex_config, variables};
+use serde_json::{Value, json};
+use toml::Table;
+
+use crate::MCP_SERVER;
+
+/// Everybody's key.
+pub(crate) const KEY: &str = "scripted";
+
+/// The variables of the server with which its agent finds the model.
+pub(crate) fn server(agent: Agent, model: &str) -> Vec<(String, String)> {
+    let own = |client| variables(client, model);
+    let all = match agent {
+        // It is in a sandbox: nothing but loopback, a home and a workspace of its own.
+        Agent::Claude => [own(Client::Claude), vec![("IS_SANDBOX", "1".to_owned())]].concat(),
+        // Its model is in its configuration, and wants the login that the server makes with this key.
+        Agent::Codex => vec![("OPENAI_API_KEY", KEY.to_owned())],
+        Agent::OpenCode => own(Client::OpenCode),
+        // The model is no server of Amp's, which it is told soon. Otherwise it would wait for the network.
+        Agent::Amp => vec![("AMP_API_KEY", KEY.to_owned()), ("AMP_URL", model.to_owned())],
+    };
+    all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Writes what the agent wants to find at home.
+pub(crate) fn at_home(agent: Agent, home: &Path, model: &str) -> Result<()> {
+    if agent != Agent::Codex {
+        return Ok(());
+    }
+    let folder = home.join(".codex");
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    std::fs::write(folder.join("config.toml"), codex(model)?).context("cannot write config.toml")
+}
+
+/// Codex's configuration: the provider takes the key of the login and none of its own.
+fn codex(model: &str) -> Result<String> {
+    let mut config: Table = codex_config(model).parse().context("the configuration is no TOML")?;
+    let providers = config.get_mut("model_providers").and_then(|all| all.get_mut("scripted"));
+    let provider = providers.and_then(toml::Value::as_table_mut).context("the configuration has no provider")?;
+    provider.remove("env_key");
+    provider.insert("requires_openai_auth".to_owned(), true.into());
+    Ok(config.to_string())
+}
+
+/// The session that a scenario wants.
+pub(crate) fn session(agent: Agent, scenario: &Scenario, workspace: &Path) -> Result<Value> {
+    let setup = &scenario.setup;
+    let asks = scenario.has(|step| matches!(step, Step::Call(Role::Ask(_))));
+    // Codex asks the user in plan mode only.
+    let plans = setup.plan_mode || (agent == Agent::Codex && asks);
+    let permissions = if setup.plan_mode || setup.permissions == Permissions::Ask { "default" } else { "bypass" };
+    let mut wanted = json!({
+        "agent": agent.name(), "directory": workspace, "permissionMode": permissions, "title": scenario.name,
+    });
+    if plans {
+        wanted["agentMode"] = json!("plan");
+    }
+    if agent == Agent::Claude && scenario.has(|step| matches!(step, Step::Call(_))) {
+        // All tools are offered at once; looking for them first is the same in every scenario. Where none is called it
+        // is left out: what a session is given like this does not outlive the server.
+        wanted["env"] = json!({"ENABLE_TOOL_SEARCH": "false"});
+    }
+    if setup.mcp {
+        let program = std::env::current_exe().context("cannot tell which program this is")?;
+        wanted["mcp"] = json!({"tiny": {"command": program, "args": [MCP_SERVER]}});
+    }
+    Ok(wanted)
+}
+
+/// A scenario as it is played to an agent.
+pub(crate) fn scenario(agent: Agent, mut scenario: Scenario) -> Scenario {
+    // In its default mode, Codex asks when the model wants to leave the sandbox.
+    scenario.setup.escalates = agent == Agent::Codex && scenario.setup.permissions == Permissions::Ask;
+    scenario
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(agent: Agent, setup: &str, model: &str) -> Value {
+        let text = format!("about = \"x\"\n{setup}\n[[turn]]\nuser = \"Hello\"\nmodel = [{model}]\n");
+        session(agent, &Scenario::parse("test", &text).unwrap(), Path::new("/workspace")).unwrap()
+    }
+
+    #[test]
+    fn a_session_may_what_the_scenario_lets_it() {
+        assert_eq!(wanted(Agent::Claude, "", "")["permissionMode"], "bypass");
+        assert_eq!(wanted(Agent::Claude, "[setup]\npermissions = \"ask\"", "")["permissionMode"], "default");
+        let plan = wanted(Agent::Claude, "[setup]\nplan_mode = true", "");
+        assert_eq!((&plan["permissionMode"], &plan["agentMode"]), (&json!("default"), &json!("plan")));
+        let mcp = wanted(Agent::OpenCode, "[setup]\nmcp = true", "");
+        assert_eq!(mcp["mcp"]["tiny"]["args"], json!(["mcp-server"]));
+    }
+
+    #[test]
+    fn codex_asks_in_plan_mode_only() {
+        let asks = "[{ ask = [{ question = \"Which?\", header = \"W\", options = [\"A\"] }] }]";
+        assert_eq!(wanted(Agent::Codex, "", asks)["agentMode"], "plan");
+        assert_eq!(wanted(Agent::OpenCode, "", asks).get("agentMode"), None);
+    }
+
+    #[test]
+    fn codex_has_no_key_but_that_of_its_login() {
+        let config: Table = codex("http://127.0.0.1:1").unwrap().parse().unwrap();
+        let provider = &config["model_providers"]["scripted"];
+        assert_eq!(provider.get("env_key"), None);
+        assert_eq!(provider["requires_openai_auth"].as_bool(), Some(true));
+        assert_eq!(config["model_provider"].as_str(), Some("scripted"));
+    }
+}
