@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Set in the inner run.
 const INSIDE: &str = "INTERLINGUA_ISOLATED";
@@ -85,6 +86,21 @@ pub fn enter() -> Result<Option<ExitCode>> {
             _ => bail!("{NEEDS}; unshare ended with {status}"),
         },
         Err(error) => bail!("{NEEDS}; `unshare` cannot be started: {error}"),
+    }
+}
+
+/// Does something in the isolated run until it is done, or somebody wants it to end.
+///
+/// The first process of such a world heeds no signal that it does not listen for, not even Ctrl-C.
+///
+/// # Errors
+/// When the work fails, or is to end.
+pub async fn unless_stopped<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+    tokio::select! {
+        done = work => done,
+        _ = tokio::signal::ctrl_c() => bail!("interrupted"),
+        _ = terminate.recv() => bail!("told to end"),
     }
 }
 
