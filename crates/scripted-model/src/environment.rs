@@ -1,5 +1,7 @@
 //! How to point an agent at a model.
 
+use crate::scenario::{Role, Scenario, Step};
+
 /// An agent that can be pointed at the scripted model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Client {
@@ -54,6 +56,18 @@ pub fn variables(client: Client, url: &str) -> Vec<(&'static str, String)> {
             variables.insert(0, ("OPENCODE_CONFIG_CONTENT", opencode_config(url).to_string()));
             variables
         }
+    }
+}
+
+/// The model that an agent must be told by name to play a scenario, where its tools depend on it; `None` if any will do.
+#[must_use]
+pub fn model(client: Client, scenario: &Scenario) -> Option<&'static str> {
+    let delegates = || scenario.has(|step| matches!(step, Step::Call(Role::Delegate { .. })));
+    match client {
+        // It offers sub-agents to models that it does not know; others get them in other ways.
+        Client::Codex if delegates() => Some("scripted"),
+        Client::OpenCode if scenario.setup.patches => Some("scripted/gpt-5-scripted"),
+        _ => None,
     }
 }
 

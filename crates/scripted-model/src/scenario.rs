@@ -33,6 +33,7 @@ pub struct Scenario {
 
 /// What is there before a scenario begins.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the file")]
 pub struct Setup {
     /// Whether the agent asks before it does something.
     pub permissions: Permissions,

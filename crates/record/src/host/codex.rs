@@ -183,10 +183,8 @@ impl<'a> Host<'a> {
     }
 }
 
-/// Codex offers sub-agents to models that it does not know; others get them in other ways.
 fn model(stage: &Stage<'_>) -> &'static str {
-    let delegates = stage.scenario.has(|step| matches!(step, Step::Call(Role::Delegate { .. })));
-    if delegates { "scripted" } else { "gpt-5.5" }
+    interlingua_scripted_model::model(Client::Codex, stage.scenario).unwrap_or("gpt-5.5")
 }
 
 fn configure(stage: &Stage<'_>) -> Result<()> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use interlingua_scripted_model::scenario::{Answer, Permissions};
-use interlingua_scripted_model::{Client, opencode_config, variables};
+use interlingua_scripted_model::{Client, model, opencode_config, variables};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -49,8 +49,9 @@ impl<'a> Host<'a> {
         if self.stage.scenario.setup.plan_mode {
             body["agent"] = json!("plan");
         }
-        if self.stage.scenario.setup.patches {
-            body["model"] = json!({"providerID": "scripted", "modelID": "gpt-5-scripted"});
+        let model = model(Client::OpenCode, self.stage.scenario);
+        if let Some((provider, model)) = model.and_then(|model| model.split_once('/')) {
+            body["model"] = json!({"providerID": provider, "modelID": model});
         }
         self.call("POST", &format!("/session/{native}/prompt_async"), Some(&body)).await.map(drop)
     }

@@ -52,6 +52,7 @@ struct File {
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the file")]
 struct SetupTable {
     permissions: Permissions,
     plan_mode: bool,

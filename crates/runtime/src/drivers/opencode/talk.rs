@@ -395,3 +395,16 @@ fn created(answer: &Answer) -> Option<String> {
     let body = answer.body.as_deref().filter(|_| answer.is_success())?;
     serde_json::from_str::<Session>(body).ok().map(|session| session.id)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_has_words_so_that_the_turn_goes_on() {
+        assert_eq!(answer(PermissionReply::Once), json!({"reply": "once"}));
+        let refusal = answer(PermissionReply::Reject);
+        assert_eq!(refusal["reply"], "reject");
+        assert!(refusal["message"].as_str().is_some_and(|words| !words.is_empty()), "{refusal}");
+    }
+}
