@@ -14,10 +14,10 @@ use crate::start::{build, start};
 ///
 /// For each agent: installs it into a cache with npm (no package script is run), starts the server that was built from
 /// here, and plays to it over HTTP and SSE: chat, command, permission allowed and denied, question, plan approval,
-/// interrupt, two sessions at once, resume after a restart of the server, a tool of an MCP server, and a server that is
-/// killed while a command runs. Each is checked for what must have happened: files, what the model got to hear, the rules
-/// of the stream (as `interlingua check` has them), the trace of the recordings, and that no process is left. Then it
-/// prints flow × agent.
+/// interrupt of an answer and of a command, two sessions at once, resume after a restart of the server, a tool of an MCP
+/// server, and a server that is killed while a command runs. Each is checked for what must have happened: files, what the
+/// model got to hear, the rules of the stream (as `interlingua check` has them), the trace of the recordings, and that no
+/// process is left. Then it prints flow × agent. docs/live.md has more.
 ///
 /// No key, no cost, no network: the agents run in a network namespace with nothing but loopback, in a home of their own.
 /// It needs Linux, npm (and, unless the versions are in the cache, the network for it), and the tools of util-linux and
@@ -28,10 +28,11 @@ Examples:
   cargo xtask live                             all agents at their pinned versions
   cargo xtask live codex opencode              these
   cargo xtask live claude --flow permission    only the flows with that in their names
+  cargo xtask live codex --scenario all        every file in scenarios/ instead of the flows
 
 A flow that fails is told with the step, the last events and the end of the server's log; the others
 are still played. Amp's model runs on Amp's own server, so it goes as far as it goes without one.
-Exit codes: 0 all passed, 1 one failed, or nothing could be done.")]
+Exit codes: 0 all passed, 1 one failed, 1 or 2 nothing could be done.")]
 pub(crate) struct Args {
     /// The agents to run; all of them if none is named
     #[arg(value_enum, value_name = "AGENT")]
@@ -39,6 +40,9 @@ pub(crate) struct Args {
     /// Only the flows with this in their names; may be given several times
     #[arg(long = "flow", value_name = "NAME")]
     flows: Vec<String>,
+    /// This scenario instead of the flows, or `all` of them; may be given several times
+    #[arg(long = "scenario", value_name = "S", conflicts_with = "flows")]
+    scenarios: Vec<String>,
     /// Where installed packages are kept
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
@@ -52,6 +56,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut arguments = playable::arguments(&agents, None, args.cache_dir.as_deref())?;
     for flow in &args.flows {
         arguments.extend(["--flow".to_owned(), flow.clone()]);
+    }
+    for scenario in &args.scenarios {
+        arguments.extend(["--scenario".to_owned(), scenario.clone()]);
     }
     if !build("dev", "interlingua")? {
         return Ok(ExitCode::FAILURE);

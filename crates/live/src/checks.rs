@@ -12,7 +12,7 @@ use crate::stage::Stage;
 
 /// What is true after every flow: streams keep the rules, everything in them was understood, their traces are those of
 /// the recordings, and the model was asked for what the scenario says and for nothing else.
-pub(crate) fn always(flow: &Flow, stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn always(flow: &Flow<'_>, stage: &Stage<'_>) -> Result<()> {
     for (name, session) in &stage.sessions {
         keeps_the_rules(&session.lines).with_context(|| format!("session {name:?}"))?;
         is_understood(&session.events).with_context(|| format!("session {name:?}"))?;
@@ -121,11 +121,11 @@ fn has_trace(events: &[UniversalEvent], turn: usize, canonical: Canonical, agent
 
 /// The agent says what the model said last in a turn.
 fn is_said(session: &Session, replies: &[Reply]) -> Result<()> {
-    let said = replies.iter().flatten().filter_map(|step| match step {
+    let mut said = replies.iter().flatten().filter_map(|step| match step {
         Step::Say(speech) => Some(speech.text()),
         _ => None,
     });
-    let Some(last) = said.last() else { return Ok(()) };
+    let Some(last) = said.next_back() else { return Ok(()) };
     let messages = session.events.iter().filter_map(|event| match &event.data {
         EventData::ItemCompleted(completed) => Some(&completed.item),
         _ => None,

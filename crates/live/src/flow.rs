@@ -5,29 +5,27 @@ use interlingua_convert::Agent;
 use interlingua_convert::canonical::{Exception, Scenario as Canonical};
 use interlingua_schema::TurnStatus;
 use interlingua_scripted_model::Scenario;
-use interlingua_scripted_model::scenario::MAIN;
+use interlingua_scripted_model::scenario::{Deed, MAIN, Role, Step};
 
 use crate::checks::{all_was_played, count, ends, has_file, has_key, model_heard, session};
 use crate::settings::KEY;
 use crate::stage::Stage;
 
 /// Something that must work with every agent.
-pub(crate) struct Flow {
+#[derive(Clone, Copy)]
+pub(crate) struct Flow<'a> {
     /// What it is called in the table.
-    pub(crate) name: &'static str,
+    pub(crate) name: &'a str,
     /// The scenario that is played.
-    pub(crate) scenario: &'static str,
+    pub(crate) scenario: &'a str,
     /// The canonical scenario of each turn, where there is one.
     turns: &'static [Canonical],
-    /// Whether the scenario is absent from agents because of what one process of theirs cannot do. The server has as many
-    /// as it needs.
-    needs_processes: bool,
     /// What else must have happened.
     check: fn(&Stage<'_>) -> Result<()>,
 }
 
 /// All of them, in the order in which they are played.
-pub(crate) const FLOWS: [Flow; 11] = [
+pub(crate) const FLOWS: [Flow<'static>; 12] = [
     Flow { turns: &[Canonical::PlainText], ..flow("chat", "greeting", chat) },
     Flow { turns: &[Canonical::Command], ..flow("command", "command-succeeds", command) },
     Flow { turns: &[Canonical::PermissionAllowed], ..flow("permission allowed", "allowed-once", allowed) },
@@ -38,9 +36,9 @@ pub(crate) const FLOWS: [Flow; 11] = [
         turns: &[Canonical::Interrupt, Canonical::PlainText],
         ..flow("interrupt", "interrupted-while-speaking", interrupt)
     },
+    flow("interrupt of a command", "interrupted-while-a-command-runs", interrupted_command),
     Flow {
         turns: &[Canonical::PlainText, Canonical::PlainText],
-        needs_processes: true,
         ..flow("two sessions at once", "two-sessions-at-once", two_sessions)
     },
     Flow {
@@ -51,17 +49,30 @@ pub(crate) const FLOWS: [Flow; 11] = [
     flow("server killed in a command", "ended-while-a-command-runs", killed),
 ];
 
-const fn flow(name: &'static str, scenario: &'static str, check: fn(&Stage<'_>) -> Result<()>) -> Flow {
-    Flow { name, scenario, turns: &[], needs_processes: false, check }
+const fn flow<'a>(name: &'a str, scenario: &'a str, check: fn(&Stage<'_>) -> Result<()>) -> Flow<'a> {
+    Flow { name, scenario, turns: &[], check }
 }
 
-impl Flow {
+impl<'a> Flow<'a> {
+    /// A scenario as it is, of which only that must be true which is true of every flow.
+    pub(crate) fn of_scenario(name: &'a str) -> Self {
+        flow(name, name, |_| Ok(()))
+    }
+
     /// Why it cannot be played with an agent, if so.
     pub(crate) fn impossible(&self, agent: Agent, scenario: &Scenario) -> Option<String> {
         if agent == Agent::Amp && self.name != CHAT {
             return Some("its model runs on its own server".to_owned());
         }
-        scenario.absent.get(agent.name()).filter(|_| !self.needs_processes).cloned()
+        if scenario.turns.iter().flat_map(|turn| &turn.actions).any(|action| action.deed == Deed::Close) {
+            return Some("a client of the server cannot close an agent's input".to_owned());
+        }
+        if agent == Agent::Claude && scenario.has(|step| matches!(step, Step::Call(Role::Todo(_)))) {
+            return Some("its to-do list is there only if its command line names all tools".to_owned());
+        }
+        // What one process of an agent cannot do the server can: it has as many as it needs.
+        let is_one_session = scenario.sessions().len() == 1;
+        scenario.absent.get(agent.name()).filter(|_| is_one_session).cloned()
     }
 
     /// What there is to say when it passes with an agent.
@@ -140,6 +151,12 @@ fn plan(stage: &Stage<'_>) -> Result<()> {
 fn interrupt(stage: &Stage<'_>) -> Result<()> {
     all_was_played(stage)?;
     model_heard(stage, 1, "Tell me a long story")
+}
+
+fn interrupted_command(stage: &Stage<'_>) -> Result<()> {
+    let session = session(stage, MAIN)?;
+    ensure!(ends(session) == [TurnStatus::Interrupted], "the turn ended as {:?}", ends(session));
+    Ok(())
 }
 
 fn two_sessions(stage: &Stage<'_>) -> Result<()> {

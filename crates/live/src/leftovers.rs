@@ -12,6 +12,21 @@ use tokio::time::{Instant, sleep};
 /// How long processes may take to go once their server is gone.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// What scenarios run that never ends by itself.
+const ENDLESS: &str = "tail -f /dev/null";
+
+/// Waits until no command runs any more that never ends by itself.
+pub(crate) async fn no_command() -> Result<()> {
+    let deadline = Instant::now() + GRACE;
+    while let Some((pid, name)) = others().into_iter().find(|(_, name)| name.contains(ENDLESS)) {
+        if Instant::now() > deadline {
+            bail!("{} s after its turn a command still runs: {pid} ({name})", GRACE.as_secs());
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+    Ok(())
+}
+
 /// Waits until this program is alone; else says who is still there, and ends them.
 pub(crate) async fn none() -> Result<()> {
     let deadline = Instant::now() + GRACE;

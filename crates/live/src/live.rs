@@ -14,11 +14,14 @@ use interlingua_scripted_model::Scenario;
 
 use crate::checks;
 use crate::flow::{FLOWS, Flow};
+use crate::leftovers;
 use crate::player::Player;
 use crate::server::Said;
 use crate::settings;
 use crate::stage::Stage;
 
+/// The word for every scenario.
+const ALL: &str = "all";
 /// So many of a session's last events are shown when a flow fails.
 const LAST: usize = 6;
 /// So much of each.
@@ -33,6 +36,9 @@ pub(crate) struct Args {
     /// Only this flow, by its name or a part of it; may be given several times
     #[arg(long = "flow", value_name = "NAME")]
     only: Vec<String>,
+    /// This scenario instead of the flows, or `all` of them; may be given several times
+    #[arg(long = "scenario", value_name = "NAME", conflicts_with = "only")]
+    names: Vec<String>,
     /// The server; the `interlingua` beside this program when not given
     #[arg(long, value_name = "FILE")]
     server: Option<PathBuf>,
@@ -89,15 +95,19 @@ impl fmt::Display for Failure {
 
 /// Plays, and says what came of it.
 pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
-    let flows = flows(&args.only)?;
+    let names = scenarios(&args.scenarios, &args.names)?;
+    let flows =
+        if names.is_empty() { flows(&args.only)? } else { names.iter().map(|name| Flow::of_scenario(name)).collect() };
     let server = server(args.server.as_deref())?;
+    let read = |flow: &Flow<'_>| Scenario::read(&args.scenarios.join(format!("{}.toml", flow.scenario)));
+    let played = flows.iter().map(read).collect::<Result<Vec<Scenario>, _>>()?;
     let mut rows: Vec<(String, Vec<Entry>)> = flows.iter().map(|flow| (flow.name.to_owned(), Vec::new())).collect();
     let mut failures = Vec::new();
     for target in &args.agents {
-        for (number, (flow, row)) in flows.iter().zip(&mut rows).enumerate() {
+        for (number, ((flow, scenario), row)) in flows.iter().zip(&played).zip(&mut rows).enumerate() {
             let begin = Instant::now();
             let place = format!("[{}/{}] {} {}", number + 1, flows.len(), target.agent, flow.name);
-            let verdict = verdict(args, &server, target, flow).await?;
+            let verdict = verdict(args, &server, target, flow, scenario).await;
             let entry = verdict.entry();
             let word = if entry.word.is_empty() { entry.remark.as_deref().unwrap_or_default() } else { &entry.word };
             eprintln!("{place}: {word} ({:.1} s)", begin.elapsed().as_secs_f32());
@@ -116,13 +126,27 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
 }
 
 /// The flows that were asked for.
-fn flows(only: &[String]) -> Result<Vec<&'static Flow>> {
-    let is_meant = |flow: &&Flow| only.is_empty() || only.iter().any(|part| flow.name.contains(part.as_str()));
+fn flows(only: &[String]) -> Result<Vec<Flow<'static>>> {
+    let is_meant = |flow: &Flow<'_>| only.is_empty() || only.iter().any(|part| flow.name.contains(part.as_str()));
     let known = || FLOWS.iter().map(|flow| flow.name).collect::<Vec<_>>().join(", ");
     if let Some(strange) = only.iter().find(|part| !FLOWS.iter().any(|flow| flow.name.contains(part.as_str()))) {
         bail!("there is no flow {strange:?}; there are {}", known());
     }
-    Ok(FLOWS.iter().filter(is_meant).collect())
+    Ok(FLOWS.into_iter().filter(is_meant).collect())
+}
+
+/// The scenarios that were asked for.
+fn scenarios(folder: &Path, wanted: &[String]) -> Result<Vec<String>> {
+    if !wanted.iter().any(|name| name == ALL) {
+        return Ok(wanted.to_vec());
+    }
+    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let files = entries.flatten().map(|entry| entry.path());
+    let scenarios = files.filter(|file| file.extension().is_some_and(|kind| kind == "toml"));
+    let mut names: Vec<String> =
+        scenarios.filter_map(|file| Some(file.file_stem()?.to_string_lossy().into_owned())).collect();
+    names.sort();
+    Ok(names)
 }
 
 fn server(given: Option<&Path>) -> Result<PathBuf> {
@@ -134,19 +158,18 @@ fn server(given: Option<&Path>) -> Result<PathBuf> {
     Ok(program)
 }
 
-async fn verdict(args: &Args, server: &Path, target: &Target, flow: &Flow) -> Result<Verdict> {
-    let scenario = Scenario::read(&args.scenarios.join(format!("{}.toml", flow.scenario)))?;
-    if let Some(reason) = flow.impossible(target.agent, &scenario) {
-        return Ok(Verdict::NotPossible(reason));
+async fn verdict(args: &Args, server: &Path, target: &Target, flow: &Flow<'_>, scenario: &Scenario) -> Verdict {
+    if let Some(reason) = flow.impossible(target.agent, scenario) {
+        return Verdict::NotPossible(reason);
     }
-    let scenario = settings::scenario(target.agent, scenario);
+    let scenario = settings::scenario(target.agent, scenario.clone());
     let said = Said::default();
     let mut step = "at the start of the server".to_owned();
     let mut stage = match Stage::set(target, &scenario, server, args.tools.as_deref(), &said).await {
         Ok(stage) => stage,
         Err(error) => {
             let failure = Failure { step, reason: format!("{error:#}"), events: Vec::new(), said: said.lines() };
-            return Ok(Verdict::Failed(failure));
+            return Verdict::Failed(failure);
         }
     };
     let mut outcome = played(flow, &mut stage, &mut step).await;
@@ -161,14 +184,16 @@ async fn verdict(args: &Args, server: &Path, target: &Target, flow: &Flow) -> Re
         "at the end of the server".clone_into(&mut step);
         outcome = struck;
     }
-    Ok(match outcome {
+    match outcome {
         Ok(()) => Verdict::Pass(flow.remark(target.agent)),
         Err(error) => Verdict::Failed(Failure { step, reason: format!("{error:#}"), events, said: said.lines() }),
-    })
+    }
 }
 
-async fn played(flow: &Flow, stage: &mut Stage<'_>, step: &mut String) -> Result<()> {
+async fn played(flow: &Flow<'_>, stage: &mut Stage<'_>, step: &mut String) -> Result<()> {
     Player::new(stage, step).play().await?;
+    "after the last turn".clone_into(step);
+    leftovers::no_command().await?;
     "at the end of the sessions".clone_into(step);
     stage.end_sessions().await?;
     "in what came of it".clone_into(step);

@@ -47,5 +47,5 @@ fn run() -> Result<ExitCode> {
         return Ok(code);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot run anything")?;
-    runtime.block_on(live::run(&args))
+    runtime.block_on(isolation::unless_stopped(live::run(&args)))
 }

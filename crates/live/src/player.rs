@@ -1,10 +1,10 @@
 //! Plays a scenario over the API, as its user and its host.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
-use interlingua_schema::EventData;
+use anyhow::{Context as _, Result, bail};
+use interlingua_schema::{ContentPart, EventData, StatusLabel};
 use interlingua_scripted_model::scenario::{Action, Answer, Deed, Trigger, Turn};
 
 use crate::stage::{Stage, limited};
@@ -16,18 +16,20 @@ pub(crate) struct Player<'s, 'a> {
     step: &'s mut String,
     /// The sessions whose turn was left open.
     open: BTreeSet<String>,
+    /// How many of the following turns' messages were said already.
+    said_ahead: usize,
 }
 
 impl<'s, 'a> Player<'s, 'a> {
     pub(crate) fn new(stage: &'s mut Stage<'a>, step: &'s mut String) -> Self {
-        Self { stage, step, open: BTreeSet::new() }
+        Self { stage, step, open: BTreeSet::new(), said_ahead: 0 }
     }
 
     /// Plays all turns to their ends.
     pub(crate) async fn play(mut self) -> Result<()> {
         let scenario = self.stage.scenario;
-        for (turn, number) in scenario.turns.iter().zip(1..) {
-            self.turn(number, turn).await?;
+        for (index, turn) in scenario.turns.iter().enumerate() {
+            self.turn(index, turn).await?;
         }
         for session in std::mem::take(&mut self.open) {
             *self.step = format!("at the end, waiting for the turn of session {session:?}");
@@ -37,15 +39,20 @@ impl<'s, 'a> Player<'s, 'a> {
         Ok(())
     }
 
-    async fn turn(&mut self, number: usize, turn: &Turn) -> Result<()> {
+    async fn turn(&mut self, index: usize, turn: &Turn) -> Result<()> {
+        let number = index + 1;
         if turn.resume {
             *self.step = format!("before turn {number}, starting the server anew");
             self.stage.restart().await?;
         }
         *self.step = format!("in turn {number}, saying {:?}", turn.user);
         let id = self.stage.session(&turn.session).await?.id.clone();
-        limited(self.stage.api.send(&id, &turn.user)).await?;
-        let mut answers = turn.answers.iter();
+        if self.said_ahead > 0 {
+            self.said_ahead -= 1;
+        } else {
+            limited(self.stage.api.send(&id, &turn.user)).await?;
+        }
+        let mut answers = Answers::of(turn);
         let mut actions = turn.actions.iter().peekable();
         loop {
             *self.step = match actions.peek() {
@@ -72,23 +79,21 @@ impl<'s, 'a> Player<'s, 'a> {
             if let Some(action) = next.filter(|action| triggers(action, data.as_ref(), is_said)) {
                 actions.next();
                 *self.step = format!("in turn {number}, doing {:?}", action.deed);
-                self.act(&id, action).await?;
+                self.act(&id, action, index).await?;
                 continue;
             }
             match data {
                 Some(EventData::PermissionRequested(asked)) => {
-                    let Some(answer) = answers.next() else {
+                    let Some(answer) = answers.permission() else {
                         bail!("the agent asks for {:?} and the scenario has no answer left", asked.action);
                     };
                     *self.step = format!("in turn {number}, answering {answer:?} to {:?}", asked.action);
                     limited(self.stage.api.permit(&id, &asked.permission_id, reply(answer)?)).await?;
                 }
                 Some(EventData::QuestionRequested(asked)) => {
-                    let Some(answer) = answers.next() else {
-                        bail!("the agent asks {:?} and the scenario has no answer left", asked.prompt);
-                    };
+                    let answer = answers.question().with_context(|| format!("the agent asks {:?}", asked.prompt))?;
                     *self.step = format!("in turn {number}, answering {answer:?} to {:?}", asked.prompt);
-                    match chosen(answer)? {
+                    match answer {
                         Some(chosen) => limited(self.stage.api.answer(&id, &asked.question_id, &chosen)).await?,
                         None => limited(self.stage.api.reject(&id, &asked.question_id)).await?,
                     }
@@ -103,11 +108,16 @@ impl<'s, 'a> Player<'s, 'a> {
         }
     }
 
-    async fn act(&mut self, session: &str, action: &Action) -> Result<()> {
+    async fn act(&mut self, session: &str, action: &Action, index: usize) -> Result<()> {
         match action.deed {
             Deed::Interrupt => limited(self.stage.api.interrupt(session)).await,
             Deed::Kill | Deed::Terminate => self.stage.kill().await,
-            Deed::Close | Deed::Say => bail!("a client of the server cannot do that"),
+            Deed::Say => {
+                self.said_ahead += 1;
+                let next = self.stage.scenario.turns.get(index + self.said_ahead).context("no turn follows")?;
+                limited(self.stage.api.send(session, &next.user)).await
+            }
+            Deed::Close => bail!("a client of the server cannot close an agent's input"),
         }
     }
 }
@@ -115,9 +125,10 @@ impl<'s, 'a> Player<'s, 'a> {
 /// Whether what happened (nothing: the file is there) is what the action waits for.
 fn triggers(action: &Action, happened: Option<&EventData>, is_said: bool) -> bool {
     match (&action.on, happened) {
-        (Trigger::File(_), None) => true,
+        (Trigger::File(_), None)
+        | (Trigger::Ask, Some(EventData::PermissionRequested(_) | EventData::QuestionRequested(_))) => true,
         (Trigger::Text, Some(_)) => is_said,
-        (Trigger::Ask, Some(EventData::PermissionRequested(_) | EventData::QuestionRequested(_))) => true,
+        (Trigger::Retry, Some(EventData::ItemCompleted(completed))) => completed.item.content.iter().any(is_retry),
         _ => false,
     }
 }
@@ -134,18 +145,44 @@ fn reply(answer: &Answer) -> Result<&'static str> {
     }
 }
 
-/// An answer to a question; `None` if the user does not answer. A plan is a question, too.
-fn chosen(answer: &Answer) -> Result<Option<Vec<String>>> {
-    match answer {
-        Answer::Choose(chosen) => match chosen.as_slice() {
-            [one] => Ok(Some(one.clone())),
-            _ => bail!("the agent asks one question, and the answer is to {}", chosen.len()),
-        },
-        Answer::Allow => Ok(Some(vec!["approve".to_owned()])),
-        Answer::Deny(Some(why)) => Ok(Some(vec![why.clone()])),
-        Answer::Deny(None) | Answer::Dismiss => Ok(None),
-        Answer::Always => bail!("the agent asks a question, and the answer is to a permission"),
+/// What the user answers in a turn, in the order in which the agent asks.
+struct Answers<'t> {
+    all: std::slice::Iter<'t, Answer>,
+    /// What was chosen in the other questions that were asked at once.
+    more: VecDeque<Vec<String>>,
+}
+
+impl<'t> Answers<'t> {
+    fn of(turn: &'t Turn) -> Self {
+        Self { all: turn.answers.iter(), more: VecDeque::new() }
     }
+
+    /// The answer to a permission; `None` if there is none left.
+    fn permission(&mut self) -> Option<&'t Answer> {
+        self.all.next()
+    }
+
+    /// What is chosen in a question; `None` if the user does not answer. A plan is a question, too.
+    fn question(&mut self) -> Result<Option<Vec<String>>> {
+        if let Some(chosen) = self.more.pop_front() {
+            return Ok(Some(chosen));
+        }
+        let answer = self.all.next().context("the scenario has no answer left")?;
+        Ok(match answer {
+            Answer::Choose(chosen) => {
+                self.more.extend(chosen.iter().cloned());
+                Some(self.more.pop_front().context("an answer to no question")?)
+            }
+            Answer::Allow => Some(vec!["approve".to_owned()]),
+            Answer::Deny(Some(why)) => Some(vec![why.clone()]),
+            Answer::Deny(None) | Answer::Dismiss => None,
+            Answer::Always => bail!("the agent asks a question, and the answer is to a permission"),
+        })
+    }
+}
+
+fn is_retry(part: &ContentPart) -> bool {
+    matches!(part, ContentPart::Status { label: StatusLabel::Retry, .. })
 }
 
 /// Comes back when the file is there that the action waits for; never if it waits for something else.
@@ -164,10 +201,15 @@ mod tests {
     fn answers_fit_what_is_asked() {
         assert_eq!(reply(&Answer::Deny(Some("No.".to_owned()))).unwrap(), "reject");
         assert!(reply(&Answer::Dismiss).is_err());
-        assert_eq!(chosen(&Answer::Allow).unwrap(), Some(vec!["approve".to_owned()]));
-        assert_eq!(chosen(&Answer::Choose(vec![vec!["Blue".to_owned()]])).unwrap(), Some(vec!["Blue".to_owned()]));
-        assert_eq!(chosen(&Answer::Dismiss).unwrap(), None);
-        assert!(chosen(&Answer::Choose(Vec::new())).is_err());
+        let two = Answer::Choose(vec![vec!["Friday".to_owned()], vec!["Cake".to_owned()]]);
+        let given = [two, Answer::Allow, Answer::Dismiss];
+        let mut answers = Answers { all: given.iter(), more: VecDeque::new() };
+        let mut next = || answers.question();
+        assert_eq!(next().unwrap(), Some(vec!["Friday".to_owned()]));
+        assert_eq!(next().unwrap(), Some(vec!["Cake".to_owned()]));
+        assert_eq!(next().unwrap(), Some(vec!["approve".to_owned()]));
+        assert_eq!(next().unwrap(), None);
+        assert!(next().is_err());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use interlingua_convert::Agent;
 use interlingua_scripted_model::scenario::{Permissions, Role, Step};
-use interlingua_scripted_model::{Client, Scenario, codex_config, variables};
+use interlingua_scripted_model::{Client, Scenario, codex_config, model, variables};
 use serde_json::{Value, json};
 use toml::Table;
 
@@ -15,8 +15,8 @@ use crate::MCP_SERVER;
 pub(crate) const KEY: &str = "scripted";
 
 /// The variables of the server with which its agent finds the model.
-pub(crate) fn server(agent: Agent, model: &str) -> Vec<(String, String)> {
-    let own = |client| variables(client, model);
+pub(crate) fn server(agent: Agent, url: &str) -> Vec<(String, String)> {
+    let own = |client| variables(client, url);
     let all = match agent {
         // It is in a sandbox: nothing but loopback, a home and a workspace of its own.
         Agent::Claude => [own(Client::Claude), vec![("IS_SANDBOX", "1".to_owned())]].concat(),
@@ -24,24 +24,29 @@ pub(crate) fn server(agent: Agent, model: &str) -> Vec<(String, String)> {
         Agent::Codex => vec![("OPENAI_API_KEY", KEY.to_owned())],
         Agent::OpenCode => own(Client::OpenCode),
         // The model is no server of Amp's, which it is told soon. Otherwise it would wait for the network.
-        Agent::Amp => vec![("AMP_API_KEY", KEY.to_owned()), ("AMP_URL", model.to_owned())],
+        Agent::Amp => vec![("AMP_API_KEY", KEY.to_owned()), ("AMP_URL", url.to_owned())],
     };
     all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+/// The agent as a client of the model; Amp is none.
+fn client(agent: Agent) -> Option<Client> {
+    Client::ALL.into_iter().find(|client| client.name() == agent.name())
+}
+
 /// Writes what the agent wants to find at home.
-pub(crate) fn at_home(agent: Agent, home: &Path, model: &str) -> Result<()> {
+pub(crate) fn at_home(agent: Agent, home: &Path, url: &str) -> Result<()> {
     if agent != Agent::Codex {
         return Ok(());
     }
     let folder = home.join(".codex");
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    std::fs::write(folder.join("config.toml"), codex(model)?).context("cannot write config.toml")
+    std::fs::write(folder.join("config.toml"), codex(url)?).context("cannot write config.toml")
 }
 
 /// Codex's configuration: the provider takes the key of the login and none of its own.
-fn codex(model: &str) -> Result<String> {
-    let mut config: Table = codex_config(model).parse().context("the configuration is no TOML")?;
+fn codex(url: &str) -> Result<String> {
+    let mut config: Table = codex_config(url).parse().context("the configuration is no TOML")?;
     let providers = config.get_mut("model_providers").and_then(|all| all.get_mut("scripted"));
     let provider = providers.and_then(toml::Value::as_table_mut).context("the configuration has no provider")?;
     provider.remove("env_key");
@@ -59,6 +64,9 @@ pub(crate) fn session(agent: Agent, scenario: &Scenario, workspace: &Path) -> Re
     let mut wanted = json!({
         "agent": agent.name(), "directory": workspace, "permissionMode": permissions, "title": scenario.name,
     });
+    if let Some(model) = client(agent).and_then(|client| model(client, scenario)) {
+        wanted["model"] = json!(model);
+    }
     if plans {
         wanted["agentMode"] = json!("plan");
     }
