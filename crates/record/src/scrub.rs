@@ -18,6 +18,10 @@ const FIELDS: [(&str, &str, &str); 4] = [
     ("remoteControl/status/changed", "serverName", "host"),
 ];
 
+/// Codex calls the root of its tree of agents `/root`, which reads like somebody's home directory: the beginning of the
+/// field in which it says so, and what it begins with instead.
+const AGENT_TREE: (&str, &str) = ("\"agentPath\":\"/root", "\"agentPath\":\"/agents");
+
 impl Scrubber {
     pub(crate) fn new(mut names: Vec<(String, String)>) -> Self {
         names.retain(|(name, _)| !name.is_empty());
@@ -39,7 +43,7 @@ impl Scrubber {
 
     /// A line of the wire: otherwise byte for byte what was sent.
     pub(crate) fn line(&self, line: &str) -> String {
-        let mut line = self.text(line);
+        let mut line = self.text(line).replace(AGENT_TREE.0, AGENT_TREE.1);
         for (mark, field, instead) in FIELDS {
             if line.contains(mark) {
                 line = replaced(&line, field, instead);
@@ -73,6 +77,12 @@ fn replaced(line: &str, field: &str, by: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::io::BufReader;
+    use std::path::{Path, PathBuf};
+
+    use interlingua_wirelog::{Entry, Reader, Wire};
+
     use super::*;
 
     #[test]
@@ -80,6 +90,35 @@ mod tests {
         let names = [("/tmp/x", "/other"), ("/tmp/x/home", "/home/agent")];
         let scrubber = Scrubber::new(names.map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec());
         assert_eq!(scrubber.text("see /tmp/x/home/a and /tmp/x/b"), "see /home/agent/a and /other/b");
+    }
+
+    #[test]
+    fn a_sub_agent_of_codex_does_not_look_like_a_file_of_the_machine() {
+        let clean = r#"{"item":{"type":"subAgentActivity","agentPath":"/agents/adder","agentThreadId":"t"}}"#;
+        let wild = clean.replace("/agents", "/root");
+        assert_eq!(Scrubber::default().line(&wild), clean);
+        assert_eq!(Scrubber::default().line(clean), clean);
+        let elsewhere = wild.replace("agentPath", "path");
+        assert_eq!(Scrubber::default().line(&elsewhere), elsewhere);
+    }
+
+    #[test]
+    fn nothing_that_is_kept_has_anything_left_to_scrub() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/transcripts");
+        let below = |folder: &Path| -> Vec<PathBuf> {
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+        };
+        let files: Vec<PathBuf> =
+            below(&folder).iter().flat_map(|agent| below(agent)).flat_map(|version| below(&version)).collect();
+        assert!(files.len() > 400, "{}", files.len());
+        for file in files {
+            let mut reader = Reader::new(BufReader::new(File::open(&file).unwrap())).unwrap();
+            while let Some(Entry::Record(record)) = reader.next().unwrap() {
+                if let Wire::Received { line } = &record.wire {
+                    assert_eq!(Scrubber::default().line(line), *line, "{}", file.display());
+                }
+            }
+        }
     }
 
     #[test]
