@@ -15,7 +15,8 @@ use crate::{playable, say};
 /// For each agent: installs it into a cache with npm (no package script is run), plays every file in scenarios/ to it
 /// with a scripted model, answers what it asks as the scenario says, and writes
 /// snapshots/transcripts/<agent>/<version>/<scenario>.jsonl. A recording that differs from the last one only in ids,
-/// times and the like is not touched. Then it prints scenario × agent, and what differs from the last recordings.
+/// times and the like is not touched, but must become the same universal stream. Then it prints scenario × agent, and
+/// what differs from the last recordings.
 ///
 /// No key, no cost, no network: the agents run in a network namespace with nothing but loopback, in a home of their own.
 /// It needs Linux, npm (and, unless the versions are in the cache, the network for it), and the tools of util-linux and
@@ -32,7 +33,8 @@ Examples:
 Afterwards `cargo insta test --review -p interlingua-snapshots` shows what the recordings become.
 The pins are in agent-schemas/<agent>/source.toml. Amp's model runs on Amp's own server, so it cannot
 be recorded like this: its recordings in snapshots/transcripts/amp stay as they are.
-Exit codes: 0 all were played, 1 one could not be, or nothing could be done.")]
+Exit codes: 0 all were played, 1 one could not be or was not the same for a client as its recording,
+or nothing could be done.")]
 pub(crate) struct Args {
     /// The agents to record; all of them if none is named
     #[arg(value_enum, value_name = "AGENT")]

@@ -15,6 +15,8 @@ const NAMES: usize = 3;
 /// Differences, gathered over scenarios.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
+    /// Every kind that is in any recording of the version before, whichever scenario it is of.
+    known: BTreeSet<String>,
     /// How many scenarios were compared.
     compared: usize,
     /// What is different, and in which scenarios.
@@ -37,8 +39,8 @@ enum Topic {
 impl Topic {
     fn title(self) -> &'static str {
         match self {
-            Self::New => "event types new",
-            Self::Gone => "event types gone",
+            Self::New => "event types new in a scenario",
+            Self::Gone => "event types gone from a scenario",
             Self::Moved => "reordered",
             Self::Count => "more or fewer",
             Self::UniversalNew => "universal events new",
@@ -48,6 +50,11 @@ impl Topic {
 }
 
 impl Changes {
+    /// Differences to a version whose recordings have these kinds.
+    pub(crate) fn to(known: BTreeSet<String>) -> Self {
+        Self { known, ..Self::default() }
+    }
+
     /// Compares two recordings of a scenario.
     pub(crate) fn compare(&mut self, scenario: &str, before: &Shape, now: &Shape) {
         self.compared += 1;
@@ -86,9 +93,22 @@ impl Changes {
         }
     }
 
-    /// The report; nothing if there is no difference.
-    pub(crate) fn report(&self) -> String {
+    /// The report; nothing if there is no difference. `known` is every kind that is in any recording of the version
+    /// now.
+    pub(crate) fn report(&self, known: &BTreeSet<String>) -> String {
         let mut report = String::new();
+        if !self.found.is_empty() {
+            // What only moved from one scenario to another is nothing that a converter has never seen.
+            for (title, topic, known) in [
+                ("event types new to the version", Topic::New, &self.known),
+                ("event types gone from the version", Topic::Gone, known),
+            ] {
+                let kinds = self.found.keys().filter(|(of, kind)| *of == topic && !known.contains(kind));
+                let kinds: Vec<&str> = kinds.map(|(_, kind)| kind.as_str()).collect();
+                let kinds = if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") };
+                let _ = writeln!(report, "  {title}: {kinds}");
+            }
+        }
         let mut last = None;
         for ((topic, what), scenarios) in &self.found {
             if last != Some(*topic) {
@@ -202,20 +222,36 @@ mod tests {
         shape
     }
 
+    fn kinds(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
     #[test]
     fn a_report_says_what_is_new_gone_moved_and_where() {
         let before = shape(&["a", "b", "c", "old"], &[("a", "x"), ("a", "y")], &["turn.started"]);
         let now =
             shape(&["a", "c", "b", "new"], &[("a", "x"), ("a", "z"), ("a", "z.deep")], &["turn.started", "error"]);
-        let mut changes = Changes::default();
+        let mut changes = Changes::to(kinds(&["a", "b", "c", "old"]));
         changes.compare("one", &before, &now);
         changes.compare("two", &before, &before);
         assert_eq!(
-            changes.report(),
-            "  event types new\n    new  (one)\n  event types gone\n    old  (one)\n  reordered\n    \
-             c now comes after a  (one)\n  universal events new\n    error  (one)\n  \
+            changes.report(&kinds(&["a", "b", "c", "new", "old"])),
+            "  event types new to the version: new\n  event types gone from the version: none\n  \
+             event types new in a scenario\n    new  (one)\n  event types gone from a scenario\n    old  (one)\n  \
+             reordered\n    c now comes after a  (one)\n  universal events new\n    error  (one)\n  \
              fields of event types that both have\n    a\n      + z\n"
         );
+    }
+
+    #[test]
+    fn what_is_new_in_a_scenario_only_is_not_new_to_the_version() {
+        let (before, now) = (shape(&["a", "old"], &[], &[]), shape(&["a", "new", "moved"], &[], &[]));
+        let mut changes = Changes::to(kinds(&["a", "old", "moved"]));
+        changes.compare("one", &before, &now);
+        let report = changes.report(&kinds(&["a", "new", "moved"]));
+        let top = "  event types new to the version: new\n  event types gone from the version: old\n";
+        assert!(report.starts_with(top), "{report}");
+        assert!(report.contains("event types new in a scenario\n    moved  (one)\n    new  (one)\n"), "{report}");
     }
 
     #[test]
@@ -223,6 +259,6 @@ mod tests {
         let same = shape(&["a", "b"], &[("a", "x")], &["turn.started"]);
         let mut changes = Changes::default();
         changes.compare("one", &same, &same);
-        assert_eq!(changes.report(), "");
+        assert_eq!(changes.report(&kinds(&[])), "");
     }
 }

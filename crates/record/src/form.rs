@@ -75,15 +75,20 @@ impl Form {
         for lane in lanes {
             let none = Vec::new();
             let (before, now) = (self.lanes.get(lane).unwrap_or(&none), other.lanes.get(lane).unwrap_or(&none));
-            let at = before.iter().zip(now).position(|(before, now)| before != now);
-            let at = at.or_else(|| (before.len() != now.len()).then_some(before.len().min(now.len())));
-            if let Some(at) = at {
-                let show = |list: &[Value]| list.get(at).map_or_else(|| "nothing".to_owned(), shortened);
-                return Some(format!("lane {lane}, entry {at}:\n  before {}\n  now    {}", show(before), show(now)));
+            if let Some(difference) = self::difference(before, now) {
+                return Some(format!("lane {lane}, {difference}"));
             }
         }
         None
     }
+}
+
+/// The first difference between two lists, and what stands there.
+pub(crate) fn difference(before: &[Value], now: &[Value]) -> Option<String> {
+    let at = before.iter().zip(now).position(|(before, now)| before != now);
+    let at = at.or_else(|| (before.len() != now.len()).then_some(before.len().min(now.len())))?;
+    let show = |list: &[Value]| list.get(at).map_or_else(|| "nothing".to_owned(), shortened);
+    Some(format!("entry {at}:\n  before {}\n  now    {}", show(before), show(now)))
 }
 
 /// An entry, short enough to read.

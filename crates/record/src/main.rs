@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! scenario ─▶ scripted model ◀─ agent ◀─ host ─▶ tape ─▶ recording ─▶ form (the same as before? then keep that)
+//!                                                                  ├▶ stream (the same as before for a client?)
 //!                                                                  └▶ shape (what changed, in words)
 //! ```
 
@@ -20,6 +21,7 @@ mod redact;
 mod scrub;
 mod shape;
 mod shelf;
+mod stream;
 mod tape;
 
 use std::process::ExitCode;

@@ -1,5 +1,6 @@
 //! All scenarios on all agents that were asked for.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,6 +17,7 @@ use crate::changes::Changes;
 use crate::play;
 use crate::shape::Shape;
 use crate::shelf::Shelf;
+use crate::stream::Stream;
 use crate::table::{self, Entry};
 
 /// Play scenarios on real agents and record what they say
@@ -58,7 +60,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
     let mut failures = Vec::new();
     let mut reports = Vec::new();
     for target in &args.agents {
-        let mut recorder = Recorder { args, target, shelf: &shelf, compared: Vec::new() };
+        let mut recorder = Recorder { args, target, shelf: &shelf, compared: BTreeMap::new(), unsteady: Vec::new() };
         for (number, (scenario, row)) in scenarios.iter().zip(&mut rows).enumerate() {
             if let Some(reason) = scenario.absent.get(target.agent.name()) {
                 row.1.push(Cell::Absent(reason.clone()).entry());
@@ -79,7 +81,8 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
             };
             row.1.push(cell.entry());
         }
-        reports.extend(recorder.reports());
+        reports.extend(recorder.reports()?);
+        failures.extend(recorder.unsteady);
     }
     let agents: Vec<String> = args.agents.iter().map(|target| format!("{}@{}", target.agent, target.version)).collect();
     let told =
@@ -119,8 +122,10 @@ struct Recorder<'a> {
     args: &'a Args,
     target: &'a Target,
     shelf: &'a Shelf,
-    /// What the recordings are compared with, and what is different.
-    compared: Vec<(String, Changes)>,
+    /// The versions that the recordings are compared with, and what is different.
+    compared: BTreeMap<String, Changes>,
+    /// The scenarios whose stream differs from that of the recording which is kept.
+    unsteady: Vec<String>,
 }
 
 impl Recorder<'_> {
@@ -128,17 +133,35 @@ impl Recorder<'_> {
         let Target { agent, version, .. } = self.target;
         let recording = play::play(self.target, scenario, self.args.tools.as_deref()).await?;
         let before = self.baseline(scenario);
-        let cell = self
-            .shelf
-            .keep(*agent, version, &scenario.name, &recording)
-            .map_err(|error| play::Failure::of_keeping(&error))?;
+        let wrong = |error: anyhow::Error| play::Failure::of_keeping(&error);
+        if let Some((base, _)) = &before {
+            // Before anything is replaced.
+            self.meet(base).map_err(wrong)?;
+        }
+        let cell = self.shelf.keep(*agent, version, &scenario.name, &recording).map_err(wrong)?;
+        let cell = if cell == Cell::Same { self.steady(scenario, &recording).map_err(wrong)? } else { cell };
         if let Some((base, before)) = before {
             // What has the same form is the same, whatever came a little earlier or later this time.
-            let same = cell == Cell::Same && base == *version;
+            let same = cell.is_kept() && base == *version;
             let now = if same { &before } else { &recording };
-            self.compare(base, scenario, &before, now).map_err(|error| play::Failure::of_keeping(&error))?;
+            self.compare(&base, scenario, &before, now).map_err(wrong)?;
         }
         Ok(cell)
+    }
+
+    /// Makes sure that a recording which is not kept, because it has the form of the one that is, also becomes the same
+    /// universal stream.
+    fn steady(&mut self, scenario: &Scenario, recording: &[u8]) -> Result<Cell> {
+        let Target { agent, version, .. } = self.target;
+        let kept = self.shelf.get(*agent, version, &scenario.name).context("the recording is gone")?;
+        match Stream::of(*agent, &kept)?.difference(&Stream::of(*agent, recording)?) {
+            None => Ok(Cell::Same),
+            Some(difference) => {
+                let name = &scenario.name;
+                self.unsteady.push(format!("{agent} {name} has the same form, but another stream: {difference}\n"));
+                Ok(Cell::Unsteady)
+            }
+        }
     }
 
     /// The last recording of a scenario and its version: of the same version, else of the newest other.
@@ -151,21 +174,29 @@ impl Recorder<'_> {
         }
     }
 
-    fn compare(&mut self, base: String, scenario: &Scenario, before: &[u8], now: &[u8]) -> Result<()> {
-        let agent = self.target.agent;
-        let (before, now) = (Shape::of(agent, before)?, Shape::of(agent, now)?);
-        let at = self.compared.iter().position(|(version, _)| *version == base).unwrap_or_else(|| {
-            self.compared.push((base, Changes::default()));
-            self.compared.len() - 1
-        });
-        self.compared[at].1.compare(&scenario.name, &before, &now);
+    /// Gets ready to compare with the recordings of a version.
+    fn meet(&mut self, base: &str) -> Result<()> {
+        if !self.compared.contains_key(base) {
+            let known = self.shelf.kinds(self.target.agent, base)?;
+            self.compared.insert(base.to_owned(), Changes::to(known));
+        }
         Ok(())
     }
 
-    fn reports(&self) -> Vec<String> {
+    fn compare(&mut self, base: &str, scenario: &Scenario, before: &[u8], now: &[u8]) -> Result<()> {
+        let agent = self.target.agent;
+        let (before, now) = (Shape::of(agent, before)?, Shape::of(agent, now)?);
+        if let Some(changes) = self.compared.get_mut(base) {
+            changes.compare(&scenario.name, &before, &now);
+        }
+        Ok(())
+    }
+
+    fn reports(&self) -> Result<Vec<String>> {
         let Target { agent, version, .. } = self.target;
+        let known = self.shelf.kinds(*agent, version)?;
         let reports = self.compared.iter().map(|(base, changes)| {
-            let report = changes.report();
+            let report = changes.report(&known);
             match (base == version, report.is_empty()) {
                 (true, true) => format!("{agent} {version}: nothing differs from the last recordings\n"),
                 (true, false) => format!("{agent} {version}, last recordings → now:\n{report}"),
@@ -173,7 +204,7 @@ impl Recorder<'_> {
                 (false, false) => format!("{agent} {base} → {version}:\n{report}"),
             }
         });
-        reports.collect()
+        Ok(reports.collect())
     }
 }
 

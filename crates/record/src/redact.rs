@@ -94,7 +94,11 @@ pub(crate) fn text(text: &str) -> String {
 
 /// A word of letters, digits and what ids and times have in them.
 fn word(word: &str) -> String {
-    let end = word.trim_end_matches(['.', ':', '-']);
+    let mut end = word.trim_end_matches(['.', ':', '-']);
+    if let Some((id, _)) = end.split_once(':').filter(|(id, _)| is_native_id(id)) {
+        // Several questions in one request have one id, and a number each.
+        end = id;
+    }
     let tail = &word[end.len()..];
     let clean = if is_time(end) {
         "<time>"
@@ -155,6 +159,7 @@ mod tests {
             ("at 2026-11-15T23:52:01.123Z!", "at <time>!"),
             ("rollout-2026-11-15T23-52-01-01a1e19f-fd48-7d33-95fc-76183369f309.jsonl", "<uuid>"),
             ("/session/ses_e1e5ca0c4ffe2mDprGaJUgkVHc/abort", "/session/<id>/abort"),
+            ("que_1e3582a790015607lpk5jgVKU9:1", "<id>:1"),
             ("92346d4eeedf740e17d95697c5e57bba1e38f8c9", "<hash>"),
             ("http://127.0.0.1:4711/v1", "http://127.0.0.1:<port>/v1"),
             ("/plans/plan-the-rewrite-happy-lion.md", "/plans/<name>.md"),

@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use interlingua_convert::{Agent, Options, Stream, convert_log};
+use interlingua_convert::Agent;
 use interlingua_schema::UniversalEvent;
-use interlingua_wirelog::Reader;
 use serde_json::Value;
 
 use crate::heard::{self, By};
-use crate::{form, redact};
+use crate::{form, redact, stream};
 
 /// The shape of one recording.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,7 +26,8 @@ pub(crate) struct Shape {
 impl Shape {
     /// The shape of a recording.
     pub(crate) fn of(agent: Agent, recording: &[u8]) -> io::Result<Self> {
-        let mut shape = Self { universal: universal(agent, recording)?, ..Self::default() };
+        let mut shape =
+            Self { universal: stream::events(agent, recording)?.iter().filter_map(line).collect(), ..Self::default() };
         let mut last = String::new();
         for heard in heard::read(agent, recording)? {
             if heard.by != By::Agent || form::is_chatter(&heard.kind) {
@@ -48,6 +48,13 @@ impl Shape {
     }
 }
 
+/// The kinds of things that the agent said in a recording.
+pub(crate) fn kinds(agent: Agent, recording: &[u8]) -> io::Result<BTreeSet<String>> {
+    let heard = heard::read(agent, recording)?.into_iter();
+    let kinds = heard.filter(|heard| heard.by == By::Agent && !form::is_chatter(&heard.kind)).map(|heard| heard.kind);
+    Ok(kinds.collect())
+}
+
 /// Every field below a value; the elements of a list are one field.
 fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     match value {
@@ -65,16 +72,6 @@ fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
         }
         _ => {}
     }
-}
-
-fn universal(agent: Agent, recording: &[u8]) -> io::Result<Vec<String>> {
-    let mut stream = Stream::new(agent.converter(), Options::default());
-    let mut lines = Vec::new();
-    convert_log(&mut Reader::new(recording)?, &mut stream, |event| {
-        lines.extend(line(&event));
-        Ok(())
-    })?;
-    Ok(lines)
 }
 
 /// An event in a few words; none for a delta.

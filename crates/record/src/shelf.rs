@@ -1,13 +1,13 @@
 //! Where recordings are kept: `<folder>/<agent>/<version>/<scenario>.jsonl`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use interlingua_convert::Agent;
 
 use crate::cell::Cell;
-use crate::form;
-use crate::heard;
+use crate::{form, heard, shape};
 
 /// The folder of all recordings.
 #[derive(Clone, Debug)]
@@ -29,6 +29,20 @@ impl Shelf {
         let versions = folders.map(|folder| folder.file_name().to_string_lossy().into_owned());
         let recorded = versions.filter(|other| other != version && self.file(agent, other, scenario).is_file());
         recorded.max_by_key(|version| numbers(version))
+    }
+
+    /// Every kind of thing that an agent said in any recording of a version.
+    pub(crate) fn kinds(&self, agent: Agent, version: &str) -> Result<BTreeSet<String>> {
+        let folder = self.0.join(agent.name()).join(version);
+        // There need not be any.
+        let Ok(files) = std::fs::read_dir(&folder) else { return Ok(BTreeSet::new()) };
+        let mut kinds = BTreeSet::new();
+        for file in files.flatten().map(|entry| entry.path()) {
+            let unreadable = || format!("cannot read {}", file.display());
+            let recording = std::fs::read(&file).with_context(unreadable)?;
+            kinds.extend(shape::kinds(agent, &recording).with_context(unreadable)?);
+        }
+        Ok(kinds)
     }
 
     /// Keeps a recording, unless one of the same form is there: then nothing is touched.
@@ -82,6 +96,18 @@ mod tests {
         assert_eq!(shelf.get(Agent::Claude, "1.0.0", "x").unwrap(), first);
         assert_eq!(shelf.keep(Agent::Claude, "1.0.0", "x", &other).unwrap(), Cell::Changed);
         assert_eq!(shelf.get(Agent::Claude, "1.0.0", "x").unwrap(), other);
+    }
+
+    #[test]
+    fn what_a_version_says_is_what_any_of_its_recordings_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let shelf = Shelf(folder.path().to_owned());
+        shelf.keep(Agent::Claude, "1.0.0", "x", &recording("a", "b")).unwrap();
+        let other = String::from_utf8(recording("a", "b")).unwrap().replace("assistant", "system");
+        shelf.keep(Agent::Claude, "1.0.0", "y", other.as_bytes()).unwrap();
+        let kinds: Vec<String> = shelf.kinds(Agent::Claude, "1.0.0").unwrap().into_iter().collect();
+        assert_eq!(kinds, ["assistant", "system/?"]);
+        assert!(shelf.kinds(Agent::Claude, "2.0.0").unwrap().is_empty());
     }
 
     #[test]
