@@ -3,6 +3,7 @@
 //! The three hosts say the same things about what they see: the agent shows words, asks something, is done with a
 //! turn, is gone. Everything else that crosses the wire is only taken down.
 
+mod attached;
 mod claude;
 mod codex;
 mod opencode;
@@ -16,6 +17,7 @@ use interlingua_scripted_model::scenario::Answer;
 use rustix::process::Signal as OsSignal;
 use serde_json::Value;
 
+pub(crate) use self::attached::Attached;
 use crate::place::Place;
 use crate::tape::Tape;
 
@@ -87,9 +89,9 @@ impl<'a> Host<'a> {
         })
     }
 
-    /// Says something in a session, which begins with that if it is new.
-    pub(crate) async fn say(&mut self, session: &str, text: &str) -> Result<()> {
-        each!(self, host => host.say(session, text).await)
+    /// Says something in a session, which begins with that if it is new. Files may go with it.
+    pub(crate) async fn say(&mut self, session: &str, text: &str, files: &[Attached]) -> Result<()> {
+        each!(self, host => host.say(session, text, files).await)
     }
 
     /// Answers what the agent asked.

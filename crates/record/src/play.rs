@@ -12,7 +12,7 @@ use interlingua_scripted_model::{Gates, Model, Scenario};
 use interlingua_wirelog::Header;
 use rustix::process::Signal;
 
-use crate::host::{Host, Seen, Stage};
+use crate::host::{Attached, Host, Seen, Stage};
 use crate::place::Place;
 use crate::scrub::Scrubber;
 use crate::tape::Tape;
@@ -171,7 +171,7 @@ impl Player<'_> {
             return Ok(());
         }
         self.step = format!("in turn {number}, saying {:?}", turn.user);
-        limited(host.say(&turn.session, &turn.user)).await?;
+        say(host, place, turn).await?;
         if turn.open {
             // It only has to be under way.
             self.step = format!("in turn {number}, waiting for its first words");
@@ -193,7 +193,7 @@ impl Player<'_> {
             if let Some(action) = next.filter(|action| triggers(action, happened.as_ref())) {
                 actions.remove(0);
                 self.step = format!("in turn {number}, doing {:?}", action.deed);
-                self.act(host, action, index).await?;
+                self.act(host, place, action, index).await?;
                 continue;
             }
             match happened {
@@ -230,7 +230,7 @@ impl Player<'_> {
         }
     }
 
-    async fn act(&mut self, host: &mut Host<'_>, action: &Action, index: usize) -> Result<()> {
+    async fn act(&mut self, host: &mut Host<'_>, place: &Place, action: &Action, index: usize) -> Result<()> {
         match action.deed {
             Deed::Interrupt => limited(host.interrupt(&self.scenario.turns[index].session)).await,
             Deed::Kill => host.signal(Signal::KILL),
@@ -242,7 +242,7 @@ impl Player<'_> {
             Deed::Say => {
                 self.said_ahead += 1;
                 let next = self.scenario.turns.get(index + self.said_ahead).context("no turn follows")?;
-                limited(host.say(&next.session, &next.user)).await
+                say(host, place, next).await
             }
         }
     }
@@ -257,6 +257,12 @@ fn triggers(action: &Action, happened: Option<&Seen>) -> bool {
         Some(Seen::Retry) => action.on == Trigger::Retry,
         Some(_) => false,
     }
+}
+
+/// Says what the user says in a turn, with the files that go with it.
+async fn say(host: &mut Host<'_>, place: &Place, turn: &Turn) -> Result<()> {
+    let files: Result<Vec<Attached>> = turn.attachments.iter().map(|name| Attached::read(place, name)).collect();
+    limited(host.say(&turn.session, &turn.user, &files?)).await
 }
 
 async fn until_text(host: &mut Host<'_>) -> Result<()> {

@@ -47,7 +47,7 @@ pub struct Setup {
     /// agent that lets commands run in its sandbox asks the user only then.
     pub escalates: bool,
     /// Files in the workspace: path → content.
-    pub files: BTreeMap<String, String>,
+    pub files: BTreeMap<String, Vec<u8>>,
 }
 
 /// Whether the agent asks before it does something.
@@ -66,6 +66,8 @@ pub enum Permissions {
 pub struct Turn {
     /// The user's message. No other message of the scenario may contain it.
     pub user: String,
+    /// The files that go with it: paths in the workspace.
+    pub attachments: Vec<String>,
     /// The session that it is said in.
     pub session: String,
     /// Whether the agent is first started anew and the session taken up again.

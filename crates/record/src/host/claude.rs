@@ -5,7 +5,7 @@ use interlingua_scripted_model::scenario::{Answer, MAIN, Permissions, Role, Step
 use interlingua_scripted_model::{Client, variables};
 use serde_json::{Value, json};
 
-use super::{Ask, NO, Seen, Stage};
+use super::{Ask, Attached, NO, Seen, Stage};
 use crate::process::{Output, Process, Stdout};
 
 pub(crate) struct Host<'a> {
@@ -36,11 +36,16 @@ impl<'a> Host<'a> {
         }
     }
 
-    pub(super) async fn say(&mut self, session: &str, text: &str) -> Result<()> {
+    pub(super) async fn say(&mut self, session: &str, text: &str, files: &[Attached]) -> Result<()> {
         if session != MAIN {
             bail!("Claude Code has one session a process; say why in [absent]");
         }
-        let message = json!({"type": "user", "message": {"role": "user", "content": text}});
+        let content = if files.is_empty() {
+            json!(text)
+        } else {
+            std::iter::once(json!({"type": "text", "text": text})).chain(files.iter().map(block)).collect()
+        };
+        let message = json!({"type": "user", "message": {"role": "user", "content": content}});
         self.process.send(&message.to_string()).await
     }
 
@@ -115,6 +120,18 @@ impl<'a> Host<'a> {
         let id = format!("host-{}", self.requests);
         let message = json!({"type": "control_request", "request_id": id, "request": request});
         self.process.send(&message.to_string()).await
+    }
+}
+
+/// A file as a block of a message.
+fn block(file: &Attached) -> Value {
+    let kind = if file.is_image() { "image" } else { "document" };
+    match file.text() {
+        Some(text) => {
+            let source = json!({"type": "text", "media_type": file.mime, "data": text});
+            json!({"type": kind, "source": source, "title": file.name()})
+        }
+        None => json!({"type": kind, "source": {"type": "base64", "media_type": file.mime, "data": file.base64()}}),
     }
 }
 

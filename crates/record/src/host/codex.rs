@@ -8,7 +8,7 @@ use interlingua_scripted_model::scenario::{Answer, Permissions, Role, Step};
 use interlingua_scripted_model::{Client, codex_config, variables};
 use serde_json::{Value, json};
 
-use super::{Ask, Seen, Stage};
+use super::{Ask, Attached, Seen, Stage};
 use crate::process::{Output, Process, Stdout};
 
 pub(crate) struct Host<'a> {
@@ -36,17 +36,28 @@ impl<'a> Host<'a> {
 
     async fn initialize(&mut self) -> Result<()> {
         let client = json!({"name": "host", "title": "Host", "version": "0.1.0"});
-        let capabilities = json!({"experimentalApi": true, "requestAttestation": false});
+        let mut capabilities = json!({"experimentalApi": true, "requestAttestation": false});
+        if delegates(&self.stage) {
+            // It warns of the unknown model in every thread: in a sub-agent's before or after that is started.
+            capabilities["optOutNotificationMethods"] = json!(["warning"]);
+        }
         self.call("initialize", &json!({"clientInfo": client, "capabilities": capabilities})).await?;
         self.process.send(&json!({"method": "initialized"}).to_string()).await
     }
 
-    pub(super) async fn say(&mut self, session: &str, text: &str) -> Result<()> {
+    pub(super) async fn say(&mut self, session: &str, text: &str, files: &[Attached]) -> Result<()> {
         let thread = match self.threads.get(session) {
             Some(thread) => thread.clone(),
             None => self.begin(session).await?,
         };
-        let mut params = json!({"threadId": thread, "input": [{"type": "text", "text": text}]});
+        let mut input = vec![json!({"type": "text", "text": text})];
+        for file in files {
+            if !file.is_image() {
+                bail!("Codex takes images and no other files; say so in [absent]");
+            }
+            input.push(json!({"type": "localImage", "path": file.path}));
+        }
+        let mut params = json!({"threadId": thread, "input": input});
         if self.plans() {
             let settings =
                 json!({"model": model(&self.stage), "reasoning_effort": "medium", "developer_instructions": null});
@@ -67,7 +78,24 @@ impl<'a> Host<'a> {
         let started = self.call("thread/start", &params).await?;
         let thread = started["thread"]["id"].as_str().context("thread/start gave no thread")?.to_owned();
         self.threads.insert(session.to_owned(), thread.clone());
+        if self.stage.scenario.setup.mcp {
+            self.servers_are_up().await?;
+        }
         Ok(thread)
+    }
+
+    /// Waits until the MCP server is there, or is not: otherwise that is told before or after the turn begins.
+    async fn servers_are_up(&mut self) -> Result<()> {
+        let is_up = |message: &Value| {
+            message["method"] == "mcpServer/startupStatus/updated" && message["params"]["status"] != "starting"
+        };
+        while !self.ahead.iter().any(is_up) {
+            match self.process.next().await {
+                Output::Line(line) => self.ahead.push(serde_json::from_str(&line).unwrap_or_default()),
+                Output::Exited(code) => bail!("the agent ended with {code:?} before its MCP server was there"),
+            }
+        }
+        Ok(())
     }
 
     pub(super) async fn answer(&mut self, ask: &Ask, answer: &Answer) -> Result<()> {
@@ -185,6 +213,10 @@ impl<'a> Host<'a> {
 
 fn model(stage: &Stage<'_>) -> &'static str {
     interlingua_scripted_model::model(Client::Codex, stage.scenario).unwrap_or("gpt-5.5")
+}
+
+fn delegates(stage: &Stage<'_>) -> bool {
+    stage.scenario.has(|step| matches!(step, Step::Call(Role::Delegate { .. })))
 }
 
 fn configure(stage: &Stage<'_>) -> Result<()> {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::{Ask, Seen, Stage};
+use super::{Ask, Attached, Seen, Stage};
 use crate::process::{Output, Process, Stdout};
 use crate::tape::Tape;
 
@@ -40,12 +40,17 @@ impl<'a> Host<'a> {
         Ok(Self { stage, process, client, events, listener, sessions: BTreeMap::new(), calls: 0 })
     }
 
-    pub(super) async fn say(&mut self, session: &str, text: &str) -> Result<()> {
+    pub(super) async fn say(&mut self, session: &str, text: &str, files: &[Attached]) -> Result<()> {
         let native = match self.sessions.get(session) {
             Some(native) => native.clone(),
             None => self.begin(session).await?,
         };
-        let mut body = json!({"parts": [{"type": "text", "text": text}]});
+        let mut parts = vec![json!({"type": "text", "text": text})];
+        parts.extend(files.iter().map(|file| {
+            let url = format!("file://{}", file.path.display());
+            json!({"type": "file", "mime": file.mime, "filename": file.name(), "url": url})
+        }));
+        let mut body = json!({"parts": parts});
         if self.stage.scenario.setup.plan_mode {
             body["agent"] = json!("plan");
         }

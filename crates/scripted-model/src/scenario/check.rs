@@ -21,6 +21,9 @@ pub(super) fn problem(scenario: &Scenario) -> Option<String> {
         if let Some(problem) = of_replies(scenario, &turn.replies, &place) {
             return Some(problem);
         }
+        if let Some(path) = turn.attachments.iter().find(|path| !scenario.setup.files.contains_key(*path)) {
+            return Some(format!("in {place} {path:?} is attached: add it to the files of [setup]"));
+        }
         for action in &turn.actions {
             let last = index + 1 == scenario.turns.len();
             if action.deed == super::Deed::Say && last {
@@ -101,6 +104,7 @@ mod tests {
                 "[[turn]]\nuser = \"Hello\"\nmodel = []\nact = [{ on = \"text\", do = \"say\" }]",
                 "add a turn with the message",
             ),
+            ("[[turn]]\nuser = \"Hello\"\nattach = [\"a.png\"]\nmodel = []", "add it to the files of [setup]"),
             ("[setup]\nfiles = { \"../x\" = \"\" }\n[[turn]]\nuser = \"Hello\"\nmodel = []", "outside the workspace"),
         ] {
             let error = refused(turns);

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
 use super::{Action, Answer, MAIN, Permissions, Reply, Scenario, Setup, Step, SubAgent, Turn, answer, check, step};
@@ -59,13 +61,46 @@ struct SetupTable {
     mcp: bool,
     patches: bool,
     escalates: bool,
-    files: BTreeMap<String, String>,
+    files: BTreeMap<String, Content>,
+}
+
+/// What a file holds, read while the error knows the line.
+#[derive(Deserialize)]
+#[serde(try_from = "WrittenContent")]
+struct Content(Vec<u8>);
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a text, or { base64 = \"…\" }")]
+enum WrittenContent {
+    Text(String),
+    Bytes(Base64),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Base64 {
+    base64: String,
+}
+
+impl TryFrom<WrittenContent> for Content {
+    type Error = String;
+
+    fn try_from(written: WrittenContent) -> Result<Self, String> {
+        match written {
+            WrittenContent::Text(text) => Ok(Self(text.into_bytes())),
+            WrittenContent::Bytes(Base64 { base64 }) => {
+                STANDARD.decode(&base64).map(Self).map_err(|error| format!("{base64:?} is not base64: {error}"))
+            }
+        }
+    }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TurnTable {
     user: String,
+    #[serde(default)]
+    attach: Vec<String>,
     session: Option<String>,
     #[serde(default)]
     resume: bool,
@@ -122,6 +157,7 @@ impl Scenario {
         let file: File = toml::from_str(text)
             .map_err(|error| BadScenario::Malformed { name: name.to_owned(), error: Box::new(error) })?;
         let SetupTable { permissions, plan_mode, mcp, patches, escalates, files } = file.setup;
+        let files = files.into_iter().map(|(path, content)| (path, content.0)).collect();
         let scenario = Self {
             name: name.to_owned(),
             about: file.about,
@@ -145,6 +181,7 @@ impl From<TurnTable> for Turn {
     fn from(table: TurnTable) -> Self {
         Self {
             user: table.user,
+            attachments: table.attach,
             session: table.session.unwrap_or_else(|| MAIN.to_owned()),
             resume: table.resume,
             open: table.open,
@@ -180,11 +217,12 @@ mod tests {
             permissions = "ask"
             plan_mode = true
             mcp = true
-            files = { "a.txt" = "one\n" }
+            files = { "a.txt" = "one\n", "b.bin" = { base64 = "AP8=" } }
             [absent]
             codex = "it cannot"
             [[turn]]
             user = "Do it"
+            attach = ["b.bin"]
             model = [
                 [{ status = 429, retry_after = 1, times = 2 }],
                 [{ think = "Hm." }, { say = "One two", drip_ms = 5 }, { delegate = "helper" }],
@@ -206,7 +244,12 @@ mod tests {
         .unwrap();
         assert!(scenario.setup.permissions == Permissions::Ask && scenario.setup.plan_mode && scenario.setup.mcp);
         assert_eq!(scenario.absent["codex"], "it cannot");
+        assert_eq!(
+            (scenario.setup.files["a.txt"].as_slice(), scenario.setup.files["b.bin"].as_slice()),
+            (&b"one\n"[..], &[0, 255][..])
+        );
         let turn = &scenario.turns[0];
+        assert_eq!(turn.attachments, ["b.bin"]);
         assert_eq!(
             turn.replies[0],
             [Step::Refuse {
