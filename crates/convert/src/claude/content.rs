@@ -1,5 +1,7 @@
 //! Images, documents and other parts of what a user says or a tool gives back.
 
+use std::fmt::Write as _;
+
 use interlingua_native::claude::{
     ContentBlockParam, ContentBlockSourceBlock, ContentBlockSourceContent, DocumentBlockParam,
     DocumentBlockParamSource, ImageBlockParam, ImageBlockParamSource, MessageContentParam, SearchResultBlockParam,
@@ -21,7 +23,7 @@ pub(super) fn said(block: ContentBlockParam) -> Option<ContentPart> {
     match block {
         ContentBlockParam::Text(block) => Some(ContentPart::text(block.text.unwrap_or_default())),
         ContentBlockParam::Image(block) => Some(image(block)),
-        ContentBlockParam::Document(block) => Some(document(block)),
+        ContentBlockParam::Document(block) => Some(attached(block)),
         ContentBlockParam::SearchResult(block) => Some(ContentPart::text(search_result(block))),
         ContentBlockParam::ContainerUpload(block) => Some(file(block.file_id.unwrap_or_default())),
         _ => None,
@@ -39,6 +41,14 @@ pub(super) fn image(block: ImageBlockParam) -> ContentPart {
         _ => (String::new(), None),
     };
     ContentPart::Image { path, mime }
+}
+
+/// A document that a user attaches: a file, even if it is a text. The user did not say what is in it.
+fn attached(block: DocumentBlockParam) -> ContentPart {
+    match document(block) {
+        ContentPart::Text { text } => file(format!("data:text/plain;charset=utf-8,{}", percent_encoded(&text))),
+        part => part,
+    }
 }
 
 /// A document: its text, or a reference to it.
@@ -85,6 +95,20 @@ pub(super) fn search_result(block: SearchResultBlockParam) -> String {
 
 fn file(path: String) -> ContentPart {
     ContentPart::FileRef { path, action: FileAction::Read, diff: None }
+}
+
+/// A text as it stands in a URI.
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
 }
 
 fn data_uri(mime: &str, base64: &str) -> String {

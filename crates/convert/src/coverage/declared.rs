@@ -56,6 +56,9 @@ impl Declared {
 #[must_use]
 pub const fn cannot(agent: Agent, feature: Feature) -> Option<&'static str> {
     match (agent, feature) {
+        (Agent::Codex | Agent::Amp, Feature::FileAttachments) => {
+            Some("takes images; any other file is named in the text")
+        }
         (Agent::Amp, Feature::StreamingDeltas | Feature::ItemStarted) => Some("prints whole messages only"),
         (Agent::Amp, Feature::SubAgents) => Some("leaves out what a sub-agent does"),
         (Agent::Amp, Feature::Questions) => Some("has no tool that asks the user"),

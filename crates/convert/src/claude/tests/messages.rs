@@ -133,6 +133,14 @@ fn images_and_documents_of_a_prompt_are_shown() {
     let image = json!({ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "AA==" } });
     let pdf =
         json!({ "type": "document", "source": { "type": "base64", "media_type": "application/pdf", "data": "AA==" } });
-    let played = play(&SESSION, &[user(json!([{ "type": "text", "text": "what" }, image, pdf])), init()]);
-    assert_eq!(played.trace()[2], "*message/user what image image/png read data:application/pdf;base64,AA==");
+    let source = json!({ "type": "text", "media_type": "text/plain", "data": "a – b\n" });
+    let text = json!({ "type": "document", "source": source, "title": "notes.txt" });
+    let played = play(&SESSION, &[user(json!([{ "type": "text", "text": "what" }, image, pdf, text])), init()]);
+    let parts = [
+        "*message/user what",
+        "image image/png",
+        "read data:application/pdf;base64,AA==",
+        "read data:text/plain;charset=utf-8,a%20%E2%80%93%20b%0A",
+    ];
+    assert_eq!(played.trace()[2], parts.join(" "));
 }
