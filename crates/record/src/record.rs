@@ -141,9 +141,10 @@ impl Recorder<'_> {
         let cell = self.shelf.keep(*agent, version, &scenario.name, &recording).map_err(wrong)?;
         let cell = if cell == Cell::Same { self.steady(scenario, &recording).map_err(wrong)? } else { cell };
         if let Some((base, before)) = before {
-            // What has the same form is the same, whatever came a little earlier or later this time.
-            let same = cell.is_kept() && base == *version;
-            let now = if same { &before } else { &recording };
+            // What has the same form is the same, whatever came a little earlier or later this time: the recording that
+            // is kept is what every report speaks of.
+            let kept = if cell.is_kept() { self.shelf.get(*agent, version, &scenario.name) } else { None };
+            let now = kept.as_ref().unwrap_or(&recording);
             self.compare(&base, scenario, &before, now).map_err(wrong)?;
         }
         Ok(cell)
