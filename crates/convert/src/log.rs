@@ -8,8 +8,11 @@ use interlingua_wirelog::{Entry, Reader};
 use crate::sequencer::End;
 use crate::{Converter, Input, Launch, Stream};
 
-/// Reads a log to its end and hands each event to `sink` as soon as it is certain. One line and what is open at the
-/// time are all that is kept.
+/// So many lines are heard before events are made of them, unless the next is still to come.
+const TOGETHER: usize = 64;
+
+/// Reads a log to its end and hands each event to `sink` as soon as it is certain. A few lines and what is open at the
+/// time are all that is kept; nothing is held back for a line that the input does not have yet.
 ///
 /// An event's time is the header's `recorded_at` plus the record's `t`; a plain log has only the payloads' own.
 ///
@@ -27,6 +30,7 @@ pub fn convert_log<R: BufRead, C: Converter>(
     let launch = reader.header().map(Launch::from).unwrap_or_default();
     let mut events = Vec::new();
     let mut now = start;
+    let mut heard = 0;
     stream.launch(now, &launch, &mut events);
     while let Some(entry) = reader.next()? {
         match entry {
@@ -34,11 +38,16 @@ pub fn convert_log<R: BufRead, C: Converter>(
                 if let (Some(start), Some(t)) = (start, record.t) {
                     now = Some(start.plus_millis(t));
                 }
-                stream.push(now, Input::from(&record.wire), &mut events);
+                stream.hear(now, Input::from(&record.wire));
             }
-            Entry::Bad(bad) => stream.push_garbled(now, bad.bytes, &bad.to_string(), &mut events),
+            Entry::Bad(bad) => stream.hear_garbled(now, bad.bytes, &bad.to_string()),
         }
-        events.drain(..).try_for_each(&mut sink)?;
+        heard += 1;
+        if heard == TOGETHER || !reader.has_more() {
+            heard = 0;
+            stream.settle(&mut events);
+            events.drain(..).try_for_each(&mut sink)?;
+        }
     }
     stream.finish(now, End::Log, &mut events);
     events.into_iter().try_for_each(sink)

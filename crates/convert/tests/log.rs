@@ -1,6 +1,7 @@
 //! A log from its first line to its last, through a converter that repeats what it hears.
 
-use std::io::Cursor;
+use std::cell::Cell;
+use std::io::{self, BufRead, Cursor, Read};
 
 use interlingua_convert::{
     Converter, Drafts, End, Final, Input, Launch, Message, Options, Prompt, Resume, Stream, convert_log,
@@ -152,4 +153,79 @@ fn a_resumed_session_goes_on_counting() {
     assert_eq!(more[0].sequence, last.sequence + 1);
     first.finish(None, End::Terminated, &mut events);
     assert_eq!(events.last().unwrap().data.kind(), "session.ended");
+}
+
+#[test]
+fn what_is_heard_together_becomes_what_it_becomes_one_by_one() {
+    let inputs = [
+        Input::Received("hello"),
+        Input::Stderr("a warning"),
+        Input::Received("tick"),
+        Input::Received("at 2000"),
+        Input::Exit { code: Some(1) },
+        Input::Received("again"),
+        Input::Exit { code: None },
+    ];
+    let stream = || Stream::new(Parrot::default(), Options { raw: true, ..Options::default() });
+    let (mut one_by_one, mut expected) = (stream(), Vec::new());
+    let (mut together, mut events) = (stream(), Vec::new());
+    for input in inputs {
+        one_by_one.push(None, input, &mut expected);
+        together.hear(None, input);
+    }
+    one_by_one.push_garbled(None, b"\xff", "not UTF-8", &mut expected);
+    together.hear_garbled(None, b"\xff", "not UTF-8");
+    together.settle(&mut events);
+    assert_eq!(events, expected);
+    assert_eq!(together.tally(), one_by_one.tally());
+    one_by_one.finish(None, End::Log, &mut expected);
+    together.finish(None, End::Log, &mut events);
+    assert_eq!(events, expected);
+}
+
+/// Gives out one line at a time, and tells how many have been asked for.
+struct Drip<'a> {
+    lines: &'a [&'static str],
+    given: &'a Cell<usize>,
+    rest: &'static [u8],
+}
+
+impl Read for Drip<'_> {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        unreachable!("a log is read through its buffer")
+    }
+}
+
+impl BufRead for Drip<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.rest.is_empty()
+            && let Some(line) = self.lines.get(self.given.get())
+        {
+            self.given.set(self.given.get() + 1);
+            self.rest = line.as_bytes();
+        }
+        Ok(self.rest)
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.rest = &self.rest[amount..];
+    }
+}
+
+#[test]
+fn no_event_waits_for_a_line_that_is_still_to_come() {
+    let given = Cell::new(0);
+    let lines = ["first\n", "second\nthird\nhalf a", " line\n"];
+    let mut reader = Reader::new(Drip { lines: &lines, given: &given, rest: b"" }).unwrap();
+    let mut stream = Stream::new(Parrot::default(), Options::default());
+    let mut seen = Vec::new();
+    convert_log(&mut reader, &mut stream, |event| {
+        if let EventData::ItemCompleted(data) = &event.data {
+            seen.push((data.item.streamed_text().collect::<String>(), given.get()));
+        }
+        Ok(())
+    })
+    .unwrap();
+    let seen: Vec<_> = seen.iter().map(|(text, given)| (text.as_str(), *given)).collect();
+    assert_eq!(seen, [("first", 1), ("second", 2), ("third", 2), ("half a line", 3)]);
 }

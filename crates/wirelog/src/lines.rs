@@ -10,6 +10,8 @@ pub(crate) struct Lines<R> {
     input: R,
     limit: usize,
     number: u64,
+    /// Whether another whole line has been read from the input already.
+    has_more: bool,
 }
 
 /// How a line ended.
@@ -25,12 +27,17 @@ pub(crate) enum End {
 
 impl<R: BufRead> Lines<R> {
     pub(crate) fn new(input: R, limit: usize) -> Self {
-        Self { input, limit, number: 0 }
+        Self { input, limit, number: 0, has_more: false }
     }
 
     /// The number of the line read last; the first is 1.
     pub(crate) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Whether the next line can be had without waiting for the input.
+    pub(crate) fn has_more(&self) -> bool {
+        self.has_more
     }
 
     pub(crate) fn set_limit(&mut self, limit: usize) {
@@ -63,6 +70,7 @@ impl<R: BufRead> Lines<R> {
             }
             line.extend_from_slice(&part[..part.len().min(room)]);
             let used = line_break.map_or(chunk.len(), |at| at + 1);
+            self.has_more = memchr::memchr(b'\n', &chunk[used..]).is_some();
             self.input.consume(used);
             if line_break.is_some() {
                 if end == End::Input {

@@ -146,6 +146,12 @@ impl<R: BufRead> Reader<R> {
         }))
     }
 
+    /// Whether the next entry can be had without waiting for the input.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        !self.ahead.is_empty() || self.lines.has_more()
+    }
+
     /// The next entry; `None` at the end. Empty lines are passed over.
     ///
     /// # Errors
