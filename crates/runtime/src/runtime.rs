@@ -12,7 +12,7 @@ use crate::actors::Actors;
 use crate::agents::{AgentStatus, Install, Mode, Models};
 use crate::attachments;
 use crate::create::{AllSecrets, CreateSession, Secrets};
-use crate::driver::{Driver, PermissionReply, ServeError};
+use crate::driver::{Driver, PermissionReply, ServeError, Task};
 use crate::error::RuntimeError;
 use crate::session::{Answer, Command, QuestionReply};
 
@@ -28,11 +28,18 @@ pub struct Options {
     pub interrupt_grace: Duration,
     /// How long a driver has to end its agent, before it is cut off.
     pub stop_grace: Duration,
+    /// How long an agent has to say which modes and models it has.
+    pub ask_grace: Duration,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { auto_install: false, interrupt_grace: Duration::from_secs(10), stop_grace: Duration::from_secs(5) }
+        Self {
+            auto_install: false,
+            interrupt_grace: Duration::from_secs(10),
+            stop_grace: Duration::from_secs(5),
+            ask_grace: Duration::from_secs(60),
+        }
     }
 }
 
@@ -120,8 +127,7 @@ impl Runtime {
     /// If there is no such agent, or it has to be asked and cannot be.
     pub async fn modes(&self, agent: &str) -> Result<Vec<Mode>, RuntimeError> {
         let driver = self.driver(agent)?;
-        let id = driver.id();
-        driver.modes().await.map_err(|error| unreachable_agent(id, error))
+        self.asked(driver.id(), "modes", driver.modes()).await
     }
 
     /// The models of an agent.
@@ -130,8 +136,24 @@ impl Runtime {
     /// If there is no such agent, or it has to be asked and cannot be.
     pub async fn models(&self, agent: &str) -> Result<Models, RuntimeError> {
         let driver = self.driver(agent)?;
-        let id = driver.id();
-        driver.models().await.map_err(|error| unreachable_agent(id, error))
+        self.asked(driver.id(), "models", driver.models()).await
+    }
+
+    /// What an agent says of itself, if it says so in time.
+    async fn asked<T>(
+        &self,
+        agent: &'static str,
+        what: &str,
+        answer: Task<Result<T, ServeError>>,
+    ) -> Result<T, RuntimeError> {
+        let patience = self.shared.options.ask_grace;
+        match timeout(patience, answer).await {
+            Ok(answer) => answer.map_err(|error| unreachable_agent(agent, error)),
+            Err(_) => {
+                let waited = patience.as_secs_f32();
+                Err(RuntimeError::Timeout(format!("{agent} did not say within {waited} s which {what} it has")))
+            }
+        }
     }
 
     /// Installs an agent.

@@ -6,8 +6,10 @@
 pub(crate) mod sse;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use interlingua_runtime::driver::Driver;
 use interlingua_runtime::mock::MockDriver;
 use interlingua_runtime::{Machine, Options, Runtime, Supervisor, drivers};
 use interlingua_schema::Checker;
@@ -40,13 +42,29 @@ pub(crate) async fn served() -> Served {
     served_with(Config { access, allowed_origins: Vec::new() }, interlingua_store::Options::default()).await
 }
 
-/// A server set up like this.
+/// A server set up like this, on a machine without agents: nothing is installed, and there is no PATH to find any on.
 pub(crate) async fn served_with(config: Config, options: interlingua_store::Options) -> Served {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), options).unwrap();
-    // A machine without agents: nothing is installed, and there is no PATH to find any on.
     let machine = Machine::new(Supervisor::new("false", [""; 0]), folder.path()).path("");
-    let runtime = Runtime::start(store.clone(), drivers(&machine, MockDriver::new()), Options::default());
+    serving(folder, config, options, drivers(&machine, MockDriver::new()), Options::default()).await
+}
+
+/// A server for this agent alone, without a token.
+pub(crate) async fn served_agent(driver: Arc<dyn Driver>, options: Options) -> Served {
+    let config = Config { access: Access::Loopback, allowed_origins: Vec::new() };
+    let folder = tempfile::tempdir().unwrap();
+    serving(folder, config, interlingua_store::Options::default(), vec![driver], options).await
+}
+
+async fn serving(
+    folder: TempDir,
+    config: Config,
+    store: interlingua_store::Options,
+    drivers: Vec<Arc<dyn Driver>>,
+    options: Options,
+) -> Served {
+    let store = Store::open(folder.path(), store).unwrap();
+    let runtime = Runtime::start(store.clone(), drivers, options);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
     let token = matches!(config.access, Access::Token(_)).then(|| TOKEN.to_owned());
