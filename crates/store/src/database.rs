@@ -35,6 +35,8 @@ pub(crate) fn open(folder: &Path, options: Options) -> Result<Opened, OpenError>
     };
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(&file, flags).map_err(refused)?;
+    // Before anything is written: what is not asked for need not be waited for.
+    set_sync(&connection, options.sync).map_err(refused)?;
     check_format(&mut connection, &file, refused)?;
     set_up(&connection, options).map_err(refused)?;
     Ok(Opened { connection, file, lock })
@@ -61,17 +63,21 @@ fn check_format(
     }
 }
 
-fn set_up(connection: &Connection, options: Options) -> rusqlite::Result<()> {
+fn set_sync(connection: &Connection, sync: Sync) -> rusqlite::Result<()> {
     connection.pragma_update(
         None,
         "synchronous",
-        match options.sync {
+        match sync {
             Sync::Normal => "normal",
             Sync::Full => "full",
         },
-    )?;
-    // The write-ahead log is folded into the database every 4 MiB and does not stay larger than 16 on disk.
-    connection.pragma_update(None, "wal_autocheckpoint", 1024)?;
+    )
+}
+
+fn set_up(connection: &Connection, options: Options) -> rusqlite::Result<()> {
+    // The write-ahead log is moved into the database beside the writer (see `checkpoint`), and does not stay larger
+    // than 16 MiB on disk. Its file is not made smaller than that: to write over it is cheaper than to make it grow.
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
     connection.pragma_update(None, "cache_size", -2048)?;
     if let Some(pages) = options.most_pages {

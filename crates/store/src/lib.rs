@@ -7,7 +7,7 @@
 //!
 //! A reader is a cursor. [`Store::reader`] starts one after any event; [`Reader::next`] gives what follows, a small
 //! batch at a time, and sleeps when there is nothing. However far it falls behind, it costs its own few bytes: there
-//! is no buffer that it could overrun. Those that keep up are handed the text of the last append, all of them the same;
+//! is no buffer that it could overrun. Those that keep up are handed the text of the last appends, all of them the same;
 //! the others read from the database. A session that nobody reads or writes costs nothing but its rows.
 //!
 //! Events are kept as the JSON text that clients get. The native payload an event was made from is kept apart, once
@@ -37,6 +37,7 @@
 //! ```
 
 mod append;
+mod checkpoint;
 mod database;
 mod error;
 mod events;

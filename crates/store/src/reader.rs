@@ -57,6 +57,17 @@ impl Reader {
         }
     }
 
+    /// The next events, if they need neither be waited for nor read from the disk. `None` says nothing about whether
+    /// there are any.
+    pub fn at_hand(&mut self) -> Option<Batch> {
+        if self.raw == Raw::With {
+            return None;
+        }
+        let (_, at_hand) = self.subscription.look(self.after, AT_ONCE);
+        self.after = at_hand.as_ref()?.last()?;
+        at_hand
+    }
+
     /// The sequence of the last event that was handed over.
     #[must_use]
     pub fn position(&self) -> u64 {

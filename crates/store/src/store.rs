@@ -76,8 +76,7 @@ impl Store {
     pub fn open(folder: &Path, options: Options) -> Result<Self, OpenError> {
         let opened = database::open(folder, options)?;
         let watchers = Arc::new(Watchers::default());
-        let writer = Writer::start(opened.connection, Arc::clone(&watchers))
-            .map_err(|source| OpenError::Folder { path: folder.to_owned(), source })?;
+        let writer = Writer::start(opened.connection, &opened.file, Arc::clone(&watchers))?;
         let pool = Pool::new(opened.file);
         Ok(Self { shared: Arc::new(Shared { writer, watchers, pool, _lock: opened.lock }) })
     }
@@ -126,7 +125,7 @@ impl Store {
     /// If the database fails.
     pub async fn session(&self, id: &SessionId) -> Result<Option<Session>, Error> {
         let id = id.clone();
-        self.shared.pool.run(move |connection| session::by_id(connection, &id)).await
+        self.shared.pool.look_up(move |connection| session::by_id(connection, &id)).await
     }
 
     /// At most `limit` sessions, newest first, beginning after the session at which the last page ended.
@@ -154,7 +153,7 @@ impl Store {
     ///
     /// [`Error::NoSuchSession`] if it is not there, or if the database fails.
     pub async fn kept(&self, session: SessionKey) -> Result<Kept, Error> {
-        self.shared.pool.run(move |connection| session::kept(connection, session)).await
+        self.shared.pool.look_up(move |connection| session::kept(connection, session)).await
     }
 
     /// The message that waits longest, if any.
@@ -163,7 +162,7 @@ impl Store {
     ///
     /// If the database fails.
     pub async fn next_message(&self, session: SessionKey) -> Result<Option<QueuedMessage>, Error> {
-        self.shared.pool.run(move |connection| message::next(connection, session)).await
+        self.shared.pool.look_up(move |connection| message::next(connection, session)).await
     }
 
     /// The events after `after`, as far as they are there and the limits allow.
@@ -188,7 +187,7 @@ impl Store {
     }
 
     pub(crate) async fn tail(&self, session: SessionKey) -> Result<Tail, Error> {
-        self.shared.pool.run(move |connection| session::tail(connection, session)).await
+        self.shared.pool.look_up(move |connection| session::tail(connection, session)).await
     }
 
     fn write<W: Write>(&self, write: W) -> Pending<W::Output> {

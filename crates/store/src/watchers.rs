@@ -1,6 +1,6 @@
 //! Waking readers up.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
@@ -38,13 +38,39 @@ impl Tail {
 #[derive(Debug)]
 struct News {
     tail: Tail,
-    /// The events of the last append. Readers that keep up take them from here instead of from the disk, all of them
-    /// the same; the others have no use for them.
-    recent: Option<Arc<Lines>>,
+    recent: Recent,
 }
 
-/// An append that is longer than this is left to the disk: it is kept for as long as somebody reads the session.
-const MOST_RECENT: usize = 64 * 1024;
+/// The events of the last appends, each following the other. Readers that keep up take them from here instead of from
+/// the disk, all of them the same; the others have no use for them.
+#[derive(Debug, Default)]
+struct Recent {
+    appends: VecDeque<Arc<Lines>>,
+    bytes: usize,
+}
+
+/// So many bytes of events are kept for as long as somebody reads the session. An append that is longer is left to the
+/// disk.
+const MOST_RECENT: usize = 256 * 1024;
+/// So many appends are kept, however short.
+const MOST_APPENDS: usize = 32;
+
+impl Recent {
+    /// Takes in what was appended.
+    fn add(&mut self, lines: Arc<Lines>) {
+        self.bytes += lines.bytes();
+        self.appends.push_back(lines);
+        while self.bytes > MOST_RECENT || self.appends.len() > MOST_APPENDS {
+            let Some(oldest) = self.appends.pop_front() else { break };
+            self.bytes -= oldest.bytes();
+        }
+    }
+
+    /// What follows an event, if that is here.
+    fn after(&self, after: u64, limits: Limits) -> Option<Batch> {
+        self.appends.iter().rev().find_map(|lines| Batch::after(lines, after, limits))
+    }
+}
 
 /// The sessions that somebody reads.
 #[derive(Debug, Default)]
@@ -55,7 +81,7 @@ pub(crate) struct Watchers {
 impl Watchers {
     /// Watches a session until the subscription is dropped.
     pub(crate) fn subscribe(self: &Arc<Self>, session: SessionKey) -> Subscription {
-        let nothing = || watch::Sender::new(News { tail: Tail::Unknown, recent: None });
+        let nothing = || watch::Sender::new(News { tail: Tail::Unknown, recent: Recent::default() });
         let receiver = self.lock().entry(session).or_insert_with(nothing).subscribe();
         Subscription { receiver, session, watchers: Arc::clone(self) }
     }
@@ -66,7 +92,10 @@ impl Watchers {
             sender.send_if_modified(|known| {
                 let is_news = known.tail.is_before(tail);
                 if is_news {
-                    *known = News { tail, recent: recent.filter(|lines| lines.bytes() <= MOST_RECENT) };
+                    known.tail = tail;
+                    if let Some(lines) = recent {
+                        known.recent.add(lines);
+                    }
                 }
                 is_news
             });
@@ -91,7 +120,7 @@ impl Subscription {
     /// How far the log goes, and what follows an event, if that is at hand.
     pub(crate) fn look(&mut self, after: u64, limits: Limits) -> (Tail, Option<Batch>) {
         let news = self.receiver.borrow_and_update();
-        (news.tail, news.recent.as_ref().and_then(|lines| Batch::after(lines, after, limits)))
+        (news.tail, news.recent.after(after, limits))
     }
 
     /// Waits until the tail is another than the one last seen.
@@ -128,6 +157,25 @@ mod tests {
         assert_eq!(watchers.lock().len(), 1);
         drop(second);
         assert!(watchers.lock().is_empty());
+    }
+
+    #[test]
+    fn a_reader_that_is_a_little_behind_finds_all_of_it_at_hand() {
+        let all = Limits { events: usize::MAX, bytes: usize::MAX };
+        let lines = |sequence, bytes| Arc::new(Lines::new("x".repeat(bytes), vec![(sequence, bytes)]));
+        let mut recent = Recent::default();
+        for sequence in 1..=100 {
+            recent.add(lines(sequence, 1));
+        }
+        let first = 101 - MOST_APPENDS as u64;
+        let found: Vec<bool> = (0..=100).map(|after| recent.after(after, all).is_some()).collect();
+        let expected: Vec<bool> = (0..=100).map(|after| (first - 1..100).contains(&after)).collect();
+        assert_eq!(found, expected);
+        recent.add(lines(101, MOST_RECENT));
+        assert!(recent.after(99, all).is_none() && recent.after(100, all).is_some());
+        recent.add(lines(102, MOST_RECENT + 1));
+        assert!(recent.after(101, all).is_none());
+        assert_eq!((recent.bytes, recent.appends.len()), (0, 0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The one thread that writes.
 
-use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::group::{self, Asked, Job};
 use crate::job::Write;
 use crate::watchers::Watchers;
-use crate::{Error, Totals};
+use crate::{Error, OpenError, Totals, checkpoint};
 
 /// So many writes are committed together at most.
 const TOGETHER: usize = 512;
@@ -23,13 +23,20 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(connection: Connection, watchers: Arc<Watchers>) -> io::Result<Self> {
+    pub(crate) fn start(mut connection: Connection, file: &Path, watchers: Arc<Watchers>) -> Result<Self, OpenError> {
+        let checkpoints = checkpoint::start(&mut connection, file)?;
         let (jobs, queue) = mpsc::unbounded_channel();
         let totals = Arc::new(Mutex::new(Totals::default()));
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn({
             let totals = Arc::clone(&totals);
-            move || write(connection, queue, &watchers, &totals)
-        })?;
+            move || {
+                write(connection, queue, &watchers, &totals);
+                if checkpoints.join().is_err() {
+                    tracing::error!("the thread that moves the write-ahead log panicked");
+                }
+            }
+        });
+        let thread = thread.map_err(|source| OpenError::Folder { path: file.to_owned(), source })?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread), totals })
     }
 

@@ -53,10 +53,27 @@ async fn a_reader_is_told_of_the_end_after_the_last_event() {
     let mut early = store.reader(session.key, 0, Raw::Without);
     append(&store, session.key, 1..=1).await;
     store.append(session.key, Append::events([made::ended(2)])).await.unwrap();
-    assert_eq!(sequences(&mut early).await, Some(vec![1, 2]));
+    assert_eq!(sequences(&mut early).await, Some(vec![1]));
+    assert_eq!(sequences(&mut early).await, Some(vec![2]));
     assert_eq!(sequences(&mut early).await, None);
     let mut late = store.reader(session.key, 2, Raw::Without);
     assert_eq!(sequences(&mut late).await, None);
+}
+
+#[tokio::test]
+async fn what_is_at_hand_is_taken_without_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let session = session(&store, "s").await;
+    let mut reader = store.reader(session.key, 0, Raw::Without);
+    let mut with_raw = store.reader(session.key, 0, Raw::With);
+    assert_eq!(reader.at_hand(), None);
+    append(&store, session.key, 1..=1).await;
+    append(&store, session.key, 2..=3).await;
+    assert_eq!(reader.at_hand().and_then(|batch| batch.last()), Some(1));
+    assert_eq!(reader.at_hand().and_then(|batch| batch.last()), Some(3));
+    assert_eq!((reader.at_hand(), reader.position()), (None, 3));
+    assert_eq!(with_raw.at_hand(), None);
 }
 
 #[tokio::test]
