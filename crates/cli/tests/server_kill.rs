@@ -6,20 +6,33 @@ use running::Running;
 
 #[tokio::test]
 async fn a_client_resumes_after_the_server_was_killed() {
+    // Two turns: the first is cut off, the second waits in the queue.
+    kill_and_resume(&["--mock-pace", "2"], 1, |round| 3 + 2 * round).await;
+}
+
+#[tokio::test]
+async fn a_client_resumes_after_the_server_was_killed_in_a_fast_stream() {
+    kill_and_resume(&[], 20, |round| 5 + 50 * round).await;
+}
+
+/// Kills the server again and again while it works off so many turns and one more, each time when a client has seen so
+/// many events.
+async fn kill_and_resume(args: &[&str], messages: usize, until: impl Fn(usize) -> usize) {
     let folder = tempfile::tempdir().unwrap();
     let mut seen: Vec<String> = Vec::new();
     let mut turns = 0;
     for round in 0..6 {
-        let mut server = Running::start(folder.path(), &["--mock-pace", "2"]);
+        let mut server = Running::start(folder.path(), args);
         if round == 0 {
             server.create("s").await;
         }
-        // Two turns: the first is cut off, the second waits in the queue.
-        server.send("s", "markdown").await;
+        for _ in 0..messages {
+            server.send("s", "markdown").await;
+        }
         server.send("s", &format!("echo queued {round}")).await;
-        turns += 2;
+        turns += messages + 1;
         let mut stream = server.follow("s", seen.len() as u64).await;
-        for _ in 0..3 + 2 * round {
+        for _ in 0..until(round) {
             seen.push(stream.next().await.unwrap());
         }
         server.signal("KILL");

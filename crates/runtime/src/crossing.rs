@@ -41,4 +41,14 @@ impl What {
             Self::Launched(_) | Self::Garbled { .. } | Self::Failed(_) => return None,
         })
     }
+
+    /// About how many bytes it is.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Sent(line) | Self::Received(line) | Self::Stderr(line) => line.len(),
+            Self::Garbled { bytes, .. } => bytes.len(),
+            Self::Request { body, .. } | Self::Reply { body, .. } => body.as_ref().map_or(0, String::len),
+            Self::Launched(_) | Self::Closed | Self::Exit(_) | Self::Failed(_) => 0,
+        }
+    }
 }

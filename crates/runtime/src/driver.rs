@@ -63,7 +63,7 @@ use crate::modes::PermissionMode;
 pub type Task<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// So many crossings wait for a session before the driver has to.
-const MOST_CROSSINGS: usize = 64;
+const MOST_CROSSINGS: usize = 256;
 
 /// One agent program, able to serve any number of sessions.
 pub trait Driver: Send + Sync + 'static {

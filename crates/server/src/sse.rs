@@ -24,6 +24,9 @@ use crate::metrics::OpenStream;
 /// A comment goes out when nothing else has for so long, so that nobody on the way takes the connection for dead.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
+/// So many bytes are sent at once, if there are as many.
+const PIECE: usize = 16 * 1024;
+
 /// All events of a session after one, until the session ends.
 pub(crate) fn session(app: &App, session: SessionKey, after: u64, raw: Raw) -> Response {
     let reader = app.store().reader(session, after, raw);
@@ -79,7 +82,7 @@ impl Follower {
                 },
                 Source::Reading(reader) => tokio::select! {
                     batch = reader.next() => match batch {
-                        Ok(Some(batch)) => break Ok(self.frames(&batch)),
+                        Ok(Some(batch)) => break Ok(self.frames(batch)),
                         Ok(None) => return None,
                         Err(error) => break Err(error),
                     },
@@ -96,16 +99,23 @@ impl Follower {
         Some((piece, self))
     }
 
-    /// The events as frames; marks the stream as done if they are the last.
-    fn frames(&mut self, batch: &Batch) -> Vec<u8> {
-        let mut frames = Vec::with_capacity(batch.bytes() + 32 * batch.len());
-        for (sequence, json) in batch.iter() {
-            // Writing to memory does not fail. An event is one line, so one `data` holds it.
-            let _ = writeln!(frames, "id: {sequence}\ndata: {json}\n");
-            if self.turn.as_mut().is_some_and(|turn| turn.is_over_after(json)) {
-                self.source = Source::Done;
-                return frames;
+    /// The events as frames, and those that follow them at once; marks the stream as done if they are the last.
+    fn frames(&mut self, first: Batch) -> Vec<u8> {
+        let mut frames = Vec::with_capacity(first.bytes() + 32 * first.len());
+        let mut next = Some(first);
+        while let Some(batch) = next {
+            for (sequence, json) in batch.iter() {
+                // Writing to memory does not fail. An event is one line, so one `data` holds it.
+                let _ = writeln!(frames, "id: {sequence}\ndata: {json}\n");
+                if self.turn.as_mut().is_some_and(|turn| turn.is_over_after(json)) {
+                    self.source = Source::Done;
+                    return frames;
+                }
             }
+            next = match &mut self.source {
+                Source::Reading(reader) if frames.len() < PIECE => reader.at_hand(),
+                _ => None,
+            };
         }
         if self.turn.as_ref().is_some_and(Turn::waits) {
             self.source = Source::Done;

@@ -54,7 +54,7 @@ const LONGEST_LINE: usize = 256 << 20;
 /// The longest complaint that is kept whole.
 const LONGEST_COMPLAINT: usize = 64 << 10;
 /// So much output waits for whoever reads it before the agent has to.
-const MOST_OUTPUT: usize = 16;
+const MOST_OUTPUT: usize = 128;
 /// How long output is waited for after everything that could have printed it is gone.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long an agent may take to leave by itself when its input ends.

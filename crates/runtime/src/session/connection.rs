@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use crate::crossing::Crossing;
 use crate::driver::{self, Driver, Order, Parting, ServeError, SessionSpec};
 
-/// So many crossings are taken at once: what one commit makes durable.
-const AT_ONCE: usize = 64;
+/// So many crossings are taken at once: then commands have their turn again.
+const AT_ONCE: usize = 128;
 
 /// How serving ended.
 pub(super) type Served = Result<Parting, ServeError>;

@@ -1,7 +1,8 @@
 //! One session at work: a task that owns the stream of events and speaks with a driver.
 //!
-//! It waits for three things: commands, what the driver says, and deadlines. It never waits for the driver to obey, so
-//! that no agent can make it deaf. Whatever it makes of what it hears is durable before it listens again.
+//! It waits for four things: commands, what the driver says, the store, and deadlines. It never waits for the driver to
+//! obey, so that no agent can make it deaf, and while the store writes it listens on ([`writing`]). The next message is
+//! taken up, and the session goes to sleep, only when everything before is durable.
 
 mod command;
 mod connection;
@@ -11,6 +12,7 @@ mod replies;
 mod standing;
 mod stretch;
 mod turn;
+mod writing;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +20,7 @@ use std::time::Duration;
 
 use interlingua_convert::{Converter, End, Stream};
 use interlingua_schema::RawJson;
-use interlingua_store::{MessageId, Session};
+use interlingua_store::{MessageId, QueuedMessage, Session};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
@@ -28,6 +30,7 @@ use ordered::Ordered;
 use page::Page;
 use replies::Replies;
 use standing::Standing;
+use writing::Writing;
 
 use crate::actors::Commands;
 use crate::clock;
@@ -64,6 +67,7 @@ struct Actor {
     stream: Stream<Box<dyn Converter>>,
     standing: Standing,
     page: Page,
+    writing: Option<Writing>,
     /// Whether the store knows that something is open.
     noted_busy: bool,
     /// Items that began and did not end.
@@ -108,16 +112,20 @@ impl Actor {
 
     async fn run(&mut self, commands: &mut Commands) -> Result<(), RuntimeError> {
         loop {
-            if !self.is_busy() && self.may_have_messages {
-                self.next_message().await?;
-            }
-            if self.has_nothing_to_do() {
-                self.leave_agent().await?;
-                if !self.may_have_messages
-                    && !self.is_busy()
-                    && self.runtime.shared.actors.retire(self.session.key, commands)
-                {
-                    return Ok(());
+            self.write();
+            if self.writing.is_none() {
+                self.caught_up()?;
+                if !self.is_busy() && self.may_have_messages {
+                    self.next_message().await?;
+                }
+                if self.has_nothing_to_do() {
+                    self.leave_agent().await?;
+                    if !self.may_have_messages
+                        && !self.is_busy()
+                        && self.runtime.shared.actors.retire(self.session.key, commands)
+                    {
+                        return Ok(());
+                    }
                 }
             }
             let deadline = self.deadline();
@@ -127,7 +135,8 @@ impl Actor {
                     Some(command) => self.obey(command).await?,
                     None => return Err(RuntimeError::ShuttingDown),
                 },
-                heard = hear(&mut self.connection) => self.heard(heard).await?,
+                outcome = writing::outcome(&mut self.writing) => self.written(outcome)?,
+                heard = hear(&mut self.connection), if self.page.has_room() => self.heard(heard).await?,
                 () = until(deadline) => self.overdue().await?,
             }
         }
@@ -142,7 +151,7 @@ impl Actor {
     fn deadline(&self) -> Option<Instant> {
         match &self.interrupt {
             Some(interrupt) => Some(interrupt.deadline),
-            None if self.is_busy() || self.connection.is_none() => None,
+            None if self.is_busy() || self.connection.is_none() || self.writing.is_some() => None,
             None => Some(self.idle_since + self.driver.linger()),
         }
     }
@@ -151,11 +160,17 @@ impl Actor {
         match command {
             Command::Settle(answer) => reply(answer, Ok(())),
             Command::Message { message, queued, turn } => {
+                // One that nothing stands before need not be looked up again.
+                let is_next = !self.is_busy() && !self.may_have_messages;
+                let copy = is_next.then(|| message.clone());
                 match self.runtime.shared.store.enqueue(self.session.key, message).await {
                     Ok(id) => {
+                        reply(queued, Ok(()));
+                        if let Some(message) = copy {
+                            return self.take_message(QueuedMessage { id, message }, Some(turn)).await;
+                        }
                         self.waiting.insert(id, turn);
                         self.may_have_messages = true;
-                        reply(queued, Ok(()));
                     }
                     Err(error) => reply(queued, Err(error.into())),
                 }
@@ -168,7 +183,16 @@ impl Actor {
                 let done = self.reply_question(id, says);
                 reply(answer, done);
             }
-            Command::Interrupt(answer) => self.interrupt(answer),
+            Command::Interrupt(answer) => {
+                // A turn that is over has ended when that is durable.
+                if !self.is_busy()
+                    && let Err(error) = self.commit().await
+                {
+                    reply(answer, Err(error.clone()));
+                    return Err(error);
+                }
+                self.interrupt(answer);
+            }
             Command::Terminate(answer) => return self.terminate(answer).await,
             Command::Leave(answer) => {
                 self.cut_short().await?;
@@ -194,7 +218,8 @@ impl Actor {
                 self.served(served);
             }
         }
-        self.commit().await
+        // What comes after the end is of no interest.
+        if self.phase == Phase::Ended { self.commit().await } else { Ok(()) }
     }
 
     fn interrupt(&mut self, answer: Answer) {
@@ -282,27 +307,6 @@ impl Actor {
     /// Gives the driver an order; false if it can no longer hear.
     fn order(&self, order: Order) -> bool {
         self.connection.as_ref().is_some_and(|connection| connection.order(order))
-    }
-
-    /// Makes durable what was written down, and tells those who wait for it.
-    async fn commit(&mut self) -> Result<(), RuntimeError> {
-        let busy = self.phase == Phase::Turn || self.open_items > 0;
-        let changed = (busy != self.noted_busy).then_some(busy);
-        if let Some((append, begun)) = self.page.turn(changed) {
-            self.runtime.shared.store.append(self.session.key, append).await?;
-            self.noted_busy = busy;
-            for (waiting, sequence) in begun {
-                // Nobody may be waiting any more.
-                let _ = waiting.send(sequence);
-            }
-        }
-        let has_ended = self.phase == Phase::Ended;
-        if !self.is_busy() || has_ended {
-            for answer in self.interrupt.take().into_iter().flat_map(|interrupt| interrupt.answers) {
-                reply(answer, Ok(()));
-            }
-        }
-        if has_ended { Err(RuntimeError::SessionEnded(self.session.id.clone())) } else { Ok(()) }
     }
 }
 

@@ -7,10 +7,17 @@ use tokio::sync::oneshot;
 /// Somebody who waits for a turn, and the sequence before its first event.
 pub(super) type Begun = (oneshot::Sender<u64>, u64);
 
+/// A page is full when it has so many events,
+const MOST_EVENTS: usize = 1024;
+/// or was made of so many bytes. Then the agent has to wait.
+const MOST_BYTES: usize = 1 << 20;
+
 /// Events that are not durable yet, and what has to be told or changed together with them.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) events: Vec<UniversalEvent>,
+    /// So many bytes they were made of.
+    pub(super) bytes: usize,
     /// So many of the events were looked at.
     pub(super) watched: usize,
     /// Where the session stands, if that changed.
@@ -22,12 +29,18 @@ pub(super) struct Page {
 }
 
 impl Page {
+    /// Whether more may be put on it.
+    pub(super) fn has_room(&self) -> bool {
+        self.events.len() < MOST_EVENTS && self.bytes < MOST_BYTES
+    }
+
     /// The write that makes it durable, and whom to tell then; `None` if there is nothing to write.
     pub(super) fn turn(&mut self, busy: Option<bool>) -> Option<(Append, Vec<Begun>)> {
         if self.events.is_empty() && self.taken.is_empty() && busy.is_none() {
             return None;
         }
         self.watched = 0;
+        self.bytes = 0;
         let mut append = Append::events(self.events.drain(..));
         if let Some(state) = self.state.take() {
             append = append.state(state);

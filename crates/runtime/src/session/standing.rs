@@ -13,6 +13,9 @@ const AT_ONCE: Limits = Limits { events: 1024, bytes: 4 * 1024 * 1024 };
 pub(super) struct Standing {
     /// The sequence of that event.
     settled: u64,
+    /// Its time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    settled_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     latest_message: Option<ItemId>,
     /// Every permission that was ever asked for.
@@ -24,7 +27,7 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    /// Reads what is kept and the events that came later.
+    /// Reads what is kept and the events that came later, of which there seldom are any.
     pub(super) async fn load(
         store: &Store,
         session: &Session,
@@ -41,6 +44,11 @@ impl Standing {
             asked: standing.permissions.iter().chain(&standing.questions).cloned().collect(),
             left_open: LeftOpen::default(),
         };
+        if let (Some(time), true) = (standing.settled_at, standing.settled == session.event_count) {
+            resume.sequence = standing.settled;
+            resume.time = time;
+            return Ok((standing, resume));
+        }
         // The last event is read in any case: its time is where the next one's begins.
         let mut after = standing.settled.min(session.event_count.saturating_sub(1));
         loop {
@@ -75,9 +83,10 @@ impl Standing {
         }
     }
 
-    /// As of the event with this sequence nothing is open: what is to be kept.
-    pub(super) fn settle(&mut self, sequence: u64) -> Option<RawJson> {
-        self.settled = sequence;
+    /// As of this event nothing is open: what is to be kept.
+    pub(super) fn settle(&mut self, event: &UniversalEvent) -> Option<RawJson> {
+        self.settled = event.sequence;
+        self.settled_at = Some(event.time);
         serde_json::to_string(self).ok().map(|state| RawJson::from_payload(&state))
     }
 

@@ -54,6 +54,7 @@ impl Actor {
             stream,
             standing,
             page,
+            writing: None,
             open_items: 0,
             phase: Phase::Rest,
             connection: None,

@@ -2,7 +2,8 @@
 
 use interlingua_convert::{End, Failure, Input, SessionDrafts, TurnEnd};
 use interlingua_schema::{ErrorCode, EventData, ItemKind, Role, TurnStatus};
-use interlingua_store::Kept;
+use interlingua_store::{Kept, QueuedMessage};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::connection::{Connection, Served};
@@ -21,6 +22,15 @@ impl Actor {
             return Ok(());
         };
         let turn = self.waiting.remove(&queued.id);
+        self.take_message(queued, turn).await
+    }
+
+    /// Orders the agent to answer a message that is next.
+    pub(super) async fn take_message(
+        &mut self,
+        queued: QueuedMessage,
+        turn: Option<oneshot::Sender<u64>>,
+    ) -> Result<(), RuntimeError> {
         self.ordered = Some(Ordered::new(queued, turn));
         self.order_message();
         self.commit().await
@@ -46,6 +56,7 @@ impl Actor {
     /// Something crossed the wire.
     pub(super) fn cross(&mut self, crossing: &Crossing) {
         let at = Some(crossing.at);
+        self.page.bytes += crossing.what.bytes();
         match &crossing.what {
             What::Launched(launch) => {
                 self.touch();
@@ -196,7 +207,7 @@ impl Actor {
             }
             let is_settled = matches!(event.data, EventData::SessionStarted(_) | EventData::TurnEnded(_));
             if is_settled {
-                page.state = self.standing.settle(event.sequence).or(page.state.take());
+                page.state = self.standing.settle(event).or(page.state.take());
             }
         }
         page.watched = page.events.len();

@@ -4,6 +4,7 @@ mod agents;
 mod any_order;
 mod commands;
 mod create;
+mod flood;
 mod requests;
 mod restart;
 mod stage;
