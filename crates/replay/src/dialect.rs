@@ -8,7 +8,7 @@ mod opencode;
 use crate::Agent;
 use crate::said::{Said, Sense};
 
-pub(crate) use opencode::{greeting, is_greeting, request};
+pub(crate) use opencode::{greeting, is_greeting, request, session_of};
 
 /// Something to say that nobody recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -86,10 +86,16 @@ pub(crate) fn request(method: &str, path: &str, body: Option<&str>) -> Said {
 pub(super) fn sense(line: &str) -> Sense {
     let line: Value = serde_json::from_str(line).unwrap_or_default();
     let about = &line["properties"];
-    let session = about["sessionID"].as_str().or_else(|| about["info"]["id"].as_str()).map(str::to_owned);
+    let session = session_of(&line).map(str::to_owned);
     let kind = line["type"].as_str().unwrap_or_default();
     let asks = about["id"].as_str().filter(|_| kind.rsplit('.').next() == Some("asked")).map(str::to_owned);
     Sense { session, asks, ends_turn: kind == "session.idle", ..Sense::default() }
+}
+
+/// The session that an event is about.
+pub(crate) fn session_of(event: &Value) -> Option<&str> {
+    let about = &event["properties"];
+    about["sessionID"].as_str().or_else(|| about["info"]["id"].as_str())
 }
 
 /// Whether a payload is what each new reader of the event stream is greeted with.

@@ -121,17 +121,19 @@ impl Events {
 
 impl Reader {
     fn send(&self, line: &[u8]) {
-        let line = match (self.wrapping, serde_json::from_slice::<Value>(line)) {
-            (Wrapping::Global, Ok(payload)) => {
-                let mut event = serde_json::json!({"payload": payload});
-                if let Some(directory) = &self.directory {
-                    event["directory"] = directory.as_str().into();
-                }
-                event.to_string().into_bytes()
-            }
-            _ => line.to_vec(),
+        let payload = match self.wrapping {
+            Wrapping::Global => serde_json::from_slice::<Value>(line).ok(),
+            Wrapping::Plain => None,
         };
-        self.push([b"data: ", line.as_slice(), b"\n\n"].concat());
+        let wrapped = payload.map(|payload| {
+            let mut event = serde_json::json!({"payload": payload});
+            if let Some(directory) = &self.directory {
+                event["directory"] = directory.as_str().into();
+            }
+            event.to_string().into_bytes()
+        });
+        let line = wrapped.as_deref().unwrap_or(line);
+        self.push([b"data: ", line, b"\n\n"].concat());
     }
 
     fn push(&self, bytes: Vec<u8>) {

@@ -18,8 +18,7 @@ use tokio::sync::oneshot;
 
 use super::Incoming;
 use super::events::{Events, Wrapping};
-use crate::Agent;
-use crate::dialect::request;
+use crate::dialect::{request, session_of};
 use crate::launch::Launch;
 use crate::said::Said;
 
@@ -115,10 +114,10 @@ impl Http {
     }
 
     pub(super) fn publish(&self, line: &str) {
-        let session = Agent::OpenCode.sense(line).session;
+        let event: Value = serde_json::from_str(line).unwrap_or_default();
         let mut inner = self.shared.lock();
-        inner.events.publish(session.as_deref(), line.as_bytes());
-        inner.remember(line);
+        inner.events.publish(session_of(&event), line.as_bytes());
+        inner.remember(&event);
     }
 
     pub(super) fn broadcast(&self, bytes: &[u8], whole: bool) {
@@ -170,8 +169,7 @@ impl Inner {
     }
 
     /// Keeps the assistant's last message, and gives it to those who wait for it when the turn is over.
-    fn remember(&mut self, line: &str) {
-        let event: Value = serde_json::from_str(line).unwrap_or_default();
+    fn remember(&mut self, event: &Value) {
         let about = &event["properties"];
         let Some(session) = about["sessionID"].as_str() else { return };
         if let Some(parent) = about["info"]["parentID"].as_str().filter(|_| event["type"] == "session.created") {
