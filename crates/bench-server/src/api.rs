@@ -32,7 +32,12 @@ impl Api {
     }
 
     pub(crate) async fn create(&self, id: &str) -> Result<()> {
-        self.post(&format!("/v1/sessions/{id}"), json!({ "agent": "mock" })).await.map(drop)
+        self.create_as(id, json!({ "agent": "mock" })).await
+    }
+
+    /// Creates a session like this.
+    pub(crate) async fn create_as(&self, id: &str, session: Value) -> Result<()> {
+        self.post(&format!("/v1/sessions/{id}"), session).await.map(drop)
     }
 
     pub(crate) async fn send(&self, id: &str, message: &str) -> Result<()> {

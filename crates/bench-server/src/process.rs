@@ -26,11 +26,22 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) async fn start(program: &Path) -> Result<Self> {
+        Self::start_with_agents(program, None).await
+    }
+
+    /// The same, with agents that are to be found in a folder.
+    pub(crate) async fn start_with_agents(program: &Path, agents: Option<&Path>) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         // The system does not give the same port twice in a row, so it is still free when the server takes it.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let mut command = Command::new(program);
+        if let Some(agents) = agents {
+            let others = std::env::var_os("PATH").unwrap_or_default();
+            let all = std::iter::once(agents.to_owned()).chain(std::env::split_paths(&others));
+            command.env("PATH", std::env::join_paths(all)?);
+        }
         let began = Instant::now();
-        let mut child = Command::new(program)
+        let mut child = command
             .args(["server", "--no-token", "--log", "warn", "--port", &address.port().to_string(), "--data-dir"])
             .arg(folder.path())
             .stdin(Stdio::null())

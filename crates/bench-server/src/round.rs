@@ -21,6 +21,8 @@ pub(crate) struct Scale {
     pub(crate) long_session: u64,
     /// Pages that are read at each place of it.
     pub(crate) pages: u32,
+    /// Lines of a recording that is played through an agent's stand-in.
+    pub(crate) lines: usize,
 }
 
 impl Scale {
@@ -33,11 +35,21 @@ impl Scale {
             audience: 50,
             long_session: 30_000,
             pages: 200,
+            lines: 40_000,
         }
     }
 
     pub(crate) const fn tenth() -> Self {
-        Self { idle_sessions: 100, readers: 100, messages: 50, turns: 50, audience: 5, long_session: 3000, pages: 20 }
+        Self {
+            idle_sessions: 100,
+            readers: 100,
+            messages: 50,
+            turns: 50,
+            audience: 5,
+            long_session: 3000,
+            pages: 20,
+            lines: 4000,
+        }
     }
 }
 

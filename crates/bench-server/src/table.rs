@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use crate::figures::{Figures, Times};
+use crate::overhead::Overhead;
 
 /// Prints the figures, with what was wished for where something was.
-pub(crate) fn print(figures: &Figures, rounds: usize, load: &str, quick: bool) {
+pub(crate) fn print(figures: &Figures, rounds: usize) {
     let kib = |kib: f64| format!("{kib:.1} KiB");
     let rate = |rate: f64| format!("{rate:.0} events/s");
     let both = |times: Times| format!("{} (p99 {})", millis(times.p50), millis(times.p99));
@@ -25,6 +26,25 @@ pub(crate) fn print(figures: &Figures, rounds: usize, load: &str, quick: bool) {
     for (what, found, wished) in rows {
         println!("{}", format!("{what:<32}{found:<30}{wished}").trim_end());
     }
+}
+
+/// Prints what the server costs, with what was wished for.
+pub(crate) fn print_overhead(compared: &[Overhead], rounds: usize) {
+    println!();
+    println!("through the server and SSE, beside `interlingua convert`: median of {rounds}; wished for: at least 0.50");
+    println!(
+        "{:<10} {:>8} {:>16} {:>16} {:>7}  a passage repeated of",
+        "agent", "events", "convert", "server", "ratio"
+    );
+    for found in compared {
+        let (convert, served) = (format!("{:.0}/s", found.convert), format!("{:.0}/s", found.served));
+        let (agent, recording) = (found.passage.agent, found.passage.recording);
+        println!("{agent:<10} {:>8} {convert:>16} {served:>16} {:>7.2}  {recording}", found.events, found.ratio());
+    }
+}
+
+/// Prints under which circumstances it was measured.
+pub(crate) fn print_load(load: &str, quick: bool) {
     println!("load average: {load}");
     if quick {
         println!("a tenth of everything was done: these figures say that it works, not how fast");
