@@ -23,6 +23,9 @@ pub struct Append {
     changes: Changes,
 }
 
+/// So long an event usually is.
+const USUAL_SIZE: usize = 512;
+
 /// What becomes true with an append.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
@@ -59,7 +62,9 @@ impl Append {
     ///
     /// Their text is written here, by the caller: the one thread that commits has nothing to do but store it.
     pub fn events(events: impl IntoIterator<Item = UniversalEvent>) -> Self {
-        let mut append = Self::default();
+        let events = events.into_iter();
+        let count = events.size_hint().0;
+        let mut append = Self { text: Vec::with_capacity(count * USUAL_SIZE), ..Self::default() };
         for event in events {
             append.push(event);
         }

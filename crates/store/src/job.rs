@@ -13,7 +13,7 @@ use crate::append::Prepared;
 use crate::events::Lines;
 use crate::schema::{place, places_after};
 use crate::watchers::Tail;
-use crate::{Append, Error, Message, MessageId, NewSession, Session, SessionKey, message, session};
+use crate::{Append, Error, Message, MessageId, NewSession, Session, SessionKey, message, rows, session};
 
 /// One change of the database.
 pub(crate) trait Write: Send + 'static {
@@ -139,15 +139,23 @@ impl Write for AppendEvents {
         let at = |sequence| {
             place(self.session, sequence).ok_or_else(|| Error::Database("the session has no room left".to_owned()))
         };
-        let mut insert = connection.prepare_cached("INSERT INTO events (place, json, payload) VALUES (?1, ?2, ?3)")?;
-        let mut keep = connection.prepare_cached("INSERT INTO payloads (place, json) VALUES (?1, ?2)")?;
+        let (mut events, mut payloads) = (Vec::with_capacity(append.lines.len()), Vec::new());
         for row in append.rows() {
             let payload_at = row.payload_at.map(at).transpose()?;
-            insert.execute((at(row.sequence)?, row.json, payload_at))?;
-            if let Some(payload) = row.payload {
-                keep.execute((payload_at, payload.as_str()))?;
-            }
+            events.push((at(row.sequence)?, row.json, payload_at));
+            payloads.extend(row.payload.map(|payload| (payload_at, payload.as_str())));
         }
+        let insert_event = "INSERT INTO events (place, json, payload)";
+        rows::insert(connection, insert_event, "(?, ?, ?)", &events, |statement, first, (place, json, payload)| {
+            statement.raw_bind_parameter(first, place)?;
+            statement.raw_bind_parameter(first + 1, json)?;
+            statement.raw_bind_parameter(first + 2, payload)
+        })?;
+        let insert_payload = "INSERT INTO payloads (place, json)";
+        rows::insert(connection, insert_payload, "(?, ?)", &payloads, |statement, first, (place, json)| {
+            statement.raw_bind_parameter(first, place)?;
+            statement.raw_bind_parameter(first + 1, json)
+        })?;
         let changes = &append.changes;
         if let Some(state) = &changes.state {
             connection

@@ -48,6 +48,7 @@ mod message;
 mod options;
 mod pool;
 mod reader;
+mod rows;
 mod schema;
 mod session;
 mod store;

@@ -3,8 +3,11 @@
 use crate::watchers::{Subscription, Tail};
 use crate::{Batch, Error, Limits, Raw, SessionKey, Store};
 
-/// How much a reader takes at once: what a slow client makes its server hold.
-const AT_ONCE: Limits = Limits { events: 256, bytes: 16 * 1024 };
+/// How much a reader takes at once of what is at hand: it is taken often, and shared.
+const AT_HAND: Limits = Limits { events: 256, bytes: 16 * 1024 };
+/// How much a reader takes at once from the disk: what a slow client makes its server hold. More than is written at a
+/// time, so that whoever is behind comes closer.
+const FROM_DISK: Limits = Limits { events: 512, bytes: 64 * 1024 };
 
 /// A cursor into a session's log.
 #[derive(Debug)]
@@ -32,7 +35,7 @@ impl Reader {
     pub async fn next(&mut self) -> Result<Option<Batch>, Error> {
         loop {
             // What the session says of itself may be far ahead of what is at hand.
-            let (tail, at_hand) = self.subscription.look(self.after, AT_ONCE);
+            let (tail, at_hand) = self.subscription.look(self.after, AT_HAND);
             match tail {
                 Tail::Open { last } if last <= self.after => {
                     self.subscription.changed().await?;
@@ -45,7 +48,7 @@ impl Reader {
             let batch = match at_hand {
                 // Payloads are not at hand.
                 Some(batch) if self.raw == Raw::Without => batch,
-                _ => self.store.read(self.session, self.after, AT_ONCE, self.raw).await?,
+                _ => self.store.read(self.session, self.after, FROM_DISK, self.raw).await?,
             };
             if let Some(last) = batch.last() {
                 self.after = last;
@@ -63,7 +66,7 @@ impl Reader {
         if self.raw == Raw::With {
             return None;
         }
-        let (_, at_hand) = self.subscription.look(self.after, AT_ONCE);
+        let (_, at_hand) = self.subscription.look(self.after, AT_HAND);
         self.after = at_hand.as_ref()?.last()?;
         at_hand
     }

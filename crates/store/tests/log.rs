@@ -230,3 +230,22 @@ async fn limits_are_kept_but_for_the_first_event() {
     assert_eq!(read(usize::MAX, 2000).await.last(), Some(6));
     assert!(store.read(session.key, u64::MAX, made::ALL, Raw::Without).await.unwrap().is_empty());
 }
+
+#[tokio::test]
+async fn the_write_ahead_log_is_moved_into_the_database_in_a_pause() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let session = session(&store, "s").await;
+    let payload = RawJson::from_payload(&format!("\"{}\"", "x".repeat(1 << 20)));
+    for sequence in 1..=6 {
+        store.append(session.key, Append::events([with_raw(sequence, &payload)])).await.unwrap();
+    }
+    let database = folder.path().join("interlingua.db");
+    // Nothing tells when it is done but the file.
+    let moved = async {
+        while std::fs::metadata(&database).unwrap().len() < 4 << 20 {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(30), moved).await.unwrap();
+}
