@@ -36,6 +36,7 @@ mod actors;
 mod agents;
 mod attached;
 mod attachments;
+mod batched;
 mod clock;
 mod create;
 mod crossing;

@@ -106,7 +106,9 @@ impl Follower {
         while let Some(batch) = next {
             for (sequence, json) in batch.iter() {
                 // Writing to memory does not fail. An event is one line, so one `data` holds it.
-                let _ = writeln!(frames, "id: {sequence}\ndata: {json}\n");
+                let _ = write!(frames, "id: {sequence}\ndata: ");
+                frames.extend_from_slice(json.as_bytes());
+                frames.extend_from_slice(b"\n\n");
                 if self.turn.as_mut().is_some_and(|turn| turn.is_over_after(json)) {
                     self.source = Source::Done;
                     return frames;

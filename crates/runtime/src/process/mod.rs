@@ -40,6 +40,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
+use crate::batched::Batched;
 use crate::driver::Wire;
 use control::Reports;
 use lines::{Line, Lines};
@@ -78,7 +79,7 @@ pub(crate) enum Output {
 #[derive(Debug)]
 pub(crate) struct Process {
     input: Option<Input>,
-    output: mpsc::Receiver<Output>,
+    output: Batched<Output>,
     orders: control::Orders,
     /// Its exit, once it was told.
     exit: Option<Exit>,
@@ -112,7 +113,7 @@ impl Process {
         let (said, output) = mpsc::channel(MOST_OUTPUT);
         tokio::spawn(write(stdin, lines));
         tokio::spawn(attend(stdout, stderr, supervised, said));
-        Self { input: Some(Input(input)), output, orders, exit: None }
+        Self { input: Some(Input(input)), output: Batched::new(output), orders, exit: None }
     }
 
     /// What it says next. Once it is gone, that is all there ever is. Can be cancelled without losing anything.
