@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::line::{Head, Kind, Spawning};
+use crate::batched::Batched;
 
 /// So many lines wait for a session before the server has to.
 const MOST_UNREAD: usize = 64;
@@ -42,7 +43,7 @@ pub(super) enum Heard {
     },
 }
 
-pub(super) type Inbox = mpsc::Receiver<Heard>;
+pub(super) type Inbox = Batched<Heard>;
 
 /// What is to be done with a line.
 #[derive(Debug, Default)]
@@ -93,7 +94,7 @@ impl Routes {
         }
         let seat = self.number();
         self.seats.insert(seat, Seat { inbox, spawning: 0 });
-        (seat, heard)
+        (seat, Batched::new(heard))
     }
 
     /// Whoever had the seat is gone, and its threads are nobody's.
