@@ -2,16 +2,19 @@
 
 use std::collections::HashMap;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use futures_util::stream;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::dialect::greeting;
 
+/// So much is sent at once.
+const AT_ONCE: usize = 32 << 10;
+
 /// What goes to a reader.
 enum Piece {
-    Bytes(Bytes),
+    Bytes(Vec<u8>),
     /// Everything before this has left; whoever waits for that is to be told.
     Mark(oneshot::Sender<()>),
 }
@@ -63,15 +66,29 @@ impl Events {
         }
         self.had_a_reader = true;
         self.readers.push(reader);
-        Body::from_stream(stream::unfold(received, |mut received| async move {
+        Body::from_stream(stream::unfold((received, None), |(mut received, mut mark)| async move {
             loop {
+                if let Some(done) = mark.take() {
+                    // The server writes out what it has when there is no more to be had just now.
+                    tokio::task::yield_now().await;
+                    let _ = oneshot::Sender::send(done, ());
+                }
                 match received.recv().await? {
-                    Piece::Bytes(bytes) => return Some((Ok::<_, std::convert::Infallible>(bytes), received)),
-                    Piece::Mark(done) => {
-                        // The server writes out what it has when there is no more to be had just now.
-                        tokio::task::yield_now().await;
-                        let _ = done.send(());
+                    Piece::Bytes(mut bytes) => {
+                        // What waits goes along.
+                        while bytes.len() < AT_ONCE {
+                            match received.try_recv() {
+                                Ok(Piece::Bytes(more)) => bytes.extend_from_slice(&more),
+                                Ok(Piece::Mark(done)) => {
+                                    mark = Some(done);
+                                    break;
+                                }
+                                Err(_) => break,
+                            }
+                        }
+                        return Some((Ok::<_, std::convert::Infallible>(bytes), (received, mark)));
                     }
+                    Piece::Mark(done) => mark = Some(done),
                 }
             }
         }))
@@ -138,7 +155,7 @@ impl Reader {
 
     fn push(&self, bytes: Vec<u8>) {
         // A reader that has gone is left out when the next event comes.
-        let _ = self.pieces.send(Piece::Bytes(bytes.into()));
+        let _ = self.pieces.send(Piece::Bytes(bytes));
     }
 }
 
