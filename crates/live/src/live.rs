@@ -11,6 +11,7 @@ use clap::Parser;
 use interlingua_record::Target;
 use interlingua_record::table::{self, Entry};
 use interlingua_scripted_model::Scenario;
+use serde_json::Value;
 
 use crate::checks;
 use crate::flow::{FLOWS, Flow};
@@ -112,7 +113,6 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
             let word = if entry.word.is_empty() { entry.remark.as_deref().unwrap_or_default() } else { &entry.word };
             eprintln!("{place}: {word} ({:.1} s)", begin.elapsed().as_secs_f32());
             if let Verdict::Failed(failure) = &verdict {
-                eprintln!("{failure}");
                 failures.push(format!("{} {} {failure}", target.agent, flow.name));
             }
             row.1.push(entry);
@@ -203,7 +203,20 @@ async fn played(flow: &Flow<'_>, stage: &mut Stage<'_>, step: &mut String) -> Re
 
 fn last_events(stage: &Stage<'_>) -> Vec<String> {
     let last = stage.sessions.values().flat_map(|session| session.lines.iter().rev().take(LAST).rev());
-    last.map(|line| line.chars().take(WIDTH).collect()).collect()
+    last.flat_map(|line| shown(line)).collect()
+}
+
+/// An event without its envelope, and below it what the agent said.
+fn shown(event: &str) -> Vec<String> {
+    let Ok(event) = serde_json::from_str::<Value>(event) else { return vec![shortened(event)] };
+    let kind = event["type"].as_str().unwrap_or_default();
+    let own = shortened(&format!("{} {kind} {}", event["sequence"], event["data"]));
+    let raw = Some(&event["raw"]).filter(|raw| !raw.is_null()).map(|raw| shortened(&format!("  raw {raw}")));
+    std::iter::once(own).chain(raw).collect()
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(WIDTH).collect()
 }
 
 #[cfg(test)]
@@ -217,6 +230,13 @@ mod tests {
         assert_eq!(flows(&[]).unwrap().len(), FLOWS.len());
         let error = flows(&["dance".to_owned()]).err().unwrap().to_string();
         assert!(error.contains("there are chat, command"), "{error}");
+    }
+
+    #[test]
+    fn an_event_is_shown_without_its_envelope() {
+        let line = r#"{"event_id":"e","sequence":7,"type":"error","data":{"message":"no"},"raw":{"a":1}}"#;
+        assert_eq!(shown(line), [r#"7 error {"message":"no"}"#, r#"  raw {"a":1}"#]);
+        assert_eq!(shown(r#"{"sequence":8,"type":"error","data":{},"raw":null}"#), ["8 error {}"]);
     }
 
     #[test]
