@@ -147,13 +147,12 @@ impl Runtime {
         answer: Task<Result<T, ServeError>>,
     ) -> Result<T, RuntimeError> {
         let patience = self.shared.options.ask_grace;
-        match timeout(patience, answer).await {
-            Ok(answer) => answer.map_err(|error| unreachable_agent(agent, error)),
-            Err(_) => {
-                let waited = patience.as_secs_f32();
-                Err(RuntimeError::Timeout(format!("{agent} did not say within {waited} s which {what} it has")))
-            }
-        }
+        let late = || {
+            let waited = patience.as_secs_f32();
+            RuntimeError::Timeout(format!("{agent} did not say within {waited} s which {what} it has"))
+        };
+        let answer = timeout(patience, answer).await.map_err(|_| late())?;
+        answer.map_err(|error| unreachable_agent(agent, error))
     }
 
     /// Installs an agent.
