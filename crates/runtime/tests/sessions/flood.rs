@@ -11,14 +11,17 @@ use crate::stage::{Stage, is_turn_end, kinds, nth, said, status};
 
 const PIECES: usize = 4000;
 
+/// Numbers, each between these.
+fn numbers(count: usize, before: &str, after: &str) -> String {
+    (0..count).fold(String::new(), |mut all, number| {
+        let _ = write!(all, "{before}{number}{after}");
+        all
+    })
+}
+
 /// A turn that streams a message in so many pieces.
 fn flood(pieces: usize) -> String {
-    let mut pieces = (0..pieces).fold(String::new(), |mut all, piece| {
-        let _ = write!(all, "\"{piece} \", ");
-        all
-    });
-    pieces.truncate(pieces.len() - 2);
-    format!("[[turn]]\nstep = [{{ stream = [{pieces}] }}]\n")
+    format!("[[turn]]\nstep = [{{ stream = [{}] }}]\n", numbers(pieces, "\"", " \", "))
 }
 
 /// Reads to the end of the turn, and sleeps now and then if it is to be slow.
@@ -52,8 +55,7 @@ async fn a_flood_reaches_every_reader_in_order_without_a_gap() {
     let events: Vec<UniversalEvent> = first.iter().map(|json| serde_json::from_str(json).unwrap()).collect();
     // One more is the user's own message.
     assert_eq!(kinds(&events).iter().filter(|kind| **kind == "item.delta").count(), PIECES + 1);
-    let whole: String = (0..PIECES).map(|piece| format!("{piece} ")).collect();
-    assert_eq!(said(&events), ["go".to_owned(), whole]);
+    assert_eq!(said(&events), ["go".to_owned(), numbers(PIECES, "", " ")]);
     stage.assert_rules().await;
 }
 
