@@ -66,9 +66,9 @@ pub(crate) async fn measure(programs: &Programs, lines: usize) -> Result<Vec<Ove
         passage.write(&programs.transcripts, lines, &file)?;
         let convert = converted(&programs.interlingua, &file).await?;
         let server = Server::start_with_agents(&programs.interlingua, Some(&stand_ins)).await?;
-        let (events, served) = served(&server, passage.agent, &file, &folder).await?;
+        let (events, through_server) = served(&server, passage.agent, &file, &folder).await?;
         server.stop().await?;
-        found.push(Overhead { passage, events, convert, served });
+        found.push(Overhead { passage, events, convert, served: through_server });
     }
     Ok(found)
 }
