@@ -72,16 +72,14 @@ fn timed(out: &mut Vec<u8>, work: impl Fn(&mut Vec<u8>) -> io::Result<()>) -> io
 fn convert(agent: Agent, log: &[u8], work: Work, out: &mut Vec<u8>) -> io::Result<()> {
     let mut stream = Stream::new(agent.converter(), Options::default());
     let mut projector = (work != Work::Universal).then(|| Projector::new(agent));
-    let line = |line: EnvelopeLine, out: &mut Vec<u8>| match work {
-        Work::Written => {
+    let line = |line: EnvelopeLine, out: &mut Vec<u8>| {
+        if work == Work::Written {
             line.write_json(out)?;
             out.push(b'\n');
-            Ok(())
-        }
-        _ => {
+        } else {
             black_box(line);
-            io::Result::Ok(())
         }
+        io::Result::Ok(())
     };
     convert_log(&mut Reader::new(log)?, &mut stream, |event| {
         event.write_json(out)?;
