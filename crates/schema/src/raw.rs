@@ -25,7 +25,10 @@ impl RawJson {
 
     fn parse(text: &str) -> Option<Self> {
         // A line break inside a JSON string is escaped, so a bare one can only be white space.
-        let one_line = if text.contains(['\n', '\r']) { text.replace(['\n', '\r'], " ") } else { text.to_owned() };
+        let one_line = match memchr::memchr2(b'\n', b'\r', text.as_bytes()) {
+            Some(_) => text.replace(['\n', '\r'], " "),
+            None => text.to_owned(),
+        };
         RawValue::from_string(one_line).ok().map(|raw| Self(raw.into()))
     }
 

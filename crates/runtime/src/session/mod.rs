@@ -205,16 +205,10 @@ impl Actor {
 
     async fn heard(&mut self, heard: Heard) -> Result<(), RuntimeError> {
         match heard {
-            Heard::Crossings(crossings) => {
-                for crossing in crossings {
-                    self.cross(&crossing);
-                }
-            }
+            Heard::Crossings(crossings) => self.cross(&crossings),
             Heard::Over(crossings, served) => {
                 self.connection = None;
-                for crossing in crossings {
-                    self.cross(&crossing);
-                }
+                self.cross(&crossings);
                 self.served(served);
             }
         }
@@ -275,9 +269,7 @@ impl Actor {
     async fn end_agent(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         let (last_words, parting) = connection.stop(self.runtime.shared.options.stop_grace).await;
-        for crossing in last_words {
-            self.cross(&crossing);
-        }
+        self.cross(&last_words);
         // Whatever else it says to being let go is of no interest.
         if parting == Ok(Parting::Finished) {
             self.served(parting);

@@ -53,31 +53,46 @@ impl Actor {
         self.order(Order::Message(message));
     }
 
-    /// Something crossed the wire.
-    pub(super) fn cross(&mut self, crossing: &Crossing) {
-        let at = Some(crossing.at);
-        self.page.bytes += crossing.what.bytes();
-        match &crossing.what {
-            What::Launched(launch) => {
-                self.touch();
-                self.stream.launch(at, launch, &mut self.page.events);
-            }
-            What::Garbled { bytes, reason } => self.stream.push_garbled(at, bytes, reason, &mut self.page.events),
-            What::Failed(failure) => return self.close_turn(Some(failure.clone())),
-            what => {
-                match what {
-                    What::Sent(_) | What::Request { .. } => self.touch(),
-                    // A message that the agent died on is shown in the turn that fails.
-                    What::Exit(_) if self.ordered.as_ref().is_some_and(|ordered| ordered.touched) => {
-                        self.show_message();
-                    }
-                    _ => {}
+    /// All of this crossed the wire. Lines are heard together, which is faster; whatever asks where the session stands
+    /// comes after what was heard before it.
+    pub(super) fn cross(&mut self, crossings: &[Crossing]) {
+        for crossing in crossings {
+            let at = Some(crossing.at);
+            self.page.bytes += crossing.what.bytes();
+            match &crossing.what {
+                What::Launched(launch) => {
+                    self.touch();
+                    self.stream.launch(at, launch, &mut self.page.events);
                 }
-                if let Some(input) = what.input() {
-                    self.stream.push(at, input, &mut self.page.events);
+                What::Garbled { bytes, reason } => self.stream.hear_garbled(at, bytes, reason),
+                What::Failed(failure) => {
+                    self.settle();
+                    self.close_turn(Some(failure.clone()));
+                }
+                what => {
+                    match what {
+                        What::Sent(_) | What::Request { .. } => self.touch(),
+                        What::Exit(_) => {
+                            self.settle();
+                            // A message that the agent died on is shown in the turn that fails.
+                            if self.ordered.as_ref().is_some_and(|ordered| ordered.touched) {
+                                self.show_message();
+                            }
+                        }
+                        _ => {}
+                    }
+                    if let Some(input) = what.input() {
+                        self.stream.hear(at, input);
+                    }
                 }
             }
         }
+        self.settle();
+    }
+
+    /// Makes events of what was heard, and looks at them.
+    fn settle(&mut self) {
+        self.stream.settle(&mut self.page.events);
         self.watch();
     }
 

@@ -12,9 +12,7 @@ const LONGEST: usize = 256 << 20;
 /// The events of a directory, as they come.
 pub(super) struct Events {
     response: reqwest::Response,
-    buffer: Vec<u8>,
-    /// How much of the buffer holds no end of a line.
-    searched: usize,
+    lines: Lines,
 }
 
 /// One event.
@@ -26,134 +24,164 @@ pub(super) enum Payload {
 
 impl Events {
     pub(super) fn new(response: reqwest::Response) -> Self {
-        Self { response, buffer: Vec::new(), searched: 0 }
+        Self { response, lines: Lines::default() }
     }
 
     /// The next event; `None` when the stream has ended. Can be cancelled without losing anything.
     pub(super) async fn next(&mut self) -> Option<Payload> {
         loop {
-            while let Some(line) = take_line(&mut self.buffer, &mut self.searched) {
+            while let Some(line) = self.lines.next() {
                 // OpenCode says everything in one line, and nothing but data.
                 if let Some(payload) = payload(line) {
                     return Some(payload);
                 }
             }
-            if self.buffer.len() > LONGEST {
-                let bytes = std::mem::take(&mut self.buffer);
-                self.searched = 0;
+            if let Some(bytes) = self.lines.too_long() {
                 return Some(Payload::Garbled { bytes, reason: format!("an event of more than {LONGEST} bytes") });
             }
             match self.response.chunk().await {
-                Ok(Some(chunk)) => self.buffer.extend_from_slice(&chunk),
+                Ok(Some(chunk)) => self.lines.add(&chunk),
                 Ok(None) | Err(_) => return None,
             }
         }
     }
 }
 
-/// Takes the first line out of a buffer, if it is whole.
-fn take_line(buffer: &mut Vec<u8>, searched: &mut usize) -> Option<Vec<u8>> {
-    let Some(found) = memchr(b'\n', &buffer[*searched..]) else {
-        *searched = buffer.len();
-        return None;
-    };
-    let end = *searched + found;
-    let rest = buffer.split_off(end + 1);
-    let mut line = std::mem::replace(buffer, rest);
-    *searched = 0;
-    line.pop();
-    if line.last() == Some(&b'\r') {
-        line.pop();
+/// Lines, from pieces of any size.
+#[derive(Default)]
+struct Lines {
+    buffer: Vec<u8>,
+    /// Where the next line begins: what is before it was given out. It is let go of when more comes, so that a line does
+    /// not cost what is behind it.
+    begin: usize,
+    /// Up to where there is no end of that line.
+    searched: usize,
+}
+
+impl Lines {
+    fn add(&mut self, piece: &[u8]) {
+        self.buffer.drain(..self.begin);
+        self.searched -= self.begin;
+        self.begin = 0;
+        self.buffer.extend_from_slice(piece);
     }
-    Some(line)
+
+    /// The next line, if it is whole, without its end.
+    fn next(&mut self) -> Option<&[u8]> {
+        let Some(found) = memchr(b'\n', &self.buffer[self.searched..]) else {
+            self.searched = self.buffer.len();
+            return None;
+        };
+        let end = self.searched + found;
+        let line = &self.buffer[self.begin..end];
+        self.begin = end + 1;
+        self.searched = self.begin;
+        Some(line.strip_suffix(b"\r").unwrap_or(line))
+    }
+
+    /// What there is of a line that is too long, which is then forgotten.
+    fn too_long(&mut self) -> Option<Vec<u8>> {
+        (self.buffer.len() - self.begin > LONGEST).then(|| {
+            let Self { mut buffer, begin, .. } = std::mem::take(self);
+            buffer.drain(..begin);
+            buffer
+        })
+    }
 }
 
 /// What a line carries; `None` for a comment, or the empty line between events.
-fn payload(line: Vec<u8>) -> Option<Payload> {
+fn payload(line: &[u8]) -> Option<Payload> {
     if line.is_empty() || line.starts_with(b":") {
         return None;
     }
-    let line = match String::from_utf8(line) {
+    let line = match std::str::from_utf8(line) {
         Ok(line) => line,
-        Err(error) => {
-            let reason = error.utf8_error().to_string();
-            return Some(Payload::Garbled { bytes: error.into_bytes(), reason });
-        }
+        Err(error) => return Some(Payload::Garbled { bytes: line.to_owned(), reason: error.to_string() }),
     };
-    match line.strip_prefix("data:") {
-        Some(data) => Some(Payload::Text(data.strip_prefix(' ').unwrap_or(data).to_owned())),
+    let text = match line.strip_prefix("data:") {
+        Some(data) => data.strip_prefix(' ').unwrap_or(data),
         // Whatever it is, it is no event.
-        None => Some(Payload::Text(line)),
-    }
+        None => line,
+    };
+    Some(Payload::Text(text.to_owned()))
 }
 
-/// What an event is about.
+/// What an event is about. Every event is looked at, so it borrows.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) kind: String,
+pub(super) struct Head<'a> {
+    pub(super) kind: Cow<'a, str>,
     /// The session that it belongs to; `None` if it is about none.
-    pub(super) session: Option<String>,
+    session: Text<'a>,
     /// The session that this session works for.
-    parent: Option<String>,
+    parent: Text<'a>,
     /// A sub-agent's session that it names.
-    child: Option<String>,
+    child: Text<'a>,
     /// The request that it is about.
-    pub(super) request: Option<String>,
+    pub(super) request: Text<'a>,
     is_idle: bool,
 }
+
+type Text<'a> = Option<Cow<'a, str>>;
 
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(borrow)]
     r#type: Cow<'a, str>,
-    properties: Option<Properties>,
+    #[serde(borrow)]
+    properties: Option<Properties<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Properties {
-    id: Option<String>,
-    #[serde(rename = "sessionID")]
-    session: Option<String>,
-    #[serde(rename = "requestID")]
-    request: Option<String>,
-    info: Option<Info>,
-    part: Option<Part>,
+struct Properties<'a> {
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow, rename = "sessionID")]
+    session: Text<'a>,
+    #[serde(borrow, rename = "requestID")]
+    request: Text<'a>,
+    #[serde(borrow)]
+    info: Option<Info<'a>>,
+    #[serde(borrow)]
+    part: Option<Part<'a>>,
     status: Option<serde_json::Value>,
 }
 
 #[derive(Deserialize)]
-struct Info {
-    id: Option<String>,
-    #[serde(rename = "sessionID")]
-    session: Option<String>,
-    #[serde(rename = "parentID")]
-    parent: Option<String>,
+struct Info<'a> {
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow, rename = "sessionID")]
+    session: Text<'a>,
+    #[serde(borrow, rename = "parentID")]
+    parent: Text<'a>,
 }
 
 #[derive(Deserialize)]
-struct Part {
-    #[serde(rename = "sessionID")]
-    session: Option<String>,
-    state: Option<State>,
+struct Part<'a> {
+    #[serde(borrow, rename = "sessionID")]
+    session: Text<'a>,
+    #[serde(borrow)]
+    state: Option<State<'a>>,
 }
 
 #[derive(Deserialize)]
-struct State {
-    metadata: Option<Metadata>,
+struct State<'a> {
+    #[serde(borrow)]
+    metadata: Option<Metadata<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Metadata {
-    #[serde(rename = "sessionId")]
-    session: Option<String>,
+struct Metadata<'a> {
+    #[serde(borrow, rename = "sessionId")]
+    session: Text<'a>,
 }
 
-impl Head {
+impl<'a> Head<'a> {
     /// What an event is about. One that cannot be read is about nobody in particular.
-    pub(super) fn of(payload: &str) -> Self {
+    pub(super) fn of(payload: &'a str) -> Self {
         let Ok(event) = serde_json::from_str::<Event<'_>>(payload) else { return Self::default() };
-        let kind = event.r#type.into_owned();
+        let kind = event.r#type;
         let properties = event.properties.unwrap_or_default();
         let is_idle = kind == "session.idle"
             || kind == "session.status" && properties.status.is_some_and(|status| status["type"] == "idle");
@@ -192,21 +220,23 @@ impl Family {
     }
 
     /// Whether an event concerns the session. Takes note of sub-agents that it tells of.
-    pub(super) fn concerns(&mut self, head: &Head) -> bool {
+    pub(super) fn concerns(&mut self, head: &Head<'_>) -> bool {
         let Some(session) = &head.session else { return true };
         if !self.has(session) {
             if !head.parent.as_ref().is_some_and(|parent| self.has(parent)) {
                 return false;
             }
-            self.children.insert(session.clone());
+            self.children.insert(session.clone().into_owned());
         }
-        self.children.extend(head.child.iter().filter(|child| **child != self.session).cloned());
+        if let Some(child) = head.child.as_ref().filter(|child| **child != self.session) {
+            self.children.insert(child.clone().into_owned());
+        }
         true
     }
 
     /// Whether an event tells that the session itself has nothing more to do.
-    pub(super) fn is_idle(&self, head: &Head) -> bool {
-        head.is_idle && head.session.as_ref() == Some(&self.session)
+    pub(super) fn is_idle(&self, head: &Head<'_>) -> bool {
+        head.is_idle && head.session.as_deref() == Some(self.session.as_str())
     }
 
     fn has(&self, session: &str) -> bool {
@@ -220,11 +250,11 @@ mod tests {
 
     #[test]
     fn an_event_is_a_line_of_data_whatever_the_pieces_it_came_in() {
-        let (mut buffer, mut searched) = (Vec::new(), 0);
+        let mut lines = Lines::default();
         let mut events = Vec::new();
         for piece in [&b"data: {\"a\""[..], b":1}\r\n", b"\n: hello\nda", b"ta:x\n\ndata: \xff\n"] {
-            buffer.extend_from_slice(piece);
-            while let Some(line) = take_line(&mut buffer, &mut searched) {
+            lines.add(piece);
+            while let Some(line) = lines.next() {
                 events.extend(payload(line));
             }
         }

@@ -37,7 +37,7 @@ pub(super) struct Talk {
     /// A message that waits for the session.
     waiting: Option<Message>,
     /// What was told before it was known whose it is.
-    early: Vec<(Head, String)>,
+    early: Vec<String>,
     calls: JoinSet<Call>,
     /// A prompt was sent, and the session is not idle yet.
     is_running: bool,
@@ -221,8 +221,8 @@ impl Talk {
                     return Some(Err(ServeError::Unavailable(reason)));
                 };
                 self.family = Some(Family::new(session));
-                for (head, payload) in std::mem::take(&mut self.early) {
-                    self.event(head, payload).await;
+                for payload in std::mem::take(&mut self.early) {
+                    self.event(payload).await;
                 }
                 self.prompt().await;
             }
@@ -260,8 +260,7 @@ impl Talk {
     async fn heard(&mut self, payload: Option<Payload>) -> Over {
         match payload {
             Some(Payload::Text(payload)) => {
-                let head = Head::of(&payload);
-                self.event(head, payload).await;
+                self.event(payload).await;
                 None
             }
             Some(Payload::Garbled { bytes, reason }) => {
@@ -272,10 +271,11 @@ impl Talk {
         }
     }
 
-    async fn event(&mut self, head: Head, payload: String) {
+    async fn event(&mut self, payload: String) {
         let Some(family) = &mut self.family else {
-            return self.early.push((head, payload));
+            return self.early.push(payload);
         };
+        let head = Head::of(&payload);
         if !family.concerns(&head) {
             return;
         }
@@ -283,12 +283,13 @@ impl Talk {
             self.is_running = false;
         }
         if let Some(request) = &head.request {
-            match head.kind.as_str() {
-                "permission.asked" => drop(self.asked.insert(Request::Permission(request.clone()))),
-                "question.asked" => drop(self.asked.insert(Request::Question(request.clone()))),
-                "permission.replied" => drop(self.asked.remove(&Request::Permission(request.clone()))),
+            let request = || request.clone().into_owned();
+            match &*head.kind {
+                "permission.asked" => drop(self.asked.insert(Request::Permission(request()))),
+                "question.asked" => drop(self.asked.insert(Request::Question(request()))),
+                "permission.replied" => drop(self.asked.remove(&Request::Permission(request()))),
                 "question.replied" | "question.rejected" => {
-                    self.asked.remove(&Request::Question(request.clone()));
+                    self.asked.remove(&Request::Question(request()));
                 }
                 _ => {}
             }
