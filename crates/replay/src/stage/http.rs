@@ -47,6 +47,8 @@ enum Prompt {
 struct Message {
     info: Value,
     parts: Vec<Value>,
+    /// Where each part is, by its id.
+    places: HashMap<String, usize>,
 }
 
 #[derive(Debug)]
@@ -180,12 +182,19 @@ impl Inner {
             "message.updated" if about["info"]["role"] == "assistant" => {
                 if message.info["id"] != about["info"]["id"] {
                     message.parts.clear();
+                    message.places.clear();
                 }
                 message.info = about["info"].clone();
             }
             "message.part.updated" if about["part"]["messageID"] == message.info["id"] => {
-                message.parts.retain(|part| part["id"] != about["part"]["id"]);
-                message.parts.push(about["part"].clone());
+                let part = about["part"].clone();
+                let id = part["id"].as_str().unwrap_or_default().to_owned();
+                let place = *message.places.entry(id).or_insert(message.parts.len());
+                if let Some(known) = message.parts.get_mut(place) {
+                    *known = part;
+                } else {
+                    message.parts.push(part);
+                }
             }
             "session.idle" => {
                 let body = json!({"info": message.info, "parts": message.parts}).to_string();

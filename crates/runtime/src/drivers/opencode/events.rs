@@ -30,11 +30,8 @@ impl Events {
     /// The next event; `None` when the stream has ended. Can be cancelled without losing anything.
     pub(super) async fn next(&mut self) -> Option<Payload> {
         loop {
-            while let Some(line) = self.lines.next() {
-                // OpenCode says everything in one line, and nothing but data.
-                if let Some(payload) = payload(line) {
-                    return Some(payload);
-                }
+            if let Some(payload) = self.at_hand() {
+                return Some(payload);
             }
             if let Some(bytes) = self.lines.too_long() {
                 return Some(Payload::Garbled { bytes, reason: format!("an event of more than {LONGEST} bytes") });
@@ -44,6 +41,17 @@ impl Events {
                 Ok(None) | Err(_) => return None,
             }
         }
+    }
+
+    /// The next event, if it came together with the last one.
+    pub(super) fn at_hand(&mut self) -> Option<Payload> {
+        while let Some(line) = self.lines.next() {
+            // OpenCode says everything in one line, and nothing but data.
+            if let Some(payload) = payload(line) {
+                return Some(payload);
+            }
+        }
+        None
     }
 }
 

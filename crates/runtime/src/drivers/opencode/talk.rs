@@ -26,6 +26,9 @@ const GREETING: Duration = Duration::from_secs(20);
 /// The pause before events are listened to again.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// So many events are taken at once: then orders have their turn again.
+const AT_ONCE: usize = 64;
+
 /// A session's part of the conversation.
 pub(super) struct Talk {
     server: Arc<HttpServer>,
@@ -257,17 +260,21 @@ impl Talk {
         }
     }
 
+    /// Something was heard, or nothing ever will be. What came together with it is taken along.
     async fn heard(&mut self, payload: Option<Payload>) -> Over {
+        let Some(payload) = payload else { return self.silence().await };
+        self.take(payload).await;
+        for _ in 1..AT_ONCE {
+            let Some(payload) = self.events.at_hand() else { break };
+            self.take(payload).await;
+        }
+        None
+    }
+
+    async fn take(&mut self, payload: Payload) {
         match payload {
-            Some(Payload::Text(payload)) => {
-                self.event(payload).await;
-                None
-            }
-            Some(Payload::Garbled { bytes, reason }) => {
-                self.wire.garbled(bytes, reason).await;
-                None
-            }
-            None => self.silence().await,
+            Payload::Text(payload) => self.event(payload).await,
+            Payload::Garbled { bytes, reason } => self.wire.garbled(bytes, reason).await,
         }
     }
 
