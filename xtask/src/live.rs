@@ -50,9 +50,7 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let mut agents = if args.agents.is_empty() { Agent::ALL.to_vec() } else { args.agents.clone() };
-    agents.sort();
-    agents.dedup();
+    let agents = playable::chosen(&args.agents);
     let mut arguments = playable::arguments(&agents, None, args.cache_dir.as_deref())?;
     for flow in &args.flows {
         arguments.extend(["--flow".to_owned(), flow.clone()]);

@@ -14,6 +14,14 @@ use crate::source_toml::Source;
 /// OpenCode searches with this program, and would download it.
 const RIPGREP: (&str, &str) = ("@vscode/ripgrep", "1.18.0");
 
+/// The agents that were named, each once; all of them if none is.
+pub(crate) fn chosen(named: &[Agent]) -> Vec<Agent> {
+    let mut agents = if named.is_empty() { Agent::ALL.to_vec() } else { named.to_vec() };
+    agents.sort();
+    agents.dedup();
+    agents
+}
+
 /// Installs agents, and returns what tells a program of this workspace where they are: `--agent NAME@VERSION=PROGRAM`
 /// for each, and `--tools DIR` where one wants more programs. `version` is used instead of the pinned ones.
 pub(crate) fn arguments(agents: &[Agent], version: Option<&str>, cache_dir: Option<&Path>) -> Result<Vec<String>> {

@@ -55,9 +55,7 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let mut agents = if args.agents.is_empty() { Agent::ALL.to_vec() } else { args.agents.clone() };
-    agents.sort();
-    agents.dedup();
+    let mut agents = playable::chosen(&args.agents);
     if let (Some(version), true) = (&args.version, agents.len() != 1) {
         bail!("--version is of one agent: name it, for example `cargo xtask record codex --version {version}`");
     }

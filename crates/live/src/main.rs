@@ -20,32 +20,8 @@ mod stage;
 
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
-use clap::Parser;
-use interlingua_record::{isolation, mcp};
-
-/// The word with which this program is an MCP server.
-const MCP_SERVER: &str = "mcp-server";
+use interlingua_record::program;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(2)
-        }
-    }
-}
-
-fn run() -> Result<ExitCode> {
-    // As an MCP server it is started by an agent, in whatever way the agent starts one.
-    if std::env::args().nth(1).as_deref() == Some(MCP_SERVER) {
-        return mcp::serve().map(|()| ExitCode::SUCCESS);
-    }
-    let args = live::Args::parse();
-    if let Some(code) = isolation::enter()? {
-        return Ok(code);
-    }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot run anything")?;
-    runtime.block_on(isolation::unless_stopped(live::run(&args)))
+    program::run(live::run)
 }

@@ -4,12 +4,11 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use interlingua_convert::Agent;
+use interlingua_record::mcp;
 use interlingua_scripted_model::scenario::{Permissions, Role, Step};
 use interlingua_scripted_model::{Client, Scenario, codex_config, model, variables};
 use serde_json::{Value, json};
 use toml::Table;
-
-use crate::MCP_SERVER;
 
 /// Everybody's key.
 pub(crate) const KEY: &str = "scripted";
@@ -77,7 +76,7 @@ pub(crate) fn session(agent: Agent, scenario: &Scenario, workspace: &Path) -> Re
     }
     if setup.mcp {
         let program = std::env::current_exe().context("cannot tell which program this is")?;
-        wanted["mcp"] = json!({"tiny": {"command": program, "args": [MCP_SERVER]}});
+        wanted["mcp"] = json!({"tiny": {"command": program, "args": [mcp::WORD]}});
     }
     Ok(wanted)
 }

@@ -4,6 +4,7 @@
 pub mod isolation;
 pub mod mcp;
 pub mod place;
+pub mod program;
 pub mod table;
 mod target;
 

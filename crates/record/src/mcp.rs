@@ -5,6 +5,9 @@ use std::io::{BufRead as _, Write as _};
 use anyhow::Result;
 use serde_json::{Value, json};
 
+/// The word with which a program that plays with agents is this server.
+pub const WORD: &str = "mcp-server";
+
 /// Serves on standard input and output until the input ends.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! Claude Code: one process a session, lines of JSON both ways, and a control protocol in them.
 
 use anyhow::{Result, bail};
+use interlingua_record::mcp;
 use interlingua_scripted_model::scenario::{Answer, MAIN, Permissions, Role, Step};
 use interlingua_scripted_model::{Client, variables};
 use serde_json::{Value, json};
@@ -157,7 +158,7 @@ fn launch(stage: &Stage<'_>, resume: Option<&str>) -> Result<Process> {
         add(&["--dangerously-skip-permissions"]);
     }
     if setup.mcp {
-        let server = json!({"mcpServers": {"tiny": {"command": stage.recorder, "args": ["mcp-server"]}}});
+        let server = json!({"mcpServers": {"tiny": {"command": stage.recorder, "args": [mcp::WORD]}}});
         add(&["--mcp-config", &server.to_string(), "--strict-mcp-config"]);
     }
     if let Some(session) = resume {

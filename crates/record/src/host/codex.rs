@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, bail};
+use interlingua_record::mcp;
 use interlingua_scripted_model::scenario::{Answer, Permissions, Role, Step};
 use interlingua_scripted_model::{Client, codex_config, variables};
 use serde_json::{Value, json};
@@ -230,7 +231,7 @@ fn configure(stage: &Stage<'_>) -> Result<()> {
     let _ = write!(config, "\n[analytics]\nenabled = false\n\n[projects.\"{workspace}\"]\ntrust_level = \"trusted\"\n");
     if stage.scenario.setup.mcp {
         let recorder = stage.recorder.display();
-        let _ = write!(config, "\n[mcp_servers.tiny]\ncommand = \"{recorder}\"\nargs = [\"mcp-server\"]\n");
+        let _ = write!(config, "\n[mcp_servers.tiny]\ncommand = \"{recorder}\"\nargs = [\"{}\"]\n", mcp::WORD);
     }
     let folder = stage.place.home.join(".codex");
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;

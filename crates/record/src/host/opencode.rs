@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use interlingua_record::mcp;
 use interlingua_scripted_model::scenario::{Answer, Permissions};
 use interlingua_scripted_model::{Client, model, opencode_config, variables};
 use rustix::process::Signal;
@@ -200,7 +201,7 @@ fn launch(stage: &Stage<'_>) -> Result<Process> {
         config["permission"] = json!({"bash": "ask", "edit": "ask", "webfetch": "ask"});
     }
     if stage.scenario.setup.mcp {
-        config["mcp"] = json!({"tiny": {"type": "local", "command": [stage.recorder, "mcp-server"], "enabled": true}});
+        config["mcp"] = json!({"tiny": {"type": "local", "command": [stage.recorder, mcp::WORD], "enabled": true}});
     }
     let mut environment: Vec<(String, String)> =
         variables(Client::OpenCode, stage.model).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
