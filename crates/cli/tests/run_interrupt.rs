@@ -1,0 +1,35 @@
+//! Ctrl-C while `interlingua run` shows a turn.
+
+mod running;
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+/// A turn whose answer comes in eight pieces, with a pause before each.
+fn slow_turn() -> Child {
+    Command::new(env!("CARGO_BIN_EXE_interlingua"))
+        .args(["run", "mock", "markdown", "--mock-pace", "300", "--json"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn ctrl_c_interrupts_the_turn_and_shows_how_it_ends() {
+    let mut child = slow_turn();
+    let mut output = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut events = Vec::new();
+    while events.last().is_none_or(|event: &String| !event.contains("# A heading")) {
+        events.push(output.next().expect("the turn ended before its answer began"));
+    }
+    let pressed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(pressed.success());
+    events.extend(output);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    running::check(&events);
+    let last: Value = serde_json::from_str(events.last().unwrap()).unwrap();
+    assert_eq!((&last["type"], &last["data"]["status"]), (&"turn.ended".into(), &"interrupted".into()));
+}
