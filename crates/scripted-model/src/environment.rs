@@ -54,6 +54,8 @@ pub fn variables(client: Client, url: &str) -> Vec<(&'static str, String)> {
                 ("OPENCODE_DISABLE_SHARE", "1"),
             ]);
             variables.insert(0, ("OPENCODE_CONFIG_CONTENT", opencode_config(url).to_string()));
+            // Versions up to 1.1 fetch their list of models all the same, and end the turn without a word if they can't.
+            variables.push(("OPENCODE_MODELS_URL", url.to_owned()));
             variables
         }
     }

@@ -144,6 +144,8 @@ fn router(stage: Arc<Stage>) -> Router {
             .route(&format!("{base}/chat/completions"), post(chat))
             .route(&format!("{base}/models"), get(models));
     }
+    // A list of models that adds none to those which the agent is configured with.
+    router = router.route("/api.json", get(async || axum::Json(json!({}))));
     // Agents send whole files along; there is no reason to refuse any.
     let unlimited = axum::extract::DefaultBodyLimit::disable();
     router.fallback(not_here).layer(unlimited).with_state(stage)
