@@ -41,6 +41,11 @@ impl OpenCodeConverter {
         self.asked.insert(request.to_owned(), session.to_owned());
     }
 
+    /// Whether a session waits for an answer.
+    pub(super) fn is_asking(&self, session: &str) -> bool {
+        self.asked.values().any(|asking| asking == session)
+    }
+
     pub(super) fn permission_asked(&mut self, properties: Option<EventPermissionAskedProperties>, out: &mut Drafts) {
         let Some(EventPermissionAskedProperties {
             id: Some(request),

@@ -198,8 +198,8 @@ impl Session {
         self.shell_prompts.clear();
     }
 
-    /// The session is idle. It says so twice, and once more after an error or an interrupt.
-    fn idle(&mut self, out: &mut Drafts) {
+    /// The session is idle. It says so twice, and once more after an error or an interrupt. It may still be `asking`.
+    fn idle(&mut self, asking: bool, out: &mut Drafts) {
         if !self.run.turn_open {
             self.run = Run::default();
             self.show_users(None, out);
@@ -209,7 +209,9 @@ impl Session {
             // Still about the turn before.
             return;
         }
-        if !self.run.open_messages.is_empty() {
+        // An agent up to 1.2 that is interrupted while it asks says no more about it; otherwise the message completes.
+        let is_forgotten = asking && self.run.interrupt_asked && !self.run.interrupted;
+        if !self.run.open_messages.is_empty() && !is_forgotten {
             self.run.idle = true;
             return;
         }
@@ -331,9 +333,10 @@ impl OpenCodeConverter {
         let Some(EventSessionStatusProperties { session_id: Some(id), status: Some(status) }) = properties else {
             return incomplete("session.status", out);
         };
+        let asking = self.is_asking(&id);
         let session = self.sessions.of(&id);
         match status {
-            SessionStatus::Idle(_) => session.idle(out),
+            SessionStatus::Idle(_) => session.idle(asking, out),
             SessionStatus::Busy(_) => {
                 session.show_users(None, out);
                 session.run.active = true;
@@ -359,7 +362,8 @@ impl OpenCodeConverter {
         let Some(id) = properties.and_then(|properties| properties.session_id) else {
             return incomplete("session.idle", out);
         };
-        self.sessions.of(&id).idle(out);
+        let asking = self.is_asking(&id);
+        self.sessions.of(&id).idle(asking, out);
         out.dropped(STATE_ECHO);
     }
 

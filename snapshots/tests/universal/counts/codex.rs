@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use interlingua_snapshots::Line;
 use serde_json::Value;
 
-use super::{Said, received, text};
+use super::{Said, received, sent, text};
 
 /// Items that are tools, in both dialects.
 const TOOLS: [&str; 16] = [
@@ -77,10 +77,24 @@ pub(super) fn said(lines: &[Line], argv: &[String]) -> Said {
     }
     said.calls = calls.iter().map(|(_, id)| id.clone()).collect();
     said.results.clone_from(&said.calls);
+    let silent = unrepeated(lines, &said.users);
+    said.users.extend(silent);
     if argv.get(1).is_some_and(|word| word == "exec") {
         said.users.extend(argv.last().filter(|word| !word.starts_with('-')).cloned());
     }
     said
+}
+
+/// The messages that the agent took and does not repeat: 0.77 is silent about those that join a running turn.
+fn unrepeated(lines: &[Line], repeated: &[String]) -> Vec<String> {
+    let taken: BTreeSet<String> =
+        received(lines).filter(|line| line["result"]["turn"].is_object()).map(|line| line["id"].to_string()).collect();
+    let prompts = sent(lines).filter(|line| line["method"] == "turn/start" && taken.contains(&line["id"].to_string()));
+    let said = prompts.map(|line| {
+        let parts = line["params"]["input"].as_array().into_iter().flatten();
+        parts.map(|part| text(&part["text"])).collect::<String>()
+    });
+    said.filter(|said| !repeated.contains(said)).collect()
 }
 
 /// The threads of sub-agents, whose user messages are their briefs.

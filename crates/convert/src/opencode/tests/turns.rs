@@ -56,6 +56,16 @@ fn an_abort_that_the_agent_does_not_mention_interrupts_all_the_same() {
 }
 
 #[test]
+fn an_abort_while_the_agent_asks_ends_the_turn_though_its_message_never_completes() {
+    let mut play = Play::begun("1.1.34");
+    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.say("permission.asked", json!({ "id": "per_1", "sessionID": "ses_1", "permission": "bash" }));
+    assert_eq!(play.idle("ses_1").turns(), []);
+    play.request("POST", "/session/ses_1/abort", &Value::Null);
+    assert_eq!(play.idle("ses_1").turns(), [TurnStatus::Interrupted]);
+}
+
+#[test]
 fn an_error_is_told_once_and_ends_the_turn_once() {
     let mut play = Play::begun("1.18.33");
     let error = |message: &str| json!({ "name": "APIError", "data": { "message": message, "statusCode": 429 } });
