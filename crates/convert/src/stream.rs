@@ -10,8 +10,9 @@ use crate::draft::Act;
 use crate::sequencer::{End, Moment, Resume, Sequencer};
 use crate::{Converter, CountingIds, Drafts, Failure, IdSource, Input, Key, Launch};
 
-/// There is room for so much that was heard and not settled before memory is asked for again.
-const A_FEW: usize = 16;
+/// There is room for so much that was heard and not settled before memory is asked for again. It stays below what an
+/// allocator has at hand (1 KiB): a stream may be short.
+const A_FEW: usize = 6;
 
 /// How a stream is made.
 pub struct Options {

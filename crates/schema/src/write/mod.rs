@@ -14,7 +14,7 @@ mod value;
 
 use std::io;
 
-use crate::UniversalEvent;
+use crate::{EventData, UniversalEvent};
 
 /// Writes itself as JSON.
 trait Json {
@@ -59,6 +59,23 @@ fn close(out: &mut Vec<u8>, start: usize) {
     out.push(b'}');
 }
 
+/// The type of an event.
+struct Kind<'a>(&'a EventData);
+
+impl Json for Kind<'_> {
+    fn json(&self, out: &mut Vec<u8>) {
+        match self.0 {
+            EventData::Unknown(event) => event.kind.json(out),
+            // In our own names there is nothing to be escaped.
+            known => {
+                out.push(b'"');
+                out.extend_from_slice(known.kind().as_bytes());
+                out.push(b'"');
+            }
+        }
+    }
+}
+
 impl UniversalEvent {
     /// Appends the event as one line of JSON, without the line break: the same bytes as `serde_json::to_writer`.
     ///
@@ -74,7 +91,7 @@ impl UniversalEvent {
             "native_session_id": self.native_session_id,
             "source": self.origin.source(),
             "synthetic": self.origin.is_synthetic(),
-            "type": *self.data.kind(),
+            "type": Kind(&self.data),
             "data": self.data,
             "raw": self.raw,
         });
