@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use interlingua_schema::{EventData, NativeSessionId, RawJson, Timestamp, UniversalEvent};
 
+use crate::chunk::Chunks;
 use crate::events::Lines;
 use crate::{Error, MessageId};
 
@@ -13,13 +14,15 @@ use crate::{Error, MessageId};
 /// that ends drops the messages that still waited.
 #[derive(Debug, Default)]
 pub struct Append {
+    /// The events, joined by line breaks.
     text: Vec<u8>,
-    /// Each event's sequence and where its text ends.
-    ends: Vec<(u64, usize)>,
-    /// Which of the payloads each event was made from.
-    made_from: Vec<Option<usize>>,
-    payloads: Vec<RawJson>,
-    unwritable: Option<String>,
+    /// Where each event's text ends.
+    ends: Vec<usize>,
+    /// The first event's sequence.
+    first: u64,
+    chunks: Chunks,
+    /// What is wrong with the first event that cannot be stored.
+    wrong: Option<Error>,
     changes: Changes,
 }
 
@@ -41,20 +44,8 @@ pub(crate) struct Changes {
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) lines: Arc<Lines>,
-    made_from: Vec<Option<usize>>,
-    payloads: Vec<RawJson>,
+    pub(crate) chunks: Chunks,
     pub(crate) changes: Changes,
-}
-
-/// One event as it is stored.
-pub(crate) struct Row<'a> {
-    pub(crate) sequence: u64,
-    /// The event, its `raw` null.
-    pub(crate) json: &'a str,
-    /// The sequence of the event with which its payload is stored: its own or an earlier one.
-    pub(crate) payload_at: Option<u64>,
-    /// The payload, if it is to be stored with this event.
-    pub(crate) payload: Option<&'a RawJson>,
 }
 
 impl Append {
@@ -64,7 +55,8 @@ impl Append {
     pub fn events(events: impl IntoIterator<Item = UniversalEvent>) -> Self {
         let events = events.into_iter();
         let count = events.size_hint().0;
-        let mut append = Self { text: Vec::with_capacity(count * USUAL_SIZE), ..Self::default() };
+        let (text, ends) = (Vec::with_capacity(count * USUAL_SIZE), Vec::with_capacity(count));
+        let mut append = Self { text, ends, ..Self::default() };
         for event in events {
             append.push(event);
         }
@@ -94,19 +86,18 @@ impl Append {
     }
 
     fn push(&mut self, mut event: UniversalEvent) {
-        // The events made from one payload share it, so that telling whether it is the same one is quick.
-        let payload = event.raw.take().map(|raw| match self.payloads.last() {
-            Some(last) if last.as_str().as_ptr() == raw.as_str().as_ptr() || *last == raw => self.payloads.len() - 1,
-            _ => {
-                self.payloads.push(raw);
-                self.payloads.len() - 1
-            }
-        });
-        if let Err(error) = event.write_json(&mut self.text) {
-            self.unwritable.get_or_insert(error.to_string());
+        let payload = event.raw.take();
+        self.check_order(event.sequence);
+        if !self.ends.is_empty() {
+            self.text.push(b'\n');
         }
-        self.ends.push((event.sequence, self.text.len()));
-        self.made_from.push(payload);
+        let start = self.text.len();
+        if let Err(error) = event.write_json(&mut self.text) {
+            self.wrong.get_or_insert(unwritable(&error));
+        }
+        keep_to_one_line(&mut self.text[start..]);
+        self.ends.push(self.text.len());
+        self.chunks.push(self.text.len() - start, payload);
         self.changes.ended |= matches!(event.data, EventData::SessionEnded(_));
         self.changes.time = Some(event.time);
         if event.native_session_id.is_some() {
@@ -114,45 +105,37 @@ impl Append {
         }
     }
 
+    fn check_order(&mut self, found: u64) {
+        if self.ends.is_empty() {
+            self.first = found;
+        }
+        let expected = self.first.saturating_add(self.ends.len() as u64);
+        if found != expected {
+            self.wrong.get_or_insert(Error::OutOfOrder { expected, found });
+        }
+    }
+
     /// Looks it over; refuses events that do not follow each other.
     pub(crate) fn prepare(self) -> Result<Prepared, Error> {
-        let unwritable = |reason: String| Error::Database(format!("an event cannot be written as JSON: {reason}"));
-        if let Some(reason) = self.unwritable {
-            return Err(unwritable(reason));
+        if let Some(wrong) = self.wrong {
+            return Err(wrong);
         }
-        let first = self.ends.first().map_or(0, |(sequence, _)| *sequence);
-        for (expected, (found, _)) in (first..).zip(&self.ends) {
-            if *found != expected {
-                return Err(Error::OutOfOrder { expected, found: *found });
-            }
-        }
-        let text = String::from_utf8(self.text).map_err(|error| unwritable(error.to_string()))?;
-        Ok(Prepared {
-            lines: Arc::new(Lines::new(text, self.ends)),
-            made_from: self.made_from,
-            payloads: self.payloads,
-            changes: self.changes,
-        })
+        let text = String::from_utf8(self.text).map_err(|error| unwritable(&error))?;
+        let lines = Arc::new(Lines::new(self.first, text, self.ends));
+        Ok(Prepared { lines, chunks: self.chunks, changes: self.changes })
     }
 }
 
-impl Prepared {
-    /// The events as they are stored.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
-        let mut stored: Option<(usize, u64)> = None;
-        self.made_from.iter().enumerate().filter_map(move |(index, made_from)| {
-            let (sequence, json) = self.lines.get(index)?;
-            let known = stored.filter(|(payload, _)| *made_from == Some(*payload)).map(|(_, at)| at);
-            if let (None, Some(payload)) = (known, made_from) {
-                stored = Some((*payload, sequence));
-            }
-            Some(Row {
-                sequence,
-                json,
-                payload_at: known.or_else(|| made_from.map(|_| sequence)),
-                payload: made_from.filter(|_| known.is_none()).and_then(|payload| self.payloads.get(payload)),
-            })
-        })
+fn unwritable(reason: &dyn std::error::Error) -> Error {
+    Error::Database(format!("an event cannot be written as JSON: {reason}"))
+}
+
+/// Line breaks tell events from each other. Where JSON has one it is white space: inside of strings it is escaped.
+fn keep_to_one_line(json: &mut [u8]) {
+    if json.contains(&b'\n') {
+        for byte in json.iter_mut().filter(|byte| **byte == b'\n') {
+            *byte = b' ';
+        }
     }
 }
 
@@ -162,30 +145,34 @@ mod tests {
 
     use super::*;
 
-    fn event(sequence: u64, raw: Option<&RawJson>) -> UniversalEvent {
+    fn event(sequence: u64) -> UniversalEvent {
         let data = EventData::SessionStarted(SessionStarted::default());
-        let mut event = UniversalEvent::new("evt", sequence, Timestamp::EPOCH, "s", Origin::AGENT, data);
-        event.raw = raw.cloned();
-        event
+        UniversalEvent::new("evt", sequence, Timestamp::EPOCH, "s", Origin::AGENT, data)
     }
 
     #[test]
-    fn a_payload_is_stored_with_the_first_event_made_from_it() {
-        let (one, two) = (RawJson::from_payload("1"), RawJson::from_payload("2"));
-        let events = [Some(&one), Some(&one), None, Some(&one), Some(&two)];
-        let append = Append::events((3..).zip(events).map(|(sequence, raw)| event(sequence, raw)));
-        let append = append.prepare().unwrap();
-        let stored: Vec<_> = append.rows().map(|row| (row.payload_at, row.payload.map(RawJson::as_str))).collect();
-        assert_eq!(
-            stored,
-            [(Some(3), Some("1")), (Some(3), None), (None, None), (Some(3), None), (Some(7), Some("2"))]
-        );
-        assert!(append.rows().all(|row| row.json.ends_with(",\"raw\":null}")));
+    fn the_payload_is_not_part_of_the_text() {
+        let mut event = event(3);
+        event.raw = Some(RawJson::from_payload("1"));
+        let append = Append::events([event]).prepare().unwrap();
+        let chunk = append.chunks.iter().next().unwrap();
+        assert!(append.lines.text(&chunk.events).unwrap().ends_with(",\"raw\":null}"));
+        assert_eq!(append.chunks.payloads(chunk), Some("1"));
+    }
+
+    #[test]
+    fn an_event_is_one_line_whatever_is_in_it() {
+        let unknown = "{\"event_id\":\"e\",\"sequence\":1,\"time\":\"1970-01-01T00:00:00.000Z\",\"session_id\":\"s\",\
+            \"source\":\"agent\",\"synthetic\":false,\"type\":\"new.kind\",\"data\":{\n\"a\":\n1}}";
+        let event: UniversalEvent = serde_json::from_str(unknown).unwrap();
+        let append = Append::events([event]).prepare().unwrap();
+        let text = append.lines.text(&(0..1)).unwrap();
+        assert!(text.contains("{ \"a\": 1}") && !text.contains('\n'), "{text}");
     }
 
     #[test]
     fn events_that_do_not_follow_each_other_are_refused() {
-        let refused = Append::events([event(1, None), event(3, None)]).prepare();
+        let refused = Append::events([event(1), event(3), event(9)]).prepare();
         assert_eq!(refused.err(), Some(Error::OutOfOrder { expected: 2, found: 3 }));
         assert_eq!(Append::events([]).prepare().unwrap().lines.span(), None);
     }

@@ -1,12 +1,12 @@
 //! Events as they are read: text, ready to be sent.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use rusqlite::Connection;
 
 use crate::schema::{places_after, sequence_of};
-use crate::{Error, SessionKey};
+use crate::{Error, SessionKey, chunk};
 
 /// Whether events come with the native payload they were made from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,22 +27,30 @@ pub struct Limits {
     pub bytes: usize,
 }
 
-/// Events as text, one after the other. They are made once and shared by whoever reads them.
+/// Events as text, each following the other. They are made once and shared by whoever reads them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lines {
+    /// The first event's sequence.
+    first: u64,
+    /// The events, joined by line breaks.
     text: String,
-    /// Each event's sequence and where its text ends.
-    ends: Vec<(u64, usize)>,
+    /// Where each event's text ends.
+    ends: Vec<usize>,
 }
 
 impl Lines {
-    pub(crate) fn new(text: String, ends: Vec<(u64, usize)>) -> Self {
-        Self { text, ends }
+    pub(crate) fn new(first: u64, text: String, ends: Vec<usize>) -> Self {
+        Self { first, text, ends }
     }
 
     /// How many bytes of text they are.
     pub(crate) fn bytes(&self) -> usize {
-        self.text.len()
+        self.bytes_of(&(0..self.len()))
+    }
+
+    fn bytes_of(&self, events: &Range<usize>) -> usize {
+        // Each begins behind a line break that is not its own.
+        self.start(events.end).saturating_sub(self.start(events.start) + events.len())
     }
 
     /// How many events they are.
@@ -52,20 +60,29 @@ impl Lines {
 
     /// The sequences of the first and the last event.
     pub(crate) fn span(&self) -> Option<(u64, u64)> {
-        Some((self.ends.first()?.0, self.ends.last()?.0))
+        let last = self.len().checked_sub(1)?;
+        Some((self.first, self.first + last as u64))
     }
 
     /// An event by its index: its sequence and text.
     pub(crate) fn get(&self, index: usize) -> Option<(u64, &str)> {
-        let (sequence, end) = *self.ends.get(index)?;
-        Some((sequence, self.text.get(self.start(index)..end)?))
+        Some((self.first + index as u64, self.text(&(index..index + 1))?))
+    }
+
+    /// The text of some of the events, joined by line breaks.
+    pub(crate) fn text(&self, events: &Range<usize>) -> Option<&str> {
+        let end = *self.ends.get(events.end.checked_sub(1)?)?;
+        self.text.get(self.start(events.start)..end)
     }
 
     fn start(&self, index: usize) -> usize {
-        index.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |(_, end)| *end)
+        index.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| end + 1)
     }
 
-    fn push(&mut self, sequence: u64, json: &str, payload: Option<&str>) {
+    fn push(&mut self, json: &str, payload: Option<&str>) {
+        if !self.ends.is_empty() {
+            self.text.push('\n');
+        }
         match (payload, json.strip_suffix("null}")) {
             (Some(payload), Some(start)) => {
                 self.text.push_str(start);
@@ -74,7 +91,7 @@ impl Lines {
             }
             _ => self.text.push_str(json),
         }
-        self.ends.push((sequence, self.text.len()));
+        self.ends.push(self.text.len());
     }
 }
 
@@ -95,9 +112,8 @@ impl Batch {
         let (first, last) = lines.span()?;
         let next = after.checked_add(1).filter(|next| (first..=last).contains(next))?;
         let start = usize::try_from(next - first).ok()?;
-        let enough = lines.start(start).saturating_add(limits.bytes);
         let most = start.saturating_add(limits.events.max(1)).min(lines.len());
-        let full = lines.ends.get(start..most)?.iter().position(|(_, end)| *end >= enough);
+        let full = (start..most).position(|index| lines.bytes_of(&(start..index + 1)) >= limits.bytes);
         let end = full.map_or(most, |index| start + index + 1);
         Some(Self { lines: Arc::clone(lines), range: start..end })
     }
@@ -128,14 +144,14 @@ impl Batch {
     /// How many bytes of text they are.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.lines.start(self.range.end) - self.lines.start(self.range.start)
+        self.lines.bytes_of(&self.range)
     }
 }
 
-const WITHOUT_RAW: &str = "SELECT place, json FROM events WHERE place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3";
+const WITHOUT_RAW: &str = "SELECT place, json FROM events WHERE place > ?1 AND place <= ?2 ORDER BY place";
 const WITH_RAW: &str = "SELECT events.place, events.json, payloads.json FROM events \
      LEFT JOIN payloads ON payloads.place = events.payload \
-     WHERE events.place > ?1 AND events.place <= ?2 ORDER BY events.place LIMIT ?3";
+     WHERE events.place > ?1 AND events.place <= ?2 ORDER BY events.place";
 
 /// Reads what follows `after`; empty if nothing does.
 pub(crate) fn read(
@@ -149,22 +165,44 @@ pub(crate) fn read(
         Raw::Without => WITHOUT_RAW,
         Raw::With => WITH_RAW,
     })?;
-    let (from, to) = places_after(session, after);
-    let limit = i64::try_from(limits.events.max(1)).unwrap_or(i64::MAX);
-    let mut rows = statement.query((from, to, limit))?;
-    let mut lines = Lines::default();
+    let mut rows = statement.query(places_after(session, after))?;
+    let mut lines = Lines { first: after.saturating_add(1), ..Lines::default() };
     while let Some(row) = rows.next()? {
         let text = |column| row.get_ref(column).map_err(Error::from)?.as_str_or_null().map_err(|error| broken(&error));
-        let payload = match raw {
+        let payloads = match raw {
             Raw::Without => None,
             Raw::With => text(2)?,
         };
-        lines.push(sequence_of(row.get(0)?), text(1)?.unwrap_or_default(), payload);
-        if lines.bytes() >= limits.bytes {
+        if lines.take(sequence_of(row.get(0)?), text(1)?.unwrap_or_default(), payloads, limits)?.is_break() {
             break;
         }
     }
     Ok(Batch::all(lines))
+}
+
+impl Lines {
+    /// Takes in a chunk, or what is missing of it, until there is enough. `last` is the sequence of its last event.
+    fn take(
+        &mut self,
+        last: u64,
+        events: &str,
+        payloads: Option<&str>,
+        limits: Limits,
+    ) -> Result<ControlFlow<()>, Error> {
+        let next = self.first + self.len() as u64;
+        let known = (last + 1)
+            .checked_sub(chunk::count(events))
+            .and_then(|first| next.checked_sub(first))
+            .and_then(|known| usize::try_from(known).ok())
+            .ok_or_else(|| Error::Database(format!("the event with sequence {next} is missing")))?;
+        for (event, payload) in chunk::events(events, payloads).skip(known) {
+            self.push(event, payload);
+            if self.len() >= limits.events || self.bytes() >= limits.bytes {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
 }
 
 fn broken(error: &rusqlite::types::FromSqlError) -> Error {
@@ -176,18 +214,18 @@ mod tests {
     use super::*;
 
     fn lines(sequences: std::ops::RangeInclusive<u64>) -> Arc<Lines> {
-        let mut lines = Lines::default();
+        let mut lines = Lines { first: *sequences.start(), ..Lines::default() };
         for sequence in sequences {
-            lines.push(sequence, &format!("{{\"sequence\":{sequence:04}}}"), None);
+            lines.push(&format!("{{\"sequence\":{sequence:04}}}"), None);
         }
         Arc::new(lines)
     }
 
     #[test]
     fn a_payload_takes_the_place_of_null() {
-        let mut lines = Lines::default();
-        lines.push(4, r#"{"sequence":4,"raw":null}"#, Some(r#"{"a" : 1}"#));
-        lines.push(5, r#"{"sequence":5,"raw":null}"#, None);
+        let mut lines = Lines { first: 4, ..Lines::default() };
+        lines.push(r#"{"sequence":4,"raw":null}"#, Some(r#"{"a" : 1}"#));
+        lines.push(r#"{"sequence":5,"raw":null}"#, None);
         let batch = Batch::all(lines);
         let events: Vec<_> = batch.iter().collect();
         assert_eq!(events, [(4, r#"{"sequence":4,"raw":{"a" : 1}}"#), (5, r#"{"sequence":5,"raw":null}"#)]);

@@ -10,10 +10,11 @@ use interlingua_schema::{NativeSessionId, RawJson, Timestamp};
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
 use crate::append::Prepared;
+use crate::chunk::Chunk;
 use crate::events::Lines;
 use crate::schema::{place, places_after};
 use crate::watchers::Tail;
-use crate::{Append, Error, Message, MessageId, NewSession, Session, SessionKey, message, rows, session};
+use crate::{Append, Error, Message, MessageId, NewSession, Session, SessionKey, message, session};
 
 /// One change of the database.
 pub(crate) trait Write: Send + 'static {
@@ -128,6 +129,31 @@ impl AppendEvents {
             Tail::Deleted | Tail::Unknown => Err(Error::NoSuchSession),
         }
     }
+
+    /// Stores the events, then their payloads: most who read want only the events, and find them one behind the other.
+    fn insert(&self, connection: &Connection, append: &Prepared) -> Result<(), Error> {
+        let mut insert_events =
+            connection.prepare_cached("INSERT INTO events (place, json, payload) VALUES (?1, ?2, ?3)")?;
+        for chunk in append.chunks.iter() {
+            let place = self.place(append, chunk)?;
+            let payload = append.chunks.payloads(chunk).map(|_| place);
+            insert_events.execute((place, append.lines.text(&chunk.events), payload))?;
+        }
+        let mut insert_payloads = connection.prepare_cached("INSERT INTO payloads (place, json) VALUES (?1, ?2)")?;
+        for chunk in append.chunks.iter() {
+            if let Some(payloads) = append.chunks.payloads(chunk) {
+                insert_payloads.execute((self.place(append, chunk)?, payloads))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a chunk lies: where its last event does.
+    fn place(&self, append: &Prepared, chunk: &Chunk) -> Result<i64, Error> {
+        let last = chunk.events.end.checked_sub(1).and_then(|last| append.lines.get(last));
+        last.and_then(|(sequence, _)| place(self.session, sequence))
+            .ok_or_else(|| Error::Database("the session has no room left".to_owned()))
+    }
 }
 
 impl Write for AppendEvents {
@@ -136,26 +162,7 @@ impl Write for AppendEvents {
     fn run(&self, connection: &Connection) -> Result<(), Error> {
         let append = self.append.as_ref().map_err(Clone::clone)?;
         self.advance(connection, append)?;
-        let at = |sequence| {
-            place(self.session, sequence).ok_or_else(|| Error::Database("the session has no room left".to_owned()))
-        };
-        let (mut events, mut payloads) = (Vec::with_capacity(append.lines.len()), Vec::new());
-        for row in append.rows() {
-            let payload_at = row.payload_at.map(at).transpose()?;
-            events.push((at(row.sequence)?, row.json, payload_at));
-            payloads.extend(row.payload.map(|payload| (payload_at, payload.as_str())));
-        }
-        let insert_event = "INSERT INTO events (place, json, payload)";
-        rows::insert(connection, insert_event, "(?, ?, ?)", &events, |statement, first, (place, json, payload)| {
-            statement.raw_bind_parameter(first, place)?;
-            statement.raw_bind_parameter(first + 1, json)?;
-            statement.raw_bind_parameter(first + 2, payload)
-        })?;
-        let insert_payload = "INSERT INTO payloads (place, json)";
-        rows::insert(connection, insert_payload, "(?, ?)", &payloads, |statement, first, (place, json)| {
-            statement.raw_bind_parameter(first, place)?;
-            statement.raw_bind_parameter(first + 1, json)
-        })?;
+        self.insert(connection, append)?;
         let changes = &append.changes;
         if let Some(state) = &changes.state {
             connection

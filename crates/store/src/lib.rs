@@ -11,7 +11,8 @@
 //! the others read from the database. A session that nobody reads or writes costs nothing but its rows.
 //!
 //! Events are kept as the JSON text that clients get. The native payload an event was made from is kept apart, once
-//! for all the events made from it, and is fetched and put in its place only for readers that ask for it.
+//! for all the events made from it, and is fetched and put in its place only for readers that ask for it. The events of
+//! an append lie in few rows, many in each: a row costs more than an event.
 //!
 //! ```
 //! use interlingua_schema::{EventData, Origin, SessionStarted, Timestamp, UniversalEvent};
@@ -38,6 +39,7 @@
 
 mod append;
 mod checkpoint;
+mod chunk;
 mod database;
 mod error;
 mod events;
@@ -48,7 +50,6 @@ mod message;
 mod options;
 mod pool;
 mod reader;
-mod rows;
 mod schema;
 mod session;
 mod store;

@@ -5,13 +5,18 @@ use rusqlite::Connection;
 use crate::SessionKey;
 
 /// The format this version writes, kept in the file as `user_version`.
-pub(crate) const FORMAT: i64 = 1;
+pub(crate) const FORMAT: i64 = 2;
+
+/// The oldest format this version reads. It had one event in a row, which is a chunk like any other, and becomes the
+/// newest by being called so.
+pub(crate) const OLDEST_FORMAT: i64 = 1;
 
 /// Marks the file as ours (`application_id`): "ilng".
 pub(crate) const APPLICATION: i64 = 0x696c_6e67;
 
 /// Events and payloads lie in the order of their *place*, which is session and sequence in one integer: the rowid, by
-/// which a table is sorted on disk. Reading on from any event is one descent into the tree, then page after page.
+/// which a table is sorted on disk. Reading on from any event is one descent into the tree, then page after page. A row
+/// holds several of them (see `chunk`) and lies at the place of the last.
 ///
 /// What changes with every event (`sessions`) is apart from what is large and seldom changes (`kept`).
 const TABLES: &str = "

@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_reader_that_is_a_little_behind_finds_all_of_it_at_hand() {
         let all = Limits { events: usize::MAX, bytes: usize::MAX };
-        let lines = |sequence, bytes| Arc::new(Lines::new("x".repeat(bytes), vec![(sequence, bytes)]));
+        let lines = |sequence, bytes| Arc::new(Lines::new(sequence, "x".repeat(bytes), vec![bytes]));
         let mut recent = Recent::default();
         for sequence in 1..=100 {
             recent.add(lines(sequence, 1));
