@@ -4,9 +4,12 @@
 //! chunks: lines joined by line breaks, at the place of the last of them. What follows an event therefore begins in the
 //! first row behind its place, and a line's sequence follows from how far it is from the last.
 //!
-//! Their payloads are a chunk of their own at the same place, with as many lines: the payload, or nothing, or
-//! [`SAME`]. What format 1 stored, one event in a row, is a chunk of one line, with the difference that its payload may
-//! lie at an earlier place.
+//! Their payloads lie behind them in the same row, with as many lines: the payload, or nothing, or [`SAME`]. `SQLite`
+//! reads a long row only as far as it is asked for, so whoever does not want them does not read them; and a commit has
+//! one page less to write than if they had a table of their own.
+//!
+//! That they had in format 1, which had one event in a row: a chunk of one line, whose payload lies in another table
+//! at its own place or an earlier one.
 
 use std::ops::Range;
 
@@ -19,7 +22,7 @@ pub(crate) const LONGEST: usize = 64 * 1024;
 /// Stands for the payload that was last written out in the same chunk. No JSON looks like this.
 const SAME: &str = "^";
 
-/// Some events of an append, which become one row, and their payloads, which become another.
+/// Some events of an append, which become one row together with their payloads.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
     /// Which of the events.

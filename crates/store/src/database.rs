@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::lock::Lock;
-use crate::schema::{self, APPLICATION, FORMAT, OLDEST_FORMAT};
+use crate::schema::{self, APPLICATION, FORMAT, FORMAT_BEFORE};
 use crate::{OpenError, Options, Sync};
 
 const FILE: &str = "interlingua.db";
@@ -54,8 +54,7 @@ fn check_format(
     let found = pragma(connection, "user_version")?;
     match (pragma(connection, "application_id")?, found) {
         (APPLICATION, FORMAT) => Ok(()),
-        // Before anything is written that a version which knows only the older format would misread.
-        (APPLICATION, OLDEST_FORMAT..FORMAT) => connection.pragma_update(None, "user_version", FORMAT).map_err(refused),
+        (APPLICATION, FORMAT_BEFORE) => schema::upgrade(connection).map_err(refused),
         (APPLICATION, found) if found > FORMAT => Err(OpenError::Newer { path: file.to_owned(), found, known: FORMAT }),
         (0, 0) if pragma(connection, "schema_version")? == 0 => {
             connection.pragma_update(None, "journal_mode", "wal").map_err(&refused)?;

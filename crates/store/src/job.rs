@@ -130,20 +130,11 @@ impl AppendEvents {
         }
     }
 
-    /// Stores the events, then their payloads: most who read want only the events, and find them one behind the other.
     fn insert(&self, connection: &Connection, append: &Prepared) -> Result<(), Error> {
-        let mut insert_events =
-            connection.prepare_cached("INSERT INTO events (place, json, payload) VALUES (?1, ?2, ?3)")?;
+        let mut insert = connection.prepare_cached("INSERT INTO events (place, json, payloads) VALUES (?1, ?2, ?3)")?;
         for chunk in append.chunks.iter() {
-            let place = self.place(append, chunk)?;
-            let payload = append.chunks.payloads(chunk).map(|_| place);
-            insert_events.execute((place, append.lines.text(&chunk.events), payload))?;
-        }
-        let mut insert_payloads = connection.prepare_cached("INSERT INTO payloads (place, json) VALUES (?1, ?2)")?;
-        for chunk in append.chunks.iter() {
-            if let Some(payloads) = append.chunks.payloads(chunk) {
-                insert_payloads.execute((self.place(append, chunk)?, payloads))?;
-            }
+            let row = (self.place(append, chunk)?, append.lines.text(&chunk.events), append.chunks.payloads(chunk));
+            insert.execute(row)?;
         }
         Ok(())
     }

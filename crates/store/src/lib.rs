@@ -11,8 +11,8 @@
 //! the others read from the database. A session that nobody reads or writes costs nothing but its rows.
 //!
 //! Events are kept as the JSON text that clients get. The native payload an event was made from is kept apart, once
-//! for all the events made from it, and is fetched and put in its place only for readers that ask for it. The events of
-//! an append lie in few rows, many in each: a row costs more than an event.
+//! for the events of an append that were made from it, and is put in its place only for readers that ask for it. The
+//! events of an append lie in few rows, many in each: a row costs more than an event.
 //!
 //! ```
 //! use interlingua_schema::{EventData, Origin, SessionStarted, Timestamp, UniversalEvent};

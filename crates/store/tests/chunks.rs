@@ -81,7 +81,7 @@ async fn read_on(store: &Store, session: SessionKey, after: usize, expected: &[S
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
     fn what_was_appended_is_read_from_anywhere_in_pieces_of_any_size(
@@ -125,10 +125,8 @@ async fn an_append_becomes_few_rows() {
     let database = rusqlite::Connection::open(folder.path().join("interlingua.db")).unwrap();
     let longest: i64 = database.query_row("SELECT max(length(json)) FROM events", [], |row| row.get(0)).unwrap();
     assert!(longest <= 64 * 1024, "{longest}");
-    for table in ["events", "payloads"] {
-        let rows: i64 = database.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap();
-        assert!((2..10).contains(&rows), "{table}: {rows}");
-    }
+    let rows: i64 = database.query_row("SELECT count(*) FROM events", [], |row| row.get(0)).unwrap();
+    assert!((2..10).contains(&rows), "{rows}");
 }
 
 #[tokio::test]
