@@ -17,7 +17,7 @@ use interlingua_schema::RawJson;
 
 /// A chunk of events, or of payloads, is no longer than this unless one of them is: whoever wants one event has to read
 /// the chunk.
-pub(crate) const LONGEST: usize = 64 * 1024;
+pub(crate) const LONGEST: usize = 16 * 1024;
 
 /// Stands for the payload that was last written out in the same chunk. No JSON looks like this.
 const SAME: &str = "^";
@@ -174,9 +174,9 @@ mod tests {
     #[test]
     fn a_chunk_that_begins_with_a_shared_payload_repeats_it() {
         let one = json("1");
-        let stored = divided([20_000; 5].map(|bytes| (bytes, Some(one.clone()))));
+        let stored = divided([5_000; 5].map(|bytes| (bytes, Some(one.clone()))));
         assert_eq!(stored, [(3, Some("1\n^\n^".to_owned())), (2, Some("1\n^".to_owned()))]);
-        let stored = divided([(60_000, Some(one.clone())), (60_000, None), (1, Some(one))]);
+        let stored = divided([(15_000, Some(one.clone())), (15_000, None), (1, Some(one))]);
         assert_eq!(stored, [(1, Some("1".to_owned())), (2, Some("\n1".to_owned()))]);
     }
 
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn payloads_fill_a_chunk_too() {
-        let stored = divided(['a', 'b', 'c', 'd'].map(|letter| (10, Some(long(letter, 30_000)))));
+        let stored = divided(['a', 'b', 'c', 'd'].map(|letter| (10, Some(long(letter, 7_500)))));
         assert_eq!(stored.iter().map(|(events, _)| *events).collect::<Vec<_>>(), [2, 2]);
     }
 
@@ -196,7 +196,7 @@ mod tests {
     fn a_payload_longer_than_a_chunk_is_not_repeated() {
         let payload = long('a', LONGEST + 1);
         let mut events = vec![(10, None)];
-        events.extend([40_000; 3].map(|bytes| (bytes, Some(payload.clone()))));
+        events.extend([10_000; 3].map(|bytes| (bytes, Some(payload.clone()))));
         events.push((10, Some(json("1"))));
         let stored = divided(events);
         let expected = format!("\n{}\n^\n^", payload.as_str());
