@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::lock::Lock;
 use crate::schema::{self, APPLICATION, FORMAT, FORMAT_BEFORE};
-use crate::{OpenError, Options, Sync};
+use crate::{OpenError, Options, Sync, checkpoint};
 
 const FILE: &str = "interlingua.db";
 
@@ -76,10 +76,9 @@ fn set_sync(connection: &Connection, sync: Sync) -> rusqlite::Result<()> {
 }
 
 fn set_up(connection: &Connection, options: Options) -> rusqlite::Result<()> {
-    // The write-ahead log is moved into the database beside the writer (see `checkpoint`), and does not stay larger
-    // than 16 MiB on disk. Its file is not made smaller than that: to write over it is cheaper than to make it grow.
+    // The write-ahead log is moved into the database beside the writer (see `checkpoint`).
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    connection.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
+    connection.pragma_update(None, "journal_size_limit", checkpoint::BYTES_KEPT)?;
     connection.pragma_update(None, "cache_size", -2048)?;
     if let Some(pages) = options.most_pages {
         connection.pragma_update(None, "max_page_count", pages)?;
