@@ -79,7 +79,7 @@ impl Chunks {
         let Some(chunk) = self.list.last() else { return false };
         let len = |payload: &RawJson| payload.as_str().len();
         // A new chunk has to repeat a payload that is shared. One that is longer than a chunk is not repeated.
-        let repeats_much = shared && self.last.as_ref().map_or(0, len) > LONGEST;
+        let repeats_much = shared && chunk.has_payload && self.last.as_ref().map_or(0, len) > LONGEST;
         repeats_much
             || self.bytes + bytes <= LONGEST
                 && new.is_none_or(|new| !chunk.has_payload || chunk.payloads.len() + len(new) <= LONGEST)
