@@ -3,11 +3,19 @@
 use interlingua_convert::{Failure, Input, Launch};
 use interlingua_schema::Timestamp;
 
+use crate::batches::Bytes;
+
 /// Something that crossed the wire, and when.
 #[derive(Debug)]
 pub(crate) struct Crossing {
     pub(crate) at: Timestamp,
     pub(crate) what: What,
+}
+
+impl Bytes for Crossing {
+    fn bytes(&self) -> usize {
+        self.what.bytes()
+    }
 }
 
 /// The owned twin of [`Input`], and what only a driver can tell.

@@ -15,6 +15,9 @@
 //! [`Wire`], in the order they crossed, its own included: what it sent is how the session's converter learns of
 //! prompts, answers and interrupts. The session makes events of it by the same path as `interlingua convert`.
 //!
+//! What came together is handed over together, all along the way from the agent's pipe to the session, and nothing
+//! waits for more to come.
+//!
 //! # Rules for `serve`
 //!
 //! * It brings the agent up (a process, a thread on a shared server), resumed by [`SessionSpec::native`] if that is
@@ -46,24 +49,26 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use interlingua_convert::{Converter, Failure, Key, Launch};
+use interlingua_convert::{Converter, Key};
 use interlingua_schema::{NativeSessionId, SessionId};
 use interlingua_store::Message;
 use tokio::sync::mpsc;
 
 use crate::agents::{AgentStatus, Install, Mode, Models};
-use crate::clock;
-use crate::crossing::{Crossing, What};
+use crate::batches::{self, Receiver};
+use crate::crossing::Crossing;
 use crate::environment::Environment;
 use crate::error::Refusal;
 use crate::mcp::McpServers;
 use crate::modes::PermissionMode;
+pub use crate::wire::Wire;
 
 /// Something that is under way and can be sent to another thread.
 pub type Task<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// So many crossings wait for a session before the driver has to.
-const MOST_CROSSINGS: usize = 256;
+/// So many bytes wait for a session before the driver has to. They are taken together, so it is also how much a session
+/// hears before its commands have their turn again.
+const MOST_BYTES: u32 = 32 << 10;
 
 /// One agent program, able to serve any number of sessions.
 pub trait Driver: Send + Sync + 'static {
@@ -237,74 +242,9 @@ impl Orders {
     }
 }
 
-/// A driver's end of the channel that tells the session what crossed the wire. Can be cloned, for tasks that read;
-/// order is kept among what one of them hands over.
-///
-/// Handing over waits while the session is behind, which is what slows an agent down that talks faster than its words
-/// can be stored. Once the session has let go, what is handed over is forgotten.
-#[derive(Clone, Debug)]
-pub struct Wire(mpsc::Sender<Crossing>);
-
-impl Wire {
-    async fn cross(&self, what: What) {
-        // A session that let go hears nothing any more, which is as it should be.
-        let _ = self.0.send(Crossing { at: clock::now(), what }).await;
-    }
-
-    /// A process was started, or a session opened on one.
-    pub async fn launched(&self, launch: Launch) {
-        self.cross(What::Launched(launch)).await;
-    }
-
-    /// A line was sent to the agent; to be said before the agent can answer it.
-    pub async fn sent(&self, line: impl Into<String>) {
-        self.cross(What::Sent(line.into())).await;
-    }
-
-    /// A line, or one payload of an event stream, came from the agent.
-    pub async fn received(&self, line: impl Into<String>) {
-        self.cross(What::Received(line.into())).await;
-    }
-
-    /// Something came that is no line of text, for this reason: not UTF-8, too long.
-    pub async fn garbled(&self, bytes: impl Into<Vec<u8>>, reason: impl Into<String>) {
-        self.cross(What::Garbled { bytes: bytes.into(), reason: reason.into() }).await;
-    }
-
-    /// The agent wrote a line to its standard error.
-    pub async fn stderr(&self, line: impl Into<String>) {
-        self.cross(What::Stderr(line.into())).await;
-    }
-
-    /// An HTTP request is made; its reply has the same number.
-    pub async fn request(&self, call: u64, method: &'static str, path: impl Into<String>, body: Option<String>) {
-        self.cross(What::Request { call, method, path: path.into(), body }).await;
-    }
-
-    /// An HTTP request was answered.
-    pub async fn reply(&self, call: u64, status: u16, body: Option<String>) {
-        self.cross(What::Reply { call, status, body }).await;
-    }
-
-    /// The agent's input was closed.
-    pub async fn closed(&self) {
-        self.cross(What::Closed).await;
-    }
-
-    /// The agent is gone, and all of its output was handed over. A signal is a negative code.
-    pub async fn exit(&self, code: Option<i32>) {
-        self.cross(What::Exit(code)).await;
-    }
-
-    /// The message that was ordered cannot be delivered, or nothing will come of it: its turn fails.
-    pub async fn failed(&self, failure: Failure) {
-        self.cross(What::Failed(failure)).await;
-    }
-}
-
 /// A pair of channels: the session's ends, and the driver's.
-pub(crate) fn channels() -> (mpsc::UnboundedSender<Order>, Orders, Wire, mpsc::Receiver<Crossing>) {
+pub(crate) fn channels() -> (mpsc::UnboundedSender<Order>, Orders, Wire, Receiver<Crossing>) {
     let (orders, ordered) = mpsc::unbounded_channel();
-    let (wire, crossings) = mpsc::channel(MOST_CROSSINGS);
+    let (wire, crossings) = batches::channel(MOST_BYTES);
     (orders, Orders(ordered), Wire(wire), crossings)
 }

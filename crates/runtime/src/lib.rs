@@ -36,7 +36,7 @@ mod actors;
 mod agents;
 mod attached;
 mod attachments;
-mod batched;
+mod batches;
 mod clock;
 mod create;
 mod crossing;
@@ -53,6 +53,7 @@ mod process;
 mod runtime;
 mod session;
 mod variables;
+mod wire;
 
 use std::sync::Arc;
 

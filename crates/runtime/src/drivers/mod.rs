@@ -6,6 +6,7 @@ pub(crate) mod codex;
 mod form;
 pub(crate) mod opencode;
 mod shared;
+mod text;
 
 /// What an agent is told when the user refuses what it asked for. With a reason, all of them go on.
 const REFUSED: &str = "The user refused this.";

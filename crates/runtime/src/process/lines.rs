@@ -4,6 +4,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
 /// So much is read at once.
 const AT_ONCE: usize = 64 << 10;
+/// So many lines are given out at once.
+const MOST_LINES: usize = 128;
 /// So much of a line that is too long is shown.
 const SHOWN: usize = 4 << 10;
 
@@ -29,32 +31,53 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { from: BufReader::with_capacity(AT_ONCE, from), longest }
     }
 
-    /// The next line that is not empty; `None` at the end. What stands behind the last line end counts as a line.
-    pub(super) async fn next(&mut self) -> Option<Line> {
-        loop {
-            let (mut line, length) = self.read().await?;
-            if line.last() == Some(&b'\r') {
-                line.pop();
-            }
-            if length > self.longest {
-                line.truncate(SHOWN);
-                let reason = format!(
-                    "a line of {length} bytes, of at most {} expected: only its beginning is kept",
-                    self.longest
-                );
-                return Some(Line::Garbled { bytes: line, reason });
-            }
-            if line.iter().all(u8::is_ascii_whitespace) {
-                continue;
-            }
-            return Some(match String::from_utf8(line) {
-                Ok(line) => Line::Text(line),
-                Err(error) => {
-                    let reason = format!("a line that is not UTF-8: {}", error.utf8_error());
-                    Line::Garbled { bytes: error.into_bytes(), reason }
-                }
-            });
+    /// The next line that is not empty, and those behind it that are there already; none at the end. What stands behind
+    /// the last line end counts as a line.
+    pub(super) async fn next(&mut self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        while lines.is_empty() {
+            let Some((bytes, length)) = self.read().await else { break };
+            lines.extend(self.line(bytes, length));
         }
+        while lines.len() < MOST_LINES
+            && let Some(bytes) = self.at_hand()
+        {
+            let length = bytes.len();
+            lines.extend(self.line(bytes, length));
+        }
+        lines
+    }
+
+    /// The bytes of the next line, if all of it is there already.
+    fn at_hand(&mut self) -> Option<Vec<u8>> {
+        let found = self.from.buffer();
+        let end = memchr::memchr(b'\n', found)?;
+        let line = found[..end].to_vec();
+        self.from.consume(end + 1);
+        Some(line)
+    }
+
+    /// What so many bytes are, of which only the first were kept if they are too many; nothing if they are blank.
+    fn line(&self, mut line: Vec<u8>, length: usize) -> Option<Line> {
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+        if length > self.longest {
+            line.truncate(SHOWN);
+            let reason =
+                format!("a line of {length} bytes, of at most {} expected: only its beginning is kept", self.longest);
+            return Some(Line::Garbled { bytes: line, reason });
+        }
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return None;
+        }
+        Some(match String::from_utf8(line) {
+            Ok(line) => Line::Text(line),
+            Err(error) => {
+                let reason = format!("a line that is not UTF-8: {}", error.utf8_error());
+                Line::Garbled { bytes: error.into_bytes(), reason }
+            }
+        })
     }
 
     /// The bytes up to the next line end, and how many there were; fewer are kept of a line that is too long. `None`
@@ -90,13 +113,18 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 mod tests {
     use super::*;
 
+    use tokio::io::AsyncWriteExt as _;
+
     async fn read(bytes: &[u8], longest: usize) -> Vec<Line> {
         let mut lines = Lines::new(bytes, longest);
         let mut read = Vec::new();
-        while let Some(line) = lines.next().await {
-            read.push(line);
+        loop {
+            let batch = lines.next().await;
+            if batch.is_empty() {
+                return read;
+            }
+            read.extend(batch);
         }
-        read
     }
 
     fn text(line: &str) -> Line {
@@ -130,5 +158,20 @@ mod tests {
         let [Line::Garbled { bytes, reason }, next] = read.as_slice() else { panic!("{read:?}") };
         assert_eq!((bytes.as_slice(), next), (&b"\xff\xfe"[..], &text("next")));
         assert!(reason.contains("not UTF-8"), "{reason}");
+    }
+
+    #[tokio::test]
+    async fn lines_that_are_there_come_together_and_none_is_waited_for() {
+        let (mut agent, pipe) = tokio::io::duplex(1 << 20);
+        let mut lines = Lines::new(pipe, 1000);
+        agent.write_all(b"one\n\ntwo\nthr").await.unwrap();
+        assert_eq!(lines.next().await, [text("one"), text("two")]);
+        agent.write_all(b"ee\n").await.unwrap();
+        assert_eq!(lines.next().await, [text("three")]);
+        agent.write_all("x\n".repeat(MOST_LINES + 1).as_bytes()).await.unwrap();
+        assert_eq!(lines.next().await.len(), MOST_LINES);
+        assert_eq!(lines.next().await, [text("x")]);
+        drop(agent);
+        assert_eq!(lines.next().await, []);
     }
 }

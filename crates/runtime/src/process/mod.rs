@@ -18,8 +18,8 @@
 //!
 //! # For drivers
 //!
-//! [`Supervisor::start`] takes a [`Program`] and gives a [`Process`]. [`Process::next`] is what it says: lines, rubbish,
-//! complaints, and last of all its exit, which comes when nothing is left of it. [`Process::send`] queues a line and
+//! [`Supervisor::start`] takes a [`Program`] and gives a [`Process`]. [`Process::hear`] is what it says, all that is at
+//! hand: lines, rubbish, complaints, and last of all its exit, which comes when nothing is left of it. [`Process::send`] queues a line and
 //! never waits, so that a driver cannot be stuck between an agent that does not read and one that is not read.
 //! [`Process::leave`] is the way to part.
 
@@ -32,6 +32,7 @@ mod supervisor;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -40,8 +41,8 @@ use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-use crate::batched::Batched;
-use crate::driver::Wire;
+use crate::batches::{self, Bytes, Receiver, Sender};
+use crate::wire::{Gathered, Wire};
 use control::Reports;
 use lines::{Line, Lines};
 pub(crate) use program::Program;
@@ -54,8 +55,8 @@ pub use supervisor::Supervisor;
 const LONGEST_LINE: usize = 256 << 20;
 /// The longest complaint that is kept whole.
 const LONGEST_COMPLAINT: usize = 64 << 10;
-/// So much output waits for whoever reads it before the agent has to.
-const MOST_OUTPUT: usize = 128;
+/// So many bytes of output wait for whoever reads them before the agent has to.
+const MOST_OUTPUT: u32 = 64 << 10;
 /// How long output is waited for after everything that could have printed it is gone.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long an agent may take to leave by itself when its input ends.
@@ -79,7 +80,9 @@ pub(crate) enum Output {
 #[derive(Debug)]
 pub(crate) struct Process {
     input: Option<Input>,
-    output: Batched<Output>,
+    output: Receiver<Output>,
+    /// What of it was taken and not given out yet.
+    taken: VecDeque<Output>,
     orders: control::Orders,
     /// Its exit, once it was told.
     exit: Option<Exit>,
@@ -110,20 +113,38 @@ impl Process {
         supervised: Supervised,
     ) -> Self {
         let (input, lines) = mpsc::unbounded_channel();
-        let (said, output) = mpsc::channel(MOST_OUTPUT);
+        let (said, output) = batches::channel(MOST_OUTPUT);
         tokio::spawn(write(stdin, lines));
         tokio::spawn(attend(stdout, stderr, supervised, said));
-        Self { input: Some(Input(input)), output: Batched::new(output), orders, exit: None }
+        Self { input: Some(Input(input)), output, taken: VecDeque::new(), orders, exit: None }
     }
 
-    /// What it says next. Once it is gone, that is all there ever is. Can be cancelled without losing anything.
+    /// What it says next, one thing at a time. Once it is gone, that is all there ever is. Can be cancelled without
+    /// losing anything.
     pub(crate) async fn next(&mut self) -> Output {
-        if let Some(Exit(code)) = self.exit {
-            return Output::Exited(code);
+        loop {
+            if let Some(output) = self.taken.pop_front() {
+                return output;
+            }
+            self.taken = self.hear().await.into();
         }
-        let output = self.output.recv().await.unwrap_or(Output::Exited(None));
-        if let Output::Exited(code) = output {
-            self.exit = Some(Exit(code));
+    }
+
+    /// All that it says next and is there already, at least one thing. Its exit is the last, and once it is gone, that is
+    /// all there ever is. Can be cancelled without losing anything.
+    pub(crate) async fn hear(&mut self) -> Vec<Output> {
+        if !self.taken.is_empty() {
+            return std::mem::take(&mut self.taken).into();
+        }
+        if let Some(Exit(code)) = self.exit {
+            return vec![Output::Exited(code)];
+        }
+        let mut output = self.output.recv().await;
+        if output.is_empty() {
+            output.push(Output::Exited(None));
+        }
+        if let Some(Output::Exited(code)) = output.last() {
+            self.exit = Some(Exit(*code));
         }
         output
     }
@@ -162,29 +183,50 @@ impl Process {
         self.close_input();
         wire.closed().await;
         let patience = Instant::now() + POLITE;
-        while let Ok(output) = timeout_at(patience, self.next()).await {
-            if output.cross(wire).await {
+        while let Ok(output) = timeout_at(patience, self.hear()).await {
+            if hand_over(output, wire).await {
                 return;
             }
         }
         self.end().await;
-        while !self.next().await.cross(wire).await {}
+        while !hand_over(self.hear().await, wire).await {}
     }
 }
 
+/// Hands over to the wire what a process said. True if its exit is among it.
+async fn hand_over(output: Vec<Output>, wire: &Wire) -> bool {
+    let mut gathered = Gathered::default();
+    let mut is_gone = false;
+    for output in output {
+        is_gone |= output.gather(&mut gathered);
+    }
+    wire.hand_over(&mut gathered).await;
+    is_gone
+}
+
 impl Output {
-    /// Hands it over to the wire. True if it was the exit.
-    pub(crate) async fn cross(self, wire: &Wire) -> bool {
+    /// Adds it to what goes to the wire. True if it was the exit.
+    pub(crate) fn gather(self, gathered: &mut Gathered) -> bool {
         match self {
-            Self::Line(line) => wire.received(line).await,
-            Self::Garbled { bytes, reason } => wire.garbled(bytes, reason).await,
-            Self::Stderr(line) => wire.stderr(line).await,
+            Self::Line(line) => gathered.received(line),
+            Self::Garbled { bytes, reason } => gathered.garbled(bytes, reason),
+            Self::Stderr(line) => gathered.stderr(line),
             Self::Exited(code) => {
-                wire.exit(code).await;
+                gathered.exit(code);
                 return true;
             }
         }
         false
+    }
+}
+
+impl Bytes for Output {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Line(line) | Self::Stderr(line) => line.len(),
+            Self::Garbled { bytes, .. } => bytes.len(),
+            Self::Exited(_) => 0,
+        }
     }
 }
 
@@ -224,28 +266,15 @@ async fn write(mut stdin: pipe::Sender, mut lines: mpsc::UnboundedReceiver<Strin
 }
 
 /// Passes on all that the process says until it is gone.
-async fn attend(stdout: pipe::Receiver, stderr: pipe::Receiver, supervised: Supervised, said: mpsc::Sender<Output>) {
-    let speech = async {
-        let mut lines = Lines::new(stdout, LONGEST_LINE);
-        while let Some(line) = lines.next().await {
-            let output = match line {
-                Line::Text(line) => Output::Line(line),
-                Line::Garbled { bytes, reason } => Output::Garbled { bytes, reason },
-            };
-            // When nobody listens any more, it is still read: the process must be able to come to its end.
-            let _ = said.send(output).await;
-        }
-    };
-    let complaints = async {
-        let mut lines = Lines::new(stderr, LONGEST_COMPLAINT);
-        while let Some(line) = lines.next().await {
-            let line = match line {
-                Line::Text(line) => line,
-                Line::Garbled { bytes, .. } => String::from_utf8_lossy(&bytes).into_owned(),
-            };
-            let _ = said.send(Output::Stderr(line)).await;
-        }
-    };
+async fn attend(stdout: pipe::Receiver, stderr: pipe::Receiver, supervised: Supervised, said: Sender<Output>) {
+    let speech = pass_on(Lines::new(stdout, LONGEST_LINE), &said, |line| match line {
+        Line::Text(line) => Output::Line(line),
+        Line::Garbled { bytes, reason } => Output::Garbled { bytes, reason },
+    });
+    let complaints = pass_on(Lines::new(stderr, LONGEST_COMPLAINT), &said, |line| match line {
+        Line::Text(line) => Output::Stderr(line),
+        Line::Garbled { bytes, .. } => Output::Stderr(String::from_utf8_lossy(&bytes).into_owned()),
+    });
     let heard = async { tokio::join!(speech, complaints) };
     tokio::pin!(heard);
     let gone = supervised.gone();
@@ -258,5 +287,17 @@ async fn attend(stdout: pipe::Receiver, stderr: pipe::Receiver, supervised: Supe
         }
         _ = &mut heard => gone.await,
     };
-    let _ = said.send(Output::Exited(code)).await;
+    said.send(vec![Output::Exited(code)]).await;
+}
+
+/// Passes on lines as they come, those that come together together. When nobody listens any more, they are still read:
+/// the process must be able to come to its end.
+async fn pass_on(mut lines: Lines<pipe::Receiver>, said: &Sender<Output>, output: impl Fn(Line) -> Output) {
+    loop {
+        let batch = lines.next().await;
+        if batch.is_empty() {
+            return;
+        }
+        said.send(batch.into_iter().map(&output).collect()).await;
+    }
 }

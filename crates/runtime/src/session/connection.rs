@@ -7,11 +7,9 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
 
+use crate::batches::Receiver;
 use crate::crossing::Crossing;
 use crate::driver::{self, Driver, Order, Parting, ServeError, SessionSpec};
-
-/// So many crossings are taken at once: then commands have their turn again.
-const AT_ONCE: usize = 128;
 
 /// How serving ended.
 pub(super) type Served = Result<Parting, ServeError>;
@@ -19,7 +17,7 @@ pub(super) type Served = Result<Parting, ServeError>;
 /// A driver at work on the session.
 pub(super) struct Connection {
     orders: mpsc::UnboundedSender<Order>,
-    crossings: mpsc::Receiver<Crossing>,
+    crossings: Receiver<Crossing>,
     task: JoinHandle<Served>,
 }
 
@@ -45,23 +43,16 @@ impl Connection {
 
     /// The next thing that the driver says. Nothing is lost if this is cancelled.
     pub(super) async fn hear(&mut self) -> Heard {
-        let mut crossings = Vec::new();
         tokio::select! {
             biased;
-            count = self.crossings.recv_many(&mut crossings, AT_ONCE) => {
-                if count > 0 {
+            crossings = self.crossings.recv() => {
+                if !crossings.is_empty() {
                     return Heard::Crossings(crossings);
                 }
                 Heard::Over(crossings, served((&mut self.task).await))
             }
-            end = &mut self.task => {
-                // Somebody kept a wire although serving is over. What it handed over counts, what it holds does not.
-                self.crossings.close();
-                while let Ok(crossing) = self.crossings.try_recv() {
-                    crossings.push(crossing);
-                }
-                Heard::Over(crossings, served(end))
-            }
+            // Somebody kept a wire although serving is over. What it handed over counts, what it holds does not.
+            end = &mut self.task => Heard::Over(self.crossings.close(), served(end)),
         }
     }
 
@@ -71,7 +62,13 @@ impl Connection {
         drop(orders);
         let mut last_words = Vec::new();
         let parting = timeout(grace, async {
-            while crossings.recv_many(&mut last_words, AT_ONCE).await > 0 {}
+            loop {
+                let mut batch = crossings.recv().await;
+                if batch.is_empty() {
+                    break;
+                }
+                last_words.append(&mut batch);
+            }
             served((&mut task).await)
         })
         .await;

@@ -26,6 +26,7 @@ use crate::error::Refusal;
 use crate::install::{AMP, Found, Installation, Machine};
 use crate::process::{Output, Process, Program};
 use crate::variables::variables;
+use crate::wire::Gathered;
 use help::Help;
 use mcp_config::McpConfig;
 use prompt::Prompt;
@@ -173,18 +174,29 @@ impl Turn {
                     }
                     continue;
                 }
-                output = self.process.next() => output,
+                output = self.process.hear() => output,
             };
-            if let Output::Line(line) = &output
-                && thread.is_none()
-            {
-                *thread = thread_of(line);
-            }
-            if output.cross(wire).await {
+            if heard(output, wire, thread).await {
                 return Left::ByAgent(waiting);
             }
         }
     }
+}
+
+/// Hands over what the process said together, and takes note of the thread. True if the process is gone.
+async fn heard(output: Vec<Output>, wire: &Wire, thread: &mut Option<String>) -> bool {
+    let mut gathered = Gathered::default();
+    let mut is_gone = false;
+    for output in output {
+        if let Output::Line(line) = &output
+            && thread.is_none()
+        {
+            *thread = thread_of(line);
+        }
+        is_gone |= output.gather(&mut gathered);
+    }
+    wire.hand_over(&mut gathered).await;
+    is_gone
 }
 
 /// The thread that a line is about.

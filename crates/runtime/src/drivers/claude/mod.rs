@@ -26,6 +26,7 @@ use crate::error::Refusal;
 use crate::install::{CLAUDE, Found, Installation, Machine};
 use crate::process::{Output, Process, Program};
 use crate::variables::variables;
+use crate::wire::Gathered;
 use requests::Requests;
 
 /// What of the server's environment is Claude Code's: its keys and settings, and those of the clouds it can use.
@@ -63,8 +64,14 @@ impl ClaudeDriver {
         let words = std::iter::once(CLAUDE.agent.to_owned()).chain(args).collect();
         wire.launched(Launch { version: found.version, argv: words, prompt: None }).await;
         let plan_leads_to = flags::plan_leads_to(&spec);
-        let mut talk =
-            Talk { process, wire, requests: Requests::new(plan_leads_to), asked: 0, resume: Resume::of(&spec) };
+        let mut talk = Talk {
+            process,
+            wire,
+            gathered: Gathered::default(),
+            requests: Requests::new(plan_leads_to),
+            asked: 0,
+            resume: Resume::of(&spec),
+        };
         talk.request(&json!({"subtype": "initialize", "hooks": {}})).await;
         talk.go_on(orders).await
     }
@@ -189,6 +196,8 @@ impl Resume {
 struct Talk {
     process: Process,
     wire: Wire,
+    /// What is on its way to the wire.
+    gathered: Gathered,
     requests: Requests,
     /// How many requests we made.
     asked: u64,
@@ -207,21 +216,31 @@ impl Talk {
                     };
                     self.obey(order).await;
                 }
-                output = self.process.next() => {
-                    let refusal = match &output {
-                        Output::Line(line) => self.heard(line),
-                        _ => None,
-                    };
-                    if output.cross(&self.wire).await {
+                output = self.process.hear() => {
+                    if self.heard(output).await {
                         return match self.resume {
                             Resume::Unknown(words) => Err(ServeError::Lost(words)),
                             Resume::Done | Resume::Open => Ok(Parting::Left),
                         };
                     }
-                    self.answer(refusal).await;
                 }
             }
         }
+    }
+
+    /// Takes in what was heard together, and answers what nobody else will. True if the process is gone.
+    async fn heard(&mut self, output: Vec<Output>) -> bool {
+        let mut is_gone = false;
+        for output in output {
+            let refusal = match &output {
+                Output::Line(line) => self.take_note(line),
+                _ => None,
+            };
+            is_gone |= output.gather(&mut self.gathered);
+            self.answer(refusal).await;
+        }
+        self.wire.hand_over(&mut self.gathered).await;
+        is_gone
     }
 
     async fn obey(&mut self, order: Order) {
@@ -247,7 +266,7 @@ impl Talk {
     }
 
     /// Takes note of what the agent asks and withdraws. What nobody can answer is refused by the line to send.
-    fn heard(&mut self, line: &str) -> Option<String> {
+    fn take_note(&mut self, line: &str) -> Option<String> {
         if self.resume == Resume::Open {
             self.resume = resumed(line);
         }
@@ -267,7 +286,8 @@ impl Talk {
     }
 
     async fn say(&mut self, line: &str) {
-        self.wire.sent(line).await;
+        self.gathered.sent(line);
+        self.wire.hand_over(&mut self.gathered).await;
         self.process.send(line);
     }
 }

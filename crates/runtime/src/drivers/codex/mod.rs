@@ -34,8 +34,8 @@ use crate::error::Refusal;
 use crate::install::{CODEX, Found, Installation, Machine};
 use crate::process::Program;
 use crate::variables::variables;
-use line::{Head, Kind};
-use routes::Heard;
+use line::News;
+use routes::{Heard, Inbox};
 use server::AppServer;
 use talk::{Talk, request};
 
@@ -100,21 +100,7 @@ impl CodexDriver {
             for _ in 0..MOST_PAGES {
                 let asked = server.ask(seat);
                 server.send(&request("model/list", asked, &json!({"cursor": cursor})));
-                let page = loop {
-                    match inbox.recv().await {
-                        Some(Heard::Line { text, head: Head { kind: Kind::Answer { refusal: None, .. }, .. } }) => {
-                            break Page::read(&text)?;
-                        }
-                        Some(Heard::Line {
-                            head: Head { kind: Kind::Answer { refusal: Some(words), .. }, .. },
-                            ..
-                        }) => {
-                            return Err(words);
-                        }
-                        Some(Heard::Line { .. } | Heard::Garbled { .. }) => {}
-                        Some(Heard::Exited { .. }) | None => return Err("it left".to_owned()),
-                    }
-                };
+                let page = Page::read(&answered(&mut inbox).await?)?;
                 offered.extend(page.data);
                 cursor = page.next_cursor;
                 if cursor.is_none() {
@@ -140,6 +126,23 @@ fn key(env: &[(OsString, OsString)]) -> Option<String> {
     }
     let key = |name: &str| find(name)?.into_string().ok().filter(|key| !key.is_empty());
     key("CODEX_API_KEY").or_else(|| key("OPENAI_API_KEY"))
+}
+
+/// Waits for the answer to the one request that was made: its line.
+async fn answered(inbox: &mut Inbox) -> Result<String, String> {
+    loop {
+        let batch = inbox.recv().await;
+        if batch.is_empty() {
+            return Err("it left".to_owned());
+        }
+        for heard in batch {
+            match heard {
+                Heard::Line { text, news: News::Answer { refusal, .. } } => return refusal.map_or(Ok(text), Err),
+                Heard::Line { .. } | Heard::Garbled { .. } => {}
+                Heard::Exited { .. } => return Err("it left".to_owned()),
+            }
+        }
+    }
 }
 
 /// A page of the list of models.

@@ -7,13 +7,12 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
-use tokio::sync::mpsc;
 
-use super::line::{Head, Kind, Spawning};
-use crate::batched::Batched;
+use super::line::{Head, Kind, News, Spawning};
+use crate::batches::{self, Bytes, Receiver, Sender};
 
-/// So many lines wait for a session before the server has to.
-const MOST_UNREAD: usize = 64;
+/// So many bytes wait for a session before the server has to.
+const MOST_UNREAD: u32 = 64 << 10;
 /// So many lines of a thread are held that nobody has heard of.
 const MOST_HELD: usize = 4096;
 /// So many remarks are kept for those who come later.
@@ -30,7 +29,7 @@ const REMARKS: [&str; 2] = ["configWarning", "deprecationNotice"];
 pub(super) enum Heard {
     Line {
         text: String,
-        head: Head,
+        news: News,
     },
     Garbled {
         bytes: Vec<u8>,
@@ -43,20 +42,54 @@ pub(super) enum Heard {
     },
 }
 
-pub(super) type Inbox = Batched<Heard>;
+pub(super) type Inbox = Receiver<Heard>;
 
-/// What is to be done with a line.
+impl Bytes for Heard {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Line { text, .. } => text.len(),
+            Self::Garbled { bytes, .. } => bytes.len(),
+            Self::Exited { stderr, .. } => stderr.iter().map(String::len).sum(),
+        }
+    }
+}
+
+/// What is to be done with what the server said together.
 #[derive(Debug, Default)]
 pub(super) struct Routed {
-    pub(super) to: Vec<(mpsc::Sender<Heard>, Heard)>,
-    /// A line to send back.
-    pub(super) refusal: Option<String>,
+    to: Vec<Delivery>,
+    /// A line to send back, for each request that nobody answers.
+    pub(super) refusals: Vec<String>,
+}
+
+/// What goes to a seat.
+#[derive(Debug)]
+struct Delivery {
+    seat: u64,
+    inbox: Sender<Heard>,
+    heard: Vec<Heard>,
+}
+
+impl Routed {
+    /// Hands everybody what is theirs, in one piece each. Waits for whoever is behind.
+    pub(super) async fn deliver(self) {
+        for Delivery { inbox, heard, .. } in self.to {
+            inbox.send(heard).await;
+        }
+    }
+
+    fn add(&mut self, number: u64, seat: &Seat, heard: Heard) {
+        match self.to.iter_mut().find(|delivery| delivery.seat == number) {
+            Some(delivery) => delivery.heard.push(heard),
+            None => self.to.push(Delivery { seat: number, inbox: seat.inbox.clone(), heard: vec![heard] }),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     seats: HashMap<u64, Seat>,
-    threads: HashMap<String, u64>,
+    threads: HashMap<String, u64, foldhash::fast::RandomState>,
     /// Threads of sessions that have let go.
     parted: HashSet<String>,
     /// Our requests that are not answered yet, and whose they are.
@@ -71,7 +104,7 @@ pub(super) struct Routes {
 
 #[derive(Debug)]
 struct Seat {
-    inbox: mpsc::Sender<Heard>,
+    inbox: Sender<Heard>,
     /// Sub-agents that it is starting.
     spawning: u32,
 }
@@ -85,16 +118,14 @@ impl Routes {
 
     /// A seat for a session, or for whoever has a question.
     pub(super) fn sit_down(&mut self, session: Option<&str>) -> (u64, Inbox) {
-        let (inbox, heard) = mpsc::channel(MOST_UNREAD);
+        let (inbox, heard) = batches::channel(MOST_UNREAD);
         let is_new = session.is_some_and(|session| self.informed.insert(session.to_owned()));
         let remarks = self.remarks.iter().filter(|_| is_new);
-        for missed in remarks.chain(&self.exited) {
-            // There is room: it is empty.
-            let _ = inbox.try_send(missed.clone());
-        }
+        // There is room: it is empty.
+        inbox.try_send(remarks.chain(&self.exited).cloned().collect());
         let seat = self.number();
         self.seats.insert(seat, Seat { inbox, spawning: 0 });
-        (seat, Batched::new(heard))
+        (seat, heard)
     }
 
     /// Whoever had the seat is gone, and its threads are nobody's.
@@ -113,63 +144,77 @@ impl Routes {
     }
 
     /// The server is gone, as whoever comes late is told, too.
-    pub(super) fn close(&mut self, exited: Heard) -> Routed {
-        let routed = self.everybody(&exited);
+    pub(super) fn close(&mut self, exited: Heard, routed: &mut Routed) {
+        self.everybody(&exited, routed);
         self.exited = Some(exited);
-        routed
     }
 
     /// Something that cannot be told whose it is.
-    pub(super) fn everybody(&self, heard: &Heard) -> Routed {
-        let to = self.seats.values().map(|seat| (seat.inbox.clone(), heard.clone()));
-        Routed { to: to.collect(), refusal: None }
+    pub(super) fn everybody(&self, heard: &Heard, routed: &mut Routed) {
+        for (number, seat) in &self.seats {
+            routed.add(*number, seat, heard.clone());
+        }
     }
 
-    pub(super) fn line(&mut self, text: String) -> Routed {
+    /// A line.
+    pub(super) fn line(&mut self, text: String, routed: &mut Routed) {
         let head = Head::of(&text);
-        let seat = self.whose(&head);
-        let line = Heard::Line { text, head: head.clone() };
-        match (head.kind, seat, head.thread) {
-            (_, Some(seat), _) => self.deliver(seat, line),
+        match self.whose(&head) {
+            Some(seat) => {
+                let news = head.into_news();
+                self.deliver(seat, Heard::Line { text, news }, routed);
+            }
+            None => self.nobodys(head, &text, routed),
+        }
+    }
+
+    /// A line that is no session's own, of which there are few.
+    fn nobodys(&mut self, head: Head<'_>, text: &str, routed: &mut Routed) {
+        let line = |head: Head<'_>| Heard::Line { text: text.to_owned(), news: head.into_news() };
+        match (&head.kind, head.thread.as_deref()) {
             // Whoever asked is gone.
-            (Kind::Answer { .. }, None, _) => Routed::default(),
-            (Kind::Request { method, id }, None, None) => Routed::refused(&id, &method),
-            (Kind::Request { method, id }, None, Some(thread)) if !self.may_be_spawned(&thread) => {
-                tracing::warn!("codex asks `{method}` in thread {thread}, which is nobody's");
-                Routed { refusal: Some(refusal(&id, NOBODYS, "this thread has no host any more")), ..Routed::default() }
+            (Kind::Answer { .. }, _) => {}
+            (Kind::Request { method, id }, None) => routed.refusals.push(unsupported(id, method)),
+            (Kind::Request { method, id }, Some(thread)) if !self.may_be_spawned(thread) => {
+                tracing::warn!("codex asks `{}` in thread {thread}, which is nobody's", &**method);
+                routed.refusals.push(refusal(id, NOBODYS, "this thread has no host any more"));
             }
-            (Kind::Notice(method), None, None) => {
-                if REMARKS.contains(&method.as_str()) && self.remarks.len() < MOST_REMARKS {
-                    self.remarks.push(line.clone());
+            (Kind::Notice(method), None) => {
+                let is_kept = REMARKS.contains(&&**method) && self.remarks.len() < MOST_REMARKS;
+                let line = line(head);
+                self.everybody(&line, routed);
+                if is_kept {
+                    self.remarks.push(line);
                 }
-                self.everybody(&line)
             }
-            (Kind::Strange, None, _) => self.everybody(&line),
-            (_, None, Some(thread)) => {
-                if !self.parted.contains(&thread) {
-                    self.hold(thread, line);
+            (Kind::Strange, _) => self.everybody(&line(head), routed),
+            (_, Some(thread)) => {
+                if !self.parted.contains(thread) {
+                    self.hold(thread.to_owned(), line(head));
                 }
-                Routed::default()
             }
         }
     }
 
     /// Whose a line is. Takes note of the threads that it tells of.
-    fn whose(&mut self, head: &Head) -> Option<u64> {
-        let thread = head.thread.as_ref();
+    fn whose(&mut self, head: &Head<'_>) -> Option<u64> {
+        let thread = head.thread.as_deref();
         if let Kind::Answer { id, .. } = &head.kind {
             let seat = self.asked.remove(id)?;
             if let Some(thread) = thread {
                 self.parted.remove(thread);
-                self.threads.insert(thread.clone(), seat);
+                self.threads.insert(thread.to_owned(), seat);
             }
             return Some(seat);
         }
-        let of_thread = |thread: &String| self.threads.get(thread).copied();
-        let seat = thread.and_then(of_thread).or_else(|| head.parent.as_ref().and_then(of_thread))?;
-        let told = thread.into_iter().chain(&head.children);
-        for thread in told {
-            self.threads.entry(thread.clone()).or_insert(seat);
+        let of_thread = |thread: &str| self.threads.get(thread).copied();
+        let known = thread.and_then(of_thread);
+        let seat = known.or_else(|| head.parent.as_deref().and_then(of_thread))?;
+        let new = thread.filter(|_| known.is_none());
+        for thread in new.into_iter().chain(head.children.iter().map(|child| &**child)) {
+            if !self.threads.contains_key(thread) {
+                self.threads.insert(thread.to_owned(), seat);
+            }
         }
         if let (Some(spawning), Some(seat)) = (head.spawning, self.seats.get_mut(&seat)) {
             seat.spawning = match spawning {
@@ -181,15 +226,16 @@ impl Routes {
     }
 
     /// Delivers a line, and what was held of the threads that it told of.
-    fn deliver(&mut self, seat: u64, heard: Heard) -> Routed {
-        let Some(inbox) = self.seats.get(&seat).map(|seat| seat.inbox.clone()) else { return Routed::default() };
-        let mut to = vec![(inbox.clone(), heard)];
+    fn deliver(&mut self, number: u64, heard: Heard, routed: &mut Routed) {
+        let Some(seat) = self.seats.get(&number) else { return };
+        routed.add(number, seat, heard);
         if !self.held.is_empty() {
             let threads = &self.threads;
-            let released = self.held.extract_if(|thread, _| threads.get(thread) == Some(&seat));
-            to.extend(released.flat_map(|(_, lines)| lines).map(|line| (inbox.clone(), line)));
+            let released = self.held.extract_if(|thread, _| threads.get(thread) == Some(&number));
+            for held in released.flat_map(|(_, lines)| lines) {
+                routed.add(number, seat, held);
+            }
         }
-        Routed { to, refusal: None }
     }
 
     /// Whether the thread may be a sub-agent's that somebody is starting.
@@ -207,13 +253,6 @@ impl Routes {
     }
 }
 
-impl Routed {
-    /// A request that this host cannot answer.
-    fn refused(id: &str, method: &str) -> Self {
-        Self { refusal: Some(unsupported(id, method)), ..Self::default() }
-    }
-}
-
 /// The answer to a request that this host does not know.
 pub(super) fn unsupported(id: &str, method: &str) -> String {
     refusal(id, NO_SUCH_METHOD, &format!("this host cannot answer `{method}`"))
@@ -228,19 +267,20 @@ mod tests {
     use super::*;
 
     fn heard(inbox: &mut Inbox) -> Vec<String> {
-        let mut lines = Vec::new();
-        while let Ok(Heard::Line { text, .. }) = inbox.try_recv() {
-            lines.push(text);
-        }
-        lines
+        let lines = inbox.at_hand().into_iter().map(|heard| match heard {
+            Heard::Line { text, .. } => text,
+            heard => panic!("no line: {heard:?}"),
+        });
+        lines.collect()
     }
 
     fn say(routes: &mut Routes, line: &str) -> Option<String> {
-        let Routed { to, refusal } = routes.line(line.to_owned());
-        for (inbox, heard) in to {
-            inbox.try_send(heard).unwrap();
+        let mut routed = Routed::default();
+        routes.line(line.to_owned(), &mut routed);
+        for Delivery { inbox, heard, .. } in routed.to {
+            inbox.try_send(heard);
         }
-        refusal
+        routed.refusals.pop()
     }
 
     /// Two sessions with a thread each.
@@ -302,8 +342,23 @@ mod tests {
         assert_eq!(heard(&mut late), [warning]);
         let (_, mut again) = routes.sit_down(Some("late"));
         assert!(heard(&mut again).is_empty());
-        routes.close(Heard::Exited { code: Some(1), stderr: Vec::new() });
+        routes.close(Heard::Exited { code: Some(1), stderr: Vec::new() }, &mut Routed::default());
         let (_, mut too_late) = routes.sit_down(None);
-        assert!(matches!(too_late.try_recv(), Ok(Heard::Exited { code: Some(1), .. })));
+        assert!(matches!(too_late.at_hand().as_slice(), [Heard::Exited { code: Some(1), .. }]));
+    }
+
+    #[tokio::test]
+    async fn what_is_said_together_goes_to_each_in_one_piece_and_in_order() {
+        let (mut routes, [mut a, mut b]) = two();
+        let mut routed = Routed::default();
+        let lines = ["a", "b", "a"].map(|thread| format!(r#"{{"method":"x","params":{{"threadId":"{thread}"}}}}"#));
+        let all = r#"{"method":"account/updated","params":{}}"#;
+        for line in lines.iter().map(String::as_str).chain([all]) {
+            routes.line(line.to_owned(), &mut routed);
+        }
+        assert_eq!(routed.to.len(), 2);
+        routed.deliver().await;
+        assert_eq!(heard(&mut a), [&lines[0], &lines[2], all]);
+        assert_eq!(heard(&mut b), [&lines[1], all]);
     }
 }

@@ -132,8 +132,10 @@ async fn answered(asked: u64, process: &mut Process, stderr: &mut Tail, routes: 
                 }
                 _ => {
                     // Nobody is there yet; what is said once is kept for those who come.
-                    if let Some(refusal) = routes.line(line).refusal {
-                        process.send(&refusal);
+                    let mut routed = Routed::default();
+                    routes.line(line, &mut routed);
+                    for refusal in &routed.refusals {
+                        process.send(refusal);
                     }
                 }
             },
@@ -155,7 +157,7 @@ async fn attend(
     let mut ending = None;
     loop {
         let output = tokio::select! {
-            output = process.next() => output,
+            output = process.hear() => output,
             order = not_needed.recv(), if ending.is_none() => {
                 ending = Some(Ending::of(order));
                 line.is_up.store(false, Ordering::Release);
@@ -163,33 +165,27 @@ async fn attend(
                 continue;
             }
         };
-        let routed = match output {
-            Output::Line(text) => line.routes().line(text),
-            Output::Garbled { bytes, reason } => line.routes().everybody(&Heard::Garbled { bytes, reason }),
-            Output::Stderr(text) => {
-                stderr.push(text);
-                continue;
-            }
-            Output::Exited(code) => {
-                line.is_up.store(false, Ordering::Release);
-                if ending != Some(Ending::NotNeeded) {
-                    running.fell(&stderr.farewell("Codex", code));
+        let mut routed = Routed::default();
+        for output in output {
+            match output {
+                Output::Line(text) => line.routes().line(text, &mut routed),
+                Output::Garbled { bytes, reason } => {
+                    line.routes().everybody(&Heard::Garbled { bytes, reason }, &mut routed);
                 }
-                let exited = Heard::Exited { code, stderr: stderr.lines() };
-                let routed = line.routes().close(exited);
-                return deliver(routed).await;
+                Output::Stderr(text) => stderr.push(text),
+                Output::Exited(code) => {
+                    line.is_up.store(false, Ordering::Release);
+                    if ending != Some(Ending::NotNeeded) {
+                        running.fell(&stderr.farewell("Codex", code));
+                    }
+                    line.routes().close(Heard::Exited { code, stderr: stderr.lines() }, &mut routed);
+                    return routed.deliver().await;
+                }
             }
-        };
-        if let Some(refusal) = &routed.refusal {
+        }
+        for refusal in &routed.refusals {
             process.send(refusal);
         }
-        deliver(routed).await;
-    }
-}
-
-async fn deliver(routed: Routed) {
-    for (inbox, heard) in routed.to {
-        // Whoever stood up does not listen.
-        let _ = inbox.send(heard).await;
+        routed.deliver().await;
     }
 }

@@ -11,12 +11,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use super::line::{Head, Kind};
+use super::line::News;
 use super::params;
 use super::requests::Requests;
 use super::routes::{Heard, Inbox};
 use super::server::AppServer;
 use crate::driver::{Order, Orders, Parting, ServeError, SessionSpec, Wire};
+use crate::wire::Gathered;
 
 /// How long a turn may take to end when the session lets go.
 const PARTING: Duration = Duration::from_millis(1500);
@@ -27,6 +28,8 @@ pub(super) struct Talk {
     seat: u64,
     inbox: Inbox,
     wire: Wire,
+    /// What is on its way to the wire.
+    gathered: Gathered,
     spec: SessionSpec,
     /// The thread, once it is open.
     thread: Option<String>,
@@ -68,6 +71,7 @@ impl Talk {
             seat,
             inbox,
             wire,
+            gathered: Gathered::default(),
             spec,
             thread: None,
             model: None,
@@ -98,7 +102,7 @@ impl Talk {
                 }
                 heard = self.inbox.recv() => heard,
             };
-            if let Some(over) = self.heard(heard).await {
+            if let Some(over) = self.heard_together(heard).await {
                 return over;
             }
         }
@@ -133,13 +137,13 @@ impl Talk {
         let Some(message) = self.waiting.take() else { return };
         match params::turn(&self.spec, &thread, self.model.as_deref(), &message).await {
             Ok(params) => self.ask("turn/start", &params, Asked::Turn).await,
-            Err(reason) => self.wire.failed(Failure::new(ErrorCode::InvalidRequest, reason)).await,
+            Err(reason) => self.fail(ErrorCode::InvalidRequest, &reason).await,
         }
     }
 
     async fn interrupt(&mut self) {
         if self.waiting.take().is_some() {
-            return self.wire.failed(Failure::new(ErrorCode::AgentError, "interrupted before it began")).await;
+            return self.fail(ErrorCode::AgentError, "interrupted before it began").await;
         }
         self.interrupted = true;
         for (thread, turn) in self.running.clone() {
@@ -152,73 +156,75 @@ impl Talk {
         self.ask("turn/interrupt", &params, Asked::Interrupt).await;
     }
 
-    /// Takes in what was heard. Says what becomes of the conversation, if it is over.
-    async fn heard(&mut self, heard: Option<Heard>) -> Over {
+    /// Takes in what was heard together, nothing if the server is gone. Says what becomes of the conversation, if it is
+    /// over.
+    async fn heard_together(&mut self, batch: Vec<Heard>) -> Over {
+        let mut over = None;
+        if batch.is_empty() {
+            self.gathered.exit(None);
+            over = Some(Ok(Parting::Left));
+        }
+        for heard in batch {
+            over = self.heard(heard).await;
+            if over.is_some() {
+                break;
+            }
+        }
+        self.wire.hand_over(&mut self.gathered).await;
+        over
+    }
+
+    async fn heard(&mut self, heard: Heard) -> Over {
         match heard {
-            Some(Heard::Line { text, head }) => self.line(text, head).await,
-            Some(Heard::Garbled { bytes, reason }) => {
-                self.wire.garbled(bytes, reason).await;
+            Heard::Line { text, news } => self.line(text, news).await,
+            Heard::Garbled { bytes, reason } => {
+                self.gathered.garbled(bytes, reason);
                 None
             }
-            Some(Heard::Exited { code, stderr }) => {
+            Heard::Exited { code, stderr } => {
                 for line in stderr {
-                    self.wire.stderr(line).await;
+                    self.gathered.stderr(line);
                 }
-                self.wire.exit(code).await;
-                Some(Ok(Parting::Left))
-            }
-            None => {
-                self.wire.exit(None).await;
+                self.gathered.exit(code);
                 Some(Ok(Parting::Left))
             }
         }
     }
 
-    async fn line(&mut self, text: String, head: Head) -> Over {
-        match head.kind {
-            Kind::Answer { id, refusal } => {
-                let asked = self.asked.remove(&id);
-                let opened = (asked == Some(Asked::Opening)).then(|| Opened::read(&text));
-                self.wire.received(text).await;
-                if let Some(words) = refusal {
-                    return self.refused(asked, words).await;
-                }
-                self.answered(asked, opened, head.turn).await;
-                None
+    async fn line(&mut self, text: String, news: News) -> Over {
+        match news {
+            News::None => self.gathered.received(text),
+            News::TurnStarted { thread, turn } => {
+                self.running.insert(thread, turn);
+                self.gathered.received(text);
             }
-            Kind::Request { method, id } => {
-                let answer = self.requests.asked(&method, &id, &text);
-                self.wire.received(text).await;
-                self.say(answer).await;
-                None
-            }
-            Kind::Notice(method) => {
-                let is_over = match (method.as_str(), head.thread, head.turn) {
-                    ("turn/started", Some(thread), Some(turn)) => {
-                        self.running.insert(thread, turn);
-                        false
-                    }
-                    ("turn/completed", Some(thread), _) => {
-                        self.running.remove(&thread);
-                        self.thread.as_deref() == Some(thread.as_str())
-                    }
-                    ("serverRequest/resolved", ..) => {
-                        self.requests.resolved(&text);
-                        false
-                    }
-                    _ => false,
-                };
-                self.wire.received(text).await;
-                if is_over && std::mem::take(&mut self.interrupted) {
+            News::TurnCompleted { thread } => {
+                self.running.remove(&thread);
+                self.gathered.received(text);
+                if self.thread.as_ref() == Some(&thread) && std::mem::take(&mut self.interrupted) {
                     self.clean().await;
                 }
-                None
             }
-            Kind::Strange => {
-                self.wire.received(text).await;
-                None
+            News::RequestResolved => {
+                self.requests.resolved(&text);
+                self.gathered.received(text);
+            }
+            News::Request { method, id } => {
+                let answer = self.requests.asked(&method, &id, &text);
+                self.gathered.received(text);
+                self.say(answer).await;
+            }
+            News::Answer { id, refusal, turn } => {
+                let asked = self.asked.remove(&id);
+                let opened = (asked == Some(Asked::Opening)).then(|| Opened::read(&text));
+                self.gathered.received(text);
+                if let Some(words) = refusal {
+                    return self.refused(asked, words);
+                }
+                self.answered(asked, opened, turn).await;
             }
         }
+        None
     }
 
     async fn answered(&mut self, asked: Option<Asked>, opened: Option<Opened>, turn: Option<String>) {
@@ -239,14 +245,14 @@ impl Talk {
         }
     }
 
-    async fn refused(&mut self, asked: Option<Asked>, words: String) -> Over {
+    fn refused(&mut self, asked: Option<Asked>, words: String) -> Over {
         match asked {
             Some(Asked::Opening) if self.spec.native.is_some() && is_unknown(&words) => {
                 Some(Err(ServeError::Lost(words)))
             }
             Some(Asked::Opening) => Some(Err(ServeError::Unavailable(format!("Codex opens no thread: {words}")))),
             Some(Asked::Turn) => {
-                self.wire.failed(Failure::new(ErrorCode::AgentError, words)).await;
+                self.gathered.failed(Failure::new(ErrorCode::AgentError, words));
                 None
             }
             Some(Asked::Interrupt | Asked::Cleaning) | None => None,
@@ -279,7 +285,7 @@ impl Talk {
                 }
                 break;
             };
-            if self.heard(heard).await.is_some() {
+            if self.heard_together(heard).await.is_some() {
                 return;
             }
         }
@@ -297,9 +303,15 @@ impl Talk {
 
     async fn say(&mut self, line: Option<String>) {
         if let Some(line) = line {
-            self.wire.sent(line.as_str()).await;
+            self.gathered.sent(line.as_str());
+            self.wire.hand_over(&mut self.gathered).await;
             self.server.send(&line);
         }
+    }
+
+    async fn fail(&mut self, code: ErrorCode, reason: &str) {
+        self.gathered.failed(Failure::new(code, reason));
+        self.wire.hand_over(&mut self.gathered).await;
     }
 }
 

@@ -1,10 +1,11 @@
 //! The event stream: what of it concerns a session.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use memchr::memchr;
 use serde::Deserialize;
+
+use crate::drivers::text::Text;
 
 /// The longest event. What is longer is not read.
 const LONGEST: usize = 256 << 20;
@@ -117,24 +118,22 @@ fn payload(line: &[u8]) -> Option<Payload> {
 /// What an event is about. Every event is looked at, so it borrows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Head<'a> {
-    pub(super) kind: Cow<'a, str>,
+    pub(super) kind: Text<'a>,
     /// The session that it belongs to; `None` if it is about none.
-    session: Text<'a>,
+    session: Option<Text<'a>>,
     /// The session that this session works for.
-    parent: Text<'a>,
+    parent: Option<Text<'a>>,
     /// A sub-agent's session that it names.
-    child: Text<'a>,
+    child: Option<Text<'a>>,
     /// The request that it is about.
-    pub(super) request: Text<'a>,
+    pub(super) request: Option<Text<'a>>,
     is_idle: bool,
 }
-
-type Text<'a> = Option<Cow<'a, str>>;
 
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(borrow)]
-    r#type: Cow<'a, str>,
+    r#type: Text<'a>,
     #[serde(borrow)]
     properties: Option<Properties<'a>>,
 }
@@ -143,11 +142,11 @@ struct Event<'a> {
 #[serde(default)]
 struct Properties<'a> {
     #[serde(borrow)]
-    id: Text<'a>,
+    id: Option<Text<'a>>,
     #[serde(borrow, rename = "sessionID")]
-    session: Text<'a>,
+    session: Option<Text<'a>>,
     #[serde(borrow, rename = "requestID")]
-    request: Text<'a>,
+    request: Option<Text<'a>>,
     #[serde(borrow)]
     info: Option<Info<'a>>,
     #[serde(borrow)]
@@ -158,17 +157,17 @@ struct Properties<'a> {
 #[derive(Deserialize)]
 struct Info<'a> {
     #[serde(borrow)]
-    id: Text<'a>,
+    id: Option<Text<'a>>,
     #[serde(borrow, rename = "sessionID")]
-    session: Text<'a>,
+    session: Option<Text<'a>>,
     #[serde(borrow, rename = "parentID")]
-    parent: Text<'a>,
+    parent: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
 struct Part<'a> {
     #[serde(borrow, rename = "sessionID")]
-    session: Text<'a>,
+    session: Option<Text<'a>>,
     #[serde(borrow)]
     state: Option<State<'a>>,
 }
@@ -182,7 +181,7 @@ struct State<'a> {
 #[derive(Deserialize)]
 struct Metadata<'a> {
     #[serde(borrow, rename = "sessionId")]
-    session: Text<'a>,
+    session: Option<Text<'a>>,
 }
 
 impl<'a> Head<'a> {
@@ -191,8 +190,8 @@ impl<'a> Head<'a> {
         let Ok(event) = serde_json::from_str::<Event<'_>>(payload) else { return Self::default() };
         let kind = event.r#type;
         let properties = event.properties.unwrap_or_default();
-        let is_idle = kind == "session.idle"
-            || kind == "session.status" && properties.status.is_some_and(|status| status["type"] == "idle");
+        let is_idle = *kind == *"session.idle"
+            || *kind == *"session.status" && properties.status.is_some_and(|status| status["type"] == "idle");
         let mut head = Self { request: properties.request.or(properties.id), is_idle, ..Self::default() };
         head.session = properties.session;
         if let Some(info) = properties.info {
@@ -236,7 +235,7 @@ impl Family {
             }
             self.children.insert(session.clone().into_owned());
         }
-        if let Some(child) = head.child.as_ref().filter(|child| **child != self.session) {
+        if let Some(child) = head.child.as_ref().filter(|child| ***child != *self.session) {
             self.children.insert(child.clone().into_owned());
         }
         true

@@ -18,6 +18,7 @@ use super::params;
 use super::server::{Answer, HttpServer, in_directory};
 use crate::driver::{Order, Orders, Parting, PermissionReply, ServeError, SessionSpec, Wire};
 use crate::drivers::REFUSED;
+use crate::wire::Gathered;
 
 /// How long a turn may take to end when the session lets go.
 const PARTING: Duration = Duration::from_millis(1500);
@@ -27,13 +28,15 @@ const GREETING: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// So many events are taken at once: then orders have their turn again.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 128;
 
 /// A session's part of the conversation.
 pub(super) struct Talk {
     server: Arc<HttpServer>,
     events: Events,
     wire: Wire,
+    /// What is on its way to the wire.
+    gathered: Gathered,
     spec: SessionSpec,
     /// The session and its sub-agents, once there is one.
     family: Option<Family>,
@@ -106,6 +109,7 @@ impl Talk {
             server,
             events,
             wire,
+            gathered: Gathered::default(),
             spec,
             family,
             waiting: None,
@@ -225,8 +229,9 @@ impl Talk {
                 };
                 self.family = Some(Family::new(session));
                 for payload in std::mem::take(&mut self.early) {
-                    self.event(payload).await;
+                    self.event(payload);
                 }
+                self.wire.hand_over(&mut self.gathered).await;
                 self.prompt().await;
             }
             What::Prompt if answer.status == 404 && self.spec.native.is_some() => {
@@ -263,22 +268,23 @@ impl Talk {
     /// Something was heard, or nothing ever will be. What came together with it is taken along.
     async fn heard(&mut self, payload: Option<Payload>) -> Over {
         let Some(payload) = payload else { return self.silence().await };
-        self.take(payload).await;
+        self.take(payload);
         for _ in 1..AT_ONCE {
             let Some(payload) = self.events.at_hand() else { break };
-            self.take(payload).await;
+            self.take(payload);
         }
+        self.wire.hand_over(&mut self.gathered).await;
         None
     }
 
-    async fn take(&mut self, payload: Payload) {
+    fn take(&mut self, payload: Payload) {
         match payload {
-            Payload::Text(payload) => self.event(payload).await,
-            Payload::Garbled { bytes, reason } => self.wire.garbled(bytes, reason).await,
+            Payload::Text(payload) => self.event(payload),
+            Payload::Garbled { bytes, reason } => self.gathered.garbled(bytes, reason),
         }
     }
 
-    async fn event(&mut self, payload: String) {
+    fn event(&mut self, payload: String) {
         let Some(family) = &mut self.family else {
             return self.early.push(payload);
         };
@@ -301,7 +307,7 @@ impl Talk {
                 _ => {}
             }
         }
-        self.wire.received(payload).await;
+        self.gathered.received(payload);
     }
 
     /// The events ended: the server is gone, or else they are listened to again.
