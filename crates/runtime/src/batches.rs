@@ -184,16 +184,16 @@ mod tests {
                 sender.send(vec![2 * number, 2 * number + 1]).await;
             }
         });
-        let mut received = Vec::new();
+        let mut all = Vec::new();
         loop {
             let batch = receiver.recv().await;
             if batch.is_empty() {
                 break;
             }
-            received.extend(batch);
+            all.extend(batch);
         }
         sending.await.unwrap();
-        assert_eq!(received, (0..1000).collect::<Vec<_>>());
+        assert_eq!(all, (0..1000).collect::<Vec<_>>());
         assert!(receiver.recv().await.is_empty());
     }
 

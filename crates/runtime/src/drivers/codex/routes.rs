@@ -144,50 +144,50 @@ impl Routes {
     }
 
     /// The server is gone, as whoever comes late is told, too.
-    pub(super) fn close(&mut self, exited: Heard, routed: &mut Routed) {
-        self.everybody(&exited, routed);
+    pub(super) fn close(&mut self, exited: Heard, due: &mut Routed) {
+        self.everybody(&exited, due);
         self.exited = Some(exited);
     }
 
     /// Something that cannot be told whose it is.
-    pub(super) fn everybody(&self, heard: &Heard, routed: &mut Routed) {
+    pub(super) fn everybody(&self, heard: &Heard, due: &mut Routed) {
         for (number, seat) in &self.seats {
-            routed.add(*number, seat, heard.clone());
+            due.add(*number, seat, heard.clone());
         }
     }
 
     /// A line.
-    pub(super) fn line(&mut self, text: String, routed: &mut Routed) {
+    pub(super) fn line(&mut self, text: String, due: &mut Routed) {
         let head = Head::of(&text);
         match self.whose(&head) {
             Some(seat) => {
                 let news = head.into_news();
-                self.deliver(seat, Heard::Line { text, news }, routed);
+                self.deliver(seat, Heard::Line { text, news }, due);
             }
-            None => self.nobodys(head, &text, routed),
+            None => self.nobodys(head, &text, due),
         }
     }
 
     /// A line that is no session's own, of which there are few.
-    fn nobodys(&mut self, head: Head<'_>, text: &str, routed: &mut Routed) {
+    fn nobodys(&mut self, head: Head<'_>, text: &str, due: &mut Routed) {
         let line = |head: Head<'_>| Heard::Line { text: text.to_owned(), news: head.into_news() };
         match (&head.kind, head.thread.as_deref()) {
             // Whoever asked is gone.
             (Kind::Answer { .. }, _) => {}
-            (Kind::Request { method, id }, None) => routed.refusals.push(unsupported(id, method)),
+            (Kind::Request { method, id }, None) => due.refusals.push(unsupported(id, method)),
             (Kind::Request { method, id }, Some(thread)) if !self.may_be_spawned(thread) => {
                 tracing::warn!("codex asks `{}` in thread {thread}, which is nobody's", &**method);
-                routed.refusals.push(refusal(id, NOBODYS, "this thread has no host any more"));
+                due.refusals.push(refusal(id, NOBODYS, "this thread has no host any more"));
             }
             (Kind::Notice(method), None) => {
                 let is_kept = REMARKS.contains(&&**method) && self.remarks.len() < MOST_REMARKS;
                 let line = line(head);
-                self.everybody(&line, routed);
+                self.everybody(&line, due);
                 if is_kept {
                     self.remarks.push(line);
                 }
             }
-            (Kind::Strange, _) => self.everybody(&line(head), routed),
+            (Kind::Strange, _) => self.everybody(&line(head), due),
             (_, Some(thread)) => {
                 if !self.parted.contains(thread) {
                     self.hold(thread.to_owned(), line(head));
@@ -226,14 +226,14 @@ impl Routes {
     }
 
     /// Delivers a line, and what was held of the threads that it told of.
-    fn deliver(&mut self, number: u64, heard: Heard, routed: &mut Routed) {
+    fn deliver(&mut self, number: u64, heard: Heard, due: &mut Routed) {
         let Some(seat) = self.seats.get(&number) else { return };
-        routed.add(number, seat, heard);
+        due.add(number, seat, heard);
         if !self.held.is_empty() {
             let threads = &self.threads;
             let released = self.held.extract_if(|thread, _| threads.get(thread) == Some(&number));
             for held in released.flat_map(|(_, lines)| lines) {
-                routed.add(number, seat, held);
+                due.add(number, seat, held);
             }
         }
     }
@@ -275,12 +275,12 @@ mod tests {
     }
 
     fn say(routes: &mut Routes, line: &str) -> Option<String> {
-        let mut routed = Routed::default();
-        routes.line(line.to_owned(), &mut routed);
-        for Delivery { inbox, heard, .. } in routed.to {
+        let mut due = Routed::default();
+        routes.line(line.to_owned(), &mut due);
+        for Delivery { inbox, heard, .. } in due.to {
             inbox.try_send(heard);
         }
-        routed.refusals.pop()
+        due.refusals.pop()
     }
 
     /// Two sessions with a thread each.
@@ -350,14 +350,14 @@ mod tests {
     #[tokio::test]
     async fn what_is_said_together_goes_to_each_in_one_piece_and_in_order() {
         let (mut routes, [mut a, mut b]) = two();
-        let mut routed = Routed::default();
+        let mut due = Routed::default();
         let lines = ["a", "b", "a"].map(|thread| format!(r#"{{"method":"x","params":{{"threadId":"{thread}"}}}}"#));
         let all = r#"{"method":"account/updated","params":{}}"#;
         for line in lines.iter().map(String::as_str).chain([all]) {
-            routes.line(line.to_owned(), &mut routed);
+            routes.line(line.to_owned(), &mut due);
         }
-        assert_eq!(routed.to.len(), 2);
-        routed.deliver().await;
+        assert_eq!(due.to.len(), 2);
+        due.deliver().await;
         assert_eq!(heard(&mut a), [&lines[0], &lines[2], all]);
         assert_eq!(heard(&mut b), [&lines[1], all]);
     }

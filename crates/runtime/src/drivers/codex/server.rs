@@ -132,9 +132,9 @@ async fn answered(asked: u64, process: &mut Process, stderr: &mut Tail, routes: 
                 }
                 _ => {
                     // Nobody is there yet; what is said once is kept for those who come.
-                    let mut routed = Routed::default();
-                    routes.line(line, &mut routed);
-                    for refusal in &routed.refusals {
+                    let mut due = Routed::default();
+                    routes.line(line, &mut due);
+                    for refusal in &due.refusals {
                         process.send(refusal);
                     }
                 }
@@ -165,12 +165,12 @@ async fn attend(
                 continue;
             }
         };
-        let mut routed = Routed::default();
+        let mut due = Routed::default();
         for output in output {
             match output {
-                Output::Line(text) => line.routes().line(text, &mut routed),
+                Output::Line(text) => line.routes().line(text, &mut due),
                 Output::Garbled { bytes, reason } => {
-                    line.routes().everybody(&Heard::Garbled { bytes, reason }, &mut routed);
+                    line.routes().everybody(&Heard::Garbled { bytes, reason }, &mut due);
                 }
                 Output::Stderr(text) => stderr.push(text),
                 Output::Exited(code) => {
@@ -178,14 +178,14 @@ async fn attend(
                     if ending != Some(Ending::NotNeeded) {
                         running.fell(&stderr.farewell("Codex", code));
                     }
-                    line.routes().close(Heard::Exited { code, stderr: stderr.lines() }, &mut routed);
-                    return routed.deliver().await;
+                    line.routes().close(Heard::Exited { code, stderr: stderr.lines() }, &mut due);
+                    return due.deliver().await;
                 }
             }
         }
-        for refusal in &routed.refusals {
+        for refusal in &due.refusals {
             process.send(refusal);
         }
-        routed.deliver().await;
+        due.deliver().await;
     }
 }
