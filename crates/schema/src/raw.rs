@@ -5,13 +5,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// A JSON text that is never taken apart: written exactly as it was read, number formats, key order and duplicate
 /// keys included. Cloning copies a pointer, so the events made from one payload share it.
+///
+/// It is kept as text because that takes one copy of a payload; a shared `RawValue` would take two. Whoever makes one
+/// has seen that it is JSON.
 #[derive(Clone)]
-pub struct RawJson(Arc<RawValue>);
+pub struct RawJson(Arc<str>);
 
 impl RawJson {
     /// Keeps a native payload. One that is not JSON (plain text on an agent's output) becomes a JSON string.
@@ -26,29 +30,27 @@ impl RawJson {
     fn parse(text: &str) -> Option<Self> {
         // A line break inside a JSON string is escaped, so a bare one can only be white space.
         let one_line = match memchr::memchr2(b'\n', b'\r', text.as_bytes()) {
-            Some(_) => text.replace(['\n', '\r'], " "),
-            None => text.to_owned(),
+            Some(_) => Cow::Owned(text.replace(['\n', '\r'], " ")),
+            None => Cow::Borrowed(text),
         };
-        RawValue::from_string(one_line).ok().map(|raw| Self(raw.into()))
+        let json: &RawValue = serde_json::from_str(&one_line).ok()?;
+        Some(Self(json.get().into()))
     }
 
     fn string(text: &str) -> Self {
-        match serde_json::value::to_raw_value(text) {
-            Ok(raw) => Self(raw.into()),
-            Err(_) => Self(RawValue::NULL.to_owned().into()),
-        }
+        Self(serde_json::to_string(text).map_or_else(|_| RawValue::NULL.get().into(), Into::into))
     }
 
     /// The JSON text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        self.0.get()
+        &self.0
     }
 }
 
 impl From<Box<RawValue>> for RawJson {
     fn from(raw: Box<RawValue>) -> Self {
-        Self(raw.into())
+        Self(Box::<str>::from(raw).into())
     }
 }
 
@@ -69,7 +71,9 @@ impl fmt::Debug for RawJson {
 
 impl Serialize for RawJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
+        // Events are written without serde; to serde it has to be shown once more that this is JSON.
+        let json: &RawValue = serde_json::from_str(self.as_str()).map_err(S::Error::custom)?;
+        json.serialize(serializer)
     }
 }
 
@@ -101,6 +105,14 @@ mod tests {
     fn keeps_the_bytes() {
         let payload = r#"{"b": 1.0,  "a":1e2, "a":"\u0041"}"#;
         assert_eq!(serde_json::to_string(&RawJson::from_payload(payload)).unwrap(), payload);
+    }
+
+    #[test]
+    fn what_is_read_is_written_again() {
+        let text = r#"[{"b" : 1.0, "b":"\u0041"},null]"#;
+        let read: Vec<RawJson> = serde_json::from_str(text).unwrap();
+        assert_eq!(read[0].as_str(), r#"{"b" : 1.0, "b":"\u0041"}"#);
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
     }
 
     #[test]
