@@ -25,11 +25,11 @@ impl UniqueIds {
 
 impl IdSource for UniqueIds {
     fn event(&mut self) -> EventId {
-        unique("evt_").into()
+        with_unique("evt_", |id| id.into())
     }
 
     fn item(&mut self) -> ItemId {
-        unique("itm_").into()
+        with_unique("itm_", |id| id.into())
     }
 
     fn session(&mut self, _native: Option<&str>) -> SessionId {
@@ -37,22 +37,38 @@ impl IdSource for UniqueIds {
     }
 }
 
-/// An id with this prefix that nobody else has.
+/// An id with this prefix, of at most eight bytes, that nobody else has.
 pub(crate) fn unique(prefix: &str) -> String {
+    with_unique(prefix, str::to_owned)
+}
+
+/// The longest prefix of an id.
+const PREFIX: usize = 8;
+/// The digits of the time, of the process and of the count.
+const LENGTHS: [usize; 3] = [9, 7, 7];
+
+/// What is made of an id with this prefix that nobody else has. Every event has one, so there is no text on the way
+/// that is only copied.
+fn with_unique<T>(prefix: &str, make: impl FnOnce(&str) -> T) -> T {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     static PROCESS: OnceLock<u64> = OnceLock::new();
     // The keys of a hasher are the randomness that the standard library has.
     let process = *PROCESS.get_or_init(|| RandomState::new().hash_one(std::process::id()));
     let time = u64::try_from(clock::now().as_millis()).unwrap_or(0);
-    let mut id = String::with_capacity(prefix.len() + 23);
-    id.push_str(prefix);
-    for (number, length) in [(time, 9_u32), (process, 7), (COUNT.fetch_add(1, Ordering::Relaxed), 7)] {
-        for place in (0..length).rev() {
-            let digit = usize::try_from(number >> (5 * place) & 31).unwrap_or(0);
-            id.push(char::from(DIGITS[digit]));
+    let mut id = [0; PREFIX + LENGTHS[0] + LENGTHS[1] + LENGTHS[2]];
+    let begin = PREFIX - prefix.len();
+    id[begin..PREFIX].copy_from_slice(prefix.as_bytes());
+    let mut rest = &mut id[PREFIX..];
+    for (mut number, length) in [time, process, COUNT.fetch_add(1, Ordering::Relaxed)].into_iter().zip(LENGTHS) {
+        let (digits, behind) = rest.split_at_mut(length);
+        for digit in digits.iter_mut().rev() {
+            *digit = DIGITS[usize::try_from(number & 31).unwrap_or(0)];
+            number >>= 5;
         }
+        rest = behind;
     }
-    id
+    // Prefix and digits are text.
+    make(std::str::from_utf8(&id[begin..]).unwrap_or(prefix))
 }
 
 #[cfg(test)]
@@ -66,6 +82,6 @@ mod tests {
         sorted.sort();
         sorted.dedup();
         assert_eq!(ids, sorted);
-        assert!(ids.iter().all(|id| id.len() == 27));
+        assert!(ids.iter().all(|id| id.len() == 27 && id.starts_with("evt_")));
     }
 }

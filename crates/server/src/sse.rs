@@ -4,7 +4,6 @@
 //! reading stops it too, and finds everything where it left off.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -105,10 +104,7 @@ impl Follower {
         let mut next = Some(first);
         while let Some(batch) = next {
             for (sequence, json) in batch.iter() {
-                // Writing to memory does not fail. An event is one line, so one `data` holds it.
-                let _ = write!(frames, "id: {sequence}\ndata: ");
-                frames.extend_from_slice(json.as_bytes());
-                frames.extend_from_slice(b"\n\n");
+                push_frame(&mut frames, sequence, json);
                 if self.turn.as_mut().is_some_and(|turn| turn.is_over_after(json)) {
                     self.source = Source::Done;
                     return frames;
@@ -124,6 +120,30 @@ impl Follower {
         }
         frames
     }
+}
+
+/// An event as a frame. It is one line, so one `data` holds it.
+fn push_frame(frames: &mut Vec<u8>, sequence: u64, json: &str) {
+    frames.extend_from_slice(b"id: ");
+    push_number(frames, sequence);
+    frames.extend_from_slice(b"\ndata: ");
+    frames.extend_from_slice(json.as_bytes());
+    frames.extend_from_slice(b"\n\n");
+}
+
+/// A number in decimal digits, without the machinery that formats: this is done for every event and every reader.
+fn push_number(to: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [b'0'; 20];
+    let mut begin = digits.len();
+    loop {
+        begin -= 1;
+        digits[begin] += u8::try_from(number % 10).unwrap_or(0);
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    to.extend_from_slice(&digits[begin..]);
 }
 
 async fn closed(closing: &mut watch::Receiver<bool>) {
@@ -182,6 +202,16 @@ mod tests {
 
     fn event(kind: &str, data: &str) -> String {
         format!(r#"{{"event_id":"e","sequence":1,"type":"{kind}","data":{data},"raw":{{"type":"other"}}}}"#)
+    }
+
+    #[test]
+    fn a_frame_has_its_number_and_its_event() {
+        let mut frames = Vec::new();
+        for sequence in [0, 7, 10, u64::MAX] {
+            push_frame(&mut frames, sequence, "{}");
+        }
+        let expected = [0, 7, 10, u64::MAX].map(|sequence| format!("id: {sequence}\ndata: {{}}\n\n")).concat();
+        assert_eq!(String::from_utf8(frames).unwrap(), expected);
     }
 
     #[test]

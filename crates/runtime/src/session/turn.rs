@@ -179,7 +179,7 @@ impl Actor {
         let page = &mut self.page;
         for event in &page.events[page.watched..] {
             self.standing.watch(event);
-            if event.native_session_id.is_some() {
+            if event.native_session_id.is_some() && event.native_session_id != self.session.native_session_id {
                 self.session.native_session_id.clone_from(&event.native_session_id);
             }
             match &event.data {
