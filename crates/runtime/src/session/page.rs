@@ -36,11 +36,12 @@ impl Page {
 
     /// The write that makes it durable, and whom to tell then; `None` if there is nothing to write.
     pub(super) fn turn(&mut self, busy: Option<bool>) -> Option<(Append, Vec<Begun>)> {
+        // Also of what no event was made of, or a long line of that kind would leave no room for ever.
+        self.bytes = 0;
         if self.events.is_empty() && self.taken.is_empty() && busy.is_none() {
             return None;
         }
         self.watched = 0;
-        self.bytes = 0;
         let mut append = Append::events(self.events.drain(..));
         if let Some(state) = self.state.take() {
             append = append.state(state);
@@ -52,5 +53,18 @@ impl Page {
             append = append.taken(message);
         }
         Some((append, std::mem::take(&mut self.begun)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_that_no_event_is_made_of_takes_no_room_for_ever() {
+        let mut page = Page { bytes: MOST_BYTES, ..Page::default() };
+        assert!(!page.has_room());
+        assert!(page.turn(None).is_none());
+        assert!(page.has_room());
     }
 }
