@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::UnboundedSender;
@@ -49,6 +50,23 @@ struct Message {
     parts: Vec<Value>,
     /// Where each part is, by its id.
     places: HashMap<String, usize>,
+}
+
+const PIECE: &str = "message.part.delta";
+
+/// As much of a piece of a message as counts here.
+#[derive(Deserialize)]
+struct Piece<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(borrow)]
+    properties: PieceOf<'a>,
+}
+
+#[derive(Deserialize)]
+struct PieceOf<'a> {
+    #[serde(rename = "sessionID")]
+    session: &'a str,
 }
 
 #[derive(Debug)]
@@ -116,6 +134,10 @@ impl Http {
     }
 
     pub(super) fn publish(&self, line: &str) {
+        // Nearly all events are pieces of a message, of which nothing is remembered.
+        if let Ok(Piece { kind: PIECE, properties: PieceOf { session } }) = serde_json::from_str(line) {
+            return self.shared.lock().events.publish(Some(session), line.as_bytes());
+        }
         let event: Value = serde_json::from_str(line).unwrap_or_default();
         let mut inner = self.shared.lock();
         inner.events.publish(session_of(&event), line.as_bytes());
