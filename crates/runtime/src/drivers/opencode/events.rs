@@ -187,6 +187,9 @@ struct Metadata<'a> {
 impl<'a> Head<'a> {
     /// What an event is about. One that cannot be read is about nobody in particular.
     pub(super) fn of(payload: &'a str) -> Self {
+        if let Some(session) = delta_in(payload) {
+            return Self { kind: DELTA.into(), session: Some(session.into()), ..Self::default() };
+        }
         let Ok(event) = serde_json::from_str::<Event<'_>>(payload) else { return Self::default() };
         let kind = event.r#type;
         let properties = event.properties.unwrap_or_default();
@@ -207,6 +210,18 @@ impl<'a> Head<'a> {
         head.kind = kind;
         head
     }
+}
+
+/// A piece of a message.
+const DELTA: &str = "message.part.delta";
+
+/// The session that a piece of a message belongs to, if it is one and written as OpenCode does. Nearly all events are
+/// pieces, and all that counts of them stands at their beginning.
+fn delta_in(payload: &str) -> Option<&str> {
+    let (_, rest) = payload.strip_prefix(r#"{"id":""#)?.split_once('"')?;
+    let rest = rest.strip_prefix(r#","type":""#)?.strip_prefix(DELTA)?;
+    let (session, _) = rest.strip_prefix(r#"","properties":{"sessionID":""#)?.split_once('"')?;
+    (!session.contains('\\')).then_some(session)
 }
 
 /// A session and those of its sub-agents.
@@ -285,6 +300,18 @@ mod tests {
         let task = r#"{"type":"message.part.updated","properties":{"part":{"sessionID":"ses_a","state":{"metadata":{"sessionId":"ses_d"}}}}}"#;
         assert!(concerns(task));
         assert!(concerns(r#"{"type":"session.idle","properties":{"sessionID":"ses_d"}}"#));
+    }
+
+    #[test]
+    fn a_piece_of_a_message_is_known_by_its_beginning_and_otherwise_by_its_keys() {
+        let usual = r#"{"id":"evt_1","type":"message.part.delta","properties":{"sessionID":"ses_a","delta":"x"}}"#;
+        let other = r#"{"type":"message.part.delta","properties":{"delta":"x","sessionID":"ses_a"}}"#;
+        let escaped = r#"{"id":"evt_1","type":"message.part.delta","properties":{"sessionID":"ses\u005fa"}}"#;
+        assert_eq!([usual, other, escaped].map(|payload| delta_in(payload).is_some()), [true, false, false]);
+        for payload in [usual, other, escaped] {
+            let Head { kind, session, .. } = Head::of(payload);
+            assert_eq!((&*kind, session.as_deref()), (DELTA, Some("ses_a")), "{payload}");
+        }
     }
 
     #[test]
