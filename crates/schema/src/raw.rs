@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// A JSON text that is never taken apart: written exactly as it was read, number formats, key order and duplicate
-/// keys included. Cloning copies a pointer, so the events made from one payload share it.
+/// keys included, but always on one line. Cloning copies a pointer, so the events made from one payload share it.
 ///
 /// It is kept as text because that takes one copy of a payload; a shared `RawValue` would take two. Whoever makes one
 /// has seen that it is JSON.
@@ -28,11 +28,7 @@ impl RawJson {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        // A line break inside a JSON string is escaped, so a bare one can only be white space.
-        let one_line = match memchr::memchr2(b'\n', b'\r', text.as_bytes()) {
-            Some(_) => Cow::Owned(text.replace(['\n', '\r'], " ")),
-            None => Cow::Borrowed(text),
-        };
+        let one_line = one_line(text);
         let json: &RawValue = serde_json::from_str(&one_line).ok()?;
         Some(Self(json.get().into()))
     }
@@ -50,7 +46,15 @@ impl RawJson {
 
 impl From<Box<RawValue>> for RawJson {
     fn from(raw: Box<RawValue>) -> Self {
-        Self(Box::<str>::from(raw).into())
+        Self(one_line(raw.get()).into())
+    }
+}
+
+/// JSON without line breaks. Inside of a string they are escaped, so a bare one can only be white space.
+fn one_line(json: &str) -> Cow<'_, str> {
+    match memchr::memchr2(b'\n', b'\r', json.as_bytes()) {
+        Some(_) => Cow::Owned(json.replace(['\n', '\r'], " ")),
+        None => Cow::Borrowed(json),
     }
 }
 
@@ -123,6 +127,8 @@ mod tests {
 
     #[test]
     fn stays_on_one_line() {
+        let read: RawJson = serde_json::from_str("[1,\n\"x\\ny\"]").unwrap();
+        assert_eq!(read.as_str(), r#"[1, "x\ny"]"#);
         assert_eq!(RawJson::from_payload("{\n\"a\":\"x\\ny\"\r\n}").as_str(), r#"{ "a":"x\ny"  }"#);
     }
 }

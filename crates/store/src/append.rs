@@ -95,7 +95,6 @@ impl Append {
         if let Err(error) = event.write_json(&mut self.text) {
             self.wrong.get_or_insert(unwritable(&error));
         }
-        keep_to_one_line(&mut self.text[start..]);
         self.ends.push(self.text.len());
         self.chunks.push(self.text.len() - start, payload);
         self.changes.ended |= matches!(event.data, EventData::SessionEnded(_));
@@ -128,15 +127,6 @@ impl Append {
 
 fn unwritable(reason: &dyn std::error::Error) -> Error {
     Error::Database(format!("an event cannot be written as JSON: {reason}"))
-}
-
-/// Line breaks tell events from each other. Where JSON has one it is white space: inside of strings it is escaped.
-fn keep_to_one_line(json: &mut [u8]) {
-    if json.contains(&b'\n') {
-        for byte in json.iter_mut().filter(|byte| **byte == b'\n') {
-            *byte = b' ';
-        }
-    }
 }
 
 #[cfg(test)]

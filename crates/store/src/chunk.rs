@@ -59,7 +59,7 @@ impl Chunks {
         let known = shared && self.list.last().is_some_and(|chunk| chunk.has_payload);
         match &payload {
             Some(_) if known => self.payloads.push_str(SAME),
-            Some(payload) => push_line(&mut self.payloads, payload.as_str()),
+            Some(payload) => self.payloads.push_str(payload.as_str()),
             None => {}
         }
         self.payloads.push('\n');
@@ -98,16 +98,6 @@ impl Chunks {
     /// The payloads of a chunk, if its events have any.
     pub(crate) fn payloads(&self, chunk: &Chunk) -> Option<&str> {
         self.payloads.get(chunk.payloads.clone()).filter(|_| chunk.has_payload)?.strip_suffix('\n')
-    }
-}
-
-/// Adds JSON as one line. Where it has line breaks they are white space: inside of strings they are escaped.
-fn push_line(text: &mut String, json: &str) {
-    for (index, line) in json.split('\n').enumerate() {
-        if index > 0 {
-            text.push(' ');
-        }
-        text.push_str(line);
     }
 }
 
