@@ -24,7 +24,7 @@ use crate::metrics::OpenStream;
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// So many bytes are sent at once, if there are as many.
-const PIECE: usize = 16 * 1024;
+const PIECE: usize = 64 * 1024;
 
 /// All events of a session after one, until the session ends.
 pub(crate) fn session(app: &App, session: SessionKey, after: u64, raw: Raw) -> Response {

@@ -19,9 +19,9 @@ use crate::OpenError;
 
 /// From so many pages on (4 MiB) the log is moved in the next pause,
 const ENOUGH: i32 = 1024;
-/// from so many on (32 MiB) at once,
-const MANY: i32 = 8 * ENOUGH;
-/// and from so many on (64 MiB) the writer helps, and the log begins anew.
+/// from so many on (64 MiB) at once,
+const MANY: i32 = 16 * ENOUGH;
+/// and from so many on (128 MiB) the writer helps, and the log begins anew.
 const TOO_MANY: i32 = 2 * MANY;
 /// The log's file is not made smaller than it is then: to write over a file costs less than to make it grow.
 pub(crate) const BYTES_KEPT: i64 = 64 * 1024 * 1024;

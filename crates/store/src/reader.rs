@@ -4,7 +4,7 @@ use crate::watchers::{Subscription, Tail};
 use crate::{Batch, Error, Limits, Raw, SessionKey, Store};
 
 /// How much a reader takes at once of what is at hand: it is taken often, and shared.
-const AT_HAND: Limits = Limits { events: 256, bytes: 16 * 1024 };
+const AT_HAND: Limits = Limits { events: 256, bytes: 64 * 1024 };
 /// How much a reader takes at once from the disk: what a slow client makes its server hold. More than is written at a
 /// time, so that whoever is behind comes closer.
 const FROM_DISK: Limits = Limits { events: 512, bytes: 64 * 1024 };

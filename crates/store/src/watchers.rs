@@ -51,7 +51,7 @@ struct Recent {
 
 /// So many bytes of events are kept for as long as somebody reads the session. An append that is longer is left to the
 /// disk.
-const MOST_RECENT: usize = 256 * 1024;
+const MOST_RECENT: usize = 1024 * 1024;
 /// So many appends are kept, however short.
 const MOST_APPENDS: usize = 32;
 

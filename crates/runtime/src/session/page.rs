@@ -8,9 +8,9 @@ use tokio::sync::oneshot;
 pub(super) type Begun = (oneshot::Sender<u64>, u64);
 
 /// A page is full when it has so many events,
-const MOST_EVENTS: usize = 256;
+const MOST_EVENTS: usize = 1024;
 /// or was made of so many bytes. Then the agent has to wait.
-const MOST_BYTES: usize = 256 << 10;
+const MOST_BYTES: usize = 512 << 10;
 
 /// Events that are not durable yet, and what has to be told or changed together with them.
 #[derive(Debug, Default)]
