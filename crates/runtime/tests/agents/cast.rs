@@ -184,11 +184,12 @@ fn recordings(agent: &str) -> PathBuf {
     folder.join(pinned(agent))
 }
 
-/// The version that was recorded.
+/// The newest version that was recorded.
 fn pinned(agent: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/transcripts").join(agent);
     let versions = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    versions.filter(|version| version.starts_with(|first: char| first.is_ascii_digit())).max().unwrap()
+    let numbers = |version: &str| version.split('.').map_while(|part| part.parse().ok()).collect::<Vec<u64>>();
+    versions.max_by_key(|version| numbers(version)).unwrap()
 }
 
 /// Whether a process runs. Of one that is dead but was not noticed yet, the system still knows an empty command.
