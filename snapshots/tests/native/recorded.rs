@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use interlingua::audit::{FileReport, audit};
 use interlingua_snapshots::{Recording, recordings};
 
-use crate::bind;
+use crate::{LEGACY, bind};
 
 fn reports() -> Vec<(Recording, FileReport)> {
     let report = |recording: Recording| {
@@ -21,7 +21,7 @@ fn every_line_fits_its_type() {
     let mut problems = Vec::new();
     let mut lines = 0;
     for (recording, report) in reports() {
-        for row in report.types {
+        for row in report.types.into_iter().filter(|row| !row.name.starts_with(LEGACY)) {
             lines += row.decoded;
             let whole = row.misfits.is_empty() && row.lines == row.decoded + row.untyped + row.not_json;
             if !whole {
