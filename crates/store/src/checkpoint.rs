@@ -23,7 +23,7 @@ const ENOUGH: i32 = 1024;
 const MANY: i32 = 16 * ENOUGH;
 /// and from so many on (128 MiB) the writer helps, and the log begins anew.
 const TOO_MANY: i32 = 2 * MANY;
-/// The log's file is not made smaller than it is then: to write over a file costs less than to make it grow.
+/// So much of the log's file is kept: to write over a file costs less than to make it grow.
 pub(crate) const BYTES_KEPT: i64 = 64 * 1024 * 1024;
 /// A pause is so long.
 const PAUSE: Duration = Duration::from_millis(50);
