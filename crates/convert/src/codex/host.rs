@@ -149,6 +149,19 @@ impl CodexConverter {
         }
     }
 
+    /// The agent answers in the usual way, which need not be read twice. False if it did something else.
+    pub(super) fn usual_answer(&mut self, id: &str, result: &str, out: &mut Drafts) -> bool {
+        let method = self.asked.get(id).map(|asked| asked.method.as_str());
+        let response = method.and_then(|method| Response::decode(method, result));
+        if let Some(Ok(response)) = response
+            && let Some(asked) = self.asked.remove(id)
+        {
+            self.responds(asked, response.value, out);
+            return true;
+        }
+        false
+    }
+
     /// The agent answers.
     pub(super) fn answer(&mut self, envelope: &Envelope<'_>, out: &mut Drafts) {
         let asked = envelope.id.as_ref().and_then(|id| self.asked.remove(&id_text(id)));
@@ -165,6 +178,10 @@ impl CodexConverter {
             Some(Err(error)) => return out.current().unparsed(super::WHERE, error.to_string(), Some(asked.method)),
             None => return out.dropped(ANSWER),
         };
+        self.responds(asked, response, out);
+    }
+
+    fn responds(&mut self, asked: Asked, response: Response, out: &mut Drafts) {
         match response {
             Response::Initialize(_) => self.initialized(out),
             Response::ThreadStart(response) => {

@@ -79,7 +79,11 @@ impl Converter for CodexConverter {
 
 impl CodexConverter {
     fn received(&mut self, line: &str, out: &mut Drafts) {
-        match Line::of(line) {
+        self.line(Line::of(line), line, out);
+    }
+
+    fn line(&mut self, kind: Line<'_>, line: &str, out: &mut Drafts) {
+        match kind {
             Line::Method(method) if method.starts_with(legacy::PREFIX) => self.legacy(&method, line, out),
             Line::Method(method) if ServerRequest::TAGS.iter().any(|(tag, _)| *tag == method) => {
                 match ServerRequestEnvelope::decode(line) {
@@ -97,6 +101,11 @@ impl CodexConverter {
                 Err(error) => out.current().unparsed(WHERE, error.to_string(), Some(method.into_owned())),
             },
             Line::Answer(envelope) => self.answer(&envelope, out),
+            Line::Result { id, text } => {
+                if !self.usual_answer(id, text, out) {
+                    self.line(Line::read(line), line, out);
+                }
+            }
             Line::Exec => self.exec.received(line, out),
             Line::Strange(reason) => out.current().unparsed(WHERE, reason, None),
         }

@@ -34,6 +34,9 @@ impl<'a> Envelope<'a> {
 pub(super) enum Line<'a> {
     /// The agent tells or asks something.
     Method(Cow<'a, str>),
+    /// The agent answers the host, as it usually writes that: the text behind `"result":` up to the last brace, unread.
+    /// It may turn out to be more than the result.
+    Result { id: &'a str, text: &'a str },
     /// The agent answers the host.
     Answer(Envelope<'a>),
     /// An event of `codex exec --json`.
@@ -54,6 +57,18 @@ impl<'a> Line<'a> {
         if line.starts_with(r#"{"type":""#) {
             return Self::Exec;
         }
+        if let Some(rest) = line.strip_prefix(r#"{"id":"#)
+            && let Some((id, rest)) = rest.split_once(r#","result":"#)
+            && let Some(text) = rest.strip_suffix('}')
+            && id.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            return Self::Result { id, text };
+        }
+        Self::read(line)
+    }
+
+    /// As [`of`](Self::of), from all of the line.
+    pub(super) fn read(line: &'a str) -> Self {
         match Envelope::read(line) {
             Err(reason) => Self::Strange(reason),
             Ok(Envelope { method: Some(method), .. }) => Self::Method(method),
@@ -86,7 +101,9 @@ mod tests {
             matches!(Line::of(r#"{"params":{},"method":"turn\/started"}"#), Line::Method(m) if m == "turn/started")
         );
         assert!(matches!(Line::of(r#"{"error":{"code":1},"id":"a"}"#), Line::Answer(_)));
-        assert!(matches!(Line::of(r#"{"id":1,"result":null}"#), Line::Answer(_)));
+        assert!(matches!(Line::of(r#"{"id":12,"result":{"a":1}}"#), Line::Result { id: "12", text: r#"{"a":1}"# }));
+        assert!(matches!(Line::read(r#"{"id":1,"result":null}"#), Line::Answer(_)));
+        assert!(matches!(Line::of(r#"{"id":"1","result":{}}"#), Line::Answer(_)));
         assert!(matches!(Line::of(r#"{"usage":{},"type":"turn.completed"}"#), Line::Exec));
         for strange in ["[]", "{}", "plain words", r#"{"id":1"#] {
             assert!(matches!(Line::of(strange), Line::Strange(_)), "{strange}");
