@@ -1,19 +1,21 @@
 //! From a schema document to the [`Model`]: what is reachable from the roots, each type under its Rust name.
 
+mod finish;
+mod names;
+mod objects;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::document::{Document, Node};
 use crate::error::Result;
-use crate::model::{
-    Adjacent, AdjacentVariant, Definition, Field, JsonKind, Kind, KindVariant, Literal, Model, Struct, Type,
-};
+use crate::model::{JsonKind, Kind, KindVariant, Literal, Model, Type};
 use crate::name;
 use crate::settings::Settings;
-use crate::shape::{Alternative, Object, Shape, alternatives};
+use crate::shape::{Alternative, Shape, alternatives};
 use crate::union;
-
-/// The pair of keys that make a union adjacently tagged.
-const TAG_AND_CONTENT: (&str, &str) = ("method", "params");
+use finish::{refuse_taken_names, require_ids};
+pub(crate) use names::unused;
+use objects::TAG_AND_CONTENT;
 
 /// Lowers everything reachable from the settings' roots.
 pub(crate) fn lower(document: &Document, settings: &Settings) -> Result<Model> {
@@ -290,116 +292,6 @@ impl<'a> Lowering<'a> {
         Ok(Type::List(Box::new(if nullable { Type::Nullable(Box::new(of)) } else { of })))
     }
 
-    fn objects(&mut self, members: Vec<Alternative<'a>>, hint: &Hint, reserved: bool) -> Result<Type> {
-        if let [Alternative { shape: Shape::Map(of), .. }] = members.as_slice() {
-            let Some(of) = of.clone() else { return Ok(Type::Any) };
-            let (of, nullable) = self.value(&[of], &hint.then("Value"))?;
-            return Ok(Type::Map(Box::new(if nullable { Type::Nullable(Box::new(of)) } else { of })));
-        }
-        let mut objects = Vec::new();
-        for mut member in members {
-            match std::mem::replace(&mut member.shape, Shape::Null) {
-                Shape::Object(object) => objects.push((member, object)),
-                // A map among structs can hold anything.
-                _ => return Ok(Type::Any),
-            }
-        }
-        let name = if reserved { hint.name.clone() } else { self.free_name(&hint.name) };
-        self.reserve(&name);
-        let doc = objects.first().filter(|_| objects.len() == 1).and_then(|(member, _)| self.doc(member.doc));
-        let kind = match objects.len() {
-            1 => Kind::Struct(self.structure(&objects.remove(0).1, &name)?),
-            _ => self.union(objects, &name, hint.only.as_deref())?,
-        };
-        Ok(self.define(&name, kind, doc))
-    }
-
-    /// Several objects: tagged if a key tells them apart, else one struct that can be any of them.
-    fn union(
-        &mut self,
-        mut members: Vec<(Alternative<'a>, Object<'a>)>,
-        name: &str,
-        only: Option<&[String]>,
-    ) -> Result<Kind> {
-        let (tag, content) = TAG_AND_CONTENT;
-        let mut is_adjacent = true;
-        for (_, object) in &members {
-            is_adjacent &= object.required.contains(tag) && self.constant(object, tag)?.is_some();
-        }
-        if is_adjacent {
-            if let Some(only) = only {
-                let mut kept = Vec::new();
-                for member in members {
-                    let wire = self.constant(&member.1, tag)?;
-                    if wire.is_some_and(|values| values.iter().any(|value| only.iter().any(|keep| keep == value))) {
-                        kept.push(member);
-                    }
-                }
-                members = kept;
-            }
-            return self.adjacent(&members, name, tag, content).map(Kind::Adjacent);
-        }
-        if let Some(tagged) = union::tagged(self, &members, name)? {
-            return Ok(Kind::Tagged(tagged));
-        }
-        let merged = members.into_iter().map(|(_, object)| object).reduce(Object::or).unwrap_or_default();
-        Ok(Kind::Struct(self.structure(&merged, name)?))
-    }
-
-    fn adjacent(
-        &mut self,
-        members: &[(Alternative<'a>, Object<'a>)],
-        name: &str,
-        tag: &str,
-        content: &str,
-    ) -> Result<Adjacent> {
-        let mut siblings = Object::default();
-        let mut variants: Vec<AdjacentVariant> = Vec::new();
-        for (index, (_, object)) in members.iter().enumerate() {
-            let mut beside = object.clone();
-            beside.properties.retain(|key, _| *key != tag && *key != content);
-            beside.required.retain(|key| *key != tag && *key != content);
-            siblings = if index == 0 { beside } else { siblings.or(beside) };
-            for wire in self.constant(object, tag)?.unwrap_or_default() {
-                let taken = |name: &str| name == "Unknown" || variants.iter().any(|variant| variant.name == name);
-                let variant = unused(&name::pascal(wire), taken);
-                let payload = match object.properties.get(content) {
-                    Some(nodes) => Some(self.value(nodes, &Hint::of(format!("{variant}{name}")))?.0),
-                    None => None,
-                };
-                variants.push(AdjacentVariant { name: variant, wire: wire.to_owned(), payload, boxed: false });
-            }
-        }
-        let siblings = self.structure(&siblings, name)?.fields;
-        Ok(Adjacent { tag: tag.to_owned(), content: content.to_owned(), siblings, variants })
-    }
-
-    /// The values of a key that is constant in an object.
-    pub(crate) fn constant(&self, object: &Object<'a>, key: &str) -> Result<Option<Vec<&'a str>>> {
-        let Some(nodes) = object.properties.get(key) else { return Ok(None) };
-        let mut values = Vec::new();
-        for node in nodes {
-            for alternative in alternatives(self.document, node)? {
-                match alternative.shape {
-                    Shape::Strings(more) => values.extend(more),
-                    _ => return Ok(None),
-                }
-            }
-        }
-        Ok(Some(values).filter(|values| !values.is_empty()))
-    }
-
-    pub(crate) fn structure(&mut self, object: &Object<'a>, name: &str) -> Result<Struct> {
-        let mut fields = Vec::new();
-        for (key, nodes) in &object.properties {
-            let (ty, _) = self.value(nodes, &Hint::of(format!("{name}{}", name::pascal(key))))?;
-            let required = object.required.contains(key);
-            let doc = nodes.first().and_then(|node| self.doc(node.text("description")));
-            fields.push(Field { key: (*key).to_owned(), ty, declared_required: required, required: false, doc });
-        }
-        Ok(Struct { tag: None, fields })
-    }
-
     fn doc_of(&self, members: &[Alternative<'a>]) -> Option<String> {
         members.iter().find_map(|member| self.doc(member.doc))
     }
@@ -407,55 +299,6 @@ impl<'a> Lowering<'a> {
     pub(crate) fn doc(&self, text: Option<&str>) -> Option<String> {
         text.filter(|_| self.settings.docs).map(str::to_owned)
     }
-
-    fn define_under(&mut self, hint: &Hint, reserved: bool, kind: Kind, doc: Option<String>) -> Type {
-        let name = if reserved { hint.name.clone() } else { self.free_name(&hint.name) };
-        self.define(&name, kind, doc)
-    }
-
-    pub(crate) fn define(&mut self, name: &str, kind: Kind, doc: Option<String>) -> Type {
-        self.model.types.insert(name.to_owned(), Definition { doc, kind });
-        Type::Named(name.to_owned())
-    }
-
-    /// Keeps a name for a type whose parts are still being looked at.
-    pub(crate) fn reserve(&mut self, name: &str) {
-        let placeholder = Definition { doc: None, kind: Kind::Struct(Struct::default()) };
-        self.model.types.entry(name.to_owned()).or_insert(placeholder);
-    }
-
-    /// `wanted`, or the first of `wanted2`, `wanted3` … that is not taken by a type or by what generated code imports.
-    pub(crate) fn free_name(&self, wanted: &str) -> String {
-        const IMPORTED: [&str; 15] = [
-            "BTreeMap",
-            "Box",
-            "Default",
-            "Deserialize",
-            "Err",
-            "From",
-            "Json",
-            "None",
-            "Number",
-            "Ok",
-            "Option",
-            "Result",
-            "Serialize",
-            "String",
-            "Vec",
-        ];
-        unused(&name::settled(wanted), |name| IMPORTED.contains(&name) || self.model.types.contains_key(name))
-    }
-}
-
-/// `wanted`, or the first of `wanted2`, `wanted3` … that is not taken.
-pub(crate) fn unused(wanted: &str, taken: impl Fn(&str) -> bool) -> String {
-    let mut name = wanted.to_owned();
-    let mut number = 2;
-    while taken(&name) {
-        name = format!("{wanted}{number}");
-        number += 1;
-    }
-    name
 }
 
 /// Whether the alternatives make a type of their own, with a name, rather than a plain Rust type.
@@ -511,54 +354,4 @@ fn number(members: &[Alternative<'_>]) -> Type {
     } else {
         Type::Number
     }
-}
-
-/// Refuses a type under a name that generated code gives to something of its own.
-fn refuse_taken_names(document: &Document, model: &Model) -> Result<()> {
-    let envelope = |name: &String| format!("{name}Envelope");
-    let has_envelope = |kind: &Kind| matches!(kind, Kind::Adjacent(union) if !union.siblings.is_empty());
-    let envelopes = model.types.iter().filter(|(_, definition)| has_envelope(&definition.kind));
-    let responses = (!model.responses.is_empty()).then(|| "Response".to_owned());
-    let mut own = envelopes.map(|(name, _)| envelope(name)).chain(responses);
-    match own.find(|name| model.types.contains_key(name)) {
-        None => Ok(()),
-        Some(name) => {
-            let problem = format!("a type is called `{name}`, which is the name of a type that is always generated");
-            Err(document.error("", problem, "give it another name with `names` in source.toml"))
-        }
-    }
-}
-
-/// Makes the fields that `ids` names required.
-fn require_ids(document: &Document, settings: &Settings, model: &mut Model) -> Result<()> {
-    for id in &settings.ids {
-        let nothing = || document.error("", format!("`{id}` in `ids` names no field"), "correct `ids` in source.toml");
-        let (owner, key) = id.split_once('.').ok_or_else(nothing)?;
-        let owners: Vec<String> = match model.types.get(owner).map(|definition| &definition.kind) {
-            Some(Kind::Struct(_) | Kind::Adjacent(_)) => vec![owner.to_owned()],
-            Some(Kind::Tagged(union)) => union.variants.iter().map(|variant| variant.payload.clone()).collect(),
-            _ => return Err(nothing()),
-        };
-        let is_adjacent = matches!(model.types.get(owner).map(|definition| &definition.kind), Some(Kind::Adjacent(_)));
-        let mut found = false;
-        for owner in owners {
-            let fields = match model.types.get_mut(&owner).map(|definition| &mut definition.kind) {
-                Some(Kind::Struct(structure)) => &mut structure.fields,
-                Some(Kind::Adjacent(adjacent)) => &mut adjacent.siblings,
-                _ => continue,
-            };
-            for field in fields.iter_mut().filter(|field| field.key == key && field.declared_required) {
-                if !is_adjacent && field.ty != Type::String {
-                    let problem = format!("`{id}` in `ids` is a {}", field.ty.to_rust());
-                    return Err(document.error("", problem, "only strings can be ids; correct `ids` in source.toml"));
-                }
-                field.required = true;
-                found = true;
-            }
-        }
-        if !found {
-            return Err(nothing());
-        }
-    }
-    Ok(())
 }
