@@ -9,6 +9,7 @@
 //!   required.
 //! * [`Native::decode`] reads strictly first. Where a part does not fit its type, that part is left out and named, and
 //!   the rest of the event stands.
+//! * `Deserialize` is there, too. It reads strictly, and from JSON only: text, or a `serde_json::Value`.
 //!
 //! ```
 //! use interlingua_native::Native as _;
@@ -21,6 +22,8 @@
 //! ```
 
 #![allow(missing_docs, clippy::all, clippy::pedantic, rustdoc::all)]
+// Not every agent needs all of what reads them.
+#![cfg_attr(not(all(feature = "amp", feature = "claude", feature = "codex", feature = "opencode")), allow(dead_code))]
 
 include!(concat!(env!("OUT_DIR"), "/runtime.rs"));
 
