@@ -4,6 +4,7 @@
 //! reading stops it too, and finds everything where it left off.
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -124,26 +125,10 @@ impl Follower {
 
 /// An event as a frame. It is one line, so one `data` holds it.
 fn push_frame(frames: &mut Vec<u8>, sequence: u64, json: &str) {
-    frames.extend_from_slice(b"id: ");
-    push_number(frames, sequence);
-    frames.extend_from_slice(b"\ndata: ");
+    // Writing to memory does not fail.
+    let _ = write!(frames, "id: {sequence}\ndata: ");
     frames.extend_from_slice(json.as_bytes());
     frames.extend_from_slice(b"\n\n");
-}
-
-/// A number in decimal digits, without the machinery that formats: this is done for every event and every reader.
-fn push_number(to: &mut Vec<u8>, mut number: u64) {
-    let mut digits = [b'0'; 20];
-    let mut begin = digits.len();
-    loop {
-        begin -= 1;
-        digits[begin] += u8::try_from(number % 10).unwrap_or(0);
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    to.extend_from_slice(&digits[begin..]);
 }
 
 async fn closed(closing: &mut watch::Receiver<bool>) {
