@@ -7,6 +7,7 @@
 //! per directory and not per session, so a session that brings its own has a server that is configured with them.
 
 mod events;
+mod head;
 mod params;
 mod server;
 mod talk;

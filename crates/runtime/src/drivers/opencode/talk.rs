@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::events::{Events, Family, Head, Payload};
+use super::events::{Events, Payload};
+use super::head::{Family, Head};
 use super::params;
 use super::server::{Answer, HttpServer, in_directory};
 use crate::driver::{Order, Orders, Parting, PermissionReply, ServeError, SessionSpec, Wire};
