@@ -1,8 +1,8 @@
 //! OpenCode's server: HTTP, and an event stream beside it.
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{io, mem, thread};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -14,6 +14,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Handle};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
@@ -29,10 +30,19 @@ const PORT: u16 = 4096;
 /// A request that waits for its reply.
 #[derive(Debug)]
 struct Call {
-    reply: oneshot::Sender<(u16, String)>,
+    reply: oneshot::Sender<Reply>,
     /// Whether the reply to a prompt is the whole answer, rather than that it was taken.
     prompt: Option<Prompt>,
     directory: Option<String>,
+}
+
+/// What a request is answered with.
+#[derive(Debug)]
+struct Reply {
+    status: u16,
+    body: String,
+    /// Dropped when the answer has left, or can't.
+    _leaving: oneshot::Sender<()>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,10 +87,12 @@ struct Shared {
     inner: Mutex<Inner>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Inner {
     events: Events,
     calls: HashMap<String, Call>,
+    /// The replies since the last flush, each told when it has left.
+    leaving: Vec<oneshot::Receiver<()>>,
     count: u64,
     messages: HashMap<String, Message>,
 }
@@ -95,6 +107,9 @@ impl Shared {
 #[derive(Debug)]
 pub(crate) struct Http {
     shared: Arc<Shared>,
+    /// One thread serves all requests, so whatever else runs on it sees a connection only when it has written what
+    /// it could.
+    server: Handle,
 }
 
 impl Http {
@@ -113,17 +128,23 @@ impl Http {
             },
             port => TcpListener::bind((hostname, port)).await?,
         };
+        // It is served by another runtime than the one that found it.
+        let listener = listener.into_std()?;
         let port = listener.local_addr()?.port();
         let unsecured = credentials.is_none();
-        let inner = Inner { events: Events::new(greeting), calls: HashMap::new(), count: 0, messages: HashMap::new() };
+        let inner = Inner { events: Events::new(greeting), ..Inner::default() };
         let shared = Arc::new(Shared { incoming, credentials, inner: Mutex::new(inner) });
         let app = Router::new().fallback(handle).with_state(Arc::clone(&shared));
-        tokio::spawn(async move { axum::serve(listener, app).await });
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let server = runtime.handle().clone();
+        thread::Builder::new()
+            .name("http".to_owned())
+            .spawn(move || runtime.block_on(async { axum::serve(TcpListener::from_std(listener)?, app).await }))?;
         if unsecured {
             println!("Warning: OPENCODE_SERVER_PASSWORD is not set; server is unsecured.");
         }
         println!("opencode server listening on http://{hostname}:{port}");
-        Ok(Self { shared })
+        Ok(Self { shared, server })
     }
 
     /// What requests must carry when the environment sets a password: the user and the password, in base 64.
@@ -173,11 +194,15 @@ impl Http {
     }
 
     pub(super) async fn flush(&self) {
-        let marks = self.shared.lock().events.marks();
-        for mark in marks {
-            // A reader that has gone tells nothing.
-            let _ = mark.await;
-        }
+        let mut leaving = mem::take(&mut self.shared.lock().leaving);
+        leaving.extend(self.shared.lock().events.marks());
+        let left = self.server.spawn(async move {
+            for each in leaving {
+                // A reader that has gone tells nothing.
+                let _ = each.await;
+            }
+        });
+        let _ = left.await;
     }
 }
 
@@ -189,7 +214,9 @@ impl Inner {
         {
             self.events.place(id, directory);
         }
-        let _ = call.reply.send((status, body));
+        let (told, left) = oneshot::channel();
+        self.leaving.push(left);
+        let _ = call.reply.send(Reply { status, body, _leaving: told });
     }
 
     /// Keeps the assistant's last message, and gives it to those who wait for it when the turn is over.
@@ -281,7 +308,7 @@ async fn handle(
         let _ = shared.incoming.send(Incoming::Said(Said { key: Some(key), ..said }));
     }
     match replied.await {
-        Ok((status, body)) => response(status, body),
+        Ok(reply) => response(reply.status, reply.body),
         Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
     }
 }

@@ -213,8 +213,7 @@ async fn faulty(fault: &str) -> (Server, Events, tempfile::TempDir) {
     let mut events = server.events("/event").await;
     assert_eq!(events.next().await["type"], "server.connected");
     let request = server.client.post(format!("{}/session", server.address)).body("{}");
-    // A server that dies may take the reply with it.
-    let _ = request.send().await;
+    request.send().await.unwrap();
     (server, events, folder)
 }
 
@@ -225,6 +224,24 @@ async fn a_server_that_dies_has_sent_what_it_said_before() {
     assert_eq!(events.next().await["n"], 2);
     assert_eq!(events.text().await, None);
     assert_eq!(server.talk.exit(), 7);
+}
+
+/// It was a race, so it is run more than once.
+#[tokio::test]
+async fn a_server_that_exits_has_answered_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = [
+        r#"{"t":1,"dir":"send","call":1,"method":"POST","path":"/session","body":{}}"#,
+        r#"{"t":1,"dir":"reply","call":1,"status":200,"body":{"id":"ses_aaaaaaaaaaaa"}}"#,
+        r#"{"t":1,"dir":"exit","code":0}"#,
+    ];
+    let path = recording(folder.path(), "exit", "opencode", &records);
+    for _ in 0..20 {
+        let mut server = Server::start(&path, &Options::default(), None);
+        let made: Value = server.post("/session", &json!({})).await.json().await.unwrap();
+        assert_eq!(made["id"], "ses_aaaaaaaaaaaa");
+        assert_eq!(server.talk.exit(), 0);
+    }
 }
 
 #[tokio::test]
