@@ -79,8 +79,10 @@ impl Process {
 
     /// Closes its input.
     pub(crate) fn close(&mut self) {
-        if self.stdin.take().is_some() {
+        if let Some(stdin) = self.stdin.take() {
+            // First taken down: what the agent does then comes after it.
             self.tape.closed();
+            drop(stdin);
         }
     }
 
