@@ -106,24 +106,56 @@ impl<'a> Reader<'a> {
 
     /// Reads a whole number that may be negative.
     pub(crate) fn integer(&mut self) -> Result<i64> {
+        if let Some((negative, magnitude)) = self.short_whole() {
+            return Ok(if negative { -magnitude } else { magnitude });
+        }
         let number = self.whole("a whole number")?;
         number.parse().map_err(|_| Fault::range(number))
     }
 
     /// Reads a whole number from 0 on.
     pub(crate) fn unsigned(&mut self) -> Result<u64> {
+        if self.peek() != b'-'
+            && let Some((_, magnitude)) = self.short_whole()
+        {
+            return Ok(magnitude.unsigned_abs());
+        }
         let number = self.whole("a whole number from 0 on")?;
         number.parse().map_err(|_| Fault::range(number))
     }
 
     /// Reads any number.
     pub(crate) fn number(&mut self) -> Result<Number> {
-        let text = self.number_text("a number")?;
-        // What is short and has digits only needs no more than this to be exact.
-        match text.parse::<u64>() {
-            Ok(whole) => Ok(whole.into()),
-            Err(_) => serde_json::from_str(text).map_err(|_| Fault::range(text)),
+        if self.peek() != b'-'
+            && let Some((_, magnitude)) = self.short_whole()
+        {
+            return Ok(magnitude.unsigned_abs().into());
         }
+        let text = self.number_text("a number")?;
+        serde_json::from_str(text).map_err(|_| Fault::range(text))
+    }
+
+    /// Reads a whole number of so few digits that it fits, with its sign; nothing if another one comes, or none.
+    /// Nearly all numbers that agents write are such.
+    fn short_whole(&mut self) -> Option<(bool, i64)> {
+        const MOST_DIGITS: usize = 18;
+        let negative = self.peek() == b'-';
+        let rest = self.text.as_bytes().get(self.at + usize::from(negative)..)?;
+        let mut magnitude = 0;
+        let mut length = 0;
+        while let Some(digit @ b'0'..=b'9') = rest.get(length) {
+            if length == MOST_DIGITS {
+                return None;
+            }
+            magnitude = magnitude * 10 + i64::from(digit - b'0');
+            length += 1;
+        }
+        let begins_with_zero = rest.first() == Some(&b'0') && (length > 1 || negative);
+        if length == 0 || begins_with_zero || matches!(rest.get(length), Some(b'.' | b'e' | b'E')) {
+            return None;
+        }
+        self.at += usize::from(negative) + length;
+        Some((negative, magnitude))
     }
 
     /// The text of a number without fraction and exponent.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde::de::IgnoredAny;
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 
 use crate::runtime::{Json, Native, Reader};
 use crate::{decode_leniently, written};
@@ -78,6 +78,17 @@ proptest! {
         let mut reader = Reader::new(&text);
         let found = reader.owned().and_then(|string| reader.end().map(|()| string)).ok();
         prop_assert_eq!(found, serde_json::from_str::<String>(&text).ok(), "{}", text);
+    }
+
+    #[test]
+    fn the_reader_takes_numbers_as_serde_json_does(text in r" ?-?(0|[0-9]{0,3}|[0-9]{16,21})([.eE][0-9]{0,2})?") {
+        fn read<'a, T>(text: &'a str, read: impl Fn(&mut Reader<'a>) -> crate::runtime::Read<T>) -> Option<T> {
+            let mut reader = Reader::new(text);
+            read(&mut reader).and_then(|number| reader.end().map(|()| number)).ok()
+        }
+        prop_assert_eq!(read(&text, Reader::integer), serde_json::from_str::<i64>(&text).ok(), "{}", text);
+        prop_assert_eq!(read(&text, Reader::unsigned), serde_json::from_str::<u64>(&text).ok(), "{}", text);
+        prop_assert_eq!(read(&text, Reader::number), serde_json::from_str::<Number>(&text).ok(), "{}", text);
     }
 
     #[test]
