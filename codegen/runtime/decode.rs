@@ -102,10 +102,13 @@ impl std::error::Error for DecodeError {}
 pub(crate) fn decode<T: Native + Field>(text: &str) -> Result<Decoded<T>, DecodeError> {
     UNKNOWN_TAGS.take();
     let mut place = None;
-    match (read(&mut place, text), place) {
-        (Ok(()), Some(value)) => Ok(Decoded { value, unknown_tags: UNKNOWN_TAGS.take(), repairs: Vec::new() }),
-        _ => repair(text),
+    // The value may be wide, so it is not moved more often than it has to be.
+    if read(&mut place, text).is_ok()
+        && let Some(value) = place
+    {
+        return Ok(Decoded { value, unknown_tags: UNKNOWN_TAGS.take(), repairs: Vec::new() });
     }
+    repair(text)
 }
 
 /// Reads the one value of a text to where it will stay.

@@ -11,6 +11,7 @@ use quote::{format_ident, quote};
 
 use crate::error::{Error, Result};
 use crate::model::{Arm, Branch, Kind, Model, Type};
+use crate::union::wide_types;
 
 /// The module's source, formatted.
 pub(crate) fn render(model: &Model, file: &str) -> Result<String> {
@@ -104,6 +105,19 @@ fn responses(model: &Model) -> TokenStream {
     let requests: Vec<&String> = model.responses.keys().collect();
     let variants: Vec<_> = requests.iter().map(|request| format_ident!("{}", crate::name::pascal(request))).collect();
     let types: Vec<TokenStream> = model.responses.values().map(type_tokens).collect();
+    let is_wide = wide_types(model);
+    let (held, wraps): (Vec<TokenStream>, Vec<TokenStream>) = model
+        .responses
+        .values()
+        .zip(types.iter().zip(&variants))
+        .map(|(ty, (tokens, variant))| {
+            if is_wide(ty) {
+                (quote!(Box<#tokens>), quote!(|value| Self::#variant(Box::new(value))))
+            } else {
+                (tokens.clone(), quote!(Self::#variant))
+            }
+        })
+        .unzip();
     quote! {
         /// The answer to a request, typed by what was asked.
         #[derive(Debug, Clone, PartialEq, ::serde::Serialize)]
@@ -111,7 +125,7 @@ fn responses(model: &Model) -> TokenStream {
         pub enum Response {
             #(
                 #[doc = concat!("The answer to `", #requests, "`.")]
-                #variants(#types),
+                #variants(#held),
             )*
         }
 
@@ -124,7 +138,7 @@ fn responses(model: &Model) -> TokenStream {
             pub fn decode(request: &str, text: &str) -> Option<Result<runtime::Decoded<Self>, runtime::DecodeError>> {
                 match request {
                     #(#requests => Some(
-                        <#types as runtime::Native>::decode(text).map(|decoded| decoded.map(Self::#variants)),
+                        <#types as runtime::Native>::decode(text).map(|decoded| decoded.map(#wraps)),
                     ),)*
                     _ => None,
                 }

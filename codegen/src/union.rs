@@ -216,6 +216,12 @@ pub(crate) fn box_variants(model: &mut Model) {
     }
 }
 
+/// Whether a type is too wide for a union, by the type.
+pub(crate) fn wide_types(model: &Model) -> impl Fn(&Type) -> bool {
+    let widths = widths(model);
+    move |ty| ty.held().and_then(|name| widths.get(name)).is_some_and(|width| *width > WIDEST)
+}
+
 /// About how many bytes each type takes, wide variants counted as boxed.
 fn widths(model: &Model) -> BTreeMap<String, usize> {
     let mut known = BTreeMap::new();

@@ -150,10 +150,8 @@ impl<C: Converter> Stream<C> {
         if from_agent {
             self.count();
         }
-        match input {
-            Input::Stderr(line) => self.heard.push(Heard::Stderr(line.to_owned())),
-            _ if from_agent => self.heard.push(Heard::Alive),
-            _ => {}
+        if let Input::Stderr(line) = input {
+            self.heard.push(Heard::Stderr(line.to_owned()));
         }
         self.note(at, input.payload(), from_agent);
         if let Input::Exit { code } = input {
@@ -166,9 +164,11 @@ impl<C: Converter> Stream<C> {
         let mut drafts = self.drafts.list.drain(..);
         for heard in self.heard.drain(..) {
             match heard {
-                Heard::Alive => self.sequencer.alive(),
                 Heard::Stderr(line) => self.sequencer.stderr(&line),
                 Heard::Drafts(moment, count) => {
+                    if moment.from_agent {
+                        self.sequencer.alive();
+                    }
                     for draft in drafts.by_ref().take(count) {
                         self.sequencer.apply(&moment, draft, out);
                     }
@@ -187,7 +187,6 @@ impl<C: Converter> Stream<C> {
 
     /// As [`push_garbled`](Self::push_garbled), but the events wait for [`settle`](Self::settle).
     pub fn hear_garbled(&mut self, at: Option<Timestamp>, bytes: &[u8], reason: &str) {
-        self.heard.push(Heard::Alive);
         self.drafts.current().unparsed("wire", reason, None);
         self.count();
         if let Some(Act::Unparsed(unparsed)) = self.drafts.list.last_mut().map(|draft| &mut draft.act) {
@@ -236,7 +235,8 @@ impl<C: Converter> Stream<C> {
         self.drafts.dropped = None;
         let time = self.drafts.time.take();
         let made = &mut self.drafts.list[self.noted..];
-        if made.is_empty() {
+        // That the agent says anything at all is news.
+        if made.is_empty() && !from_agent {
             return;
         }
         for draft in &mut *made {
@@ -246,7 +246,7 @@ impl<C: Converter> Stream<C> {
                 unparsed.hash = sha256(payload.unwrap_or_default().as_bytes());
             }
         }
-        let raw = if self.raw { payload.map(RawJson::from_payload) } else { None };
+        let raw = if self.raw && !made.is_empty() { payload.map(RawJson::from_payload) } else { None };
         let moment = Moment { time: at.or(time), from_agent, raw };
         self.heard.push(Heard::Drafts(moment, made.len()));
         self.noted = self.drafts.list.len();
@@ -255,11 +255,9 @@ impl<C: Converter> Stream<C> {
 
 /// What the sequencer is yet to hear of, in order.
 enum Heard {
-    /// The agent said something.
-    Alive,
     /// The agent wrote to its standard error.
     Stderr(String),
-    /// The converter made so many drafts of an input.
+    /// The converter made so many drafts of an input; of one from the agent perhaps none.
     Drafts(Moment, usize),
     /// The agent is gone, with this exit code.
     Exit(Moment, Option<i32>),

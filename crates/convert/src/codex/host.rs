@@ -62,7 +62,7 @@ impl CodexConverter {
                 if self.asked.len() >= MOST_ASKED {
                     self.asked.clear();
                 }
-                self.asked.insert(id_text(id), asked);
+                self.asked.insert(id_text(id), Box::new(asked));
             }
             (None, Some(_)) => self.answered(&envelope, out),
             // A notification, which has nothing to say but `initialized`.
@@ -140,7 +140,7 @@ impl CodexConverter {
 
     /// The agent is gone: what the user said stands, though nobody answered.
     pub(super) fn unanswered(&mut self, out: &mut Drafts) {
-        let mut unanswered: Vec<Asked> = std::mem::take(&mut self.asked).into_values().collect();
+        let mut unanswered: Vec<Box<Asked>> = std::mem::take(&mut self.asked).into_values().collect();
         unanswered.sort_unstable_by_key(|asked| asked.number);
         for asked in unanswered {
             if let (Some(place), Some(prompt)) = (self.known(asked.thread.as_deref()), asked.prompt) {
@@ -156,7 +156,7 @@ impl CodexConverter {
         if let Some(Ok(response)) = response
             && let Some(asked) = self.asked.remove(id)
         {
-            self.responds(asked, response.value, out);
+            self.responds(*asked, response.value, out);
             return true;
         }
         false
@@ -166,7 +166,7 @@ impl CodexConverter {
     pub(super) fn answer(&mut self, envelope: &Envelope<'_>, out: &mut Drafts) {
         let asked = envelope.id.as_ref().and_then(|id| self.asked.remove(&id_text(id)));
         if let Some(error) = envelope.error {
-            return self.refused(asked.as_ref(), error.get(), out);
+            return self.refused(asked.as_deref(), error.get(), out);
         }
         let result = envelope.result.map_or("null", |result| result.get());
         let Some(asked) = asked else {
@@ -178,7 +178,7 @@ impl CodexConverter {
             Some(Err(error)) => return out.current().unparsed(super::WHERE, error.to_string(), Some(asked.method)),
             None => return out.dropped(ANSWER),
         };
-        self.responds(asked, response, out);
+        self.responds(*asked, response, out);
     }
 
     fn responds(&mut self, asked: Asked, response: Response, out: &mut Drafts) {
@@ -225,7 +225,7 @@ impl CodexConverter {
             }
             Response::TurnStart(response) => self.accepted(asked, response.turn.map(|turn| turn.id), out),
             Response::TurnSteer(response) => self.accepted(asked, response.turn_id, out),
-            Response::ReviewStart(response) => self.review_starts(&asked, response, out),
+            Response::ReviewStart(response) => self.review_starts(&asked, *response, out),
             Response::ModelList(_)
             | Response::ThreadBackgroundTerminalsClean(_)
             | Response::ThreadCompactStart(_)

@@ -39,7 +39,7 @@ pub(super) fn event(converter: &mut CodexConverter, name: &str, params: &str, ou
         server: String,
         error: Option<String>,
     }
-    let name = name.trim_start_matches(PREFIX);
+    let name = name.strip_prefix(PREFIX).unwrap_or(name);
     if !matches!(name, "warning" | "background_event" | "mcp_startup_complete") {
         return out.dropped(TWICE);
     }

@@ -46,7 +46,7 @@ pub struct CodexConverter {
     /// A process introduced itself.
     initialized: bool,
     /// What the host asked and the agent did not answer yet, by the host's ids.
-    asked: HashMap<String, Asked>,
+    asked: HashMap<String, Box<Asked>>,
     /// What the agent asked and the host did not answer yet, by the agent's ids.
     demands: HashMap<String, Demand>,
     /// Prompts that were sent, to give them names.

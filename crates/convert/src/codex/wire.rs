@@ -58,9 +58,10 @@ impl<'a> Line<'a> {
             return Self::Exec;
         }
         if let Some(rest) = line.strip_prefix(r#"{"id":"#)
-            && let Some((id, rest)) = rest.split_once(r#","result":"#)
+            && let Some(end) = rest.bytes().position(|byte| !byte.is_ascii_digit())
+            && let (id, rest) = rest.split_at(end)
+            && let Some(rest) = rest.strip_prefix(r#","result":"#)
             && let Some(text) = rest.strip_suffix('}')
-            && id.bytes().all(|byte| byte.is_ascii_digit())
         {
             return Self::Result { id, text };
         }

@@ -27,7 +27,7 @@ const REMEMBERED: usize = 1024;
 /// The sessions that were spoken of.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
-    pub(super) map: HashMap<String, Session>,
+    pub(super) map: HashMap<String, Box<Session>>,
     pub(super) version: Option<String>,
 }
 
@@ -35,7 +35,7 @@ impl Sessions {
     /// What is known of a session.
     pub(super) fn of(&mut self, id: &str) -> &mut Session {
         let version = self.version.as_deref();
-        self.map.entry(id.to_owned()).or_insert_with(|| Session::new(id, version))
+        self.map.entry(id.to_owned()).or_insert_with(|| Box::new(Session::new(id, version)))
     }
 }
 

@@ -69,7 +69,7 @@ pub(super) struct Session {
     /// Whether we closed them ourselves, so that the agent may still end them.
     pub(super) closed_notes: Recent<ItemRef, bool, REMEMBERED>,
     /// Tools without a result.
-    pub(super) tools: HashMap<ItemRef, Tool>,
+    pub(super) tools: HashMap<ItemRef, Box<Tool>>,
     pub(super) closed_tools: Recent<ItemRef, ClosedTool, REMEMBERED>,
     pub(super) permissions: Vec<PendingPermission>,
     pub(super) questions: Vec<PendingQuestion>,
@@ -166,10 +166,12 @@ impl Session {
         }
         self.sequence += 1;
         let id = scene.ids.event();
-        let mut event = UniversalEvent::new(id, self.sequence, self.time, self.id.clone(), origin, data);
-        event.native_session_id.clone_from(&self.native);
-        event.raw.clone_from(&scene.moment.raw);
-        scene.out.push(event);
+        scene.out.push(UniversalEvent::new(id, self.sequence, self.time, self.id.clone(), origin, data));
+        // An event is wide, so the rest is added where it stays.
+        if let Some(event) = scene.out.last_mut() {
+            event.native_session_id.clone_from(&self.native);
+            event.raw.clone_from(&scene.moment.raw);
+        }
     }
 
     /// The place of the next item among all that began.

@@ -155,7 +155,7 @@ impl Session {
         };
         self.spoken(at.0, Role::Assistant);
         let item = tool.call_item(tool.call.arguments.clone());
-        self.tools.insert(at, tool);
+        self.tools.insert(at, Box::new(tool));
         self.emit(scene, origin, EventData::item_started(item));
     }
 

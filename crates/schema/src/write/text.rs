@@ -61,6 +61,7 @@ fn is_plain(text: &[u8]) -> bool {
 }
 
 /// As [`is_plain`]. Without a way out of the loop the compiler looks at all of it at once.
+#[inline]
 fn is_plain_block(block: &[u8; 16]) -> bool {
     !block.iter().fold(false, |found, byte| found | is_special(*byte))
 }
