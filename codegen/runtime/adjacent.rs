@@ -1,7 +1,11 @@
 //! Unions whose tag and content are two keys side by side, as JSON-RPC's `method` and `params`.
 
+use std::borrow::Cow;
+
+use serde::ser::SerializeMap;
+
 use super::Json;
-use super::decode::failed_in;
+use super::decode::{failed_in, note_unknown_tag};
 use super::fault::{Fault, Result};
 use super::reader::Reader;
 
@@ -14,8 +18,12 @@ pub(crate) trait Adjacent: Sized {
     /// The union's name, for error messages.
     const NAME: &'static str;
 
-    /// Reads the content into the variant that `tag` names.
+    /// Reads the content into the variant that `tag` names. Of an unknown one nothing is made, and the content is
+    /// passed over.
     fn from_tag(place: &mut Option<Self>, tag: &str, content: &mut Reader<'_>) -> Result<()>;
+
+    /// A message with an unknown tag.
+    fn unknown(tag: String, raw: Json) -> Self;
 }
 
 /// A message around an [`Adjacent`] union: the union, and the keys beside its tag and content.
@@ -59,9 +67,25 @@ macro_rules! content {
 }
 pub(crate) use content;
 
-/// The content of an unknown tag for writing: nothing where there was none.
-pub(crate) fn params_of(raw: &Json) -> Option<&Json> {
-    (raw.get() != "null").then_some(raw)
+/// Writes a message with an unknown tag: the tag, and all else that stood in it but what is `written` already.
+pub(crate) fn write_unknown<M: SerializeMap>(
+    map: &mut M,
+    (key, tag): (&str, &str),
+    raw: &Json,
+    written: &[&str],
+) -> std::result::Result<(), M::Error> {
+    map.serialize_entry(key, tag)?;
+    let mut reader = Reader::new(raw.get());
+    // What somebody made up may be no object, and then there is no more to be written.
+    let Ok(mut members) = reader.object() else { return Ok(()) };
+    while let Ok(Some(member)) = members.key(&mut reader)
+        && let Ok(value) = Json::read(&mut reader)
+    {
+        if member != key && !written.contains(&Cow::as_ref(&member)) {
+            map.serialize_entry(&member, &value)?;
+        }
+    }
+    Ok(())
 }
 
 /// Reads an [`Envelope`].
@@ -70,6 +94,7 @@ pub(crate) fn adjacent<T: Envelope>(reader: &mut Reader<'_>) -> Result<T> {
     let mut message = None;
     let mut early: Option<Reader<'_>> = None;
     let mut siblings = T::Siblings::default();
+    let mut whole = reader.clone();
     let mut members = reader.object()?;
     while let Some(key) = members.key(reader)? {
         if key == T::Message::TAG {
@@ -96,8 +121,12 @@ pub(crate) fn adjacent<T: Envelope>(reader: &mut Reader<'_>) -> Result<T> {
         let mut content = early.unwrap_or_else(|| Reader::new("{}"));
         T::Message::from_tag(&mut message, &tag, &mut content)?;
     }
-    match message {
-        Some(message) => T::build(siblings, message).map_err(|key| Fault::missing(T::Message::NAME, key)),
-        None => Err(Fault::missing(T::Message::NAME, T::Message::TAG)),
-    }
+    let message = match message {
+        Some(message) => message,
+        None => {
+            note_unknown_tag(T::Message::NAME, &tag);
+            T::Message::unknown(tag.into_owned(), Json::read(&mut whole)?)
+        }
+    };
+    T::build(siblings, message).map_err(|key| Fault::missing(T::Message::NAME, key))
 }

@@ -16,7 +16,7 @@ mod tagged;
 pub use self::decode::{DecodeError, Decoded, Native, Repair, Union};
 pub use self::json::Json;
 
-pub(crate) use self::adjacent::{Adjacent, Envelope, Parts, adjacent, content, params_of};
+pub(crate) use self::adjacent::{Adjacent, Envelope, Parts, adjacent, content, write_unknown};
 pub(crate) use self::decode::{decode, deserialize, note_unknown_tag, readable};
 pub(crate) use self::fault::Result as Read;
 pub(crate) use self::kind::{Kinds, by_kind, kind_union, mismatch};

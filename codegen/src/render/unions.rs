@@ -192,11 +192,11 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<
         #[non_exhaustive]
         pub enum #ident {
             #(#declared)*
-            /// A tag that the schema these types were made from does not know, with its content.
+            /// A tag that the schema these types were made from does not know.
             Unknown {
                 /// The tag.
                 tag: String,
-                /// The content.
+                /// The whole message.
                 raw: Json,
             },
         }
@@ -204,16 +204,11 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<
         #identity
 
         impl #ident {
-            fn write<M: ::serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+            /// Writes what is not `written` already.
+            fn write<M: ::serde::ser::SerializeMap>(&self, map: &mut M, written: &[&str]) -> Result<(), M::Error> {
                 match self {
                     #(#write)*
-                    Self::Unknown { tag, raw } => {
-                        map.serialize_entry(#tag, tag)?;
-                        match runtime::params_of(raw) {
-                            Some(raw) => map.serialize_entry(#content, raw),
-                            None => Ok(()),
-                        }
-                    }
+                    Self::Unknown { tag, raw } => runtime::write_unknown(map, (#tag, tag), raw, written),
                 }
             }
         }
@@ -230,13 +225,12 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<
             ) -> runtime::Read<()> {
                 match tag {
                     #(#read)*
-                    unknown => {
-                        runtime::note_unknown_tag(#name, unknown);
-                        let raw = Json::read(content)?;
-                        *place = Some(Self::Unknown { tag: unknown.to_owned(), raw });
-                        Ok(())
-                    }
+                    _ => content.skip(),
                 }
+            }
+
+            fn unknown(tag: String, raw: Json) -> Self {
+                Self::Unknown { tag, raw }
             }
         }
 
@@ -251,7 +245,7 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 use ::serde::ser::SerializeMap as _;
                 let mut map = serializer.serialize_map(None)?;
-                self.write(&mut map)?;
+                self.write(&mut map, &[])?;
                 map.end()
             }
         }
@@ -378,7 +372,7 @@ fn envelope(name: &str, union: &Adjacent) -> TokenStream {
                 use ::serde::ser::SerializeMap as _;
                 let mut map = serializer.serialize_map(None)?;
                 #(#written)*
-                self.message.write(&mut map)?;
+                self.message.write(&mut map, &[#(#keys),*])?;
                 map.end()
             }
         }

@@ -19,11 +19,11 @@ pub enum Notification {
     TurnStarted(TurnStarted),
     /// `idle`
     Idle,
-    /// A tag that the schema these types were made from does not know, with its content.
+    /// A tag that the schema these types were made from does not know.
     Unknown {
         /// The tag.
         tag: String,
-        /// The content.
+        /// The whole message.
         raw: Json,
     },
 }
@@ -41,7 +41,12 @@ impl runtime::Union for Notification {
     }
 }
 impl Notification {
-    fn write<M: ::serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+    /// Writes what is not `written` already.
+    fn write<M: ::serde::ser::SerializeMap>(
+        &self,
+        map: &mut M,
+        written: &[&str],
+    ) -> Result<(), M::Error> {
         match self {
             Self::TurnStarted(content) => {
                 map.serialize_entry("method", "turn/started")?;
@@ -49,11 +54,7 @@ impl Notification {
             }
             Self::Idle => map.serialize_entry("method", "idle"),
             Self::Unknown { tag, raw } => {
-                map.serialize_entry("method", tag)?;
-                match runtime::params_of(raw) {
-                    Some(raw) => map.serialize_entry("params", raw),
-                    None => Ok(()),
-                }
+                runtime::write_unknown(map, ("method", tag), raw, written)
             }
         }
     }
@@ -74,16 +75,11 @@ impl runtime::Adjacent for Notification {
                 *place = Some(Self::Idle);
                 Ok(())
             }
-            unknown => {
-                runtime::note_unknown_tag("Notification", unknown);
-                let raw = Json::read(content)?;
-                *place = Some(Self::Unknown {
-                    tag: unknown.to_owned(),
-                    raw,
-                });
-                Ok(())
-            }
+            _ => content.skip(),
         }
+    }
+    fn unknown(tag: String, raw: Json) -> Self {
+        Self::Unknown { tag, raw }
     }
 }
 impl runtime::Field for Notification {
@@ -99,7 +95,7 @@ impl ::serde::Serialize for Notification {
     ) -> Result<S::Ok, S::Error> {
         use ::serde::ser::SerializeMap as _;
         let mut map = serializer.serialize_map(None)?;
-        self.write(&mut map)?;
+        self.write(&mut map, &[])?;
         map.end()
     }
 }
@@ -151,7 +147,7 @@ impl ::serde::Serialize for NotificationEnvelope {
         if let Some(value) = &self.emitted_at_ms {
             map.serialize_entry("emittedAtMs", value)?;
         }
-        self.message.write(&mut map)?;
+        self.message.write(&mut map, &["emittedAtMs"])?;
         map.end()
     }
 }
@@ -164,11 +160,11 @@ pub enum Request {
     TurnInterrupt(TurnInterruptRequest),
     /// `names/list`
     NamesList(Vec<String>),
-    /// A tag that the schema these types were made from does not know, with its content.
+    /// A tag that the schema these types were made from does not know.
     Unknown {
         /// The tag.
         tag: String,
-        /// The content.
+        /// The whole message.
         raw: Json,
     },
 }
@@ -188,7 +184,12 @@ impl runtime::Union for Request {
     }
 }
 impl Request {
-    fn write<M: ::serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+    /// Writes what is not `written` already.
+    fn write<M: ::serde::ser::SerializeMap>(
+        &self,
+        map: &mut M,
+        written: &[&str],
+    ) -> Result<(), M::Error> {
         match self {
             Self::TurnStart(content) => {
                 map.serialize_entry("method", "turn/start")?;
@@ -203,11 +204,7 @@ impl Request {
                 map.serialize_entry("params", content)
             }
             Self::Unknown { tag, raw } => {
-                map.serialize_entry("method", tag)?;
-                match runtime::params_of(raw) {
-                    Some(raw) => map.serialize_entry("params", raw),
-                    None => Ok(()),
-                }
+                runtime::write_unknown(map, ("method", tag), raw, written)
             }
         }
     }
@@ -228,16 +225,11 @@ impl runtime::Adjacent for Request {
                 *place = Some(Self::NamesList(runtime::Field::field(content)?));
                 Ok(())
             }
-            unknown => {
-                runtime::note_unknown_tag("Request", unknown);
-                let raw = Json::read(content)?;
-                *place = Some(Self::Unknown {
-                    tag: unknown.to_owned(),
-                    raw,
-                });
-                Ok(())
-            }
+            _ => content.skip(),
         }
+    }
+    fn unknown(tag: String, raw: Json) -> Self {
+        Self::Unknown { tag, raw }
     }
 }
 impl runtime::Field for Request {
@@ -253,7 +245,7 @@ impl ::serde::Serialize for Request {
     ) -> Result<S::Ok, S::Error> {
         use ::serde::ser::SerializeMap as _;
         let mut map = serializer.serialize_map(None)?;
-        self.write(&mut map)?;
+        self.write(&mut map, &[])?;
         map.end()
     }
 }
@@ -299,7 +291,7 @@ impl ::serde::Serialize for RequestEnvelope {
         use ::serde::ser::SerializeMap as _;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.id)?;
-        self.message.write(&mut map)?;
+        self.message.write(&mut map, &["id"])?;
         map.end()
     }
 }

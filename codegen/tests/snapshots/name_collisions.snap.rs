@@ -21,11 +21,11 @@ pub enum Command {
     Go(GoCommand),
     /// `stop`
     Stop,
-    /// A tag that the schema these types were made from does not know, with its content.
+    /// A tag that the schema these types were made from does not know.
     Unknown {
         /// The tag.
         tag: String,
-        /// The content.
+        /// The whole message.
         raw: Json,
     },
 }
@@ -43,7 +43,12 @@ impl runtime::Union for Command {
     }
 }
 impl Command {
-    fn write<M: ::serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+    /// Writes what is not `written` already.
+    fn write<M: ::serde::ser::SerializeMap>(
+        &self,
+        map: &mut M,
+        written: &[&str],
+    ) -> Result<(), M::Error> {
         match self {
             Self::Go(content) => {
                 map.serialize_entry("method", "go")?;
@@ -51,11 +56,7 @@ impl Command {
             }
             Self::Stop => map.serialize_entry("method", "stop"),
             Self::Unknown { tag, raw } => {
-                map.serialize_entry("method", tag)?;
-                match runtime::params_of(raw) {
-                    Some(raw) => map.serialize_entry("params", raw),
-                    None => Ok(()),
-                }
+                runtime::write_unknown(map, ("method", tag), raw, written)
             }
         }
     }
@@ -76,16 +77,11 @@ impl runtime::Adjacent for Command {
                 *place = Some(Self::Stop);
                 Ok(())
             }
-            unknown => {
-                runtime::note_unknown_tag("Command", unknown);
-                let raw = Json::read(content)?;
-                *place = Some(Self::Unknown {
-                    tag: unknown.to_owned(),
-                    raw,
-                });
-                Ok(())
-            }
+            _ => content.skip(),
         }
+    }
+    fn unknown(tag: String, raw: Json) -> Self {
+        Self::Unknown { tag, raw }
     }
 }
 impl runtime::Field for Command {
@@ -101,7 +97,7 @@ impl ::serde::Serialize for Command {
     ) -> Result<S::Ok, S::Error> {
         use ::serde::ser::SerializeMap as _;
         let mut map = serializer.serialize_map(None)?;
-        self.write(&mut map)?;
+        self.write(&mut map, &[])?;
         map.end()
     }
 }
@@ -155,7 +151,7 @@ impl ::serde::Serialize for CommandEnvelope {
         if let Some(value) = &self.type_ {
             map.serialize_entry("type", value)?;
         }
-        self.message.write(&mut map)?;
+        self.message.write(&mut map, &["message", "type"])?;
         map.end()
     }
 }

@@ -18,11 +18,11 @@ pub enum Request {
     Keep(Keep),
     /// `also/keep`
     AlsoKeep(Keep),
-    /// A tag that the schema these types were made from does not know, with its content.
+    /// A tag that the schema these types were made from does not know.
     Unknown {
         /// The tag.
         tag: String,
-        /// The content.
+        /// The whole message.
         raw: Json,
     },
 }
@@ -40,7 +40,12 @@ impl runtime::Union for Request {
     }
 }
 impl Request {
-    fn write<M: ::serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+    /// Writes what is not `written` already.
+    fn write<M: ::serde::ser::SerializeMap>(
+        &self,
+        map: &mut M,
+        written: &[&str],
+    ) -> Result<(), M::Error> {
         match self {
             Self::Keep(content) => {
                 map.serialize_entry("method", "keep")?;
@@ -51,11 +56,7 @@ impl Request {
                 map.serialize_entry("params", content)
             }
             Self::Unknown { tag, raw } => {
-                map.serialize_entry("method", tag)?;
-                match runtime::params_of(raw) {
-                    Some(raw) => map.serialize_entry("params", raw),
-                    None => Ok(()),
-                }
+                runtime::write_unknown(map, ("method", tag), raw, written)
             }
         }
     }
@@ -72,16 +73,11 @@ impl runtime::Adjacent for Request {
         match tag {
             "keep" => runtime::content!(place, content, Keep),
             "also/keep" => runtime::content!(place, content, AlsoKeep),
-            unknown => {
-                runtime::note_unknown_tag("Request", unknown);
-                let raw = Json::read(content)?;
-                *place = Some(Self::Unknown {
-                    tag: unknown.to_owned(),
-                    raw,
-                });
-                Ok(())
-            }
+            _ => content.skip(),
         }
+    }
+    fn unknown(tag: String, raw: Json) -> Self {
+        Self::Unknown { tag, raw }
     }
 }
 impl runtime::Field for Request {
@@ -97,7 +93,7 @@ impl ::serde::Serialize for Request {
     ) -> Result<S::Ok, S::Error> {
         use ::serde::ser::SerializeMap as _;
         let mut map = serializer.serialize_map(None)?;
-        self.write(&mut map)?;
+        self.write(&mut map, &[])?;
         map.end()
     }
 }

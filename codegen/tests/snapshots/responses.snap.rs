@@ -18,11 +18,11 @@ pub enum Request {
     ThreadStart,
     /// `model/list`
     ModelList,
-    /// A tag that the schema these types were made from does not know, with its content.
+    /// A tag that the schema these types were made from does not know.
     Unknown {
         /// The tag.
         tag: String,
-        /// The content.
+        /// The whole message.
         raw: Json,
     },
 }
@@ -40,16 +40,17 @@ impl runtime::Union for Request {
     }
 }
 impl Request {
-    fn write<M: ::serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+    /// Writes what is not `written` already.
+    fn write<M: ::serde::ser::SerializeMap>(
+        &self,
+        map: &mut M,
+        written: &[&str],
+    ) -> Result<(), M::Error> {
         match self {
             Self::ThreadStart => map.serialize_entry("method", "thread/start"),
             Self::ModelList => map.serialize_entry("method", "model/list"),
             Self::Unknown { tag, raw } => {
-                map.serialize_entry("method", tag)?;
-                match runtime::params_of(raw) {
-                    Some(raw) => map.serialize_entry("params", raw),
-                    None => Ok(()),
-                }
+                runtime::write_unknown(map, ("method", tag), raw, written)
             }
         }
     }
@@ -74,16 +75,11 @@ impl runtime::Adjacent for Request {
                 *place = Some(Self::ModelList);
                 Ok(())
             }
-            unknown => {
-                runtime::note_unknown_tag("Request", unknown);
-                let raw = Json::read(content)?;
-                *place = Some(Self::Unknown {
-                    tag: unknown.to_owned(),
-                    raw,
-                });
-                Ok(())
-            }
+            _ => content.skip(),
         }
+    }
+    fn unknown(tag: String, raw: Json) -> Self {
+        Self::Unknown { tag, raw }
     }
 }
 impl runtime::Field for Request {
@@ -99,7 +95,7 @@ impl ::serde::Serialize for Request {
     ) -> Result<S::Ok, S::Error> {
         use ::serde::ser::SerializeMap as _;
         let mut map = serializer.serialize_map(None)?;
-        self.write(&mut map)?;
+        self.write(&mut map, &[])?;
         map.end()
     }
 }
@@ -144,7 +140,7 @@ impl ::serde::Serialize for RequestEnvelope {
         if let Some(value) = &self.id {
             map.serialize_entry("id", value)?;
         }
-        self.message.write(&mut map)?;
+        self.message.write(&mut map, &["id"])?;
         map.end()
     }
 }

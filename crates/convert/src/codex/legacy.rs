@@ -1,6 +1,5 @@
 //! What releases before 0.99 said beside the notifications of today: everything, once more.
 
-use interlingua_native::Json;
 use serde::Deserialize;
 
 use super::{CodexConverter, WHERE};
@@ -12,10 +11,9 @@ pub(super) const PREFIX: &str = "codex/event/";
 const TWICE: &str = "said once more in the older protocol";
 
 /// A notification that the schema does not know.
-pub(super) fn notification(converter: &mut CodexConverter, tag: String, raw: &Json, out: &mut Drafts) {
+pub(super) fn notification(tag: String, out: &mut Drafts) {
     match tag.as_str() {
         "authStatusChange" | "loginChatGptComplete" | "sessionConfigured" => out.dropped(TWICE),
-        name if name.starts_with(PREFIX) => event(converter, name, raw.get(), out),
         _ => out.current().unparsed(WHERE, format!("unknown notification `{tag}`"), Some(tag)),
     }
 }

@@ -190,7 +190,7 @@ impl CodexConverter {
             ServerNotification::RawResponseItemCompleted(_) | ServerNotification::RawResponseCompleted(_) => {
                 out.dropped(RAW);
             }
-            ServerNotification::Unknown { tag, raw } => legacy::notification(self, tag, &raw, out),
+            ServerNotification::Unknown { tag, .. } => legacy::notification(tag, out),
             // The enum may grow with a schema refresh; a test finds a variant that is missing here.
             other => {
                 let tag = to_json(&other).get("method").and_then(|method| method.as_str().map(str::to_owned));
