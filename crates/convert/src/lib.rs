@@ -139,6 +139,7 @@ pub mod opencode;
 mod sequencer;
 mod stream;
 mod usage;
+mod version;
 
 pub use agent::Agent;
 pub use arguments::json_arguments;

@@ -15,10 +15,13 @@ use super::notices::{approval, sandbox};
 use super::requests::set;
 use super::thread::Settings;
 use super::wire::{Envelope, id_text};
-use crate::{Drafts, Prompt};
+use crate::version::release;
+use crate::{Drafts, Key, Prompt};
 
 /// So many requests may go unanswered.
 const MOST_ASKED: usize = 1024;
+/// The first release known to repeat a message that joins a running turn; 0.77 does not.
+const REPEATS_WHAT_JOINS: (u32, u32) = (0, 98);
 const ANSWER: &str = "an answer to the host's own request";
 
 /// A request of the host's that is not answered yet.
@@ -300,14 +303,22 @@ impl CodexConverter {
     /// The agent takes what the user said. In a turn that already runs, it is said into that.
     fn accepted(&mut self, asked: Asked, turn: Option<String>, out: &mut Drafts) {
         let Some(thread) = asked.thread else { return out.dropped(ANSWER) };
+        // A version that is not known is taken to.
+        let repeats = self.version.as_deref().and_then(release).is_none_or(|release| release >= REPEATS_WHAT_JOINS);
         let thread = self.on(Some(&thread), out);
         thread.next = asked.settings;
         let Some(prompt) = asked.prompt else { return out.dropped(ANSWER) };
+        let mut joins = None;
         if let Some(running) = &mut thread.turn {
+            joins = Some(Key::from(&asked.prompt_id));
             running.steers.push(asked.prompt_id);
             running.steered.extend(turn.filter(|turn| *turn != running.id));
         }
-        thread.session(out).prompted(prompt);
+        let mut session = thread.session(out);
+        session.prompted(prompt);
+        if let Some(prompt) = joins.filter(|_| !repeats) {
+            session.prompt_taken(Some(prompt));
+        }
     }
 
     /// A review begins, with words for what is to be reviewed.

@@ -17,6 +17,7 @@ use super::tools::OpenTool;
 use super::users::PendingUser;
 use super::{OpenCodeConverter, STATE_ECHO, incomplete};
 use crate::sequencer::Recent;
+use crate::version::release;
 use crate::{Drafts, Failure, Key, Note, TurnEnd};
 
 /// The first version whose final texts are what was streamed; those before it cut white space off the end.
@@ -401,9 +402,5 @@ fn metadata(info: &Info) -> Value {
 
 /// Whether this version cuts white space off the end of a text. One that is not known may.
 fn trims(version: Option<&str>) -> bool {
-    let mut numbers = version.unwrap_or_default().split('.').map_while(|number| number.parse::<u32>().ok());
-    match (numbers.next(), numbers.next()) {
-        (Some(major), Some(minor)) => (major, minor) < KEEPS_WHITE_SPACE,
-        _ => true,
-    }
+    version.and_then(release).is_none_or(|release| release < KEEPS_WHITE_SPACE)
 }
