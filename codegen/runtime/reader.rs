@@ -106,8 +106,8 @@ impl<'a> Reader<'a> {
 
     /// Reads a whole number that may be negative.
     pub(crate) fn integer(&mut self) -> Result<i64> {
-        if let Some((negative, magnitude)) = self.short_whole() {
-            return Ok(if negative { -magnitude } else { magnitude });
+        if let Some(number) = self.short_whole() {
+            return Ok(number);
         }
         let number = self.whole("a whole number")?;
         number.parse().map_err(|_| Fault::range(number))
@@ -116,9 +116,9 @@ impl<'a> Reader<'a> {
     /// Reads a whole number from 0 on.
     pub(crate) fn unsigned(&mut self) -> Result<u64> {
         if self.peek() != b'-'
-            && let Some((_, magnitude)) = self.short_whole()
+            && let Some(number) = self.short_whole()
         {
-            return Ok(magnitude.unsigned_abs());
+            return Ok(number.unsigned_abs());
         }
         let number = self.whole("a whole number from 0 on")?;
         number.parse().map_err(|_| Fault::range(number))
@@ -127,17 +127,17 @@ impl<'a> Reader<'a> {
     /// Reads any number.
     pub(crate) fn number(&mut self) -> Result<Number> {
         if self.peek() != b'-'
-            && let Some((_, magnitude)) = self.short_whole()
+            && let Some(number) = self.short_whole()
         {
-            return Ok(magnitude.unsigned_abs().into());
+            return Ok(number.unsigned_abs().into());
         }
         let text = self.number_text("a number")?;
         serde_json::from_str(text).map_err(|_| Fault::range(text))
     }
 
-    /// Reads a whole number of so few digits that it fits, with its sign; nothing if another one comes, or none.
-    /// Nearly all numbers that agents write are such.
-    fn short_whole(&mut self) -> Option<(bool, i64)> {
+    /// Reads a whole number of so few digits that it fits; nothing if another one comes, or none. Nearly all numbers
+    /// that agents write are such.
+    fn short_whole(&mut self) -> Option<i64> {
         const MOST_DIGITS: usize = 18;
         let negative = self.peek() == b'-';
         let rest = self.text.as_bytes().get(self.at + usize::from(negative)..)?;
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
             return None;
         }
         self.at += usize::from(negative) + length;
-        Some((negative, magnitude))
+        Some(if negative { -magnitude } else { magnitude })
     }
 
     /// The text of a number without fraction and exponent.
