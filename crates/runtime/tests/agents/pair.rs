@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::cast::Cast;
 use crate::stage::{events, is_turn_end};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) async fn create_both(cast: &Cast) {
     for id in ["s", "t"] {

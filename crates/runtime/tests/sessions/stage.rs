@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 
 /// Nothing here takes so long unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Stage {
     pub(crate) runtime: Runtime,
