@@ -2,26 +2,52 @@
 
 use super::{Json, object};
 use crate::{
-    AgentUnparsed, ErrorEvent, EventData, Item, ItemDelta, ItemEvent, Permission, Question, SessionEnded,
-    SessionStarted, StderrOutput, TurnEnded, TurnStarted, Usage,
+    AgentUnparsed, ErrorEvent, EventData, Item, ItemEvent, ItemId, ItemStatus, NativeItemId, Permission, Question,
+    SessionEnded, SessionStarted, StderrOutput, TurnEnded, TurnStarted, Usage,
 };
 
-impl Json for EventData {
-    fn json(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::SessionStarted(data) => data.json(out),
-            Self::SessionEnded(data) => data.json(out),
-            Self::TurnStarted(data) => data.json(out),
-            Self::TurnEnded(data) => data.json(out),
-            Self::ItemStarted(data) | Self::ItemCompleted(data) => data.json(out),
-            Self::ItemDelta(data) => data.json(out),
-            Self::PermissionRequested(data) | Self::PermissionResolved(data) => data.json(out),
-            Self::QuestionRequested(data) | Self::QuestionResolved(data) => data.json(out),
-            Self::Error(data) => data.json(out),
-            Self::AgentUnparsed(data) => data.json(out),
-            Self::Unknown(event) => event.data.json(out),
+/// Appends the members `type` and `data` of an event.
+macro_rules! typed {
+    ($out:ident, $kind:literal, $data:expr) => {{
+        $out.extend_from_slice(concat!(",\"type\":\"", $kind, "\",\"data\":").as_bytes());
+        $crate::write::Json::json($data, $out);
+    }};
+}
+
+/// Appends the type of an event and its data.
+pub(super) fn with_type(out: &mut Vec<u8>, data: &EventData) {
+    match data {
+        EventData::SessionStarted(data) => typed!(out, "session.started", data),
+        EventData::SessionEnded(data) => typed!(out, "session.ended", data),
+        EventData::TurnStarted(data) => typed!(out, "turn.started", data),
+        EventData::TurnEnded(data) => typed!(out, "turn.ended", data),
+        EventData::ItemStarted(data) => started(out, &data.item, data.item.status),
+        EventData::ItemDelta(data) => delta(out, &data.item_id, data.native_item_id.as_ref(), &data.delta),
+        EventData::ItemCompleted(data) => typed!(out, "item.completed", data),
+        EventData::PermissionRequested(data) => typed!(out, "permission.requested", data),
+        EventData::PermissionResolved(data) => typed!(out, "permission.resolved", data),
+        EventData::QuestionRequested(data) => typed!(out, "question.requested", data),
+        EventData::QuestionResolved(data) => typed!(out, "question.resolved", data),
+        EventData::Error(data) => typed!(out, "error", data),
+        EventData::AgentUnparsed(data) => typed!(out, "agent.unparsed", data),
+        EventData::Unknown(event) => {
+            out.extend_from_slice(br#","type":"#);
+            event.kind.json(out);
+            out.extend_from_slice(br#","data":"#);
+            event.data.json(out);
         }
     }
+}
+
+/// Appends the type and data of an item that begins.
+pub(super) fn started(out: &mut Vec<u8>, item: &Item, status: ItemStatus) {
+    typed!(out, "item.started", &AboutItem { item, status });
+}
+
+/// Appends the type and data of an item that goes on.
+pub(super) fn delta(out: &mut Vec<u8>, item_id: &ItemId, native_item_id: Option<&NativeItemId>, delta: &str) {
+    out.extend_from_slice(br#","type":"item.delta","data":"#);
+    object!(out, { "item_id": item_id, "native_item_id": native_item_id, "delta": delta, });
 }
 
 impl Json for SessionStarted {
@@ -87,31 +113,30 @@ impl Json for Usage {
 
 impl Json for ItemEvent {
     fn json(&self, out: &mut Vec<u8>) {
-        object!(out, { "item": self.item, });
+        AboutItem { item: &self.item, status: self.item.status }.json(out);
     }
 }
 
-impl Json for Item {
+/// An item, and where it stands.
+struct AboutItem<'a> {
+    item: &'a Item,
+    status: ItemStatus,
+}
+
+impl Json for AboutItem<'_> {
     fn json(&self, out: &mut Vec<u8>) {
+        let Item { item_id, native_item_id, parent_id, kind, role, status: _, content } = self.item;
+        out.extend_from_slice(br#"{"item":"#);
         object!(out, {
-            "item_id": self.item_id,
-            "native_item_id": self.native_item_id,
-            "parent_id": self.parent_id,
-            "kind": self.kind,
-            "role": self.role,
+            "item_id": item_id,
+            "native_item_id": native_item_id,
+            "parent_id": parent_id,
+            "kind": kind,
+            "role": role,
             "status": self.status,
-            "content": self.content,
+            "content": content,
         });
-    }
-}
-
-impl Json for ItemDelta {
-    fn json(&self, out: &mut Vec<u8>) {
-        object!(out, {
-            "item_id": self.item_id,
-            "native_item_id": self.native_item_id,
-            "delta": self.delta,
-        });
+        out.push(b'}');
     }
 }
 

@@ -5,6 +5,7 @@
 //! The tests hold every event type and every part against serde.
 
 mod data;
+mod lines;
 mod names;
 mod parts;
 #[cfg(test)]
@@ -14,7 +15,8 @@ mod value;
 
 use std::io;
 
-use crate::{EventData, UniversalEvent};
+use crate::{EventId, NativeSessionId, Origin, RawJson, SessionId, Source, Timestamp, UniversalEvent};
+pub use lines::JsonLines;
 
 /// Writes itself as JSON.
 trait Json {
@@ -59,21 +61,46 @@ fn close(out: &mut Vec<u8>, start: usize) {
     out.push(b'}');
 }
 
-/// The type of an event.
-struct Kind<'a>(&'a EventData);
+/// What stands around an event's data, but for the session.
+struct Envelope<'a> {
+    event_id: &'a EventId,
+    sequence: u64,
+    time: Timestamp,
+    origin: Origin,
+    raw: Option<&'a RawJson>,
+}
 
-impl Json for Kind<'_> {
-    fn json(&self, out: &mut Vec<u8>) {
-        match self.0 {
-            EventData::Unknown(event) => event.kind.json(out),
-            // In our own names there is nothing to be escaped.
-            known => {
-                out.push(b'"');
-                out.extend_from_slice(known.kind().as_bytes());
-                out.push(b'"');
-            }
+impl Envelope<'_> {
+    /// Appends an event. `session` appends what says whose it is, and `data` its type and data, each member with a
+    /// comma before it.
+    #[inline]
+    fn write(&self, out: &mut Vec<u8>, session: impl FnOnce(&mut Vec<u8>), data: impl FnOnce(&mut Vec<u8>)) {
+        out.extend_from_slice(br#"{"event_id":"#);
+        self.event_id.json(out);
+        out.extend_from_slice(br#","sequence":"#);
+        self.sequence.json(out);
+        out.extend_from_slice(br#","time":"#);
+        self.time.json(out);
+        session(out);
+        match (self.origin.source(), self.origin.is_synthetic()) {
+            (Source::Agent, false) => out.extend_from_slice(br#","source":"agent","synthetic":false"#),
+            (Source::Agent, true) => out.extend_from_slice(br#","source":"agent","synthetic":true"#),
+            (Source::Daemon, false) => out.extend_from_slice(br#","source":"daemon","synthetic":false"#),
+            (Source::Daemon, true) => out.extend_from_slice(br#","source":"daemon","synthetic":true"#),
         }
+        data(out);
+        out.extend_from_slice(br#","raw":"#);
+        self.raw.json(out);
+        out.push(b'}');
     }
+}
+
+/// Appends the members that say whose an event is.
+fn session(out: &mut Vec<u8>, session_id: &SessionId, native: Option<&NativeSessionId>) {
+    out.extend_from_slice(br#","session_id":"#);
+    session_id.json(out);
+    out.extend_from_slice(br#","native_session_id":"#);
+    native.json(out);
 }
 
 impl UniversalEvent {
@@ -83,18 +110,10 @@ impl UniversalEvent {
     ///
     /// Never: memory does not fail to be written. It fits where writers may.
     pub fn write_json(&self, out: &mut Vec<u8>) -> io::Result<()> {
-        object!(out, {
-            "event_id": self.event_id,
-            "sequence": self.sequence,
-            "time": self.time,
-            "session_id": self.session_id,
-            "native_session_id": self.native_session_id,
-            "source": self.origin.source(),
-            "synthetic": self.origin.is_synthetic(),
-            "type": Kind(&self.data),
-            "data": self.data,
-            "raw": self.raw,
-        });
+        let Self { event_id, sequence, time, session_id, native_session_id, origin, data, raw } = self;
+        let envelope = Envelope { event_id, sequence: *sequence, time: *time, origin: *origin, raw: raw.as_ref() };
+        let session = |out: &mut Vec<u8>| self::session(out, session_id, native_session_id.as_ref());
+        envelope.write(out, session, |out| data::with_type(out, data));
         Ok(())
     }
 }

@@ -3,8 +3,8 @@
 use super::Json;
 use super::text::string;
 use crate::{
-    EndReason, ErrorCode, FileAction, ItemKind, ItemStatus, PermissionStatus, QuestionStatus, Role, Source,
-    StatusLabel, TerminatedBy, ToolKind, TurnStatus, Visibility,
+    EndReason, ErrorCode, FileAction, ItemKind, ItemStatus, PermissionStatus, QuestionStatus, Role, StatusLabel,
+    TerminatedBy, ToolKind, TurnStatus, Visibility,
 };
 
 /// Says how each variant is written; the one after `or` holds a name of its own.
@@ -20,8 +20,6 @@ macro_rules! names {
         }
     };
 }
-
-names!(Source { Agent = "agent", Daemon = "daemon", });
 
 names!(EndReason { Completed = "completed", Error = "error", Terminated = "terminated", });
 

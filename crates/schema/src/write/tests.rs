@@ -23,6 +23,50 @@ fn same_bytes_around(data: EventData) {
     same_bytes(&event);
 }
 
+/// Written in parts as it happens, an event has the same bytes, whatever session the one before was of.
+#[test]
+fn a_sink_writes_the_same_bytes() {
+    let item = Item { status: ItemStatus::Completed, content: parts("x"), ..Item::new("itm_1", ItemKind::Message) };
+    let native_item = NativeItemId::from("native");
+    let raw = RawJson::from_payload("[1]");
+    let natives = [None, Some(NativeSessionId::from("n\\")), Some(NativeSessionId::from("m"))];
+    let (mut lines, mut kept, mut expected) = (JsonLines::new(), Vec::new(), Vec::new());
+    for (sequence, session) in (1..).zip(["s", "s", "t", "s"].into_iter().cycle().take(24)) {
+        let session_id = SessionId::from(session);
+        let sink: [&mut dyn EventSink; 2] = [&mut lines, &mut kept];
+        for sink in sink {
+            let data = match sequence % 3 {
+                0 => DataParts::ItemStarted(&item),
+                1 => DataParts::ItemDelta {
+                    item_id: &item.item_id,
+                    native_item_id: Some(&native_item).filter(|_| sequence % 2 == 0),
+                    delta: "d",
+                },
+                _ => DataParts::Whole(EventData::item_completed(item.clone(), Outcome::Failed)),
+            };
+            sink.event(EventParts {
+                event_id: "evt".into(),
+                sequence,
+                time: Timestamp::from_millis(7 * i64::try_from(sequence).unwrap()),
+                session_id: &session_id,
+                native_session_id: natives[sequence as usize / 2 % 3].as_ref(),
+                origin: if sequence % 2 == 0 { Origin::AGENT } else { Origin::DAEMON },
+                data,
+                raw: Some(&raw).filter(|_| sequence % 5 == 0),
+            });
+        }
+    }
+    for event in &kept {
+        same_bytes(event);
+        event.write_json(&mut expected).unwrap();
+        expected.push(b'\n');
+    }
+    assert_eq!(lines.count(), kept.len());
+    assert_eq!(String::from_utf8(lines.as_bytes().to_vec()).unwrap(), String::from_utf8(expected).unwrap());
+    lines.clear();
+    assert_eq!((lines.count(), lines.as_bytes()), (0, &b""[..]));
+}
+
 /// Every part there is, with this text wherever one goes.
 fn parts(text: &str) -> Vec<ContentPart> {
     let some = || Some(text.to_owned());

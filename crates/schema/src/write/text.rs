@@ -34,27 +34,58 @@ ids! { EventId SessionId ItemId NativeSessionId NativeItemId }
 pub(super) fn string(out: &mut Vec<u8>, text: &str) {
     let text = text.as_bytes();
     out.push(b'"');
-    if is_plain(text) {
-        out.extend_from_slice(text);
-    } else {
-        let mut rest = text;
-        while rest.len() >= 8 {
-            rest = word(out, rest);
-        }
-        for byte in rest {
-            one(out, *byte);
-        }
+    if !short(out, text) {
+        long(out, text);
     }
     out.push(b'"');
 }
 
-/// Whether nothing in the text has to be escaped, which is so for most. What is left over at the end is looked at
-/// together with bytes that were looked at before.
+/// Appends a text of 8 to 32 bytes in which nothing has to be escaped, which most are; says whether it is one. Its two
+/// ends overlap, so that each is copied in one piece of known size.
+#[inline]
+fn short(out: &mut Vec<u8>, text: &[u8]) -> bool {
+    let end = out.len() + text.len();
+    if let (Some(first), Some(last), ..=32) = (text.first_chunk::<16>(), text.last_chunk::<16>(), text.len()) {
+        if !is_plain_block(first) || !is_plain_block(last) {
+            return false;
+        }
+        out.extend_from_slice(first);
+        out.truncate(end - last.len());
+        out.extend_from_slice(last);
+        return true;
+    }
+    if let (Some(first), Some(last), ..16) = (text.first_chunk::<8>(), text.last_chunk::<8>(), text.len()) {
+        if special(u64::from_le_bytes(*first)) | special(u64::from_le_bytes(*last)) != 0 {
+            return false;
+        }
+        out.extend_from_slice(first);
+        out.truncate(end - last.len());
+        out.extend_from_slice(last);
+        return true;
+    }
+    false
+}
+
+/// Appends any text.
+#[inline(never)]
+fn long(out: &mut Vec<u8>, text: &[u8]) {
+    if is_plain(text) {
+        return out.extend_from_slice(text);
+    }
+    let mut rest = text;
+    while rest.len() >= 8 {
+        rest = word(out, rest);
+    }
+    for byte in rest {
+        one(out, *byte);
+    }
+}
+
+/// Whether nothing in the text has to be escaped. What is left over at the end is looked at together with bytes that
+/// were looked at before.
 fn is_plain(text: &[u8]) -> bool {
     if let Some(last) = text.last_chunk::<16>() {
         text.as_chunks::<16>().0.iter().all(is_plain_block) && is_plain_block(last)
-    } else if let (Some(first), Some(last)) = (text.first_chunk::<8>(), text.last_chunk::<8>()) {
-        special(u64::from_le_bytes(*first)) | special(u64::from_le_bytes(*last)) == 0
     } else {
         text.iter().all(|byte| !is_special(*byte))
     }

@@ -1,0 +1,93 @@
+//! Events on their way to whoever wants them.
+//!
+//! Whoever only writes events down need not have them made first: an item that begins and ends is the same item twice,
+//! and the text that a delta says is somewhere already. So events are handed over in parts that are borrowed, and a
+//! sink keeps, counts or writes them.
+
+use crate::{
+    EventData, EventId, Item, ItemDelta, ItemId, NativeItemId, NativeSessionId, Origin, RawJson, SessionId, Timestamp,
+    UniversalEvent,
+};
+
+/// Takes events as they happen.
+pub trait EventSink {
+    /// The next event.
+    fn event(&mut self, event: EventParts<'_>);
+}
+
+/// An event before it is put together. The fields are those of a [`UniversalEvent`].
+#[derive(Debug)]
+pub struct EventParts<'a> {
+    /// Unique name of the event.
+    pub event_id: EventId,
+    /// Its place in the session.
+    pub sequence: u64,
+    /// When it happened.
+    pub time: Timestamp,
+    /// The session, by our name.
+    pub session_id: &'a SessionId,
+    /// The session by the agent's name.
+    pub native_session_id: Option<&'a NativeSessionId>,
+    /// Who says it.
+    pub origin: Origin,
+    /// What happened.
+    pub data: DataParts<'a>,
+    /// The native payload it was made from.
+    pub raw: Option<&'a RawJson>,
+}
+
+/// What happened. What is said once is handed over; what will be needed again is lent.
+#[derive(Debug)]
+pub enum DataParts<'a> {
+    /// An item began.
+    ItemStarted(&'a Item),
+    /// An item goes on.
+    ItemDelta {
+        /// The item that goes on.
+        item_id: &'a ItemId,
+        /// The agent's own id of it.
+        native_item_id: Option<&'a NativeItemId>,
+        /// What comes next.
+        delta: &'a str,
+    },
+    /// Anything, as a whole.
+    Whole(EventData),
+}
+
+impl EventParts<'_> {
+    /// The event itself.
+    #[must_use]
+    pub fn into_event(self) -> UniversalEvent {
+        UniversalEvent {
+            event_id: self.event_id,
+            sequence: self.sequence,
+            time: self.time,
+            session_id: self.session_id.clone(),
+            native_session_id: self.native_session_id.cloned(),
+            origin: self.origin,
+            data: self.data.into_data(),
+            raw: self.raw.cloned(),
+        }
+    }
+}
+
+impl DataParts<'_> {
+    fn into_data(self) -> EventData {
+        match self {
+            Self::ItemStarted(item) => EventData::item_started(item.clone()),
+            Self::ItemDelta { item_id, native_item_id, delta } => EventData::ItemDelta(ItemDelta {
+                item_id: item_id.clone(),
+                native_item_id: native_item_id.cloned(),
+                delta: delta.to_owned(),
+            }),
+            Self::Whole(data) => data,
+        }
+    }
+}
+
+/// Keeps them.
+impl EventSink for Vec<UniversalEvent> {
+    fn event(&mut self, event: EventParts<'_>) {
+        self.push(event.into_event());
+    }
+}
