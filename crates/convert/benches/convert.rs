@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use interlingua_convert::{Agent, End, Input, Launch, Options, Stream};
+use interlingua_schema::JsonLines;
 use interlingua_wirelog::{Entry, Reader, Wire};
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -63,12 +64,21 @@ fn main() -> io::Result<()> {
     for agent in Agent::ALL {
         let recordings = corpus(agent)?;
         let bytes: usize = recordings.iter().flat_map(Recording::payloads).map(str::len).sum();
-        let events = convert(agent, &recordings, &mut Vec::new())?;
+        let (mut lines, mut written) = (JsonLines::new(), Vec::new());
+        let events = convert(agent, &recordings, &mut lines);
         let repeat = BYTES_PER_ROUND.div_ceil(bytes.max(1));
         let (mut converting, mut untyped) = (Duration::MAX, Duration::MAX);
         for _ in 0..ROUNDS {
-            converting = converting.min(timed(repeat, |out| convert(agent, &recordings, out).map(|_| ()))?);
-            untyped = untyped.min(timed(repeat, |out| round_trip(&recordings, out))?);
+            converting = converting.min(timed(repeat, || {
+                convert(agent, &recordings, &mut lines);
+                black_box(lines.as_bytes());
+                Ok(())
+            })?);
+            untyped = untyped.min(timed(repeat, || {
+                round_trip(&recordings, &mut written)?;
+                black_box(&written);
+                Ok(())
+            })?);
         }
         let per_second = |amount: usize, time: Duration| to_float(amount * repeat) / time.as_secs_f64();
         let ratio = untyped.as_secs_f64() / converting.as_secs_f64();
@@ -86,37 +96,25 @@ fn main() -> io::Result<()> {
 }
 
 /// Converts every recording to universal JSON lines and counts them.
-fn convert(agent: Agent, recordings: &[Recording], out: &mut Vec<u8>) -> io::Result<usize> {
-    let mut count = 0;
-    let mut events = Vec::new();
+fn convert(agent: Agent, recordings: &[Recording], out: &mut JsonLines) -> usize {
+    out.clear();
     for recording in recordings {
         let mut stream = Stream::new(agent.converter(), Options::default());
-        stream.launch(None, &recording.launch, &mut events);
+        stream.launch(None, &recording.launch, out);
         for wires in recording.wires.chunks(TOGETHER) {
             for wire in wires {
                 stream.hear(None, Input::from(wire));
             }
-            stream.settle(&mut events);
-            count += write(&mut events, out)?;
+            stream.settle(out);
         }
-        stream.finish(None, End::Log, &mut events);
-        count += write(&mut events, out)?;
+        stream.finish(None, End::Log, out);
     }
-    Ok(count)
-}
-
-fn write(events: &mut Vec<interlingua_schema::UniversalEvent>, out: &mut Vec<u8>) -> io::Result<usize> {
-    let count = events.len();
-    for event in &*events {
-        event.write_json(out)?;
-        out.push(b'\n');
-    }
-    events.clear();
-    Ok(count)
+    out.count()
 }
 
 /// The baseline.
 fn round_trip(recordings: &[Recording], out: &mut Vec<u8>) -> io::Result<()> {
+    out.clear();
     for payload in recordings.iter().flat_map(Recording::payloads) {
         if let Ok(value) = serde_json::from_str::<Value>(payload) {
             serde_json::to_writer(&mut *out, &value)?;
@@ -126,13 +124,10 @@ fn round_trip(recordings: &[Recording], out: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-fn timed(repeat: usize, mut work: impl FnMut(&mut Vec<u8>) -> io::Result<()>) -> io::Result<Duration> {
-    let mut out = Vec::new();
+fn timed(repeat: usize, mut work: impl FnMut() -> io::Result<()>) -> io::Result<Duration> {
     let start = Instant::now();
     for _ in 0..repeat {
-        out.clear();
-        work(&mut out)?;
-        black_box(&out);
+        work()?;
     }
     Ok(start.elapsed())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use interlingua_schema::{RawJson, Timestamp, UniversalEvent};
+use interlingua_schema::{EventSink, RawJson, Timestamp};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -89,7 +89,7 @@ impl<C: Converter> Stream<C> {
         at: Option<Timestamp>,
         native: Option<&str>,
         metadata: Option<Value>,
-        out: &mut Vec<UniversalEvent>,
+        out: &mut dyn EventSink,
     ) {
         let moment = Moment { time: at, ..Moment::default() };
         self.sequencer.begin_only(&moment, native, metadata, out);
@@ -104,14 +104,14 @@ impl<C: Converter> Stream<C> {
 
     /// Closes what the stream before this one left open: items and the turn fail for this reason, permissions are
     /// denied, questions rejected.
-    pub fn close_left_open(&mut self, at: Option<Timestamp>, failure: &Failure, out: &mut Vec<UniversalEvent>) {
+    pub fn close_left_open(&mut self, at: Option<Timestamp>, failure: &Failure, out: &mut dyn EventSink) {
         let moment = Moment { time: at, ..Moment::default() };
         self.sequencer.close_left_open(&moment, failure, out);
     }
 
     /// The host itself has something to say that crossed no wire: a message that could not be delivered, an interrupt
     /// that is a signal.
-    pub fn host(&mut self, at: Option<Timestamp>, say: impl FnOnce(&mut Drafts), out: &mut Vec<UniversalEvent>) {
+    pub fn host(&mut self, at: Option<Timestamp>, say: impl FnOnce(&mut Drafts), out: &mut dyn EventSink) {
         say(&mut self.drafts);
         self.note(at, None, false);
         self.settle(out);
@@ -130,14 +130,14 @@ impl<C: Converter> Stream<C> {
     }
 
     /// An agent was started.
-    pub fn launch(&mut self, at: Option<Timestamp>, launch: &Launch, out: &mut Vec<UniversalEvent>) {
+    pub fn launch(&mut self, at: Option<Timestamp>, launch: &Launch, out: &mut dyn EventSink) {
         self.converter.launch(launch, &mut self.drafts);
         self.note(at, None, false);
         self.settle(out);
     }
 
     /// Something crossed the wire at a time; without one, the payload's own time counts, or else the last one.
-    pub fn push(&mut self, at: Option<Timestamp>, input: Input<'_>, out: &mut Vec<UniversalEvent>) {
+    pub fn push(&mut self, at: Option<Timestamp>, input: Input<'_>, out: &mut dyn EventSink) {
         self.hear(at, input);
         self.settle(out);
     }
@@ -160,7 +160,7 @@ impl<C: Converter> Stream<C> {
     }
 
     /// Makes events of what was heard.
-    pub fn settle(&mut self, out: &mut Vec<UniversalEvent>) {
+    pub fn settle(&mut self, out: &mut dyn EventSink) {
         let mut drafts = self.drafts.list.drain(..);
         for heard in self.heard.drain(..) {
             match heard {
@@ -180,7 +180,7 @@ impl<C: Converter> Stream<C> {
     }
 
     /// Something came that is not even a line of text, for this reason.
-    pub fn push_garbled(&mut self, at: Option<Timestamp>, bytes: &[u8], reason: &str, out: &mut Vec<UniversalEvent>) {
+    pub fn push_garbled(&mut self, at: Option<Timestamp>, bytes: &[u8], reason: &str, out: &mut dyn EventSink) {
         self.hear_garbled(at, bytes, reason);
         self.settle(out);
     }
@@ -196,14 +196,14 @@ impl<C: Converter> Stream<C> {
     }
 
     /// There is no more to come. What waits is said; sessions end as `end` says.
-    pub fn finish(&mut self, at: Option<Timestamp>, end: End, out: &mut Vec<UniversalEvent>) {
+    pub fn finish(&mut self, at: Option<Timestamp>, end: End, out: &mut dyn EventSink) {
         self.settle(out);
         let moment = Moment { time: at, ..Moment::default() };
         self.sequencer.finish(&moment, end, out);
     }
 
     /// No agent can go on with the session, for this reason: it ends as an error.
-    pub fn lost(&mut self, at: Option<Timestamp>, reason: &str, out: &mut Vec<UniversalEvent>) {
+    pub fn lost(&mut self, at: Option<Timestamp>, reason: &str, out: &mut dyn EventSink) {
         self.settle(out);
         let moment = Moment { time: at, ..Moment::default() };
         self.sequencer.lost(&moment, reason, out);

@@ -4,8 +4,8 @@
 //! moment at which nothing was open, this finds what has to be closed before the session can go on.
 
 use interlingua_schema::{
-    Answer, ContentPart, Decision, EventData, Item, ItemId, ItemKind, Origin, Outcome, Permission, Question, Role,
-    TurnEnded, TurnStatus, UniversalEvent,
+    Answer, ContentPart, DataParts, Decision, EventData, Item, ItemId, ItemKind, Origin, Outcome, Permission, Question,
+    Role, TurnEnded, TurnStatus, UniversalEvent,
 };
 
 use super::Resume;
@@ -123,7 +123,7 @@ impl Session {
         }
         for call in calls {
             let result = no_result(scene.ids.item(), call, self.latest_message.as_ref());
-            self.emit(scene, Origin::DAEMON, EventData::item_started(result.clone()));
+            self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&result));
             self.emit(scene, Origin::DAEMON, EventData::item_completed(result, Outcome::Failed));
         }
         for permission in left.permissions {

@@ -1,10 +1,9 @@
 //! Messages: text and reasoning, streamed and whole.
 
+use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use interlingua_schema::{
-    ContentPart, EventData, Item, ItemDelta, ItemId, ItemKind, NativeItemId, Origin, Outcome, Role,
-};
+use interlingua_schema::{ContentPart, DataParts, EventData, Item, ItemKind, NativeItemId, Origin, Outcome, Role};
 
 use super::moment::Scene;
 use super::scopes::ScopeId;
@@ -16,9 +15,8 @@ use crate::{Final, Key, Message};
 #[derive(Debug)]
 pub(super) struct OpenMessage {
     pub(super) serial: u64,
-    item_id: ItemId,
-    parent: Option<ItemId>,
-    message: Message,
+    item: Item,
+    channel: Channel,
     streamed: String,
     /// Text of our own. A synthetic delta stands directly before the completion, so this waits for what comes next.
     unsaid: String,
@@ -70,8 +68,7 @@ impl Session {
         }
         let delta = if open.unsaid.is_empty() { text } else { std::mem::take(&mut open.unsaid) + &text };
         open.streamed.push_str(&delta);
-        let data = ItemDelta { item_id: open.item_id.clone(), native_item_id: open.message.native_id.clone(), delta };
-        self.emit(scene, origin, EventData::ItemDelta(data));
+        self.voice.say(scene, origin, goes_on(&open.item, &delta));
     }
 
     pub(super) fn message_finished(
@@ -107,10 +104,10 @@ impl Session {
         message: Message,
         end: Final,
     ) {
-        if open.message.native_id.is_none() {
-            open.message.native_id.clone_from(&message.native_id);
+        if open.item.native_item_id.is_none() {
+            open.item.native_item_id.clone_from(&message.native_id);
         }
-        let channel = open.message.channel;
+        let channel = open.channel;
         let (content, rest) = if let Some(text) = end.text {
             let content = content(channel, text, end.parts);
             let rest = rest_after(&content, &open.streamed);
@@ -122,11 +119,11 @@ impl Session {
             (content(channel, text, end.parts), Some(rest))
         };
         if let Some(rest) = rest {
-            self.say_rest(scene, &open, rest);
-            self.complete_message(scene, origin, open, content, end.failed);
+            self.say_rest(scene, &open.item, &rest);
+            self.complete_message(scene, origin, open.item, content, end.failed);
         } else {
             // The final text contradicts what was streamed: that was another message.
-            let role = open.message.role;
+            let role = open.item.role.unwrap_or(Role::Assistant);
             open.unsaid.clear();
             self.fail_message(scene, Origin::DAEMON, open);
             let whole = WholeMessage { role, native_id: message.native_id, of: message.of, content };
@@ -138,14 +135,9 @@ impl Session {
     }
 
     /// The part of a message that was not streamed, directly before it completes.
-    fn say_rest(&mut self, scene: &mut Scene<'_>, open: &OpenMessage, rest: String) {
+    fn say_rest(&mut self, scene: &mut Scene<'_>, item: &Item, rest: &str) {
         if !rest.is_empty() {
-            let delta = ItemDelta {
-                item_id: open.item_id.clone(),
-                native_item_id: open.message.native_id.clone(),
-                delta: rest,
-            };
-            self.emit(scene, Origin::DAEMON, EventData::ItemDelta(delta));
+            self.voice.say(scene, Origin::DAEMON, goes_on(item, rest));
         }
     }
 
@@ -176,15 +168,9 @@ impl Session {
         self.spoken(scope, whole.role);
         self.note_message(scope, whole.of.as_ref(), &item.item_id);
         item.content = Channel::of(&whole.content).opening();
-        self.emit(scene, Origin::DAEMON, EventData::item_started(item.clone()));
-        item.content = whole.content;
-        let text: String = item.streamed_text().collect();
-        if !text.is_empty() {
-            let delta =
-                ItemDelta { item_id: item.item_id.clone(), native_item_id: item.native_item_id.clone(), delta: text };
-            self.emit(scene, Origin::DAEMON, EventData::ItemDelta(delta));
-        }
-        self.emit(scene, origin, EventData::item_completed(item, outcome(failed)));
+        self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&item));
+        self.say_rest(scene, &item, &streamed_text(&whole.content));
+        self.complete_message(scene, origin, item, whole.content, failed);
     }
 
     pub(super) fn message_abandoned(&mut self, scene: &mut Scene<'_>, at: &ItemRef, origin: Origin) {
@@ -205,47 +191,53 @@ impl Session {
 
     fn open_message(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, message: Message) {
         let mut item = Item::new(scene.ids.item(), ItemKind::Message);
-        item.native_item_id.clone_from(&message.native_id);
+        item.native_item_id = message.native_id;
         item.parent_id = self.spawner(at.0);
         item.role = Some(message.role);
         item.content = message.channel.opening();
         self.spoken(at.0, message.role);
         self.note_message(at.0, message.of.as_ref(), &item.item_id);
-        let open = OpenMessage {
-            serial: self.next_serial(),
-            item_id: item.item_id.clone(),
-            parent: item.parent_id.clone(),
-            message,
-            streamed: String::new(),
-            unsaid: String::new(),
-        };
+        self.voice.say(scene, origin, DataParts::ItemStarted(&item));
+        let serial = self.next_serial();
+        let open =
+            OpenMessage { serial, item, channel: message.channel, streamed: String::new(), unsaid: String::new() };
         self.messages.insert(at, open);
-        self.emit(scene, origin, EventData::item_started(item));
     }
 
     /// Completes a message as failed with what it streamed.
-    fn fail_message(&mut self, scene: &mut Scene<'_>, origin: Origin, mut open: OpenMessage) {
-        let rest = std::mem::take(&mut open.unsaid);
-        let text = std::mem::take(&mut open.streamed) + &rest;
-        self.say_rest(scene, &open, rest);
-        let content = if text.is_empty() { Vec::new() } else { content(open.message.channel, text, Vec::new()) };
-        self.complete_message(scene, origin, open, content, true);
+    fn fail_message(&mut self, scene: &mut Scene<'_>, origin: Origin, open: OpenMessage) {
+        let OpenMessage { item, channel, streamed, unsaid, .. } = open;
+        self.say_rest(scene, &item, &unsaid);
+        let text = streamed + &unsaid;
+        let content = if text.is_empty() { Vec::new() } else { content(channel, text, Vec::new()) };
+        self.complete_message(scene, origin, item, content, true);
     }
 
     fn complete_message(
         &mut self,
         scene: &mut Scene<'_>,
         origin: Origin,
-        open: OpenMessage,
+        mut item: Item,
         content: Vec<ContentPart>,
         failed: bool,
     ) {
-        let mut item = Item::new(open.item_id, ItemKind::Message);
-        item.native_item_id = open.message.native_id;
-        item.parent_id = open.parent;
-        item.role = Some(open.message.role);
         item.content = content;
         self.emit(scene, origin, EventData::item_completed(item, outcome(failed)));
+    }
+}
+
+/// An item goes on with this text.
+pub(super) fn goes_on<'a>(item: &'a Item, delta: &'a str) -> DataParts<'a> {
+    DataParts::ItemDelta { item_id: &item.item_id, native_item_id: item.native_item_id.as_ref(), delta }
+}
+
+/// The texts of a message in order; mostly there is one.
+fn streamed_text(content: &[ContentPart]) -> Cow<'_, str> {
+    let mut texts = content.iter().filter_map(ContentPart::streamed_text);
+    let first = texts.next().unwrap_or_default();
+    match texts.next() {
+        None => Cow::Borrowed(first),
+        Some(second) => Cow::Owned([first, second].into_iter().chain(texts).collect()),
     }
 }
 

@@ -27,7 +27,7 @@ mod tools;
 mod turns;
 
 use foldhash::HashMap;
-use interlingua_schema::{ItemId, NativeSessionId, Origin, SessionId, Timestamp, UniversalEvent};
+use interlingua_schema::{EventSink, ItemId, NativeSessionId, Origin, SessionId, Timestamp};
 use serde_json::Value;
 
 use crate::draft::{Act, Draft};
@@ -121,7 +121,7 @@ impl Sequencer {
         moment: &Moment,
         native: Option<&str>,
         mut metadata: Option<Value>,
-        out: &mut Vec<UniversalEvent>,
+        out: &mut dyn EventSink,
     ) {
         self.only_one = true;
         let index = self.begin(moment, native.map(Key::from).as_ref(), &mut metadata, Origin::DAEMON, out);
@@ -141,7 +141,7 @@ impl Sequencer {
         self.sessions.push(Session::resume(resume));
     }
 
-    pub(crate) fn close_left_open(&mut self, moment: &Moment, failure: &Failure, out: &mut Vec<UniversalEvent>) {
+    pub(crate) fn close_left_open(&mut self, moment: &Moment, failure: &Failure, out: &mut dyn EventSink) {
         for session in &mut self.sessions {
             let mut scene = Scene { moment, ids: &mut *self.ids, out };
             session.close_left_open(&mut scene, failure.clone());
@@ -158,7 +158,7 @@ impl Sequencer {
         self.sessions.iter().find_map(|session| session.question_key(id))
     }
 
-    pub(crate) fn apply(&mut self, moment: &Moment, mut draft: Draft, out: &mut Vec<UniversalEvent>) {
+    pub(crate) fn apply(&mut self, moment: &Moment, mut draft: Draft, out: &mut dyn EventSink) {
         match draft.act {
             Act::Restarted => return self.process_gone(moment, None, out),
             Act::ChildOf { ref parent } => {
@@ -210,7 +210,7 @@ impl Sequencer {
     }
 
     /// Begins the session that a draft speaks of.
-    fn begin_with(&mut self, moment: &Moment, draft: &mut Draft, out: &mut Vec<UniversalEvent>) -> Place {
+    fn begin_with(&mut self, moment: &Moment, draft: &mut Draft, out: &mut dyn EventSink) -> Place {
         let synthetic = draft.synthetic;
         let native = draft.session.as_ref();
         let index = match &mut draft.act {
@@ -228,7 +228,7 @@ impl Sequencer {
         native: Option<&Key>,
         metadata: &mut Option<Value>,
         origin: Origin,
-        out: &mut Vec<UniversalEvent>,
+        out: &mut dyn EventSink,
     ) -> usize {
         let is_it = |session: &Session| self.only_one || (!session.is_named() && !session.is_ended());
         let index = self.sessions.iter().position(is_it).unwrap_or(self.sessions.len());
@@ -253,7 +253,7 @@ impl Sequencer {
         index
     }
 
-    fn child_of(&mut self, moment: &Moment, child: Option<Key>, parent: &Key, out: &mut Vec<UniversalEvent>) {
+    fn child_of(&mut self, moment: &Moment, child: Option<Key>, parent: &Key, out: &mut dyn EventSink) {
         let Some(child) = child else { return };
         if child == *parent || self.find(&child).is_some() {
             return;
@@ -267,14 +267,7 @@ impl Sequencer {
         }
     }
 
-    fn spawned_by(
-        &mut self,
-        moment: &Moment,
-        child: Option<Key>,
-        parent: &Key,
-        call: Key,
-        out: &mut Vec<UniversalEvent>,
-    ) {
+    fn spawned_by(&mut self, moment: &Moment, child: Option<Key>, parent: &Key, call: Key, out: &mut dyn EventSink) {
         self.child_of(moment, child.clone(), parent, out);
         let Some((root, scope)) = child.and_then(|child| self.children.get(&child).copied()) else {
             return;
@@ -303,7 +296,7 @@ impl Sequencer {
     }
 
     /// The agent is gone. Its turns end; its sessions may go on in another process.
-    pub(crate) fn exit(&mut self, moment: &Moment, code: Option<i32>, out: &mut Vec<UniversalEvent>) {
+    pub(crate) fn exit(&mut self, moment: &Moment, code: Option<i32>, out: &mut dyn EventSink) {
         self.exited = Some(Exit { code });
         if self.sessions.is_empty() {
             self.begin(moment, None, &mut None, Origin::DAEMON, out);
@@ -311,7 +304,7 @@ impl Sequencer {
         self.process_gone(moment, code, out);
     }
 
-    fn process_gone(&mut self, moment: &Moment, code: Option<i32>, out: &mut Vec<UniversalEvent>) {
+    fn process_gone(&mut self, moment: &Moment, code: Option<i32>, out: &mut dyn EventSink) {
         for session in &mut self.sessions {
             let mut scene = Scene { moment, ids: &mut *self.ids, out };
             session.process_gone(&mut scene, code, &self.stderr);
@@ -319,7 +312,7 @@ impl Sequencer {
     }
 
     /// The session ends because no agent will take it up again, for this reason.
-    pub(crate) fn lost(&mut self, moment: &Moment, reason: &str, out: &mut Vec<UniversalEvent>) {
+    pub(crate) fn lost(&mut self, moment: &Moment, reason: &str, out: &mut dyn EventSink) {
         let code = self.exited.and_then(|exit| exit.code);
         for session in &mut self.sessions {
             let mut scene = Scene { moment, ids: &mut *self.ids, out };
@@ -327,7 +320,7 @@ impl Sequencer {
         }
     }
 
-    pub(crate) fn finish(&mut self, moment: &Moment, end: End, out: &mut Vec<UniversalEvent>) {
+    pub(crate) fn finish(&mut self, moment: &Moment, end: End, out: &mut dyn EventSink) {
         if self.sessions.is_empty() && !self.waiting.is_empty() {
             self.begin(moment, None, &mut None, Origin::DAEMON, out);
         }

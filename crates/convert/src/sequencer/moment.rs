@@ -1,6 +1,6 @@
 //! When and from what an event is made.
 
-use interlingua_schema::{Origin, RawJson, Timestamp, UniversalEvent};
+use interlingua_schema::{EventSink, Origin, RawJson, Timestamp};
 
 use crate::IdSource;
 
@@ -26,7 +26,7 @@ impl Moment {
 pub(crate) struct Scene<'a> {
     pub(crate) moment: &'a Moment,
     pub(crate) ids: &'a mut dyn IdSource,
-    pub(crate) out: &'a mut Vec<UniversalEvent>,
+    pub(crate) out: &'a mut dyn EventSink,
 }
 
 impl Scene<'_> {

@@ -1,6 +1,6 @@
 //! Status items, system messages and what there is no word for.
 
-use interlingua_schema::{ContentPart, EventData, Item, ItemId, ItemKind, NativeItemId, Origin, Role};
+use interlingua_schema::{ContentPart, DataParts, EventData, Item, ItemId, ItemKind, NativeItemId, Origin, Role};
 
 use super::messages::outcome;
 use super::moment::Scene;
@@ -22,9 +22,9 @@ impl Session {
             return;
         }
         let item = self.note_item(scene, at.0, note);
+        self.voice.say(scene, origin, DataParts::ItemStarted(&item));
         let serial = self.next_serial();
-        self.notes.insert(at, OpenNote { serial, item: item.clone() });
-        self.emit(scene, origin, EventData::item_started(item));
+        self.notes.insert(at, OpenNote { serial, item });
     }
 
     pub(super) fn note_finished(
@@ -48,7 +48,7 @@ impl Session {
     pub(super) fn noted(&mut self, scene: &mut Scene<'_>, scope: ScopeId, origin: Origin, note: Note, failed: bool) {
         let mut item = self.note_item(scene, scope, note);
         let content = std::mem::take(&mut item.content);
-        self.emit(scene, Origin::DAEMON, EventData::item_started(item.clone()));
+        self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&item));
         item.content = content;
         self.emit(scene, origin, EventData::item_completed(item, outcome(failed)));
     }
@@ -65,7 +65,7 @@ impl Session {
         let mut item = Item::new(scene.ids.item(), ItemKind::Status);
         item.parent_id = Some(parent);
         item.native_item_id = native_id;
-        self.emit(scene, Origin::DAEMON, EventData::item_started(item.clone()));
+        self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&item));
         item.content = content;
         self.emit(scene, origin, EventData::item_completed(item, outcome(false)));
     }

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use foldhash::{HashMap, HashSet};
 use interlingua_schema::{
-    AgentUnparsed, ErrorEvent, EventData, ItemId, NativeSessionId, Origin, SessionEnded, SessionId, SessionStarted,
-    Timestamp, UniversalEvent, Usage,
+    AgentUnparsed, DataParts, ErrorEvent, EventData, EventParts, ItemId, NativeSessionId, Origin, SessionEnded,
+    SessionId, SessionStarted, Timestamp, Usage,
 };
 use serde_json::Value;
 
@@ -49,11 +49,35 @@ impl Introduction {
     }
 }
 
-pub(super) struct Session {
+/// Says what happens in a session, each thing in its place.
+pub(super) struct Voice {
     id: SessionId,
     native: Option<NativeSessionId>,
     sequence: u64,
     time: Timestamp,
+}
+
+impl Voice {
+    pub(super) fn say(&mut self, scene: &mut Scene<'_>, origin: Origin, data: DataParts<'_>) {
+        if let Some(time) = scene.moment.time {
+            self.time = self.time.max(time);
+        }
+        self.sequence += 1;
+        scene.out.event(EventParts {
+            event_id: scene.ids.event(),
+            sequence: self.sequence,
+            time: self.time,
+            session_id: &self.id,
+            native_session_id: self.native.as_ref(),
+            origin,
+            data,
+            raw: scene.moment.raw.as_ref(),
+        });
+    }
+}
+
+pub(super) struct Session {
+    pub(super) voice: Voice,
     ended: bool,
     /// Counts items in the order they began.
     serial: u64,
@@ -98,10 +122,7 @@ impl Session {
 
     fn new(id: SessionId, native: Option<NativeSessionId>) -> Self {
         Self {
-            id,
-            native,
-            sequence: 0,
-            time: Timestamp::EPOCH,
+            voice: Voice { id, native, sequence: 0, time: Timestamp::EPOCH },
             ended: false,
             serial: 0,
             turn: None,
@@ -131,8 +152,8 @@ impl Session {
     /// A session that goes on where an earlier stream left it.
     pub(super) fn resume(resume: Resume) -> Self {
         let mut session = Self::new(resume.session_id, resume.native);
-        session.sequence = resume.sequence;
-        session.time = resume.time;
+        session.voice.sequence = resume.sequence;
+        session.voice.time = resume.time;
         session.latest_message = resume.latest_message;
         session.asked = resume.asked.iter().map(hash).collect();
         session.left_open = Some(Box::new(resume.left_open));
@@ -146,7 +167,7 @@ impl Session {
     }
 
     pub(super) fn is_named(&self) -> bool {
-        self.native.is_some()
+        self.voice.native.is_some()
     }
 
     pub(super) fn is_ended(&self) -> bool {
@@ -156,22 +177,12 @@ impl Session {
     /// Sets the native id, now that it is known.
     pub(super) fn name(&mut self, native: Option<&Key>) {
         if let Some(native) = native {
-            self.native = Some(native.as_str().into());
+            self.voice.native = Some(native.as_str().into());
         }
     }
 
     pub(super) fn emit(&mut self, scene: &mut Scene<'_>, origin: Origin, data: EventData) {
-        if let Some(time) = scene.moment.time {
-            self.time = self.time.max(time);
-        }
-        self.sequence += 1;
-        let id = scene.ids.event();
-        scene.out.push(UniversalEvent::new(id, self.sequence, self.time, self.id.clone(), origin, data));
-        // An event is wide, so the rest is added where it stays.
-        if let Some(event) = scene.out.last_mut() {
-            event.native_session_id.clone_from(&self.native);
-            event.raw.clone_from(&scene.moment.raw);
-        }
+        self.voice.say(scene, origin, DataParts::Whole(data));
     }
 
     /// The place of the next item among all that began.
@@ -224,10 +235,10 @@ impl Session {
             Act::MessageAbandoned(key) => self.message_abandoned(scene, &(scope, key), origin),
             Act::ToolStarted(key, call) => self.tool_started(scene, (scope, key), origin, *call),
             Act::ToolArguments(key, text) => {
-                self.tool_arguments(scene, &(scope, key), origin, text);
+                self.tool_arguments(scene, &(scope, key), origin, &text);
             }
-            Act::ToolCalled(key, call) => self.tool_called(scene, &(scope, key), origin, *call),
-            Act::ToolOutput(key, text) => self.tool_output(scene, &(scope, key), origin, text),
+            Act::ToolCalled(key, call) => self.tool_called(scene, (scope, key), origin, *call),
+            Act::ToolOutput(key, text) => self.tool_output(scene, &(scope, key), origin, &text),
             Act::ToolFinished(key, result) => {
                 self.tool_finished(scene, (scope, key), origin, *result);
             }

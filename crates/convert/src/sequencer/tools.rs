@@ -1,9 +1,11 @@
 //! Tool calls and their results.
 
-use interlingua_schema::{ContentPart, EventData, Item, ItemDelta, ItemId, ItemKind, Origin, Role, StatusLabel};
+use interlingua_schema::{
+    ContentPart, DataParts, EventData, Item, ItemId, ItemKind, NativeItemId, Origin, Role, StatusLabel, ToolKind,
+};
 
 use super::excerpt::head;
-use super::messages::outcome;
+use super::messages::{goes_on, outcome};
 use super::moment::Scene;
 use super::scopes::ScopeId;
 use super::session::{ItemRef, Session};
@@ -22,18 +24,27 @@ const NAMELESS: &str = "unknown";
 pub(super) struct Tool {
     pub(super) serial: u64,
     call_item: ItemId,
-    /// The arguments are not final.
-    call_open: bool,
     parent: Option<ItemId>,
-    call: ToolCall,
+    call_id: String,
+    native_id: Option<NativeItemId>,
+    of: Option<Key>,
+    /// The call, while its arguments are not final.
+    call: Option<OpenCall>,
     /// The result, once there is output.
     result: Option<OpenResult>,
 }
 
+/// What may yet be learned of a call.
+#[derive(Clone, Debug)]
+struct OpenCall {
+    name: String,
+    kind: Option<ToolKind>,
+    arguments: Option<String>,
+}
+
 #[derive(Debug)]
 struct OpenResult {
-    item_id: ItemId,
-    parent: Option<ItemId>,
+    item: Item,
     streamed: String,
 }
 
@@ -61,12 +72,12 @@ impl Session {
         if !self.is_known_tool(&at) {
             self.before_speech(scene, at.0, true);
             self.open_call(scene, at, origin, call);
-        } else if let Some(tool) = self.tools.get_mut(&at).filter(|tool| tool.call_open) {
+        } else if let Some(tool) = self.tools.get_mut(&at) {
             tool.learn(call);
         }
     }
 
-    pub(super) fn tool_arguments(&mut self, scene: &mut Scene<'_>, at: &ItemRef, origin: Origin, text: String) {
+    pub(super) fn tool_arguments(&mut self, scene: &mut Scene<'_>, at: &ItemRef, origin: Origin, text: &str) {
         if text.is_empty() {
             return;
         }
@@ -74,41 +85,39 @@ impl Session {
             let call = ToolCall::new(at.1.as_str(), NAMELESS);
             self.tool_started(scene, at.clone(), Origin::DAEMON, call);
         }
-        let Some(tool) = self.tools.get_mut(at).filter(|tool| tool.call_open) else {
+        let Some(tool) = self.tools.get_mut(at) else {
             return;
         };
-        tool.call.arguments.get_or_insert_default().push_str(&text);
-        let delta =
-            ItemDelta { item_id: tool.call_item.clone(), native_item_id: tool.call.native_id.clone(), delta: text };
-        self.emit(scene, origin, EventData::ItemDelta(delta));
+        let Some(call) = &mut tool.call else {
+            return;
+        };
+        call.arguments.get_or_insert_default().push_str(text);
+        let (item_id, native_item_id) = (&tool.call_item, tool.native_id.as_ref());
+        self.voice.say(scene, origin, DataParts::ItemDelta { item_id, native_item_id, delta: text });
     }
 
-    pub(super) fn tool_called(&mut self, scene: &mut Scene<'_>, at: &ItemRef, origin: Origin, call: ToolCall) {
-        if !self.is_known_tool(at) {
+    pub(super) fn tool_called(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, call: ToolCall) {
+        if !self.is_known_tool(&at) {
             self.before_speech(scene, at.0, true);
-            self.open_call(scene, at.clone(), Origin::DAEMON, call);
-        } else if let Some(tool) = self.tools.get_mut(at).filter(|tool| tool.call_open) {
+            return self.whole_call(scene, at, origin, call);
+        }
+        if let Some(tool) = self.tools.get_mut(&at) {
             tool.learn(call);
         }
-        self.complete_call(scene, at, origin, false);
+        self.complete_call(scene, &at, origin, false);
     }
 
-    pub(super) fn tool_output(&mut self, scene: &mut Scene<'_>, at: &ItemRef, origin: Origin, text: String) {
+    pub(super) fn tool_output(&mut self, scene: &mut Scene<'_>, at: &ItemRef, origin: Origin, text: &str) {
         if text.is_empty() || self.closed_tools.get(at).is_some() {
             return;
         }
         self.open_result(scene, at, None);
-        let Some(tool) = self.tools.get_mut(at) else {
-            return;
-        };
-        let Some(result) = &mut tool.result else {
+        let Some(result) = self.tools.get_mut(at).and_then(|tool| tool.result.as_mut()) else {
             return;
         };
         let room = MOST_STREAMED.saturating_sub(result.streamed.len());
-        result.streamed.push_str(head(&text, room));
-        let delta =
-            ItemDelta { item_id: result.item_id.clone(), native_item_id: tool.call.native_id.clone(), delta: text };
-        self.emit(scene, origin, EventData::ItemDelta(delta));
+        result.streamed.push_str(head(text, room));
+        self.voice.say(scene, origin, goes_on(&result.item, text));
     }
 
     pub(super) fn tool_finished(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, mut end: ToolResult) {
@@ -133,7 +142,7 @@ impl Session {
         let Some(tool) = self.tools.get(&at) else {
             return;
         };
-        if tool.call_open {
+        if tool.call.is_some() {
             self.complete_call(scene, &at, Origin::DAEMON, true);
         } else if tool.result.is_none() && !cut_off {
             return;
@@ -143,20 +152,38 @@ impl Session {
         self.complete_result(scene, at, Origin::DAEMON, end, true);
     }
 
+    /// A call whose arguments may yet change.
     fn open_call(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, call: ToolCall) {
+        let (mut tool, call) = self.new_tool(scene, at.0, call);
+        self.voice.say(scene, origin, DataParts::ItemStarted(&tool.call_item(call.clone())));
+        tool.call = Some(call);
+        self.tools.insert(at, Box::new(tool));
+    }
+
+    /// A call from beginning to end.
+    fn whole_call(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, call: ToolCall) {
+        let (tool, call) = self.new_tool(scene, at.0, call);
+        let item = tool.call_item(call);
+        self.tools.insert(at, Box::new(tool));
+        self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&item));
+        self.emit(scene, origin, EventData::item_completed(item, outcome(false)));
+    }
+
+    fn new_tool(&mut self, scene: &mut Scene<'_>, scope: ScopeId, call: ToolCall) -> (Tool, OpenCall) {
         self.make_room(scene);
+        let ToolCall { call_id, name, kind, arguments, native_id, of } = call;
         let tool = Tool {
             serial: self.next_serial(),
             call_item: scene.ids.item(),
-            call_open: true,
-            parent: self.tool_parent(at.0, call.of.as_ref()),
-            call,
+            parent: self.tool_parent(scope, of.as_ref()),
+            call_id,
+            native_id,
+            of,
+            call: None,
             result: None,
         };
-        self.spoken(at.0, Role::Assistant);
-        let item = tool.call_item(tool.call.arguments.clone());
-        self.tools.insert(at, Box::new(tool));
-        self.emit(scene, origin, EventData::item_started(item));
+        self.spoken(scope, Role::Assistant);
+        (tool, OpenCall { name, kind, arguments })
     }
 
     fn make_room(&mut self, scene: &mut Scene<'_>) {
@@ -169,52 +196,62 @@ impl Session {
     }
 
     fn complete_call(&mut self, scene: &mut Scene<'_>, at: &ItemRef, origin: Origin, failed: bool) {
-        let Some(tool) = self.tools.get_mut(at).filter(|tool| tool.call_open) else {
+        let Some(tool) = self.tools.get_mut(at) else {
             return;
         };
-        tool.call_open = false;
-        let arguments = tool.call.arguments.take();
-        let item = tool.call_item(arguments);
-        self.emit(scene, origin, EventData::item_completed(item, outcome(failed)));
+        if let Some(call) = tool.call.take() {
+            let item = tool.call_item(call);
+            self.emit(scene, origin, EventData::item_completed(item, outcome(failed)));
+        }
     }
 
     /// Starts the result of a tool, after its call is complete.
     fn open_result(&mut self, scene: &mut Scene<'_>, at: &ItemRef, told: Option<ToolCall>) {
         let known = self.tools.contains_key(at);
         self.before_speech(scene, at.0, !known);
-        if !known {
+        if known {
+            if let (Some(tool), Some(call)) = (self.tools.get_mut(at), told) {
+                tool.learn(call);
+            }
+            self.complete_call(scene, at, Origin::DAEMON, false);
+        } else {
             let call = told.unwrap_or_else(|| ToolCall::new(at.1.as_str(), NAMELESS));
-            self.open_call(scene, at.clone(), Origin::DAEMON, call);
-        } else if let (Some(tool), Some(call)) = (self.tools.get_mut(at).filter(|tool| tool.call_open), told) {
-            tool.learn(call);
+            self.whole_call(scene, at.clone(), Origin::DAEMON, call);
         }
-        self.complete_call(scene, at, Origin::DAEMON, false);
         let Some(tool) = self.tools.get(at).filter(|tool| tool.result.is_none()) else {
             return;
         };
         // A call from before the first message has no parent; its result may have one.
-        let parent = tool.parent.clone().or_else(|| self.tool_parent(at.0, tool.call.of.as_ref()));
-        let item = tool.result_item(scene.ids.item(), parent, ToolResult::default());
-        let result =
-            OpenResult { item_id: item.item_id.clone(), parent: item.parent_id.clone(), streamed: String::new() };
+        let parent = tool.parent.clone().or_else(|| self.tool_parent(at.0, tool.of.as_ref()));
+        let item = tool.result_item(scene.ids.item(), parent);
         self.spoken(at.0, Role::Tool);
+        self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&item));
         if let Some(tool) = self.tools.get_mut(at) {
-            tool.result = Some(result);
+            tool.result = Some(OpenResult { item, streamed: String::new() });
         }
-        self.emit(scene, Origin::DAEMON, EventData::item_started(item));
     }
 
     fn complete_result(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, end: ToolResult, cut_off: bool) {
-        let Some(mut tool) = self.tools.remove(&at) else {
+        let Some(tool) = self.tools.remove(&at) else {
             return;
         };
-        let Some(result) = tool.result.take() else {
+        let Tool { call_item, call_id, result: Some(OpenResult { mut item, streamed }), .. } = *tool else {
             return;
         };
         let failed = end.failed || end.exit_code.is_some_and(|code| code != 0);
-        let end = ToolResult { output: Some(end.output.unwrap_or(result.streamed)), ..end };
-        let item = tool.result_item(result.item_id, result.parent, end);
-        self.closed_tools.insert(at, ClosedTool { call_item: tool.call_item, cut_off });
+        if end.native_id.is_some() {
+            item.native_item_id = end.native_id;
+        }
+        item.content.clear();
+        item.content.push(ContentPart::ToolResult {
+            call_id,
+            output: end.output.unwrap_or(streamed),
+            exit_code: end.exit_code,
+            duration_ms: end.duration_ms,
+            stderr_bytes: end.stderr_bytes,
+        });
+        item.content.extend(end.parts.into_iter().filter(is_no_tool));
+        self.closed_tools.insert(at, ClosedTool { call_item, cut_off });
         self.emit(scene, origin, EventData::item_completed(item, outcome(failed)));
     }
 
@@ -229,41 +266,45 @@ impl Session {
 }
 
 impl Tool {
-    /// Takes what a later draft knows better. Arguments that streamed give way to final ones; the call id stays.
-    fn learn(&mut self, call: ToolCall) {
-        self.call.name = call.name;
-        self.call.kind = call.kind.or(self.call.kind.take());
-        self.call.native_id = call.native_id.or(self.call.native_id.take());
-        self.call.arguments = call.arguments.or(self.call.arguments.take());
+    /// Takes what a later draft knows better, unless the call is final. Arguments that streamed give way to final ones;
+    /// the call id stays.
+    fn learn(&mut self, told: ToolCall) {
+        let Some(call) = &mut self.call else {
+            return;
+        };
+        call.name = told.name;
+        call.kind = told.kind.or(call.kind.take());
+        call.arguments = told.arguments.or(call.arguments.take());
+        self.native_id = told.native_id.or(self.native_id.take());
     }
 
-    fn call_item(&self, arguments: Option<String>) -> Item {
+    fn call_item(&self, call: OpenCall) -> Item {
         let mut item = Item::new(self.call_item.clone(), ItemKind::ToolCall);
-        item.native_item_id.clone_from(&self.call.native_id);
+        item.native_item_id.clone_from(&self.native_id);
         item.parent_id.clone_from(&self.parent);
         item.role = Some(Role::Assistant);
         item.content = vec![ContentPart::ToolCall {
-            name: self.call.name.clone(),
-            arguments: json_arguments(arguments.unwrap_or_default()),
-            call_id: self.call.call_id.clone(),
-            tool_kind: self.call.kind.clone(),
+            name: call.name,
+            arguments: json_arguments(call.arguments.unwrap_or_default()),
+            call_id: self.call_id.clone(),
+            tool_kind: call.kind,
         }];
         item
     }
 
-    fn result_item(&self, item_id: ItemId, parent: Option<ItemId>, end: ToolResult) -> Item {
+    /// The result, as long as nothing is known of it.
+    fn result_item(&self, item_id: ItemId, parent: Option<ItemId>) -> Item {
         let mut item = Item::new(item_id, ItemKind::ToolResult);
-        item.native_item_id = end.native_id.or_else(|| self.call.native_id.clone());
+        item.native_item_id.clone_from(&self.native_id);
         item.parent_id = parent;
         item.role = Some(Role::Tool);
-        item.content.push(ContentPart::ToolResult {
-            call_id: self.call.call_id.clone(),
-            output: end.output.unwrap_or_default(),
-            exit_code: end.exit_code,
-            duration_ms: end.duration_ms,
-            stderr_bytes: end.stderr_bytes,
-        });
-        item.content.extend(end.parts.into_iter().filter(is_no_tool));
+        item.content = vec![ContentPart::ToolResult {
+            call_id: self.call_id.clone(),
+            output: String::new(),
+            exit_code: None,
+            duration_ms: None,
+            stderr_bytes: None,
+        }];
         item
     }
 }
