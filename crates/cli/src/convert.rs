@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 
 use anyhow::{Context, bail};
-use interlingua_convert::{Options, Stream, convert_log};
+use interlingua_convert::{Options, Stream, convert_log, write_log};
 use interlingua_envelope::{EnvelopeLine, Projector};
 use interlingua_schema::{EventData, UniversalEvent};
 use interlingua_wirelog::Reader;
+use serde::Serialize;
 
 use crate::Outcome;
 use crate::log;
@@ -62,15 +63,17 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut reader = Reader::new(log::open(file, &output)?).with_context(cannot_read)?;
     let agent = log::agent(file, &mut reader, given)?;
     let mut stream = Stream::new(agent.converter(), Options { raw: args.raw, ..Options::default() });
-    let mut lines = Lines { output, pretty: args.pretty, line: Vec::new() };
+    let mut lines = Lines { output, is_pretty: args.pretty, line: Vec::new() };
     let cannot_convert = || format!("cannot convert {file}");
     if args.envelope {
         let mut projector = Projector::new(agent);
         convert_log(&mut reader, &mut stream, |event| lines.project(&mut projector, &event))
             .with_context(cannot_convert)?;
         projector.finish().try_for_each(|completion| lines.envelope(&EnvelopeLine::Completion(completion)))?;
+    } else if args.pretty {
+        convert_log(&mut reader, &mut stream, |event| lines.pretty(&event)).with_context(cannot_convert)?;
     } else {
-        convert_log(&mut reader, &mut stream, |event| lines.universal(&event)).with_context(cannot_convert)?;
+        write_log(&mut reader, &mut stream, &mut lines.output).with_context(cannot_convert)?;
     }
     lines.output.flush()?;
     let tally = stream.tally();
@@ -86,18 +89,14 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 /// The output, one value a line unless it is for reading.
 struct Lines {
     output: Output,
-    pretty: bool,
+    is_pretty: bool,
     line: Vec<u8>,
 }
 
 impl Lines {
-    fn universal(&mut self, event: &UniversalEvent) -> io::Result<()> {
+    fn pretty(&mut self, value: &impl Serialize) -> io::Result<()> {
         self.line.clear();
-        if self.pretty {
-            serde_json::to_writer_pretty(&mut self.line, event)?;
-        } else {
-            event.write_json(&mut self.line)?;
-        }
+        serde_json::to_writer_pretty(&mut self.line, value)?;
         self.end()
     }
 
@@ -113,12 +112,11 @@ impl Lines {
     }
 
     fn envelope(&mut self, line: &EnvelopeLine) -> io::Result<()> {
-        self.line.clear();
-        if self.pretty {
-            serde_json::to_writer_pretty(&mut self.line, line)?;
-        } else {
-            line.write_json(&mut self.line)?;
+        if self.is_pretty {
+            return self.pretty(line);
         }
+        self.line.clear();
+        line.write_json(&mut self.line)?;
         self.end()
     }
 

@@ -151,7 +151,7 @@ pub use failure::code_for_status;
 pub use ids::{CountingIds, IdSource};
 pub use input::{Input, Launch};
 pub use key::Key;
-pub use log::convert_log;
+pub use log::{convert_log, write_log};
 pub use sequencer::{End, LeftOpen, Resume};
 pub use stream::{Options, Stream, Tally};
 pub use usage::CumulativeUsage;

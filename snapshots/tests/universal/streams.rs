@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use interlingua_convert::Agent;
+use interlingua_convert::{Agent, Options, Stream, convert_log, write_log};
 use interlingua_schema::{EventData, ItemKind};
 use interlingua_snapshots::{Converted, Recording, convert, recordings};
 
@@ -42,6 +42,25 @@ fn every_stream_keeps_the_rules_and_accounts_for_every_payload() {
         problems.extend(unknown.map(|event| format!("{name}: seq {} is of unknown kind", event.sequence)));
     }
     assert!(problems.is_empty(), "{problems:#?}");
+}
+
+/// Written as they happen or kept and written later: the bytes are the same, with payloads and without.
+#[test]
+fn events_written_as_they_happen_are_the_events_that_are_made() {
+    for recording in recordings().unwrap() {
+        for raw in [false, true] {
+            let stream = || Stream::new(recording.agent.converter(), Options { raw, ..Options::default() });
+            let (mut made, mut written) = (Vec::new(), Vec::new());
+            convert_log(&mut recording.reader().unwrap(), &mut stream(), |event| {
+                serde_json::to_writer(&mut made, &event)?;
+                made.push(b'\n');
+                Ok(())
+            })
+            .unwrap();
+            write_log(&mut recording.reader().unwrap(), &mut stream(), &mut written).unwrap();
+            assert!(written == made, "{}: raw {raw}", recording.name());
+        }
+    }
 }
 
 fn is_plain_text(line: &str) -> bool {
