@@ -40,7 +40,7 @@ pub(super) fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Appends a text of 8 to 32 bytes in which nothing has to be escaped, which most are; says whether it is one. Its two
+/// Appends a text of 4 to 32 bytes in which nothing has to be escaped, which most are; says whether it is one. Its two
 /// ends overlap, so that each is copied in one piece of known size.
 #[inline]
 fn short(out: &mut Vec<u8>, text: &[u8]) -> bool {
@@ -56,6 +56,16 @@ fn short(out: &mut Vec<u8>, text: &[u8]) -> bool {
     }
     if let (Some(first), Some(last), ..16) = (text.first_chunk::<8>(), text.last_chunk::<8>(), text.len()) {
         if special(u64::from_le_bytes(*first)) | special(u64::from_le_bytes(*last)) != 0 {
+            return false;
+        }
+        out.extend_from_slice(first);
+        out.truncate(end - last.len());
+        out.extend_from_slice(last);
+        return true;
+    }
+    if let (Some(first), Some(last), ..8) = (text.first_chunk::<4>(), text.last_chunk::<4>(), text.len()) {
+        let both = u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32;
+        if special(both) != 0 {
             return false;
         }
         out.extend_from_slice(first);
