@@ -13,8 +13,8 @@ use interlingua_native::amp::{
     SystemMessage, ToolResultContent, ToolUseContent, Usage as NativeUsage, UserContent, UserMessage as NativeUser,
 };
 use interlingua_native::{DecodeError, Native as _};
-use interlingua_schema::{ContentPart, ErrorCode, NativeItemId, StatusLabel, TurnStatus, Usage, Visibility};
-use serde_json::{Number, Value, json};
+use interlingua_schema::{ContentPart, ErrorCode, Facts, NativeItemId, StatusLabel, TurnStatus, Usage, Visibility};
+use serde_json::{Number, Value};
 
 use crate::{
     Converter, Drafts, Failure, Final, Input, Key, Launch, Message, Note, SessionDrafts, ToolCall, TurnEnd, UserMessage,
@@ -96,7 +96,7 @@ impl AmpConverter {
         };
         match message {
             StreamMessage::System(message) => self.init(message, out),
-            StreamMessage::Assistant(message) => self.assistant(*message, out),
+            StreamMessage::Assistant(message) => self.assistant(message, out),
             StreamMessage::User(message) => self.user(message, out),
             StreamMessage::ResultSuccess(result) => self.succeeded(result, out),
             StreamMessage::ResultError(result) => self.failed(result, out),
@@ -108,18 +108,13 @@ impl AmpConverter {
 
     /// The thread begins, or goes on in a new process.
     fn init(&mut self, message: SystemMessage, out: &mut Drafts) {
-        let mut metadata = serde_json::Map::new();
-        let mut add = |key: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                metadata.insert(key.to_owned(), value);
-            }
-        };
-        add("agent_version", self.version.clone().map(Value::from));
-        add("cwd", message.cwd.map(Value::from));
-        add("agent_mode", message.agent_mode.map(Value::from));
-        add("tools", message.tools.map(Value::from));
-        add("mcp_servers", message.mcp_servers.and_then(|servers| serde_json::to_value(servers).ok()));
-        let metadata = Some(Value::Object(metadata));
+        let metadata = Facts::new()
+            .with("agent_mode", message.agent_mode)
+            .with("agent_version", self.version.clone())
+            .with("cwd", message.cwd)
+            .with("mcp_servers", message.mcp_servers.and_then(|servers| serde_json::to_value(servers).ok()))
+            .with("tools", message.tools);
+        let metadata = Some(metadata);
         let Some(thread) = message.session_id.filter(|id| !id.is_empty()) else {
             return out.current().turn_started(None, metadata);
         };
@@ -132,9 +127,9 @@ impl AmpConverter {
         }
     }
 
-    fn assistant(&mut self, message: AssistantMessage, out: &mut Drafts) {
+    fn assistant(&mut self, message: Box<AssistantMessage>, out: &mut Drafts) {
         let Some(body) = message.message else { return out.dropped(EMPTY) };
-        let content = body.content.unwrap_or_default();
+        let mut content = body.content.unwrap_or_default();
         if content.is_empty() && body.usage.is_none() {
             return out.dropped(EMPTY);
         }
@@ -146,7 +141,7 @@ impl AmpConverter {
         let native = body.id.map(NativeItemId::from);
         let mut session = open(out, message.session_id.as_deref()).sub_agent_or_main(message.parent_tool_use_id);
         let mut said = false;
-        for (index, block) in (0..).zip(content) {
+        for (index, block) in (0..).zip(&mut content) {
             let key = Key::numbered(of.as_str(), index);
             let say = |message: Message| match &native {
                 Some(id) => message.native(id.clone()).of(&of),
@@ -154,20 +149,20 @@ impl AmpConverter {
             };
             match block {
                 AssistantContent::Text(block) => {
-                    let text = block.text.unwrap_or_default();
+                    let text = block.text.take().unwrap_or_default();
                     self.process.says(&text, said);
                     said = true;
                     session.message_finished(key, say(Message::assistant()), Final::text(text));
                 }
                 AssistantContent::ToolUse(block) => self.called(block, &of, &mut session),
                 AssistantContent::Thinking(block) => {
-                    let text = block.thinking.unwrap_or_default();
+                    let text = block.thinking.take().unwrap_or_default();
                     session.message_finished(key, say(Message::reasoning(Visibility::Public)), Final::text(text));
                 }
                 AssistantContent::RedactedThinking(_) => {
                     session.message_finished(key, say(Message::reasoning(Visibility::Private)), Final::text(""));
                 }
-                AssistantContent::Unknown { tag, .. } => unknown_block(&mut session, "assistant", &tag),
+                AssistantContent::Unknown { tag, .. } => unknown_block(&mut session, "assistant", tag),
                 _ => unknown_block(&mut session, "assistant", "?"),
             }
         }
@@ -176,15 +171,15 @@ impl AmpConverter {
         }
     }
 
-    fn called(&mut self, block: ToolUseContent, of: &Key, session: &mut SessionDrafts<'_>) {
-        let name = block.name.unwrap_or_default();
+    fn called(&mut self, block: &mut ToolUseContent, of: &Key, session: &mut SessionDrafts<'_>) {
+        let name = block.name.take().unwrap_or_default();
         let arguments = block.input.as_ref().map_or("{}", |input| input.get());
         let steps = tools::plan(&name, arguments);
         self.calls.begin(&block.id, &name, arguments);
         let key = Key::from(&block.id);
         let kind = tools::kind(&name);
-        let native = NativeItemId::from(block.id.as_str());
-        let call = ToolCall::new(block.id, name).kind(kind).arguments(arguments).native(native).of(of);
+        let call_id = std::mem::take(&mut block.id);
+        let call = ToolCall::new(call_id, name).kind(kind).arguments(arguments).native(&key).of(of);
         session.tool_called(key, call);
         if let Some(steps) = steps {
             session.note(Note::status(StatusLabel::Plan, None).with(ContentPart::Json { json: steps }));
@@ -193,21 +188,21 @@ impl AmpConverter {
 
     /// The agent repeats the user, or tells what its tools gave.
     fn user(&mut self, message: NativeUser, out: &mut Drafts) {
-        let content = message.message.and_then(|body| body.content).unwrap_or_default();
+        let mut content = message.message.and_then(|body| body.content).unwrap_or_default();
         let from_user = message.parent_tool_use_id.is_none();
         let mut session = open(out, message.session_id.as_deref()).sub_agent_or_main(message.parent_tool_use_id);
         let mut said = Vec::new();
         let mut results = 0;
-        for block in content {
+        for block in &mut content {
             match block {
-                UserContent::Text(block) => said.push(ContentPart::text(block.text.unwrap_or_default())),
+                UserContent::Text(block) => said.push(ContentPart::text(block.text.take().unwrap_or_default())),
                 UserContent::ToolResult(block) => {
                     results += 1;
                     self.finished(block, &mut session);
                 }
                 UserContent::Unknown { tag, .. } => {
                     results += 1;
-                    unknown_block(&mut session, "user", &tag);
+                    unknown_block(&mut session, "user", tag);
                 }
                 _ => {
                     results += 1;
@@ -233,11 +228,11 @@ impl AmpConverter {
         session.user_message(Key::numbered("message", self.messages), user);
     }
 
-    fn finished(&mut self, block: ToolResultContent, session: &mut SessionDrafts<'_>) {
+    fn finished(&mut self, block: &mut ToolResultContent, session: &mut SessionDrafts<'_>) {
         let call = self.calls.end(&block.tool_use_id);
-        let content = block.content.unwrap_or_default();
+        let content = block.content.take().unwrap_or_default();
         let result = output::result(content, block.is_error == Some(true), call);
-        session.tool_finished(block.tool_use_id, result);
+        session.tool_finished(&block.tool_use_id, result);
     }
 
     fn succeeded(&mut self, result: ResultMessage, out: &mut Drafts) {
@@ -333,14 +328,11 @@ impl Process {
         if self.turns <= 1 {
             end.duration_ms = duration.and_then(whole);
         }
-        let mut metadata = serde_json::Map::new();
-        if let Some(messages) = messages {
-            metadata.insert("num_turns".to_owned(), json!(messages));
-        }
-        if let Some(denials) = denials.filter(|denials| !denials.is_empty()) {
-            metadata.insert("permission_denials".to_owned(), json!(denials));
-        }
-        if metadata.is_empty() { end } else { end.metadata(Value::Object(metadata)) }
+        end.metadata(
+            Facts::new()
+                .with("num_turns", messages.map(Value::Number))
+                .with("permission_denials", denials.filter(|denials| !denials.is_empty())),
+        )
     }
 }
 

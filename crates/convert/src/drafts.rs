@@ -1,6 +1,6 @@
 //! Where a converter puts its drafts.
 
-use interlingua_schema::{Answer, Decision, Timestamp, Usage};
+use interlingua_schema::{Answer, Decision, Facts, Timestamp, Usage};
 use serde_json::Value;
 
 use crate::draft::{Act, Draft, Unparsed};
@@ -12,24 +12,25 @@ pub struct Drafts {
     pub(crate) list: Vec<Draft>,
     pub(crate) time: Option<Timestamp>,
     pub(crate) dropped: Option<&'static str>,
-    /// The session spoken of last, so that its key is not copied for every draft.
-    last: Option<Key>,
+    /// The session spoken of last; the one begun last when it has no name. Only a change is a draft.
+    about: Option<Key>,
 }
 
 impl Drafts {
     /// Speaks of the session that the agent calls so. One never heard of begins with that.
     pub fn session(&mut self, native: &str) -> SessionDrafts<'_> {
-        let key = match &self.last {
-            Some(key) if key.as_str() == native => key.clone(),
-            _ => self.last.insert(native.into()).clone(),
+        let turns_to = match &self.about {
+            Some(key) if key.as_str() == native => None,
+            _ => Some(Some(native.into())),
         };
-        SessionDrafts { drafts: self, session: Some(key), sub_agent: None, synthetic: false }
+        SessionDrafts { drafts: self, turns_to, sub_agent: None, synthetic: false }
     }
 
     /// Speaks of the session that was begun last, because the payload names none. Before there is one, what is said
     /// waits for it.
     pub fn current(&mut self) -> SessionDrafts<'_> {
-        SessionDrafts { drafts: self, session: None, sub_agent: None, synthetic: false }
+        let turns_to = self.about.is_some().then_some(None);
+        SessionDrafts { drafts: self, turns_to, sub_agent: None, synthetic: false }
     }
 
     /// Speaks of the session with this native id, or of the current one when there is none.
@@ -60,19 +61,19 @@ impl Drafts {
 #[derive(Debug)]
 pub struct SessionDrafts<'a> {
     drafts: &'a mut Drafts,
-    session: Option<Key>,
+    /// The session, if what was said before is about another.
+    turns_to: Option<Option<Key>>,
     sub_agent: Option<Key>,
     synthetic: bool,
 }
 
 impl SessionDrafts<'_> {
     fn push(&mut self, act: Act) {
-        self.drafts.list.push(Draft {
-            session: self.session.clone(),
-            sub_agent: self.sub_agent.clone(),
-            synthetic: self.synthetic,
-            act,
-        });
+        if let Some(session) = self.turns_to.take() {
+            self.drafts.about.clone_from(&session);
+            self.drafts.list.push(Draft::about(session));
+        }
+        self.drafts.list.push(Draft { sub_agent: self.sub_agent.clone(), synthetic: self.synthetic, act });
     }
 
     /// What follows is done by the sub-agent that this tool call started. It waits until the call is known.
@@ -97,7 +98,7 @@ impl SessionDrafts<'_> {
     }
 
     /// The session begins. Only the first time counts.
-    pub fn started(&mut self, metadata: Option<Value>) {
+    pub fn started(&mut self, metadata: Option<Facts>) {
         self.push(Act::SessionStarted { metadata });
     }
 
@@ -134,7 +135,7 @@ impl SessionDrafts<'_> {
     }
 
     /// A turn begins. The same turn twice is one; another one ends the one before.
-    pub fn turn_started(&mut self, turn_id: Option<String>, metadata: Option<Value>) {
+    pub fn turn_started(&mut self, turn_id: Option<String>, metadata: Option<Facts>) {
         self.push(Act::TurnStarted { turn_id, metadata });
     }
 
@@ -146,7 +147,7 @@ impl SessionDrafts<'_> {
     /// Tokens were used. For agents that tell per message: what they add up to is told when the turn ends, however it
     /// ends, on top of what [`TurnEnd::usage`] says.
     pub fn used(&mut self, usage: Usage) {
-        self.push(Act::Used(usage));
+        self.push(Act::Used(Box::new(usage)));
     }
 
     /// The agent repeats a user's message.

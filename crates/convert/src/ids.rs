@@ -1,11 +1,12 @@
 //! Where ids come from.
 
-use interlingua_schema::{EventId, ItemId, SessionId};
+use interlingua_schema::{ItemId, SessionId};
 
 /// Gives out ids. The same input gives the same bytes with [`CountingIds`]; a server brings a source of its own.
 pub trait IdSource: Send {
-    /// An id for the next event; never the same twice.
-    fn event(&mut self) -> EventId;
+    /// An id for the next event; never the same twice. It is only lent: whoever writes the event down at once has no
+    /// need of one to keep.
+    fn event(&mut self) -> &str;
 
     /// An id for the next item; never the same twice.
     fn item(&mut self) -> ItemId;
@@ -28,8 +29,8 @@ impl Default for CountingIds {
 }
 
 impl IdSource for CountingIds {
-    fn event(&mut self) -> EventId {
-        self.events.next().into()
+    fn event(&mut self) -> &str {
+        self.events.next()
     }
 
     fn item(&mut self) -> ItemId {
@@ -76,11 +77,11 @@ mod tests {
     #[test]
     fn ids_are_readable_and_go_on_when_the_zeros_are_used_up() {
         let mut ids = CountingIds { events: Counter("evt_000041".to_owned()), items: Counter("itm_9998".to_owned()) };
-        assert_eq!(ids.event().as_str(), "evt_000042");
+        assert_eq!(ids.event(), "evt_000042");
         assert_eq!(ids.item().as_str(), "itm_9999");
         assert_eq!(ids.item().as_str(), "itm_10000");
         assert_eq!(ids.item().as_str(), "itm_10001");
-        assert_eq!((43..=300).map(|_| ids.event()).last().unwrap().as_str(), "evt_000300");
+        assert_eq!((43..=300).map(|_| ids.event().to_owned()).last().unwrap(), "evt_000300");
         assert_eq!(ids.session(Some("T-1")).as_str(), "ses_T-1");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use interlingua_schema::NativeItemId;
 use smol_str::{SmolStr, SmolStrBuilder};
 
 /// The name by which a converter speaks of a session, an item, a tool, a request: the agent's own id, or one made
@@ -13,17 +14,18 @@ impl Key {
     /// The key of the so-manieth of something: `"msg_1:0"`. One is made for most messages, so this does without the
     /// formatting machinery.
     pub(crate) fn numbered(of: &str, number: u64) -> Self {
+        const ENDS: [&str; 10] = [":0", ":1", ":2", ":3", ":4", ":5", ":6", ":7", ":8", ":9"];
         let mut key = SmolStrBuilder::new();
         key.push_str(of);
-        key.push(':');
         let mut place = 1;
         while number / place >= 10 {
             place *= 10;
         }
-        while place > 0 {
-            let digit = u32::try_from(number / place % 10).unwrap_or(0);
-            key.push(char::from_digit(digit, 10).unwrap_or('0'));
+        let digit = |place| usize::try_from(number / place % 10).unwrap_or(0);
+        key.push_str(ENDS[digit(place)]);
+        while place > 1 {
             place /= 10;
+            key.push_str(&ENDS[digit(place)][1..]);
         }
         Self(key.finish())
     }
@@ -56,6 +58,13 @@ impl From<&String> for Key {
 impl From<&Key> for Key {
     fn from(key: &Key) -> Self {
         key.clone()
+    }
+}
+
+/// The agent's own id, where that is the key.
+impl From<&Key> for NativeItemId {
+    fn from(key: &Key) -> Self {
+        key.0.clone().into()
     }
 }
 

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use interlingua_schema::{EventSink, RawJson, Timestamp};
-use serde_json::Value;
+use interlingua_schema::{EventSink, Facts, RawJson, Timestamp};
 use sha2::{Digest, Sha256};
 
 use crate::draft::Act;
@@ -12,7 +11,7 @@ use crate::{Converter, CountingIds, Drafts, Failure, IdSource, Input, Key, Launc
 
 /// There is room for so much that was heard and not settled before memory is asked for again. It stays below what an
 /// allocator has at hand (1 KiB): a stream may be short.
-const A_FEW: usize = 6;
+const A_FEW: usize = 8;
 
 /// How a stream is made.
 pub struct Options {
@@ -88,7 +87,7 @@ impl<C: Converter> Stream<C> {
         &mut self,
         at: Option<Timestamp>,
         native: Option<&str>,
-        metadata: Option<Value>,
+        metadata: Option<&Facts>,
         out: &mut dyn EventSink,
     ) {
         let moment = Moment { time: at, ..Moment::default() };
@@ -161,7 +160,7 @@ impl<C: Converter> Stream<C> {
 
     /// Makes events of what was heard.
     pub fn settle(&mut self, out: &mut dyn EventSink) {
-        let mut drafts = self.drafts.list.drain(..);
+        let mut drafts = self.drafts.list.iter_mut();
         for heard in self.heard.drain(..) {
             match heard {
                 Heard::Stderr(line) => self.sequencer.stderr(&line),
@@ -176,6 +175,7 @@ impl<C: Converter> Stream<C> {
                 Heard::Exit(moment, code) => self.sequencer.exit(&moment, code, out),
             }
         }
+        self.drafts.list.clear();
         self.noted = 0;
     }
 

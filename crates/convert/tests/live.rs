@@ -5,7 +5,7 @@ use interlingua_convert::{
     TurnEnd,
 };
 use interlingua_schema::{
-    Checker, ContentPart, ErrorCode, EventData, SessionEnded, Timestamp, TurnStatus, UniversalEvent, Visibility,
+    Checker, ContentPart, ErrorCode, EventData, Facts, SessionEnded, Timestamp, TurnStatus, UniversalEvent, Visibility,
 };
 use serde_json::json;
 
@@ -18,8 +18,8 @@ impl Converter for Told {
         let (native, what) = line.split_once(' ').unwrap();
         let mut session = out.session(native);
         match what {
-            "hello" => session.started(Some(json!({ "model": "m" }))),
-            "begin" => session.turn_started(None, Some(json!({ "mode": "build" }))),
+            "hello" => session.started(Some(Facts::new().with("model", Some("m")))),
+            "begin" => session.turn_started(None, Some(Facts::new().with("mode", Some("build")))),
             "end" => session.turn_ended(TurnEnd::new()),
             "think" => {
                 session.message_started("m", Message::reasoning(Visibility::Private));
@@ -42,7 +42,7 @@ struct Live {
 impl Live {
     fn begun() -> Self {
         let mut live = Self { stream: Stream::new(Told, Options::default()), events: Vec::new() };
-        live.stream.begin(None, None, Some(json!({ "cwd": "/w" })), &mut live.events);
+        live.stream.begin(None, None, Some(&Facts::new().with("cwd", Some("/w"))), &mut live.events);
         live
     }
 
@@ -88,11 +88,12 @@ impl Live {
 }
 
 #[derive(Default)]
-struct Later(interlingua_convert::CountingIds);
+struct Later(interlingua_convert::CountingIds, String);
 
 impl interlingua_convert::IdSource for Later {
-    fn event(&mut self) -> interlingua_schema::EventId {
-        format!("{}b", self.0.event()).into()
+    fn event(&mut self) -> &str {
+        self.1 = format!("{}b", self.0.event());
+        &self.1
     }
 
     fn item(&mut self) -> interlingua_schema::ItemId {

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use interlingua_convert::IdSource;
-use interlingua_schema::{EventId, ItemId, SessionId};
+use interlingua_schema::{ItemId, SessionId};
 
 use crate::clock;
 
@@ -15,17 +15,23 @@ const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// Gives out ids for one session: 9 digits of time, 7 that are this process's own, 7 that count. They sort by time.
 pub(crate) struct UniqueIds {
     session: SessionId,
+    /// The last event's.
+    event: String,
 }
 
 impl UniqueIds {
     pub(crate) fn new(session: SessionId) -> Self {
-        Self { session }
+        Self { session, event: String::new() }
     }
 }
 
 impl IdSource for UniqueIds {
-    fn event(&mut self) -> EventId {
-        with_unique("evt_", |id| id.into())
+    fn event(&mut self) -> &str {
+        with_unique("evt_", |id| {
+            self.event.clear();
+            self.event.push_str(id);
+        });
+        &self.event
     }
 
     fn item(&mut self) -> ItemId {

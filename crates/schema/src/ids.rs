@@ -35,6 +35,12 @@ macro_rules! id {
             }
         }
 
+        impl From<SmolStr> for $name {
+            fn from(id: SmolStr) -> Self {
+                Self(id)
+            }
+        }
+
         impl From<Arc<str>> for $name {
             fn from(id: Arc<str>) -> Self {
                 Self(id.into())

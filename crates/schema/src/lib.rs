@@ -38,6 +38,7 @@
 mod checker;
 mod content;
 mod event;
+mod facts;
 mod ids;
 mod item;
 mod json_schema;
@@ -55,6 +56,7 @@ mod write;
 pub use checker::{Checker, LineError, Rule, Violation};
 pub use content::{ContentPart, FileAction, StatusLabel, ToolKind, Visibility};
 pub use event::{EventData, UniversalEvent, UnknownEvent};
+pub use facts::{Fact, Facts};
 pub use ids::{EventId, ItemId, NativeItemId, NativeSessionId, SessionId};
 pub use item::{Item, ItemDelta, ItemEvent, ItemKind, ItemStatus, Outcome, Role};
 pub use json_schema::json_schema;

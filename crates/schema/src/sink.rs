@@ -5,9 +5,10 @@
 //! sink keeps, counts or writes them.
 
 use crate::{
-    EventData, EventId, Item, ItemDelta, ItemId, NativeItemId, NativeSessionId, Origin, RawJson, SessionId, Timestamp,
-    UniversalEvent,
+    EventData, Facts, Item, ItemDelta, ItemId, NativeItemId, NativeSessionId, Origin, RawJson, SessionId,
+    SessionStarted, Timestamp, TurnEnded, TurnStarted, UniversalEvent,
 };
+use serde_json::Value;
 
 /// Takes events as they happen.
 pub trait EventSink {
@@ -19,7 +20,7 @@ pub trait EventSink {
 #[derive(Debug)]
 pub struct EventParts<'a> {
     /// Unique name of the event.
-    pub event_id: EventId,
+    pub event_id: &'a str,
     /// Its place in the session.
     pub sequence: u64,
     /// When it happened.
@@ -39,6 +40,25 @@ pub struct EventParts<'a> {
 /// What happened. What is said once is handed over; what will be needed again is lent.
 #[derive(Debug)]
 pub enum DataParts<'a> {
+    /// A session began.
+    SessionStarted {
+        /// What the agent tells about itself.
+        metadata: Option<&'a Facts>,
+    },
+    /// A turn began.
+    TurnStarted {
+        /// The agent's own id for the turn.
+        turn_id: Option<&'a str>,
+        /// What the agent says at the start of the turn.
+        metadata: Option<&'a Facts>,
+    },
+    /// A turn ended.
+    TurnEnded {
+        /// How, without metadata.
+        end: TurnEnded,
+        /// What else the agent says at the end, if anything.
+        metadata: Facts,
+    },
     /// An item began.
     ItemStarted(&'a Item),
     /// An item goes on.
@@ -59,7 +79,7 @@ impl EventParts<'_> {
     #[must_use]
     pub fn into_event(self) -> UniversalEvent {
         UniversalEvent {
-            event_id: self.event_id,
+            event_id: self.event_id.into(),
             sequence: self.sequence,
             time: self.time,
             session_id: self.session_id.clone(),
@@ -74,6 +94,14 @@ impl EventParts<'_> {
 impl DataParts<'_> {
     fn into_data(self) -> EventData {
         match self {
+            Self::SessionStarted { metadata } => EventData::SessionStarted(SessionStarted { metadata: tree(metadata) }),
+            Self::TurnStarted { turn_id, metadata } => {
+                EventData::TurnStarted(TurnStarted { turn_id: turn_id.map(str::to_owned), metadata: tree(metadata) })
+            }
+            Self::TurnEnded { mut end, metadata } => {
+                end.metadata = (!metadata.is_empty()).then(|| metadata.into());
+                EventData::TurnEnded(end)
+            }
             Self::ItemStarted(item) => EventData::item_started(item.clone()),
             Self::ItemDelta { item_id, native_item_id, delta } => EventData::ItemDelta(ItemDelta {
                 item_id: item_id.clone(),
@@ -83,6 +111,10 @@ impl DataParts<'_> {
             Self::Whole(data) => data,
         }
     }
+}
+
+fn tree(facts: Option<&Facts>) -> Option<Value> {
+    facts.cloned().map(Value::from)
 }
 
 /// Keeps them.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use interlingua_schema::ContentPart;
 use serde::Deserialize;
 
+use crate::draft::streamed_text;
 use crate::{Launch, Prompt};
 
 /// So many prompts are remembered that were sent and not yet repeated.
@@ -130,7 +131,7 @@ impl Prompts {
 
     /// The agent repeats a prompt: what it leaves out of it, and whether it joins the running turn.
     pub(super) fn echoed(&mut self, said: &[ContentPart]) -> Option<(Vec<ContentPart>, bool)> {
-        let text: String = said.iter().filter_map(ContentPart::streamed_text).collect();
+        let text = streamed_text(said);
         let index = self.sent.iter().position(|sent| sent.text == text).unwrap_or(0);
         let sent = self.sent.remove(index)?;
         Some((sent.left_out, sent.steered))

@@ -6,8 +6,8 @@ use interlingua_native::claude::{
     ConversationResetMessage, PermissionDenial, ResultError, ResultErrorSubtype, ResultSuccess, SystemMessage,
     TerminalReason,
 };
-use interlingua_schema::{ContentPart, StatusLabel, TurnStatus};
-use serde_json::{Map, Number, Value, json};
+use interlingua_schema::{ContentPart, Facts, StatusLabel, TurnStatus};
+use serde_json::{Number, Value, json};
 
 use super::{ClaudeConverter, failures, whole};
 use crate::{Drafts, Failure, Final, Message, Note, TurnEnd};
@@ -107,7 +107,7 @@ impl ClaudeConverter {
         };
         if is_new {
             self.session.clone_from(&init.session_id);
-            session.started(Some(session_metadata(turn.clone(), init)));
+            session.started(Some(turn.clone().and(session_metadata(init))));
         }
         if self.turn.phase == Phase::Early {
             self.turn.phase = Phase::Begun;
@@ -161,15 +161,14 @@ impl ClaudeConverter {
             result.total_cost_usd.as_ref(),
             self.settings.model(),
         );
-        let metadata = metadata([
-            ("stop_reason", result.stop_reason.map(Value::from)),
-            ("terminal_reason", result.terminal_reason.as_ref().map(|reason| reason.as_str().into())),
-            ("origin", result.origin.and_then(|origin| serde_json::to_value(origin).ok())),
-            ("local_command", result.local_command.map(Value::from)),
-            ("structured_output", result.structured_output.as_ref().map(interlingua_native::Json::to_value)),
-            ("permission_denials", denials(result.permission_denials)),
-            ("deferred_tool_use", result.deferred_tool_use.and_then(|tool| serde_json::to_value(tool).ok())),
-        ]);
+        let metadata = Facts::new()
+            .with("stop_reason", result.stop_reason)
+            .with("terminal_reason", result.terminal_reason.as_ref().map(|reason| reason.as_str()))
+            .with("origin", result.origin.and_then(|origin| serde_json::to_value(origin).ok()))
+            .with("local_command", result.local_command)
+            .with("structured_output", result.structured_output.as_ref().map(interlingua_native::Json::to_value))
+            .with("permission_denials", denials(result.permission_denials))
+            .with("deferred_tool_use", result.deferred_tool_use.and_then(|tool| serde_json::to_value(tool).ok()));
         let end = TurnEnd { usage, metadata, ..turn_end(ending.status, result.duration_ms.as_ref()) };
         let kind = failures::Kind {
             api_type: result.api_error_type.as_deref(),
@@ -202,13 +201,12 @@ impl ClaudeConverter {
             result.total_cost_usd.as_ref(),
             self.settings.model(),
         );
-        let metadata = metadata([
-            ("subtype", result.subtype.as_ref().map(|subtype| subtype.as_str().into())),
-            ("stop_reason", result.stop_reason.map(Value::from)),
-            ("terminal_reason", result.terminal_reason.as_ref().map(|reason| reason.as_str().into())),
-            ("origin", result.origin.and_then(|origin| serde_json::to_value(origin).ok())),
-            ("permission_denials", denials(result.permission_denials)),
-        ]);
+        let metadata = Facts::new()
+            .with("subtype", result.subtype.as_ref().map(|subtype| subtype.as_str()))
+            .with("stop_reason", result.stop_reason)
+            .with("terminal_reason", result.terminal_reason.as_ref().map(|reason| reason.as_str()))
+            .with("origin", result.origin.and_then(|origin| serde_json::to_value(origin).ok()))
+            .with("permission_denials", denials(result.permission_denials));
         let end = TurnEnd { usage, metadata, ..turn_end(ending.status, result.duration_ms.as_ref()) };
         let kind = failures::Kind {
             api_type: result.api_error_type.as_deref(),
@@ -320,40 +318,27 @@ fn denials(denials: Option<Vec<PermissionDenial>>) -> Option<Value> {
     Some(denials.into_iter().map(name).collect())
 }
 
-fn metadata<const N: usize>(entries: [(&str, Option<Value>); N]) -> Option<Value> {
-    let entries: Map<String, Value> =
-        entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
-    (!entries.is_empty()).then_some(Value::Object(entries))
-}
-
 /// What can be another from turn to turn, taken out of the line.
-fn turn_metadata(init: &mut SystemMessage) -> Value {
-    let entries = metadata([
-        ("model", init.model.take().map(Value::from)),
-        ("cwd", init.cwd.take().map(Value::from)),
-        ("permission_mode", init.permission_mode.as_ref().map(|mode| mode.as_str().into())),
-        ("agent_version", init.claude_code_version.take().map(Value::from)),
-        ("tools", init.tools.take().map(Value::from)),
-        ("mcp_servers", init.mcp_servers.as_ref().and_then(|servers| serde_json::to_value(servers).ok())),
-        ("output_style", init.output_style.take().map(Value::from)),
-    ]);
-    entries.unwrap_or_default()
+fn turn_metadata(init: &mut SystemMessage) -> Facts {
+    Facts::new()
+        .with("model", init.model.take())
+        .with("cwd", init.cwd.take())
+        .with("permission_mode", init.permission_mode.as_ref().map(|mode| mode.as_str()))
+        .with("agent_version", init.claude_code_version.take())
+        .with("tools", init.tools.take())
+        .with("mcp_servers", init.mcp_servers.as_ref().and_then(|servers| serde_json::to_value(servers).ok()))
+        .with("output_style", init.output_style.take())
 }
 
-/// What the turn says, and the rest of the line.
-fn session_metadata(mut entries: Value, init: SystemMessage) -> Value {
-    let more = metadata([
-        ("agents", init.agents.map(Value::from)),
-        ("slash_commands", init.slash_commands.map(Value::from)),
-        ("skills", init.skills.map(Value::from)),
-        ("plugins", init.plugins.and_then(|plugins| serde_json::to_value(plugins).ok())),
-        ("plugin_errors", init.plugin_errors.and_then(|errors| serde_json::to_value(errors).ok())),
-        ("api_key_source", init.api_key_source.map(|source| source.as_str().into())),
-    ]);
-    if let (Some(entries), Some(Value::Object(more))) = (entries.as_object_mut(), more) {
-        entries.extend(more);
-    }
-    entries
+/// What else the line says.
+fn session_metadata(init: SystemMessage) -> Facts {
+    Facts::new()
+        .with("agents", init.agents)
+        .with("slash_commands", init.slash_commands)
+        .with("skills", init.skills)
+        .with("plugins", init.plugins.and_then(|plugins| serde_json::to_value(plugins).ok()))
+        .with("plugin_errors", init.plugin_errors.and_then(|errors| serde_json::to_value(errors).ok()))
+        .with("api_key_source", init.api_key_source.as_ref().map(|source| source.as_str()))
 }
 
 fn hash(text: &str) -> u64 {

@@ -6,7 +6,7 @@ use interlingua_native::codex::exec::{
     TurnFailedEvent, Usage as NativeUsage, WebSearchItem,
 };
 use interlingua_native::{Json, Native as _};
-use interlingua_schema::{ContentPart, FileAction, StatusLabel, ToolKind, TurnStatus, Usage, Visibility};
+use interlingua_schema::{ContentPart, Facts, FileAction, StatusLabel, ToolKind, TurnStatus, Usage, Visibility};
 use serde::Deserialize;
 use serde_json::{Number, Value, json};
 
@@ -132,7 +132,7 @@ impl Exec {
         }
         self.in_turn = false;
         self.thread = Some(id);
-        let metadata = self.version.as_ref().map(|version| json!({ "agent_version": version }));
+        let metadata = self.version.as_deref().map(|version| Facts::new().with("agent_version", Some(version)));
         let prompt = self.prompt.take();
         let mut session = self.session(out);
         session.started(metadata);

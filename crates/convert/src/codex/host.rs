@@ -5,14 +5,13 @@ use interlingua_native::codex::{
     AskForApproval, ClientRequest, ClientRequestEnvelope, JsonrpcErrorError, Response, ReviewStartResponse,
     SandboxPolicy, SessionSource, SubAgentSource, Thread as NativeThread, ThreadItem, UserInput,
 };
+use interlingua_schema::Facts;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use super::CodexConverter;
 use super::content::{json as to_json, user_parts};
 use super::failures::refusal;
 use super::notices::{approval, sandbox};
-use super::requests::set;
 use super::thread::Settings;
 use super::wire::{Envelope, id_text};
 use crate::version::release;
@@ -287,17 +286,17 @@ impl CodexConverter {
         state.settings.approval = opening.approval.as_ref().map(approval).or(state.settings.approval.take());
         state.settings.sandbox = opening.sandbox.as_ref().map(sandbox).or(state.settings.sandbox.take());
         state.settings.mode = opening.mode.or(state.settings.mode.take());
-        let mut metadata = Map::new();
-        set(&mut metadata, "model", state.settings.model.clone());
-        set(&mut metadata, "model_provider", opening.model_provider.or(thread.model_provider));
-        set(&mut metadata, "cwd", opening.cwd.or(thread.cwd));
-        set(&mut metadata, "agent_version", version);
-        set(&mut metadata, "permission_mode", state.settings.approval.clone());
-        set(&mut metadata, "sandbox", state.settings.sandbox.clone());
-        set(&mut metadata, "reasoning_effort", state.settings.effort.clone());
-        set(&mut metadata, "forked_from", thread.forked_from_id);
-        set(&mut metadata, "name", thread.name);
-        state.session(out).started(Some(Value::Object(metadata)));
+        let metadata = Facts::new()
+            .with("model", state.settings.model.clone())
+            .with("model_provider", opening.model_provider.or(thread.model_provider))
+            .with("cwd", opening.cwd.or(thread.cwd))
+            .with("agent_version", version)
+            .with("permission_mode", state.settings.approval.clone())
+            .with("sandbox", state.settings.sandbox.clone())
+            .with("reasoning_effort", state.settings.effort.clone())
+            .with("forked_from", thread.forked_from_id)
+            .with("name", thread.name);
+        state.session(out).started(Some(metadata));
     }
 
     /// The agent takes what the user said. In a turn that already runs, it is said into that.

@@ -6,8 +6,7 @@ use interlingua_native::codex::{
     TurnCompletedNotification, TurnDiffUpdatedNotification, TurnPlanUpdatedNotification, TurnStartedNotification,
     TurnStatus as NativeStatus,
 };
-use interlingua_schema::{ContentPart, StatusLabel, TurnStatus};
-use serde_json::json;
+use interlingua_schema::{ContentPart, Facts, StatusLabel, TurnStatus};
 
 use super::content::json as to_json;
 use super::failures::failure;
@@ -282,7 +281,7 @@ impl CodexConverter {
             end = end.id(turn.id);
         }
         end.duration_ms = turn.duration_ms.and_then(|duration| u64::try_from(duration).ok());
-        end.metadata = ran.diff.filter(|diff| !diff.is_empty()).map(|diff| json!({ "diff": diff }));
+        end.metadata = Facts::new().with("diff", ran.diff.filter(|diff| !diff.is_empty()));
         session.turn_ended(end);
     }
 

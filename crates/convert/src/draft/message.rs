@@ -1,5 +1,7 @@
 //! Messages.
 
+use std::borrow::Cow;
+
 use interlingua_schema::{ContentPart, NativeItemId, Role, Visibility};
 
 use crate::Key;
@@ -34,6 +36,16 @@ impl Channel {
             Some(ContentPart::Reasoning { visibility, .. }) => Self::Reasoning(*visibility),
             _ => Self::Text,
         }
+    }
+}
+
+/// The texts of a message in order; mostly there is one.
+pub(crate) fn streamed_text(content: &[ContentPart]) -> Cow<'_, str> {
+    let mut texts = content.iter().filter_map(ContentPart::streamed_text);
+    let first = texts.next().unwrap_or_default();
+    match texts.next() {
+        None => Cow::Borrowed(first),
+        Some(second) => Cow::Owned([first, second].into_iter().chain(texts).collect()),
     }
 }
 

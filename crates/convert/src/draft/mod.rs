@@ -6,11 +6,11 @@ mod prompt;
 mod tool;
 mod turn;
 
-use interlingua_schema::{Answer, Decision, Usage};
+use interlingua_schema::{Answer, Decision, Facts, Usage};
 use serde_json::Value;
 
 use crate::Key;
-pub(crate) use message::Channel;
+pub(crate) use message::{Channel, streamed_text};
 pub use message::{Final, Message};
 pub use note::{Ask, Failure, Note, Scope};
 pub(crate) use note::{NoteKind, Unparsed};
@@ -21,8 +21,6 @@ pub use turn::TurnEnd;
 /// One thing that happened.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
-    /// The native session it belongs to; the one begun last when the payload names none.
-    pub(crate) session: Option<Key>,
     /// The tool call whose sub-agent did it; the agent itself when absent.
     pub(crate) sub_agent: Option<Key>,
     /// Inferred by the converter rather than said by the agent.
@@ -30,19 +28,50 @@ pub(crate) struct Draft {
     pub(crate) act: Act,
 }
 
-#[derive(Clone, Debug)]
+impl Draft {
+    /// What follows is about this session.
+    pub(crate) fn about(session: Option<Key>) -> Self {
+        Self { sub_agent: None, synthetic: false, act: Act::About(session) }
+    }
+
+    /// All of it, so that nothing is left to do.
+    pub(crate) fn take(&mut self) -> Self {
+        Self { sub_agent: self.sub_agent.take(), synthetic: self.synthetic, act: self.act.take() }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
 pub(crate) enum Act {
-    SessionStarted { metadata: Option<Value> },
-    ChildOf { parent: Key },
-    SpawnedBy { parent: Key, call: Key },
+    /// What was said has been taken elsewhere.
+    #[default]
+    Done,
+    /// What follows is about the native session of this name, or the one begun last when the payload names none.
+    About(Option<Key>),
+    SessionStarted {
+        metadata: Option<Facts>,
+    },
+    ChildOf {
+        parent: Key,
+    },
+    SpawnedBy {
+        parent: Key,
+        call: Key,
+    },
     Restarted,
     Prompted(Prompt),
-    PromptTaken { id: Option<Key> },
-    PromptRefused { id: Key },
+    PromptTaken {
+        id: Option<Key>,
+    },
+    PromptRefused {
+        id: Key,
+    },
     InterruptAsked,
-    TurnStarted { turn_id: Option<String>, metadata: Option<Value> },
+    TurnStarted {
+        turn_id: Option<String>,
+        metadata: Option<Facts>,
+    },
     TurnEnded(Box<TurnEnd>),
-    Used(Usage),
+    Used(Box<Usage>),
     UserMessage(Key, Box<UserMessage>),
     MessageStarted(Key, Message),
     MessageDelta(Key, String),
@@ -57,11 +86,34 @@ pub(crate) enum Act {
     NoteStarted(Key, Note),
     NoteFinished(Key, Note, bool),
     Noted(Note),
-    PermissionAsked { key: Key, action: String, metadata: Option<Value> },
-    PermissionResolved { key: Key, decision: Decision, scope: Option<Scope> },
-    QuestionsAsked { key: Key, questions: Vec<Ask> },
-    QuestionsResolved { key: Key, answers: Vec<Answer> },
-    Withdrawn { key: Key },
+    PermissionAsked {
+        key: Key,
+        action: String,
+        metadata: Option<Value>,
+    },
+    PermissionResolved {
+        key: Key,
+        decision: Decision,
+        scope: Option<Scope>,
+    },
+    QuestionsAsked {
+        key: Key,
+        questions: Vec<Ask>,
+    },
+    QuestionsResolved {
+        key: Key,
+        answers: Vec<Answer>,
+    },
+    Withdrawn {
+        key: Key,
+    },
     Failed(Failure),
     Unparsed(Unparsed),
+}
+
+impl Act {
+    /// What was said, which is then done.
+    pub(crate) fn take(&mut self) -> Self {
+        std::mem::take(self)
+    }
 }

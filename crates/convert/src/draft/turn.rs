@@ -1,7 +1,6 @@
 //! Turns.
 
-use interlingua_schema::{TurnStatus, Usage};
-use serde_json::Value;
+use interlingua_schema::{Facts, TurnStatus, Usage};
 
 /// How a turn ends.
 #[derive(Clone, Debug, Default)]
@@ -13,7 +12,7 @@ pub struct TurnEnd {
     /// How long it took, by the agent's own clock.
     pub duration_ms: Option<u64>,
     /// What else the agent says.
-    pub metadata: Option<Value>,
+    pub metadata: Facts,
 }
 
 impl TurnEnd {
@@ -53,8 +52,8 @@ impl TurnEnd {
 
     /// Sets what else the agent says.
     #[must_use]
-    pub fn metadata(mut self, metadata: Value) -> Self {
-        self.metadata = Some(metadata);
+    pub fn metadata(mut self, metadata: Facts) -> Self {
+        self.metadata = metadata;
         self
     }
 }

@@ -8,8 +8,8 @@ use interlingua_native::opencode::{
     EventSessionIdleProperties, EventSessionStatusProperties, EventSessionUpdatedProperties, Session as Info,
     SessionStatus,
 };
-use interlingua_schema::{ContentPart, ErrorCode, StatusLabel, TurnStatus};
-use serde_json::{Map, Value, json};
+use interlingua_schema::{ContentPart, ErrorCode, Facts, StatusLabel, TurnStatus};
+use serde_json::json;
 
 use super::messages::Known;
 use super::parts::OpenPart;
@@ -383,21 +383,15 @@ impl OpenCodeConverter {
 }
 
 /// What a client may want to know of a session from the start.
-fn metadata(info: &Info) -> Value {
-    let mut metadata = Map::new();
-    let mut add = |key: &str, value: Option<&String>| {
-        if let Some(value) = value {
-            metadata.insert(key.to_owned(), value.as_str().into());
-        }
-    };
-    add("agent_version", info.version.as_ref());
-    add("cwd", info.directory.as_ref());
-    add("title", info.title.as_ref());
-    add("agent", info.agent.as_ref());
-    add("model", info.model.as_ref().and_then(|model| model.id.as_ref()));
-    add("provider", info.model.as_ref().and_then(|model| model.provider_id.as_ref()));
-    add("project", info.project_id.as_ref());
-    Value::Object(metadata)
+fn metadata(info: &Info) -> Facts {
+    Facts::new()
+        .with("agent_version", info.version.as_deref())
+        .with("cwd", info.directory.as_deref())
+        .with("title", info.title.as_deref())
+        .with("agent", info.agent.as_deref())
+        .with("model", info.model.as_ref().and_then(|model| model.id.as_deref()))
+        .with("provider", info.model.as_ref().and_then(|model| model.provider_id.as_deref()))
+        .with("project", info.project_id.as_deref())
 }
 
 /// Whether this version cuts white space off the end of a text. One that is not known may.

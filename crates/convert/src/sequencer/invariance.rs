@@ -16,7 +16,7 @@ use crate::{
 
 #[derive(Clone, Debug)]
 enum Step {
-    Draft(Box<Draft>),
+    Draft(Option<Key>, Box<Draft>),
     Stderr,
     Exit(Option<i32>),
     Finish(End),
@@ -136,7 +136,7 @@ fn life() -> impl Strategy<Value = Act> {
         6 => option::of(text()).prop_map(|turn_id| Act::TurnStarted { turn_id, metadata: None }),
         6 => turn_end().prop_map(|end| Act::TurnEnded(Box::new(end))),
         6 => (key(), user_message()).prop_map(|(key, message)| Act::UserMessage(key, Box::new(message))),
-        1 => Just(Act::Used(Usage::default())),
+        1 => Just(Act::Used(Box::default())),
         1 => Just(Act::Failed(Failure::new(ErrorCode::Auth, "no"))),
         1 => Just(Act::Unparsed(Unparsed {
             location: "test",
@@ -183,13 +183,13 @@ fn requests() -> impl Strategy<Value = Act> {
 
 fn draft() -> impl Strategy<Value = Draft> {
     let act = prop_oneof![3 => life(), 5 => items(), 1 => requests()];
-    (option::of(session()), prop_oneof![3 => Just(None), 1 => key().prop_map(Some)], any::<bool>(), act)
-        .prop_map(|(session, sub_agent, synthetic, act)| Draft { session, sub_agent, synthetic, act })
+    (prop_oneof![3 => Just(None), 1 => key().prop_map(Some)], any::<bool>(), act)
+        .prop_map(|(sub_agent, synthetic, act)| Draft { sub_agent, synthetic, act })
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        60 => draft().prop_map(|draft| Step::Draft(Box::new(draft))),
+        60 => (option::of(session()), draft()).prop_map(|(session, draft)| Step::Draft(session, Box::new(draft))),
         1 => Just(Step::Stderr),
         1 => option::of(-9..2).prop_map(Step::Exit),
         1 => prop_oneof![Just(End::Log), Just(End::Terminated)].prop_map(Step::Finish),
@@ -214,7 +214,10 @@ proptest! {
                 raw: (raw && from_agent).then(|| RawJson::from_payload("{}")),
             };
             match step {
-                Step::Draft(draft) => sequencer.apply(&moment, *draft, &mut events),
+                Step::Draft(session, mut draft) => {
+                    sequencer.apply(&moment, &mut Draft::about(session), &mut events);
+                    sequencer.apply(&moment, &mut draft, &mut events);
+                }
                 Step::Stderr => sequencer.stderr("oops"),
                 Step::Exit(code) => sequencer.exit(&Moment { from_agent: false, ..moment }, code, &mut events),
                 Step::Finish(end) => sequencer.finish(&Moment { from_agent: false, ..moment }, end, &mut events),

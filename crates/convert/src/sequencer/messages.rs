@@ -1,6 +1,5 @@
 //! Messages: text and reasoning, streamed and whole.
 
-use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use interlingua_schema::{ContentPart, DataParts, EventData, Item, ItemKind, NativeItemId, Origin, Outcome, Role};
@@ -8,7 +7,7 @@ use interlingua_schema::{ContentPart, DataParts, EventData, Item, ItemKind, Nati
 use super::moment::Scene;
 use super::scopes::ScopeId;
 use super::session::{ItemRef, Session};
-use crate::draft::Channel;
+use crate::draft::{Channel, streamed_text};
 use crate::{Final, Key, Message};
 
 /// A message that streams.
@@ -229,16 +228,6 @@ impl Session {
 /// An item goes on with this text.
 pub(super) fn goes_on<'a>(item: &'a Item, delta: &'a str) -> DataParts<'a> {
     DataParts::ItemDelta { item_id: &item.item_id, native_item_id: item.native_item_id.as_ref(), delta }
-}
-
-/// The texts of a message in order; mostly there is one.
-fn streamed_text(content: &[ContentPart]) -> Cow<'_, str> {
-    let mut texts = content.iter().filter_map(ContentPart::streamed_text);
-    let first = texts.next().unwrap_or_default();
-    match texts.next() {
-        None => Cow::Borrowed(first),
-        Some(second) => Cow::Owned([first, second].into_iter().chain(texts).collect()),
-    }
 }
 
 /// The text, unless it is empty beside other parts, and the parts. Reasoning always has its part: an empty one tells

@@ -27,8 +27,7 @@ mod tools;
 mod turns;
 
 use foldhash::HashMap;
-use interlingua_schema::{EventSink, ItemId, NativeSessionId, Origin, SessionId, Timestamp};
-use serde_json::Value;
+use interlingua_schema::{EventSink, Facts, ItemId, NativeSessionId, Origin, SessionId, Timestamp};
 
 use crate::draft::{Act, Draft};
 use crate::{Failure, IdSource, Key};
@@ -87,8 +86,8 @@ pub(crate) struct Sequencer {
     by_native: HashMap<Key, usize>,
     /// Sessions that are sub-agents', with the session they are part of.
     children: HashMap<Key, Place>,
-    /// The one that was spoken of last, so that it is not looked up for every draft.
-    last: Option<(Key, Place)>,
+    /// The session that drafts are about, if it has a name, and its place once that is known.
+    about: Option<(Key, Option<Place>)>,
     current: Option<usize>,
     /// Drafts from before the first session.
     waiting: Vec<(Moment, Draft)>,
@@ -106,7 +105,7 @@ impl Sequencer {
             sessions: Vec::new(),
             by_native: HashMap::default(),
             children: HashMap::default(),
-            last: None,
+            about: None,
             current: None,
             waiting: Vec::new(),
             stderr: Stderr::default(),
@@ -120,11 +119,11 @@ impl Sequencer {
         &mut self,
         moment: &Moment,
         native: Option<&str>,
-        mut metadata: Option<Value>,
+        metadata: Option<&Facts>,
         out: &mut dyn EventSink,
     ) {
         self.only_one = true;
-        let index = self.begin(moment, native.map(Key::from).as_ref(), &mut metadata, Origin::DAEMON, out);
+        let index = self.begin(moment, native.map(Key::from).as_ref(), metadata, Origin::DAEMON, out);
         if let Some(session) = self.sessions.get_mut(index) {
             session.await_introduction();
         }
@@ -158,37 +157,56 @@ impl Sequencer {
         self.sessions.iter().find_map(|session| session.question_key(id))
     }
 
-    pub(crate) fn apply(&mut self, moment: &Moment, mut draft: Draft, out: &mut dyn EventSink) {
-        match draft.act {
-            Act::Restarted => return self.process_gone(moment, None, out),
-            Act::ChildOf { ref parent } => {
-                return self.child_of(moment, draft.session, parent, out);
+    /// Does what a draft says. A draft is wide, so what is said is taken out of it where it lies.
+    pub(crate) fn apply(&mut self, moment: &Moment, draft: &mut Draft, out: &mut dyn EventSink) {
+        match &mut draft.act {
+            Act::About(session) => self.about = session.take().map(|key| (key, None)),
+            Act::Restarted => self.process_gone(moment, None, out),
+            Act::ChildOf { parent } => self.child_of(moment, parent, out),
+            Act::SpawnedBy { parent, call } => self.spawned_by(moment, parent, call, out),
+            _ if self.about.is_some() => {
+                if let Some(place) = self.place(moment, draft, out) {
+                    self.apply_in(place, moment, draft, out);
+                }
             }
-            Act::SpawnedBy { ref parent, call } => {
-                return self.spawned_by(moment, draft.session, parent, call, out);
-            }
-            _ => {}
-        }
-        let place = match &draft.session {
-            Some(key) => match self.find_again(key) {
-                Some(place) => Some(place),
-                None if starts_a_session(&draft.act) => Some(self.begin_with(moment, &mut draft, out)),
-                None => return,
+            _ => match self.current {
+                Some(index) => self.apply_in((index, ScopeId::MAIN), moment, draft, out),
+                None => self.wait(moment, draft, out),
             },
-            None => self.current.map(|index| (index, ScopeId::MAIN)),
+        }
+    }
+
+    fn apply_in(&mut self, (index, scope): Place, moment: &Moment, draft: &mut Draft, out: &mut dyn EventSink) {
+        if let Some(session) = self.sessions.get_mut(index) {
+            let mut scene = Scene { moment, ids: &mut *self.ids, out };
+            session.apply(&mut scene, scope, draft);
+        }
+    }
+
+    /// Keeps what belongs to no session until there is one.
+    fn wait(&mut self, moment: &Moment, draft: &mut Draft, out: &mut dyn EventSink) {
+        self.waiting.push((moment.clone(), draft.take()));
+        if self.waiting.len() > MOST_WAITING {
+            self.begin(moment, None, None, Origin::DAEMON, out);
+        }
+    }
+
+    /// Where the session is that drafts are about, which begins if this draft can begin one. What a native id stands
+    /// for never changes, so it is looked up once.
+    fn place(&mut self, moment: &Moment, draft: &Draft, out: &mut dyn EventSink) -> Option<Place> {
+        let (key, known) = self.about.as_ref()?;
+        if known.is_some() {
+            return *known;
+        }
+        let place = match self.find(key) {
+            Some(place) => place,
+            None if starts_a_session(&draft.act) => self.begin_with(moment, draft, out),
+            None => return None,
         };
-        let Some((index, scope)) = place else {
-            self.waiting.push((moment.clone(), draft));
-            if self.waiting.len() > MOST_WAITING {
-                self.begin(moment, None, &mut None, Origin::DAEMON, out);
-            }
-            return;
-        };
-        let Some(session) = self.sessions.get_mut(index) else {
-            return;
-        };
-        let mut scene = Scene { moment, ids: &mut *self.ids, out };
-        session.apply(&mut scene, scope, draft);
+        if let Some((_, known)) = &mut self.about {
+            *known = Some(place);
+        }
+        Some(place)
     }
 
     /// The session and sub-agent that a native id stands for.
@@ -197,36 +215,30 @@ impl Sequencer {
         own.or_else(|| self.children.get(key).copied())
     }
 
-    /// As [`find`](Self::find). What a native id stands for never changes, so the last one is remembered.
-    fn find_again(&mut self, key: &Key) -> Option<Place> {
-        match &self.last {
-            Some((last, place)) if last == key => Some(*place),
-            _ => {
-                let place = self.find(key)?;
-                self.last = Some((key.clone(), place));
-                Some(place)
-            }
-        }
+    /// The name of the session that drafts are about.
+    fn named(&self) -> Option<Key> {
+        self.about.as_ref().map(|(key, _)| key.clone())
     }
 
-    /// Begins the session that a draft speaks of.
-    fn begin_with(&mut self, moment: &Moment, draft: &mut Draft, out: &mut dyn EventSink) -> Place {
+    /// Begins the session that drafts are about.
+    fn begin_with(&mut self, moment: &Moment, draft: &Draft, out: &mut dyn EventSink) -> Place {
         let synthetic = draft.synthetic;
-        let native = draft.session.as_ref();
-        let index = match &mut draft.act {
-            Act::SessionStarted { metadata } => self.begin(moment, native, metadata, moment.origin(synthetic), out),
-            _ => self.begin(moment, native, &mut None, Origin::DAEMON, out),
+        let native = self.named();
+        let index = match &draft.act {
+            Act::SessionStarted { metadata } => {
+                self.begin(moment, native.as_ref(), metadata.as_ref(), moment.origin(synthetic), out)
+            }
+            _ => self.begin(moment, native.as_ref(), None, Origin::DAEMON, out),
         };
         (index, ScopeId::MAIN)
     }
 
-    /// Begins a session, or gives the one that began without a native id its name. What waited goes to it. The metadata
-    /// is taken if one begins.
+    /// Begins a session, or gives the one that began without a native id its name. What waited goes to it.
     fn begin(
         &mut self,
         moment: &Moment,
         native: Option<&Key>,
-        metadata: &mut Option<Value>,
+        metadata: Option<&Facts>,
         origin: Origin,
         out: &mut dyn EventSink,
     ) -> usize {
@@ -241,35 +253,35 @@ impl Sequencer {
             return index;
         }
         let mut scene = Scene { moment, ids: &mut *self.ids, out };
-        let session = Session::begin(&mut scene, native, metadata.take(), origin);
+        let session = Session::begin(&mut scene, native, metadata, origin);
         // Nearly always there is one, and it is large.
         if self.sessions.is_empty() {
             self.sessions.reserve_exact(1);
         }
         self.sessions.push(session);
-        for (moment, draft) in std::mem::take(&mut self.waiting) {
-            self.apply(&moment, draft, out);
+        for (moment, mut draft) in std::mem::take(&mut self.waiting) {
+            self.apply_in((index, ScopeId::MAIN), &moment, &mut draft, out);
         }
         index
     }
 
-    fn child_of(&mut self, moment: &Moment, child: Option<Key>, parent: &Key, out: &mut dyn EventSink) {
-        let Some(child) = child else { return };
+    fn child_of(&mut self, moment: &Moment, parent: &Key, out: &mut dyn EventSink) {
+        let Some(child) = self.named() else { return };
         if child == *parent || self.find(&child).is_some() {
             return;
         }
         let root = match self.find(parent) {
             Some((root, _)) => root,
-            None => self.begin(moment, Some(parent), &mut None, Origin::DAEMON, out),
+            None => self.begin(moment, Some(parent), None, Origin::DAEMON, out),
         };
         if let Some(session) = self.sessions.get_mut(root) {
             self.children.insert(child.clone(), (root, session.thread(child)));
         }
     }
 
-    fn spawned_by(&mut self, moment: &Moment, child: Option<Key>, parent: &Key, call: Key, out: &mut dyn EventSink) {
-        self.child_of(moment, child.clone(), parent, out);
-        let Some((root, scope)) = child.and_then(|child| self.children.get(&child).copied()) else {
+    fn spawned_by(&mut self, moment: &Moment, parent: &Key, call: &Key, out: &mut dyn EventSink) {
+        self.child_of(moment, parent, out);
+        let Some((root, scope)) = self.about.as_ref().and_then(|(child, _)| self.children.get(child).copied()) else {
             return;
         };
         let Some((parent_root, parent_scope)) = self.find(parent) else {
@@ -279,7 +291,7 @@ impl Sequencer {
             && parent_root == root
         {
             let mut scene = Scene { moment, ids: &mut *self.ids, out };
-            session.spawned_by(&mut scene, scope, parent_scope, call);
+            session.spawned_by(&mut scene, scope, parent_scope, call.clone());
         }
     }
 
@@ -299,7 +311,7 @@ impl Sequencer {
     pub(crate) fn exit(&mut self, moment: &Moment, code: Option<i32>, out: &mut dyn EventSink) {
         self.exited = Some(Exit { code });
         if self.sessions.is_empty() {
-            self.begin(moment, None, &mut None, Origin::DAEMON, out);
+            self.begin(moment, None, None, Origin::DAEMON, out);
         }
         self.process_gone(moment, code, out);
     }
@@ -322,7 +334,7 @@ impl Sequencer {
 
     pub(crate) fn finish(&mut self, moment: &Moment, end: End, out: &mut dyn EventSink) {
         if self.sessions.is_empty() && !self.waiting.is_empty() {
-            self.begin(moment, None, &mut None, Origin::DAEMON, out);
+            self.begin(moment, None, None, Origin::DAEMON, out);
         }
         for session in &mut self.sessions {
             let mut scene = Scene { moment, ids: &mut *self.ids, out };

@@ -4,10 +4,9 @@ use std::collections::VecDeque;
 
 use foldhash::{HashMap, HashSet};
 use interlingua_schema::{
-    AgentUnparsed, DataParts, ErrorEvent, EventData, EventParts, ItemId, NativeSessionId, Origin, SessionEnded,
-    SessionId, SessionStarted, Timestamp, Usage,
+    AgentUnparsed, DataParts, ErrorEvent, EventData, EventParts, Facts, ItemId, NativeSessionId, Origin, SessionEnded,
+    SessionId, Timestamp, Usage,
 };
-use serde_json::Value;
 
 use super::messages::{ClosedMessage, OpenMessage, hash};
 use super::moment::Scene;
@@ -34,16 +33,16 @@ pub(super) enum Introduction {
     /// It may yet tell.
     Awaited,
     /// It told this, for the next turn to say.
-    Given(Value),
+    Given(Facts),
     /// The session began with it, or it has been said.
     Over,
 }
 
 impl Introduction {
     /// What is to be said now.
-    pub(super) fn take(&mut self) -> Option<Value> {
+    pub(super) fn take(&mut self) -> Option<Facts> {
         let Self::Given(facts) = self else { return None };
-        let facts = facts.take();
+        let facts = std::mem::take(facts);
         *self = Self::Over;
         Some(facts)
     }
@@ -113,10 +112,10 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn begin(scene: &mut Scene<'_>, native: Option<&Key>, metadata: Option<Value>, origin: Origin) -> Self {
+    pub(super) fn begin(scene: &mut Scene<'_>, native: Option<&Key>, metadata: Option<&Facts>, origin: Origin) -> Self {
         let id = scene.ids.session(native.map(Key::as_str));
         let mut session = Self::new(id, native.map(|key| key.as_str().into()));
-        session.emit(scene, origin, EventData::SessionStarted(SessionStarted { metadata }));
+        session.voice.say(scene, origin, DataParts::SessionStarted { metadata });
         session
     }
 
@@ -191,15 +190,15 @@ impl Session {
         self.serial
     }
 
-    pub(super) fn apply(&mut self, scene: &mut Scene<'_>, scope: ScopeId, draft: Draft) {
+    pub(super) fn apply(&mut self, scene: &mut Scene<'_>, scope: ScopeId, draft: &mut Draft) {
         if self.ended {
             return;
         }
-        let scope = match draft.sub_agent {
+        let scope = match draft.sub_agent.take() {
             Some(call) => self.sub_agent(call),
             None => scope,
         };
-        self.act_or_hold(scene, scope, draft.synthetic, draft.act);
+        self.act_or_hold(scene, scope, draft.synthetic, draft.act.take());
         self.settle(scene);
     }
 
@@ -212,7 +211,7 @@ impl Session {
                     self.introduction = Introduction::Given(metadata);
                 }
             }
-            Act::ChildOf { .. } | Act::SpawnedBy { .. } | Act::Restarted => {}
+            Act::ChildOf { .. } | Act::SpawnedBy { .. } | Act::Restarted | Act::About(_) | Act::Done => {}
             Act::Prompted(prompt) => self.prompted(scene, scope, prompt),
             Act::PromptTaken { id } => self.prompt_taken(scene, id.as_ref()),
             Act::PromptRefused { id } => self.prompt_refused(&id),
@@ -221,7 +220,7 @@ impl Session {
                 self.turn_started(scene, scope, origin, turn_id, metadata);
             }
             Act::TurnEnded(end) => self.turn_ended(scene, scope, origin, *end),
-            Act::Used(usage) => self.used(Some(usage)),
+            Act::Used(usage) => self.used(Some(*usage)),
             Act::UserMessage(key, message) => {
                 self.user_message(scene, (scope, key), origin, *message);
             }

@@ -1,7 +1,6 @@
 //! Turns: who begins them, who speaks in them, and what is left when they end.
 
-use interlingua_schema::{EventData, Origin, Role, TurnEnded, TurnStarted, TurnStatus, Usage};
-use serde_json::Value;
+use interlingua_schema::{DataParts, Facts, Origin, Role, TurnEnded, TurnStatus, Usage};
 
 use super::moment::Scene;
 use super::prompts::Waiting;
@@ -55,7 +54,7 @@ impl Session {
         scope: ScopeId,
         origin: Origin,
         turn_id: Option<String>,
-        metadata: Option<Value>,
+        metadata: Option<Facts>,
     ) {
         if scope != ScopeId::MAIN {
             return;
@@ -81,15 +80,16 @@ impl Session {
         }
     }
 
-    fn begin_turn(&mut self, scene: &mut Scene<'_>, origin: Origin, turn_id: Option<String>, metadata: Option<Value>) {
+    fn begin_turn(&mut self, scene: &mut Scene<'_>, origin: Origin, turn_id: Option<String>, metadata: Option<Facts>) {
+        let metadata = joined(self.introduction.take(), metadata);
+        let begins = DataParts::TurnStarted { turn_id: turn_id.as_deref(), metadata: metadata.as_ref() };
+        self.voice.say(scene, origin, begins);
         self.turn = Some(Turn {
-            id: turn_id.clone(),
+            id: turn_id,
             confirmed: origin == Origin::AGENT,
             interrupt_asked: std::mem::take(&mut self.interrupt_asked),
             ..Turn::default()
         });
-        let metadata = joined(self.introduction.take(), metadata);
-        self.emit(scene, origin, EventData::TurnStarted(TurnStarted { turn_id, metadata }));
     }
 
     /// Before the agent says something that a prompt may have asked for: the prompt is shown first, in a turn.
@@ -203,8 +203,7 @@ impl Session {
             (usage, more) => usage.or(more),
         };
         ended.duration_ms = end.duration_ms;
-        ended.metadata = end.metadata;
-        self.emit(scene, origin, EventData::TurnEnded(ended));
+        self.voice.say(scene, origin, DataParts::TurnEnded { end: ended, metadata: end.metadata });
     }
 
     /// Completes, as failed, what is open, in the order it began.
@@ -243,12 +242,9 @@ impl Session {
 }
 
 /// What an agent told of itself, and what it says about a turn, which is newer.
-fn joined(told: Option<Value>, said: Option<Value>) -> Option<Value> {
+fn joined(told: Option<Facts>, said: Option<Facts>) -> Option<Facts> {
     match (told, said) {
-        (Some(Value::Object(mut told)), Some(Value::Object(said))) => {
-            told.extend(said);
-            Some(Value::Object(told))
-        }
+        (Some(told), Some(said)) => Some(told.and(said)),
         (told, said) => said.or(told),
     }
 }

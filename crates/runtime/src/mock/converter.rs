@@ -3,7 +3,7 @@
 use interlingua_convert::{
     Ask, Converter, Drafts, Failure, Final, Input, Message, Note, Prompt, Scope, ToolCall, ToolResult, TurnEnd,
 };
-use interlingua_schema::{Answer, ContentPart, FileAction, Visibility};
+use interlingua_schema::{Answer, ContentPart, Facts, FileAction, Visibility};
 use serde_json::{Map, Value, json};
 
 use super::line::{HostLine, Line, Permit};
@@ -61,7 +61,9 @@ impl MockConverter {
             Err(error) => return self.unparsed(line, &error, out),
         };
         if let Line::Hello { session, model, version } = line {
-            out.session(&session).started(Some(json!({ "model": model, "agent_version": version })));
+            out.session(&session).started(Some(
+                Facts::new().with("model", Some(json!(model))).with("agent_version", Some(json!(version))),
+            ));
             self.session = Some(session);
             return;
         }

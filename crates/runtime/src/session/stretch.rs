@@ -1,9 +1,9 @@
 //! The beginning of a stretch of work: where the session stands, and what a dead server left open.
 
 use interlingua_convert::{Failure, Options, Stream};
-use interlingua_schema::{ErrorCode, NativeSessionId};
+use interlingua_schema::{ErrorCode, Facts, NativeSessionId};
 use interlingua_store::Session;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 
 use super::page::Page;
@@ -37,7 +37,7 @@ impl Actor {
         if session.event_count == 0 {
             let native = session.native_session_id.as_ref().map(NativeSessionId::as_str);
             let facts = facts(&session, &driver.status());
-            stream.begin(Some(clock::now()), native, Some(facts), &mut page.events);
+            stream.begin(Some(clock::now()), native, Some(&facts), &mut page.events);
         } else {
             let (stands, resume) = Standing::load(store, &session, &kept).await?;
             standing = stands;
@@ -72,22 +72,15 @@ impl Actor {
 }
 
 /// What is known of a session before its agent has started.
-fn facts(session: &Session, agent: &AgentStatus) -> Value {
-    let mut facts = Map::new();
-    let mut add = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            facts.insert(name.to_owned(), value);
-        }
-    };
-    let text = |text: &Option<String>| text.as_deref().map(Value::from);
-    add("agent", Some(agent.id.into()));
-    add("agent_version", text(&agent.version));
-    add("agent_version_fit", agent.fit.map(|fit| json!(fit)));
-    add("agent_mode", text(&session.agent_mode));
-    add("permission_mode", text(&session.permission_mode));
-    add("model", text(&session.model));
-    add("variant", text(&session.variant));
-    add("cwd", text(&session.directory));
-    add("title", text(&session.title));
-    Value::Object(facts)
+fn facts(session: &Session, agent: &AgentStatus) -> Facts {
+    Facts::new()
+        .with("agent", Some(agent.id))
+        .with("agent_version", agent.version.as_deref())
+        .with("agent_version_fit", agent.fit.map(|fit| json!(fit)))
+        .with("agent_mode", session.agent_mode.as_deref())
+        .with("permission_mode", session.permission_mode.as_deref())
+        .with("model", session.model.as_deref())
+        .with("variant", session.variant.as_deref())
+        .with("cwd", session.directory.as_deref())
+        .with("title", session.title.as_deref())
 }

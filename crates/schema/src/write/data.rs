@@ -3,7 +3,7 @@
 use super::{Json, object};
 use crate::{
     AgentUnparsed, ErrorEvent, EventData, Item, ItemEvent, ItemId, ItemStatus, NativeItemId, Permission, Question,
-    SessionEnded, SessionStarted, StderrOutput, TurnEnded, TurnStarted, Usage,
+    SessionEnded, StderrOutput, TurnEnded, Usage,
 };
 
 /// Appends the members `type` and `data` of an event.
@@ -17,10 +17,10 @@ macro_rules! typed {
 /// Appends the type of an event and its data.
 pub(super) fn with_type(out: &mut Vec<u8>, data: &EventData) {
     match data {
-        EventData::SessionStarted(data) => typed!(out, "session.started", data),
+        EventData::SessionStarted(data) => session_started(out, data.metadata.as_ref()),
         EventData::SessionEnded(data) => typed!(out, "session.ended", data),
-        EventData::TurnStarted(data) => typed!(out, "turn.started", data),
-        EventData::TurnEnded(data) => typed!(out, "turn.ended", data),
+        EventData::TurnStarted(data) => turn_started(out, data.turn_id.as_deref(), data.metadata.as_ref()),
+        EventData::TurnEnded(data) => turn_ended(out, data, data.metadata.as_ref()),
         EventData::ItemStarted(data) => started(out, &data.item, data.item.status),
         EventData::ItemDelta(data) => delta(out, &data.item_id, data.native_item_id.as_ref(), &data.delta),
         EventData::ItemCompleted(data) => typed!(out, "item.completed", data),
@@ -39,6 +39,31 @@ pub(super) fn with_type(out: &mut Vec<u8>, data: &EventData) {
     }
 }
 
+/// Appends the type and data of a session that begins.
+pub(super) fn session_started(out: &mut Vec<u8>, metadata: Option<&impl Json>) {
+    out.extend_from_slice(br#","type":"session.started","data":"#);
+    object!(out, { "metadata"?: metadata, });
+}
+
+/// Appends the type and data of a turn that begins.
+pub(super) fn turn_started(out: &mut Vec<u8>, turn_id: Option<&str>, metadata: Option<&impl Json>) {
+    out.extend_from_slice(br#","type":"turn.started","data":"#);
+    object!(out, { "turn_id"?: turn_id, "metadata"?: metadata, });
+}
+
+/// Appends the type and data of a turn that ends.
+pub(super) fn turn_ended(out: &mut Vec<u8>, end: &TurnEnded, metadata: Option<&impl Json>) {
+    let TurnEnded { turn_id, status, usage, duration_ms, metadata: _ } = end;
+    out.extend_from_slice(br#","type":"turn.ended","data":"#);
+    object!(out, {
+        "turn_id"?: turn_id,
+        "status": status,
+        "usage"?: usage,
+        "duration_ms"?: duration_ms,
+        "metadata"?: metadata,
+    });
+}
+
 /// Appends the type and data of an item that begins.
 pub(super) fn started(out: &mut Vec<u8>, item: &Item, status: ItemStatus) {
     typed!(out, "item.started", &AboutItem { item, status });
@@ -48,12 +73,6 @@ pub(super) fn started(out: &mut Vec<u8>, item: &Item, status: ItemStatus) {
 pub(super) fn delta(out: &mut Vec<u8>, item_id: &ItemId, native_item_id: Option<&NativeItemId>, delta: &str) {
     out.extend_from_slice(br#","type":"item.delta","data":"#);
     object!(out, { "item_id": item_id, "native_item_id": native_item_id, "delta": delta, });
-}
-
-impl Json for SessionStarted {
-    fn json(&self, out: &mut Vec<u8>) {
-        object!(out, { "metadata"?: self.metadata, });
-    }
 }
 
 impl Json for SessionEnded {
@@ -75,24 +94,6 @@ impl Json for StderrOutput {
             "tail"?: self.tail,
             "truncated": self.truncated,
             "total_lines"?: self.total_lines,
-        });
-    }
-}
-
-impl Json for TurnStarted {
-    fn json(&self, out: &mut Vec<u8>) {
-        object!(out, { "turn_id"?: self.turn_id, "metadata"?: self.metadata, });
-    }
-}
-
-impl Json for TurnEnded {
-    fn json(&self, out: &mut Vec<u8>) {
-        object!(out, {
-            "turn_id"?: self.turn_id,
-            "status": self.status,
-            "usage"?: self.usage,
-            "duration_ms"?: self.duration_ms,
-            "metadata"?: self.metadata,
         });
     }
 }

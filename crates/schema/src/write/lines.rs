@@ -55,11 +55,16 @@ impl EventSink for JsonLines {
             Some(last) if last.id == *session_id && last.native.as_ref() == native_session_id => last,
             last => last.insert(Session::new(session_id, native_session_id)),
         };
-        let envelope = Envelope { event_id: &event_id, sequence, time, origin, raw };
+        let envelope = Envelope { event_id, sequence, time, origin, raw };
         envelope.write(
             &mut self.text,
             |out| out.extend_from_slice(&session.text),
             |out| match &data {
+                DataParts::SessionStarted { metadata } => data::session_started(out, *metadata),
+                DataParts::TurnStarted { turn_id, metadata } => data::turn_started(out, *turn_id, *metadata),
+                DataParts::TurnEnded { end, metadata } => {
+                    data::turn_ended(out, end, Some(metadata).filter(|facts| !facts.is_empty()));
+                }
                 DataParts::ItemStarted(item) => data::started(out, item, ItemStatus::InProgress),
                 DataParts::ItemDelta { item_id, native_item_id, delta } => {
                     data::delta(out, item_id, *native_item_id, delta);

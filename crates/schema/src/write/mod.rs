@@ -15,7 +15,7 @@ mod value;
 
 use std::io;
 
-use crate::{EventId, NativeSessionId, Origin, RawJson, SessionId, Source, Timestamp, UniversalEvent};
+use crate::{NativeSessionId, Origin, RawJson, SessionId, Source, Timestamp, UniversalEvent};
 pub use lines::JsonLines;
 
 /// Writes itself as JSON.
@@ -63,7 +63,7 @@ fn close(out: &mut Vec<u8>, start: usize) {
 
 /// What stands around an event's data, but for the session.
 struct Envelope<'a> {
-    event_id: &'a EventId,
+    event_id: &'a str,
     sequence: u64,
     time: Timestamp,
     origin: Origin,
@@ -111,6 +111,7 @@ impl UniversalEvent {
     /// Never: memory does not fail to be written. It fits where writers may.
     pub fn write_json(&self, out: &mut Vec<u8>) -> io::Result<()> {
         let Self { event_id, sequence, time, session_id, native_session_id, origin, data, raw } = self;
+        let event_id = event_id.as_str();
         let envelope = Envelope { event_id, sequence: *sequence, time: *time, origin: *origin, raw: raw.as_ref() };
         let session = |out: &mut Vec<u8>| self::session(out, session_id, native_session_id.as_ref());
         envelope.write(out, session, |out| data::with_type(out, data));

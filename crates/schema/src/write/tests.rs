@@ -45,11 +45,11 @@ fn a_sink_writes_the_same_bytes() {
                 _ => DataParts::Whole(EventData::item_completed(item.clone(), Outcome::Failed)),
             };
             sink.event(EventParts {
-                event_id: "evt".into(),
+                event_id: "evt",
                 sequence,
                 time: Timestamp::from_millis(7 * i64::try_from(sequence).unwrap()),
                 session_id: &session_id,
-                native_session_id: natives[sequence as usize / 2 % 3].as_ref(),
+                native_session_id: natives[usize::try_from(sequence / 2 % 3).unwrap()].as_ref(),
                 origin: if sequence % 2 == 0 { Origin::AGENT } else { Origin::DAEMON },
                 data,
                 raw: Some(&raw).filter(|_| sequence % 5 == 0),

@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 use super::Json;
 use super::text::string;
 use crate::time::{EPOCH, WRITTEN_LEN};
-use crate::{RawJson, Timestamp};
+use crate::{Fact, Facts, RawJson, Timestamp};
 
 impl<T: Json + ?Sized> Json for &T {
     fn json(&self, out: &mut Vec<u8>) {
@@ -116,6 +116,23 @@ impl Json for Map<String, Value> {
             string(out, key);
             out.push(b':');
             value.json(out);
+        }
+        super::close(out, start);
+    }
+}
+
+impl Json for Facts {
+    fn json(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        for (name, fact) in self.iter() {
+            out.push(b',');
+            string(out, name);
+            out.push(b':');
+            match fact {
+                Fact::Text(text) => string(out, text),
+                Fact::Texts(texts) => texts.json(out),
+                Fact::Json(json) => json.json(out),
+            }
         }
         super::close(out, start);
     }

@@ -72,8 +72,8 @@ impl Play {
 
     fn settle(&mut self, from_agent: bool) -> &mut Self {
         let moment = self.moment(from_agent);
-        for draft in self.drafts.list.drain(..) {
-            self.sequencer.apply(&moment, draft, &mut self.events);
+        for mut draft in self.drafts.list.drain(..) {
+            self.sequencer.apply(&moment, &mut draft, &mut self.events);
         }
         self
     }

@@ -1,5 +1,4 @@
-use interlingua_schema::{ErrorCode, TurnStatus, Usage};
-use serde_json::json;
+use interlingua_schema::{ErrorCode, Facts, TurnStatus, Usage};
 
 use super::play::Play;
 use crate::{End, Failure, Final, Message, Note, Prompt, TurnEnd, UserMessage};
@@ -8,7 +7,7 @@ use crate::{End, Failure, Final, Message, Note, Prompt, TurnEnd, UserMessage};
 fn a_prompt_is_shown_when_the_agent_begins_its_turn() {
     let mut play = Play::begun();
     play.host(|s| s.prompted(Prompt::text("hi"))).shows(&[]);
-    play.agent(|s| s.turn_started(None, Some(json!({ "model": "x" }))));
+    play.agent(|s| s.turn_started(None, Some(Facts::new().with("model", Some("x")))));
     play.shows(&["turn.started", "*+1 message/user", "*~1 hi", "*=1 message/user hi"]);
     play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["turn.ended Completed"]);
 }
