@@ -40,6 +40,13 @@ pub(super) struct Asked {
     settings: Settings,
 }
 
+impl Asked {
+    /// Whether a thread may begin with the answer.
+    pub(super) fn opens_a_thread(&self) -> bool {
+        matches!(self.method.as_str(), "thread/start" | "thread/resume" | "thread/fork" | "review/start")
+    }
+}
+
 /// What an answer tells of a thread beside the thread.
 #[derive(Debug, Default)]
 pub(super) struct Opening {
@@ -258,6 +265,7 @@ impl CodexConverter {
 
     /// A thread was started, resumed or forked. Its earlier turns stand in the answer; they are not new.
     fn opened(&mut self, thread: Option<NativeThread>, opening: Opening, out: &mut Drafts) {
+        self.tells_of_threads = true;
         match thread {
             Some(thread) => self.thread_begins(thread, Some(opening), out),
             None => out.dropped(ANSWER),
@@ -330,6 +338,10 @@ impl CodexConverter {
         });
         match words {
             Some(words) if !words.is_empty() => {
+                // A review may have a thread of its own, which the host asked for.
+                if let Some(thread) = thread.as_deref().filter(|thread| self.threads.find(thread).is_none()) {
+                    self.own(thread);
+                }
                 let thread = self.on(thread.as_deref(), out);
                 thread.session(out).prompted(Prompt::new(user_parts(words)).echoed());
             }

@@ -45,6 +45,8 @@ pub struct CodexConverter {
     threads: Threads,
     /// A process introduced itself.
     initialized: bool,
+    /// The agent told of a thread that the host asked for, so the log has all that it asks for.
+    tells_of_threads: bool,
     /// What the host asked and the agent did not answer yet, by the host's ids.
     asked: HashMap<String, Box<Asked>>,
     /// What the agent asked and the host did not answer yet, by the agent's ids.
@@ -147,44 +149,58 @@ impl CodexConverter {
         self.threads.find(id?)
     }
 
-    /// A thread that nobody announced. While a sub-agent is being started it is that one; else it is a session.
+    /// A thread that nobody announced. While a sub-agent is being started it is that one; while there is nothing else
+    /// that it could be, it is one whose call is yet to come; else it is a session.
     fn meet(&mut self, id: &str, out: &mut Drafts) -> usize {
         let mut spawning = self.threads.spawning();
         let first = spawning.next().map(|(parent, calls)| (parent.to_owned(), calls.to_vec()));
         let only = spawning.next().is_none();
         drop(spawning);
-        let place = self.threads.begin(id);
-        match first {
-            Some((parent, calls)) => {
-                let mut session = out.session(id);
-                session.child_of(parent.as_str());
-                if let ([call], true) = (calls.as_slice(), only) {
-                    session.spawned_by(parent.as_str(), call.as_str());
-                }
+        if let Some((parent, calls)) = first {
+            let place = self.adopt(&parent, id, out);
+            if let ([call], true) = (calls.as_slice(), only) {
+                out.session(id).spawned_by(parent.as_str(), call.as_str());
             }
-            None => self.threads.set_current(place),
+            return place;
         }
+        let awaited = self.asked.values().any(|asked| asked.opens_a_thread());
+        let parent = self.threads.only_busy().filter(|_| self.tells_of_threads && !awaited).map(str::to_owned);
+        match parent {
+            Some(parent) => self.adopt(&parent, id, out),
+            None => self.own(id),
+        }
+    }
+
+    /// A thread that is a session of its own.
+    fn own(&mut self, id: &str) -> usize {
+        let place = self.threads.begin(id);
+        self.threads.set_current(place);
+        place
+    }
+
+    /// A sub-agent's thread, never heard of before, that works for `parent`. What it does waits for its call.
+    fn adopt(&mut self, parent: &str, child: &str, out: &mut Drafts) -> usize {
+        let place = self.threads.begin(child);
+        self.threads.at(place).is_child = true;
+        out.session(child).child_of(parent);
         place
     }
 
     /// A sub-agent's thread, whose parent is known.
     fn child(&mut self, parent: &str, child: &str, out: &mut Drafts) {
         if self.threads.find(child).is_none() {
-            self.threads.begin(child);
+            self.adopt(parent, child, out);
         }
         let mut calls = self.threads.spawning().filter(|(thread, _)| *thread == parent).flat_map(|(_, calls)| calls);
-        let call = calls.next().filter(|_| calls.next().is_none()).cloned();
-        let mut session = out.session(child);
-        session.child_of(parent);
-        if let Some(call) = call {
-            session.spawned_by(parent, call);
+        if let Some(call) = calls.next().filter(|_| calls.next().is_none()).cloned() {
+            out.session(child).spawned_by(parent, call);
         }
     }
 
     /// A tool call started this thread.
     fn spawned(&mut self, parent: &str, child: &str, call: &str, out: &mut Drafts) {
         if self.threads.find(child).is_none() {
-            self.threads.begin(child);
+            self.adopt(parent, child, out);
         }
         out.session(child).spawned_by(parent, call);
     }

@@ -237,8 +237,15 @@ impl CodexConverter {
     }
 
     fn turn_started(&mut self, params: TurnStartedNotification, out: &mut Drafts) {
+        let (id, root) = params.turn.map(|turn| (turn.id, turn.root_turn_id)).unwrap_or_default();
+        // A sub-agent of the newer kind may speak before its call; its turn names the one that it works for.
+        if let (Some(child), Some(root)) = (&params.thread_id, &root)
+            && self.threads.find(child).is_none()
+            && let Some(parent) = self.threads.running(root).map(str::to_owned)
+        {
+            self.adopt(&parent, child, out);
+        }
         let thread = self.on(params.thread_id.as_deref(), out);
-        let id = params.turn.map(|turn| turn.id).unwrap_or_default();
         match &thread.turn {
             // What the host says into a running turn is announced as one by older releases.
             Some(turn) if turn.steered.contains(&id) => return out.dropped("a turn that only goes on"),

@@ -15,6 +15,8 @@ const MOST_OPEN: usize = 4096;
 pub(super) struct Thread {
     /// Empty for what names no thread.
     pub(super) id: String,
+    /// It is a sub-agent's.
+    pub(super) is_child: bool,
     pub(super) settings: Settings,
     /// What the host wants it to work with from its next turn on.
     pub(super) next: Settings,
@@ -150,6 +152,11 @@ impl Thread {
         self.turn.get_or_insert_default()
     }
 
+    /// The agent announced a turn that is not over.
+    pub(super) fn is_in_turn(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| !turn.id.is_empty())
+    }
+
     /// A tool begins.
     pub(super) fn opened(&mut self, id: &str, open: Open) {
         if self.open.len() >= MOST_OPEN {
@@ -245,6 +252,19 @@ impl Threads {
 
     pub(super) fn all(&mut self) -> impl Iterator<Item = &mut Thread> {
         self.list.iter_mut()
+    }
+
+    /// The thread in which this turn runs.
+    pub(super) fn running(&self, turn: &str) -> Option<&str> {
+        let running = |thread: &&Thread| thread.turn.as_ref().is_some_and(|running| running.id == turn);
+        self.list.iter().find(running).map(|thread| thread.id.as_str())
+    }
+
+    /// The thread that has a turn running, if it is the only one but for sub-agents.
+    pub(super) fn only_busy(&self) -> Option<&str> {
+        let is_busy = |thread: &&Thread| !thread.is_child && !thread.id.is_empty() && thread.is_in_turn();
+        let mut busy = self.list.iter().filter(is_busy);
+        busy.next().filter(|_| busy.next().is_none()).map(|thread| thread.id.as_str())
     }
 
     /// The threads with calls that started sub-agents which are not known yet, and those calls.

@@ -23,33 +23,6 @@ fn summary_and_raw_reasoning_are_two_messages() {
 }
 
 #[test]
-fn a_thread_that_a_call_starts_is_a_sub_agent() {
-    let mut talk = Talk::in_turn();
-    let spawn = |status: &str, children: Value| {
-        json!({"type": "collabAgentToolCall", "id": "s", "tool": "spawnAgent", "status": status, "prompt": "count",
-            "receiverThreadIds": children})
-    };
-    talk.begin(spawn("inProgress", json!([])));
-    talk.tell("warning", json!({"threadId": "child", "message": "hm"}));
-    talk.end(spawn("completed", json!(["child"])));
-    talk.tell("turn/started", json!({"threadId": "child", "turn": {"id": "c1"}}));
-    let said = json!({"type": "userMessage", "id": "cu", "content": [{"type": "text", "text": "count"}]});
-    talk.tell("item/started", json!({"threadId": "child", "item": said}));
-    talk.tell(
-        "item/completed",
-        json!({"threadId": "child", "item": {"type": "agentMessage", "id": "cm", "text": "3"}}),
-    );
-    talk.tell("turn/completed", json!({"threadId": "child", "turn": {"id": "c1", "status": "completed"}}));
-    talk.end_turn("1", "completed");
-    assert_eq!(talk.of_type("session.started").len(), 1);
-    assert_eq!(talk.of_type("turn.started").len(), 1);
-    let done = talk.of_type("item.completed");
-    let call = done.iter().find(|data| data["item"]["kind"] == "tool_call").unwrap()["item"]["item_id"].clone();
-    let below: Vec<&Value> = done.iter().filter(|data| data["item"]["parent_id"] == call).collect();
-    assert_eq!(below.len(), 3, "the warning, the prompt and the answer");
-}
-
-#[test]
 fn two_threads_are_two_sessions() {
     let mut talk = Talk::in_turn();
     talk.host(json!({"id": 9, "method": "thread/start", "params": {}}));

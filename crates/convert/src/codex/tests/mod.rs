@@ -5,6 +5,7 @@
 mod items;
 mod one_shot;
 mod requests;
+mod sub_agents;
 mod talk;
 mod turns;
 mod variants;
