@@ -165,7 +165,8 @@ impl SessionDrafts<'_> {
         self.push(Act::MessageDelta(key.into(), text.into()));
     }
 
-    /// A message is over. One that never started starts first.
+    /// A message is over. One that never started starts first. A second end counts only when it says something else,
+    /// and is then another message.
     pub fn message_finished(&mut self, key: impl Into<Key>, message: Message, end: Final) {
         self.push(Act::MessageFinished(key.into(), message, Box::new(end)));
     }

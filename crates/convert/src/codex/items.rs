@@ -15,7 +15,7 @@ use super::content::user_parts;
 use super::thread::{Open, Reasoning, Thread, Turn};
 use super::tools::Tool;
 use super::{CodexConverter, WHERE};
-use crate::{Drafts, Final, Message, Note, UserMessage};
+use crate::{Drafts, Final, Key, Message, Note, UserMessage};
 
 /// Between the parts of a summary.
 const PARTS: &str = "\n\n";
@@ -34,33 +34,30 @@ impl CodexConverter {
         match item {
             ThreadItem::UserMessage(item) => user_message(thread, item, out),
             ThreadItem::HookPrompt(_) => out.dropped("a whole item that begins; its end is the same"),
-            ThreadItem::AgentMessage(item) => {
-                thread.running().messages.push(item.id.clone());
-                thread.session(out).message_started(item.id.as_str(), Message::assistant().native(item.id.as_str()));
-            }
+            ThreadItem::AgentMessage(item) => message_started(thread, item.id, out),
             ThreadItem::FunctionCallOutput(_) => out.dropped("a whole item that begins; its end is the same"),
-            ThreadItem::Plan(item) => {
-                thread.running().messages.push(item.id.clone());
-                thread.session(out).message_started(item.id.as_str(), Message::assistant().native(item.id.as_str()));
+            ThreadItem::Plan(item) => message_started(thread, item.id, out),
+            ThreadItem::Reasoning(item) => {
+                thread.names.begins(&item.id);
+                out.dropped("reasoning that begins; which of its streams is yet to be seen");
             }
-            ThreadItem::Reasoning(_) => out.dropped("reasoning that begins; which of its streams is yet to be seen"),
-            ThreadItem::CommandExecution(item) => tool_started(thread, &*item, out),
+            ThreadItem::CommandExecution(item) => _ = tool_started(thread, &*item, out),
             ThreadItem::FileChange(item) => file_change_started(thread, &item, out),
-            ThreadItem::McpToolCall(item) => tool_started(thread, &*item, out),
-            ThreadItem::DynamicToolCall(item) => tool_started(thread, &item, out),
+            ThreadItem::McpToolCall(item) => _ = tool_started(thread, &*item, out),
+            ThreadItem::DynamicToolCall(item) => _ = tool_started(thread, &item, out),
             ThreadItem::CollabAgentToolCall(item) => {
+                let call = tool_started(thread, &item, out);
                 if matches!(item.tool, Some(CollabAgentTool::SpawnAgent | CollabAgentTool::ResumeAgent)) {
-                    thread.running().spawns.push(item.id.clone());
+                    thread.running().spawns.push(call);
                 }
-                tool_started(thread, &item, out);
             }
             ThreadItem::SubAgentActivity(item) => {
                 self.sub_agent_activity_started(params.thread_id.as_deref(), &item, out);
             }
-            ThreadItem::WebSearch(item) => tool_started(thread, &item, out),
-            ThreadItem::ImageView(item) => tool_started(thread, &item, out),
-            ThreadItem::Sleep(item) => tool_started(thread, &item, out),
-            ThreadItem::ImageGeneration(item) => tool_started(thread, &*item, out),
+            ThreadItem::WebSearch(item) => _ = tool_started(thread, &item, out),
+            ThreadItem::ImageView(item) => _ = tool_started(thread, &item, out),
+            ThreadItem::Sleep(item) => _ = tool_started(thread, &item, out),
+            ThreadItem::ImageGeneration(item) => _ = tool_started(thread, &*item, out),
             ThreadItem::EnteredReviewMode(_) => {
                 out.dropped("a whole item that begins; its end is the same");
                 turn_inferred(thread, params.turn_id, out);
@@ -69,7 +66,8 @@ impl CodexConverter {
             ThreadItem::ContextCompaction(item) => {
                 turn_inferred(thread, params.turn_id, out);
                 thread.running().compacted = true;
-                thread.session(out).note_started(item.id.as_str(), compaction(&item));
+                let note = thread.names.begins(&item.id);
+                thread.session(out).note_started(note, compaction(&item));
             }
             ThreadItem::Unknown { tag, .. } => {
                 thread.session(out).unparsed(WHERE, format!("unknown item `{tag}`"), Some("item/started".to_owned()));
@@ -89,30 +87,30 @@ impl CodexConverter {
             ThreadItem::UserMessage(item) => user_message_completed(thread, item, out),
             ThreadItem::HookPrompt(item) => hook_prompt(thread, item, out),
             ThreadItem::AgentMessage(item) => agent_message(thread, item, out),
-            ThreadItem::FunctionCallOutput(item) => tool_completed(thread, &item, out),
+            ThreadItem::FunctionCallOutput(item) => _ = tool_completed(thread, &item, out),
             ThreadItem::Plan(item) => plan(thread, item, out),
             ThreadItem::Reasoning(item) => reasoning(thread, item, out),
-            ThreadItem::CommandExecution(item) => tool_completed(thread, &*item, out),
-            ThreadItem::FileChange(item) => tool_completed(thread, &item, out),
-            ThreadItem::McpToolCall(item) => tool_completed(thread, &*item, out),
-            ThreadItem::DynamicToolCall(item) => tool_completed(thread, &item, out),
+            ThreadItem::CommandExecution(item) => _ = tool_completed(thread, &*item, out),
+            ThreadItem::FileChange(item) => _ = tool_completed(thread, &item, out),
+            ThreadItem::McpToolCall(item) => _ = tool_completed(thread, &*item, out),
+            ThreadItem::DynamicToolCall(item) => _ = tool_completed(thread, &item, out),
             ThreadItem::CollabAgentToolCall(item) => {
+                let call = tool_completed(thread, &item, out);
                 if let Some(turn) = &mut thread.turn {
-                    turn.spawns.retain(|call| *call != item.id);
+                    turn.spawns.retain(|spawn| *spawn != call);
                 }
                 let parent = thread.id.clone();
-                tool_completed(thread, &item, out);
                 if matches!(item.tool, Some(CollabAgentTool::SpawnAgent | CollabAgentTool::ResumeAgent)) {
                     for child in item.receiver_thread_ids.iter().flatten() {
-                        self.spawned(&parent, child, &item.id, out);
+                        self.spawned(&parent, child, &call, out);
                     }
                 }
             }
             ThreadItem::SubAgentActivity(item) => sub_agent_activity_completed(thread, &item, out),
-            ThreadItem::WebSearch(item) => tool_completed(thread, &item, out),
-            ThreadItem::ImageView(item) => tool_completed(thread, &item, out),
-            ThreadItem::Sleep(item) => tool_completed(thread, &item, out),
-            ThreadItem::ImageGeneration(item) => tool_completed(thread, &*item, out),
+            ThreadItem::WebSearch(item) => _ = tool_completed(thread, &item, out),
+            ThreadItem::ImageView(item) => _ = tool_completed(thread, &item, out),
+            ThreadItem::Sleep(item) => _ = tool_completed(thread, &item, out),
+            ThreadItem::ImageGeneration(item) => _ = tool_completed(thread, &*item, out),
             ThreadItem::EnteredReviewMode(item) => {
                 let detail = match item.review.filter(|what| !what.is_empty()) {
                     Some(what) => format!("review: {what}"),
@@ -131,7 +129,8 @@ impl CodexConverter {
                 if let Some(turn) = &mut thread.turn {
                     turn.compacted = true;
                 }
-                thread.session(out).note_finished(item.id.as_str(), compaction(&item), false);
+                let note = thread.names.ends(&item.id);
+                thread.session(out).note_finished(note, compaction(&item), false);
             }
             ThreadItem::Unknown { tag, .. } => {
                 thread.session(out).unparsed(WHERE, format!("unknown item `{tag}`"), Some("item/completed".to_owned()));
@@ -151,51 +150,57 @@ impl CodexConverter {
 
     pub(super) fn agent_message_delta(&mut self, params: AgentMessageDeltaNotification, out: &mut Drafts) {
         let thread = self.on(params.thread_id.as_deref(), out);
-        let id = params.item_id.unwrap_or_default();
-        thread.session(out).delta(id, params.delta.unwrap_or_default());
+        let message = thread.names.of(&params.item_id.unwrap_or_default());
+        thread.session(out).delta(message, params.delta.unwrap_or_default());
     }
 
     pub(super) fn plan_delta(&mut self, params: PlanDeltaNotification, out: &mut Drafts) {
         let thread = self.on(params.thread_id.as_deref(), out);
-        let id = params.item_id.unwrap_or_default();
-        thread.session(out).delta(id, params.delta.unwrap_or_default());
+        let message = thread.names.of(&params.item_id.unwrap_or_default());
+        thread.session(out).delta(message, params.delta.unwrap_or_default());
     }
 
     pub(super) fn reasoning_summary_delta(&mut self, params: ReasoningSummaryTextDeltaNotification, out: &mut Drafts) {
         let thread = self.on(params.thread_id.as_deref(), out);
         let id = params.item_id.unwrap_or_default();
-        let stream = stream_of(thread, &id);
+        let name = thread.names.of(&id);
+        let stream = stream_of(thread, &name);
         let text = joined_to(&mut stream.summary, params.summary_index, params.delta.unwrap_or_default());
         let mut session = thread.session(out);
-        session.message_started(id.as_str(), Message::reasoning(Visibility::Public).native(id.as_str()));
-        session.delta(id, text);
+        session.message_started(&name, Message::reasoning(Visibility::Public).native(id));
+        session.delta(name, text);
     }
 
     pub(super) fn reasoning_text_delta(&mut self, params: ReasoningTextDeltaNotification, out: &mut Drafts) {
         let thread = self.on(params.thread_id.as_deref(), out);
         let id = params.item_id.unwrap_or_default();
-        let stream = stream_of(thread, &id);
+        let name = thread.names.of(&id);
+        let stream = stream_of(thread, &name);
         let text = joined_to(&mut stream.raw, params.content_index, params.delta.unwrap_or_default());
+        let name = raw_key(&name);
         let mut session = thread.session(out);
-        session.message_started(raw_key(&id), Message::reasoning(Visibility::Private).native(id.as_str()));
-        session.delta(raw_key(&id), text);
+        session.message_started(&name, Message::reasoning(Visibility::Private).native(id));
+        session.delta(name, text);
     }
 
     pub(super) fn command_output(&mut self, params: CommandExecutionOutputDeltaNotification, out: &mut Drafts) {
         let thread = self.on(params.thread_id.as_deref(), out);
-        thread.session(out).tool_output(params.item_id.unwrap_or_default(), params.delta.unwrap_or_default());
+        let call = thread.names.of(&params.item_id.unwrap_or_default());
+        thread.session(out).tool_output(call, params.delta.unwrap_or_default());
     }
 
     pub(super) fn file_change_output(&mut self, params: FileChangeOutputDeltaNotification, out: &mut Drafts) {
         let thread = self.on(params.thread_id.as_deref(), out);
-        thread.session(out).tool_output(params.item_id.unwrap_or_default(), params.delta.unwrap_or_default());
+        let call = thread.names.of(&params.item_id.unwrap_or_default());
+        thread.session(out).tool_output(call, params.delta.unwrap_or_default());
     }
 
     pub(super) fn mcp_progress(&mut self, params: McpToolCallProgressNotification, out: &mut Drafts) {
         let thread = self.on(params.thread_id.as_deref(), out);
         let mut message = params.message.unwrap_or_default();
         message.push('\n');
-        thread.session(out).tool_output(params.item_id.unwrap_or_default(), message);
+        let call = thread.names.of(&params.item_id.unwrap_or_default());
+        thread.session(out).tool_output(call, message);
     }
 
     /// The agent types into a command that runs. Without a text it only looks at it.
@@ -220,7 +225,7 @@ impl CodexConverter {
         if thread.open.contains_key(&item.id) || !thread.running().patching.insert(item.id.clone()) {
             return out.dropped("a patch as far as it is written; the item has it whole");
         }
-        thread.session(out).tool_started(item.id.as_str(), item.call());
+        thread.session(out).tool_started(thread.names.of(&item.id), item.call());
     }
 
     fn sub_agent_activity_started(
@@ -233,10 +238,10 @@ impl CodexConverter {
         if item.kind == Some(SubAgentActivityKind::Completed) {
             return out.dropped("a whole item that begins; its end is the same");
         }
-        tool_started(thread, item, out);
+        let call = tool_started(thread, item, out);
         let parent = thread.id.clone();
         if let (Some(SubAgentActivityKind::Started), Some(child)) = (&item.kind, &item.agent_thread_id) {
-            self.spawned(&parent, child, &item.id, out);
+            self.spawned(&parent, child, &call, out);
         }
     }
 }
@@ -272,8 +277,14 @@ fn hook_prompt(thread: &Thread, item: HookPromptThreadItem, out: &mut Drafts) {
     thread.session(out).note(Note::system(fragments.join("\n")).native(item.id));
 }
 
+fn message_started(thread: &mut Thread, id: String, out: &mut Drafts) {
+    let name = thread.names.begins(&id);
+    thread.running().messages.push(name.clone());
+    thread.session(out).message_started(name, Message::assistant().native(id));
+}
+
 fn agent_message(thread: &mut Thread, item: AgentMessageThreadItem, out: &mut Drafts) {
-    done_streaming(thread, &item.id);
+    let name = done_streaming(thread, &item.id);
     if let Some(turn) = thread.turn.as_mut().filter(|turn| turn.review.is_some()) {
         turn.review = None;
     }
@@ -281,7 +292,7 @@ fn agent_message(thread: &mut Thread, item: AgentMessageThreadItem, out: &mut Dr
     if let Some(questions) = item.questions.filter(|questions| !questions.is_empty()) {
         end = end.with(ContentPart::Json { json: json!({ "questions": questions }) });
     }
-    thread.session(out).message_finished(item.id.as_str(), Message::assistant().native(item.id.as_str()), end);
+    thread.session(out).message_finished(name, Message::assistant().native(item.id), end);
 }
 
 /// A turn that begins with its first item: a compaction in older releases, a review before it is announced.
@@ -290,25 +301,30 @@ fn turn_inferred(thread: &mut Thread, turn: Option<String>, out: &mut Drafts) {
         return;
     };
     thread.turn = Some(Turn { id: id.clone(), inferred: true, ..Turn::default() });
+    thread.names.turn_begins();
     thread.session(out).synthetic().turn_started(Some(id), None);
 }
 
 /// The plan that the agent proposes in plan mode is something it says.
 fn plan(thread: &mut Thread, item: PlanThreadItem, out: &mut Drafts) {
-    done_streaming(thread, &item.id);
-    let message = Message::assistant().native(item.id.as_str());
-    thread.session(out).message_finished(item.id.as_str(), message, Final::text(item.text.unwrap_or_default()));
+    let name = done_streaming(thread, &item.id);
+    let message = Message::assistant().native(item.id);
+    thread.session(out).message_finished(name, message, Final::text(item.text.unwrap_or_default()));
 }
 
-fn done_streaming(thread: &mut Thread, id: &str) {
+/// A message is over; its name.
+fn done_streaming(thread: &mut Thread, id: &str) -> Key {
+    let name = thread.names.said(id);
     if let Some(turn) = &mut thread.turn {
-        turn.messages.retain(|open| open != id);
+        turn.messages.retain(|open| *open != name);
     }
+    name
 }
 
 /// The summary and the raw text are two messages. Reasoning that shows neither was kept back.
 fn reasoning(thread: &mut Thread, item: ReasoningThreadItem, out: &mut Drafts) {
-    let streamed = thread.turn.as_mut().and_then(|turn| turn.reasoning.remove(&item.id)).unwrap_or_default();
+    let name = thread.names.said(&item.id);
+    let streamed = thread.turn.as_mut().and_then(|turn| turn.reasoning.remove(&name)).unwrap_or_default();
     let summary = item.summary.unwrap_or_default();
     let raw = item.content.unwrap_or_default();
     let id = item.id.as_str();
@@ -316,22 +332,22 @@ fn reasoning(thread: &mut Thread, item: ReasoningThreadItem, out: &mut Drafts) {
     let end = |parts: Vec<String>| if parts.is_empty() { Final::as_streamed() } else { Final::text(parts.join(PARTS)) };
     let nothing = summary.is_empty() && raw.is_empty() && streamed.summary.is_none() && streamed.raw.is_none();
     if !summary.is_empty() || streamed.summary.is_some() {
-        session.message_finished(id, Message::reasoning(Visibility::Public).native(id), end(summary));
+        session.message_finished(&name, Message::reasoning(Visibility::Public).native(id), end(summary));
     }
     if nothing {
-        session.message_finished(raw_key(id), Message::reasoning(Visibility::Private).native(id), Final::text(""));
+        session.message_finished(raw_key(&name), Message::reasoning(Visibility::Private).native(id), Final::text(""));
     } else if !raw.is_empty() || streamed.raw.is_some() {
-        session.message_finished(raw_key(id), Message::reasoning(Visibility::Private).native(id), end(raw));
+        session.message_finished(raw_key(&name), Message::reasoning(Visibility::Private).native(id), end(raw));
     }
 }
 
-/// The key of an item's raw reasoning, beside that of its summary.
-fn raw_key(id: &str) -> String {
-    format!("{id}#raw")
+/// The name of an item's raw reasoning, beside that of its summary.
+fn raw_key(name: &Key) -> Key {
+    format!("{name}#raw").into()
 }
 
-fn stream_of<'a>(thread: &'a mut Thread, id: &str) -> &'a mut Reasoning {
-    thread.running().reasoning.entry(id.to_owned()).or_default()
+fn stream_of<'a>(thread: &'a mut Thread, name: &Key) -> &'a mut Reasoning {
+    thread.running().reasoning.entry(name.clone()).or_default()
 }
 
 /// A piece of a part, with what separates it from the part before.
@@ -343,15 +359,18 @@ fn joined_to(latest: &mut Option<i64>, part: Option<i64>, text: String) -> Strin
     }
 }
 
-fn tool_started(thread: &mut Thread, item: &impl Tool, out: &mut Drafts) {
+/// A tool begins; its name.
+fn tool_started(thread: &mut Thread, item: &impl Tool, out: &mut Drafts) -> Key {
+    let name = thread.names.begins(item.id());
     let whole = item.starts_whole();
     thread.opened(item.id(), Open { whole, ..item.open() });
     let mut session = thread.session(out);
     if whole {
-        session.tool_called(item.id(), item.call());
+        session.tool_called(&name, item.call());
     } else {
-        session.tool_started(item.id(), item.call());
+        session.tool_started(&name, item.call());
     }
+    name
 }
 
 fn file_change_started(thread: &mut Thread, item: &FileChangeThreadItem, out: &mut Drafts) {
@@ -361,18 +380,22 @@ fn file_change_started(thread: &mut Thread, item: &FileChangeThreadItem, out: &m
     tool_started(thread, item, out);
 }
 
-fn tool_completed(thread: &mut Thread, item: &impl Tool, out: &mut Drafts) {
+/// A tool is over; its name.
+fn tool_completed(thread: &mut Thread, item: &impl Tool, out: &mut Drafts) -> Key {
+    let name = thread.names.ends(item.id());
     let known = thread.open.remove(item.id()).is_some_and(|open| open.whole);
     let mut session = thread.session(out);
     if !known {
-        session.tool_called(item.id(), item.call());
+        session.tool_called(&name, item.call());
     }
-    session.tool_finished(item.id(), item.result().native(item.id()));
+    session.tool_finished(&name, item.result().native(item.id()));
+    name
 }
 
 fn sub_agent_activity_completed(thread: &mut Thread, item: &SubAgentActivityThreadItem, out: &mut Drafts) {
     if item.kind != Some(SubAgentActivityKind::Completed) {
-        return tool_completed(thread, item, out);
+        tool_completed(thread, item, out);
+        return;
     }
     let agent = item.agent_path.as_deref().or(item.agent_thread_id.as_deref()).unwrap_or("a sub-agent");
     let note = Note::status(StatusLabel::Task, Some(format!("{agent} completed"))).native(item.id.as_str());

@@ -12,6 +12,7 @@ mod failures;
 mod host;
 mod items;
 mod legacy;
+mod names;
 mod notices;
 mod notifications;
 mod realtime;
@@ -28,7 +29,7 @@ use interlingua_native::{Native as _, Union as _};
 use interlingua_schema::Timestamp;
 use serde::de::IgnoredAny;
 
-use crate::{Converter, Drafts, Input, Launch, SessionDrafts};
+use crate::{Converter, Drafts, Input, Key, Launch, SessionDrafts};
 use exec::Exec;
 use host::Asked;
 use requests::Demand;
@@ -159,7 +160,7 @@ impl CodexConverter {
         if let Some((parent, calls)) = first {
             let place = self.adopt(&parent, id, out);
             if let ([call], true) = (calls.as_slice(), only) {
-                out.session(id).spawned_by(parent.as_str(), call.as_str());
+                out.session(id).spawned_by(parent.as_str(), call);
             }
             return place;
         }
@@ -198,7 +199,7 @@ impl CodexConverter {
     }
 
     /// A tool call started this thread.
-    fn spawned(&mut self, parent: &str, child: &str, call: &str, out: &mut Drafts) {
+    fn spawned(&mut self, parent: &str, child: &str, call: &Key, out: &mut Drafts) {
         if self.threads.find(child).is_none() {
             self.adopt(parent, child, out);
         }

@@ -207,6 +207,7 @@ impl CodexConverter {
             }
             return thread.session(out).failed(failure(error));
         }
+        thread.names.ask_again();
         let abandoned = thread.turn.as_mut().map(|turn| std::mem::take(&mut turn.messages)).unwrap_or_default();
         let mut session = thread.session(out);
         for message in abandoned {
@@ -250,7 +251,10 @@ impl CodexConverter {
             // What the host says into a running turn is announced as one by older releases.
             Some(turn) if turn.steered.contains(&id) => return out.dropped("a turn that only goes on"),
             Some(turn) if turn.inferred => {}
-            _ => thread.turn = Some(Turn { id: id.clone(), ..Turn::default() }),
+            _ => {
+                thread.turn = Some(Turn { id: id.clone(), ..Turn::default() });
+                thread.names.turn_begins();
+            }
         }
         // Newer releases have said so themselves by now.
         let next = std::mem::take(&mut thread.next);

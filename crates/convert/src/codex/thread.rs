@@ -5,7 +5,8 @@ use interlingua_native::codex::TokenUsageBreakdown;
 use interlingua_schema::{StatusLabel, Usage};
 use serde_json::Value;
 
-use crate::{Drafts, Note, SessionDrafts};
+use super::names::Names;
+use crate::{Drafts, Key, Note, SessionDrafts};
 
 /// So many tools without an end are remembered per thread.
 const MOST_OPEN: usize = 4096;
@@ -26,6 +27,7 @@ pub(super) struct Thread {
     pub(super) last_turn: Option<String>,
     /// The thread's use of tokens so far; unknown after a resume.
     total: Option<Usage>,
+    pub(super) names: Names,
     /// The tools that began and did not end: what was said of them, for whoever asks permission.
     pub(super) open: HashMap<String, Open>,
     /// Hooks that run: the agent's id and ours, because the agent's repeats.
@@ -52,14 +54,14 @@ pub(super) struct Realtime {
 #[expect(clippy::struct_excessive_bools, reason = "facts apart from each other, not states")]
 pub(super) struct Turn {
     pub(super) id: String,
-    /// Messages that stream.
-    pub(super) messages: Vec<String>,
-    /// Reasoning that streams.
-    pub(super) reasoning: HashMap<String, Reasoning>,
+    /// Messages that stream, by their names.
+    pub(super) messages: Vec<Key>,
+    /// Reasoning that streams, by its name.
+    pub(super) reasoning: HashMap<Key, Reasoning>,
     /// Patches that are being written, before they are items.
     pub(super) patching: HashSet<String>,
-    /// Calls that start a sub-agent which is not known yet.
-    pub(super) spawns: Vec<String>,
+    /// Calls that start a sub-agent which is not known yet, by their names.
+    pub(super) spawns: Vec<Key>,
     /// Messages the host sent into the running turn, by the ids we gave them.
     pub(super) steers: Vec<String>,
     /// Turns that older releases announce for such messages, and that never are.
@@ -174,6 +176,7 @@ impl Thread {
     pub(super) fn interrupted(&mut self) {
         self.total = None;
         self.turn = None;
+        self.names = Names::default();
         self.open.clear();
         self.hooks.clear();
     }
@@ -268,7 +271,7 @@ impl Threads {
     }
 
     /// The threads with calls that started sub-agents which are not known yet, and those calls.
-    pub(super) fn spawning(&self) -> impl Iterator<Item = (&str, &[String])> {
+    pub(super) fn spawning(&self) -> impl Iterator<Item = (&str, &[Key])> {
         self.list.iter().filter_map(|thread| match &thread.turn {
             Some(turn) if !turn.spawns.is_empty() => Some((thread.id.as_str(), turn.spawns.as_slice())),
             _ => None,

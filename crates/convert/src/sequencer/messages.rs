@@ -24,8 +24,8 @@ pub(super) struct OpenMessage {
 /// What is remembered of a message that is over.
 #[derive(Debug)]
 pub(super) struct ClosedMessage {
-    /// What it said, as a hash, if we closed it ourselves: the agent may still finish it.
-    cut_off_at: Option<u64>,
+    /// What it said, as a hash. An end that says something else is news; `None` if the agent took it back.
+    said: Option<u64>,
 }
 
 /// A message of which everything is known.
@@ -81,9 +81,9 @@ impl Session {
         if let Some(open) = self.messages.remove(&at) {
             return self.finish_open(scene, at, origin, open, message, end);
         }
-        if let Some(closed) = self.closed_messages.get_mut(&at) {
-            let said_more = match (&end.text, closed.cut_off_at.take()) {
-                (Some(text), Some(cut_off_at)) => hash(text) != cut_off_at,
+        if let Some(closed) = self.closed_messages.get(&at) {
+            let said_more = match (&end.text, closed.said) {
+                (Some(text), Some(said)) => hash(text) != said,
                 _ => false,
             };
             if !said_more {
@@ -107,15 +107,16 @@ impl Session {
             open.item.native_item_id.clone_from(&message.native_id);
         }
         let channel = open.channel;
-        let (content, rest) = if let Some(text) = end.text {
+        let (said, content, rest) = if let Some(text) = end.text {
+            let said = hash(&text);
             let content = content(channel, text, end.parts);
             let rest = rest_after(&content, &open.streamed);
-            (content, rest)
+            (said, content, rest)
         } else {
             let mut rest = std::mem::take(&mut open.unsaid);
             let text = std::mem::take(&mut open.streamed) + &rest;
             rest.extend(end.parts.iter().filter_map(ContentPart::streamed_text));
-            (content(channel, text, end.parts), Some(rest))
+            (hash(&text), content(channel, text, end.parts), Some(rest))
         };
         if let Some(rest) = rest {
             self.say_rest(scene, &open.item, &rest);
@@ -130,7 +131,7 @@ impl Session {
                 self.whole_message(scene, at.0, origin, whole, end.failed);
             }
         }
-        self.closed_messages.insert(at, ClosedMessage { cut_off_at: None });
+        self.closed_messages.insert(at, ClosedMessage { said: Some(said) });
     }
 
     /// The part of a message that was not streamed, directly before it completes.
@@ -141,14 +142,16 @@ impl Session {
     }
 
     fn finish_whole(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, message: Message, end: Final) {
+        let text = end.text.unwrap_or_default();
+        let said = Some(hash(&text));
         let whole = WholeMessage {
             role: message.role,
             native_id: message.native_id,
             of: message.of,
-            content: content(message.channel, end.text.unwrap_or_default(), end.parts),
+            content: content(message.channel, text, end.parts),
         };
         self.whole_message(scene, at.0, origin, whole, end.failed);
-        self.closed_messages.insert(at, ClosedMessage { cut_off_at: None });
+        self.closed_messages.insert(at, ClosedMessage { said });
     }
 
     /// A message from beginning to end.
@@ -175,16 +178,16 @@ impl Session {
     pub(super) fn message_abandoned(&mut self, scene: &mut Scene<'_>, at: &ItemRef, origin: Origin) {
         if let Some(open) = self.messages.remove(at) {
             self.fail_message(scene, origin, open);
-            self.closed_messages.insert(at.clone(), ClosedMessage { cut_off_at: None });
+            self.closed_messages.insert(at.clone(), ClosedMessage { said: None });
         }
     }
 
     /// Closes a message that the agent left open.
     pub(super) fn cut_off_message(&mut self, scene: &mut Scene<'_>, at: ItemRef) {
         if let Some(open) = self.messages.remove(&at) {
-            let cut_off_at = Some(hash(&open.streamed));
+            let said = Some(hash(&open.streamed));
             self.fail_message(scene, Origin::DAEMON, open);
-            self.closed_messages.insert(at, ClosedMessage { cut_off_at });
+            self.closed_messages.insert(at, ClosedMessage { said });
         }
     }
 

@@ -86,3 +86,58 @@ fn raw_traffic_with_the_model_is_not_said_again() {
     assert_eq!(talk.texts(), ["hello"]);
     assert_eq!((talk.tally().unparsed, talk.tally().unaccounted), (0, 0));
 }
+
+#[test]
+fn what_an_agent_says_under_an_id_of_old_is_said() {
+    let mut talk = Talk::in_turn();
+    let message = |text: &str| json!({"type": "agentMessage", "id": "m", "text": text});
+    let delta = |text: &str| json!({"itemId": "m", "delta": text});
+    talk.begin(message(""));
+    talk.tell("item/agentMessage/delta", delta("done"));
+    talk.end(message("done"));
+    talk.end_turn("1", "completed");
+    talk.prompt(4, "2", "again");
+    talk.begin(message(""));
+    talk.tell("item/agentMessage/delta", delta("do"));
+    talk.tell("error", json!({"willRetry": true, "error": {"message": "Reconnecting... 1/2"}}));
+    talk.begin(message(""));
+    talk.tell("item/agentMessage/delta", delta("done"));
+    talk.end(message("done"));
+    talk.end_turn("2", "completed");
+    assert_eq!(talk.texts(), ["hello", "done", "again", "do", "retry Reconnecting... 1/2", "done"]);
+    let streamed: Vec<Value> = talk.of_type("item.delta").iter().map(|data| data["delta"].clone()).collect();
+    assert_eq!(streamed, ["hello", "done", "again", "do", "done"]);
+}
+
+#[test]
+fn what_is_only_repeated_after_a_retry_is_said_once() {
+    let mut talk = Talk::in_turn();
+    for text in ["cut", "cut", "whole"] {
+        talk.begin(json!({"type": "agentMessage", "id": "m", "text": ""}));
+        talk.tell("item/agentMessage/delta", json!({"itemId": "m", "delta": text}));
+        talk.end(json!({"type": "agentMessage", "id": "m", "text": text}));
+        talk.tell("error", json!({"willRetry": true, "error": {"message": "Reconnecting..."}}));
+    }
+    let said: Vec<String> = talk.texts().into_iter().filter(|text| !text.starts_with("retry")).collect();
+    assert_eq!(said, ["hello", "cut", "whole"]);
+}
+
+#[test]
+fn a_command_under_an_id_of_old_is_another_one() {
+    let mut talk = Talk::in_turn();
+    for output in ["one", "two"] {
+        talk.begin(command("inProgress", json!({})));
+        talk.tell("item/commandExecution/outputDelta", json!({"itemId": "c", "delta": output}));
+        talk.end(command("completed", json!({"aggregatedOutput": output})));
+    }
+    talk.begin(command("inProgress", json!({})));
+    talk.end_turn("1", "interrupted");
+    talk.prompt(4, "2", "again");
+    talk.begin(command("inProgress", json!({})));
+    talk.end(command("completed", json!({"aggregatedOutput": "four"})));
+    let results: Vec<String> =
+        talk.items().into_iter().filter(|item| item.0 == ItemKind::ToolResult).map(|item| item.3).collect();
+    assert_eq!(results, ["one", "two", "", "four"]);
+    let calls = talk.of_type("item.completed").into_iter().filter(|data| data["item"]["kind"] == "tool_call");
+    assert!(calls.map(|data| data["item"]["content"][0]["call_id"].clone()).all(|id| id == "c"));
+}

@@ -59,6 +59,20 @@ fn a_second_end_and_late_deltas_say_nothing() {
 }
 
 #[test]
+fn a_second_end_that_says_something_else_is_another_message() {
+    let mut play = Play::begun();
+    play.agent(|s| s.delta("m", "Hi"))
+        .agent(|s| s.message_finished("m", Message::assistant(), Final::as_streamed()))
+        .skip();
+    play.agent(|s| s.message_finished("m", say("Hi").0, say("Hi").1)).shows(&[]);
+    play.agent(|s| s.message_finished("m", say("Hello").0, say("Hello").1)).shows(&[
+        "*+2 message/assistant",
+        "*~2 Hello",
+        "=2 message/assistant Hello",
+    ]);
+}
+
+#[test]
 fn redacted_reasoning_is_an_empty_part_without_delta() {
     let redacted = Message::reasoning(Visibility::Private);
     Play::begun()
