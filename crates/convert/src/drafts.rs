@@ -134,6 +134,11 @@ impl SessionDrafts<'_> {
         self.push(Act::InterruptAsked);
     }
 
+    /// The agent refuses to stop: its turn ends as if nobody had asked.
+    pub fn interrupt_refused(&mut self) {
+        self.push(Act::InterruptRefused);
+    }
+
     /// A turn begins. The same turn twice is one; another one ends the one before.
     pub fn turn_started(&mut self, turn_id: Option<String>, metadata: Option<Facts>) {
         self.push(Act::TurnStarted { turn_id, metadata });
@@ -142,6 +147,12 @@ impl SessionDrafts<'_> {
     /// The running turn ends; what it left open is closed. Without one, nothing happens.
     pub fn turn_ended(&mut self, end: TurnEnd) {
         self.push(Act::TurnEnded(Box::new(end)));
+    }
+
+    /// The agent, which is about to be gone, always says when a turn is over and has not done so: the running turn was
+    /// cut off, whatever the exit code. Without one, nothing happens.
+    pub fn cut_off(&mut self) {
+        self.push(Act::CutOff);
     }
 
     /// Tokens were used. For agents that tell per message: what they add up to is told when the turn ends, however it

@@ -125,6 +125,13 @@ impl Exec {
         out.session_or_current(self.thread.as_deref())
     }
 
+    /// The agent exits in the middle of its turn, if one runs.
+    pub(super) fn cut_off(&mut self, out: &mut Drafts) {
+        if std::mem::take(&mut self.in_turn) {
+            self.session(out).cut_off();
+        }
+    }
+
     /// A second run in the same log is a new process.
     fn thread_started(&mut self, id: String, out: &mut Drafts) {
         if self.thread.is_some() {

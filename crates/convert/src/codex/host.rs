@@ -36,6 +36,8 @@ pub(super) struct Asked {
     text: String,
     /// The prompt's place among all.
     number: u64,
+    /// It is to stop the turn that runs.
+    interrupts: bool,
     /// What the thread is to work with from now on; absent where it stays as it is.
     settings: Settings,
 }
@@ -115,6 +117,8 @@ impl CodexConverter {
                     // Another turn than the running one is refused.
                     let running = thread.turn.as_ref().map(|turn| turn.id.as_str()).filter(|id| !id.is_empty());
                     if running.is_none() || params.turn_id.is_none() || params.turn_id.as_deref() == running {
+                        thread.interrupts += 1;
+                        asked.interrupts = true;
                         thread.session(out).interrupt_asked();
                     }
                 }
@@ -242,14 +246,22 @@ impl CodexConverter {
         }
     }
 
-    fn refused(&self, asked: Option<&Asked>, error: &str, out: &mut Drafts) {
+    /// A request that was refused says nothing about the turn that runs beside it.
+    fn refused(&mut self, asked: Option<&Asked>, error: &str, out: &mut Drafts) {
         let error = serde_json::from_str::<JsonrpcErrorError>(error).unwrap_or_default();
         let method = asked.map(|asked| asked.method.as_str());
         let data = error.data.map(|data| data.to_value());
         let failure = refusal(method, error.code, error.message.unwrap_or_default(), data.as_ref());
         let thread = asked.and_then(|asked| asked.thread.as_deref());
         let known = thread.filter(|thread| self.threads.find(thread).is_some());
-        out.session_or_current(known).failed(failure);
+        out.session_or_current(known).failed(failure.aside());
+        if let Some(place) = self.known(known).filter(|_| asked.is_some_and(|asked| asked.interrupts)) {
+            let thread = self.threads.at(place);
+            thread.interrupts = thread.interrupts.saturating_sub(1);
+            if thread.interrupts == 0 {
+                thread.session(out).interrupt_refused();
+            }
+        }
     }
 
     /// A process introduces itself. The second one that does is a new one.

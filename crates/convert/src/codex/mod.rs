@@ -72,6 +72,7 @@ impl Converter for CodexConverter {
             Input::Received(line) => self.received(line, out),
             Input::Exit { .. } => {
                 self.unanswered(out);
+                self.cut_off(out);
                 self.initialized = false;
                 self.process_gone();
             }
@@ -204,6 +205,14 @@ impl CodexConverter {
             self.adopt(parent, child, out);
         }
         out.session(child).spawned_by(parent, call);
+    }
+
+    /// The agent exits. It always says when a turn is over, so one of which it did not was cut off.
+    fn cut_off(&mut self, out: &mut Drafts) {
+        for thread in self.threads.all().filter(|thread| thread.is_in_turn()) {
+            thread.session(out).cut_off();
+        }
+        self.exec.cut_off(out);
     }
 
     /// The process is gone, and with it what was open between it and the host.

@@ -266,6 +266,7 @@ impl CodexConverter {
         let thread = self.on(params.thread_id.as_deref(), out);
         let Some(turn) = params.turn else { return out.dropped("a turn without anything in it") };
         let ran = thread.turn.take();
+        thread.interrupts = 0;
         let began = ran.is_some();
         let ran = ran.unwrap_or_default();
         thread.last_turn = Some(turn.id.clone());

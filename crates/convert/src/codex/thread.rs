@@ -23,6 +23,8 @@ pub(super) struct Thread {
     pub(super) next: Settings,
     /// The turn that is running.
     pub(super) turn: Option<Turn>,
+    /// Interrupts that the host asked of it and the agent did not refuse.
+    pub(super) interrupts: u32,
     /// The turn that ended last.
     pub(super) last_turn: Option<String>,
     /// The thread's use of tokens so far; unknown after a resume.
@@ -176,6 +178,7 @@ impl Thread {
     pub(super) fn interrupted(&mut self) {
         self.total = None;
         self.turn = None;
+        self.interrupts = 0;
         self.names = Names::default();
         self.open.clear();
         self.hooks.clear();

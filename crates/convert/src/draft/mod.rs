@@ -66,11 +66,13 @@ pub(crate) enum Act {
         id: Key,
     },
     InterruptAsked,
+    InterruptRefused,
     TurnStarted {
         turn_id: Option<String>,
         metadata: Option<Facts>,
     },
     TurnEnded(Box<TurnEnd>),
+    CutOff,
     Used(Box<Usage>),
     UserMessage(Key, Box<UserMessage>),
     MessageStarted(Key, Message),

@@ -354,6 +354,8 @@ fn starts_a_session(act: &Act) -> bool {
         act,
         Act::TurnEnded(_)
             | Act::InterruptAsked
+            | Act::InterruptRefused
+            | Act::CutOff
             | Act::PromptTaken { .. }
             | Act::PromptRefused { .. }
             | Act::PermissionResolved { .. }

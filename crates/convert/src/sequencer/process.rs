@@ -20,8 +20,10 @@ impl Session {
         let unanswered = !self.prompts.is_empty();
         self.show_all_prompts(scene);
         if let Some(turn) = &self.turn {
-            let left_open = !self.messages.is_empty() || !self.tools.is_empty() || !turn.spoke.agent;
-            let died = code != Some(0) || unanswered || left_open;
+            let left_open = !self.messages.is_empty() || !self.tools.is_empty() || !self.notes.is_empty();
+            let waited = !self.permissions.is_empty() || !self.questions.is_empty();
+            let cut_off = turn.cut_off || left_open || waited || !turn.spoke.agent;
+            let died = code != Some(0) || unanswered || cut_off;
             if died && !turn.interrupt_asked && !turn.failed {
                 let mut failure = Failure::new(ErrorCode::AgentError, farewell(code, stderr));
                 failure.details = Some(match stderr.output() {

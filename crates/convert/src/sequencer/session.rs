@@ -216,10 +216,12 @@ impl Session {
             Act::PromptTaken { id } => self.prompt_taken(scene, id.as_ref()),
             Act::PromptRefused { id } => self.prompt_refused(&id),
             Act::InterruptAsked => self.interrupt(scope),
+            Act::InterruptRefused => self.interrupt_refused(scope),
             Act::TurnStarted { turn_id, metadata } => {
                 self.turn_started(scene, scope, origin, turn_id, metadata);
             }
             Act::TurnEnded(end) => self.turn_ended(scene, scope, origin, *end),
+            Act::CutOff => self.cut_off(scope),
             Act::Used(usage) => self.used(Some(*usage)),
             Act::UserMessage(key, message) => {
                 self.user_message(scene, (scope, key), origin, *message);

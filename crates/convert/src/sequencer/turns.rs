@@ -23,6 +23,7 @@ impl Spoke {
 
 /// A turn that is running.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "facts apart from each other, not states")]
 pub(super) struct Turn {
     id: Option<String>,
     /// The agent itself said that it began.
@@ -32,6 +33,8 @@ pub(super) struct Turn {
     pub(super) failed: bool,
     /// The host asked for an interrupt.
     pub(super) interrupt_asked: bool,
+    /// The agent is gone without having said that it is over.
+    pub(super) cut_off: bool,
 }
 
 /// What is to be closed.
@@ -145,6 +148,21 @@ impl Session {
         match &mut self.turn {
             Some(turn) => turn.interrupt_asked = true,
             None => self.interrupt_asked = !self.prompts.is_empty(),
+        }
+    }
+
+    pub(super) fn interrupt_refused(&mut self, scope: ScopeId) {
+        if scope == ScopeId::MAIN {
+            self.interrupt_asked = false;
+            if let Some(turn) = &mut self.turn {
+                turn.interrupt_asked = false;
+            }
+        }
+    }
+
+    pub(super) fn cut_off(&mut self, scope: ScopeId) {
+        if let Some(turn) = self.turn.as_mut().filter(|_| scope == ScopeId::MAIN) {
+            turn.cut_off = true;
         }
     }
 

@@ -49,3 +49,14 @@ fn a_sub_agents_turn_in_a_one_shot_run_is_no_turn() {
     assert_eq!(talk.of_type("turn.ended")[0]["usage"]["input_tokens"], 5);
     assert_eq!(talk.tally().unaccounted, 0);
 }
+
+#[test]
+fn a_one_shot_run_that_stops_in_its_turn_has_died() {
+    let mut talk = Talk::new();
+    talk.agent(json!({"type": "thread.started", "thread_id": "t"}));
+    talk.agent(json!({"type": "turn.started"}));
+    talk.agent(json!({"type": "item.completed", "item": {"id": "item_0", "type": "agent_message", "text": "so"}}));
+    talk.push(Input::Exit { code: Some(0) });
+    assert_eq!(talk.of_type("error")[0]["code"], "agent_error");
+    assert_eq!(talk.of_type("turn.ended")[0]["status"], "failed");
+}

@@ -178,3 +178,45 @@ fn what_a_turn_is_started_with_is_told_once_when_it_is_new() {
         assert_eq!(talk.texts(), ["hello", "model_changed other", "mode_changed plan", "go", "go"]);
     }
 }
+
+#[test]
+fn an_agent_that_exits_in_a_turn_has_died_whatever_the_code() {
+    for (code, interrupt, status) in [(0, false, "failed"), (1, false, "failed"), (0, true, "interrupted")] {
+        let mut talk = Talk::in_turn();
+        talk.end(json!({"type": "agentMessage", "id": "m", "text": "I begin"}));
+        if interrupt {
+            talk.host(json!({"id": 4, "method": "turn/interrupt", "params": {"threadId": "t", "turnId": "1"}}));
+        }
+        talk.push(Input::Exit { code: Some(code) });
+        assert_eq!(talk.of_type("turn.ended")[0]["status"], status);
+        let errors: Vec<Value> = talk.of_type("error").into_iter().map(|data| data["code"].clone()).collect();
+        assert_eq!(errors, if interrupt { vec![] } else { vec![json!("agent_error")] });
+    }
+}
+
+#[test]
+fn a_refused_request_says_nothing_about_the_turn() {
+    let mut talk = Talk::in_turn();
+    talk.host(json!({"id": 4, "method": "turn/steer", "params": {"threadId": "t", "input": []}}));
+    talk.agent(json!({"id": 4, "error": {"code": -32600, "message": "no active turn"}}));
+    talk.push(Input::Exit { code: Some(-9) });
+    let codes: Vec<Value> = talk.of_type("error").into_iter().map(|data| data["code"].clone()).collect();
+    assert_eq!(codes, ["invalid_request", "agent_error"]);
+    assert_eq!(talk.of_type("turn.ended")[0]["status"], "failed");
+}
+
+#[test]
+fn an_interrupt_that_is_refused_is_none() {
+    for (refused, status) in [(1, "interrupted"), (2, "failed")] {
+        let mut talk = Talk::in_turn();
+        for id in [4, 5] {
+            talk.host(json!({"id": id, "method": "turn/interrupt", "params": {"threadId": "t", "turnId": "1"}}));
+        }
+        for id in [4, 5].into_iter().take(refused) {
+            talk.agent(json!({"id": id, "error": {"code": -32600, "message": "no"}}));
+        }
+        talk.tell("error", json!({"willRetry": false, "error": {"message": "boom"}}));
+        talk.end_turn("1", "failed");
+        assert_eq!(talk.of_type("turn.ended")[0]["status"], status);
+    }
+}

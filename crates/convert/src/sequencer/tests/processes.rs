@@ -2,7 +2,7 @@ use interlingua_schema::EventData;
 
 use super::play::Play;
 use crate::sequencer::End;
-use crate::{Final, Message, Note, Prompt, ToolCall, TurnEnd};
+use crate::{Ask, Final, Message, Note, Prompt, SessionDrafts, ToolCall, TurnEnd};
 
 #[test]
 fn an_agent_that_dies_in_a_turn_is_an_error_and_everything_closes() {
@@ -33,6 +33,25 @@ fn an_agent_that_leaves_in_good_order_ends_its_turn_and_the_log_the_session() {
     play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello"))).skip();
     play.exit(0).shows(&["*turn.ended Completed"]);
     play.finish(End::Log).shows(&["*session.ended Completed Agent"]);
+}
+
+#[test]
+fn an_agent_that_leaves_while_it_is_waited_for_has_died() {
+    let leaves = |before: fn(&mut SessionDrafts<'_>)| {
+        let mut play = Play::begun();
+        play.agent(|s| s.turn_started(None, None));
+        play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello")));
+        play.agent(before).exit(0);
+        let errors = play.events.iter().filter(|event| matches!(event.data, EventData::Error(_))).count();
+        assert_eq!(errors, 1);
+        play.skip();
+    };
+    leaves(|s| s.permission_asked("p", "rm", None));
+    leaves(|s| s.questions_asked("q", vec![Ask::default()]));
+    leaves(|s| s.note_started("n", Note::system("busy")));
+    leaves(|s| {
+        s.cut_off();
+    });
 }
 
 #[test]
