@@ -137,7 +137,12 @@ impl Exec {
         if self.thread.is_some() {
             out.restarted();
         }
+        if self.thread.as_ref().is_some_and(|thread| *thread != id) {
+            self.usage = CumulativeUsage::from_zero();
+            self.plan = None;
+        }
         self.in_turn = false;
+        self.error = None;
         self.thread = Some(id);
         let metadata = self.version.as_deref().map(|version| Facts::new().with("agent_version", Some(version)));
         let prompt = self.prompt.take();

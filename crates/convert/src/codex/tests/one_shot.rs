@@ -60,3 +60,22 @@ fn a_one_shot_run_that_stops_in_its_turn_has_died() {
     assert_eq!(talk.of_type("error")[0]["code"], "agent_error");
     assert_eq!(talk.of_type("turn.ended")[0]["status"], "failed");
 }
+
+#[test]
+fn a_second_run_counts_and_plans_for_itself() {
+    let mut talk = Talk::new();
+    let argv = ["codex", "exec", "--json", "go"].map(str::to_owned).to_vec();
+    talk.stream.launch(None, &Launch { argv, ..Launch::default() }, &mut talk.events);
+    for thread in ["a", "b"] {
+        talk.agent(json!({"type": "thread.started", "thread_id": thread}));
+        talk.agent(json!({"type": "turn.started"}));
+        let plan = json!({"id": "item_0", "type": "todo_list", "items": [{"text": "look", "completed": false}]});
+        talk.agent(json!({"type": "item.started", "item": plan}));
+        talk.agent(json!({"type": "item.completed", "item": plan}));
+        talk.agent(json!({"type": "turn.completed", "usage": {"input_tokens": 5, "output_tokens": 1}}));
+        talk.push(Input::Exit { code: Some(0) });
+    }
+    let used = talk.of_type("turn.ended").into_iter().map(|data| data["usage"]["input_tokens"].clone());
+    assert_eq!(used.collect::<Vec<_>>(), [5, 5]);
+    assert_eq!(talk.texts(), ["go", "plan ", "plan "]);
+}
