@@ -95,7 +95,7 @@ impl Request {
 impl CodexConverter {
     pub(super) fn ask_for_server(&mut self, id: String, params: McpServerElicitationRequestParams, out: &mut Drafts) {
         let request = Request::from(params);
-        let thread = self.on(request.thread.as_deref(), out);
+        let thread = self.answering(request.thread.as_deref(), out);
         let mut metadata = Map::new();
         set(&mut metadata, "server", request.server);
         let meta = request.meta.as_ref().map(Json::to_value).filter(|meta| !meta.is_null());

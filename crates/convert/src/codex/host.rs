@@ -290,7 +290,7 @@ impl CodexConverter {
         if opening.is_none()
             && let Some(parent) = parent(&thread)
         {
-            return self.child(&parent, &thread.id, out);
+            return self.child(&parent, &thread.id, thread.forked_from_id.is_some(), out);
         }
         let opening = opening.unwrap_or_default();
         let place = known.unwrap_or_else(|| self.threads.begin(&thread.id));

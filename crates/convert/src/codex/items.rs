@@ -149,19 +149,19 @@ impl CodexConverter {
     }
 
     pub(super) fn agent_message_delta(&mut self, params: AgentMessageDeltaNotification, out: &mut Drafts) {
-        let thread = self.on(params.thread_id.as_deref(), out);
+        let thread = self.answering(params.thread_id.as_deref(), out);
         let message = thread.names.of(&params.item_id.unwrap_or_default());
         thread.session(out).delta(message, params.delta.unwrap_or_default());
     }
 
     pub(super) fn plan_delta(&mut self, params: PlanDeltaNotification, out: &mut Drafts) {
-        let thread = self.on(params.thread_id.as_deref(), out);
+        let thread = self.answering(params.thread_id.as_deref(), out);
         let message = thread.names.of(&params.item_id.unwrap_or_default());
         thread.session(out).delta(message, params.delta.unwrap_or_default());
     }
 
     pub(super) fn reasoning_summary_delta(&mut self, params: ReasoningSummaryTextDeltaNotification, out: &mut Drafts) {
-        let thread = self.on(params.thread_id.as_deref(), out);
+        let thread = self.answering(params.thread_id.as_deref(), out);
         let id = params.item_id.unwrap_or_default();
         let name = thread.names.of(&id);
         let stream = stream_of(thread, &name);
@@ -172,7 +172,7 @@ impl CodexConverter {
     }
 
     pub(super) fn reasoning_text_delta(&mut self, params: ReasoningTextDeltaNotification, out: &mut Drafts) {
-        let thread = self.on(params.thread_id.as_deref(), out);
+        let thread = self.answering(params.thread_id.as_deref(), out);
         let id = params.item_id.unwrap_or_default();
         let name = thread.names.of(&id);
         let stream = stream_of(thread, &name);
@@ -216,7 +216,7 @@ impl CodexConverter {
 
     /// A patch grows while the model writes it, before there is an item.
     pub(super) fn patch_updated(&mut self, params: FileChangePatchUpdatedNotification, out: &mut Drafts) {
-        let thread = self.on(params.thread_id.as_deref(), out);
+        let thread = self.answering(params.thread_id.as_deref(), out);
         let item = FileChangeThreadItem {
             id: params.item_id.unwrap_or_default(),
             changes: params.changes,

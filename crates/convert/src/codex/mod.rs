@@ -138,6 +138,13 @@ impl CodexConverter {
         self.threads.at(place)
     }
 
+    /// As [`on`](Self::on), where the payload shows that the model has answered.
+    fn answering(&mut self, id: Option<&str>, out: &mut Drafts) -> &mut Thread {
+        let thread = self.on(id, out);
+        thread.answers();
+        thread
+    }
+
     /// Speaks of a thread if there is one of that name, and of the session at large if not: a remark begins none.
     fn about<'a>(&mut self, id: Option<&str>, out: &'a mut Drafts) -> SessionDrafts<'a> {
         let known = id.filter(|id| self.threads.find(id).is_some() || self.threads.spawning().next().is_some());
@@ -189,9 +196,12 @@ impl CodexConverter {
     }
 
     /// A sub-agent's thread, whose parent is known.
-    fn child(&mut self, parent: &str, child: &str, out: &mut Drafts) {
+    fn child(&mut self, parent: &str, child: &str, is_fork: bool, out: &mut Drafts) {
         if self.threads.find(child).is_none() {
-            self.adopt(parent, child, out);
+            let place = self.adopt(parent, child, out);
+            if !is_fork {
+                self.threads.at(place).begins();
+            }
         }
         let mut calls = self.threads.spawning().filter(|(thread, _)| *thread == parent).flat_map(|(_, calls)| calls);
         if let Some(call) = calls.next().filter(|_| calls.next().is_none()).cloned() {

@@ -307,7 +307,7 @@ impl CodexConverter {
     }
 
     fn plan_updated(&mut self, params: TurnPlanUpdatedNotification, out: &mut Drafts) {
-        let thread = self.on(params.thread_id.as_deref(), out);
+        let thread = self.answering(params.thread_id.as_deref(), out);
         let steps = ContentPart::Json { json: to_json(params.plan.unwrap_or_default()) };
         let explanation = params.explanation.filter(|explanation| !explanation.is_empty());
         thread.session(out).note(Note::status(StatusLabel::Plan, explanation).with(steps));

@@ -78,7 +78,7 @@ impl CodexConverter {
     }
 
     fn ask_command(&mut self, id: String, params: CommandExecutionRequestApprovalParams, out: &mut Drafts) {
-        let thread = self.on(params.thread_id.as_deref(), out);
+        let thread = self.answering(params.thread_id.as_deref(), out);
         let told = params.item_id.as_ref().and_then(|item| thread.open.get(item));
         // Older releases leave the command to the item.
         let command = params.command.as_deref().map(|command| unwrapped(command).into_owned());
@@ -97,7 +97,7 @@ impl CodexConverter {
     }
 
     fn ask_file_change(&mut self, id: String, params: FileChangeRequestApprovalParams, out: &mut Drafts) {
-        let thread = self.on(params.thread_id.as_deref(), out);
+        let thread = self.answering(params.thread_id.as_deref(), out);
         let told = params.item_id.as_ref().and_then(|item| thread.open.get(item));
         let action = told.map_or_else(|| "change files".to_owned(), |open| open.action.clone());
         let changes = told.and_then(|open| open.changes.clone());
@@ -109,7 +109,7 @@ impl CodexConverter {
     }
 
     fn ask_permissions(&mut self, id: String, params: PermissionsRequestApprovalParams, out: &mut Drafts) {
-        let thread = self.on(params.thread_id.as_deref(), out);
+        let thread = self.answering(params.thread_id.as_deref(), out);
         let action = params.reason.clone().unwrap_or_else(|| "wider permissions".to_owned());
         let mut metadata = about("requestPermissions", params.item_id, params.reason);
         set(&mut metadata, "cwd", params.cwd);
@@ -119,7 +119,7 @@ impl CodexConverter {
     }
 
     fn ask_exec(&mut self, id: String, params: ExecCommandApprovalParams, out: &mut Drafts) {
-        let thread = self.on(params.conversation_id.as_deref(), out);
+        let thread = self.answering(params.conversation_id.as_deref(), out);
         let mut metadata = about("commandExecution", params.call_id, params.reason);
         set(&mut metadata, "cwd", params.cwd);
         set(&mut metadata, "approval_id", params.approval_id);
@@ -129,7 +129,7 @@ impl CodexConverter {
     }
 
     fn ask_patch(&mut self, id: String, params: ApplyPatchApprovalParams, out: &mut Drafts) {
-        let thread = self.on(params.conversation_id.as_deref(), out);
+        let thread = self.answering(params.conversation_id.as_deref(), out);
         let changes = params.file_changes.unwrap_or_default();
         let paths: Vec<&str> = changes.keys().map(String::as_str).collect();
         let action = format!("change {}", paths.join(", "));
@@ -141,7 +141,7 @@ impl CodexConverter {
     }
 
     fn ask_user(&mut self, id: String, params: ToolRequestUserInputParams, out: &mut Drafts) {
-        let thread = self.on(params.thread_id.as_deref(), out);
+        let thread = self.answering(params.thread_id.as_deref(), out);
         let mut ids = Vec::new();
         let mut asks = Vec::new();
         for question in params.questions.unwrap_or_default() {
@@ -166,7 +166,7 @@ impl CodexConverter {
 
     /// A tool that the host brings. From some release on it is an item as well, which says more.
     fn call_tool(&mut self, id: String, params: DynamicToolCallParams, out: &mut Drafts) {
-        let thread = self.on(params.thread_id.as_deref(), out);
+        let thread = self.answering(params.thread_id.as_deref(), out);
         let call = params.call_id.unwrap_or_else(|| id.clone());
         let told = thread.open.contains_key(&call);
         if told {

@@ -8,4 +8,5 @@ mod requests;
 mod sub_agents;
 mod talk;
 mod turns;
+mod usage;
 mod variants;

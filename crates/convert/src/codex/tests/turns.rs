@@ -1,4 +1,4 @@
-//! Turns: messages of the user, errors, usage, what a thread works with.
+//! Turns: messages of the user, errors, what a thread works with.
 
 use interlingua_schema::ItemStatus;
 use serde_json::{Value, json};
@@ -86,25 +86,6 @@ fn a_prompt_that_was_sent_to_a_dying_agent_is_shown() {
 }
 
 #[test]
-fn a_turn_uses_its_own_tokens() {
-    let mut talk = Talk::in_turn();
-    let used = |total: u64, last: u64| {
-        let figures = |count: u64| json!({"inputTokens": count, "outputTokens": 1});
-        json!({"turnId": "1", "tokenUsage": {"total": figures(total), "last": figures(last)}})
-    };
-    talk.tell("thread/tokenUsage/updated", used(100, 100));
-    talk.tell("thread/tokenUsage/updated", used(150, 50));
-    talk.end_turn("1", "completed");
-    talk.prompt(4, "2", "again");
-    talk.tell("thread/tokenUsage/updated", used(150, 50));
-    talk.tell("thread/tokenUsage/updated", used(180, 30));
-    talk.end_turn("2", "completed");
-    let inputs: Vec<Value> =
-        talk.of_type("turn.ended").into_iter().map(|data| data["usage"]["input_tokens"].clone()).collect();
-    assert_eq!(inputs, [150, 30]);
-}
-
-#[test]
 fn limits_are_told_when_they_show_something_new() {
     let mut talk = Talk::in_turn();
     let limits = |used: Value| json!({"rateLimits": {"limitId": "codex", "primary": used}});
@@ -134,25 +115,6 @@ fn a_review_is_a_mode_around_ordinary_messages() {
     );
     let turns: Vec<Value> = talk.of_type("turn.started").into_iter().map(|data| data["turn_id"].clone()).collect();
     assert_eq!(turns, ["1", "r"]);
-}
-
-#[test]
-fn a_resumed_thread_repeats_its_total_before_it_uses_anything() {
-    let mut talk = Talk::in_turn();
-    let used = |total: u64, last: u64| {
-        let figures = |count: u64| json!({"inputTokens": count, "outputTokens": 1});
-        json!({"turnId": "1", "tokenUsage": {"total": figures(total), "last": figures(last)}})
-    };
-    talk.host(json!({"id": 4, "method": "initialize", "params": {}}));
-    talk.agent(json!({"id": 4, "result": {"userAgent": "x"}}));
-    talk.host(json!({"id": 5, "method": "thread/resume", "params": {"threadId": "t"}}));
-    talk.agent(json!({"id": 5, "result": {"thread": {"id": "t"}, "model": "m"}}));
-    talk.prompt(6, "1", "again");
-    talk.tell("thread/tokenUsage/updated", used(600, 100));
-    talk.end(json!({"type": "agentMessage", "id": "m", "text": "here"}));
-    talk.tell("thread/tokenUsage/updated", used(630, 30));
-    talk.end_turn("1", "completed");
-    assert_eq!(talk.of_type("turn.ended")[1]["usage"]["input_tokens"], 30);
 }
 
 #[test]
