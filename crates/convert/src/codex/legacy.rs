@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::notifications::outcome;
 use super::{CodexConverter, WHERE};
 use crate::Drafts;
 
@@ -18,41 +19,60 @@ pub(super) fn notification(tag: String, out: &mut Drafts) {
     }
 }
 
+/// What an event says, as far as it is looked into.
+#[derive(Deserialize)]
+struct Told {
+    message: Option<String>,
+    server_name: Option<String>,
+    success: Option<bool>,
+    #[serde(default)]
+    failed: Vec<Failed>,
+}
+
+/// An MCP server that did not start.
+#[derive(Deserialize)]
+struct Failed {
+    server: String,
+    error: Option<String>,
+}
+
 /// An event of the older protocol. These few had no notification yet.
 pub(super) fn event(converter: &mut CodexConverter, name: &str, params: &str, out: &mut Drafts) {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Params {
         conversation_id: Option<String>,
-        msg: Message,
+        msg: Told,
     }
-    #[derive(Deserialize)]
-    struct Message {
-        message: Option<String>,
-        #[serde(default)]
-        failed: Vec<Failed>,
-    }
-    #[derive(Deserialize)]
-    struct Failed {
-        server: String,
-        error: Option<String>,
-    }
-    let name = name.strip_prefix(PREFIX).unwrap_or(name);
-    if !matches!(name, "warning" | "background_event" | "mcp_startup_complete") {
-        return out.dropped(TWICE);
-    }
+    let tell: fn(Told) -> Vec<String> = match name.strip_prefix(PREFIX).unwrap_or(name) {
+        "warning" | "background_event" => |msg| msg.message.into_iter().collect(),
+        "mcp_startup_complete" => servers,
+        "elicitation_request" => |msg| vec![elicitation(msg)],
+        "undo_completed" => |msg| vec![msg.message.unwrap_or_else(|| outcome("undo", msg.success, None))],
+        _ => return out.dropped(TWICE),
+    };
     let Ok(Params { conversation_id, msg }) = serde_json::from_str::<Params>(params) else {
         return out.dropped(TWICE);
     };
-    let failed = msg.failed.into_iter().map(|failed| {
-        let why = failed.error.map(|error| format!(": {error}")).unwrap_or_default();
-        format!("MCP server {} failed{why}", failed.server)
-    });
-    let notices: Vec<String> = msg.message.into_iter().chain(failed).collect();
+    let notices = tell(msg);
     if notices.is_empty() {
         return out.dropped(TWICE);
     }
     for notice in notices {
         converter.notice(conversation_id.as_deref(), notice, out);
     }
+}
+
+/// The servers that did not start.
+fn servers(msg: Told) -> Vec<String> {
+    let failed = msg.failed.into_iter().map(|failed| {
+        let why = failed.error.map(|error| format!(": {error}")).unwrap_or_default();
+        format!("MCP server {} failed{why}", failed.server)
+    });
+    failed.collect()
+}
+
+/// A server asks the user. The host was not asked and cannot answer, so this is all that is ever heard of it.
+fn elicitation(msg: Told) -> String {
+    format!("MCP server {} asks: {}", msg.server_name.unwrap_or_default(), msg.message.unwrap_or_default())
 }

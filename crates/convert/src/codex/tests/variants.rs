@@ -80,5 +80,9 @@ fn what_is_said_twice_is_heard_once() {
     talk.end(json!({"type": "agentMessage", "id": "m", "text": "hi"}));
     talk.agent(event("warning", json!({"type": "warning", "message": "careful"})));
     assert_eq!(talk.texts(), ["hello", "hi", "notice careful"]);
+    talk.agent(event("elicitation_request", json!({"server_name": "s", "id": "1", "message": "Which colour?"})));
+    talk.agent(event("undo_completed", json!({"success": false})));
+    talk.agent(event("undo_completed", json!({"success": true, "message": "undone"})));
+    assert_eq!(talk.texts()[3..], ["notice MCP server s asks: Which colour?", "notice undo failed", "notice undone"]);
     assert_eq!(talk.tally().unparsed, 0);
 }
