@@ -5,10 +5,10 @@ use interlingua_native::codex::{
     CommandExecutionApprovalDecisionText, CommandExecutionRequestApprovalParams,
     CommandExecutionRequestApprovalResponse, DynamicToolCallParams, DynamicToolCallResponse, ExecCommandApprovalParams,
     ExecCommandApprovalResponse, FileChangeApprovalDecision, FileChangeRequestApprovalParams,
-    FileChangeRequestApprovalResponse, NetworkPolicyAmendment, NetworkPolicyRuleAction, PermissionGrantScope,
-    PermissionsRequestApprovalParams, PermissionsRequestApprovalResponse, ReviewDecision, ReviewDecisionText,
-    ServerRequest, ServerRequestEnvelope, ServerRequestResolvedNotification, ToolRequestUserInputParams,
-    ToolRequestUserInputResponse,
+    FileChangeRequestApprovalResponse, JsonrpcErrorError, NetworkPolicyAmendment, NetworkPolicyRuleAction,
+    PermissionGrantScope, PermissionsRequestApprovalParams, PermissionsRequestApprovalResponse, ReviewDecision,
+    ReviewDecisionText, ServerRequest, ServerRequestEnvelope, ServerRequestResolvedNotification,
+    ToolRequestUserInputParams, ToolRequestUserInputResponse,
 };
 use interlingua_native::{Json, Native as _};
 use interlingua_schema::{Answer, ToolKind};
@@ -217,7 +217,9 @@ impl CodexConverter {
                 None => session.questions_rejected(id, None),
             },
             What::Questions(ids) => session.questions_answered(id, answers(&ids, result)),
-            What::Tool { call, told: false } => session.tool_finished(call, tool_result(result)),
+            What::Tool { call, told: false } => {
+                session.tool_finished(call, tool_result(result, envelope.error.map(RawValue::get)));
+            }
             What::Tool { .. } => {}
         }
     }
@@ -299,13 +301,13 @@ fn answers(ids: &[String], result: Option<&str>) -> Vec<Answer> {
     ids.iter().map(&mut answer).collect()
 }
 
-fn tool_result(result: Option<&str>) -> ToolResult {
-    match result.and_then(|result| DynamicToolCallResponse::decode(result).ok()) {
-        Some(response) => {
-            let output = Output::dynamic(response.value.content_items.unwrap_or_default());
-            output.result().failed_if(response.value.success == Some(false))
-        }
-        None => ToolResult::failed(""),
+fn tool_result(result: Option<&str>, error: Option<&str>) -> ToolResult {
+    if let Some(response) = result.and_then(|result| DynamicToolCallResponse::decode(result).ok()) {
+        let output = Output::dynamic(response.value.content_items.unwrap_or_default());
+        output.result().failed_if(response.value.success == Some(false))
+    } else {
+        let error = error.and_then(|error| serde_json::from_str::<JsonrpcErrorError>(error).ok());
+        ToolResult::failed(error.and_then(|error| error.message).unwrap_or_default())
     }
 }
 

@@ -93,6 +93,12 @@ fn a_tool_of_the_hosts_that_is_no_item_is_told_by_its_request() {
         "params": {"threadId": "t", "callId": "d", "tool": "look", "arguments": {"a": 1}}}));
     talk.host(json!({"id": 0, "result": {"success": true, "contentItems": [{"type": "inputText", "text": "seen"}]}}));
     assert_eq!(talk.texts(), ["hello", "look", "seen"]);
+    talk.agent(
+        json!({"method": "item/tool/call", "id": 1, "params": {"threadId": "t", "callId": "e", "tool": "look"}}),
+    );
+    talk.host(json!({"id": 1, "error": {"code": -1, "message": "nothing to see"}}));
+    let result = talk.items().pop().unwrap();
+    assert_eq!((result.2, result.3.as_str()), (ItemStatus::Failed, "nothing to see"));
 }
 
 #[test]
