@@ -28,6 +28,8 @@ const ANSWER: &str = "an answer to the host's own request";
 pub(super) struct Asked {
     pub(super) method: String,
     pub(super) thread: Option<String>,
+    /// Its place among all that were sent.
+    order: u64,
     /// What the user says with it. It counts when the agent accepts it.
     pub(super) prompt: Option<Prompt>,
     /// The prompt's own id.
@@ -88,8 +90,13 @@ impl CodexConverter {
             thread_id: Option<String>,
         }
         let params = envelope.params.and_then(|params| serde_json::from_str::<Params>(params.get()).ok());
-        let mut asked =
-            Asked { method: method.to_owned(), thread: params.and_then(|params| params.thread_id), ..Asked::default() };
+        self.sent += 1;
+        let mut asked = Asked {
+            method: method.to_owned(),
+            thread: params.and_then(|params| params.thread_id),
+            order: self.sent,
+            ..Asked::default()
+        };
         // The others say nothing that their answers do not.
         if !method.starts_with("turn/") {
             return asked;
@@ -151,10 +158,13 @@ impl CodexConverter {
         }
     }
 
-    /// The agent is gone: what the user said stands, though nobody answered.
-    pub(super) fn unanswered(&mut self, out: &mut Drafts) {
-        let mut unanswered: Vec<Box<Asked>> = std::mem::take(&mut self.asked).into_values().collect();
-        unanswered.sort_unstable_by_key(|asked| asked.number);
+    /// The agent is gone: what the user said stands, though nobody answered. What was sent from `next` on, if a new
+    /// one is there, is for that one.
+    pub(super) fn unanswered(&mut self, next: Option<u64>, out: &mut Drafts) {
+        let is_old = |asked: &Asked| next.is_none_or(|next| asked.order < next);
+        let mut unanswered: Vec<Box<Asked>> =
+            self.asked.extract_if(|_, asked| is_old(asked)).map(|(_, asked)| asked).collect();
+        unanswered.sort_unstable_by_key(|asked| asked.order);
         for asked in unanswered {
             if let (Some(place), Some(prompt)) = (self.known(asked.thread.as_deref()), asked.prompt) {
                 self.threads.at(place).session(out).prompted(prompt);
@@ -184,7 +194,7 @@ impl CodexConverter {
         let result = envelope.result.map_or("null", |result| result.get());
         let Some(asked) = asked else {
             // A log of what the agent says alone.
-            return if result.contains("\"userAgent\"") { self.initialized(out) } else { out.dropped(ANSWER) };
+            return if result.contains("\"userAgent\"") { self.initialized(None, out) } else { out.dropped(ANSWER) };
         };
         let response = match Response::decode(&asked.method, result) {
             Some(Ok(decoded)) => decoded.value,
@@ -196,7 +206,7 @@ impl CodexConverter {
 
     fn responds(&mut self, asked: Asked, response: Response, out: &mut Drafts) {
         match response {
-            Response::Initialize(_) => self.initialized(out),
+            Response::Initialize(_) => self.initialized(Some(asked.order), out),
             Response::ThreadStart(response) => {
                 let opening = Opening {
                     model: response.model,
@@ -264,10 +274,11 @@ impl CodexConverter {
         }
     }
 
-    /// A process introduces itself. The second one that does is a new one.
-    fn initialized(&mut self, out: &mut Drafts) {
+    /// A process introduces itself, as the host asked in its request number `asked`. The second one that does is a new
+    /// one.
+    fn initialized(&mut self, asked: Option<u64>, out: &mut Drafts) {
         if std::mem::replace(&mut self.initialized, true) {
-            self.unanswered(out);
+            self.unanswered(asked, out);
             out.restarted();
             self.process_gone();
         } else {
@@ -328,7 +339,8 @@ impl CodexConverter {
         thread.next = asked.settings;
         let Some(prompt) = asked.prompt else { return out.dropped(ANSWER) };
         let mut joins = None;
-        if let Some(running) = &mut thread.turn {
+        // What comes late from a turn that is over makes no turn that could be joined.
+        if let Some(running) = thread.turn.as_mut().filter(|turn| !turn.id.is_empty()) {
             joins = Some(Key::from(&asked.prompt_id));
             running.steers.push(asked.prompt_id);
             running.steered.extend(turn.filter(|turn| *turn != running.id));

@@ -297,7 +297,7 @@ fn agent_message(thread: &mut Thread, item: AgentMessageThreadItem, out: &mut Dr
 
 /// A turn that begins with its first item: a compaction in older releases, a review before it is announced.
 fn turn_inferred(thread: &mut Thread, turn: Option<String>, out: &mut Drafts) {
-    let Some(id) = turn.filter(|id| thread.turn.is_none() && thread.last_turn.as_ref() != Some(id)) else {
+    let Some(id) = turn.filter(|id| !thread.is_in_turn() && thread.last_turn.as_ref() != Some(id)) else {
         return;
     };
     thread.turn = Some(Turn { id: id.clone(), inferred: true, ..Turn::default() });

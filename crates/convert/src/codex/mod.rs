@@ -52,6 +52,8 @@ pub struct CodexConverter {
     asked: HashMap<String, Box<Asked>>,
     /// What the agent asked and the host did not answer yet, by the agent's ids.
     demands: HashMap<String, Demand>,
+    /// Requests that were sent, to know their order.
+    sent: u64,
     /// Prompts that were sent, to give them names.
     prompts: u64,
     /// The limits as they were last told.
@@ -71,7 +73,7 @@ impl Converter for CodexConverter {
             Input::Sent(line) => self.sent(line, out),
             Input::Received(line) => self.received(line, out),
             Input::Exit { .. } => {
-                self.unanswered(out);
+                self.unanswered(None, out);
                 self.cut_off(out);
                 self.initialized = false;
                 self.process_gone();
@@ -227,7 +229,6 @@ impl CodexConverter {
 
     /// The process is gone, and with it what was open between it and the host.
     fn process_gone(&mut self) {
-        self.asked.clear();
         self.demands.clear();
         self.threads.all().for_each(Thread::interrupted);
     }

@@ -182,3 +182,28 @@ fn an_interrupt_that_is_refused_is_none() {
         assert_eq!(talk.of_type("turn.ended")[0]["status"], status);
     }
 }
+
+#[test]
+fn what_comes_late_is_no_turn_to_join() {
+    let mut talk = Talk::in_turn();
+    talk.end_turn("1", "completed");
+    talk.tell("item/reasoning/summaryTextDelta", json!({"itemId": "r", "summaryIndex": 0, "delta": "late"}));
+    talk.prompt(4, "2", "again");
+    talk.end(json!({"type": "agentMessage", "id": "m", "text": "yes"}));
+    talk.end_turn("2", "completed");
+    let turns: Vec<Value> = talk.of_type("turn.started").into_iter().map(|data| data["turn_id"].clone()).collect();
+    assert_eq!(turns, ["1", "2"]);
+}
+
+#[test]
+fn what_was_sent_to_a_new_process_before_it_introduced_itself_is_answered_by_it() {
+    let mut talk = Talk::in_turn();
+    let input = json!([{"type": "text", "text": "lost"}]);
+    talk.host(json!({"id": 9, "method": "turn/steer", "params": {"threadId": "t", "input": input}}));
+    talk.host(json!({"id": 1, "method": "initialize", "params": {}}));
+    talk.host(json!({"id": 2, "method": "thread/start", "params": {}}));
+    talk.agent(json!({"id": 1, "result": {"userAgent": "x"}}));
+    talk.agent(json!({"id": 2, "result": {"thread": {"id": "t2"}, "model": "other"}}));
+    assert_eq!(talk.of_type("session.started")[1]["metadata"]["model"], "other");
+    assert_eq!(talk.texts(), ["hello", "lost"]);
+}
