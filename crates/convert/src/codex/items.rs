@@ -12,7 +12,7 @@ use interlingua_schema::{ContentPart, StatusLabel, Visibility};
 use serde_json::json;
 
 use super::content::user_parts;
-use super::thread::{Open, Reasoning, Thread, Turn};
+use super::thread::{Open, Reasoning, Thread, Turn, raw_key};
 use super::tools::Tool;
 use super::{CodexConverter, WHERE};
 use crate::{Drafts, Final, Key, Message, Note, UserMessage};
@@ -222,10 +222,12 @@ impl CodexConverter {
             changes: params.changes,
             ..FileChangeThreadItem::default()
         };
-        if thread.open.contains_key(&item.id) || !thread.running().patching.insert(item.id.clone()) {
+        if thread.open.contains_key(&item.id) || thread.is_patching(&item.id) {
             return out.dropped("a patch as far as it is written; the item has it whole");
         }
-        thread.session(out).tool_started(thread.names.of(&item.id), item.call());
+        let call = thread.names.begins(&item.id);
+        thread.running().patching.push(call.clone());
+        thread.session(out).tool_started(call, item.call());
     }
 
     fn sub_agent_activity_started(
@@ -247,14 +249,9 @@ impl CodexConverter {
 }
 
 fn user_message(thread: &mut Thread, item: UserMessageThreadItem, out: &mut Drafts) {
-    let turn = thread.running();
-    let abandoned = std::mem::take(&mut turn.messages);
-    turn.user_message = Some(item.id.clone());
+    thread.running().user_message = Some(item.id.clone());
+    thread.taken_back(out);
     let mut session = thread.session(out);
-    // A message the agent was in the middle of when the user spoke up is not gone on with.
-    for message in abandoned {
-        session.message_abandoned(message);
-    }
     let mut message = UserMessage::new(user_parts(item.content.unwrap_or_default())).native(item.id.as_str());
     if let Some(sent) = item.client_id {
         message = message.repeats(sent);
@@ -341,11 +338,6 @@ fn reasoning(thread: &mut Thread, item: ReasoningThreadItem, out: &mut Drafts) {
     }
 }
 
-/// The name of an item's raw reasoning, beside that of its summary.
-fn raw_key(name: &Key) -> Key {
-    format!("{name}#raw").into()
-}
-
 fn stream_of<'a>(thread: &'a mut Thread, name: &Key) -> &'a mut Reasoning {
     thread.running().reasoning.entry(name.clone()).or_default()
 }
@@ -362,22 +354,30 @@ fn joined_to(latest: &mut Option<i64>, part: Option<i64>, text: String) -> Strin
 /// A tool begins; its name.
 fn tool_started(thread: &mut Thread, item: &impl Tool, out: &mut Drafts) -> Key {
     let name = thread.names.begins(item.id());
+    tool_opened(thread, &name, item, out);
+    name
+}
+
+fn tool_opened(thread: &mut Thread, name: &Key, item: &impl Tool, out: &mut Drafts) {
     let whole = item.starts_whole();
     thread.opened(item.id(), Open { whole, ..item.open() });
     let mut session = thread.session(out);
     if whole {
-        session.tool_called(&name, item.call());
+        session.tool_called(name, item.call());
     } else {
-        session.tool_started(&name, item.call());
+        session.tool_started(name, item.call());
     }
-    name
 }
 
+/// A patch may have begun when the model began to write it.
 fn file_change_started(thread: &mut Thread, item: &FileChangeThreadItem, out: &mut Drafts) {
-    if let Some(turn) = &mut thread.turn {
-        turn.patching.remove(&item.id);
+    if !thread.is_patching(&item.id) {
+        tool_started(thread, item, out);
+        return;
     }
-    tool_started(thread, item, out);
+    let name = thread.names.of(&item.id);
+    thread.running().patching.retain(|patch| *patch != name);
+    tool_opened(thread, &name, item, out);
 }
 
 /// A tool is over; its name.

@@ -208,13 +208,9 @@ impl CodexConverter {
             return thread.session(out).failed(failure(error));
         }
         thread.names.ask_again();
-        let abandoned = thread.turn.as_mut().map(|turn| std::mem::take(&mut turn.messages)).unwrap_or_default();
-        let mut session = thread.session(out);
-        for message in abandoned {
-            session.message_abandoned(message);
-        }
+        thread.taken_back(out);
         let detail = with_details(error.message, error.additional_details);
-        session.note(Note::status(StatusLabel::Retry, Some(detail)));
+        thread.session(out).note(Note::status(StatusLabel::Retry, Some(detail)));
     }
 
     fn thread_started(&mut self, params: ThreadStartedNotification, out: &mut Drafts) {

@@ -60,8 +60,8 @@ pub(super) struct Turn {
     pub(super) messages: Vec<Key>,
     /// Reasoning that streams, by its name.
     pub(super) reasoning: HashMap<Key, Reasoning>,
-    /// Patches that are being written, before they are items.
-    pub(super) patching: HashSet<String>,
+    /// Patches that are being written, before they are items, by their names.
+    pub(super) patching: Vec<Key>,
     /// Calls that start a sub-agent which is not known yet, by their names.
     pub(super) spawns: Vec<Key>,
     /// Messages the host sent into the running turn, by the ids we gave them.
@@ -156,6 +156,30 @@ impl Thread {
         self.turn.get_or_insert_default()
     }
 
+    /// Whether the model is writing this patch.
+    pub(super) fn is_patching(&self, id: &str) -> bool {
+        let patching = self.turn.as_ref().map(|turn| turn.patching.as_slice()).unwrap_or_default();
+        !patching.is_empty() && patching.contains(&self.names.of(id))
+    }
+
+    /// What the model was in the middle of when it was asked again, or spoken to, is not gone on with.
+    pub(super) fn taken_back(&mut self, out: &mut Drafts) {
+        let mut session = self.session(out);
+        let Some(turn) = &mut self.turn else { return };
+        for message in std::mem::take(&mut turn.messages) {
+            session.message_abandoned(message);
+        }
+        let mut thoughts: Vec<Key> = std::mem::take(&mut turn.reasoning).into_keys().collect();
+        thoughts.sort_unstable();
+        for thought in thoughts {
+            session.message_abandoned(raw_key(&thought));
+            session.message_abandoned(thought);
+        }
+        for patch in std::mem::take(&mut turn.patching) {
+            session.tool_abandoned(patch);
+        }
+    }
+
     /// The agent announced a turn that is not over.
     pub(super) fn is_in_turn(&self) -> bool {
         self.turn.as_ref().is_some_and(|turn| !turn.id.is_empty())
@@ -197,6 +221,11 @@ impl Thread {
         used.model.clone_from(&self.settings.model);
         Some(used)
     }
+}
+
+/// The name of an item's raw reasoning, beside that of its summary.
+pub(super) fn raw_key(name: &Key) -> Key {
+    format!("{name}#raw").into()
 }
 
 fn tokens(figures: &TokenUsageBreakdown) -> Usage {

@@ -207,3 +207,25 @@ fn what_was_sent_to_a_new_process_before_it_introduced_itself_is_answered_by_it(
     assert_eq!(talk.of_type("session.started")[1]["metadata"]["model"], "other");
     assert_eq!(talk.texts(), ["hello", "lost"]);
 }
+
+#[test]
+fn thoughts_and_patches_are_taken_back_too() {
+    let retry = json!({"willRetry": true, "error": {"message": "Reconnecting... 1/2"}});
+    let input = json!({"type": "userMessage", "id": "u9", "content": [{"type": "text", "text": "stop"}]});
+    for (method, params) in [("error", retry), ("item/started", json!({"item": input}))] {
+        let mut talk = Talk::in_turn();
+        talk.tell("item/reasoning/summaryTextDelta", json!({"itemId": "r", "summaryIndex": 0, "delta": "I"}));
+        talk.tell("item/reasoning/textDelta", json!({"itemId": "r", "contentIndex": 0, "delta": "raw"}));
+        talk.tell("item/fileChange/patchUpdated", json!({"itemId": "p", "changes": []}));
+        talk.tell(method, params);
+        let taken_back: Vec<_> = talk.items()[1..].iter().map(|item| (item.2, item.3.clone())).take(4).collect();
+        let failed = |text: &str| (ItemStatus::Failed, text.to_owned());
+        assert_eq!(taken_back, [failed("raw"), failed("I"), failed("fileChange"), failed("")]);
+        // The model writes the same patch once more.
+        talk.begin(json!({"type": "fileChange", "id": "p", "changes": [], "status": "inProgress"}));
+        talk.end(json!({"type": "fileChange", "id": "p", "changes": [], "status": "completed"}));
+        talk.end_turn("1", "completed");
+        let last: Vec<_> = talk.items().into_iter().rev().take(2).map(|item| item.2).collect();
+        assert_eq!(last, [ItemStatus::Completed, ItemStatus::Completed]);
+    }
+}
