@@ -182,6 +182,15 @@ fn a_call_without_a_result_gets_one_when_it_is_lost() {
 }
 
 #[test]
+fn output_before_its_call_is_one_result_when_it_is_lost() {
+    for heard in [&["n begin", "n output"][..], &["n begin", "n output", "n call"]] {
+        let mut live = Live::begun().hear(heard).cut_off(0);
+        live.stream.close_left_open(None, &lost(), &mut live.events);
+        live.keeps_the_rules();
+    }
+}
+
+#[test]
 fn a_stream_that_left_nothing_open_goes_on_without_a_word() {
     let mut live = Live::begun().hear(&["n begin", "n hi", "n end"]).cut_off(0);
     let before = live.events.len();

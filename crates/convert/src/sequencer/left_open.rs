@@ -48,6 +48,11 @@ impl LeftOpen {
             && self.questions.is_empty()
     }
 
+    /// Whether the result of this call has begun. Output may come before it is known what was called.
+    fn has_result(&self, call: &Item) -> bool {
+        self.items.iter().any(|open| result_of(&open.item).is_some_and(|answered| Some(answered) == call_id(call)))
+    }
+
     fn push(&mut self, data: &EventData) {
         match data {
             EventData::TurnStarted(started) => self.turn = Some(OpenTurn { id: started.turn_id.clone() }),
@@ -65,7 +70,7 @@ impl LeftOpen {
             }
             EventData::ItemCompleted(completed) => {
                 self.items.retain(|open| open.item.item_id != completed.item.item_id);
-                if completed.item.kind == ItemKind::ToolCall {
+                if completed.item.kind == ItemKind::ToolCall && !self.has_result(&completed.item) {
                     self.calls.push(completed.item.clone());
                 }
             }
@@ -113,12 +118,11 @@ impl Session {
         if left.turn.is_some() {
             self.failed(scene, ScopeId::MAIN, Origin::DAEMON, failure);
         }
-        let mut calls = left.calls;
+        let unanswered = |open: &&OpenItem| open.item.kind == ItemKind::ToolCall && !left.has_result(&open.item);
+        let begun: Vec<Item> = left.items.iter().filter(unanswered).cloned().map(cut_off).collect();
+        let calls = left.calls.into_iter().chain(begun);
         for open in left.items {
             let item = cut_off(open);
-            if item.kind == ItemKind::ToolCall {
-                calls.push(item.clone());
-            }
             self.emit(scene, Origin::DAEMON, EventData::item_completed(item, Outcome::Failed));
         }
         for call in calls {

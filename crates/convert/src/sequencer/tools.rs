@@ -111,7 +111,15 @@ impl Session {
         if text.is_empty() || self.closed_tools.get(at).is_some() {
             return;
         }
-        self.open_result(scene, at, None);
+        let named = if let Some(tool) = self.tools.get(at) {
+            tool.is_named()
+        } else {
+            // What is called may yet be told.
+            self.before_speech(scene, at.0, true);
+            self.open_call(scene, at.clone(), Origin::DAEMON, ToolCall::new(at.1.as_str(), NAMELESS));
+            false
+        };
+        self.open_result(scene, at, None, named);
         let Some(result) = self.tools.get_mut(at).and_then(|tool| tool.result.as_mut()) else {
             return;
         };
@@ -128,7 +136,7 @@ impl Session {
             }
             return;
         }
-        self.open_result(scene, &at, end.call.take());
+        self.open_result(scene, &at, end.call.take(), true);
         self.complete_result(scene, at, origin, end, false);
     }
 
@@ -147,7 +155,7 @@ impl Session {
         } else if tool.result.is_none() && !cut_off {
             return;
         }
-        self.open_result(scene, &at, None);
+        self.open_result(scene, &at, None, true);
         let end = ToolResult::as_streamed().failed_if(true);
         self.complete_result(scene, at, Origin::DAEMON, end, true);
     }
@@ -205,15 +213,17 @@ impl Session {
         }
     }
 
-    /// Starts the result of a tool, after its call is complete.
-    fn open_result(&mut self, scene: &mut Scene<'_>, at: &ItemRef, told: Option<ToolCall>) {
+    /// Starts the result of a tool, after its call if that is final.
+    fn open_result(&mut self, scene: &mut Scene<'_>, at: &ItemRef, told: Option<ToolCall>, final_call: bool) {
         let known = self.tools.contains_key(at);
         self.before_speech(scene, at.0, !known);
         if known {
             if let (Some(tool), Some(call)) = (self.tools.get_mut(at), told) {
                 tool.learn(call);
             }
-            self.complete_call(scene, at, Origin::DAEMON, false);
+            if final_call {
+                self.complete_call(scene, at, Origin::DAEMON, false);
+            }
         } else {
             let call = told.unwrap_or_else(|| ToolCall::new(at.1.as_str(), NAMELESS));
             self.whole_call(scene, at.clone(), Origin::DAEMON, call);
@@ -276,6 +286,11 @@ impl Tool {
         call.kind = told.kind.or(call.kind.take());
         call.arguments = told.arguments.or(call.arguments.take());
         self.native_id = told.native_id.or(self.native_id.take());
+    }
+
+    /// Whether it was told what is called.
+    fn is_named(&self) -> bool {
+        self.call.as_ref().is_none_or(|call| call.name != NAMELESS)
     }
 
     fn call_item(&self, call: OpenCall) -> Item {

@@ -43,6 +43,29 @@ fn arguments_and_output_stream() {
 }
 
 #[test]
+fn what_is_called_may_be_told_after_its_first_output() {
+    let mut play = Play::begun();
+    play.agent(|s| s.tool_output("c", "one")).agent(|s| s.tool_output("c", "two"));
+    play.agent(|s| s.tool_called("c", ls())).agent(|s| s.tool_finished("c", ToolResult::as_streamed()));
+    play.shows(&[
+        "*+1 toolcall/assistant unknown{}",
+        "*+2 toolresult/tool []",
+        "~2 one",
+        "~2 two",
+        "=1 toolcall/assistant ls{\"a\":1}",
+        "=2 toolresult/tool [onetwo]",
+    ]);
+    play.agent(|s| s.tool_output("d", "one")).agent(|s| s.tool_finished("d", ToolResult::as_streamed()));
+    play.shows(&[
+        "*+3 toolcall/assistant unknown{}",
+        "*+4 toolresult/tool []",
+        "~4 one",
+        "*=3 toolcall/assistant unknown{}",
+        "=4 toolresult/tool [one]",
+    ]);
+}
+
+#[test]
 fn a_command_that_exits_non_zero_failed() {
     let mut play = Play::begun();
     play.agent(|s| s.tool_called("c", ls())).skip();
