@@ -1,7 +1,8 @@
 //! Messages: text and reasoning, streamed and whole.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher as _, Hash};
 
+use foldhash::fast::FixedState;
 use interlingua_schema::{ContentPart, DataParts, EventData, Item, ItemKind, NativeItemId, Origin, Outcome, Role};
 
 use super::moment::Scene;
@@ -263,8 +264,7 @@ pub(super) fn outcome(failed: bool) -> Outcome {
     if failed { Outcome::Failed } else { Outcome::Completed }
 }
 
+/// What was said, in short: to know it again is enough.
 pub(super) fn hash(text: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
+    FixedState::default().hash_one(text)
 }

@@ -1,13 +1,12 @@
 //! What the user says: as sent by the host, or as the agent repeats it, but never both.
 
-use std::hash::{DefaultHasher, Hasher as _};
-
 use interlingua_schema::{ContentPart, Origin, Role};
 
-use super::messages::WholeMessage;
+use super::messages::{WholeMessage, hash};
 use super::moment::Scene;
 use super::scopes::ScopeId;
 use super::session::{ItemRef, Session};
+use crate::draft::streamed_text;
 use crate::{Key, Prompt, UserMessage};
 
 /// So many prompts wait for the agent to take them up; then the oldest is shown.
@@ -140,9 +139,5 @@ impl Session {
 
 /// What a content says, as a hash: the same however it is cut into parts.
 fn hash_of(content: &[ContentPart]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for text in content.iter().filter_map(ContentPart::streamed_text) {
-        hasher.write(text.as_bytes());
-    }
-    hasher.finish()
+    hash(streamed_text(content))
 }
