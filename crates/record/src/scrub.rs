@@ -9,14 +9,20 @@ pub(crate) struct Scrubber {
 
 /// Fields in which the vendor speaks, or the machine is named: what a line has in it that has them, the field, and what
 /// stands there instead.
-const FIELDS: [(&str, &str, &str); 4] = [
+const FIELDS: [(&str, &str, &str); 6] = [
     // Claude Code introduces its commands, models and agents.
     ("\"commands\":[", "description", ""),
     ("\"commands\":[", "argumentHint", ""),
     // Codex repeats what it tells the model in plan mode.
     ("thread/settings/updated", "developer_instructions", ""),
+    // And, where the raw items are asked for, everything else that it tells the model.
+    ("\"role\":\"developer\"", "text", INSTRUCTIONS),
+    ("\"text\":\"<environment_context>", "text", INSTRUCTIONS),
     ("remoteControl/status/changed", "serverName", "host"),
 ];
+
+/// What stands for the text with which a vendor prepares the model.
+const INSTRUCTIONS: &str = "(instructions of the agent)";
 
 /// Codex calls the root of its tree of agents `/root`, which reads like somebody's home directory: the beginning of the
 /// field in which it says so, and what it begins with instead.
@@ -126,6 +132,12 @@ mod tests {
         let codex =
             r#"{"method":"thread/settings/updated","params":{"developer_instructions":"Plan first.","model":"x"}}"#;
         assert_eq!(Scrubber::default().line(codex), codex.replace("Plan first.", ""));
+        let raw = r#"{"method":"rawResponseItem/completed","params":{"item":{"type":"message","role":"developer","content":[{"type":"input_text","text":"Be \"good\"."}]}}}"#;
+        assert_eq!(Scrubber::default().line(raw), raw.replace(r#"Be \"good\"."#, INSTRUCTIONS));
+        let where_it_is = raw.replace("developer", "user").replace("Be ", "<environment_context>");
+        assert!(!Scrubber::default().line(&where_it_is).contains("environment_context"));
+        let said = raw.replace("developer", "user");
+        assert_eq!(Scrubber::default().line(&said), said);
         let line = r#"{"type":"control_response","response":{"commands":[{"name":"a","description":"Say \"hi\".","argumentHint":"x"}],"models":[{"description":"Big"}]}}"#;
         assert_eq!(
             Scrubber::default().line(line),
