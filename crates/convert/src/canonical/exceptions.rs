@@ -104,16 +104,4 @@ pub const EXCEPTIONS: &[Exception] = &[
         why: "the request names an item that Codex never starts, so that neither the call nor its arguments nor its \
               result are known",
     },
-    Exception {
-        scenario: Scenario::Reasoning,
-        agent: Agent::Codex,
-        recording: "codex/0.166.0/exec_json_text",
-        shown: Shown::Trace(&[
-            "turn.started",
-            "message/assistant: started [reasoning], delta, completed [reasoning]",
-            "message/assistant: started [], delta, completed [text]",
-            "turn.ended completed",
-        ]),
-        why: "`codex exec` does not repeat its prompt, and this log has it nowhere else",
-    },
 ];
