@@ -1,6 +1,6 @@
 //! The same scenario on different agents leaves the same canonical trace, but for the listed exceptions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use interlingua_convert::Agent;
 use interlingua_convert::canonical::{About, EXCEPTIONS, Exception, Focus, Scenario, Shown, trace};
@@ -87,6 +87,82 @@ const PLAYS: &[Play] = &[
     play(Scenario::ModelError, "amp/0.0.1790142911-g7618fb/cancelled-assistant"),
 ];
 
+/// What is played in the scenarios of `scenarios/`, which have the same name with every agent that they are recorded
+/// with: in which turn, and in which call of it where it is about one.
+const SCRIPTS: &[(&str, Scenario, usize, usize)] = &[
+    ("greeting", Scenario::PlainText, 0, 0),
+    ("speaks-in-small-pieces", Scenario::PlainText, 0, 0),
+    ("drips-slowly", Scenario::PlainText, 0, 0),
+    ("pauses-then-goes-on", Scenario::PlainText, 0, 0),
+    ("overloaded-then-fine", Scenario::PlainText, 0, 0),
+    ("server-error-then-fine", Scenario::PlainText, 0, 0),
+    ("remembers-the-first-turn", Scenario::PlainText, 0, 0),
+    ("remembers-the-first-turn", Scenario::PlainText, 1, 0),
+    ("taken-up-again", Scenario::PlainText, 0, 0),
+    ("taken-up-again", Scenario::PlainText, 1, 0),
+    ("thinks-then-answers", Scenario::Reasoning, 0, 0),
+    ("command-succeeds", Scenario::Command, 0, 0),
+    ("command-prints-much", Scenario::Command, 0, 0),
+    ("command-prints-nothing", Scenario::Command, 0, 0),
+    ("commands-at-once", Scenario::Command, 0, 0),
+    ("commands-at-once", Scenario::Command, 0, 1),
+    ("commands-one-after-the-other", Scenario::Command, 0, 0),
+    ("commands-one-after-the-other", Scenario::Command, 0, 1),
+    ("command-fails", Scenario::FailingCommand, 0, 0),
+    ("writes-a-file", Scenario::FileEdit, 0, 0),
+    ("edits-a-file", Scenario::FileEdit, 0, 1),
+    ("allowed-once", Scenario::PermissionAllowed, 0, 0),
+    ("allowed-for-good", Scenario::PermissionAllowed, 0, 0),
+    ("allowed-for-good", Scenario::Command, 0, 1),
+    ("denied", Scenario::PermissionDenied, 0, 0),
+    ("denied-with-a-reason", Scenario::PermissionDenied, 0, 0),
+    ("asks-which-colour", Scenario::Question, 0, 0),
+    ("asks-two-questions", Scenario::Question, 0, 0),
+    ("interrupted-while-speaking", Scenario::Interrupt, 0, 0),
+    ("interrupted-while-speaking", Scenario::PlainText, 1, 0),
+    ("refused-as-invalid", Scenario::ModelError, 0, 0),
+    ("refused-for-a-wrong-key", Scenario::ModelError, 0, 0),
+    ("overloaded-for-ever", Scenario::ModelError, 0, 0),
+];
+
+/// A recording of a script that has another trace, though the agent can play the scenario.
+struct Otherwise {
+    recordings: &'static [&'static str],
+    trace: &'static [&'static str],
+    why: &'static str,
+}
+
+const OTHERWISE: &[Otherwise] = &[
+    Otherwise {
+        recordings: &["opencode/1.1.34/denied", "opencode/1.18.33/denied"],
+        trace: &[
+            "turn.started",
+            "message/user: started [], delta, completed [text]",
+            "tool_call/assistant: started [tool_call command], completed [tool_call command]",
+            "permission.requested",
+            "permission.resolved denied",
+            "tool_result/tool: started [tool_result], failed [tool_result]",
+            "turn.ended completed",
+        ],
+        why: "OpenCode ends the turn when it is refused without a word",
+    },
+    Otherwise {
+        recordings: &["opencode/1.1.34/asks-which-colour"],
+        trace: &[
+            "turn.started",
+            "message/user: started [], delta, completed [text]",
+            "tool_call/assistant: started [tool_call question], completed [tool_call question]",
+            "question.requested",
+            "message/assistant: started [], delta, completed [text]",
+            "question.resolved answered",
+            "tool_result/tool: started [tool_result], completed [tool_result]",
+            "message/assistant: started [], delta, completed [text]",
+            "turn.ended completed",
+        ],
+        why: "OpenCode 1.1.34 asks before it tells what the model said first",
+    },
+];
+
 /// What nobody has recorded yet, and the feature that a recording of it would prove.
 const UNRECORDED: &[(Scenario, Agent, Feature)] = &[(Scenario::Interrupt, Agent::Amp, Feature::Interrupts)];
 
@@ -163,6 +239,47 @@ fn every_agent_plays_a_scenario_with_the_same_trace() {
         if found != play.scenario.trace() {
             problems.push(format!("{:?} in {}: {found:#?}", play.scenario, play.recording));
         }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// The trace that a script leaves with an agent, and what it is about.
+fn expected(scenario: Scenario, agent: Agent, call: usize) -> (&'static [&'static str], About) {
+    match Exception::of(scenario, agent) {
+        Some(exception) => match exception.shown {
+            Shown::Trace(trace) => (trace, exception.about()),
+            _ => panic!("{agent} cannot play {scenario:?}: {}", exception.why),
+        },
+        None if scenario.is_about_a_call() => (scenario.trace(), About::Call(call)),
+        None => (scenario.trace(), About::Turn),
+    }
+}
+
+#[test]
+fn a_script_leaves_the_same_trace_with_every_agent_and_version() {
+    let recordings = recordings().unwrap();
+    let mut problems = Vec::new();
+    for &(script, scenario, turn, call) in SCRIPTS {
+        let mut agents = BTreeSet::new();
+        for recording in recordings.iter().filter(|recording| recording.scenario == script) {
+            agents.insert(recording.agent);
+            let (canonical, about) = expected(scenario, recording.agent, call);
+            let name = recording.name();
+            let otherwise = OTHERWISE.iter().find(|otherwise| otherwise.recordings.contains(&name.as_str()));
+            let expected = otherwise.map_or(canonical, |otherwise| otherwise.trace);
+            if let Some(otherwise) = otherwise {
+                assert_ne!(
+                    otherwise.trace, canonical,
+                    "{name} is as the others; it is no longer so: {}",
+                    otherwise.why
+                );
+            }
+            let found = trace(&convert(recording).unwrap().events, Focus { turn, about });
+            if found != expected {
+                problems.push(format!("{scenario:?} in {name}: {found:#?}"));
+            }
+        }
+        assert!(agents.len() > 1, "{script} is played by {agents:?} only");
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }

@@ -352,7 +352,13 @@ fn joined_to(latest: &mut Option<i64>, part: Option<i64>, text: String) -> Strin
 }
 
 /// A tool begins; its name.
-fn tool_started(thread: &mut Thread, item: &impl Tool, out: &mut Drafts) -> Key {
+pub(super) fn tool_started(thread: &mut Thread, item: &impl Tool, out: &mut Drafts) -> Key {
+    if let Some(open) = thread.open.get_mut(item.id())
+        && std::mem::take(&mut open.foretold)
+    {
+        out.dropped("the beginning of a call that its request told of");
+        return thread.names.of(item.id());
+    }
     let name = thread.names.begins(item.id());
     tool_opened(thread, &name, item, out);
     name

@@ -3,12 +3,12 @@
 use interlingua_native::codex::{
     ApplyPatchApprovalParams, ApplyPatchApprovalResponse, CommandExecutionApprovalDecision,
     CommandExecutionApprovalDecisionText, CommandExecutionRequestApprovalParams,
-    CommandExecutionRequestApprovalResponse, DynamicToolCallParams, DynamicToolCallResponse, ExecCommandApprovalParams,
-    ExecCommandApprovalResponse, FileChangeApprovalDecision, FileChangeRequestApprovalParams,
-    FileChangeRequestApprovalResponse, JsonrpcErrorError, NetworkPolicyAmendment, NetworkPolicyRuleAction,
-    PermissionGrantScope, PermissionsRequestApprovalParams, PermissionsRequestApprovalResponse, ReviewDecision,
-    ReviewDecisionText, ServerRequest, ServerRequestEnvelope, ServerRequestResolvedNotification,
-    ToolRequestUserInputParams, ToolRequestUserInputResponse,
+    CommandExecutionRequestApprovalResponse, CommandExecutionThreadItem, DynamicToolCallParams,
+    DynamicToolCallResponse, ExecCommandApprovalParams, ExecCommandApprovalResponse, FileChangeApprovalDecision,
+    FileChangeRequestApprovalParams, FileChangeRequestApprovalResponse, JsonrpcErrorError, NetworkPolicyAmendment,
+    NetworkPolicyRuleAction, PermissionGrantScope, PermissionsRequestApprovalParams,
+    PermissionsRequestApprovalResponse, ReviewDecision, ReviewDecisionText, ServerRequest, ServerRequestEnvelope,
+    ServerRequestResolvedNotification, ToolRequestUserInputParams, ToolRequestUserInputResponse,
 };
 use interlingua_native::{Json, Native as _};
 use interlingua_schema::{Answer, ToolKind};
@@ -17,6 +17,8 @@ use serde_json::{Map, Value};
 
 use super::command::{joined, unwrapped};
 use super::content::{Output, json as to_json};
+use super::items::tool_started;
+use super::thread::Thread;
 use super::tools::qualified;
 use super::wire::{Envelope, id_text};
 use super::{CodexConverter, WHERE, elicitation};
@@ -79,6 +81,7 @@ impl CodexConverter {
 
     fn ask_command(&mut self, id: String, params: CommandExecutionRequestApprovalParams, out: &mut Drafts) {
         let thread = self.answering(params.thread_id.as_deref(), out);
+        begin_unknown_call(thread, &params, out);
         let told = params.item_id.as_ref().and_then(|item| thread.open.get(item));
         // Older releases leave the command to the item.
         let command = params.command.as_deref().map(|command| unwrapped(command).into_owned());
@@ -221,6 +224,19 @@ impl CodexConverter {
                 session.tool_finished(call, tool_result(result, envelope.error.map(RawValue::get)));
             }
             What::Tool { .. } => {}
+        }
+    }
+}
+
+/// In 0.98 the item of a command comes after the answer; the request has all that it will say of the call.
+fn begin_unknown_call(thread: &mut Thread, params: &CommandExecutionRequestApprovalParams, out: &mut Drafts) {
+    let Some(id) = params.item_id.clone().filter(|id| !thread.open.contains_key(id)) else { return };
+    if params.command.is_some() {
+        let (command, cwd) = (params.command.clone(), params.cwd.clone());
+        let item = CommandExecutionThreadItem { id, command, cwd, ..Default::default() };
+        tool_started(thread, &item, out);
+        if let Some(open) = thread.open.get_mut(&item.id) {
+            open.foretold = true;
         }
     }
 }

@@ -100,6 +100,8 @@ pub(super) struct Open {
     pub(super) changes: Option<Value>,
     /// Its arguments are all told.
     pub(super) whole: bool,
+    /// Only a request has told of it; its item is yet to begin.
+    pub(super) foretold: bool,
 }
 
 /// What a thread works with, to tell when it changes.

@@ -153,9 +153,11 @@ impl OpenCodeConverter {
         else {
             return incomplete("question.asked", out);
         };
-        let call = tool.and_then(|tool| tool.call_id);
-        let asks = questions.into_iter().flatten().map(|question| ask(question, call.as_deref())).collect();
+        let tool = tool.unwrap_or_default();
+        let questions = questions.unwrap_or_default();
         self.asks(&session, &request, out);
+        self.sessions.of(&session).question_called(&tool, &questions, out);
+        let asks = questions.into_iter().map(|question| ask(question, tool.call_id.as_deref())).collect();
         out.session(&session).questions_asked(request, asks);
     }
 

@@ -58,6 +58,8 @@ pub(super) struct Session {
     /// Texts and reasoning that stream.
     pub(super) parts: BTreeMap<String, OpenPart>,
     pub(super) tools: HashMap<String, OpenTool>,
+    /// Calls that were opened by what they asked, before their part came; they keep their own ids as keys.
+    pub(super) asked_first: Recent<String, (), 64>,
     /// Diffs that permissions were asked with, by tool call.
     pub(super) diffs: HashMap<String, String>,
     pub(super) run: Run,
@@ -120,6 +122,7 @@ impl Session {
             users: Vec::new(),
             parts: BTreeMap::new(),
             tools: HashMap::default(),
+            asked_first: Recent::default(),
             diffs: HashMap::default(),
             run: Run::default(),
             failures_before: Vec::new(),

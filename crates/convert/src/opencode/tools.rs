@@ -4,10 +4,12 @@ use std::borrow::Cow;
 
 use interlingua_native::Json;
 use interlingua_native::opencode::{
-    ToolPart, ToolState, ToolStateCompleted, ToolStateError, ToolStatePending, ToolStateRunning,
+    QuestionInfo, QuestionTool, ToolPart, ToolState, ToolStateCompleted, ToolStateError, ToolStatePending,
+    ToolStateRunning,
 };
 use interlingua_schema::ToolKind;
 use serde::Deserialize;
+use serde_json::json;
 
 use super::changes::{Metadata, file_refs};
 use super::session::Session;
@@ -16,10 +18,14 @@ use crate::{Drafts, ToolCall, ToolResult};
 
 /// What a call becomes whose tool does not exist or whose arguments are no JSON.
 const INVALID: &str = "invalid";
+/// The tool that asks the user.
+const QUESTION: &str = "question";
 
 /// A tool that is not done.
 #[derive(Debug, Default)]
 pub(super) struct OpenTool {
+    /// The agent's id of the call.
+    call_id: Option<String>,
     /// The output so far, which each update tells from the start.
     output: String,
     /// What was called, where the result does not repeat it.
@@ -58,9 +64,13 @@ impl Session {
         let call = ToolCall::new(call_id.clone().unwrap_or_else(|| id.clone()), tool.as_str())
             .native(id.as_str())
             .of(message_id.as_deref().unwrap_or_default());
+        let id = call_id.clone().filter(|call| self.asked_first.get(call).is_some()).unwrap_or(id);
         self.begun = true;
         if let Some(message) = &message_id {
             self.speaks_in(message, out);
+        }
+        if matches!(state, Some(ToolState::Pending(_) | ToolState::Running(_))) {
+            self.tools.entry(id.clone()).or_default().call_id.clone_from(&call_id);
         }
         match state {
             Some(ToolState::Pending(state)) => self.tool_pending(id, call, &tool, &state, out),
@@ -81,6 +91,21 @@ impl Session {
         }
     }
 
+    /// A question names its call. In older releases it may come before the part that tells of the call, which is then
+    /// opened by what is known.
+    pub(super) fn question_called(&mut self, tool: &QuestionTool, questions: &[QuestionInfo], out: &mut Drafts) {
+        let Some(call_id) = &tool.call_id else { return };
+        if self.tools.values().any(|open| open.call_id.as_ref() == Some(call_id)) {
+            return;
+        }
+        self.asked_first.insert(call_id.clone(), ());
+        let call = ToolCall::new(call_id.as_str(), QUESTION)
+            .kind(ToolKind::Question)
+            .arguments(json!({ "questions": questions }).to_string())
+            .of(tool.message_id.as_deref().unwrap_or_default());
+        out.session(self.id.as_str()).synthetic().tool_started(call_id.as_str(), call);
+    }
+
     /// A tool of the v2 API is called.
     pub(super) fn next_called(&mut self, call: &str, name: String, input: Option<Json>) {
         let open = self.tools.entry(call.to_owned()).or_default();
@@ -89,7 +114,6 @@ impl Session {
     }
 
     fn tool_pending(&mut self, id: String, call: ToolCall, tool: &str, state: &ToolStatePending, out: &mut Drafts) {
-        self.tools.entry(id.clone()).or_default();
         let call = match built_in(tool) {
             Some(kind) => call.kind(kind),
             None => call,
@@ -199,7 +223,7 @@ pub(super) fn built_in(tool: &str) -> Option<ToolKind> {
         "webfetch" | "websearch" => ToolKind::Web,
         "task" | "subagent" => ToolKind::SubAgent,
         "todowrite" | "todoread" | "plan_enter" | "plan_exit" => ToolKind::Plan,
-        "question" => ToolKind::Question,
+        QUESTION => ToolKind::Question,
         "batch" | "skill" | "StructuredOutput" | INVALID => ToolKind::Other,
         _ => return None,
     })

@@ -39,6 +39,31 @@ fn a_denied_command_is_failed() {
 }
 
 #[test]
+fn a_request_for_a_command_that_is_not_known_yet_begins_its_call() {
+    for decision in ["accept", "decline"] {
+        let mut talk = Talk::in_turn();
+        talk.agent(json!({"method": "item/commandExecution/requestApproval", "id": 0,
+            "params": {"threadId": "t", "turnId": "1", "itemId": "c", "command": "rm a", "cwd": "/w"}}));
+        assert_eq!(talk.items().last().unwrap().0, ItemKind::ToolCall);
+        let called = talk.of_type("item.completed").pop().unwrap();
+        talk.host(json!({"id": 0, "result": {"decision": decision}}));
+        if decision == "accept" {
+            talk.begin(command("inProgress", json!({"cwd": "/w"})));
+            talk.end(command("completed", json!({"cwd": "/w"})));
+        } else {
+            talk.end(command("declined", json!({"cwd": "/w"})));
+        }
+        talk.end_turn("1", "completed");
+        let calls = talk.items().into_iter().filter(|item| item.0 == ItemKind::ToolCall);
+        assert_eq!(calls.count(), 1);
+        // It is what the item alone would have been.
+        let mut usual = Talk::in_turn();
+        usual.begin(command("inProgress", json!({"cwd": "/w"})));
+        assert_eq!(usual.of_type("item.completed").pop().unwrap()["item"]["content"], called["item"]["content"]);
+    }
+}
+
+#[test]
 fn a_request_that_nobody_answered_is_withdrawn() {
     let mut talk = Talk::in_turn();
     talk.agent(

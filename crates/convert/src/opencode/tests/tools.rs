@@ -1,6 +1,6 @@
 //! What is done: commands, files, sub-agents, and what is asked before.
 
-use interlingua_schema::{ContentPart, EventData, ItemKind, ItemStatus, Role, ToolKind, TurnStatus};
+use interlingua_schema::{ContentPart, EventData, Item, ItemKind, ItemStatus, Role, ToolKind, TurnStatus};
 use serde_json::{Value, json};
 
 use super::play::{CREATED, Play, said};
@@ -134,6 +134,33 @@ fn several_questions_are_answered_in_order() {
         .collect();
     assert_eq!((&resolved[0]["response"], &resolved[0]["status"]), (&"A, B".into(), &"answered".into()));
     assert_eq!(resolved[1]["status"], "rejected");
+}
+
+#[test]
+fn a_question_that_comes_before_its_call_opens_it() {
+    let mut play = Play::begun("1.1.34");
+    play.prompted("go").answer("ses_1", "msg_a", "msg_go", &json!({}));
+    let questions = json!([{ "question": "Which?", "options": [{ "label": "A" }] }]);
+    play.say(
+        "question.asked",
+        json!({ "id": "que_1", "sessionID": "ses_1", "questions": questions.clone(),
+            "tool": { "messageID": "msg_a", "callID": "call_1" } }),
+    );
+    let kinds: Vec<_> = play.events.iter().rev().take(2).map(|event| event.data.kind()).collect();
+    assert_eq!(kinds, ["question.requested", "item.started"]);
+    play.tool("msg_a", "question", json!({ "status": "pending", "input": {}, "raw": "" }));
+    play.tool("msg_a", "question", json!({ "status": "running", "input": { "questions": questions.clone() } }));
+    play.say("question.replied", json!({ "sessionID": "ses_1", "requestID": "que_1", "answers": [["A"]] }));
+    let input = json!({ "questions": questions });
+    play.tool("msg_a", "question", json!({ "status": "completed", "input": input, "output": "A" }));
+    let items = play.done("ses_1", "msg_a", "tool-calls").idle("ses_1").completed();
+    let of = |kind: ItemKind| items.iter().filter(|item| item.kind == kind).collect::<Vec<_>>();
+    let (calls, results) = (of(ItemKind::ToolCall), of(ItemKind::ToolResult));
+    assert_eq!((calls.len(), results.len()), (1, 1));
+    let native = |item: &Item| item.native_item_id.as_ref().map(|id| id.as_str().to_owned());
+    assert_eq!((native(calls[0]), native(results[0])), (Some("prt_t".to_owned()), Some("prt_t".to_owned())));
+    let ContentPart::ToolCall { arguments, call_id, .. } = &calls[0].content[0] else { panic!() };
+    assert_eq!((call_id.as_str(), arguments.as_str()), ("call_1", input.to_string().as_str()));
 }
 
 #[test]
