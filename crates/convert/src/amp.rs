@@ -13,9 +13,10 @@ use interlingua_native::amp::{
     SystemMessage, ToolResultContent, ToolUseContent, Usage as NativeUsage, UserContent, UserMessage as NativeUser,
 };
 use interlingua_native::{DecodeError, Native as _};
-use interlingua_schema::{ContentPart, ErrorCode, Facts, NativeItemId, StatusLabel, TurnStatus, Usage, Visibility};
+use interlingua_schema::{ContentPart, ErrorCode, Facts, NativeItemId, TurnStatus, Usage, Visibility};
 use serde_json::{Number, Value};
 
+use crate::draft::LastPlan;
 use crate::{
     Converter, Drafts, Failure, Final, Input, Key, Launch, Message, Note, SessionDrafts, ToolCall, TurnEnd, UserMessage,
 };
@@ -30,6 +31,7 @@ pub struct AmpConverter {
     version: Option<String>,
     prompts: Prompts,
     calls: OpenCalls,
+    plan: LastPlan,
     /// Numbers the messages, which have no ids of their own.
     messages: u64,
     process: Process,
@@ -181,8 +183,8 @@ impl AmpConverter {
         let call_id = std::mem::take(&mut block.id);
         let call = ToolCall::new(call_id, name).kind(kind).arguments(arguments).native(&key).of(of);
         session.tool_called(key, call);
-        if let Some(steps) = steps {
-            session.note(Note::status(StatusLabel::Plan, None).with(ContentPart::Json { json: steps }));
+        if let Some(steps) = steps.filter(|steps| self.plan.is_news(steps)) {
+            session.note(Note::plan(&steps));
         }
     }
 

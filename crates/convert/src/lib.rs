@@ -145,7 +145,9 @@ pub use agent::Agent;
 pub use arguments::json_arguments;
 pub use converter::Converter;
 pub use diff::unified_diff;
-pub use draft::{Ask, Failure, Final, Message, Note, Prompt, Scope, ToolCall, ToolResult, TurnEnd, UserMessage};
+pub use draft::{
+    Ask, Failure, Final, Message, Note, PlanStep, Prompt, Scope, ToolCall, ToolResult, TurnEnd, UserMessage,
+};
 pub use drafts::{Drafts, SessionDrafts};
 pub use failure::code_for_status;
 pub use ids::{CountingIds, IdSource};

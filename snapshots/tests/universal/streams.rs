@@ -1,9 +1,9 @@
 //! What holds for the stream of every recording.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use interlingua_convert::{Agent, Options, Stream, convert_log, write_log};
-use interlingua_schema::{EventData, ItemKind};
+use interlingua_schema::{ContentPart, EventData, Item, ItemEvent, ItemKind, StatusLabel};
 use interlingua_snapshots::{Converted, Recording, convert, recordings};
 
 fn all() -> impl Iterator<Item = (Recording, Converted)> {
@@ -61,6 +61,35 @@ fn events_written_as_they_happen_are_the_events_that_are_made() {
             assert!(written == made, "{}: raw {raw}", recording.name());
         }
     }
+}
+
+/// A client cannot tell the agent by the steps of its plan.
+#[test]
+fn every_plan_has_the_same_words() {
+    let mut planners = BTreeSet::new();
+    for (recording, converted) in all() {
+        let mut last: BTreeMap<_, &Item> = BTreeMap::new();
+        for event in &converted.events {
+            let EventData::ItemCompleted(ItemEvent { item, .. }) = &event.data else { continue };
+            let [ContentPart::Status { label: StatusLabel::Plan, detail }, ContentPart::Json { json }, ..] =
+                item.content.as_slice()
+            else {
+                continue;
+            };
+            let name = recording.name();
+            assert!(detail.as_ref().is_some_and(|detail| detail.ends_with(" done")), "{name}: {detail:?}");
+            for step in json.as_array().unwrap() {
+                let status = step["status"].as_str().unwrap_or_default();
+                assert!(["pending", "in_progress", "completed", "cancelled"].contains(&status), "{name}: {step}");
+                assert!(step["content"].is_string(), "{name}: {step}");
+            }
+            let before = last.insert(&event.session_id, item);
+            assert!(before.is_none_or(|before| before.content != item.content), "{name}: {json} is told twice");
+            planners.insert(recording.agent);
+        }
+    }
+    // Nobody has recorded one of Amp's.
+    assert_eq!(planners.len(), 3, "{planners:?}");
 }
 
 fn is_plain_text(line: &str) -> bool {

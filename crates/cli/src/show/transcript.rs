@@ -223,11 +223,12 @@ impl<W: Write> Transcript<W> {
             return self.line(depth, Ink::Faint, &shortened(&json.to_string(), MOST_ARGUMENTS));
         };
         for step in steps {
-            let field = |keys: [&str; 3]| keys.iter().find_map(|key| step.get(key)?.as_str());
-            let text = field(["step", "content", "text"]).map_or_else(|| step.to_string(), str::to_owned);
-            let mark = match field(["status", "state", "progress"]) {
-                Some("completed" | "done") => "[x]",
-                Some("in_progress" | "inProgress" | "in-progress") => "[>]",
+            let field = |key: &str| step.get(key).and_then(serde_json::Value::as_str);
+            let text = field("content").map_or_else(|| step.to_string(), str::to_owned);
+            let mark = match field("status") {
+                Some("completed") => "[x]",
+                Some("in_progress") => "[>]",
+                Some("cancelled") => "[-]",
                 _ => "[ ]",
             };
             self.line(depth, Ink::Faint, &format!("{mark} {text}"))?;

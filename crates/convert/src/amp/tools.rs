@@ -5,7 +5,7 @@ use interlingua_schema::{ContentPart, FileAction, ToolKind};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::unified_diff;
+use crate::{PlanStep, unified_diff};
 
 /// So many calls without a result are remembered.
 const MOST_OPEN: usize = 1024;
@@ -31,15 +31,16 @@ pub(super) fn kind(name: &str) -> ToolKind {
 }
 
 /// The steps of a plan that a call writes down.
-pub(super) fn plan(name: &str, arguments: &str) -> Option<Value> {
+pub(super) fn plan(name: &str, arguments: &str) -> Option<Vec<PlanStep>> {
     #[derive(Deserialize)]
     struct Arguments {
-        todos: Value,
+        todos: Vec<Value>,
     }
     if name != "todo_write" {
         return None;
     }
-    serde_json::from_str::<Arguments>(arguments).ok().map(|arguments| arguments.todos)
+    let arguments: Arguments = serde_json::from_str(arguments).ok()?;
+    Some(arguments.todos.into_iter().map(PlanStep::of_json).collect())
 }
 
 /// A call whose result is still to come, as far as the result needs it.

@@ -3,9 +3,11 @@
 use interlingua_native::Json;
 use interlingua_schema::ToolKind;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::calls::Call;
+use crate::draft::LastPlan;
+use crate::{Note, PlanStep};
 
 /// So many steps are kept.
 const MOST_STEPS: usize = 1024;
@@ -14,8 +16,7 @@ const MOST_STEPS: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     steps: Vec<Step>,
-    /// As they were told last.
-    told: Option<Value>,
+    last: LastPlan,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -48,21 +49,23 @@ struct Outcome {
 }
 
 impl Plan {
-    /// The steps after a tool that worked, if they are others than before.
-    pub(super) fn after(&mut self, call: &Call, outcome: Option<&Json>) -> Option<Value> {
-        let steps = self.now(call, outcome).filter(|steps| self.told.as_ref() != Some(steps))?;
-        self.told = Some(steps.clone());
-        Some(steps)
+    /// The plan after a tool that worked, if it is another one than before.
+    pub(super) fn after(&mut self, call: &Call, outcome: Option<&Json>) -> Option<Note> {
+        let steps = self.now(call, outcome)?;
+        self.last.is_news(&steps).then(|| Note::plan(&steps))
     }
 
-    fn now(&mut self, call: &Call, outcome: Option<&Json>) -> Option<Value> {
+    fn now(&mut self, call: &Call, outcome: Option<&Json>) -> Option<Vec<PlanStep>> {
         if call.kind != ToolKind::Plan {
             return None;
         }
         let arguments: Arguments = call.arguments();
         let outcome: Outcome = outcome.and_then(|outcome| outcome.decode().ok()).unwrap_or_default();
         match call.name.as_str() {
-            "TodoWrite" => return outcome.new_todos.or(arguments.todos),
+            "TodoWrite" => {
+                let Value::Array(todos) = outcome.new_todos.or(arguments.todos)? else { return None };
+                return Some(todos.into_iter().map(PlanStep::of_json).collect());
+            }
             "TaskCreate" => {
                 let task = outcome.task?;
                 self.steps.retain(|step| step.id != task.id);
@@ -82,12 +85,12 @@ impl Plan {
             "TaskList" => self.steps = outcome.tasks?,
             _ => return None,
         }
-        Some(self.steps.iter().map(Step::to_json).collect())
+        Some(self.steps.iter().map(Step::to_plan).collect())
     }
 }
 
 impl Step {
-    fn to_json(&self) -> Value {
-        json!({ "id": self.id, "content": self.subject, "status": self.status.as_deref().unwrap_or("pending") })
+    fn to_plan(&self) -> PlanStep {
+        PlanStep::new(self.subject.as_str(), self.status.as_deref()).with("id", Some(self.id.as_str()))
     }
 }

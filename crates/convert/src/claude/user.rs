@@ -5,7 +5,7 @@ use interlingua_native::claude::{
     AssistantMessageParam, ContentBlockParam, MessageContentParam, MessageOrigin, MessageParam,
     SystemMessageParamContent, ToolResultBlockParam, UserMessageParam, UserStdoutMessage,
 };
-use interlingua_schema::{ContentPart, StatusLabel};
+use interlingua_schema::ContentPart;
 
 use super::{ClaudeConverter, HERE, at, content, output};
 use crate::{Drafts, Final, Message, Note, UserMessage};
@@ -81,8 +81,8 @@ impl ClaudeConverter {
         self.briefs.show(line.call.as_deref(), &mut session);
         self.requests.settled(&id, &mut session);
         session.tool_finished(id.as_str(), result);
-        if !failed && let Some(steps) = call.as_ref().and_then(|call| self.plan.after(call, record)) {
-            session.note(Note::status(StatusLabel::Plan, None).with(ContentPart::Json { json: steps }));
+        if !failed && let Some(plan) = call.as_ref().and_then(|call| self.plan.after(call, record)) {
+            session.note(plan);
         }
         if !is_launch(record) {
             self.briefs.forget(&id);

@@ -2,8 +2,8 @@
 
 use interlingua_native::codex::exec::{
     CommandExecutionItem, CommandExecutionStatus, ContentBlock, ErrorItem, FileChangeItem, McpToolCallItem,
-    McpToolCallStatus, PatchApplyStatus, PatchChangeKind, ThreadEvent, ThreadItem, TodoListItem, TurnCompletedEvent,
-    TurnFailedEvent, Usage as NativeUsage, WebSearchItem,
+    McpToolCallStatus, PatchApplyStatus, PatchChangeKind, ThreadEvent, ThreadItem, TodoItem, TodoListItem,
+    TurnCompletedEvent, TurnFailedEvent, Usage as NativeUsage, WebSearchItem,
 };
 use interlingua_native::{Json, Native as _};
 use interlingua_schema::{ContentPart, Facts, FileAction, StatusLabel, ToolKind, TurnStatus, Usage, Visibility};
@@ -15,9 +15,10 @@ use super::command::unwrapped;
 use super::content::{Output, json as to_json};
 use super::failures::{code_of_message, is_retry};
 use super::tools::qualified;
+use crate::draft::{AS_BEFORE, LastPlan};
 use crate::{
-    CumulativeUsage, Drafts, Failure, Final, Launch, Message, Note, Prompt, SessionDrafts, ToolCall, ToolResult,
-    TurnEnd,
+    CumulativeUsage, Drafts, Failure, Final, Launch, Message, Note, PlanStep, Prompt, SessionDrafts, ToolCall,
+    ToolResult, TurnEnd,
 };
 
 /// Options of `codex exec` that take a value.
@@ -58,8 +59,7 @@ pub(super) struct Exec {
     in_turn: bool,
     /// It goes on with an earlier run's thread, whose use of tokens is counted in.
     usage: CumulativeUsage,
-    /// The plan as it was last told.
-    plan: Option<Value>,
+    plan: LastPlan,
     /// The error that was told last, which the turn's end repeats.
     error: Option<String>,
 }
@@ -139,7 +139,7 @@ impl Exec {
         }
         if self.thread.as_ref().is_some_and(|thread| *thread != id) {
             self.usage = CumulativeUsage::from_zero();
-            self.plan = None;
+            self.plan = LastPlan::default();
         }
         self.in_turn = false;
         self.error = None;
@@ -236,12 +236,13 @@ impl Exec {
 
     /// The plan, each time it is another one.
     fn plan(&mut self, item: TodoListItem, out: &mut Drafts) {
-        let steps = to_json(item.items.unwrap_or_default());
-        if self.plan.as_ref() == Some(&steps) {
-            return out.dropped("a plan that is as before");
+        let status = |done: Option<bool>| done.unwrap_or_default().then_some("completed");
+        let step = |step: TodoItem| PlanStep::new(step.text.unwrap_or_default(), status(step.completed));
+        let steps: Vec<PlanStep> = item.items.into_iter().flatten().map(step).collect();
+        if !self.plan.is_news(&steps) {
+            return out.dropped(AS_BEFORE);
         }
-        self.plan = Some(steps.clone());
-        let note = Note::status(StatusLabel::Plan, None).with(ContentPart::Json { json: steps });
+        let note = Note::plan(&steps);
         self.session(out).note(match item.id {
             Some(id) => note.native(id),
             None => note,

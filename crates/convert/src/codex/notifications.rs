@@ -3,8 +3,8 @@
 use interlingua_native::codex::{
     ErrorNotification, HookCompletedNotification, HookRunStatus, HookRunSummary, HookStartedNotification,
     ModelVerification, ServerNotification, ThreadStartedNotification, ThreadTokenUsageUpdatedNotification,
-    TurnCompletedNotification, TurnDiffUpdatedNotification, TurnPlanUpdatedNotification, TurnStartedNotification,
-    TurnStatus as NativeStatus,
+    TurnCompletedNotification, TurnDiffUpdatedNotification, TurnPlanStep, TurnPlanStepStatus,
+    TurnPlanUpdatedNotification, TurnStartedNotification, TurnStatus as NativeStatus,
 };
 use interlingua_schema::{ContentPart, Facts, StatusLabel, TurnStatus};
 
@@ -13,7 +13,8 @@ use super::failures::failure;
 use super::realtime::WORDS;
 use super::thread::Turn;
 use super::{CodexConverter, WHERE, legacy};
-use crate::{Drafts, Final, Message, Note, TurnEnd};
+use crate::draft::AS_BEFORE;
+use crate::{Drafts, Final, Message, Note, PlanStep, TurnEnd};
 
 /// What the agent says of its own state, and what nobody asked.
 const STATE: &str = "an echo of state that other events tell of";
@@ -304,9 +305,19 @@ impl CodexConverter {
 
     fn plan_updated(&mut self, params: TurnPlanUpdatedNotification, out: &mut Drafts) {
         let thread = self.answering(params.thread_id.as_deref(), out);
-        let steps = ContentPart::Json { json: to_json(params.plan.unwrap_or_default()) };
+        let step = |step: TurnPlanStep| {
+            PlanStep::new(step.step.unwrap_or_default(), step.status.as_ref().map(TurnPlanStepStatus::as_str))
+        };
+        let steps: Vec<PlanStep> = params.plan.into_iter().flatten().map(step).collect();
         let explanation = params.explanation.filter(|explanation| !explanation.is_empty());
-        thread.session(out).note(Note::status(StatusLabel::Plan, explanation).with(steps));
+        if !thread.plan.is_news(&steps) && explanation.is_none() {
+            return out.dropped(AS_BEFORE);
+        }
+        let plan = Note::plan(&steps);
+        thread.session(out).note(match explanation {
+            Some(explanation) => plan.with(ContentPart::text(explanation)),
+            None => plan,
+        });
     }
 
     fn hook_started(&mut self, params: HookStartedNotification, out: &mut Drafts) {

@@ -6,6 +6,7 @@ use interlingua_schema::{StatusLabel, Usage};
 use serde_json::Value;
 
 use super::names::Names;
+use crate::draft::LastPlan;
 use crate::{Drafts, Key, Note, SessionDrafts};
 
 /// So many tools without an end are remembered per thread.
@@ -37,6 +38,7 @@ pub(super) struct Thread {
     pub(super) hook_count: u64,
     /// The goal as it was last told.
     pub(super) goal: Option<String>,
+    pub(super) plan: LastPlan,
     pub(super) realtime: Realtime,
 }
 

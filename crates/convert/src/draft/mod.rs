@@ -2,6 +2,7 @@
 
 mod message;
 mod note;
+mod plan;
 mod prompt;
 mod tool;
 mod turn;
@@ -14,6 +15,8 @@ pub(crate) use message::{Channel, streamed_text};
 pub use message::{Final, Message};
 pub use note::{Ask, Failure, Note, Scope};
 pub(crate) use note::{NoteKind, Unparsed};
+pub use plan::PlanStep;
+pub(crate) use plan::{AS_BEFORE, LastPlan};
 pub use prompt::{Prompt, UserMessage};
 pub use tool::{ToolCall, ToolResult};
 pub use turn::TurnEnd;

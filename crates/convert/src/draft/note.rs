@@ -39,7 +39,7 @@ impl Note {
         Self { kind: NoteKind::Unknown, native_id: None, content: vec![ContentPart::Json { json }] }
     }
 
-    /// Adds a part: a plan's steps as JSON, for one.
+    /// Adds a part: the words of a hook, for one.
     #[must_use]
     pub fn with(mut self, part: ContentPart) -> Self {
         self.content.push(part);

@@ -8,13 +8,14 @@ use interlingua_native::opencode::{
     EventWorkspaceStatusProperties, EventWorkspaceStatusPropertiesStatus, EventWorktreeFailedProperties,
     EventWorktreeReadyProperties, Todo,
 };
-use interlingua_schema::{ContentPart, StatusLabel};
+use interlingua_schema::StatusLabel;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::requests::Reply;
 use super::{OpenCodeConverter, STATE_ECHO, incomplete};
-use crate::{Drafts, Note};
+use crate::draft::AS_BEFORE;
+use crate::{Drafts, Note, PlanStep};
 
 fn notice(detail: String, out: &mut Drafts) {
     out.current().note(Note::status(StatusLabel::Notice, Some(detail)));
@@ -89,18 +90,18 @@ pub(super) fn disposed(directory: Option<String>, out: &mut Drafts) {
 }
 
 impl OpenCodeConverter {
-    /// The plan, whole, each time it changes.
+    /// The plan, whole, each time it is another one.
     pub(super) fn todo_updated(&mut self, properties: Option<EventTodoUpdatedProperties>, out: &mut Drafts) {
         let Some(EventTodoUpdatedProperties { session_id: Some(id), todos }) = properties else {
             return incomplete("todo.updated", out);
         };
-        let steps: Vec<Value> = todos.into_iter().flatten().map(step).collect();
-        let done = steps.iter().filter(|step| step.get("status") == Some(&"completed".into())).count();
-        let detail = format!("{done} of {} done", steps.len());
-        let json = Value::from(steps);
-        self.sessions.of(&id).begun = true;
-        let note = Note::status(StatusLabel::Plan, Some(detail)).with(ContentPart::Json { json });
-        out.session(&id).note(note);
+        let steps: Vec<PlanStep> = todos.into_iter().flatten().map(step).collect();
+        let session = self.sessions.of(&id);
+        session.begun = true;
+        if !session.plan.is_news(&steps) {
+            return out.dropped(AS_BEFORE);
+        }
+        out.session(&id).note(Note::plan(&steps));
     }
 
     pub(super) fn command_executed(&mut self, properties: Option<EventCommandExecutedProperties>, out: &mut Drafts) {
@@ -182,12 +183,6 @@ struct OldRequest {
     metadata: Option<Value>,
 }
 
-fn step(todo: Todo) -> Value {
-    let mut step = Map::new();
-    for (key, value) in [("content", todo.content), ("status", todo.status), ("priority", todo.priority)] {
-        if let Some(value) = value {
-            step.insert(key.to_owned(), value.into());
-        }
-    }
-    Value::Object(step)
+fn step(todo: Todo) -> PlanStep {
+    PlanStep::new(todo.content.unwrap_or_default(), todo.status.as_deref()).with("priority", todo.priority)
 }

@@ -16,6 +16,7 @@ use super::parts::OpenPart;
 use super::tools::OpenTool;
 use super::users::PendingUser;
 use super::{OpenCodeConverter, STATE_ECHO, incomplete};
+use crate::draft::LastPlan;
 use crate::sequencer::Recent;
 use crate::version::release;
 use crate::{Drafts, Failure, Key, Note, TurnEnd};
@@ -62,6 +63,7 @@ pub(super) struct Session {
     pub(super) asked_first: Recent<String, (), 64>,
     /// Diffs that permissions were asked with, by tool call.
     pub(super) diffs: HashMap<String, String>,
+    pub(super) plan: LastPlan,
     pub(super) run: Run,
     /// The failures of the turn before, which may be told again.
     pub(super) failures_before: Vec<String>,
@@ -123,6 +125,7 @@ impl Session {
             parts: BTreeMap::new(),
             tools: HashMap::default(),
             asked_first: Recent::default(),
+            plan: LastPlan::default(),
             diffs: HashMap::default(),
             run: Run::default(),
             failures_before: Vec::new(),

@@ -128,8 +128,8 @@ fn tool() -> Vec<Step> {
 }
 
 fn status() -> Vec<Step> {
-    let steps = json!([{ "step": "look", "status": "completed" }, { "step": "leap", "status": "in_progress" }]);
-    let plan = Status { label: StatusLabel::Plan, detail: Some("2 steps".to_owned()), json: Some(steps) };
+    let steps = json!([{ "content": "look", "status": "completed" }, { "content": "leap", "status": "in_progress" }]);
+    let plan = Status { label: StatusLabel::Plan, detail: Some("1 of 2 done".to_owned()), json: Some(steps) };
     let notice = Status { label: StatusLabel::Notice, detail: Some("All is well.".to_owned()), json: None };
     vec![Step::Status(plan), Step::Status(notice), Step::Say("That is how things are.".to_owned())]
 }

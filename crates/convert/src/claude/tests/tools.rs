@@ -110,7 +110,7 @@ fn todos_and_tasks_are_a_plan() {
     let todos = json!([{ "content": "Fix", "status": "pending", "activeForm": "Fixing" }]);
     let played =
         tool("TodoWrite", json!({ "todos": todos }), json!("ok"), false, json!({ "oldTodos": [], "newTodos": todos }));
-    assert_eq!(played.trace()[5], "status plan: - {}");
+    assert_eq!(played.trace()[5], "status plan: 0 of 1 done {}");
     let failed = tool("TodoWrite", json!({ "todos": todos }), json!("no such tool"), true, json!("Error"));
     assert_eq!(failed.trace().len(), 5);
 

@@ -71,10 +71,13 @@ fn a_command_outlives_an_interrupt_as_a_late_result() {
 fn a_plan_is_a_status_with_its_steps() {
     let mut talk = Talk::in_turn();
     let plan = json!({"turnId": "1", "explanation": "go", "plan": [{"step": "look", "status": "inProgress"}]});
-    talk.tell("turn/plan/updated", plan);
-    assert_eq!(talk.texts()[1..], ["plan go"]);
+    talk.tell("turn/plan/updated", plan.clone());
+    let again = json!({"turnId": "1", "plan": plan["plan"]});
+    talk.tell("turn/plan/updated", again);
+    assert_eq!(talk.texts()[1..], ["plan 0 of 1 done|go"]);
+    assert_eq!(talk.tally().dropped.get("a plan that is as before"), Some(&1));
     let item = &talk.of_type("item.completed")[1]["item"];
-    assert_eq!(item["content"][1], json!({"type": "json", "json": [{"status": "inProgress", "step": "look"}]}));
+    assert_eq!(item["content"][1], json!({"type": "json", "json": [{"content": "look", "status": "in_progress"}]}));
 }
 
 #[test]
