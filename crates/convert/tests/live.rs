@@ -148,17 +148,17 @@ fn what_a_lost_stream_left_open_is_closed_as_failed() {
         live.kinds()[before + 2..],
         [
             "error",
-            "item.completed",
-            "item.completed",
             "permission.resolved",
             "question.resolved",
             "question.resolved",
+            "item.completed",
+            "item.completed",
             "turn.ended"
         ]
     );
-    let EventData::ItemCompleted(thought) = &live.events[before + 3].data else { panic!("{:?}", live.kinds()) };
+    let EventData::ItemCompleted(thought) = &live.events[before + 6].data else { panic!("{:?}", live.kinds()) };
     assert_eq!(thought.item.content, [ContentPart::reasoning("hm", Visibility::Private)]);
-    let EventData::ItemCompleted(result) = &live.events[before + 4].data else { panic!("{:?}", live.kinds()) };
+    let EventData::ItemCompleted(result) = &live.events[before + 7].data else { panic!("{:?}", live.kinds()) };
     assert!(matches!(&result.item.content[0], ContentPart::ToolResult { output, .. } if output == "a.txt"));
     // Closing again says nothing, and the session goes on.
     let closed = live.events.len();

@@ -121,6 +121,12 @@ impl Session {
         let unanswered = |open: &&OpenItem| open.item.kind == ItemKind::ToolCall && !left.has_result(&open.item);
         let begun: Vec<Item> = left.items.iter().filter(unanswered).cloned().map(cut_off).collect();
         let calls = left.calls.into_iter().chain(begun);
+        for permission in left.permissions {
+            self.emit(scene, Origin::DAEMON, EventData::permission_resolved(permission, Decision::Denied));
+        }
+        for question in left.questions {
+            self.emit(scene, Origin::DAEMON, EventData::question_resolved(question, Answer::Rejected(None)));
+        }
         for open in left.items {
             let item = cut_off(open);
             self.emit(scene, Origin::DAEMON, EventData::item_completed(item, Outcome::Failed));
@@ -129,12 +135,6 @@ impl Session {
             let result = no_result(scene.ids.item(), call, self.latest_message.as_ref());
             self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&result));
             self.emit(scene, Origin::DAEMON, EventData::item_completed(result, Outcome::Failed));
-        }
-        for permission in left.permissions {
-            self.emit(scene, Origin::DAEMON, EventData::permission_resolved(permission, Decision::Denied));
-        }
-        for question in left.questions {
-            self.emit(scene, Origin::DAEMON, EventData::question_resolved(question, Answer::Rejected(None)));
         }
         if let Some(turn) = left.turn {
             let mut ended = TurnEnded::new(TurnStatus::Failed);

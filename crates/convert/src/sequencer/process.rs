@@ -34,8 +34,8 @@ impl Session {
             }
             self.close_turn(scene);
         }
-        self.close_open(scene, Closing::All);
         self.refuse_pending(scene);
+        self.close_open(scene, Closing::All);
         // A new process may use the old one's ids for other things.
         self.closed_messages.clear();
         self.closed_user_messages.clear();
@@ -74,8 +74,8 @@ impl Session {
         self.release(scene);
         self.show_all_prompts(scene);
         self.end_turn(scene, Origin::DAEMON, TurnEnd::with_status(TurnStatus::Interrupted));
-        self.close_open(scene, Closing::All);
         self.refuse_pending(scene);
+        self.close_open(scene, Closing::All);
         self.end(scene, SessionEnded::terminated());
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::messages::hash;
 use super::moment::Scene;
 use super::scopes::ScopeId;
-use super::session::Session;
+use super::session::{ItemRef, Session};
 use crate::{Ask, Key, Scope};
 
 #[derive(Debug)]
@@ -123,7 +123,7 @@ impl Session {
         self.questions_resolved(scene, Origin::DAEMON, key, vec![Answer::Rejected(None)]);
     }
 
-    /// Nobody answered in time, which counts as no.
+    /// Nobody answered in time, which counts as no. To be said before what waited for the answers is closed.
     pub(super) fn refuse_pending(&mut self, scene: &mut Scene<'_>) {
         for pending in std::mem::take(&mut self.permissions) {
             let data = EventData::permission_resolved(pending.permission, Decision::Denied);
@@ -132,6 +132,20 @@ impl Session {
         for pending in std::mem::take(&mut self.questions) {
             let data = EventData::question_resolved(pending.question, Answer::Rejected(None));
             self.emit(scene, Origin::DAEMON, data);
+        }
+    }
+
+    /// A tool that failed does not wait for an answer any more: what was asked for it is refused, as its end shows.
+    pub(super) fn refuse_pending_of(&mut self, scene: &mut Scene<'_>, at: &ItemRef) {
+        let Some(call) = self.open_call_id(at) else { return };
+        let is_of_call = |metadata: &Option<Value>| {
+            metadata.as_ref().and_then(|metadata| metadata.get("call_id")).is_some_and(|id| id == call)
+        };
+        let permissions = self.permissions.iter().filter(|pending| is_of_call(&pending.permission.metadata));
+        let questions = self.questions.iter().filter(|pending| is_of_call(&pending.question.metadata));
+        let keys = permissions.map(|pending| &pending.key).chain(questions.map(|pending| &pending.key));
+        for key in keys.cloned().collect::<Vec<_>>() {
+            self.withdrawn(scene, &key);
         }
     }
 

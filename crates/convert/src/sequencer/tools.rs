@@ -64,6 +64,11 @@ impl Session {
         open.or_else(|| self.closed_tools.get(&at).map(|tool| &tool.call_item)).cloned()
     }
 
+    /// The agent's id of a call that has no result yet.
+    pub(super) fn open_call_id(&self, at: &ItemRef) -> Option<&str> {
+        self.tools.get(at).map(|tool| tool.call_id.as_str())
+    }
+
     fn is_known_tool(&self, at: &ItemRef) -> bool {
         self.tools.contains_key(at) || self.closed_tools.get(at).is_some()
     }
@@ -135,6 +140,9 @@ impl Session {
                 self.late_result(scene, origin, call_item, end);
             }
             return;
+        }
+        if end.failed {
+            self.refuse_pending_of(scene, &at);
         }
         self.open_result(scene, &at, end.call.take(), true);
         self.complete_result(scene, at, origin, end, false);

@@ -208,8 +208,8 @@ impl Session {
             None => TurnStatus::Completed,
         };
         let closing = if status == TurnStatus::Completed { Closing::Turn } else { Closing::CutOff };
-        self.close_open(scene, closing);
         self.refuse_pending(scene);
+        self.close_open(scene, closing);
         let mut ended = TurnEnded::new(status);
         ended.turn_id = end.turn_id.or_else(|| self.turn.take().and_then(|turn| turn.id));
         self.turn = None;

@@ -13,11 +13,11 @@ fn an_agent_that_dies_in_a_turn_is_an_error_and_everything_closes() {
     play.stderr("boom").exit(-9);
     play.shows(&[
         "*error the agent was killed by signal 9: boom",
+        "*permission p Denied",
         "*=1 message/assistant! Hel",
         "*+4<1 toolresult/tool []",
         "*=4<1 toolresult/tool! []",
         "*=3 system/system! busy",
-        "*permission p Denied",
         "*turn.ended Failed",
     ]);
     play.finish(End::Log).shows(&["*session.ended Error Agent"]);

@@ -2,7 +2,7 @@ use interlingua_schema::{Answer, EventData};
 use serde_json::json;
 
 use super::play::Play;
-use crate::{Ask, Scope, TurnEnd};
+use crate::{Ask, Scope, ToolCall, ToolResult, TurnEnd};
 
 fn ask(prompt: &str) -> Ask {
     Ask { prompt: prompt.into(), options: vec!["yes".into()], metadata: None }
@@ -66,6 +66,35 @@ fn silence_is_no_consent() {
         "*question q Rejected None",
         "turn.ended Completed",
     ]);
+}
+
+#[test]
+fn a_request_is_refused_before_what_waited_for_it_is_closed() {
+    let mut play = Play::begun();
+    play.agent(|s| s.turn_started(None, None)).agent(|s| s.tool_called("c", ToolCall::new("c", "run")));
+    play.agent(|s| s.permission_asked("p", "rm", None)).skip();
+    play.interrupt().agent(|s| s.turn_ended(TurnEnd::new()));
+    let events: Vec<_> = play.events.iter().map(|event| event.data.kind()).collect();
+    assert_eq!(events[events.len() - 4..], ["permission.resolved", "item.started", "item.completed", "turn.ended"]);
+}
+
+#[test]
+fn a_tool_that_failed_waits_for_no_answer() {
+    let mut play = Play::begun();
+    play.agent(|s| s.turn_started(None, None));
+    for id in ["c", "d"] {
+        play.agent(|s| s.tool_called(id, ToolCall::new(id, "run")));
+        play.agent(|s| s.permission_asked(format!("p-{id}"), "rm", Some(json!({ "call_id": id }))));
+    }
+    play.skip();
+    play.agent(|s| s.tool_finished("c", ToolResult::failed("aborted")));
+    let events: Vec<_> = play.events.iter().rev().take(3).map(|event| event.data.kind()).collect();
+    assert_eq!(events, ["item.completed", "item.started", "permission.resolved"]);
+    // What was asked for the other one is still to be answered.
+    play.host(|s| s.permission_approved("p-d", Scope::Once));
+    assert_eq!(play.events.last().unwrap().data.kind(), "permission.resolved");
+    play.skip();
+    play.agent(|s| s.permission_denied("p-c")).shows(&[]);
 }
 
 #[test]
