@@ -32,7 +32,8 @@ impl Stability {
 pub struct Declared {
     /// How far its wire can be relied on.
     pub stability: Stability,
-    /// Whether its models come in variants, such as an effort of reasoning, that a session can choose.
+    /// Whether its models come in variants, such as an effort of reasoning, that a session can choose: its driver takes
+    /// one.
     pub variants: bool,
     /// Whether one process serves all sessions.
     pub shared_process: bool,
@@ -43,10 +44,10 @@ impl Declared {
     #[must_use]
     pub const fn of(agent: Agent) -> Self {
         let (stability, variants, shared_process) = match agent {
-            Agent::Claude => (Stability::Stable, false, false),
+            Agent::Claude => (Stability::Stable, true, false),
             Agent::Codex => (Stability::Stable, true, true),
             Agent::OpenCode => (Stability::Experimental, true, true),
-            Agent::Amp => (Stability::Experimental, true, false),
+            Agent::Amp => (Stability::Experimental, false, false),
         };
         Self { stability, variants, shared_process }
     }
@@ -56,9 +57,7 @@ impl Declared {
 #[must_use]
 pub const fn cannot(agent: Agent, feature: Feature) -> Option<&'static str> {
     match (agent, feature) {
-        (Agent::Codex | Agent::Amp, Feature::FileAttachments) => {
-            Some("takes images; any other file is named in the text")
-        }
+        (Agent::Amp, Feature::FileAttachments) => Some("takes images; any other file is named in the text"),
         (Agent::Amp, Feature::StreamingDeltas | Feature::ItemStarted) => Some("prints whole messages only"),
         (Agent::Amp, Feature::SubAgents) => Some("leaves out what a sub-agent does"),
         (Agent::Amp, Feature::Questions) => Some("has no tool that asks the user"),

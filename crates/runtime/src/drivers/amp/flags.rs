@@ -88,6 +88,9 @@ pub(super) fn of(
 
 #[cfg(test)]
 mod tests {
+    use interlingua_convert::Agent;
+    use interlingua_convert::coverage::Declared;
+
     use super::*;
     use crate::environment::Environment;
     use crate::mcp::McpServers;
@@ -111,6 +114,12 @@ mod tests {
     fn flags(spec: &SessionSpec, thread: Option<&str>, help: &Help) -> String {
         let prompt = if help.has(Help::READS_MESSAGES) { Prompt::Line("{}".into()) } else { Prompt::Word("hi".into()) };
         of(spec, thread, &prompt, None, help).join(" ")
+    }
+
+    #[test]
+    fn variants_are_taken_as_declared() {
+        let spec = SessionSpec { variant: Some("high".into()), ..spec() };
+        assert_eq!(check(&spec).is_ok(), Declared::of(Agent::Amp).variants);
     }
 
     #[test]

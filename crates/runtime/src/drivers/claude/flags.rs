@@ -132,6 +132,9 @@ fn mcp_servers(servers: &McpServers, secrets: &mut Vec<(OsString, OsString)>) ->
 
 #[cfg(test)]
 mod tests {
+    use interlingua_convert::Agent;
+    use interlingua_convert::coverage::Declared;
+
     use super::*;
     use crate::environment::Environment;
 
@@ -153,6 +156,12 @@ mod tests {
 
     fn flags(spec: &SessionSpec) -> String {
         of(spec).0[WIRE.len()..].join(" ")
+    }
+
+    #[test]
+    fn variants_are_taken_as_declared() {
+        let spec = SessionSpec { variant: Some("high".into()), ..spec() };
+        assert_eq!(check(&spec).is_ok(), Declared::of(Agent::Claude).variants);
     }
 
     #[test]

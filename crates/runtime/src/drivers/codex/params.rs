@@ -137,6 +137,9 @@ async fn input(message: &Message) -> Result<Vec<Value>, String> {
 
 #[cfg(test)]
 mod tests {
+    use interlingua_convert::Agent;
+    use interlingua_convert::coverage::Declared;
+
     use super::*;
     use crate::driver::SessionSpec;
     use crate::mcp::McpServers;
@@ -156,6 +159,12 @@ mod tests {
             env: crate::environment::Environment::default(),
             mcp: McpServers::default(),
         }
+    }
+
+    #[test]
+    fn variants_are_taken_as_declared() {
+        let spec = SessionSpec { variant: Some("high".into()), ..spec() };
+        assert_eq!(check(&spec).is_ok(), Declared::of(Agent::Codex).variants);
     }
 
     #[test]

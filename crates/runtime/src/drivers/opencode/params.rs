@@ -120,6 +120,9 @@ pub(super) fn with_servers(configuration: Option<&str>, servers: &McpServers) ->
 
 #[cfg(test)]
 mod tests {
+    use interlingua_convert::Agent;
+    use interlingua_convert::coverage::Declared;
+
     use super::*;
 
     fn spec() -> SessionSpec {
@@ -136,6 +139,12 @@ mod tests {
             env: crate::environment::Environment::default(),
             mcp: McpServers::default(),
         }
+    }
+
+    #[test]
+    fn variants_are_taken_as_declared() {
+        let spec = SessionSpec { variant: Some("high".into()), ..spec() };
+        assert_eq!(check(&spec, None).is_ok(), Declared::of(Agent::OpenCode).variants);
     }
 
     #[test]
