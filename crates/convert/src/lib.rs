@@ -149,7 +149,7 @@ pub use draft::{
     Ask, Failure, Final, Message, Note, PlanStep, Prompt, Scope, ToolCall, ToolResult, TurnEnd, UserMessage,
 };
 pub use drafts::{Drafts, SessionDrafts};
-pub use failure::code_for_status;
+pub use failure::{code_for_status, code_for_words};
 pub use ids::{CountingIds, IdSource};
 pub use input::{Input, Launch};
 pub use key::Key;

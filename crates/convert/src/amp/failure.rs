@@ -2,35 +2,7 @@
 
 use interlingua_schema::ErrorCode;
 
-/// Words that tell a kind of failure, in small letters. The first that fits counts.
-const SIGNS: [(&str, ErrorCode); 26] = [
-    ("api key", ErrorCode::Auth),
-    ("authenticat", ErrorCode::Auth),
-    ("unauthorized", ErrorCode::Auth),
-    ("amp login", ErrorCode::Auth),
-    ("context limit", ErrorCode::ContextOverflow),
-    ("context window", ErrorCode::ContextOverflow),
-    ("prompt is too long", ErrorCode::ContextOverflow),
-    ("rate limit", ErrorCode::RateLimited),
-    ("too many requests", ErrorCode::RateLimited),
-    ("overloaded", ErrorCode::Overloaded),
-    ("insufficient", ErrorCode::Limit),
-    ("out of credits", ErrorCode::Limit),
-    ("payment required", ErrorCode::Limit),
-    ("402", ErrorCode::Limit),
-    ("usage limit", ErrorCode::Limit),
-    ("couldn't connect", ErrorCode::Connection),
-    ("could not connect", ErrorCode::Connection),
-    ("connection", ErrorCode::Connection),
-    ("unreachable", ErrorCode::Connection),
-    ("fetch failed", ErrorCode::Connection),
-    ("econn", ErrorCode::Connection),
-    ("timed out", ErrorCode::Connection),
-    ("unknown option", ErrorCode::InvalidRequest),
-    ("unexpected token", ErrorCode::InvalidRequest),
-    ("json", ErrorCode::InvalidRequest),
-    ("invalid", ErrorCode::InvalidRequest),
-];
+use crate::code_for_words;
 
 /// The code for a failure in Amp's own words.
 pub(super) fn code(words: &str) -> ErrorCode {
@@ -38,9 +10,9 @@ pub(super) fn code(words: &str) -> ErrorCode {
     if words.contains("require user approval") {
         return ErrorCode::AgentError;
     }
-    let words = words.to_lowercase();
-    let sign = SIGNS.iter().find(|(sign, _)| words.contains(sign));
-    sign.map_or(ErrorCode::AgentError, |(_, code)| code.clone())
+    // What it could not read was written by the host.
+    let is_unreadable = || words.to_lowercase().contains("json").then_some(ErrorCode::InvalidRequest);
+    code_for_words(words).or_else(is_unreadable).unwrap_or(ErrorCode::AgentError)
 }
 
 /// Whether the words say that the host stopped the agent: `User cancelled (SIGINT/SIGTERM)`.

@@ -5,7 +5,8 @@ use interlingua_schema::ErrorCode;
 use serde_json::{Value, json};
 
 use super::facts::facts;
-use crate::{Failure, code_for_status};
+use crate::failure::is_overflow;
+use crate::{Failure, code_for_status, code_for_words};
 
 /// What the agent says about a failure beside its words.
 #[derive(Default)]
@@ -28,9 +29,7 @@ impl Kind<'_> {
         if self.is_limit {
             return ErrorCode::Limit;
         }
-        let words = words.to_ascii_lowercase();
-        let says = |any: &[&str]| any.iter().any(|part| words.contains(part));
-        if says(&["prompt is too long", "context limit", "context window"]) {
+        if is_overflow(words) {
             return ErrorCode::ContextOverflow;
         }
         if let Some(code) = self.startup.map(startup) {
@@ -46,24 +45,7 @@ impl Kind<'_> {
         if let Some(code) = self.error.and_then(error) {
             return code;
         }
-        if says(&[
-            "unable to connect",
-            "connection",
-            "econn",
-            "enotfound",
-            "etimedout",
-            "timed out",
-            "network",
-            "fetch failed",
-        ]) {
-            ErrorCode::Connection
-        } else if says(&["no conversation found", "invalid"]) {
-            ErrorCode::InvalidRequest
-        } else if says(&["not logged in", "api key", "/login"]) {
-            ErrorCode::Auth
-        } else {
-            ErrorCode::AgentError
-        }
+        code_for_words(words).unwrap_or(ErrorCode::AgentError)
     }
 
     /// The failure in the agent's words, with all that it says about it.

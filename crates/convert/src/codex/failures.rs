@@ -5,7 +5,7 @@ use interlingua_schema::ErrorCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Failure, code_for_status};
+use crate::{Failure, code_for_status, code_for_words};
 
 /// A turn's error as a failure.
 pub(super) fn failure(error: TurnError) -> Failure {
@@ -76,7 +76,11 @@ fn code_of(info: &CodexErrorInfo, message: &str) -> ErrorCode {
                     | "responseStreamDisconnected"
                     | "responseTooManyFailedAttempts",
                     None,
-                ) => ErrorCode::Connection,
+                ) => match code_for_words(message) {
+                    // An answer that was cut at a limit ends its stream too.
+                    Some(code @ (ErrorCode::Limit | ErrorCode::ContextOverflow)) => code,
+                    _ => ErrorCode::Connection,
+                },
                 _ => code_of_message(message),
             }
         }
@@ -99,24 +103,7 @@ pub(super) fn code_of_message(message: &str) -> ErrorCode {
         let named = [error.code.as_deref(), error.r#type.as_deref()].into_iter().flatten();
         return named.map(code_of_name).next().unwrap_or(ErrorCode::InvalidRequest);
     }
-    if let Some(status) = status_in(message) {
-        return code_for_status(status);
-    }
-    let message = message.to_ascii_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
-    if says(&["context window", "context length"]) {
-        ErrorCode::ContextOverflow
-    } else if says(&["quota", "usage limit"]) {
-        ErrorCode::Limit
-    } else if says(&["rate limit"]) {
-        ErrorCode::RateLimited
-    } else if says(&["overloaded", "at capacity"]) {
-        ErrorCode::Overloaded
-    } else if says(&["stream disconnected", "connection", "error sending request", "timed out", "network"]) {
-        ErrorCode::Connection
-    } else {
-        ErrorCode::AgentError
-    }
+    code_for_words(message).unwrap_or(ErrorCode::AgentError)
 }
 
 fn code_of_name(name: &str) -> ErrorCode {
@@ -129,13 +116,6 @@ fn code_of_name(name: &str) -> ErrorCode {
         name if name.contains("auth") || name.contains("api_key") || name.contains("permission") => ErrorCode::Auth,
         _ => ErrorCode::InvalidRequest,
     }
-}
-
-/// The HTTP status that a sentence names: `unexpected status 401 Unauthorized`.
-fn status_in(message: &str) -> Option<u16> {
-    let (_, after) = message.split_once("status")?;
-    let digits = after.trim_start_matches([':', ' ']).get(..3)?;
-    digits.parse().ok().filter(|status| (400..600).contains(status))
 }
 
 /// Whether the agent says that it tries again. `codex exec --json` has only the words.

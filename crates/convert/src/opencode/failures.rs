@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::session::Session;
 use super::{INTERRUPT, OpenCodeConverter, TOLD};
-use crate::{Drafts, Failure, TurnEnd, code_for_status};
+use crate::failure::is_overflow;
+use crate::{Drafts, Failure, TurnEnd, code_for_status, code_for_words};
 
 /// What went wrong, as OpenCode names it.
 pub(super) enum Trouble {
@@ -32,7 +33,7 @@ impl Trouble {
 
     /// A message without a code: words are all there is to go by.
     pub(super) fn from_words(name: &str, message: String) -> Self {
-        let code = code_in_words(&message);
+        let code = code_for_words(&message).unwrap_or(ErrorCode::AgentError);
         Self::named(code, name, Some(message))
     }
 }
@@ -46,9 +47,10 @@ impl From<ApiError> for Trouble {
         let code = match status {
             _ if is_overflow(&message) || is_overflow(body) => ErrorCode::ContextOverflow,
             Some(status) => code_for_status(status),
-            None => match code_in_words(&message) {
-                ErrorCode::AgentError if data.is_retryable == Some(true) => ErrorCode::Connection,
-                code => code,
+            None => match code_for_words(&message) {
+                Some(code) => code,
+                None if data.is_retryable == Some(true) => ErrorCode::Connection,
+                None => ErrorCode::AgentError,
             },
         };
         let details =
@@ -158,43 +160,5 @@ pub(super) fn failure(code: ErrorCode, message: String, details: Option<Value>) 
     match details {
         Some(details) => failure.details(details),
         None => failure,
-    }
-}
-
-fn is_overflow(text: &str) -> bool {
-    ["context_length_exceeded", "maximum context length", "prompt is too long", "context window"]
-        .iter()
-        .any(|words| text.contains(words))
-}
-
-/// The best guess from a text that says no more.
-fn code_in_words(text: &str) -> ErrorCode {
-    if let Some(status) = text.split("HTTP ").nth(1).and_then(|rest| rest.get(..3)?.parse().ok()) {
-        return if is_overflow(text) { ErrorCode::ContextOverflow } else { code_for_status(status) };
-    }
-    let lower = text.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|words| lower.contains(words));
-    if is_overflow(text) {
-        ErrorCode::ContextOverflow
-    } else if says(&["rate limit", "too many requests"]) {
-        ErrorCode::RateLimited
-    } else if says(&["overloaded"]) {
-        ErrorCode::Overloaded
-    } else if says(&["api key", "unauthorized", "authentication"]) {
-        ErrorCode::Auth
-    } else if says(&["not found", "notfound", "invalid"]) {
-        ErrorCode::InvalidRequest
-    } else if says(&[
-        "econnrefused",
-        "econnreset",
-        "enotfound",
-        "unable to connect",
-        "socket",
-        "fetch failed",
-        "connection",
-    ]) {
-        ErrorCode::Connection
-    } else {
-        ErrorCode::AgentError
     }
 }
