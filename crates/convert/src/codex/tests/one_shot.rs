@@ -77,5 +77,5 @@ fn a_second_run_counts_and_plans_for_itself() {
     }
     let used = talk.of_type("turn.ended").into_iter().map(|data| data["usage"]["input_tokens"].clone());
     assert_eq!(used.collect::<Vec<_>>(), [5, 5]);
-    assert_eq!(talk.texts(), ["go", "plan ", "plan "]);
+    assert_eq!(talk.texts(), ["go", "plan 0 of 1 done", "plan 0 of 1 done"]);
 }
