@@ -232,7 +232,8 @@ impl SessionDrafts<'_> {
         self.push(Act::NoteFinished(key.into(), note, failed));
     }
 
-    /// The agent asks for permission.
+    /// The agent asks for permission. A `call_id` in the metadata names the tool call that waits for it: if that fails,
+    /// nobody is asked any more.
     pub fn permission_asked(&mut self, key: impl Into<Key>, action: impl Into<String>, metadata: Option<Value>) {
         self.push(Act::PermissionAsked { key: key.into(), action: action.into(), metadata });
     }
@@ -247,7 +248,7 @@ impl SessionDrafts<'_> {
         self.push(Act::PermissionResolved { key: key.into(), decision: Decision::Denied, scope: None });
     }
 
-    /// The agent asks the user, one question or several at once.
+    /// The agent asks the user, one question or several at once; as for permissions, a `call_id` names the call.
     pub fn questions_asked(&mut self, key: impl Into<Key>, questions: Vec<Ask>) {
         self.push(Act::QuestionsAsked { key: key.into(), questions });
     }

@@ -91,11 +91,11 @@ pub(crate) fn is_overflow(words: &str) -> bool {
 }
 
 /// The HTTP status that a sentence names: `unexpected status 401 Unauthorized`, `failed with HTTP 400: …`,
-/// `402 Payment Required`.
+/// `API Error: 529 Overloaded`, `402 Payment Required`.
 fn status_in(words: &str) -> Option<u16> {
     let after = |mark: &str| words.split_once(mark).map(|(_, after)| after.trim_start_matches([':', ' ']));
     let number = |text: &str| text.get(..3)?.parse().ok().filter(|status| (400..600).contains(status));
-    let named = [after("status"), after("http "), Some(words)];
+    let named = [after("status"), after("http "), after("error: "), Some(words)];
     named.into_iter().flatten().find_map(number)
 }
 
@@ -118,6 +118,7 @@ mod tests {
             ("You've hit your usage limit.", Some(ErrorCode::Limit)),
             ("Insufficient credits", Some(ErrorCode::Limit)),
             ("402 Payment Required", Some(ErrorCode::Limit)),
+            ("Error: 402 from the server", Some(ErrorCode::Limit)),
             (
                 "stream disconnected before completion: Incomplete response returned, reason: max_output_tokens",
                 Some(ErrorCode::Limit),
@@ -129,6 +130,7 @@ mod tests {
             ("The server is overloaded", Some(ErrorCode::Overloaded)),
             ("Selected model is at capacity.", Some(ErrorCode::Overloaded)),
             ("unexpected status 529 <unknown status code>", Some(ErrorCode::Overloaded)),
+            ("API Error: 529. Try again in a moment.", Some(ErrorCode::Overloaded)),
             ("Couldn't connect to the server at http://127.0.0.1:1.", Some(ErrorCode::Connection)),
             ("getaddrinfo ENOTFOUND api.example.com", Some(ErrorCode::Connection)),
             ("The request timed out", Some(ErrorCode::Connection)),

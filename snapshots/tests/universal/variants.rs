@@ -32,7 +32,7 @@ fn append(path: &Path, wanted: fn(&str) -> bool, source: &mut String) {
         for entry in fs::read_dir(path).unwrap() {
             append(&entry.unwrap().path(), wanted, source);
         }
-    } else if name.ends_with(".rs") && wanted(name) {
+    } else if path.extension().is_some_and(|extension| extension == "rs") && wanted(name) {
         source.push_str(&fs::read_to_string(path).unwrap_or_default());
     }
 }
