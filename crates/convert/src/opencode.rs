@@ -44,6 +44,8 @@ const STATE_ECHO: &str = "state echo";
 const EMPTY_PART: &str = "a part that is still empty";
 /// A fork copies messages into the new session.
 const HISTORY: &str = "history that a fork replays";
+/// A compaction that makes room for a prompt says it again.
+const SAID_AGAIN: &str = "prompt that is said again after a compaction";
 /// `sync` events repeat the others for stores.
 const SYNC: &str = "sync duplicate";
 /// Files that changed on disk: tools tell their own changes.

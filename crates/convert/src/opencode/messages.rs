@@ -23,6 +23,8 @@ pub(super) enum Known {
     Agent,
     /// The agent's, and complete.
     DoneAgent,
+    /// A user's that was said before, and is said again after a compaction.
+    SaidAgain,
     /// Copied from another session.
     History,
 }
@@ -117,7 +119,7 @@ impl Session {
             None => self.agent_announced(&info, completed.is_some(), out),
         }
         if let Some(finish) = &info.finish {
-            self.run.finish = Some(finish.clone());
+            self.step_ended(&info.id, Some(finish.clone()));
         }
         let error = info.error.take();
         let failed = error.is_some();
@@ -144,6 +146,9 @@ impl Session {
             self.model.clone_from(&info.model_id);
         }
         self.run.answered = true;
+        if info.summary == Some(true) {
+            self.run.summary = Some(info.id.clone());
+        }
         self.run.open_messages.push(info.id.clone());
     }
 

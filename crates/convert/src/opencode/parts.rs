@@ -9,11 +9,11 @@ use interlingua_native::opencode::{
 use interlingua_schema::{ContentPart, StatusLabel, Timestamp, Visibility};
 
 use super::messages::Known;
-use super::session::Session;
+use super::session::{Compaction, Session};
 use super::usage::Tokens;
 use super::users::{file_part, mentioned, subtask};
 use super::wire::riding_delta;
-use super::{EMPTY_PART, HISTORY, OpenCodeConverter, STATE_ECHO, incomplete};
+use super::{EMPTY_PART, HISTORY, OpenCodeConverter, SAID_AGAIN, STATE_ECHO, incomplete};
 use crate::{Drafts, Final, Message, Note};
 
 /// A text or reasoning that streams.
@@ -67,6 +67,7 @@ impl OpenCodeConverter {
         let known = session.messages.get(&message.to_owned()).copied();
         match known {
             Some(Known::History) => return out.dropped(HISTORY),
+            Some(Known::SaidAgain) => return out.dropped(SAID_AGAIN),
             Some(Known::SentUser) => return out.dropped(STATE_ECHO),
             _ => {}
         }
@@ -143,6 +144,11 @@ impl OpenCodeConverter {
                     _ => "asked for",
                 };
                 session.ensure_turn(out);
+                session.run.compaction = match (part.auto, part.overflow) {
+                    (_, Some(true)) => Compaction::MakesRoom,
+                    (Some(true), _) => Compaction::Automatic,
+                    _ => Compaction::None,
+                };
                 session.compaction = Some(part.id.as_str().into());
                 let note = Note::status(StatusLabel::Compaction, Some(how.to_owned())).native(part.id.as_str());
                 out.session(id).note_started(part.id, note);
@@ -269,17 +275,24 @@ impl Session {
     }
 
     fn step_finished(&mut self, part: StepFinishPart, out: &mut Drafts) {
-        let counted_whole = part.message_id.as_ref().is_some_and(|message| self.run.counted_whole.contains(message));
+        let message = part.message_id.unwrap_or_default();
         if self.run.turn_open
-            && !counted_whole
+            && !self.run.counted_whole.contains(&message)
             && let Some(tokens) = &part.tokens
         {
             self.count(&part.id, Tokens::from(tokens), part.cost.as_ref(), self.model.clone(), out);
             // The message repeats the figures when it is complete.
-            self.run.counted.extend(part.message_id);
+            self.run.counted.insert(message.clone());
         }
-        self.run.finish = part.reason;
+        self.step_ended(&message, part.reason);
         out.dropped(STATE_ECHO);
+    }
+
+    /// Why a step ended. The summary of a compaction that OpenCode made by itself is no answer: the work goes on.
+    pub(super) fn step_ended(&mut self, message: &str, finish: Option<String>) {
+        if self.run.compaction == Compaction::None || self.run.summary.as_deref() != Some(message) {
+            self.run.finish = finish;
+        }
     }
 }
 

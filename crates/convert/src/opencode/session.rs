@@ -75,11 +75,24 @@ pub(super) struct Session {
     pub(super) named_prompts: HashSet<String>,
     /// Commands that the host let run without the agent.
     pub(super) shell_prompts: Vec<Key>,
+    /// The texts of the user message that was shown last.
+    pub(super) last_said: Vec<String>,
     /// Parts of user messages that are shown.
     pub(super) shown_parts: Recent<String, (), 256>,
     title: Option<String>,
     shared: Option<String>,
     reverted: bool,
+}
+
+/// Whether OpenCode has compacted the conversation by itself in a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Compaction {
+    /// Not at all, or the host asked for it.
+    #[default]
+    None,
+    Automatic,
+    /// Because the conversation was too long to be sent. The last prompt is then said again, as a new message.
+    MakesRoom,
 }
 
 /// What goes on between a user's message and the session being idle again.
@@ -98,6 +111,9 @@ pub(super) struct Run {
     pub(super) open_messages: Vec<String>,
     /// Why the latest step ended.
     pub(super) finish: Option<String>,
+    pub(super) compaction: Compaction,
+    /// The message that sums up the conversation.
+    pub(super) summary: Option<String>,
     /// The host asked for an interrupt.
     pub(super) interrupt_asked: bool,
     /// The agent says that it was interrupted.
@@ -134,6 +150,7 @@ impl Session {
             model: None,
             named_prompts: HashSet::default(),
             shell_prompts: Vec::new(),
+            last_said: Vec::new(),
             shown_parts: Recent::default(),
             title: None,
             shared: None,

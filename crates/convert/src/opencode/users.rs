@@ -7,9 +7,9 @@ use interlingua_native::opencode::{FilePart, FilePartSource, PromptBodyPartsItem
 use interlingua_schema::{ContentPart, FileAction};
 use serde_json::json;
 
-use super::STATE_ECHO;
 use super::messages::Known;
-use super::session::Session;
+use super::session::{Compaction, Session};
+use super::{SAID_AGAIN, STATE_ECHO};
 use crate::{Drafts, Key, Note, UserMessage};
 
 /// A user's message on its way.
@@ -30,6 +30,12 @@ impl PendingUser {
     fn is_empty(&self) -> bool {
         self.typed.is_empty() && self.added.is_empty()
     }
+
+    /// What it says in words, but for those that stand in for files.
+    fn texts(&self) -> Vec<String> {
+        let texts = self.typed.iter().filter_map(|(_, content)| content.streamed_text());
+        texts.filter(|text| !text.starts_with(STANDS_IN)).map(str::to_owned).collect()
+    }
 }
 
 impl Session {
@@ -42,7 +48,8 @@ impl Session {
             Some((_, known)) => *known = content,
             None => user.typed.push((part.to_owned(), content)),
         }
-        out.dropped(WAITS);
+        let is_said_again = self.users.iter().any(|user| user.id == message && self.is_said_again(user));
+        out.dropped(if is_said_again { SAID_AGAIN } else { WAITS });
     }
 
     /// A part that came after its message was shown.
@@ -88,7 +95,17 @@ impl Session {
         self.users = waiting;
     }
 
+    /// Whether a message is the last prompt once more, which follows on a compaction that makes room for it.
+    fn is_said_again(&self, user: &PendingUser) -> bool {
+        self.run.compaction == Compaction::MakesRoom && !user.typed.is_empty() && user.texts() == self.last_said
+    }
+
     fn show_user(&mut self, user: PendingUser, out: &mut Drafts) {
+        if self.is_said_again(&user) {
+            self.run.compaction = Compaction::Automatic;
+            self.messages.insert(user.id, Known::SaidAgain);
+            return out.dropped(SAID_AGAIN);
+        }
         self.messages.insert(user.id.clone(), Known::ShownUser);
         self.begun = true;
         if !user.typed.is_empty() {
@@ -99,6 +116,7 @@ impl Session {
             self.run.turn_open = true;
             self.failures_before.clear();
             let mut content = Vec::with_capacity(user.typed.len());
+            self.last_said = user.texts();
             for (part, typed) in user.typed {
                 self.shown_parts.insert(part, ());
                 content.push(typed);
@@ -120,6 +138,8 @@ impl Session {
     }
 }
 
+/// How the words begin that stand for an image or a document where a prompt is said again.
+const STANDS_IN: &str = "[Attached ";
 /// It is shown with the rest of the message.
 const WAITS: &str = "a user message's part, shown with the message";
 

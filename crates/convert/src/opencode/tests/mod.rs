@@ -1,4 +1,5 @@
 mod messages;
 mod play;
+mod prompts;
 mod tools;
 mod turns;

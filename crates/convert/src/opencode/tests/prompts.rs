@@ -1,0 +1,50 @@
+//! What becomes of a prompt: said once, in the turn that answers it.
+
+use interlingua_schema::{Role, TurnStatus};
+use serde_json::json;
+
+use super::play::{CREATED, Play, said};
+
+/// A compaction that OpenCode makes by itself, because the conversation is too long to be sent, and its summary.
+fn makes_room(play: &mut Play, overflow: bool) {
+    let info = json!({ "id": "msg_c", "role": "user", "time": { "created": CREATED + 1 } });
+    play.say("message.updated", json!({ "sessionID": "ses_1", "info": info }));
+    let part = json!({ "id": "prt_c", "type": "compaction", "auto": true, "overflow": overflow });
+    play.part("ses_1", "msg_c", part).answer("ses_1", "msg_s", "msg_c", &json!({ "summary": true }));
+    play.text("ses_1", "msg_s", "prt_s", "so far");
+    play.part("ses_1", "msg_s", json!({ "id": "prt_f", "type": "step-finish", "reason": "stop" }));
+    play.done("ses_1", "msg_s", "stop");
+}
+
+#[test]
+fn a_prompt_that_is_said_again_after_a_compaction_is_shown_once() {
+    let mut play = Play::begun("1.18.33");
+    let error = json!({ "name": "ContextOverflowError", "data": { "message": "too long" } });
+    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({})).done("ses_1", "msg_2", "stop").idle("ses_1");
+    play.user("ses_1", "msg_b", "b");
+    play.part("ses_1", "msg_b", json!({ "id": "prt_i", "type": "file", "mime": "image/png", "url": "data:," }));
+    play.busy("ses_1").answer("ses_1", "msg_3", "msg_b", &json!({}));
+    play.say("session.error", json!({ "sessionID": "ses_1", "error": error })).done("ses_1", "msg_3", "");
+    makes_room(&mut play, true);
+    play.user("ses_1", "msg_b2", "b");
+    play.part("ses_1", "msg_b2", json!({ "id": "prt_i2", "type": "text", "text": "[Attached image/png: file]" }));
+    play.say("session.compacted", json!({ "sessionID": "ses_1" })).busy("ses_1");
+    play.answer("ses_1", "msg_4", "msg_b2", &json!({})).text("ses_1", "msg_4", "prt_4", "to b");
+    play.done("ses_1", "msg_4", "stop").idle("ses_1");
+    let items = play.completed();
+    assert_eq!(said(&items, Role::User), ["a", "b"]);
+    assert_eq!(said(&items, Role::Assistant), ["so far", "to b"]);
+    assert_eq!(play.turns(), [TurnStatus::Completed, TurnStatus::Completed]);
+}
+
+#[test]
+fn a_prompt_during_an_automatic_compaction_joins_the_turn() {
+    let mut play = Play::begun("1.18.33");
+    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({})).done("ses_1", "msg_2", "tool-calls");
+    makes_room(&mut play, false);
+    play.prompted("b");
+    play.answer("ses_1", "msg_3", "msg_b", &json!({})).text("ses_1", "msg_3", "prt_3", "to both");
+    play.done("ses_1", "msg_3", "stop").idle("ses_1");
+    assert_eq!(said(&play.completed(), Role::User), ["a", "b"]);
+    assert_eq!(play.turns(), [TurnStatus::Completed]);
+}
