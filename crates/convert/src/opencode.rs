@@ -16,6 +16,7 @@ mod next_tools;
 mod notices;
 mod parts;
 mod requests;
+mod sent;
 mod session;
 mod tools;
 mod usage;

@@ -11,6 +11,9 @@ use super::{INTERRUPT, OpenCodeConverter, TOLD};
 use crate::failure::is_overflow;
 use crate::{Drafts, Failure, TurnEnd, code_for_status, code_for_words};
 
+/// How a line of a stack trace begins.
+const STACK_TRACE: &str = "\n    at ";
+
 /// What went wrong, as OpenCode names it.
 pub(super) enum Trouble {
     /// Somebody interrupted it.
@@ -118,7 +121,10 @@ impl OpenCodeConverter {
                 session.report(trouble, out);
             }
             (None, Trouble::Interrupted) => out.dropped(INTERRUPT),
-            (None, Trouble::Failed { code, message, details }) => out.current().failed(failure(code, message, details)),
+            // What concerns no session says nothing about the turn that happens to run.
+            (None, Trouble::Failed { code, message, details }) => {
+                out.current().failed(failure(code, message, details).aside());
+            }
         }
     }
 }
@@ -133,11 +139,14 @@ impl Session {
             }
             Trouble::Failed { code, message, details } => (code, message, details),
         };
-        // The second time it may come with a stack trace, or be one.
-        let mut told = self.run.failures.iter().chain(&self.failures_before);
-        let is_trace = !self.failures_before.is_empty() && message.contains("\n    at ");
-        if is_trace || told.any(|told| message.contains(told.as_str())) {
+        self.is_there(out);
+        let is_trace = message.contains(STACK_TRACE);
+        if self.was_told(&message, is_trace) {
             self.run.failed = self.run.turn_open;
+            if self.run.failed_early && is_trace {
+                // With that OpenCode gives up a prompt that it never repeated.
+                self.end_turn(out);
+            }
             return out.dropped(TOLD);
         }
         self.begun = true;
@@ -147,11 +156,32 @@ impl Session {
             self.run.active = true;
             self.run.failed = true;
             self.run.failures.push(message);
-        } else {
-            // The host may have sent a prompt that was not even repeated.
+        } else if self.sent.is_empty() {
             session.turn_ended(TurnEnd::with_status(TurnStatus::Failed));
             self.failures_before.push(message);
+            self.prompted_since = false;
+        } else {
+            // It is about the prompt that waits, with which the agent may yet go on, or not even repeat it.
+            self.run.turn_open = true;
+            self.run.failed = true;
+            self.run.failed_early = true;
+            self.run.failures.push(message);
         }
+    }
+
+    /// Whether a failure was told before. The second time it may come with a stack trace, or be one; after a new
+    /// prompt only those are about the turn before.
+    fn was_told(&self, message: &str, is_trace: bool) -> bool {
+        if is_trace && !(self.run.failures.is_empty() && self.failures_before.is_empty()) {
+            return true;
+        }
+        let before = self.failures_before.iter().filter(|_| !self.prompted_since);
+        self.run.failures.iter().chain(before).any(|told| message.contains(told.as_str()))
+    }
+
+    /// Whether a prompt that is refused has failed, so that the refusal says nothing new.
+    pub(super) fn has_failed(&self) -> bool {
+        self.run.failed || !self.prompted_since && !self.failures_before.is_empty()
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::messages::Known;
 use super::requests::Reply;
+use super::sent::Sent;
 use super::users::{file, next_prompt, prompt_key, prompt_part};
 use super::{ANSWER, OpenCodeConverter, TOLD};
 use crate::{Drafts, Failure, Key, Prompt, code_for_status};
@@ -40,10 +41,9 @@ enum What {
     Create {
         parent: Option<String>,
     },
-    /// Something for the agent to do. The prompt itself is here only while its session is not known.
+    /// Something for the agent to do.
     Prompt {
         key: Key,
-        unsent: Option<Prompt>,
     },
     Permission {
         request: String,
@@ -119,16 +119,12 @@ impl OpenCodeConverter {
             return What::Other;
         };
         let key = name.as_deref().map_or_else(|| prompt_key(call), Key::from);
-        let prompt = prompt.id(&key).echoed();
-        let Some(session) = self.sessions.map.get_mut(id).filter(|session| session.begun) else {
-            return What::Prompt { key, unsent: Some(prompt) };
-        };
-        session.named_prompts.extend(name);
+        let session = self.sessions.of(id);
         // A sub-agent's own messages are all there is to show.
         if !session.is_child {
-            out.session(id).prompted(prompt);
+            session.prompted(Sent::message(key.clone(), &prompt), prompt.id(&key).echoed(), out);
         }
-        What::Prompt { key, unsent: None }
+        What::Prompt { key }
     }
 
     /// A command that the user runs, not the agent.
@@ -137,13 +133,9 @@ impl OpenCodeConverter {
         let (Some(command), key) = (command, prompt_key(call)) else {
             return What::Other;
         };
-        let prompt = Prompt::text(command).id(&key);
-        let Some(session) = self.sessions.map.get_mut(id).filter(|session| session.begun) else {
-            return What::Prompt { key, unsent: Some(prompt) };
-        };
-        session.shell_prompts.push(key.clone());
-        out.session(id).prompted(prompt);
-        What::Prompt { key, unsent: None }
+        let sent = Sent::shell(key.clone(), &command);
+        self.sessions.of(id).prompted(sent, Prompt::text(command).id(&key), out);
+        What::Prompt { key }
     }
 
     fn interrupt_asked(&mut self, id: &str, out: &mut Drafts) -> What {
@@ -165,7 +157,7 @@ impl OpenCodeConverter {
         };
         match what {
             What::Create { .. } => self.created(body, out),
-            What::Prompt { key, unsent } => self.answered(session, &key, unsent, body, out),
+            What::Prompt { key } => self.answered(session, &key, body, out),
             // An answer without words leaves it to the events to say so.
             _ if body.is_none() => {}
             What::Permission { request, reply } => self.permission_answered(None, &request, reply, out),
@@ -207,22 +199,19 @@ impl OpenCodeConverter {
 
     /// The answer to a prompt holds the agent's last message, which counts if no event told of it: events go only to
     /// those who listen in the same directory.
-    fn answered(
-        &mut self,
-        session: Option<String>,
-        key: &Key,
-        unsent: Option<Prompt>,
-        body: Option<&str>,
-        out: &mut Drafts,
-    ) {
+    fn answered(&mut self, session: Option<String>, key: &Key, body: Option<&str>, out: &mut Drafts) {
         #[derive(Deserialize)]
         struct Whose {
             info: Message,
         }
+        let Some(id) = session else { return };
+        self.sessions.of(&id).is_there(out);
         let reply = body.and_then(|body| MessageReply::decode(body).ok()).map(|reply| reply.value);
-        let (Some(id), Some(MessageReply { info: Some(info), parts })) = (session, reply) else {
+        let Some(MessageReply { info: Some(info), parts }) = reply else {
             return;
         };
+        // The work is done.
+        self.sessions.of(&id).forget_sent(key);
         // A prompt that wants no answer is answered with the user's own message.
         let whose = body.and_then(|body| serde_json::from_str::<Whose>(body).ok());
         if !matches!(whose, Some(Whose { info: Message::Assistant(_) })) {
@@ -232,10 +221,6 @@ impl OpenCodeConverter {
         let heard = session.messages.get(&info.id).is_some() || session.run.answered;
         if heard || info.id.is_empty() {
             return;
-        }
-        if let Some(prompt) = unsent {
-            session.begun = true;
-            out.session(&id).prompted(prompt);
         }
         out.session(&id).prompt_taken(Some(key.clone()));
         session.run.turn_open = true;
@@ -271,29 +256,43 @@ impl OpenCodeConverter {
             Some(call) => (call.line, call.session, call.what),
             None => ("a request".to_owned(), None, What::Other),
         };
-        let known = id.filter(|id| self.sessions.map.get(id).is_some_and(|session| session.begun));
         let (code, said) = if status < 400 {
             (ErrorCode::InvalidRequest, "there is no such path; the server answered with its web page".to_owned())
         } else {
             (code_for_status(status), said(body).unwrap_or_else(|| format!("HTTP status {status}")))
         };
-        let is_prompt = matches!(what, What::Prompt { .. });
-        if let (What::Prompt { key, unsent: None }, Some(id)) = (&what, &known) {
-            out.session(id).prompt_refused(key.clone());
-        }
-        if let Some(session) = known.as_ref().and_then(|id| self.sessions.map.get_mut(id))
-            && is_prompt
+        if let (What::Prompt { key }, Some(id)) = (&what, &id)
+            && self.prompt_refused(id, key, &said, out)
         {
-            if session.run.failed {
-                return out.dropped(TOLD);
-            }
-            if session.run.turn_open {
-                session.run.failures.push(said.clone());
-            }
+            return out.dropped(TOLD);
         }
+        let known = id.filter(|id| self.sessions.map.get(id).is_some_and(|session| session.begun));
         let details = json!({ "request": line, "status": status });
         let failure = Failure::new(code, said).details(details).aside();
         out.session_or_current(known.as_deref()).failed(failure);
+    }
+
+    /// A prompt is refused, in these words. True if that is known because it failed before.
+    fn prompt_refused(&mut self, id: &str, key: &Key, said: &str, out: &mut Drafts) -> bool {
+        let session = self.sessions.of(id);
+        session.forget_sent(key);
+        if !session.begun {
+            if session.sent.is_empty() {
+                self.sessions.map.remove(id);
+            }
+            return false;
+        }
+        out.session(id).prompt_refused(key.clone());
+        if session.has_failed() {
+            if std::mem::take(&mut session.run.failed_early) {
+                session.end_turn(out);
+            }
+            return true;
+        }
+        if session.run.turn_open {
+            session.run.failures.push(said.to_owned());
+        }
+        false
     }
 
     /// The agent is gone, and with it the answers. Prompts for sessions that nobody spoke of are shown after all.
@@ -301,8 +300,8 @@ impl OpenCodeConverter {
         let mut waiting: Vec<(u64, Call)> = std::mem::take(&mut self.calls.waiting).into_iter().collect();
         waiting.sort_unstable_by_key(|(call, _)| *call);
         for (_, call) in waiting {
-            if let (What::Prompt { unsent: Some(prompt), .. }, Some(id)) = (call.what, call.session) {
-                out.session(&id).prompted(prompt);
+            if let (What::Prompt { .. }, Some(id)) = (call.what, call.session) {
+                self.sessions.of(&id).is_there(out);
             }
         }
         self.asked.clear();

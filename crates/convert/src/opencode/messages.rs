@@ -63,6 +63,7 @@ impl OpenCodeConverter {
 impl Session {
     /// A user's message is announced, or told again with what it led to.
     fn user_updated(&mut self, info: UserInfo, out: &mut Drafts) {
+        self.is_there(out);
         if self.messages.get(&info.id).is_some() {
             self.show_users(None, out);
             return out.dropped(STATE_ECHO);
@@ -104,6 +105,7 @@ impl Session {
 
     /// A message of the agent's is announced, or there is news of it.
     pub(super) fn agent_updated(&mut self, mut info: AssistantMessage, out: &mut Drafts) {
+        self.is_there(out);
         let time = info.time.as_ref();
         let completed = time.and_then(|time| time.completed);
         if let Some(at) = completed.or_else(|| time.and_then(|time| time.created)) {

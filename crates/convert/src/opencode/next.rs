@@ -74,11 +74,15 @@ impl OpenCodeConverter {
         else {
             return incomplete("session.next.prompted", out);
         };
-        let mut user = UserMessage::new(next_prompt(prompt)).native(message.as_str()).of(&message);
+        let content = next_prompt(prompt);
         let session = self.sessions.of(&id);
+        session.is_there(out);
+        let named = session.repeated(&message, &content);
         session.run.turn_open = true;
-        if session.named_prompts.remove(&message) {
-            user = user.repeats(&message);
+        session.failures_before.clear();
+        let mut user = UserMessage::new(content).native(message.as_str()).of(&message);
+        if let Some(named) = named {
+            user = user.repeats(named);
         }
         self.next(&id, out).user_message(message, user);
     }
@@ -385,7 +389,9 @@ impl OpenCodeConverter {
 
     /// Speaks of a session, which is there from now on.
     pub(super) fn next<'a>(&mut self, id: &str, out: &'a mut Drafts) -> SessionDrafts<'a> {
-        self.sessions.of(id).begun = true;
+        let session = self.sessions.of(id);
+        session.is_there(out);
+        session.begun = true;
         out.session(id)
     }
 }

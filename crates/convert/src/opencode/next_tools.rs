@@ -27,6 +27,7 @@ impl OpenCodeConverter {
         else {
             return incomplete("session.next.shell.started", out);
         };
+        self.sessions.of(&id).shell_taken();
         let arguments = json!({ "command": command }).to_string();
         let tool =
             ToolCall::new(call.as_str(), "shell").kind(ToolKind::Command).arguments(arguments).native(call.as_str());

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::messages::Known;
 use super::parts::OpenPart;
+use super::sent::Sent;
 use super::tools::OpenTool;
 use super::users::PendingUser;
 use super::{OpenCodeConverter, STATE_ECHO, incomplete};
@@ -67,14 +68,14 @@ pub(super) struct Session {
     pub(super) run: Run,
     /// The failures of the turn before, which may be told again.
     pub(super) failures_before: Vec<String>,
+    /// The host has sent a prompt since.
+    pub(super) prompted_since: bool,
     /// The compaction that is going on.
     pub(super) compaction: Option<Key>,
     pub(super) agent: Option<String>,
     pub(super) model: Option<String>,
-    /// Prompts that the host gave ids to.
-    pub(super) named_prompts: HashSet<String>,
-    /// Commands that the host let run without the agent.
-    pub(super) shell_prompts: Vec<Key>,
+    /// Prompts that the agent has not taken up.
+    pub(super) sent: Vec<Sent>,
     /// The texts of the user message that was shown last.
     pub(super) last_said: Vec<String>,
     /// Parts of user messages that are shown.
@@ -120,6 +121,8 @@ pub(super) struct Run {
     pub(super) interrupted: bool,
     /// It failed, and has not recovered since.
     pub(super) failed: bool,
+    /// It failed before the agent had repeated the prompt, which it may yet do.
+    pub(super) failed_early: bool,
     /// The failures that were told.
     pub(super) failures: Vec<String>,
     /// Steps, and messages with steps, whose figures are counted.
@@ -145,11 +148,11 @@ impl Session {
             diffs: HashMap::default(),
             run: Run::default(),
             failures_before: Vec::new(),
+            prompted_since: false,
             compaction: None,
             agent: None,
             model: None,
-            named_prompts: HashSet::default(),
-            shell_prompts: Vec::new(),
+            sent: Vec::new(),
             last_said: Vec::new(),
             shown_parts: Recent::default(),
             title: None,
@@ -198,6 +201,10 @@ impl Session {
             TurnEnd::with_status(TurnStatus::Completed)
         };
         self.failures_before = run.failures;
+        self.prompted_since = false;
+        if run.failed_early && !self.sent.is_empty() {
+            self.sent.remove(0);
+        }
         out.session(self.id.as_str()).turn_ended(end);
     }
 
@@ -218,8 +225,7 @@ impl Session {
         self.tools.clear();
         self.diffs.clear();
         self.compaction = None;
-        self.named_prompts.clear();
-        self.shell_prompts.clear();
+        self.sent.clear();
     }
 
     /// The session is idle. It says so twice, and once more after an error or an interrupt. It may still be `asking`.
@@ -229,7 +235,7 @@ impl Session {
             self.show_users(None, out);
             return;
         }
-        if !self.run.active {
+        if !self.run.active && !self.run.failed_early {
             // Still about the turn before.
             return;
         }
@@ -359,6 +365,7 @@ impl OpenCodeConverter {
         };
         let asking = self.is_asking(&id);
         let session = self.sessions.of(&id);
+        session.is_there(out);
         match status {
             SessionStatus::Idle(_) => session.idle(asking, out),
             SessionStatus::Busy(_) => {

@@ -114,6 +114,7 @@ impl Session {
                 self.end_turn(out);
             }
             self.run.turn_open = true;
+            self.run.failed_early = false;
             self.failures_before.clear();
             let mut content = Vec::with_capacity(user.typed.len());
             self.last_said = user.texts();
@@ -121,14 +122,13 @@ impl Session {
                 self.shown_parts.insert(part, ());
                 content.push(typed);
             }
+            let named = self.repeated(&user.id, &content);
             let mut message = UserMessage::new(content).native(user.id.as_str()).of(&user.id);
-            if self.named_prompts.remove(&user.id) {
-                message = message.repeats(&user.id);
+            if let Some(named) = named {
+                message = message.repeats(named);
             }
             out.session(self.id.as_str()).user_message(&user.id, message);
-        } else if !self.shell_prompts.is_empty() {
-            // The user's own command, which OpenCode words in its own way.
-            let prompt = self.shell_prompts.remove(0);
+        } else if let Some(prompt) = self.shell_taken() {
             self.run.turn_open = true;
             out.session(self.id.as_str()).prompt_taken(Some(prompt));
         }

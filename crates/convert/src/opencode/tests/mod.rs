@@ -1,3 +1,4 @@
+mod failures;
 mod messages;
 mod play;
 mod prompts;

@@ -39,6 +39,13 @@ impl Play {
         self.receive(&json!({ "id": "evt_1", "type": tag, "properties": properties }).to_string())
     }
 
+    /// An event of the v2 API.
+    pub(super) fn next(&mut self, tag: &str, mut data: Value) -> &mut Self {
+        data["sessionID"] = "ses_1".into();
+        data["timestamp"] = CREATED.into();
+        self.say(&format!("session.next.{tag}"), data)
+    }
+
     /// A request and its answer.
     pub(super) fn ask(&mut self, method: &str, path: &str, body: &Value, status: u16, answer: &Value) -> &mut Self {
         let call = self.request(method, path, body);

@@ -48,3 +48,44 @@ fn a_prompt_during_an_automatic_compaction_joins_the_turn() {
     assert_eq!(said(&play.completed(), Role::User), ["a", "b"]);
     assert_eq!(play.turns(), [TurnStatus::Completed]);
 }
+
+/// What OpenCode says when the user runs a command.
+fn runs(play: &mut Play, message: &str, answer: &str) {
+    let info = json!({ "id": message, "role": "user", "time": { "created": CREATED + 1 } });
+    play.busy("ses_1").say("message.updated", json!({ "sessionID": "ses_1", "info": info }));
+    let told =
+        json!({ "id": format!("prt_{message}"), "type": "text", "text": "The user ran a tool", "synthetic": true });
+    play.part("ses_1", message, told).answer("ses_1", answer, message, &json!({}));
+    let part = json!({ "id": format!("prt_{answer}"), "type": "tool", "callID": answer, "tool": "bash", "state": { "status": "completed", "output": "a" } });
+    play.part("ses_1", answer, part).done("ses_1", answer, "").idle("ses_1");
+}
+
+#[test]
+fn a_command_that_is_refused_is_not_shown_with_the_next() {
+    let mut play = Play::begun("1.18.33");
+    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.ask("POST", "/session/ses_1/shell", &json!({ "command": "ls" }), 400, &json!({ "message": "busy" }));
+    play.done("ses_1", "msg_2", "stop").idle("ses_1");
+    play.request("POST", "/session/ses_1/shell", &json!({ "command": "pwd" }));
+    runs(&mut play, "msg_u", "msg_3");
+    assert_eq!(said(&play.completed(), Role::User), ["a", "pwd"]);
+    assert_eq!(play.turns(), [TurnStatus::Completed, TurnStatus::Completed]);
+}
+
+#[test]
+fn the_first_prompt_of_a_session_from_before_the_log_is_shown() {
+    let mut play = Play::new();
+    play.request("POST", "/session/ses_1/shell", &json!({ "command": "ls" }));
+    runs(&mut play, "msg_u", "msg_2");
+    assert_eq!(said(&play.completed(), Role::User), ["ls"]);
+
+    let mut play = Play::new();
+    let body = json!({ "parts": [{ "type": "text", "text": "hello?" }] });
+    play.ask("POST", "/session/ses_1/prompt_async", &body, 204, &json!(null));
+    assert_eq!(said(&play.completed(), Role::User), ["hello?"]);
+
+    let mut play = Play::new();
+    play.request("POST", "/session/ses_1/message", &body);
+    play.user("ses_1", "msg_u", "hello?").busy("ses_1").answer("ses_1", "msg_2", "msg_u", &json!({}));
+    assert_eq!(said(&play.completed(), Role::User), ["hello?"]);
+}
