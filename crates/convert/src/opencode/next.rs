@@ -13,7 +13,7 @@ use crate::{Drafts, Final, Message, Note, SessionDrafts, UserMessage};
 
 /// Why a step ends that goes on with the results of its tools.
 const GOES_ON: &str = "tool-calls";
-/// How the v2 API words an interrupt.
+/// How the words begin with which the v2 API tells of an interrupt.
 const INTERRUPTED: &str = "Provider turn interrupted";
 
 /// What an event tells.
@@ -77,6 +77,11 @@ impl OpenCodeConverter {
         let content = next_prompt(prompt);
         let session = self.sessions.of(&id);
         session.is_there(out);
+        let is_over = session.is_cut_off() || session.run.declined;
+        // What failed early is the turn of this very prompt.
+        if session.run.turn_open && is_over && !std::mem::take(&mut session.run.failed_early) {
+            session.end_turn(out);
+        }
         let named = session.repeated(&message, &content);
         session.run.turn_open = true;
         session.failures_before.clear();
@@ -123,6 +128,9 @@ impl OpenCodeConverter {
             return incomplete("session.next.step.started", out);
         };
         let session = self.sessions.of(&id);
+        session.run.declined = false;
+        // It goes on after what failed.
+        session.run.failed = false;
         session.ensure_turn(out);
         session.mode_changes(agent, model.and_then(|model| model.id), out);
         out.dropped(STATE_ECHO);
@@ -150,7 +158,7 @@ impl OpenCodeConverter {
             let step = assistant_message_id.unwrap_or_default();
             session.count(&step, Tokens::from(tokens), cost.as_ref(), model, out);
         }
-        if finish.as_deref() == Some(GOES_ON) {
+        if finish.as_deref() == Some(GOES_ON) && !session.run.interrupt_asked {
             return out.dropped(STATE_ECHO);
         }
         session.end_turn(out);
@@ -166,7 +174,7 @@ impl OpenCodeConverter {
         };
         let message = error.and_then(|error| error.message).unwrap_or_default();
         let session = self.sessions.of(&id);
-        let interrupted = message == INTERRUPTED || session.run.interrupt_asked;
+        let interrupted = message.starts_with(INTERRUPTED) || session.run.interrupt_asked;
         session.report(if interrupted { Trouble::Interrupted } else { Trouble::from_words("unknown", message) }, out);
         session.end_turn(out);
     }

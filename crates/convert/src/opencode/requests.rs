@@ -96,6 +96,7 @@ impl OpenCodeConverter {
         let Some(asked) = self.asked.remove(request) else {
             return out.dropped(STATE_ECHO);
         };
+        self.sessions.of(&asked).run.declined |= reply == Reply::Reject;
         let mut session = out.session(session.unwrap_or(&asked));
         match reply {
             Reply::Once => session.permission_approved(request, Scope::Once),
@@ -231,7 +232,10 @@ impl OpenCodeConverter {
 
     pub(super) fn question_refused(&mut self, request: &str, out: &mut Drafts) {
         match self.asked.remove(request) {
-            Some(session) => out.session(&session).questions_rejected(request, None),
+            Some(session) => {
+                self.sessions.of(&session).run.declined = true;
+                out.session(&session).questions_rejected(request, None);
+            }
             None => out.dropped(STATE_ECHO),
         }
     }

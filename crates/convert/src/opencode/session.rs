@@ -119,6 +119,8 @@ pub(super) struct Run {
     pub(super) interrupt_asked: bool,
     /// The agent says that it was interrupted.
     pub(super) interrupted: bool,
+    /// The user refused something, and no step has begun since. In the v2 API that may be the end.
+    pub(super) declined: bool,
     /// It failed, and has not recovered since.
     pub(super) failed: bool,
     /// It failed before the agent had repeated the prompt, which it may yet do.

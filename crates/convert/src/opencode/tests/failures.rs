@@ -112,3 +112,15 @@ fn the_same_failure_in_two_turns_of_the_v2_api_is_told_twice() {
     assert_eq!(play.errors(), ["HTTP 400"; 2]);
     assert_eq!(play.turns(), [TurnStatus::Failed, TurnStatus::Failed]);
 }
+
+#[test]
+fn a_turn_of_the_v2_api_goes_on_after_a_failure_before_the_prompt_is_repeated() {
+    let mut play = Play::begun("1.18.33");
+    play.request("POST", "/api/session/ses_1/prompt", &json!({ "prompt": { "text": "a" } }));
+    fails(&mut play, "File not found: x");
+    play.next("prompted", json!({ "messageID": "msg_1", "prompt": { "text": "a" } }));
+    play.next("step.started", json!({ "assistantMessageID": "msg_2" }));
+    play.next("step.ended", json!({ "assistantMessageID": "msg_2", "finish": "stop" }));
+    assert_eq!(play.turns(), [TurnStatus::Completed]);
+    assert_eq!(said(&play.completed(), Role::User), ["a"]);
+}

@@ -1,5 +1,6 @@
 mod failures;
 mod messages;
+mod next;
 mod play;
 mod prompts;
 mod tools;
