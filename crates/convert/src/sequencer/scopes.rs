@@ -103,12 +103,32 @@ impl Session {
     }
 
     pub(super) fn spawned_by(&mut self, scene: &mut Scene<'_>, scope: ScopeId, parent: ScopeId, call: Key) {
+        self.taken_up_again(scope, parent, &call);
         if let Some(state) = self.scope_mut(scope)
             && matches!(state.spawn, Spawn::Awaited(_))
             && scope != parent
         {
             state.spawn = Spawn::Awaited(Some((Some(parent), call)));
             self.settle(scene);
+        }
+    }
+
+    /// A call that runs may go on with a sub-agent that an earlier one started: what that does from now on hangs on
+    /// the new call.
+    fn taken_up_again(&mut self, scope: ScopeId, parent: ScopeId, call: &Key) {
+        let at = (parent, call.clone());
+        if !self.tools.contains_key(&at) || self.is_within(parent, scope) {
+            return;
+        }
+        let Some(item) = self.call_item(parent, call) else {
+            return;
+        };
+        if let Some(state) = self.scope_mut(scope)
+            && let Spawn::Known { call: known, .. } = &state.spawn
+            && *known != at
+        {
+            state.spawn = Spawn::Known { call: at, item };
+            state.latest_message = None;
         }
     }
 

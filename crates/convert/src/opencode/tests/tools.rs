@@ -194,6 +194,38 @@ fn a_childs_work_hangs_on_the_task_and_its_use_counts() {
 }
 
 #[test]
+fn a_child_that_is_taken_up_again_hangs_on_the_new_task() {
+    let mut play = Play::begun("1.18.33");
+    let task = |play: &mut Play, part: &str, status: &str| {
+        let state = json!({ "status": status, "input": {}, "output": "ok", "metadata": { "sessionId": "ses_2" } });
+        let part = json!({ "id": part, "type": "tool", "callID": part, "tool": "task", "state": state });
+        play.part("ses_1", "msg_2", part);
+    };
+    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.say("session.created", json!({ "sessionID": "ses_2", "info": { "id": "ses_2", "parentID": "ses_1" } }));
+    for (part, text) in [("prt_1", "do it"), ("prt_2", "do more")] {
+        task(&mut play, part, "running");
+        play.user("ses_2", &format!("msg_{part}"), text).busy("ses_2");
+        play.answer("ses_2", &format!("msg_a{part}"), &format!("msg_{part}"), &json!({}));
+        play.done("ses_2", &format!("msg_a{part}"), "stop").idle("ses_2");
+        task(&mut play, part, "completed");
+    }
+    // The first is told again, as when its output is forgotten.
+    task(&mut play, "prt_1", "completed");
+    play.user("ses_2", "msg_late", "and more").busy("ses_2");
+    play.done("ses_1", "msg_2", "stop").idle("ses_1");
+    let items = play.completed();
+    let below = |call: &str| -> Vec<String> {
+        let is_call = |item: &&Item| item.kind == ItemKind::ToolCall && item.native_item_id == Some(call.into());
+        let call = items.iter().find(is_call).unwrap().item_id.clone();
+        let below = items.iter().filter(|item| item.parent_id.as_ref() == Some(&call));
+        below.map(|item| item.streamed_text().collect()).collect()
+    };
+    assert_eq!(below("prt_1"), ["do it"]);
+    assert_eq!(below("prt_2"), ["do more", "and more"]);
+}
+
+#[test]
 fn a_command_of_the_users_own_is_the_users_message() {
     let mut play = Play::begun("1.18.33");
     play.request("POST", "/session/ses_1/shell", &json!({ "command": "ls" }));
