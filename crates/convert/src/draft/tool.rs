@@ -66,6 +66,7 @@ pub struct ToolResult {
     pub parts: Vec<ContentPart>,
     pub(crate) native_id: Option<NativeItemId>,
     pub(crate) call: Option<ToolCall>,
+    pub(crate) call_cut_off: bool,
 }
 
 impl ToolResult {
@@ -126,6 +127,13 @@ impl ToolResult {
     #[must_use]
     pub fn native(mut self, id: impl Into<NativeItemId>) -> Self {
         self.native_id = Some(id.into());
+        self
+    }
+
+    /// The call itself is failed if `cut_off`: its arguments never became final.
+    #[must_use]
+    pub fn call_cut_off_if(mut self, cut_off: bool) -> Self {
+        self.call_cut_off = cut_off;
         self
     }
 

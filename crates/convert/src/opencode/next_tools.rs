@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::changes::{Metadata, file_refs};
 use super::next::Properties;
-use super::tools::{built_in, kind};
+use super::tools::Kinds;
 use super::users::file;
 use super::{OpenCodeConverter, incomplete};
 use crate::{Drafts, ToolCall, ToolResult};
@@ -68,7 +68,7 @@ impl OpenCodeConverter {
         };
         let name = name.unwrap_or_default();
         let mut tool = ToolCall::new(call.as_str(), name.as_str()).native(call.as_str());
-        tool.kind = built_in(&name);
+        tool.kind = Some(Kinds { mcp_servers: self.mcp_servers.as_deref(), by_provider: false }.of(&name));
         tool.of = assistant_message_id.map(Into::into);
         self.next(&id, out).tool_started(call, tool);
     }
@@ -101,6 +101,7 @@ impl OpenCodeConverter {
             assistant_message_id,
             tool,
             input,
+            provider,
             ..
         }) = properties
         else {
@@ -108,7 +109,8 @@ impl OpenCodeConverter {
         };
         let name = tool.unwrap_or_default();
         let mut tool = ToolCall::new(call.as_str(), name.as_str()).native(call.as_str());
-        tool.kind = Some(kind(&name, self.mcp_servers.as_deref()));
+        let by_provider = provider.and_then(|provider| provider.executed) == Some(true);
+        tool.kind = Some(Kinds { mcp_servers: self.mcp_servers.as_deref(), by_provider }.of(&name));
         tool.of = assistant_message_id.map(Into::into);
         tool.arguments = input.as_ref().map(|input| input.get().to_owned());
         // What the result tells depends on what was asked.

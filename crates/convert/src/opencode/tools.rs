@@ -21,6 +21,9 @@ const INVALID: &str = "invalid";
 /// The tool that asks the user.
 const QUESTION: &str = "question";
 
+/// How OpenCode words the end of a tool that was cut off.
+const ABORTED: &str = "Tool execution aborted";
+
 /// A tool that is not done.
 #[derive(Debug, Default)]
 pub(super) struct OpenTool {
@@ -28,6 +31,8 @@ pub(super) struct OpenTool {
     call_id: Option<String>,
     /// The output so far, which each update tells from the start.
     output: String,
+    /// Its arguments are final.
+    called: bool,
     /// What was called, where the result does not repeat it.
     pub(super) name: String,
     pub(super) input: Option<Json>,
@@ -59,8 +64,9 @@ struct Invalid {
 
 impl Session {
     pub(super) fn tool_part(&mut self, part: ToolPart, mcp_servers: Option<&[String]>, out: &mut Drafts) {
-        let ToolPart { call_id, id, message_id, state, tool, .. } = part;
+        let ToolPart { call_id, id, message_id, state, tool, metadata, .. } = part;
         let tool = tool.unwrap_or_default();
+        let kinds = Kinds { mcp_servers, by_provider: is_run_by_provider(metadata.as_ref()) };
         let call = ToolCall::new(call_id.clone().unwrap_or_else(|| id.clone()), tool.as_str())
             .native(id.as_str())
             .of(message_id.as_deref().unwrap_or_default());
@@ -73,18 +79,20 @@ impl Session {
             self.tools.entry(id.clone()).or_default().call_id.clone_from(&call_id);
         }
         match state {
-            Some(ToolState::Pending(state)) => self.tool_pending(id, call, &tool, &state, out),
+            Some(ToolState::Pending(state)) => {
+                self.tool_pending(id, call.kind(kinds.of(&tool)), &state, out);
+            }
             Some(ToolState::Running(state)) => {
-                let call = with_input(call, &tool, state.input.as_ref(), mcp_servers);
+                let call = with_input(call, &tool, state.input.as_ref(), kinds);
                 self.tool_running(id, call, &state, out);
             }
             Some(ToolState::Completed(state)) => {
-                let call = with_input(call, &tool, state.input.as_ref(), mcp_servers);
+                let call = with_input(call, &tool, state.input.as_ref(), kinds);
                 let diff = call_id.and_then(|call| self.diffs.remove(&call));
                 self.tool_completed(id, call, &tool, state, diff, out);
             }
             Some(ToolState::Error(state)) => {
-                let call = with_input(call, &tool, state.input.as_ref(), mcp_servers);
+                let call = with_input(call, &tool, state.input.as_ref(), kinds);
                 self.tool_failed(id, call, state, out);
             }
             _ => out.session(self.id.as_str()).unparsed("opencode", "unknown state of a tool", Some("tool".to_owned())),
@@ -109,15 +117,12 @@ impl Session {
     /// A tool of the v2 API is called.
     pub(super) fn next_called(&mut self, call: &str, name: String, input: Option<Json>) {
         let open = self.tools.entry(call.to_owned()).or_default();
+        open.called = true;
         open.name = name;
         open.input = input;
     }
 
-    fn tool_pending(&mut self, id: String, call: ToolCall, tool: &str, state: &ToolStatePending, out: &mut Drafts) {
-        let call = match built_in(tool) {
-            Some(kind) => call.kind(kind),
-            None => call,
-        };
+    fn tool_pending(&mut self, id: String, call: ToolCall, state: &ToolStatePending, out: &mut Drafts) {
         let call = match (&state.raw, &state.input) {
             (Some(raw), _) if !raw.is_empty() => call.arguments(raw.as_str()),
             (_, Some(input)) if input.get() != "{}" => call.arguments(input.get()),
@@ -129,12 +134,14 @@ impl Session {
     fn tool_running(&mut self, id: String, call: ToolCall, state: &ToolStateRunning, out: &mut Drafts) {
         let running: Running<'_> =
             state.metadata.as_ref().and_then(|metadata| metadata.decode().ok()).unwrap_or_default();
+        let open = self.tools.entry(id.clone()).or_default();
+        open.called = true;
+        let new = running.output.map(|output| open.grown(output.into_owned()));
         out.session(self.id.as_str()).tool_called(id.as_str(), call);
         if let Some(child) = running.session_id {
             out.session(&child).spawned_by(self.id.as_str(), id.as_str());
         }
-        if let Some(output) = running.output {
-            let new = self.tools.entry(id.clone()).or_default().grown(output.into_owned());
+        if let Some(new) = new {
             out.session(self.id.as_str()).tool_output(id, new);
         }
     }
@@ -157,7 +164,7 @@ impl Session {
         }
         let time = state.time.as_ref();
         let mut result = ToolResult::ok(state.output.unwrap_or_default())
-            .failed_if(tool == INVALID || metadata.cut_off)
+            .failed_if(tool == INVALID || metadata.cut_off || self.is_aborted_command(tool, &metadata))
             .exit_code(metadata.exit)
             .duration_ms(duration(time.and_then(|time| time.start), time.and_then(|time| time.end)))
             .of_call(call);
@@ -166,11 +173,21 @@ impl Session {
         out.session(self.id.as_str()).tool_finished(id, result);
     }
 
+    /// A command of the user's own has no exit code, so that only the abort tells that it was cut off.
+    fn is_aborted_command(&self, tool: &str, metadata: &Metadata) -> bool {
+        let aborted = self.run.interrupt_asked || self.run.interrupted;
+        aborted && metadata.exit.is_none() && built_in(tool) == Some(ToolKind::Command)
+    }
+
     fn tool_failed(&mut self, id: String, call: ToolCall, state: ToolStateError, out: &mut Drafts) {
-        self.tools.remove(&id);
+        let metadata = Metadata::read(state.metadata.as_ref());
+        let aborted = metadata.cut_off || state.error.as_deref() == Some(ABORTED);
+        let without_input = state.input.as_ref().is_none_or(|input| input.get() == "{}");
+        let never_called = self.tools.remove(&id).is_some_and(|open| !open.called);
         let time = state.time.as_ref();
         let result = ToolResult::failed(state.error.unwrap_or_default())
-            .exit_code(Metadata::read(state.metadata.as_ref()).exit)
+            .call_cut_off_if(aborted && without_input && never_called)
+            .exit_code(metadata.exit)
             .duration_ms(duration(time.and_then(|time| time.start), time.and_then(|time| time.end)))
             .of_call(call);
         out.session(self.id.as_str()).tool_finished(id, result);
@@ -178,11 +195,11 @@ impl Session {
 }
 
 /// The call with its final arguments. One that was not valid keeps the name that the model gave it.
-fn with_input(call: ToolCall, tool: &str, input: Option<&Json>, mcp_servers: Option<&[String]>) -> ToolCall {
+fn with_input(call: ToolCall, tool: &str, input: Option<&Json>, kinds: Kinds<'_>) -> ToolCall {
     let invalid = if tool == INVALID { input.and_then(|input| input.decode::<Invalid>().ok()?.tool) } else { None };
     let mut call = call.kind(match &invalid {
         Some(tool) => built_in(tool).unwrap_or(ToolKind::Other),
-        None => kind(tool, mcp_servers),
+        None => kinds.of(tool),
     });
     if let Some(tool) = invalid {
         call.name = tool;
@@ -193,24 +210,48 @@ fn with_input(call: ToolCall, tool: &str, input: Option<&Json>, mcp_servers: Opt
     }
 }
 
-/// What sort of tool it is. OpenCode names those of an MCP server `server_tool`, and so may others be named; if the
-/// host has asked for the servers, it is known.
-pub(super) fn kind(tool: &str, mcp_servers: Option<&[String]>) -> ToolKind {
-    if let Some(kind) = built_in(tool) {
-        return kind;
+/// What is known of a tool beside its name.
+#[derive(Clone, Copy)]
+pub(super) struct Kinds<'a> {
+    /// The MCP servers, if the host has asked for them.
+    pub(super) mcp_servers: Option<&'a [String]>,
+    /// The model's provider runs it.
+    pub(super) by_provider: bool,
+}
+
+impl Kinds<'_> {
+    /// What sort of tool it is. OpenCode names those of an MCP server `server_tool`, and so may others be named; if
+    /// the host has asked for the servers, it is known.
+    pub(super) fn of(self, tool: &str) -> ToolKind {
+        if let Some(kind) = built_in(tool) {
+            return kind;
+        }
+        if self.by_provider {
+            return if tool.starts_with("web") { ToolKind::Web } else { ToolKind::Other };
+        }
+        let is_mcp = match self.mcp_servers {
+            Some(servers) => servers.iter().any(|server| is_of_server(tool, server)),
+            None => tool.contains('_'),
+        };
+        if is_mcp { ToolKind::Mcp } else { ToolKind::Other }
     }
-    let is_mcp = match mcp_servers {
-        Some(servers) => servers.iter().any(|server| {
-            // Other characters than these become `_` in the names of tools.
-            let server: String = server
-                .chars()
-                .map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' })
-                .collect();
-            tool.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with('_'))
-        }),
-        None => tool.contains('_'),
-    };
-    if is_mcp { ToolKind::Mcp } else { ToolKind::Other }
+}
+
+fn is_of_server(tool: &str, server: &str) -> bool {
+    // Other characters than these become `_` in the names of tools.
+    let is_kept = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let server: String = server.chars().map(|c| if is_kept(c) { c } else { '_' }).collect();
+    tool.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with('_'))
+}
+
+/// Whether the metadata of a part says that the model's provider runs the tool.
+fn is_run_by_provider(metadata: Option<&Json>) -> bool {
+    #[derive(Default, Deserialize)]
+    struct ByProvider {
+        #[serde(rename = "providerExecuted", default)]
+        executed: bool,
+    }
+    metadata.and_then(|metadata| metadata.decode::<ByProvider>().ok()).unwrap_or_default().executed
 }
 
 /// What sort the tools are that OpenCode brings along; `None` for those it does not.

@@ -144,6 +144,9 @@ impl Session {
         if end.failed {
             self.refuse_pending_of(scene, &at);
         }
+        if end.call_cut_off {
+            self.complete_call(scene, &at, Origin::DAEMON, true);
+        }
         self.open_result(scene, &at, end.call.take(), true);
         self.complete_result(scene, at, origin, end, false);
     }

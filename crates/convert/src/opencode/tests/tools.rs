@@ -4,7 +4,7 @@ use interlingua_schema::{ContentPart, EventData, Item, ItemKind, ItemStatus, Rol
 use serde_json::{Value, json};
 
 use super::play::{CREATED, Play, said};
-use crate::opencode::tools::kind;
+use crate::opencode::tools::Kinds;
 
 #[test]
 fn a_command_streams_what_is_new_and_fails_by_its_exit_code() {
@@ -40,6 +40,66 @@ fn a_command_without_an_exit_code_was_cut_off() {
     play.tool("msg_2", "bash", json!({ "status": "completed", "output": "x", "metadata": { "exit": null } }));
     let items = play.completed();
     assert_eq!(items.last().unwrap().status, ItemStatus::Failed);
+}
+
+#[test]
+fn a_call_that_is_cut_off_before_it_runs_is_failed() {
+    let mut play = Play::begun("1.18.33");
+    let aborted = json!({ "status": "error", "input": {}, "error": "Tool execution aborted", "metadata": { "interrupted": true } });
+    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.tool("msg_2", "write", json!({ "status": "pending", "input": {}, "raw": "" }));
+    play.tool("msg_2", "write", aborted.clone());
+    let items = play.completed();
+    assert_eq!((items[1].kind, items[1].status), (ItemKind::ToolCall, ItemStatus::Failed));
+    assert_eq!(items[2].status, ItemStatus::Failed);
+    assert!(
+        matches!(&items[2].content[0], ContentPart::ToolResult { output, .. } if output == "Tool execution aborted")
+    );
+
+    let mut play = Play::begun("1.18.33");
+    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.tool("msg_2", "list", json!({ "status": "running", "input": {} })).tool("msg_2", "list", aborted);
+    let items = play.completed();
+    assert_eq!((items[1].status, items[2].status), (ItemStatus::Completed, ItemStatus::Failed));
+}
+
+#[test]
+fn a_command_that_the_user_runs_and_aborts_is_failed() {
+    let mut play = Play::begun("1.18.33");
+    let input = json!({ "command": "sleep 30" });
+    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.tool("msg_2", "bash", json!({ "status": "running", "input": input }));
+    play.request("POST", "/session/ses_1/abort", &Value::Null);
+    let done =
+        json!({ "status": "completed", "input": input, "output": "aborted", "metadata": { "output": "aborted" } });
+    play.tool("msg_2", "bash", done);
+    assert_eq!(play.completed().last().unwrap().status, ItemStatus::Failed);
+}
+
+#[test]
+fn the_kind_of_a_tool_is_told_when_it_starts() {
+    for (tool, kind) in [("lab_add", ToolKind::Mcp), ("mystery", ToolKind::Other), ("bash", ToolKind::Command)] {
+        let mut play = Play::begun("1.18.33");
+        play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+        play.tool("msg_2", tool, json!({ "status": "pending", "input": {}, "raw": "" }));
+        let started = play.end().iter().rev().find_map(|event| match &event.data {
+            EventData::ItemStarted(started) => Some(started.item.content.clone()),
+            _ => None,
+        });
+        assert!(
+            matches!(started.as_deref(), Some([ContentPart::ToolCall { tool_kind, .. }]) if *tool_kind == Some(kind))
+        );
+    }
+}
+
+#[test]
+fn a_search_that_the_provider_runs_is_no_mcp_servers() {
+    let mut play = Play::begun("1.18.33");
+    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    let part = json!({ "id": "prt_t", "type": "tool", "callID": "c", "tool": "web_search", "metadata": { "providerExecuted": true }, "state": { "status": "completed", "input": {}, "output": "" } });
+    play.part("ses_1", "msg_2", part);
+    let items = play.completed();
+    assert!(matches!(&items[1].content[0], ContentPart::ToolCall { tool_kind: Some(ToolKind::Web), .. }));
 }
 
 #[test]
@@ -242,8 +302,9 @@ fn a_command_of_the_users_own_is_the_users_message() {
 #[test]
 fn tools_of_mcp_servers_are_known_by_the_servers_names() {
     let servers = ["my lab".to_owned()];
-    assert_eq!(kind("my_lab_add", Some(&servers)), ToolKind::Mcp);
-    assert_eq!(kind("other_add", Some(&servers)), ToolKind::Other);
+    let kind = |tool: &str, mcp_servers| Kinds { mcp_servers, by_provider: false }.of(tool);
+    assert_eq!(kind("my_lab_add", Some(servers.as_slice())), ToolKind::Mcp);
+    assert_eq!(kind("other_add", Some(servers.as_slice())), ToolKind::Other);
     assert_eq!(kind("other_add", None), ToolKind::Mcp);
     assert_eq!(kind("apply_patch", None), ToolKind::FileChange);
 }
