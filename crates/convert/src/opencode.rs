@@ -47,6 +47,8 @@ const EMPTY_PART: &str = "a part that is still empty";
 const HISTORY: &str = "history that a fork replays";
 /// A compaction that makes room for a prompt says it again.
 const SAID_AGAIN: &str = "prompt that is said again after a compaction";
+/// What is still said of a session that is gone.
+const DELETED: &str = "last words of a deleted session";
 /// `sync` events repeat the others for stores.
 const SYNC: &str = "sync duplicate";
 /// Files that changed on disk: tools tell their own changes.
@@ -96,6 +98,9 @@ impl OpenCodeConverter {
                     && let Some(time) = wire::timestamp(&text)
                 {
                     out.payload_time(time);
+                }
+                if self.sessions.any_deleted && wire::session(&text).is_some_and(|id| self.sessions.is_deleted(&id)) {
+                    return out.dropped(DELETED);
                 }
                 self.event(event, &text, out);
             }

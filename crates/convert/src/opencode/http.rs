@@ -2,8 +2,8 @@
 
 use foldhash::HashMap;
 use interlingua_native::opencode::{
-    CommandBody, LocationRef, Message, MessageReply, PermissionReplyBody, PromptBody, QuestionReplyBody,
-    Session as Info, ShellBody,
+    CommandBody, LocationRef, Message, MessageReply, Part, PermissionReplyBody, PromptBody, QuestionReplyBody,
+    Session as Info, ShellBody, UserMessage,
 };
 use interlingua_native::{Json, Native as _};
 use interlingua_schema::{ContentPart, ErrorCode};
@@ -114,15 +114,15 @@ impl OpenCodeConverter {
     }
 
     /// A message for the agent, which will repeat it.
-    fn prompted(&mut self, id: &str, call: u64, prompt: Option<(Option<String>, Prompt)>, out: &mut Drafts) -> What {
-        let Some((name, prompt)) = prompt else {
+    fn prompted(&mut self, id: &str, call: u64, asked: Option<Asked>, out: &mut Drafts) -> What {
+        let Some(Asked { name, prompt, is_silent }) = asked else {
             return What::Other;
         };
         let key = name.as_deref().map_or_else(|| prompt_key(call), Key::from);
         let session = self.sessions.of(id);
         // A sub-agent's own messages are all there is to show.
         if !session.is_child {
-            session.prompted(Sent::message(key.clone(), &prompt), prompt.id(&key).echoed(), out);
+            session.prompted(Sent::message(key.clone(), &prompt, is_silent), prompt.id(&key).echoed(), out);
         }
         What::Prompt { key }
     }
@@ -141,6 +141,7 @@ impl OpenCodeConverter {
     fn interrupt_asked(&mut self, id: &str, out: &mut Drafts) -> What {
         if let Some(session) = self.sessions.map.get_mut(id).filter(|session| session.begun) {
             session.run.interrupt_asked = session.run.turn_open;
+            session.run.interrupt_early = !session.run.turn_open && !session.sent.is_empty();
             out.session(id).interrupt_asked();
         }
         What::Other
@@ -204,20 +205,21 @@ impl OpenCodeConverter {
         struct Whose {
             info: Message,
         }
-        let Some(id) = session else { return };
+        let Some(id) = session.filter(|id| !self.sessions.is_deleted(id)) else {
+            return;
+        };
         self.sessions.of(&id).is_there(out);
         let reply = body.and_then(|body| MessageReply::decode(body).ok()).map(|reply| reply.value);
         let Some(MessageReply { info: Some(info), parts }) = reply else {
             return;
         };
-        // The work is done.
-        self.sessions.of(&id).forget_sent(key);
-        // A prompt that wants no answer is answered with the user's own message.
-        let whose = body.and_then(|body| serde_json::from_str::<Whose>(body).ok());
-        if !matches!(whose, Some(Whose { info: Message::Assistant(_) })) {
-            return;
-        }
         let session = self.sessions.of(&id);
+        // A prompt that wants no answer is answered with the user's own message.
+        match body.and_then(|body| serde_json::from_str::<Whose>(body).ok()) {
+            Some(Whose { info: Message::Assistant(_) }) => session.forget_sent(key),
+            Some(Whose { info: Message::User(info) }) => return self.kept(&id, *info, parts, out),
+            _ => return,
+        }
         let heard = session.messages.get(&info.id).is_some() || session.run.answered;
         if heard || info.id.is_empty() {
             return;
@@ -248,6 +250,19 @@ impl OpenCodeConverter {
         }
         session.agent_updated(info, out);
         session.end_turn(out);
+    }
+
+    /// A prompt that wants no answer is kept as this message, which the events repeat.
+    fn kept(&mut self, id: &str, info: UserMessage, parts: Option<Vec<Part>>, out: &mut Drafts) {
+        let session = self.sessions.of(id);
+        if matches!(session.messages.get(&info.id), Some(Known::ShownUser)) {
+            return;
+        }
+        session.user_updated(info, out);
+        for part in parts.into_iter().flatten() {
+            self.part(id, part, None, out);
+        }
+        self.sessions.of(id).show_users(None, out);
     }
 
     /// A request is refused, or went to a path that does not exist: the server answers those with its web page.
@@ -320,29 +335,37 @@ fn parent(body: Option<&str>) -> Option<String> {
     serde_json::from_str::<Body>(body?).ok()?.parent
 }
 
-/// The name that the host gave it, if it did, and what it says.
-fn prompt(body: Option<&str>) -> Option<(Option<String>, Prompt)> {
-    let body = PromptBody::decode(body?).ok()?.value;
-    let content: Vec<ContentPart> = body.parts?.into_iter().filter_map(prompt_part).collect();
-    Some((body.message_id, Prompt::new(content)))
+/// What a request asks of the agent.
+struct Asked {
+    /// The name that the host gave it, if it did.
+    name: Option<String>,
+    prompt: Prompt,
+    /// It is to be kept in mind, not answered.
+    is_silent: bool,
 }
 
-fn v2_prompt(body: Option<&str>) -> Option<(Option<String>, Prompt)> {
+fn prompt(body: Option<&str>) -> Option<Asked> {
+    let body = PromptBody::decode(body?).ok()?.value;
+    let content: Vec<ContentPart> = body.parts?.into_iter().filter_map(prompt_part).collect();
+    Some(Asked { name: body.message_id, prompt: Prompt::new(content), is_silent: body.no_reply == Some(true) })
+}
+
+fn v2_prompt(body: Option<&str>) -> Option<Asked> {
     #[derive(Deserialize)]
     struct Body {
         id: Option<String>,
         prompt: interlingua_native::opencode::Prompt,
     }
     let body: Body = serde_json::from_str(body?).ok()?;
-    Some((body.id, Prompt::new(next_prompt(body.prompt))))
+    Some(Asked { name: body.id, prompt: Prompt::new(next_prompt(body.prompt)), is_silent: false })
 }
 
-fn command(body: Option<&str>) -> Option<(Option<String>, Prompt)> {
+fn command(body: Option<&str>) -> Option<Asked> {
     let body = CommandBody::decode(body?).ok()?.value;
     let text = format!("/{} {}", body.command?, body.arguments.unwrap_or_default());
     let mut content = vec![ContentPart::text(text.trim_end())];
     content.extend(body.parts.into_iter().flatten().map(|part| file(part.mime, part.url, part.filename, part.source)));
-    Some((body.message_id, Prompt::new(content)))
+    Some(Asked { name: body.message_id, prompt: Prompt::new(content), is_silent: false })
 }
 
 /// The answer to a permission, by its current name or its old one.

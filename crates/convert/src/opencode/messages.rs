@@ -62,10 +62,13 @@ impl OpenCodeConverter {
 
 impl Session {
     /// A user's message is announced, or told again with what it led to.
-    fn user_updated(&mut self, info: UserInfo, out: &mut Drafts) {
+    pub(super) fn user_updated(&mut self, info: UserInfo, out: &mut Drafts) {
         self.is_there(out);
-        if self.messages.get(&info.id).is_some() {
-            self.show_users(None, out);
+        if let Some(known) = self.messages.get(&info.id) {
+            // More parts may follow on one of which a part came first.
+            if *known != Known::User {
+                self.show_users(None, out);
+            }
             return out.dropped(STATE_ECHO);
         }
         self.show_users(None, out);
@@ -151,7 +154,8 @@ impl Session {
         if info.summary == Some(true) {
             self.run.summary = Some(info.id.clone());
         }
-        self.run.open_messages.push(info.id.clone());
+        // A session does one thing at a time: what is not complete now never will be.
+        self.run.open_messages = vec![info.id.clone()];
     }
 
     fn agent_completed(&mut self, info: AssistantMessage, failed: bool, out: &mut Drafts) {

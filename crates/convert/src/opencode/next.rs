@@ -82,12 +82,12 @@ impl OpenCodeConverter {
         if session.run.turn_open && is_over && !std::mem::take(&mut session.run.failed_early) {
             session.end_turn(out);
         }
-        let named = session.repeated(&message, &content);
+        let repeated = session.repeated(&message, &content).unwrap_or_default();
         session.run.turn_open = true;
         session.failures_before.clear();
         let mut user = UserMessage::new(content).native(message.as_str()).of(&message);
-        if let Some(named) = named {
-            user = user.repeats(named);
+        if let Some(name) = repeated.name {
+            user = user.repeats(name);
         }
         self.next(&id, out).user_message(message, user);
     }

@@ -71,17 +71,22 @@ impl OpenCodeConverter {
             Some(Known::SentUser) => return out.dropped(STATE_ECHO),
             _ => {}
         }
-        // A message that was not announced is the agent's, unless it looks like something typed.
+        // A message that was not announced is the agent's, unless it looks like something typed or attached.
         let is_user = match known {
             Some(known) => !matches!(known, Known::Agent | Known::DoneAgent),
-            None => matches!(&part, Part::Text(text) if text.time.is_none()),
+            None => match &part {
+                Part::Text(text) => text.time.is_none(),
+                Part::File(_) | Part::Agent(_) => true,
+                _ => false,
+            },
         };
         if !is_user || session.users.last().is_some_and(|user| user.id != message) {
             session.show_users(None, out);
         }
         match part {
             Part::Text(text) if is_user && text.synthetic == Some(true) => {
-                session.added_part(&text.message_id.unwrap_or_default(), text.text.unwrap_or_default(), out);
+                let message = text.message_id.unwrap_or_default();
+                session.added_part(&message, text.id, text.text.unwrap_or_default(), out);
             }
             Part::Text(text) if is_user => {
                 let content = ContentPart::text(text.text.unwrap_or_default());

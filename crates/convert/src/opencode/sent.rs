@@ -14,19 +14,30 @@ pub(super) struct Sent {
     key: Key,
     /// What it says, to be known again by.
     text: String,
+    /// Nobody is to answer it.
+    is_silent: bool,
     /// A command that the user runs without the agent. OpenCode words it in its own way.
     is_shell: bool,
     /// The prompt itself, as long as nobody has spoken of its session: the request may be refused.
     held: Option<Prompt>,
 }
 
+/// A prompt that OpenCode repeats.
+#[derive(Debug, Default)]
+pub(super) struct Repeated {
+    /// Its name, if the host gave it one.
+    pub(super) name: Option<Key>,
+    /// Nobody is to answer it.
+    pub(super) is_silent: bool,
+}
+
 impl Sent {
-    pub(super) fn message(key: Key, prompt: &Prompt) -> Self {
-        Self { key, text: text(&prompt.content), is_shell: false, held: None }
+    pub(super) fn message(key: Key, prompt: &Prompt, is_silent: bool) -> Self {
+        Self { key, text: text(&prompt.content), is_silent, is_shell: false, held: None }
     }
 
     pub(super) fn shell(key: Key, command: &str) -> Self {
-        Self { key, text: command.to_owned(), is_shell: true, held: None }
+        Self { key, text: command.to_owned(), is_silent: false, is_shell: true, held: None }
     }
 }
 
@@ -63,16 +74,15 @@ impl Session {
         self.prompted_since = true;
     }
 
-    /// OpenCode repeats a prompt of the host's: by its name, in its words, or else the oldest. The key is given if it
-    /// was the name.
-    pub(super) fn repeated(&mut self, message: &str, content: &[ContentPart]) -> Option<Key> {
+    /// OpenCode repeats a prompt of the host's: by its name, in its words, or else the oldest.
+    pub(super) fn repeated(&mut self, message: &str, content: &[ContentPart]) -> Option<Repeated> {
         let text = text(content);
         let named = self.sent.iter().position(|sent| sent.key.as_str() == message);
         let found = named
             .or_else(|| self.sent.iter().position(|sent| !sent.is_shell && sent.text == text))
             .or_else(|| self.sent.iter().position(|sent| !sent.is_shell));
         let sent = self.sent.remove(found?);
-        named.map(|_| sent.key)
+        Some(Repeated { name: named.map(|_| sent.key), is_silent: sent.is_silent })
     }
 
     /// OpenCode runs the oldest of the user's own commands.

@@ -32,6 +32,9 @@ const REMEMBERED: usize = 1024;
 pub(super) struct Sessions {
     pub(super) map: HashMap<String, Box<Session>>,
     pub(super) version: Option<String>,
+    /// Those that are gone, of which a few words may still come.
+    deleted: Recent<String, (), 256>,
+    pub(super) any_deleted: bool,
 }
 
 impl Sessions {
@@ -39,6 +42,10 @@ impl Sessions {
     pub(super) fn of(&mut self, id: &str) -> &mut Session {
         let version = self.version.as_deref();
         self.map.entry(id.to_owned()).or_insert_with(|| Box::new(Session::new(id, version)))
+    }
+
+    pub(super) fn is_deleted(&self, id: &str) -> bool {
+        self.any_deleted && self.deleted.get(&id.to_owned()).is_some()
     }
 }
 
@@ -107,7 +114,7 @@ pub(super) struct Run {
     /// The agent has begun a message.
     pub(super) answered: bool,
     /// The session is idle, but a message is not complete yet.
-    idle: bool,
+    pub(super) idle: bool,
     /// The agent's messages that are not complete.
     pub(super) open_messages: Vec<String>,
     /// Why the latest step ended.
@@ -117,6 +124,8 @@ pub(super) struct Run {
     pub(super) summary: Option<String>,
     /// The host asked for an interrupt.
     pub(super) interrupt_asked: bool,
+    /// The host did so before the agent had repeated the prompt, which may go on all the same.
+    pub(super) interrupt_early: bool,
     /// The agent says that it was interrupted.
     pub(super) interrupted: bool,
     /// The user refused something, and no step has begun since. In the v2 API that may be the end.
@@ -134,7 +143,7 @@ pub(super) struct Run {
 }
 
 impl Session {
-    pub(super) fn new(id: &str, version: Option<&str>) -> Self {
+    fn new(id: &str, version: Option<&str>) -> Self {
         Self {
             id: id.into(),
             begun: false,
@@ -233,7 +242,7 @@ impl Session {
     /// The session is idle. It says so twice, and once more after an error or an interrupt. It may still be `asking`.
     fn idle(&mut self, asking: bool, out: &mut Drafts) {
         if !self.run.turn_open {
-            self.run = Run::default();
+            self.run = Run { interrupt_early: self.run.interrupt_early, ..Run::default() };
             self.show_users(None, out);
             return;
         }
@@ -247,7 +256,8 @@ impl Session {
             self.run.idle = true;
             return;
         }
-        if !self.run.answered && !self.is_cut_off() && self.run.failures.is_empty() {
+        let is_explained = self.is_cut_off() || self.run.interrupt_early || !self.run.failures.is_empty();
+        if !self.run.answered && !is_explained {
             // Version 1.1 says nothing else when it cannot even ask the model.
             self.run.failed = true;
             let failure = Failure::new(ErrorCode::AgentError, "the agent went idle without an answer");
@@ -355,7 +365,10 @@ impl OpenCodeConverter {
         let Some(mut session) = self.sessions.map.remove(&info.id).filter(|session| session.begun) else {
             return out.dropped(STATE_ECHO);
         };
+        self.sessions.any_deleted = true;
+        self.sessions.deleted.insert(info.id.clone(), ());
         if session.run.turn_open {
+            session.run.interrupted = true;
             session.end_turn(out);
         }
         out.session(&info.id).note(Note::status(StatusLabel::Notice, Some("session deleted".to_owned())));

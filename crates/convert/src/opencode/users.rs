@@ -19,7 +19,7 @@ pub(super) struct PendingUser {
     /// What the user said and attached.
     typed: Vec<(String, ContentPart)>,
     /// What OpenCode put in the user's mouth.
-    added: Vec<String>,
+    added: Vec<(String, String)>,
 }
 
 impl PendingUser {
@@ -68,10 +68,16 @@ impl Session {
     }
 
     /// A text that OpenCode added to a user's message.
-    pub(super) fn added_part(&mut self, message: &str, text: String, out: &mut Drafts) {
-        match self.users.iter_mut().find(|user| user.id == message) {
-            Some(user) => user.added.push(text),
-            None => out.session(self.id.as_str()).note(Note::system(text)),
+    pub(super) fn added_part(&mut self, message: &str, part: String, text: String, out: &mut Drafts) {
+        if self.shown_parts.get(&part).is_some() {
+            return out.dropped(STATE_ECHO);
+        }
+        if let Some(user) = self.users.iter_mut().find(|user| user.id == message) {
+            user.added.retain(|(id, _)| *id != part);
+            user.added.push((part, text));
+        } else {
+            self.shown_parts.insert(part, ());
+            out.session(self.id.as_str()).note(Note::system(text));
         }
         out.dropped(WAITS);
     }
@@ -108,9 +114,10 @@ impl Session {
         }
         self.messages.insert(user.id.clone(), Known::ShownUser);
         self.begun = true;
+        let mut is_silent = false;
         if !user.typed.is_empty() {
             let answered = self.run.finish.as_deref().is_some_and(|finish| finish != "tool-calls");
-            if self.run.turn_open && self.run.active && (answered || self.is_cut_off()) {
+            if self.run.turn_open && self.run.active && (answered || self.run.idle || self.is_cut_off()) {
                 self.end_turn(out);
             }
             self.run.turn_open = true;
@@ -122,18 +129,23 @@ impl Session {
                 self.shown_parts.insert(part, ());
                 content.push(typed);
             }
-            let named = self.repeated(&user.id, &content);
+            let repeated = self.repeated(&user.id, &content).unwrap_or_default();
+            is_silent = repeated.is_silent;
             let mut message = UserMessage::new(content).native(user.id.as_str()).of(&user.id);
-            if let Some(named) = named {
-                message = message.repeats(named);
+            if let Some(name) = repeated.name {
+                message = message.repeats(name);
             }
             out.session(self.id.as_str()).user_message(&user.id, message);
         } else if let Some(prompt) = self.shell_taken() {
             self.run.turn_open = true;
             out.session(self.id.as_str()).prompt_taken(Some(prompt));
         }
-        for text in user.added {
+        for (part, text) in user.added {
+            self.shown_parts.insert(part, ());
             out.session(self.id.as_str()).note(Note::system(text));
+        }
+        if is_silent && !self.run.active {
+            self.end_turn(out);
         }
     }
 }

@@ -106,6 +106,30 @@ pub(super) fn timestamp(text: &str) -> Option<Timestamp> {
     }
 }
 
+/// The session that an event is about, wherever it says so.
+pub(super) fn session(text: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Event {
+        properties: Properties,
+    }
+    #[derive(Deserialize)]
+    struct Properties {
+        #[serde(rename = "sessionID")]
+        session: Option<String>,
+        info: Option<Named>,
+        part: Option<Named>,
+    }
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(rename = "sessionID")]
+        session: Option<String>,
+        id: Option<String>,
+    }
+    let Properties { session, info, part } = serde_json::from_str::<Event>(text).ok()?.properties;
+    let of_info = info.and_then(|info| info.session.or(info.id));
+    session.or(of_info).or_else(|| part?.session)
+}
+
 /// What rides on `message.part.updated` up to version 1.1: the words that are new in the part.
 pub(super) fn riding_delta(text: &str) -> Option<String> {
     #[derive(Deserialize)]

@@ -1,9 +1,10 @@
 //! What becomes of a prompt: said once, in the turn that answers it.
 
-use interlingua_schema::{Role, TurnStatus};
+use interlingua_schema::{ItemKind, Role, TurnStatus};
 use serde_json::json;
 
 use super::play::{CREATED, Play, said};
+use crate::opencode::DELETED;
 
 /// A compaction that OpenCode makes by itself, because the conversation is too long to be sent, and its summary.
 fn makes_room(play: &mut Play, overflow: bool) {
@@ -88,4 +89,79 @@ fn the_first_prompt_of_a_session_from_before_the_log_is_shown() {
     play.request("POST", "/session/ses_1/message", &body);
     play.user("ses_1", "msg_u", "hello?").busy("ses_1").answer("ses_1", "msg_2", "msg_u", &json!({}));
     assert_eq!(said(&play.completed(), Role::User), ["hello?"]);
+}
+
+#[test]
+fn a_prompt_that_wants_no_answer_is_a_turn_of_its_own() {
+    let body = |text: &str| json!({ "noReply": true, "parts": [{ "type": "text", "text": text }] });
+    let mut play = Play::begun("1.18.33");
+    // Repeated, then answered.
+    let call = play.request("POST", "/session/ses_1/message", &body("a"));
+    let info =
+        |id: &str| json!({ "info": { "id": id, "role": "user", "time": { "created": CREATED + 1 } }, "parts": [] });
+    play.user("ses_1", "msg_a", "a").reply(call, 200, &info("msg_a"));
+    assert_eq!(play.turns(), [TurnStatus::Completed]);
+    // Answered, then repeated.
+    let mut play = Play::begun("1.18.33");
+    let part = |kind: &str| json!({ "id": format!("prt_{kind}"), "messageID": "msg_b", "type": "text", "text": "b", "synthetic": kind == "added" });
+    let mut kept = info("msg_b");
+    kept["parts"] = json!([part("msg_b"), part("added")]);
+    play.ask("POST", "/session/ses_1/message", &body("b"), 200, &kept);
+    assert_eq!(play.turns(), [TurnStatus::Completed]);
+    play.part("ses_1", "msg_b", part("added"));
+    play.user("ses_1", "msg_b", "b");
+    // Only repeated.
+    play.ask("POST", "/session/ses_1/prompt_async", &body("c"), 204, &json!(null));
+    play.user("ses_1", "msg_c", "c").say("session.updated", json!({ "info": { "id": "ses_1", "title": "t" } }));
+    play.prompted("d").answer("ses_1", "msg_2", "msg_d", &json!({})).done("ses_1", "msg_2", "stop").idle("ses_1");
+    assert_eq!(said(&play.completed(), Role::User), ["b", "c", "d"]);
+    assert_eq!(play.completed().iter().filter(|item| item.kind == ItemKind::System).count(), 1);
+    assert_eq!(play.turns(), [TurnStatus::Completed; 3]);
+}
+
+#[test]
+fn a_message_that_never_completes_does_not_hold_up_the_next_turn() {
+    let mut play = Play::begun("1.18.33");
+    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({})).text("ses_1", "msg_2", "prt_2", "to a");
+    play.idle("ses_1").prompted("b").answer("ses_1", "msg_3", "msg_b", &json!({}));
+    play.text("ses_1", "msg_3", "prt_3", "to b").done("ses_1", "msg_3", "stop").idle("ses_1");
+    let texts: Vec<String> = play.completed().iter().map(|item| item.streamed_text().collect()).collect();
+    assert_eq!(texts, ["a", "to a", "b", "to b"]);
+    assert_eq!(play.turns(), [TurnStatus::Completed; 2]);
+}
+
+#[test]
+fn an_abort_before_the_prompt_is_repeated_is_no_silence() {
+    let mut play = Play::begun("1.18.33");
+    let body = json!({ "parts": [{ "type": "text", "text": "a" }] });
+    play.request("POST", "/session/ses_1/prompt_async", &body);
+    play.request("POST", "/session/ses_1/abort", &json!(null));
+    play.idle("ses_1").user("ses_1", "msg_a", "a").busy("ses_1").idle("ses_1");
+    assert_eq!(play.errors(), [""; 0]);
+    assert_eq!(play.turns(), [TurnStatus::Interrupted]);
+}
+
+#[test]
+fn a_session_that_is_deleted_is_interrupted_and_says_no_more() {
+    let mut play = Play::begun("1.18.33");
+    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.part("ses_1", "msg_2", json!({ "id": "prt_2", "type": "text", "text": "so", "time": { "start": 1 } }));
+    play.say("session.deleted", json!({ "sessionID": "ses_1", "info": { "id": "ses_1" } }));
+    let aborted = json!({ "name": "MessageAbortedError", "data": { "message": "Aborted" } });
+    play.say("session.error", json!({ "sessionID": "ses_1", "error": aborted }));
+    play.text("ses_1", "msg_2", "prt_2", "so far").done("ses_1", "msg_2", "stop").idle("ses_1");
+    assert_eq!(play.turns(), [TurnStatus::Interrupted]);
+    assert_eq!(said(&play.completed(), Role::Assistant), ["so"]);
+    assert_eq!(play.kinds().last(), Some(&"item.completed"));
+    assert!(play.stream.tally().dropped[DELETED] >= 4);
+}
+
+#[test]
+fn a_file_that_comes_before_its_message_is_the_users() {
+    let mut play = Play::begun("1.18.33");
+    play.part("ses_1", "msg_a", json!({ "id": "prt_f", "type": "file", "mime": "image/png", "url": "data:," }));
+    play.user("ses_1", "msg_a", "see").busy("ses_1");
+    let items = play.completed();
+    assert_eq!((items.len(), items[0].role), (1, Some(Role::User)));
+    assert_eq!(items[0].content.len(), 2);
 }
