@@ -12,6 +12,7 @@ mod failures;
 mod http;
 mod messages;
 mod next;
+mod next_names;
 mod next_tools;
 mod notices;
 mod parts;

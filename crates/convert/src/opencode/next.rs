@@ -6,6 +6,7 @@ use interlingua_schema::{ContentPart, StatusLabel, Visibility};
 use serde_json::json;
 
 use super::failures::Trouble;
+use super::next_names::Said;
 use super::usage::Tokens;
 use super::users::next_prompt;
 use super::{EMPTY_PART, OpenCodeConverter, STATE_ECHO, incomplete};
@@ -194,9 +195,9 @@ impl OpenCodeConverter {
         else {
             return incomplete("session.next.text.delta", out);
         };
-        let key = said_key(&message, text_id);
+        let Said { key, native } = self.sessions.of(&id).saying(&message, text_id);
         let mut session = self.next(&id, out);
-        session.message_started(key.as_str(), Message::assistant().native(key.as_str()).of(message));
+        session.message_started(key.as_str(), Message::assistant().native(native).of(message));
         session.delta(key, delta);
     }
 
@@ -218,9 +219,10 @@ impl OpenCodeConverter {
         let Some(text) = text.filter(|text| !text.is_empty()) else {
             return out.dropped(EMPTY_PART);
         };
-        let key = said_key(&message, text_id);
-        let said = Message::assistant().native(key.as_str()).of(message);
-        let cut_off = self.sessions.of(&id).is_cut_off();
+        let session = self.sessions.of(&id);
+        let Said { key, native } = session.said(&message, text_id);
+        let cut_off = session.is_cut_off();
+        let said = Message::assistant().native(native).of(message);
         self.next(&id, out).message_finished(key, said, ended(text, cut_off));
     }
 
@@ -239,8 +241,8 @@ impl OpenCodeConverter {
         else {
             return incomplete("session.next.reasoning.delta", out);
         };
-        let key = said_key(&message, reasoning_id);
-        let said = Message::reasoning(Visibility::Public).native(key.as_str()).of(message);
+        let Said { key, native } = self.sessions.of(&id).saying(&message, reasoning_id);
+        let said = Message::reasoning(Visibility::Public).native(native).of(message);
         let mut session = self.next(&id, out);
         session.message_started(key.as_str(), said);
         session.delta(key, delta);
@@ -267,9 +269,10 @@ impl OpenCodeConverter {
             return out.dropped(EMPTY_PART);
         }
         let visibility = if text.is_empty() { Visibility::Private } else { Visibility::Public };
-        let key = said_key(&message, reasoning_id);
-        let said = Message::reasoning(visibility).native(key.as_str()).of(message);
-        let cut_off = self.sessions.of(&id).is_cut_off();
+        let session = self.sessions.of(&id);
+        let Said { key, native } = session.said(&message, reasoning_id);
+        let cut_off = session.is_cut_off();
+        let said = Message::reasoning(visibility).native(native).of(message);
         self.next(&id, out).message_finished(key, said, ended(text, cut_off));
     }
 
@@ -284,6 +287,7 @@ impl OpenCodeConverter {
         };
         let attempt = attempt.map(|attempt| attempt.to_string()).unwrap_or_default();
         let message = error.and_then(|error| error.message).unwrap_or_default();
+        self.sessions.of(&id).retried(out);
         self.next(&id, out).note(Note::status(StatusLabel::Retry, Some(format!("attempt {attempt}: {message}"))));
     }
 
@@ -402,11 +406,6 @@ impl OpenCodeConverter {
         session.begun = true;
         out.session(id)
     }
-}
-
-/// Ids of texts and reasoning are counted in each message.
-fn said_key(message: &str, id: Option<String>) -> String {
-    format!("{message}:{}", id.unwrap_or_default())
 }
 
 fn ended(text: String, cut_off: bool) -> Final {

@@ -1,13 +1,15 @@
 //! Tools of the v2 API: their input streams, then they are called and succeed or fail.
 
+use interlingua_native::Json;
 use interlingua_native::opencode as native;
 use interlingua_native::opencode::LlmToolContent;
 use interlingua_schema::{ContentPart, ToolKind};
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::changes::{Metadata, file_refs};
 use super::next::Properties;
-use super::tools::Kinds;
+use super::tools::{Kinds, built_in};
 use super::users::file;
 use super::{OpenCodeConverter, incomplete};
 use crate::{Drafts, ToolCall, ToolResult};
@@ -69,8 +71,11 @@ impl OpenCodeConverter {
         let name = name.unwrap_or_default();
         let mut tool = ToolCall::new(call.as_str(), name.as_str()).native(call.as_str());
         tool.kind = Some(Kinds { mcp_servers: self.mcp_servers.as_deref(), by_provider: false }.of(&name));
+        let session = self.sessions.of(&id);
+        let key = session.new_call(&call, assistant_message_id.as_deref());
+        session.tools.entry(key.clone()).or_default();
         tool.of = assistant_message_id.map(Into::into);
-        self.next(&id, out).tool_started(call, tool);
+        self.next(&id, out).tool_started(key, tool);
     }
 
     pub(super) fn next_input_delta(
@@ -87,7 +92,8 @@ impl OpenCodeConverter {
         else {
             return incomplete("session.next.tool.input.delta", out);
         };
-        self.next(&id, out).tool_arguments(call, delta);
+        let key = self.sessions.of(&id).call_key(call);
+        self.next(&id, out).tool_arguments(key, delta);
     }
 
     pub(super) fn next_tool_called(
@@ -111,11 +117,13 @@ impl OpenCodeConverter {
         let mut tool = ToolCall::new(call.as_str(), name.as_str()).native(call.as_str());
         let by_provider = provider.and_then(|provider| provider.executed) == Some(true);
         tool.kind = Some(Kinds { mcp_servers: self.mcp_servers.as_deref(), by_provider }.of(&name));
-        tool.of = assistant_message_id.map(Into::into);
         tool.arguments = input.as_ref().map(|input| input.get().to_owned());
+        let session = self.sessions.of(&id);
+        let key = session.new_call(&call, assistant_message_id.as_deref());
         // What the result tells depends on what was asked.
-        self.sessions.of(&id).next_called(&call, name, input);
-        self.next(&id, out).tool_called(call, tool);
+        session.next_called(&key, name, input);
+        tool.of = assistant_message_id.map(Into::into);
+        self.next(&id, out).tool_called(key, tool);
     }
 
     pub(super) fn next_tool_progress(
@@ -133,8 +141,10 @@ impl OpenCodeConverter {
             return incomplete("session.next.tool.progress", out);
         };
         let (output, _) = result_content(content);
-        let new = self.sessions.of(&id).tools.entry(call.clone()).or_default().grown(output);
-        self.next(&id, out).tool_output(call, new);
+        let session = self.sessions.of(&id);
+        let key = session.call_key(call);
+        let new = session.tools.entry(key.clone()).or_default().grown(output);
+        self.next(&id, out).tool_output(key, new);
     }
 
     pub(super) fn next_tool_success(
@@ -147,23 +157,30 @@ impl OpenCodeConverter {
             call_id: Some(call),
             content,
             structured,
+            result,
             ..
         }) = properties
         else {
             return incomplete("session.next.tool.success", out);
         };
         let session = self.sessions.of(&id);
-        let tool = session.tools.remove(&call).unwrap_or_default();
         let diff = session.diffs.remove(&call);
+        let key = session.call_done(call);
+        let tool = session.tools.remove(&key).unwrap_or_default();
         let metadata = Metadata::read(structured.as_ref());
         if let Some(child) = &metadata.session_id {
-            out.session(child).spawned_by(id.as_str(), call.as_str());
+            out.session(child).spawned_by(id.as_str(), key.as_str());
         }
-        let (output, files) = result_content(content);
+        let (mut output, files) = result_content(content);
+        if output.is_empty() && files.is_empty() {
+            // What OpenCode's own tools tell in data is for programs.
+            let structured = structured.filter(|_| built_in(&tool.name).is_none());
+            output = result.as_ref().map(in_words).or(structured.as_ref().map(in_words)).unwrap_or_default();
+        }
         let mut result = ToolResult::ok(output).failed_if(metadata.cut_off).exit_code(metadata.exit);
         result.parts = file_refs(&tool.name, tool.input.as_ref(), metadata, diff);
         result.parts.extend(files);
-        self.next(&id, out).tool_finished(call, result);
+        self.next(&id, out).tool_finished(key, result);
     }
 
     pub(super) fn next_tool_failed(
@@ -177,9 +194,28 @@ impl OpenCodeConverter {
         else {
             return incomplete("session.next.tool.failed", out);
         };
-        self.sessions.of(&id).tools.remove(&call);
+        let session = self.sessions.of(&id);
+        let key = session.call_done(call);
+        let never_called = session.tools.remove(&key).is_some_and(|open| !open.called);
         let message = error.and_then(|error| error.message).unwrap_or_default();
-        self.next(&id, out).tool_finished(call, ToolResult::failed(message));
+        let result = ToolResult::failed(message).call_cut_off_if(never_called && session.is_cut_off());
+        self.next(&id, out).tool_finished(key, result);
+    }
+}
+
+/// What a tool gave that did not say it in words: its text, or the data as it is.
+fn in_words(given: &Json) -> String {
+    #[derive(Deserialize)]
+    struct Given {
+        value: Json,
+    }
+    let given = given.decode::<Given>().map_or_else(|_| given.clone(), |given| given.value);
+    match given.to_value() {
+        Value::Null => String::new(),
+        Value::String(text) => text,
+        Value::Array(list) if list.is_empty() => String::new(),
+        Value::Object(fields) if fields.is_empty() => String::new(),
+        _ => given.get().to_owned(),
     }
 }
 

@@ -12,6 +12,7 @@ use interlingua_schema::{ContentPart, ErrorCode, Facts, StatusLabel, TurnStatus}
 use serde_json::json;
 
 use super::messages::Known;
+use super::next_names::NextCall;
 use super::parts::OpenPart;
 use super::sent::Sent;
 use super::tools::OpenTool;
@@ -77,6 +78,8 @@ pub(super) struct Session {
     pub(super) failures_before: Vec<String>,
     /// The host has sent a prompt since.
     pub(super) prompted_since: bool,
+    /// Calls of the v2 API by their ids.
+    pub(super) next_calls: Recent<String, NextCall, REMEMBERED>,
     /// The compaction that is going on.
     pub(super) compaction: Option<Key>,
     pub(super) agent: Option<String>,
@@ -119,6 +122,9 @@ pub(super) struct Run {
     pub(super) open_messages: Vec<String>,
     /// Why the latest step ended.
     pub(super) finish: Option<String>,
+    /// What is being said, in the v2 API, and how often it began again.
+    pub(super) saying: Vec<String>,
+    pub(super) retries: u32,
     pub(super) compaction: Compaction,
     /// The message that sums up the conversation.
     pub(super) summary: Option<String>,
@@ -160,6 +166,7 @@ impl Session {
             run: Run::default(),
             failures_before: Vec::new(),
             prompted_since: false,
+            next_calls: Recent::default(),
             compaction: None,
             agent: None,
             model: None,

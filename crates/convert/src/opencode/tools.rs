@@ -32,7 +32,7 @@ pub(super) struct OpenTool {
     /// The output so far, which each update tells from the start.
     output: String,
     /// Its arguments are final.
-    called: bool,
+    pub(super) called: bool,
     /// What was called, where the result does not repeat it.
     pub(super) name: String,
     pub(super) input: Option<Json>,

@@ -1,6 +1,6 @@
 //! The v2 API: what ends a turn where nothing says so, and tools that others run.
 
-use interlingua_schema::{Item, ItemKind, ItemStatus, Role, TurnStatus};
+use interlingua_schema::{ContentPart, Item, ItemKind, ItemStatus, Role, ToolKind, TurnStatus};
 use serde_json::{Value, json};
 
 use super::play::{Play, said};
@@ -98,4 +98,94 @@ fn a_question_that_is_dismissed_ends_the_turn() {
     fails(&mut play);
     answers(&mut play, "b");
     assert_eq!(play.turns(), [TurnStatus::Completed, TurnStatus::Completed]);
+}
+
+fn result(item: &Item) -> &str {
+    match &item.content[..] {
+        [ContentPart::ToolResult { output, .. }, ..] => output,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_a_provider_found_is_the_output() {
+    let mut play = Play::begun("1.18.33");
+    play.next("prompted", json!({ "messageID": "msg_a", "prompt": { "text": "a" } }));
+    let found = [
+        json!({ "result": { "type": "json", "value": [{ "title": "found it" }] } }),
+        json!({ "result": { "type": "text", "value": "found it" } }),
+        json!({ "structured": { "title": "found it" } }),
+    ];
+    for (number, mut found) in found.into_iter().enumerate() {
+        let call = format!("c{number}");
+        let provider = json!({ "executed": true });
+        let called = json!({ "assistantMessageID": "msg_1", "callID": call, "tool": "web_search", "input": {}, "provider": provider });
+        play.next("tool.called", called);
+        found["callID"] = call.into();
+        found["content"] = json!([]);
+        play.next("tool.success", found);
+    }
+    let items = play.completed();
+    assert!(matches!(&items[1].content[0], ContentPart::ToolCall { tool_kind: Some(ToolKind::Web), .. }));
+    let outputs: Vec<&str> = items.iter().filter(|item| item.kind == ItemKind::ToolResult).map(result).collect();
+    assert_eq!(outputs, [r#"[{"title":"found it"}]"#, "found it", r#"{"title":"found it"}"#]);
+}
+
+#[test]
+fn a_command_that_prints_nothing_has_no_output() {
+    let mut play = Play::begun("1.18.33");
+    calls(&mut play, "a");
+    play.next("tool.success", json!({ "callID": "c1", "content": [], "structured": { "exit": 0 } }));
+    assert_eq!(result(play.completed().last().unwrap()), "");
+}
+
+#[test]
+fn a_call_id_may_come_again_in_a_later_step() {
+    let mut play = Play::begun("1.18.33");
+    play.next("prompted", json!({ "messageID": "msg_a", "prompt": { "text": "a" } }));
+    for (message, output) in [("msg_1", "one"), ("msg_2", "two"), ("msg_2", "three")] {
+        play.next("step.started", json!({ "assistantMessageID": message }));
+        play.next("tool.input.started", json!({ "assistantMessageID": message, "callID": "c", "name": "bash" }));
+        play.next("tool.input.delta", json!({ "assistantMessageID": message, "callID": "c", "delta": "{}" }));
+        play.next("tool.called", json!({ "assistantMessageID": message, "callID": "c", "tool": "bash", "input": {} }));
+        let text = json!([{ "type": "text", "text": output }]);
+        // Not every event names the message.
+        play.next("tool.success", json!({ "callID": "c", "content": text }));
+        step_ends(&mut play, message, "tool-calls");
+    }
+    let items = play.completed();
+    let outputs: Vec<&str> = items.iter().filter(|item| item.kind == ItemKind::ToolResult).map(result).collect();
+    assert_eq!(outputs, ["one", "two", "three"]);
+    assert_eq!(items.iter().filter(|item| item.kind == ItemKind::ToolCall).count(), 3);
+}
+
+#[test]
+fn a_call_that_is_interrupted_before_it_is_made_is_failed() {
+    let mut play = Play::begun("1.18.33");
+    play.next("prompted", json!({ "messageID": "msg_a", "prompt": { "text": "a" } }));
+    play.next("step.started", json!({ "assistantMessageID": "msg_1" }));
+    play.next("tool.input.started", json!({ "assistantMessageID": "msg_1", "callID": "c1", "name": "bash" }));
+    play.request("POST", "/api/session/ses_1/interrupt", &Value::Null);
+    fails(&mut play);
+    let items = play.completed();
+    assert_eq!((items[1].kind, items[1].status), (ItemKind::ToolCall, ItemStatus::Failed));
+    assert_eq!(result(&items[2]), "Tool execution interrupted");
+}
+
+#[test]
+fn a_text_that_is_begun_again_is_another() {
+    let mut play = Play::begun("1.18.33");
+    let delta = |play: &mut Play, text: &str| {
+        play.next("text.delta", json!({ "assistantMessageID": "msg_1", "textID": "t", "delta": text }));
+    };
+    play.next("prompted", json!({ "messageID": "msg_a", "prompt": { "text": "a" } }));
+    play.next("step.started", json!({ "assistantMessageID": "msg_1" }));
+    delta(&mut play, "Hel");
+    play.next("retried", json!({ "attempt": 1, "error": { "message": "overloaded" } }));
+    delta(&mut play, "Hello");
+    play.next("text.ended", json!({ "assistantMessageID": "msg_1", "textID": "t", "text": "Hello" }));
+    step_ends(&mut play, "msg_1", "stop");
+    let items = play.completed();
+    assert_eq!(said(&items, Role::Assistant), ["Hel", "Hello"]);
+    assert_eq!((items[1].status, answer(&items).status), (ItemStatus::Failed, ItemStatus::Completed));
 }
