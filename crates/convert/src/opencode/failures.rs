@@ -132,6 +132,11 @@ impl OpenCodeConverter {
 impl Session {
     /// Tells of a failure, once in a turn, or notes that the turn was interrupted.
     pub(super) fn report(&mut self, trouble: Trouble, out: &mut Drafts) {
+        self.report_of(trouble, false, out);
+    }
+
+    /// As [`report`](Self::report), of something that may be of the turn before.
+    pub(super) fn report_of(&mut self, trouble: Trouble, is_old: bool, out: &mut Drafts) {
         let (code, message, details) = match trouble {
             Trouble::Interrupted => {
                 self.run.interrupted = self.run.turn_open;
@@ -141,7 +146,7 @@ impl Session {
         };
         self.is_there(out);
         let is_trace = message.contains(STACK_TRACE);
-        if self.was_told(&message, is_trace) {
+        if self.was_told(&message, is_trace, is_old) {
             self.run.failed = self.run.turn_open;
             if self.run.failed_early && is_trace {
                 // With that OpenCode gives up a prompt that it never repeated.
@@ -170,12 +175,12 @@ impl Session {
     }
 
     /// Whether a failure was told before. The second time it may come with a stack trace, or be one; after a new
-    /// prompt only those are about the turn before.
-    fn was_told(&self, message: &str, is_trace: bool) -> bool {
+    /// prompt only those are about the turn before, and what is old itself.
+    fn was_told(&self, message: &str, is_trace: bool, is_old: bool) -> bool {
         if is_trace && !(self.run.failures.is_empty() && self.failures_before.is_empty()) {
             return true;
         }
-        let before = self.failures_before.iter().filter(|_| !self.prompted_since);
+        let before = self.failures_before.iter().filter(|_| is_old || !self.prompted_since);
         self.run.failures.iter().chain(before).any(|told| message.contains(told.as_str()))
     }
 

@@ -129,7 +129,9 @@ impl Session {
         let error = info.error.take();
         let failed = error.is_some();
         if let Some(error) = error {
-            self.report(error.into(), out);
+            // One that is complete may tell again what failed before the host's latest prompt.
+            let is_old = self.messages.get(&info.id) == Some(&Known::DoneAgent);
+            self.report_of(error.into(), is_old, out);
         }
         if completed.is_some() {
             self.agent_completed(info, failed, out);

@@ -36,6 +36,7 @@ impl Reply {
 impl OpenCodeConverter {
     fn asks(&mut self, session: &str, request: &str, out: &mut Drafts) {
         let known = self.sessions.of(session);
+        known.is_there(out);
         known.begun = true;
         known.show_users(None, out);
         self.asked.insert(request.to_owned(), session.to_owned());

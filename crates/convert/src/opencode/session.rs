@@ -249,7 +249,7 @@ impl Session {
     /// The session is idle. It says so twice, and once more after an error or an interrupt. It may still be `asking`.
     fn idle(&mut self, asking: bool, out: &mut Drafts) {
         if !self.run.turn_open {
-            self.run = Run { interrupt_early: self.run.interrupt_early, ..Run::default() };
+            self.run = Run { interrupt_early: self.run.interrupt_early && !self.sent.is_empty(), ..Run::default() };
             self.show_users(None, out);
             return;
         }
@@ -283,6 +283,7 @@ impl Session {
         self.title.clone_from(&info.title);
         self.begun = true;
         out.session(self.id.as_str()).started(Some(metadata(info)));
+        self.is_there(out);
     }
 
     /// What changed that a user would want to know.

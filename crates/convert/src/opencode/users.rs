@@ -116,28 +116,11 @@ impl Session {
         self.begun = true;
         let mut is_silent = false;
         if !user.typed.is_empty() {
-            let answered = self.run.finish.as_deref().is_some_and(|finish| finish != "tool-calls");
-            if self.run.turn_open && self.run.active && (answered || self.run.idle || self.is_cut_off()) {
-                self.end_turn(out);
-            }
-            self.run.turn_open = true;
-            self.run.failed_early = false;
-            self.failures_before.clear();
-            let mut content = Vec::with_capacity(user.typed.len());
             self.last_said = user.texts();
-            for (part, typed) in user.typed {
-                self.shown_parts.insert(part, ());
-                content.push(typed);
-            }
-            let repeated = self.repeated(&user.id, &content).unwrap_or_default();
-            is_silent = repeated.is_silent;
-            let mut message = UserMessage::new(content).native(user.id.as_str()).of(&user.id);
-            if let Some(name) = repeated.name {
-                message = message.repeats(name);
-            }
-            out.session(self.id.as_str()).user_message(&user.id, message);
+            is_silent = self.say_as_user(&user.id, user.typed, out);
         } else if let Some(prompt) = self.shell_taken() {
             self.run.turn_open = true;
+            self.run.failed_early = false;
             out.session(self.id.as_str()).prompt_taken(Some(prompt));
         }
         for (part, text) in user.added {
@@ -147,6 +130,30 @@ impl Session {
         if is_silent && !self.run.active {
             self.end_turn(out);
         }
+    }
+
+    /// Says what a user typed and attached, in a new turn if the agent is done with the one before. True if nobody is
+    /// to answer it.
+    fn say_as_user(&mut self, id: &str, typed: Vec<(String, ContentPart)>, out: &mut Drafts) -> bool {
+        let answered = self.run.finish.as_deref().is_some_and(|finish| finish != "tool-calls");
+        if self.run.turn_open && self.run.active && (answered || self.run.idle || self.is_cut_off()) {
+            self.end_turn(out);
+        }
+        self.run.turn_open = true;
+        self.run.failed_early = false;
+        self.failures_before.clear();
+        let mut content = Vec::with_capacity(typed.len());
+        for (part, typed) in typed {
+            self.shown_parts.insert(part, ());
+            content.push(typed);
+        }
+        let repeated = self.repeated(id, &content).unwrap_or_default();
+        let mut message = UserMessage::new(content).native(id).of(id);
+        if let Some(name) = repeated.name {
+            message = message.repeats(name);
+        }
+        out.session(self.id.as_str()).user_message(id, message);
+        repeated.is_silent
     }
 }
 

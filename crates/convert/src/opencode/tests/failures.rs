@@ -3,7 +3,7 @@
 use interlingua_schema::{Role, TurnStatus};
 use serde_json::{Value, json};
 
-use super::play::{Play, said};
+use super::play::{CREATED, Play, said};
 
 fn unknown(message: &str) -> Value {
     json!({ "name": "UnknownError", "data": { "message": message } })
@@ -123,4 +123,20 @@ fn a_turn_of_the_v2_api_goes_on_after_a_failure_before_the_prompt_is_repeated() 
     play.next("step.ended", json!({ "assistantMessageID": "msg_2", "finish": "stop" }));
     assert_eq!(play.turns(), [TurnStatus::Completed]);
     assert_eq!(said(&play.completed(), Role::User), ["a"]);
+}
+
+#[test]
+fn a_message_of_the_turn_before_may_tell_its_failure_again_after_the_next_prompt() {
+    let mut play = Play::begun("1.18.33");
+    let time = json!({ "created": CREATED + 2, "completed": CREATED + 3 });
+    let failed = json!({ "error": unknown("no"), "time": time });
+    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    fails(&mut play, "no");
+    play.idle("ses_1").answer("ses_1", "msg_2", "msg_a", &failed);
+    ask(&mut play, "b");
+    play.answer("ses_1", "msg_2", "msg_a", &failed);
+    play.user("ses_1", "msg_b", "b").busy("ses_1").answer("ses_1", "msg_3", "msg_b", &json!({}));
+    play.done("ses_1", "msg_3", "stop").idle("ses_1");
+    assert_eq!(play.errors(), ["no"]);
+    assert_eq!(play.turns(), [TurnStatus::Failed, TurnStatus::Completed]);
 }
