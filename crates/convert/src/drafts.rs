@@ -19,18 +19,16 @@ pub struct Drafts {
 impl Drafts {
     /// Speaks of the session that the agent calls so. One never heard of begins with that.
     pub fn session(&mut self, native: &str) -> SessionDrafts<'_> {
-        let turns_to = match &self.about {
-            Some(key) if key.as_str() == native => None,
-            _ => Some(Some(native.into())),
-        };
-        SessionDrafts { drafts: self, turns_to, sub_agent: None, synthetic: false }
+        let is_another = self.about.as_ref().is_none_or(|key| key.as_str() != native);
+        let session = is_another.then(|| native.into());
+        SessionDrafts { drafts: self, is_another, session, sub_agent: None, synthetic: false }
     }
 
     /// Speaks of the session that was begun last, because the payload names none. Before there is one, what is said
     /// waits for it.
     pub fn current(&mut self) -> SessionDrafts<'_> {
-        let turns_to = self.about.is_some().then_some(None);
-        SessionDrafts { drafts: self, turns_to, sub_agent: None, synthetic: false }
+        let is_another = self.about.is_some();
+        SessionDrafts { drafts: self, is_another, session: None, sub_agent: None, synthetic: false }
     }
 
     /// Speaks of the session with this native id, or of the current one when there is none.
@@ -61,15 +59,18 @@ impl Drafts {
 #[derive(Debug)]
 pub struct SessionDrafts<'a> {
     drafts: &'a mut Drafts,
-    /// The session, if what was said before is about another.
-    turns_to: Option<Option<Key>>,
+    /// What was said before is about another session.
+    is_another: bool,
+    /// The name of this one, if so and if it has one.
+    session: Option<Key>,
     sub_agent: Option<Key>,
     synthetic: bool,
 }
 
 impl SessionDrafts<'_> {
     fn push(&mut self, act: Act) {
-        if let Some(session) = self.turns_to.take() {
+        if std::mem::take(&mut self.is_another) {
+            let session = self.session.take();
             self.drafts.about.clone_from(&session);
             self.drafts.list.push(Draft::about(session));
         }

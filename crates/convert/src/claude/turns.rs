@@ -3,8 +3,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use interlingua_native::claude::{
-    ConversationResetMessage, PermissionDenial, ResultError, ResultErrorSubtype, ResultSuccess, SystemMessage,
-    TerminalReason,
+    ApiKeySource, ConversationResetMessage, PermissionDenial, PermissionMode, ResultError, ResultErrorSubtype,
+    ResultSuccess, SystemMessage, TerminalReason,
 };
 use interlingua_schema::{ContentPart, Facts, StatusLabel, TurnStatus};
 use serde_json::{Number, Value, json};
@@ -89,15 +89,9 @@ impl ClaudeConverter {
         let mut changes = Vec::new();
         if init.session_id.is_none() || init.session_id == self.session {
             changes.extend(self.settings.model_in_use(init.model.as_deref()));
-            changes
-                .extend(self.settings.mode_in_use(
-                    init.permission_mode.as_ref().map(interlingua_native::claude::PermissionMode::as_str),
-                ));
+            changes.extend(self.settings.mode_in_use(init.permission_mode.as_ref().map(PermissionMode::as_str)));
         } else {
-            self.settings.begin(
-                init.model.as_deref(),
-                init.permission_mode.as_ref().map(interlingua_native::claude::PermissionMode::as_str),
-            );
+            self.settings.begin(init.model.as_deref(), init.permission_mode.as_ref().map(PermissionMode::as_str));
         }
         let is_new = init.session_id.is_some() && init.session_id != self.session;
         let turn = turn_metadata(&mut init);
@@ -163,7 +157,7 @@ impl ClaudeConverter {
         );
         let metadata = Facts::new()
             .with("stop_reason", result.stop_reason)
-            .with("terminal_reason", result.terminal_reason.as_ref().map(|reason| reason.as_str()))
+            .with("terminal_reason", result.terminal_reason.as_ref().map(TerminalReason::as_str))
             .with("origin", result.origin.and_then(|origin| serde_json::to_value(origin).ok()))
             .with("local_command", result.local_command)
             .with("structured_output", result.structured_output.as_ref().map(interlingua_native::Json::to_value))
@@ -202,9 +196,9 @@ impl ClaudeConverter {
             self.settings.model(),
         );
         let metadata = Facts::new()
-            .with("subtype", result.subtype.as_ref().map(|subtype| subtype.as_str()))
+            .with("subtype", result.subtype.as_ref().map(ResultErrorSubtype::as_str))
             .with("stop_reason", result.stop_reason)
-            .with("terminal_reason", result.terminal_reason.as_ref().map(|reason| reason.as_str()))
+            .with("terminal_reason", result.terminal_reason.as_ref().map(TerminalReason::as_str))
             .with("origin", result.origin.and_then(|origin| serde_json::to_value(origin).ok()))
             .with("permission_denials", denials(result.permission_denials));
         let end = TurnEnd { usage, metadata, ..turn_end(ending.status, result.duration_ms.as_ref()) };
@@ -323,7 +317,7 @@ fn turn_metadata(init: &mut SystemMessage) -> Facts {
     Facts::new()
         .with("model", init.model.take())
         .with("cwd", init.cwd.take())
-        .with("permission_mode", init.permission_mode.as_ref().map(|mode| mode.as_str()))
+        .with("permission_mode", init.permission_mode.as_ref().map(PermissionMode::as_str))
         .with("agent_version", init.claude_code_version.take())
         .with("tools", init.tools.take())
         .with("mcp_servers", init.mcp_servers.as_ref().and_then(|servers| serde_json::to_value(servers).ok()))
@@ -338,7 +332,7 @@ fn session_metadata(init: SystemMessage) -> Facts {
         .with("skills", init.skills)
         .with("plugins", init.plugins.and_then(|plugins| serde_json::to_value(plugins).ok()))
         .with("plugin_errors", init.plugin_errors.and_then(|errors| serde_json::to_value(errors).ok()))
-        .with("api_key_source", init.api_key_source.as_ref().map(|source| source.as_str()))
+        .with("api_key_source", init.api_key_source.as_ref().map(ApiKeySource::as_str))
 }
 
 fn hash(text: &str) -> u64 {
