@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use interlingua_schema::ContentPart;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::draft::streamed_text;
 use crate::{Launch, Prompt};
@@ -59,22 +60,18 @@ enum Mode {
 
 /// A line for `--stream-json-input`.
 #[derive(Deserialize)]
-struct Line {
-    message: Body,
+struct Line<'a> {
+    #[serde(borrow)]
+    message: Body<'a>,
     #[serde(default)]
     steer: bool,
 }
 
 #[derive(Deserialize)]
-struct Body {
-    content: Content,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Content {
-    Text(String),
-    Blocks(Vec<Block>),
+struct Body<'a> {
+    /// A text, or blocks.
+    #[serde(borrow)]
+    content: &'a RawValue,
 }
 
 #[derive(Deserialize)]
@@ -108,10 +105,12 @@ impl Prompts {
             return None;
         }
         // What is no message in JSON is refused by the agent, and no prompt.
-        let line: Line = serde_json::from_str(line).ok()?;
-        let blocks = match line.message.content {
-            Content::Text(text) => vec![Block { text: Some(text), source: None }],
-            Content::Blocks(blocks) => blocks,
+        let line: Line<'_> = serde_json::from_str(line).ok()?;
+        let content = line.message.content.get();
+        let blocks = if content.starts_with('"') {
+            vec![Block { text: serde_json::from_str(content).ok()?, source: None }]
+        } else {
+            serde_json::from_str(content).ok()?
         };
         let mut text = String::new();
         let mut left_out = Vec::new();
