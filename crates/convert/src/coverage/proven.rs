@@ -34,6 +34,7 @@ pub(super) const PROVEN: &[(&str, &str, &str)] = &[
     ("codex", "questions", "codex/0.166.0/asks-two-questions"),
     ("codex", "permissions", "codex/0.166.0/change-is-denied"),
     ("codex", "images", "codex/0.166.0/image-is-attached"),
+    ("codex", "file_attachments", "codex/0.166.0/document-is-attached"),
     ("codex", "session_lifecycle", "codex/0.166.0/unknown_tool_bad_args"),
     ("codex", "error_events", "codex/0.166.0/error_400"),
     ("codex", "reasoning", "codex/0.166.0/exec_json_text"),

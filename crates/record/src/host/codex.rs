@@ -52,12 +52,13 @@ impl<'a> Host<'a> {
             None => self.begin(session).await?,
         };
         let mut input = vec![json!({"type": "text", "text": text})];
-        for file in files {
-            if !file.is_image() {
-                bail!("Codex takes images and no other files; say so in [absent]");
+        input.extend(files.iter().map(|file| {
+            if file.is_image() {
+                json!({"type": "localImage", "path": file.path})
+            } else {
+                json!({"type": "mention", "name": file.name(), "path": file.path})
             }
-            input.push(json!({"type": "localImage", "path": file.path}));
-        }
+        }));
         let mut params = json!({"threadId": thread, "input": input});
         if self.plans() {
             let settings =
