@@ -212,6 +212,11 @@ pub(crate) trait Field: Sized {
         *place = Some(Self::field(reader)?);
         Ok(())
     }
+
+    /// Reads a list of values.
+    fn list(reader: &mut Reader<'_>) -> Result<Vec<Self>> {
+        read_list(reader, Self::field)
+    }
 }
 
 /// What a struct declares: an optional value, or a required string.
@@ -253,7 +258,6 @@ scalar! {
     i64 = Reader::integer;
     u64 = Reader::unsigned;
     Number = Reader::number;
-    String = Reader::owned;
     Json = Json::read;
 }
 
@@ -271,21 +275,37 @@ impl<T: Field> Field for Box<T> {
     }
 }
 
+impl Field for String {
+    fn field(reader: &mut Reader<'_>) -> Result<Self> {
+        reader.owned()
+    }
+
+    /// Lists of texts are the longest there are, so each text is read in place.
+    fn list(reader: &mut Reader<'_>) -> Result<Vec<Self>> {
+        read_list(reader, |reader| Ok(reader.string_here()?.into_owned()))
+    }
+}
+
 impl<T: Field> Field for Vec<T> {
     fn field(reader: &mut Reader<'_>) -> Result<Self> {
-        let mut list = Self::new();
-        let mut elements = reader.list()?;
-        while elements.next(reader)? {
-            match T::field(reader) {
-                Ok(element) => list.push(element),
-                Err(fault) => {
-                    failed_in(&list.len().to_string());
-                    return Err(fault);
-                }
+        T::list(reader)
+    }
+}
+
+#[inline(always)]
+fn read_list<T>(reader: &mut Reader<'_>, read: impl Fn(&mut Reader<'_>) -> Result<T>) -> Result<Vec<T>> {
+    let mut list = Vec::new();
+    let mut elements = reader.list()?;
+    while elements.next(reader)? {
+        match read(reader) {
+            Ok(element) => list.push(element),
+            Err(fault) => {
+                failed_in(&list.len().to_string());
+                return Err(fault);
             }
         }
-        Ok(list)
     }
+    Ok(list)
 }
 
 impl<T: Field> Field for BTreeMap<String, T> {

@@ -62,9 +62,9 @@ impl<'a> Reader<'a> {
         self.string_here()
     }
 
-    /// [`Self::string`] for the loops over keys, where a call would cost as much as the reading.
+    /// [`Self::string`] for the loops over keys and texts, where a call would cost as much as the reading.
     #[inline(always)]
-    fn string_here(&mut self) -> Result<Cow<'a, str>> {
+    pub(crate) fn string_here(&mut self) -> Result<Cow<'a, str>> {
         if self.peek() != b'"' {
             return Err(self.mismatch("a string"));
         }
