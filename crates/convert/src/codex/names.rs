@@ -21,6 +21,8 @@ pub(super) struct Names {
     before_turn: u64,
     /// How many were when the model was asked again.
     before_retry: u64,
+    /// Counts the turns, and how often the model was asked again in them: what was open before is given up.
+    stretch: u64,
 }
 
 /// What is known of an id.
@@ -30,6 +32,8 @@ struct Begun {
     times: u64,
     /// The place of the last one among the messages that are over, if it is one.
     said: Option<u64>,
+    /// The stretch in which the last one began, while it is not over.
+    open_since: Option<u64>,
 }
 
 impl Names {
@@ -45,15 +49,17 @@ impl Names {
         }
     }
 
-    /// An item begins. What the model says once more because it was asked again is told apart by its words, which are
-    /// not known yet, so such a message keeps its name.
+    /// An item begins. One that is told twice before it is over stays the same. What the model says once more because
+    /// it was asked again is told apart by its words, which are not known yet, so such a message keeps its name.
     pub(super) fn begins(&mut self, id: &str) -> Key {
         let repeatable = self.before_turn + 1..=self.before_retry;
+        let now = Some(self.stretch);
         let is_another = |begun: &mut Begun| {
-            if begun.said.is_none_or(|said| !repeatable.contains(&said)) {
+            if begun.open_since != now && begun.said.is_none_or(|said| !repeatable.contains(&said)) {
                 begun.times += 1;
                 begun.said = None;
             }
+            begun.open_since = now;
             begun.times > 1
         };
         self.repeat |= self.learn(id, is_another);
@@ -62,7 +68,7 @@ impl Names {
 
     /// An item is over, which may never have begun.
     pub(super) fn ends(&mut self, id: &str) -> Key {
-        self.learn(id, |begun| begun.times = begun.times.max(1));
+        self.learn(id, |begun| *begun = Begun { times: begun.times.max(1), said: begun.said, open_since: None });
         self.of(id)
     }
 
@@ -70,18 +76,20 @@ impl Names {
     pub(super) fn said(&mut self, id: &str) -> Key {
         self.said += 1;
         let said = self.said;
-        self.learn(id, |begun| *begun = Begun { times: begun.times.max(1), said: Some(said) });
+        self.learn(id, |begun| *begun = Begun { times: begun.times.max(1), said: Some(said), open_since: None });
         self.of(id)
     }
 
     /// The model is asked again.
     pub(super) fn ask_again(&mut self) {
         self.before_retry = self.said;
+        self.stretch += 1;
     }
 
     /// A turn begins, in which nothing was said yet.
     pub(super) fn turn_begins(&mut self) {
         self.before_turn = self.said;
+        self.stretch += 1;
     }
 
     fn learn<T>(&mut self, id: &str, learn: impl FnOnce(&mut Begun) -> T) -> T {
@@ -108,7 +116,11 @@ mod tests {
         let second = names.begins("a");
         assert_ne!(first, second);
         assert_eq!((names.of("a"), names.ends("a")), (second.clone(), second.clone()));
-        assert_ne!(names.begins("a"), second);
+        let third = names.begins("a");
+        assert_ne!(third, second);
+        assert_eq!(names.begins("a"), third, "it is not over");
+        names.turn_begins();
+        assert_ne!(names.begins("a"), third);
         assert_eq!(names.of("b"), "b".into());
     }
 
