@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A [`Stream`] is that path. A live session pushes inputs one at a time, [`convert_log`] reads a file through it, and
-//! tests do the same: there is no second path.
+//! tests do the same: there is no second path. Events go to an [`EventSink`](interlingua_schema::EventSink), which keeps
+//! them or, as in [`write_log`], writes them down at once.
 //!
 //! # How a converter is written
 //!
