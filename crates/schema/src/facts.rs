@@ -57,6 +57,9 @@ impl Facts {
     }
 
     fn set(&mut self, name: &'static str, fact: Fact) {
+        if self.0.last().is_none_or(|(last, _)| *last < name) {
+            return self.0.push((name, fact));
+        }
         match self.0.binary_search_by_key(&name, |(name, _)| name) {
             Ok(known) => self.0[known].1 = fact,
             Err(place) => self.0.insert(place, (name, fact)),

@@ -1,5 +1,7 @@
 //! Events as lines of JSON, written as they happen.
 
+use std::ops::Range;
+
 use super::{Envelope, data, session};
 use crate::sink::{DataParts, EventParts, EventSink};
 use crate::{ItemStatus, NativeSessionId, SessionId};
@@ -10,7 +12,7 @@ use crate::{ItemStatus, NativeSessionId, SessionId};
 pub struct JsonLines {
     text: Vec<u8>,
     count: usize,
-    /// The session that was written last. It stands on every event, so it is written once and copied.
+    /// The session that was written last. It stands on every event, so it is copied from where it stands already.
     session: Option<Session>,
 }
 
@@ -18,8 +20,8 @@ pub struct JsonLines {
 struct Session {
     id: SessionId,
     native: Option<NativeSessionId>,
-    /// The members that say so.
-    text: Vec<u8>,
+    /// Where the members that say so stand.
+    place: Range<usize>,
 }
 
 impl JsonLines {
@@ -27,6 +29,18 @@ impl JsonLines {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Lines behind what a buffer holds already.
+    #[must_use]
+    pub fn behind(text: Vec<u8>) -> Self {
+        Self { text, ..Self::default() }
+    }
+
+    /// The buffer with the lines.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.text
     }
 
     /// The lines, each with its line break.
@@ -45,20 +59,28 @@ impl JsonLines {
     pub fn clear(&mut self) {
         self.text.clear();
         self.count = 0;
+        self.session = None;
     }
 }
 
 impl EventSink for JsonLines {
     fn event(&mut self, event: EventParts<'_>) {
         let EventParts { event_id, sequence, time, session_id, native_session_id, origin, data, raw } = event;
-        let session = match &mut self.session {
-            Some(last) if last.id == *session_id && last.native.as_ref() == native_session_id => last,
-            last => last.insert(Session::new(session_id, native_session_id)),
-        };
+        let last = &mut self.session;
         let envelope = Envelope { event_id, sequence, time, origin, raw };
         envelope.write(
             &mut self.text,
-            |out| out.extend_from_slice(&session.text),
+            |out| match last {
+                Some(last) if last.id == *session_id && last.native.as_ref() == native_session_id => {
+                    out.extend_from_within(last.place.clone());
+                }
+                last => {
+                    let start = out.len();
+                    session(out, session_id, native_session_id);
+                    let place = start..out.len();
+                    *last = Some(Session { id: session_id.clone(), native: native_session_id.cloned(), place });
+                }
+            },
             |out| match &data {
                 DataParts::SessionStarted { metadata } => data::session_started(out, *metadata),
                 DataParts::TurnStarted { turn_id, metadata } => data::turn_started(out, *turn_id, *metadata),
@@ -74,13 +96,5 @@ impl EventSink for JsonLines {
         );
         self.text.push(b'\n');
         self.count += 1;
-    }
-}
-
-impl Session {
-    fn new(id: &SessionId, native: Option<&NativeSessionId>) -> Self {
-        let mut text = Vec::new();
-        session(&mut text, id, native);
-        Self { id: id.clone(), native: native.cloned(), text }
     }
 }
