@@ -3,6 +3,7 @@
 use interlingua_schema::ContentPart;
 
 use super::session::Session;
+use crate::draft::streamed_text;
 use crate::{Drafts, Key, Prompt};
 
 /// So many are remembered; then the oldest is forgotten.
@@ -33,7 +34,7 @@ pub(super) struct Repeated {
 
 impl Sent {
     pub(super) fn message(key: Key, prompt: &Prompt, is_silent: bool) -> Self {
-        Self { key, text: text(&prompt.content), is_silent, is_shell: false, held: None }
+        Self { key, text: streamed_text(&prompt.content).into_owned(), is_silent, is_shell: false, held: None }
     }
 
     pub(super) fn shell(key: Key, command: &str) -> Self {
@@ -76,7 +77,7 @@ impl Session {
 
     /// OpenCode repeats a prompt of the host's: by its name, in its words, or else the oldest.
     pub(super) fn repeated(&mut self, message: &str, content: &[ContentPart]) -> Option<Repeated> {
-        let text = text(content);
+        let text = streamed_text(content);
         let named = self.sent.iter().position(|sent| sent.key.as_str() == message);
         let found = named
             .or_else(|| self.sent.iter().position(|sent| !sent.is_shell && sent.text == text))
@@ -95,8 +96,4 @@ impl Session {
     pub(super) fn forget_sent(&mut self, key: &Key) {
         self.sent.retain(|sent| sent.key != *key);
     }
-}
-
-fn text(content: &[ContentPart]) -> String {
-    content.iter().filter_map(ContentPart::streamed_text).collect()
 }
