@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use serde::ser::SerializeMap;
 
 use super::Json;
-use super::decode::{failed_in, note_unknown_tag};
+use super::decode::{failed_in, failed_in_needed};
 use super::fault::{Fault, Result};
+use super::losses::note_unknown_tag;
 use super::reader::Reader;
 
 /// A generated union of this form: knows its keys and which struct the content of a tag is.
@@ -98,14 +99,14 @@ pub(crate) fn adjacent<T: Envelope>(reader: &mut Reader<'_>) -> Result<T> {
     let mut members = reader.object()?;
     while let Some(key) = members.key(reader)? {
         if key == T::Message::TAG {
-            let found = reader.string()?;
+            let found = reader.string().inspect_err(|_| failed_in_needed(&key))?;
             if message.is_some() && tag.as_ref() != Some(&found) {
                 return Err(Fault::repeated(&key));
             }
             tag = Some(found);
         } else if key == T::Message::CONTENT {
             match &tag {
-                Some(tag) => T::Message::from_tag(&mut message, tag, reader).inspect_err(|_| failed_in(&key))?,
+                Some(tag) => T::Message::from_tag(&mut message, tag, reader).inspect_err(|_| failed_in_needed(&key))?,
                 None => {
                     early = Some(reader.clone());
                     reader.skip()?;
@@ -124,8 +125,9 @@ pub(crate) fn adjacent<T: Envelope>(reader: &mut Reader<'_>) -> Result<T> {
     let message = match message {
         Some(message) => message,
         None => {
-            note_unknown_tag(T::Message::NAME, &tag);
-            T::Message::unknown(tag.into_owned(), Json::read(&mut whole)?)
+            let raw = Json::read(&mut whole)?;
+            note_unknown_tag(T::Message::NAME, &tag, &whole);
+            T::Message::unknown(tag.into_owned(), raw)
         }
     };
     T::build(siblings, message).map_err(|key| Fault::missing(T::Message::NAME, key))

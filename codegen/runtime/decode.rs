@@ -1,5 +1,6 @@
 //! Strict first, then lenient: one wrong part costs that part and not the event.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
@@ -8,7 +9,8 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::fault;
+use super::fault::{self, Fault};
+use super::losses::{Losses, Repair, forget_noted, take_noted};
 use super::object::Field;
 use super::reader::Reader;
 
@@ -21,10 +23,15 @@ pub trait Native: DeserializeOwned + Serialize {
     #[doc(hidden)]
     const TAG_KEYS: &'static [&'static str];
 
+    /// The keys that tell apart the members of this type itself, in the order in which they are looked at.
+    #[doc(hidden)]
+    const OWN_TAG_KEYS: &'static [&'static str];
+
     /// Decodes one payload.
     ///
-    /// Unknown tags, unknown enum values and unknown fields are no failure. Where a known part does not fit its
-    /// declared type, the nearest optional field or list element is left out and named in [`Decoded::repairs`].
+    /// Unknown tags and unknown enum values are no failure; [`Losses::unknown`] names them. Unknown fields are passed
+    /// over. Where a known part does not fit its declared type or lacks a field that its meaning needs, the nearest
+    /// optional field or list element is left out, and [`Losses::repairs`] names it.
     ///
     /// # Errors
     /// When the text is not JSON, or the payload does not fit even so.
@@ -45,26 +52,23 @@ pub trait Union: Sized {
 pub struct Decoded<T> {
     /// The typed value.
     pub value: T,
-    /// Tags anywhere in the payload that the types do not know, each with its union: `ThreadItem sleep`.
-    pub unknown_tags: Vec<String>,
-    /// What had to be left out because it did not fit its declared type; empty for nearly every payload.
-    pub repairs: Vec<Repair>,
+    /// What the payload lost on the way; empty for nearly every payload.
+    pub losses: Losses,
 }
 
 impl<T> Decoded<T> {
+    /// Names a payload that has no tag of its own by the request that it answers.
+    pub(crate) fn answers(mut self, request: &str) -> Self {
+        if !self.losses.is_empty() {
+            self.losses.tag = request.to_owned();
+        }
+        self
+    }
+
     /// The same payload as another type around the value.
     pub fn map<U>(self, wrap: impl FnOnce(T) -> U) -> Decoded<U> {
-        Decoded { value: wrap(self.value), unknown_tags: self.unknown_tags, repairs: self.repairs }
+        Decoded { value: wrap(self.value), losses: self.losses }
     }
-}
-
-/// A part of a payload that was left out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Repair {
-    /// Where it stood: `params.item.content.3`.
-    pub path: String,
-    /// Why it did not fit.
-    pub reason: String,
 }
 
 /// Why a payload could not be decoded.
@@ -100,13 +104,14 @@ impl std::error::Error for DecodeError {}
 
 /// Decodes `text`; see [`Native::decode`].
 pub(crate) fn decode<T: Native + Field>(text: &str) -> Result<Decoded<T>, DecodeError> {
-    UNKNOWN_TAGS.take();
+    forget_noted();
     let mut place = None;
     // The value may be wide, so it is not moved more often than it has to be.
     if read(&mut place, text).is_ok()
         && let Some(value) = place
     {
-        return Ok(Decoded { value, unknown_tags: UNKNOWN_TAGS.take(), repairs: Vec::new() });
+        let losses = take_noted(Vec::new(), text, <[String]>::to_vec, || tag_in(text, T::OWN_TAG_KEYS));
+        return Ok(Decoded { value, losses });
     }
     repair(text)
 }
@@ -121,7 +126,10 @@ fn read<T: Field>(place: &mut Option<T>, text: &str) -> fault::Result<()> {
 /// Reads a value through serde. What it stands in has to be JSON.
 pub(crate) fn deserialize<'de, T: Field, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     let text = Box::<RawValue>::deserialize(deserializer)?;
-    T::field(&mut Reader::new(text.get())).map_err(D::Error::custom)
+    let value = T::field(&mut Reader::new(text.get())).map_err(D::Error::custom);
+    // Serde has no place for them.
+    forget_noted();
+    value
 }
 
 /// Makes a type that reads itself one of serde's.
@@ -137,29 +145,33 @@ macro_rules! readable {
 pub(crate) use readable;
 
 thread_local! {
-    /// The unknown tags of the payload being decoded. Serde gives a nested value no way to report to the top.
-    static UNKNOWN_TAGS: Cell<Vec<String>> = const { Cell::new(Vec::new()) };
-}
-
-thread_local! {
     /// Where the decoding that just failed stood, innermost first. Filled on the way out, so success pays nothing.
-    static FAILED_IN: Cell<Vec<String>> = const { Cell::new(Vec::new()) };
+    static FAILED_IN: Cell<Vec<Step>> = const { Cell::new(Vec::new()) };
 }
 
-/// Notes that decoding failed inside `step`, a key or an index.
+/// A key or an index on the way to where decoding failed.
+struct Step {
+    name: String,
+    /// What stands around it cannot be without it.
+    is_needed: bool,
+}
+
+/// Notes that decoding failed inside an optional part under this key or index.
 #[cold]
 pub(crate) fn failed_in(step: &str) {
-    let mut steps = FAILED_IN.take();
-    steps.push(step.to_owned());
-    FAILED_IN.set(steps);
+    note_step(step, false);
 }
 
-/// Notes an unknown tag of the payload being decoded.
+/// Notes that decoding failed inside a part that what stands around it cannot be without.
 #[cold]
-pub(crate) fn note_unknown_tag(union: &str, tag: &str) {
-    let mut tags = UNKNOWN_TAGS.take();
-    tags.push(format!("{union} {tag}"));
-    UNKNOWN_TAGS.set(tags);
+pub(crate) fn failed_in_needed(step: &str) {
+    note_step(step, true);
+}
+
+fn note_step(name: &str, is_needed: bool) {
+    let mut steps = FAILED_IN.take();
+    steps.push(Step { name: name.to_owned(), is_needed });
+    FAILED_IN.set(steps);
 }
 
 #[cold]
@@ -167,29 +179,42 @@ fn repair<T: Native + Field>(text: &str) -> Result<Decoded<T>, DecodeError> {
     let mut tree: Value = serde_json::from_str(text)
         .or_else(|error| serde_json::from_str(&whole_characters(text)).map_err(|_| error))
         .map_err(|error| DecodeError::NotJson { reason: error.to_string() })?;
-    let mut repairs = Vec::new();
+    let tag = tag_of(&tree, T::OWN_TAG_KEYS);
+    let mut repairs: Vec<Repair> = Vec::new();
     let mut removed: Vec<Vec<String>> = Vec::new();
     loop {
         // Tags go first, so that nothing is buffered and every error has its full path.
         let ordered = Ordered { tree: &tree, first: T::TAG_KEYS }.to_text();
-        UNKNOWN_TAGS.take();
+        forget_noted();
         FAILED_IN.take();
         let mut place = None;
-        let reason = match (read(&mut place, &ordered), place) {
-            (Ok(()), Some(value)) => return Ok(Decoded { value, unknown_tags: UNKNOWN_TAGS.take(), repairs }),
-            (Ok(()), None) => "nothing was read".to_owned(),
-            (Err(fault), _) => fault.to_string(),
+        let fault = match (read(&mut place, &ordered), place) {
+            (Ok(()), Some(value)) => {
+                let stood = |steps: &[String]| where_it_stood(&tree, steps, &removed);
+                return Ok(Decoded { value, losses: take_noted(repairs, &ordered, stood, || tag) });
+            }
+            (Ok(()), None) => Fault::syntax(),
+            (Err(fault), _) => fault,
         };
-        let mut steps = FAILED_IN.take();
-        steps.reverse();
+        let mut failed = FAILED_IN.take();
+        failed.reverse();
+        let mut steps: Vec<String> = failed.iter().map(|step| step.name.clone()).collect();
+        let repair = Repair { path: join(&where_it_stood(&tree, &steps, &removed)), reason: fault.to_string() };
+        // What stands around a needed part cannot be without it.
+        let needed = failed.iter().rev().take_while(|step| step.is_needed).count();
+        steps.truncate(steps.len() - needed);
         let stood = where_it_stood(&tree, &steps, &removed);
-        let path = if stood.is_empty() { ".".to_owned() } else { stood.join(".") };
-        if repairs.len() == MOST_REPAIRS || !remove(&mut tree, &steps) {
-            return Err(DecodeError::Misfit { tag: tag_of(&tree, T::TAG_KEYS), path, reason });
+        if removed.len() == MOST_REPAIRS || !remove(&mut tree, &steps) {
+            return Err(DecodeError::Misfit { tag, path: repair.path, reason: repair.reason });
         }
         removed.push(stood);
-        repairs.push(Repair { path, reason });
+        repairs.push(repair);
     }
+}
+
+/// A path as it is told: its steps joined by dots, `.` for the payload itself.
+pub(super) fn join(steps: &[String]) -> String {
+    if steps.is_empty() { ".".to_owned() } else { steps.join(".") }
 }
 
 /// The path that `steps` had before the elements at `removed` were taken out of their lists.
@@ -269,6 +294,29 @@ fn remove(tree: &mut Value, steps: &[String]) -> bool {
         Value::Object(map) => map.remove(last).is_some(),
         _ => false,
     }
+}
+
+/// The tag of a payload that has been read.
+#[cold]
+fn tag_in(text: &str, keys: &[&str]) -> String {
+    let mut tag = String::new();
+    for value in keys.iter().filter_map(|key| string_at(text, key)) {
+        if !tag.is_empty() {
+            tag.push('/');
+        }
+        tag.push_str(&value);
+    }
+    tag
+}
+
+/// The string under `key` in the object that `text` is.
+fn string_at<'a>(text: &'a str, key: &str) -> Option<Cow<'a, str>> {
+    let mut reader = Reader::new(text);
+    let mut members = reader.object().ok()?;
+    while members.key(&mut reader).ok()?? != key {
+        reader.skip().ok()?;
+    }
+    reader.string().ok()
 }
 
 fn tag_of(tree: &Value, keys: &[&str]) -> String {

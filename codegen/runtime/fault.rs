@@ -63,7 +63,7 @@ impl fmt::Display for Fault {
             Reason::TooDeep => f.write_str("nested too deeply"),
             Reason::Mismatch { expected, found } => write!(f, "expected {expected}, found {found}"),
             Reason::Range(number) => write!(f, "the number {number} is out of range"),
-            Reason::Missing { what, key } => write!(f, "{what} without its `{key}`"),
+            Reason::Missing { what, key } => write!(f, "{what} lacks `{key}`"),
             Reason::Repeated(key) => write!(f, "the tag `{key}` comes twice"),
         }
     }

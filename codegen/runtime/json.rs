@@ -89,6 +89,7 @@ impl<'de> Deserialize<'de> for Json {
 
 impl super::Native for Json {
     const TAG_KEYS: &'static [&'static str] = &[];
+    const OWN_TAG_KEYS: &'static [&'static str] = &[];
 
     fn decode(text: &str) -> Result<super::Decoded<Self>, super::DecodeError> {
         super::decode(text)

@@ -1,40 +1,46 @@
 //! Unions told apart by the kind of JSON: a string here, a list or an object there.
 
-use serde_json::{Number, Value};
-
 use super::Json;
 use super::fault::Result;
+use super::losses::note_unknown_kind;
 use super::reader::Reader;
 
 /// A generated union of this form. Each kind it does not have ends in its `Unknown`.
 pub(crate) trait Kinds: Sized {
+    /// The union's name, for reports.
+    const NAME: &'static str;
+
     /// Keeps a value of a kind that the schema does not list.
     fn unknown(raw: Json) -> Self;
 
-    fn boolean(value: bool) -> Self {
-        mismatch(value)
+    fn boolean(reader: &mut Reader<'_>) -> Result<Self> {
+        unknown_kind(reader)
     }
 
-    fn number(value: Number) -> Self {
-        mismatch(value)
+    fn number(reader: &mut Reader<'_>) -> Result<Self> {
+        unknown_kind(reader)
     }
 
-    fn string(value: String) -> Self {
-        mismatch(value)
+    fn string(reader: &mut Reader<'_>) -> Result<Self> {
+        unknown_kind(reader)
     }
 
     fn array(reader: &mut Reader<'_>) -> Result<Self> {
-        Json::read(reader).map(Self::unknown)
+        unknown_kind(reader)
     }
 
     fn object(reader: &mut Reader<'_>) -> Result<Self> {
-        Json::read(reader).map(Self::unknown)
+        unknown_kind(reader)
     }
 }
 
-/// A value of a kind that the union does not have.
-pub(crate) fn mismatch<T: Kinds>(value: impl Into<Value>) -> T {
-    T::unknown(Json::from(value.into()))
+/// Reads a value of a kind that the union does not have.
+#[cold]
+pub(crate) fn unknown_kind<T: Kinds>(reader: &mut Reader<'_>) -> Result<T> {
+    let found = reader.kind();
+    let raw = Json::read(reader)?;
+    note_unknown_kind(T::NAME, found, reader);
+    Ok(T::unknown(raw))
 }
 
 /// Makes a [`Kinds`] union readable, on its own and as a field.
@@ -54,11 +60,11 @@ pub(crate) use kind_union;
 /// Reads a [`Kinds`] union.
 pub(crate) fn by_kind<T: Kinds>(reader: &mut Reader<'_>) -> Result<T> {
     match reader.peek() {
-        b'"' => reader.owned().map(T::string),
+        b'"' => T::string(reader),
         b'[' => T::array(reader),
         b'{' => T::object(reader),
-        b't' | b'f' => reader.boolean().map(T::boolean),
-        b'n' => Json::read(reader).map(T::unknown),
-        _ => reader.number().map(T::number),
+        b't' | b'f' => T::boolean(reader),
+        b'n' => unknown_kind(reader),
+        _ => T::number(reader),
     }
 }

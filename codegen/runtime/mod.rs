@@ -8,19 +8,22 @@ mod decode;
 mod fault;
 mod json;
 mod kind;
+mod losses;
 mod object;
 mod open_enum;
 mod reader;
 mod tagged;
 
-pub use self::decode::{DecodeError, Decoded, Native, Repair, Union};
+pub use self::decode::{DecodeError, Decoded, Native, Union};
 pub use self::json::Json;
+pub use self::losses::{Losses, Missing, Repair, Unknown, UnknownKind};
 
 pub(crate) use self::adjacent::{Adjacent, Envelope, Parts, adjacent, content, write_unknown};
-pub(crate) use self::decode::{decode, deserialize, note_unknown_tag, readable};
+pub(crate) use self::decode::{decode, deserialize, readable};
 pub(crate) use self::fault::Result as Read;
-pub(crate) use self::kind::{Kinds, by_kind, kind_union, mismatch};
-pub(crate) use self::object::{Field, Keys, Object, Put, Slot, fill, mark, mask, object, write_object};
+pub(crate) use self::kind::{Kinds, by_kind, kind_union, unknown_kind};
+pub(crate) use self::losses::note_unknown_value;
+pub(crate) use self::object::{Field, Keys, Lists, Object, Put, Slot, fill, found, mark, mask, object, write_object};
 pub(crate) use self::open_enum::open_enum;
 pub(crate) use self::reader::Reader;
 pub(crate) use self::tagged::{Rest, Tagged, place_tagged, tagged, tagged_union, variant};

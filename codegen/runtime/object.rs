@@ -10,32 +10,33 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Number;
 
 use super::Json;
-use super::decode::failed_in;
+use super::decode::{failed_in, failed_in_needed};
 use super::fault::{Fault, Result};
+use super::losses::note_missing;
 use super::reader::{Members, Reader};
 use super::tagged::once;
 
 /// Set in what [`Object::read`] returns for every key that has a field.
-const KNOWN: u32 = 1 << 31;
+const KNOWN: u64 = 1;
 
 /// What to do with each key of an object.
 pub(crate) trait Keys {
     /// The name of what is being read, for error messages.
     fn name(&self) -> &'static str;
 
-    /// The keys that may not be missing.
-    fn required(&self) -> &'static [&'static str];
+    /// The keys that matter.
+    fn lists(&self) -> &'static Lists;
 
     /// Reads the value of `key` into its field and returns the key's [`mask`]; 0 if there is no such field.
-    fn read(&mut self, key: &str, reader: &mut Reader<'_>) -> Result<u32>;
+    fn read(&mut self, key: &str, reader: &mut Reader<'_>) -> Result<u64>;
 }
 
 /// A generated struct.
 pub(crate) trait Object: Default + Keys {
     /// The key and value that mark this struct in its union; written, never read.
     const MARK: Option<(&'static str, &'static str)>;
-    /// The keys without which the struct is not one.
-    const REQUIRED: &'static [&'static str];
+    /// The keys that matter.
+    const LISTS: &'static Lists;
 
     /// Writes the fields that have a value.
     fn write<M: SerializeMap>(&self, map: &mut M) -> std::result::Result<(), M::Error>;
@@ -46,18 +47,18 @@ impl<T: Object> Keys for Box<T> {
         (**self).name()
     }
 
-    fn required(&self) -> &'static [&'static str] {
-        T::REQUIRED
+    fn lists(&self) -> &'static Lists {
+        T::LISTS
     }
 
-    fn read(&mut self, key: &str, reader: &mut Reader<'_>) -> Result<u32> {
+    fn read(&mut self, key: &str, reader: &mut Reader<'_>) -> Result<u64> {
         (**self).read(key, reader)
     }
 }
 
 impl<T: Object> Object for Box<T> {
     const MARK: Option<(&'static str, &'static str)> = T::MARK;
-    const REQUIRED: &'static [&'static str] = T::REQUIRED;
+    const LISTS: &'static Lists = T::LISTS;
 
     fn write<M: SerializeMap>(&self, map: &mut M) -> std::result::Result<(), M::Error> {
         (**self).write(map)
@@ -66,22 +67,27 @@ impl<T: Object> Object for Box<T> {
 
 /// Says which key belongs to which field, and derives everything else from that.
 macro_rules! object {
-    ($name:ident ($($mark:literal = $value:literal)?) [$($required:literal)*] { $($field:ident = $key:literal)* }) => {
+    (
+        $name:ident ($($mark:literal = $value:literal)?)
+        [$($required:literal)* $(, expected $($expected:literal)*)? $(, fitting $($fitting:literal)*)?]
+        { $($field:ident = $key:literal)* }
+    ) => {
         impl $crate::runtime::Keys for $name {
             fn name(&self) -> &'static str {
                 stringify!($name)
             }
 
-            fn required(&self) -> &'static [&'static str] {
-                <Self as $crate::runtime::Object>::REQUIRED
+            fn lists(&self) -> &'static $crate::runtime::Lists {
+                <Self as $crate::runtime::Object>::LISTS
             }
 
             #[allow(unused_variables)]
-            fn read(&mut self, key: &str, reader: &mut $crate::runtime::Reader<'_>) -> $crate::runtime::Read<u32> {
+            fn read(&mut self, key: &str, reader: &mut $crate::runtime::Reader<'_>) -> $crate::runtime::Read<u64> {
                 match key {
                     $($key => {
                         $crate::runtime::Slot::next(&mut self.$field, reader)?;
-                        Ok(const { $crate::runtime::mask(<Self as $crate::runtime::Object>::REQUIRED, $key) })
+                        let mask = const { $crate::runtime::mask(<Self as $crate::runtime::Object>::LISTS, $key) };
+                        Ok($crate::runtime::found(mask, &self.$field))
                     })*
                     _ => Ok(0),
                 }
@@ -90,7 +96,11 @@ macro_rules! object {
 
         impl $crate::runtime::Object for $name {
             const MARK: Option<(&'static str, &'static str)> = $crate::runtime::mark!($($mark $value)?);
-            const REQUIRED: &'static [&'static str] = &[$($required),*];
+            const LISTS: &'static $crate::runtime::Lists = &$crate::runtime::Lists {
+                required: &[$($required),*],
+                expected: &[$($($expected),*)?],
+                fitting: &[$($($fitting),*)?],
+            };
 
             #[allow(unused_variables)]
             fn write<M: ::serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
@@ -135,16 +145,37 @@ macro_rules! mark {
 }
 pub(crate) use mark;
 
-/// The bit of a required `key`, and the one of all known keys.
-pub(crate) const fn mask(required: &[&str], key: &str) -> u32 {
+/// The keys of an object that matter.
+pub(crate) struct Lists {
+    /// Those that may be neither missing nor null: of ids, and of needed fields that the schema requires.
+    pub(crate) required: &'static [&'static str],
+    /// Those that are reported when they are missing or null.
+    pub(crate) expected: &'static [&'static str],
+    /// Those that may be missing, but have to fit where they are not: of needed fields that the schema leaves optional.
+    pub(crate) fitting: &'static [&'static str],
+}
+
+/// The bit of a required or expected `key`, and the one of all known keys.
+pub(crate) const fn mask(lists: &Lists, key: &str) -> u64 {
+    assert!(lists.required.len() + lists.expected.len() < 63, "at most 62 keys of a struct are required or expected");
+    let required = place(lists.required, key);
+    let place = if required == lists.required.len() { required + place(lists.expected, key) } else { required };
+    if place < lists.required.len() + lists.expected.len() { KNOWN | 2 << place } else { KNOWN }
+}
+
+/// The place of `key` in `keys`; their number if it is not among them.
+const fn place(keys: &[&str], key: &str) -> usize {
     let mut place = 0;
-    while place < required.len() {
-        if same(required[place].as_bytes(), key.as_bytes()) {
-            return KNOWN | 1 << place;
-        }
+    while place < keys.len() && !same(keys[place].as_bytes(), key.as_bytes()) {
         place += 1;
     }
-    KNOWN
+    place
+}
+
+/// The bits of a key that was read into `slot`: a required or expected one that is null was not found.
+#[inline(always)]
+pub(crate) fn found(mask: u64, slot: &impl Slot) -> u64 {
+    if mask != KNOWN && slot.is_null() { KNOWN } else { mask }
 }
 
 const fn same(one: &[u8], other: &[u8]) -> bool {
@@ -178,15 +209,35 @@ pub(super) fn read_members(
             Ok(0) => reader.skip()?,
             Ok(bits) => found |= bits,
             Err(fault) => {
-                failed_in(&key);
+                failed_in_field(object.lists(), &key);
                 return Err(fault);
             }
         }
     }
-    match object.required().iter().enumerate().find(|(place, _)| found & (1 << place) == 0) {
-        Some((_, missing)) => Err(Fault::missing(object.name(), missing)),
-        None => Ok(()),
+    let lists = object.lists();
+    let all = (2_u64 << (lists.required.len() + lists.expected.len())) - 2;
+    if found & all == all { Ok(()) } else { missing(object.name(), lists, found, reader) }
+}
+
+/// Notes that decoding failed inside a field.
+#[cold]
+fn failed_in_field(lists: &Lists, key: &str) {
+    let is_needed = lists.required.iter().chain(lists.fitting).any(|needed| *needed == key);
+    if is_needed { failed_in_needed(key) } else { failed_in(key) }
+}
+
+/// Refuses an object that lacks a required key, and notes one that lacks expected keys.
+#[cold]
+fn missing(name: &'static str, lists: &Lists, found: u64, reader: &Reader<'_>) -> Result<()> {
+    let is_missing = |place: usize| found & (2 << place) == 0;
+    let mut required = lists.required.iter().enumerate();
+    if let Some((_, key)) = required.find(|(place, _)| is_missing(*place)) {
+        return Err(Fault::missing(name, key));
     }
+    let expected = lists.expected.iter().enumerate();
+    let expected = expected.filter(|(place, _)| is_missing(lists.required.len() + place));
+    note_missing(name, &expected.map(|(_, key)| *key).collect::<Vec<_>>(), reader);
+    Ok(())
 }
 
 /// Serialises an [`Object`].
@@ -223,12 +274,19 @@ pub(crate) trait Field: Sized {
 pub(crate) trait Slot {
     /// Reads the next value into the slot.
     fn next(&mut self, reader: &mut Reader<'_>) -> Result<()>;
+
+    /// Whether the slot has no value.
+    fn is_null(&self) -> bool;
 }
 
 impl Slot for String {
     fn next(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         *self = reader.owned()?;
         Ok(())
+    }
+
+    fn is_null(&self) -> bool {
+        false
     }
 }
 
@@ -239,6 +297,10 @@ impl<T: Field> Slot for Option<T> {
             return Ok(());
         }
         T::place(self, reader)
+    }
+
+    fn is_null(&self) -> bool {
+        self.is_none()
     }
 }
 

@@ -1,8 +1,8 @@
 //! String enums that accept the value a later release adds.
 
-/// Declares an enum of known strings with an `Unknown` for all others.
+/// Declares an enum of known strings with an `Unknown` for all others, which are noted unless `or any string` follows.
 macro_rules! open_enum {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $wire:literal,)* }) => {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $wire:literal,)* } $($any:tt)*) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -62,7 +62,14 @@ macro_rules! open_enum {
 
         impl $crate::runtime::Field for $name {
             fn field(reader: &mut $crate::runtime::Reader<'_>) -> $crate::runtime::Read<Self> {
-                Ok(Self::from(&*reader.string()?))
+                let wire = reader.string()?;
+                let value = Self::from(&*wire);
+                if stringify!($($any)*).is_empty()
+                    && let Self::Unknown(_) = value
+                {
+                    $crate::runtime::note_unknown_value(stringify!($name), &wire, reader);
+                }
+                Ok(value)
             }
         }
     };

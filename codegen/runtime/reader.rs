@@ -263,16 +263,30 @@ impl<'a> Reader<'a> {
     /// Why the next value is not what was expected.
     #[cold]
     pub(crate) fn mismatch(&mut self, expected: &'static str) -> Fault {
-        let found = match self.peek() {
+        match self.kind() {
+            "" => Fault::syntax(),
+            found => Fault::mismatch(expected, found),
+        }
+    }
+
+    /// The kind of the next value, in words; empty if none begins here.
+    #[cold]
+    pub(crate) fn kind(&mut self) -> &'static str {
+        match self.peek() {
             b'"' => "a string",
             b'{' => "an object",
             b'[' => "a list",
             b't' | b'f' => "a boolean",
             b'n' => "null",
             b'-' | b'0'..=b'9' => "a number",
-            _ => return Fault::syntax(),
-        };
-        Fault::mismatch(expected, found)
+            _ => "",
+        }
+    }
+
+    /// The offset of the next byte. A text of two bytes is an empty object that stands for content that is not there,
+    /// and in which nothing has a place.
+    pub(crate) fn offset(&self) -> usize {
+        if self.text.len() == 2 { usize::MAX } else { self.at }
     }
 
     #[inline]

@@ -5,10 +5,12 @@
 
 use std::borrow::Cow;
 
+use super::Json;
+use super::decode::failed_in_needed;
 use super::fault::{Fault, Result};
+use super::losses::note_unknown_tag;
 use super::object::{Keys, read_members};
 use super::reader::{Members, Reader};
-use super::{Json, note_unknown_tag};
 
 /// A generated union: knows its first tag key and which struct follows from a tag.
 pub(crate) trait Tagged: Sized {
@@ -64,7 +66,7 @@ pub(crate) fn place_tagged<T: Tagged>(place: &mut Option<T>, reader: &mut Reader
     let mut first = true;
     while let Some(key) = members.key(reader)? {
         if key == T::KEY {
-            let tag = reader.string()?;
+            let tag = reader.string().inspect_err(|_| failed_in_needed(T::KEY))?;
             let rest = Rest { union: T::NAME, tags: [T::KEY, ""], start, reader, after_tag: first };
             return T::from_tag(place, &tag, rest);
         }
@@ -94,7 +96,7 @@ impl<'a> Rest<'_, 'a> {
         let mut members = ahead.object()?;
         while let Some(found) = members.key(&mut ahead)? {
             if found == key {
-                return ahead.string().map(Some);
+                return ahead.string().map(Some).inspect_err(|_| failed_in_needed(key));
             }
             ahead.skip()?;
         }
@@ -128,7 +130,7 @@ impl<'a> Rest<'_, 'a> {
         }
         *self.reader = self.start;
         let raw = Json::read(self.reader)?;
-        note_unknown_tag(self.union, joined);
+        note_unknown_tag(self.union, joined, self.reader);
         Ok(raw)
     }
 }

@@ -1,6 +1,6 @@
 //! The generated API, one line per type and field: what a person reads to see what an update changes.
 
-use crate::model::{Kind, Model};
+use crate::model::{Enum, Field, Kind, Model};
 
 /// The lines of a model's digest, sorted by type.
 pub(crate) fn digest(model: &Model) -> Vec<String> {
@@ -11,11 +11,12 @@ pub(crate) fn digest(model: &Model) -> Vec<String> {
                 let tag = structure.tag.as_ref().map(|(key, value)| format!(" ({key}: {value:?})")).unwrap_or_default();
                 lines.push(format!("struct {name}{tag}"));
                 for field in &structure.fields {
-                    lines.push(field_line(name, &field.key, &field.ty.to_rust(), field.required));
+                    lines.push(field_line(name, field));
                 }
             }
-            Kind::Enum(literals) => {
-                let values: Vec<&str> = literals.iter().map(|literal| literal.wire.as_str()).collect();
+            Kind::Enum(Enum { literals, accepts_any }) => {
+                let values = literals.iter().map(|literal| literal.wire.as_str());
+                let values: Vec<&str> = values.chain(accepts_any.then_some("any string")).collect();
                 lines.push(format!("enum {name}: {}", values.join(" | ")));
             }
             Kind::Tagged(union) => {
@@ -28,7 +29,7 @@ pub(crate) fn digest(model: &Model) -> Vec<String> {
             Kind::Adjacent(union) => {
                 lines.push(format!("union {name} by {} with {}", union.tag, union.content));
                 for field in &union.siblings {
-                    lines.push(field_line(&format!("{name}Envelope"), &field.key, &field.ty.to_rust(), field.required));
+                    lines.push(field_line(&format!("{name}Envelope"), field));
                 }
                 for variant in &union.variants {
                     let payload = variant.payload.as_ref().map(|ty| format!("({})", ty.to_rust())).unwrap_or_default();
@@ -47,6 +48,15 @@ pub(crate) fn digest(model: &Model) -> Vec<String> {
     lines
 }
 
-fn field_line(owner: &str, key: &str, ty: &str, required: bool) -> String {
-    if required { format!("  {owner}.{key}: {ty}") } else { format!("  {owner}.{key}?: {ty}") }
+/// A field: `?` marks one that may be missing, `!` one that is optional in Rust and needed all the same, `~` one that is
+/// reported when it is missing.
+fn field_line(owner: &str, field: &Field) -> String {
+    let mark = match field {
+        Field { required: true, .. } => "",
+        Field { needed: true, .. } if field.is_always_there() => "!",
+        Field { needed: true, .. } => "?!",
+        Field { expected: true, .. } => "~",
+        _ => "?",
+    };
+    format!("  {owner}.{}{mark}: {}", field.key, field.ty.to_rust())
 }

@@ -24,19 +24,20 @@ mod union;
 pub use crate::document::Document;
 pub use crate::error::{Error, Result};
 pub use crate::model::{
-    Adjacent, AdjacentVariant, Arm, Branch, Definition, Field, JsonKind, Kind, KindVariant, Literal, Model, Struct,
-    Tagged, Type, Variant,
+    Adjacent, AdjacentVariant, Arm, Branch, Definition, Enum, Field, JsonKind, Kind, KindVariant, Literal, Model,
+    Struct, Tagged, Type, Variant,
 };
 pub use crate::settings::Settings;
 pub use crate::source::{Source, SourceModule};
 
 /// The parts of the module that generated code needs beside it, by name.
-const RUNTIME: [(&str, &str); 9] = [
+const RUNTIME: [(&str, &str); 10] = [
     ("adjacent", include_str!("../runtime/adjacent.rs")),
     ("decode", include_str!("../runtime/decode.rs")),
     ("fault", include_str!("../runtime/fault.rs")),
     ("json", include_str!("../runtime/json.rs")),
     ("kind", include_str!("../runtime/kind.rs")),
+    ("losses", include_str!("../runtime/losses.rs")),
     ("object", include_str!("../runtime/object.rs")),
     ("open_enum", include_str!("../runtime/open_enum.rs")),
     ("reader", include_str!("../runtime/reader.rs")),

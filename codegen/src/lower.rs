@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::document::{Document, Node};
 use crate::error::Result;
-use crate::model::{JsonKind, Kind, KindVariant, Literal, Model, Type};
+use crate::model::{Enum, JsonKind, Kind, KindVariant, Literal, Model, Type};
 use crate::name;
 use crate::settings::Settings;
 use crate::shape::{Alternative, Shape, alternatives};
 use crate::union;
-use finish::{refuse_taken_names, require_ids};
+use finish::{accept_short_forms, mark_fields, refuse_taken_names, require_ids};
 pub(crate) use names::unused;
 use objects::TAG_AND_CONTENT;
 
@@ -32,9 +32,11 @@ pub(crate) fn lower(document: &Document, settings: &Settings) -> Result<Model> {
     }
     lowering.check_only()?;
     let mut model = lowering.model;
+    accept_short_forms(document, settings, &mut model)?;
     union::take_tags_out(&mut model);
     union::box_variants(&mut model);
     require_ids(document, settings, &mut model)?;
+    mark_fields(document, settings, &mut model)?;
     refuse_taken_names(document, &model)?;
     Ok(model)
 }
@@ -277,7 +279,8 @@ impl<'a> Lowering<'a> {
             return Type::String;
         }
         let doc = self.doc_of(members);
-        self.define_under(hint, reserved, Kind::Enum(literals), doc)
+        let accepts_any = members.iter().any(|member| matches!(member.shape, Shape::String));
+        self.define_under(hint, reserved, Kind::Enum(Enum { literals, accepts_any }), doc)
     }
 
     fn list(&mut self, members: &[Alternative<'a>], hint: &Hint) -> Result<Type> {

@@ -30,7 +30,7 @@ pub enum Kind {
     /// An object with known keys.
     Struct(Struct),
     /// A string with known values.
-    Enum(Vec<Literal>),
+    Enum(Enum),
     /// Objects told apart by a tag among their keys.
     Tagged(Tagged),
     /// Objects told apart by a tag that stands beside their content.
@@ -49,6 +49,7 @@ pub struct Struct {
 }
 
 /// One field of a struct.
+#[allow(clippy::struct_excessive_bools, reason = "the schema and the settings say yes or no to each")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
     /// The key on the wire.
@@ -57,10 +58,33 @@ pub struct Field {
     pub ty: Type,
     /// Whether the schema lists it as required. Only ids stay required in Rust.
     pub declared_required: bool,
+    /// Whether the schema allows `null`.
+    pub nullable: bool,
     /// Whether it is required in Rust.
     pub required: bool,
+    /// Whether an object in which it does not fit does not decode, although it is optional in Rust.
+    pub needed: bool,
+    /// Whether it is reported where it is missing or null.
+    pub expected: bool,
     /// The schema's own words about it.
     pub doc: Option<String>,
+}
+
+/// A string with known values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Enum {
+    /// The values, in the schema's order.
+    pub literals: Vec<Literal>,
+    /// Whether the schema allows any other string, too: no value is unknown then.
+    pub accepts_any: bool,
+}
+
+impl Field {
+    /// Whether the schema says that it is always there and never null.
+    #[must_use]
+    pub fn is_always_there(&self) -> bool {
+        self.declared_required && !self.nullable
+    }
 }
 
 /// A value of a string enum.

@@ -4,7 +4,7 @@ mod enums;
 mod structs;
 mod unions;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -21,7 +21,7 @@ pub(crate) fn render(model: &Model, file: &str) -> Result<String> {
         let doc = definition.doc.as_deref();
         items.extend(match &definition.kind {
             Kind::Struct(_) => structs.get(name).cloned().unwrap_or_default(),
-            Kind::Enum(literals) => enums::render(name, literals, doc),
+            Kind::Enum(of) => enums::render(name, of, doc),
             Kind::Tagged(union) => unions::tagged(name, union, model, doc),
             Kind::Adjacent(union) => unions::adjacent(name, union, model, doc),
             Kind::Kinds(variants) => unions::kinds(name, variants, doc),
@@ -48,19 +48,19 @@ pub(crate) fn render(model: &Model, file: &str) -> Result<String> {
 /// The entry points: what a caller decodes into.
 fn roots(model: &Model) -> TokenStream {
     let keys = tag_keys(model);
-    let mut names: BTreeSet<&str> = model.roots.iter().map(String::as_str).collect();
-    let envelopes: Vec<String> = model
-        .types
-        .iter()
-        .filter(|(_, definition)| matches!(&definition.kind, Kind::Adjacent(union) if !union.siblings.is_empty()))
-        .map(|(name, _)| format!("{name}Envelope"))
-        .collect();
-    names.extend(envelopes.iter().map(String::as_str));
-    let implementations = names.into_iter().map(|name| {
+    let mut names: BTreeMap<String, Vec<&str>> =
+        model.roots.iter().map(|name| (name.clone(), own_tag_keys(name, model))).collect();
+    for (name, definition) in &model.types {
+        if matches!(&definition.kind, Kind::Adjacent(union) if !union.siblings.is_empty()) {
+            names.insert(format!("{name}Envelope"), own_tag_keys(name, model));
+        }
+    }
+    let implementations = names.into_iter().map(|(name, own_keys)| {
         let name = format_ident!("{name}");
         quote! {
             impl runtime::Native for #name {
                 const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+                const OWN_TAG_KEYS: &'static [&'static str] = &[#(#own_keys),*];
                 fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
                     runtime::decode(text)
                 }
@@ -72,6 +72,22 @@ fn roots(model: &Model) -> TokenStream {
         const TAG_KEYS: &[&str] = &[#(#keys),*];
         #(#implementations)*
     }
+}
+
+/// The keys that tell the members of one type apart, the first to be looked at first.
+fn own_tag_keys<'a>(name: &str, model: &'a Model) -> Vec<&'a str> {
+    let mut keys = Vec::new();
+    match model.types.get(name).map(|definition| &definition.kind) {
+        Some(Kind::Tagged(union)) => {
+            let mut further = BTreeSet::new();
+            branch_keys(&union.tree, &mut further);
+            keys.push(union.tree.key.as_str());
+            keys.extend(further.into_iter().filter(|key| *key != union.tree.key));
+        }
+        Some(Kind::Adjacent(union)) => keys.push(union.tag.as_str()),
+        _ => {}
+    }
+    keys
 }
 
 fn tag_keys(model: &Model) -> BTreeSet<&str> {
@@ -138,7 +154,7 @@ fn responses(model: &Model) -> TokenStream {
             pub fn decode(request: &str, text: &str) -> Option<Result<runtime::Decoded<Self>, runtime::DecodeError>> {
                 match request {
                     #(#requests => Some(
-                        <#types as runtime::Native>::decode(text).map(|decoded| decoded.map(#wraps)),
+                        <#types as runtime::Native>::decode(text).map(|decoded| decoded.answers(request).map(#wraps)),
                     ),)*
                     _ => None,
                 }

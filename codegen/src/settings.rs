@@ -20,6 +20,15 @@ pub struct Settings {
     pub responses: BTreeMap<String, String>,
     /// Fields that stay required, as `Type.field`; a union's name stands for all of its members.
     pub ids: Vec<String>,
+    /// Fields without which an object has lost its meaning, as `Type.field`; a union's name stands for all of its
+    /// members. An object in which such a field does not fit its type does not decode; neither does one in which it is
+    /// missing or null, if the schema requires it and does not let it be null. The Rust field stays optional.
+    pub needed: Vec<String>,
+    /// Fields that the schema requires and that are reported where they are missing or null, as `Type.field`. The object
+    /// decodes.
+    pub expected: Vec<String>,
+    /// Lists that may also be written as a plain string, as `Type.field`. The type of such a field is a union of both.
+    pub short_forms: Vec<String>,
     /// Prefixes of definition names that Rust names do without.
     pub strip_prefixes: Vec<String>,
     /// Better Rust names, for a definition or for the name that a type without one would get.

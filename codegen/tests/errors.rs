@@ -141,6 +141,19 @@ fn settings_that_name_what_is_not_there() {
             format!("schema.json#: `{id}` in `ids` names no field\n  help: correct `ids` in source.toml")
         );
     }
+    for list in ["needed", "expected", "short_forms"] {
+        for name in ["Event.id", "Gone.at", "at"] {
+            assert_eq!(
+                of_schema(SCHEMA, &format!("roots = [\"Event\"]\n{list} = [\"{name}\"]")),
+                format!("schema.json#: `{name}` in `{list}` names no field\n  help: correct `{list}` in source.toml")
+            );
+        }
+    }
+    assert_eq!(
+        of_schema(SCHEMA, "roots = [\"Event\"]\nexpected = [\"Event.at\"]"),
+        "schema.json#: `Event.at` in `expected` is needed anyway, or may be missing or null by the schema\n  \
+         help: correct `expected` in source.toml"
+    );
     assert_eq!(
         of_schema(SCHEMA, "roots = [\"Event\"]\nonly = { Event = [\"started\"] }"),
         "schema.json#: `only` keeps `started` of `Event`, which is not there\n  \

@@ -66,6 +66,13 @@ constructs! {
         strip_prefixes = ["SDK"]
         names = { SDKHTTPRetry = "Retry", UserMessageContentItem = "Paragraph" }
     "#,
+    needed: r#"
+        roots = ["Event"]
+        ids = ["Item.id"]
+        needed = ["Event.item", "Item.status", "Item.code"]
+        expected = ["Event.items", "Item.size"]
+        short_forms = ["Event.content"]
+    "#,
     nullable: r#"roots = ["Profile"]"#,
     only: r#"
         roots = ["Request"]

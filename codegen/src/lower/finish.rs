@@ -1,8 +1,12 @@
 //! What is done when all types are known.
 
+use std::collections::BTreeSet;
+
+use super::names::unused;
 use crate::document::Document;
-use crate::error::Result;
-use crate::model::{Kind, Model, Type};
+use crate::error::{Error, Result};
+use crate::model::{Definition, Field, JsonKind, Kind, KindVariant, Model, Type};
+use crate::name::pascal;
 use crate::settings::Settings;
 
 /// Refuses a type under a name that generated code gives to something of its own.
@@ -24,33 +28,105 @@ pub(super) fn refuse_taken_names(document: &Document, model: &Model) -> Result<(
 /// Makes the fields that `ids` names required.
 pub(super) fn require_ids(document: &Document, settings: &Settings, model: &mut Model) -> Result<()> {
     for id in &settings.ids {
-        let nothing = || document.error("", format!("`{id}` in `ids` names no field"), "correct `ids` in source.toml");
-        let (owner, key) = id.split_once('.').ok_or_else(nothing)?;
-        let owners: Vec<String> = match model.types.get(owner).map(|definition| &definition.kind) {
-            Some(Kind::Struct(_) | Kind::Adjacent(_)) => vec![owner.to_owned()],
-            Some(Kind::Tagged(union)) => union.variants.iter().map(|variant| variant.payload.clone()).collect(),
-            _ => return Err(nothing()),
-        };
-        let is_adjacent = matches!(model.types.get(owner).map(|definition| &definition.kind), Some(Kind::Adjacent(_)));
+        let is_adjacent = owner(id).is_some_and(|owner| is_adjacent(model, owner));
         let mut found = false;
-        for owner in owners {
-            let fields = match model.types.get_mut(&owner).map(|definition| &mut definition.kind) {
-                Some(Kind::Struct(structure)) => &mut structure.fields,
-                Some(Kind::Adjacent(adjacent)) => &mut adjacent.siblings,
-                _ => continue,
-            };
-            for field in fields.iter_mut().filter(|field| field.key == key && field.declared_required) {
-                if !is_adjacent && field.ty != Type::String {
-                    let problem = format!("`{id}` in `ids` is a {}", field.ty.to_rust());
-                    return Err(document.error("", problem, "only strings can be ids; correct `ids` in source.toml"));
-                }
-                field.required = true;
-                found = true;
+        for field in named_fields(model, id) {
+            if !field.declared_required {
+                continue;
             }
+            if !is_adjacent && field.ty != Type::String {
+                let problem = format!("`{id}` in `ids` is a {}", field.ty.to_rust());
+                return Err(document.error("", problem, "only strings can be ids; correct `ids` in source.toml"));
+            }
+            field.required = true;
+            found = true;
         }
         if !found {
-            return Err(nothing());
+            return Err(names_no_field(document, id, "ids"));
         }
     }
     Ok(())
+}
+
+/// Marks the fields that `needed` and `expected` name.
+pub(super) fn mark_fields(document: &Document, settings: &Settings, model: &mut Model) -> Result<()> {
+    for name in &settings.needed {
+        let mut found = false;
+        for field in struct_fields(model, name) {
+            field.needed = true;
+            found = true;
+        }
+        if !found {
+            return Err(names_no_field(document, name, "needed"));
+        }
+    }
+    for name in &settings.expected {
+        let (mut found, mut expected) = (false, false);
+        for field in struct_fields(model, name) {
+            found = true;
+            field.expected = field.is_always_there() && !field.needed && !field.required;
+            expected |= field.expected;
+        }
+        if !found {
+            return Err(names_no_field(document, name, "expected"));
+        }
+        if !expected {
+            let problem = format!("`{name}` in `expected` is needed anyway, or may be missing or null by the schema");
+            return Err(document.error("", problem, "correct `expected` in source.toml"));
+        }
+    }
+    Ok(())
+}
+
+fn struct_fields<'a>(model: &'a mut Model, name: &'a str) -> impl Iterator<Item = &'a mut Field> {
+    let is_adjacent = owner(name).is_some_and(|owner| is_adjacent(model, owner));
+    named_fields(model, name).filter(move |_| !is_adjacent)
+}
+
+/// Makes the lists that `short_forms` names unions of a string and the list.
+pub(super) fn accept_short_forms(document: &Document, settings: &Settings, model: &mut Model) -> Result<()> {
+    for name in &settings.short_forms {
+        let (owner, key) = name.split_once('.').unwrap_or((name, ""));
+        let union = unused(&format!("{owner}{}", pascal(key)), |taken| model.types.contains_key(taken));
+        let union = settings.names.get(&union).cloned().unwrap_or(union);
+        let mut list = None;
+        for field in named_fields(model, name).filter(|field| matches!(field.ty, Type::List(_))) {
+            list = Some(std::mem::replace(&mut field.ty, Type::Named(union.clone())));
+        }
+        let Some(list) = list else { return Err(names_no_field(document, name, "short_forms")) };
+        let variant = |kind, ty| KindVariant { kind, ty, boxed: false };
+        let kind = Kind::Kinds(vec![variant(JsonKind::String, Type::String), variant(JsonKind::Array, list)]);
+        model.types.insert(union, Definition { doc: None, kind });
+    }
+    Ok(())
+}
+
+fn owner(name: &str) -> Option<&str> {
+    name.split_once('.').map(|(owner, _)| owner)
+}
+
+fn is_adjacent(model: &Model, name: &str) -> bool {
+    matches!(model.types.get(name).map(|definition| &definition.kind), Some(Kind::Adjacent(_)))
+}
+
+/// The fields that a setting names as `Type.field`: those of a struct, of each member of a union, or of the keys beside
+/// an adjacently tagged union.
+fn named_fields<'a>(model: &'a mut Model, name: &'a str) -> impl Iterator<Item = &'a mut Field> {
+    let (owner, key) = name.split_once('.').unwrap_or((name, ""));
+    let owners: BTreeSet<String> = match model.types.get(owner).map(|definition| &definition.kind) {
+        Some(Kind::Struct(_) | Kind::Adjacent(_)) => BTreeSet::from([owner.to_owned()]),
+        Some(Kind::Tagged(union)) => union.variants.iter().map(|variant| variant.payload.clone()).collect(),
+        _ => BTreeSet::new(),
+    };
+    let definitions = model.types.iter_mut().filter(move |(name, _)| owners.contains(*name));
+    let fields = definitions.flat_map(|(_, definition)| match &mut definition.kind {
+        Kind::Struct(structure) => structure.fields.iter_mut(),
+        Kind::Adjacent(union) => union.siblings.iter_mut(),
+        _ => [].iter_mut(),
+    });
+    fields.filter(move |field| field.key == key)
+}
+
+fn names_no_field(document: &Document, name: &str, list: &str) -> Error {
+    document.error("", format!("`{name}` in `{list}` names no field"), format!("correct `{list}` in source.toml"))
 }

@@ -112,10 +112,18 @@ impl<'a> Lowering<'a> {
     pub(crate) fn structure(&mut self, object: &Object<'a>, name: &str) -> Result<Struct> {
         let mut fields = Vec::new();
         for (key, nodes) in &object.properties {
-            let (ty, _) = self.value(nodes, &Hint::of(format!("{name}{}", name::pascal(key))))?;
-            let required = object.required.contains(key);
+            let (ty, nullable) = self.value(nodes, &Hint::of(format!("{name}{}", name::pascal(key))))?;
             let doc = nodes.first().and_then(|node| self.doc(node.text("description")));
-            fields.push(Field { key: (*key).to_owned(), ty, declared_required: required, required: false, doc });
+            fields.push(Field {
+                key: (*key).to_owned(),
+                ty,
+                declared_required: object.required.contains(key),
+                nullable,
+                required: false,
+                needed: false,
+                expected: false,
+                doc,
+            });
         }
         Ok(Struct { tag: None, fields })
     }

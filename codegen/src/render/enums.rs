@@ -4,16 +4,17 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
 use super::doc_tokens;
-use crate::model::Literal;
+use crate::model::Enum;
 
-pub(super) fn render(name: &str, literals: &[Literal], doc: Option<&str>) -> TokenStream {
+pub(super) fn render(name: &str, of: &Enum, doc: Option<&str>) -> TokenStream {
     let name = format_ident!("{name}");
     let doc = doc_tokens(doc);
-    let variants = literals.iter().map(|literal| {
+    let any = of.accepts_any.then(|| quote!(or any string));
+    let variants = of.literals.iter().map(|literal| {
         let (variant, wire) = (format_ident!("{}", literal.variant), &literal.wire);
         quote!(#variant = #wire,)
     });
     quote! {
-        runtime::open_enum! { #doc #name { #(#variants)* } }
+        runtime::open_enum! { #doc #name { #(#variants)* } #any }
     }
 }

@@ -12,7 +12,7 @@ use typify::{TypeSpace, TypeSpaceSettings};
 use super::doc_tokens;
 use crate::error::{Error, Result};
 use crate::lower::unused;
-use crate::model::{Kind, Model, Struct, Type};
+use crate::model::{Field, Kind, Model, Struct, Type};
 
 /// What typify is told to take from outside, beside the model's unions and enums.
 const ANY: &str = "Json";
@@ -76,12 +76,21 @@ fn finish(mut item: ItemStruct, structure: &Struct, doc: Option<&str>) -> TokenS
         keys.extend(quote!(#ident = #key));
     }
     let mark = structure.tag.as_ref().map(|(key, value)| quote!(#key = #value));
-    let required = structure.fields.iter().filter(|field| field.required).map(|field| &field.key);
+    let keys_of = |is_listed: fn(&&Field) -> bool| -> Vec<&String> {
+        structure.fields.iter().filter(is_listed).map(|field| &field.key).collect()
+    };
+    let required = keys_of(|field| field.required || (field.needed && field.is_always_there()));
+    let listed = |word: &str, keys: Vec<&String>| {
+        let word = format_ident!("{word}");
+        (!keys.is_empty()).then(|| quote!(, #word #(#keys)*))
+    };
+    let expected = listed("expected", keys_of(|field| field.expected));
+    let fitting = listed("fitting", keys_of(|field| field.needed && !field.is_always_there()));
     quote! {
         #doc
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct #name { #fields }
-        runtime::object! { #name (#mark) [#(#required)*] { #keys } }
+        runtime::object! { #name (#mark) [#(#required)* #expected #fitting] { #keys } }
     }
 }
 

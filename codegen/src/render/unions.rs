@@ -406,6 +406,8 @@ pub(super) fn kinds(name: &str, variants: &[KindVariant], doc: Option<&str>) -> 
         }
 
         impl runtime::Kinds for #ident {
+            const NAME: &'static str = #name;
+
             fn unknown(raw: Json) -> Self {
                 Self::Unknown(raw)
             }
@@ -432,30 +434,40 @@ fn kind_reader(variant: &KindVariant) -> TokenStream {
     };
     match variant.kind {
         JsonKind::Boolean => quote! {
-            fn boolean(value: bool) -> Self {
-                Self::#name(value)
+            fn boolean(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+                runtime::Field::field(reader).map(Self::#name)
             }
         },
         JsonKind::Number => {
-            let body = match variant.ty {
-                Type::Integer => quote!(value.as_i64().map_or_else(|| runtime::mismatch(value), Self::#name)),
-                Type::Unsigned => quote!(value.as_u64().map_or_else(|| runtime::mismatch(value), Self::#name)),
-                _ => quote!(Self::#name(value)),
+            let whole = match variant.ty {
+                Type::Integer => Some(quote!(as_i64)),
+                Type::Unsigned => Some(quote!(as_u64)),
+                _ => None,
+            };
+            let body = match whole {
+                None => quote!(runtime::Field::field(reader).map(Self::#name)),
+                Some(whole) => quote! {
+                    let start = reader.clone();
+                    match reader.number()?.#whole() {
+                        Some(value) => Ok(Self::#name(value)),
+                        None => {
+                            *reader = start;
+                            runtime::unknown_kind(reader)
+                        }
+                    }
+                },
             };
             quote! {
-                fn number(value: Number) -> Self {
+                fn number(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
                     #body
                 }
             }
         }
-        JsonKind::String => {
-            let value = if variant.ty == Type::String { quote!(value) } else { quote!(value.as_str().into()) };
-            quote! {
-                fn string(value: String) -> Self {
-                    Self::#name(#value)
-                }
+        JsonKind::String => quote! {
+            fn string(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+                runtime::Field::field(reader).map(Self::#name)
             }
-        }
+        },
         JsonKind::Array => {
             let value = wrap(quote!(runtime::Field::field(reader)?));
             quote! {

@@ -125,7 +125,7 @@ fn an_enum_value_keeps_its_text_whatever_its_name() {
     for (wire, value) in values {
         let vote = round_trip::<Vote>(&json!({ "value": wire, "mode": "read-only" }).to_string());
         assert_eq!(value.as_str(), wire);
-        assert_eq!(vote, Vote { value: Some(value), mode: Some(VoteMode::ReadOnly) });
+        assert_eq!(vote, Vote { value: Some(value), mode: Some(VoteMode::ReadOnly), model: None });
     }
 }
 

@@ -9,6 +9,7 @@ mod runtime;
 mod constructs;
 mod duplicates;
 mod json;
+mod needed_fields;
 mod order;
 mod repairs;
 mod unknown;
@@ -24,19 +25,18 @@ macro_rules! compiled {
 }
 
 compiled! {
-    adjacent all_of any_of constants draft_07 draft_2020_12 ids kinds maps merged name_collisions names nullable only
-    open_api open_enum recursive ref_union responses several_tags two_key_tags
+    adjacent all_of any_of constants draft_07 draft_2020_12 ids kinds maps merged name_collisions names needed nullable
+    only open_api open_enum recursive ref_union responses several_tags two_key_tags
 }
 
-use runtime::{Decoded, Native};
+use runtime::{Decoded, Losses, Native};
 use serde_json::Value;
 
 /// Decodes what needs no repair and has nothing unknown in it.
 #[track_caller]
 fn decode<T: Native>(text: &str) -> T {
     let decoded = decode_leniently::<T>(text);
-    assert_eq!(decoded.repairs, []);
-    assert_eq!(decoded.unknown_tags, Vec::<String>::new());
+    assert_eq!(decoded.losses, Losses::default());
     decoded.value
 }
 
@@ -62,5 +62,10 @@ fn round_trip<T: Native + PartialEq + std::fmt::Debug>(text: &str) -> T {
 
 /// The parts of a payload that were left out.
 fn left_out<T>(decoded: &Decoded<T>) -> Vec<&str> {
-    decoded.repairs.iter().map(|repair| repair.path.as_str()).collect()
+    decoded.losses.repairs.iter().map(|repair| repair.path.as_str()).collect()
+}
+
+/// The unknown parts of a payload, as `path: reason`.
+fn unknown<T>(decoded: &Decoded<T>) -> Vec<String> {
+    decoded.losses.unknown.iter().map(|unknown| format!("{}: {}", unknown.path, unknown.reason)).collect()
 }

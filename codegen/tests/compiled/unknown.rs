@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::runtime::Union;
-use crate::{decode, decode_leniently, written};
+use crate::{decode, decode_leniently, unknown, written};
 
 fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
@@ -18,8 +18,9 @@ fn an_unknown_tag_keeps_the_whole_payload() {
     assert_eq!(tag, "paused");
     assert_eq!(raw.to_value(), value(text));
     assert_eq!(written(&decoded.value), value(text));
-    assert_eq!(decoded.unknown_tags, ["Event paused"]);
-    assert_eq!(decoded.repairs, []);
+    assert_eq!(unknown(&decoded), [".: unknown tag `paused` of Event"]);
+    assert_eq!(decoded.losses.tag, "paused");
+    assert_eq!(decoded.losses.repairs, []);
 }
 
 #[test]
@@ -34,7 +35,8 @@ fn an_unknown_second_tag_names_both() {
         let Line::Unknown { tag, raw } = &decoded.value else { panic!("{decoded:?}") };
         assert_eq!(tag, "system/hook");
         assert_eq!(raw.to_value(), value(text));
-        assert_eq!(decoded.unknown_tags, ["Line system/hook"]);
+        assert_eq!(unknown(&decoded), [".: unknown tag `system/hook` of Line"]);
+        assert_eq!(decoded.losses.tag, "system/hook");
     }
 }
 
@@ -57,7 +59,7 @@ fn an_unknown_method_keeps_its_params_and_siblings() {
         r#"{"method":"turn/steer","id":"a"}"#,
     ] {
         let decoded = decode_leniently::<RequestEnvelope>(text);
-        assert_eq!(decoded.unknown_tags, ["Request turn/steer"]);
+        assert_eq!(unknown(&decoded), [".: unknown tag `turn/steer` of Request"]);
         assert_eq!(decoded.value.id, RequestId::Text("a".to_owned()));
         let Request::Unknown { tag, raw } = &decoded.value.message else { panic!("{decoded:?}") };
         assert_eq!((tag.as_str(), raw.get()), ("turn/steer", text));
@@ -73,14 +75,19 @@ fn an_unknown_tag_inside_a_list_is_one_unknown_element() {
     let decoded = decode_leniently::<Message>(text);
     let variants: Vec<&str> = decoded.value.content.iter().flatten().map(MessageContentItem::variant).collect();
     assert_eq!(variants, ["Text", "Unknown"]);
-    assert_eq!(decoded.unknown_tags, ["MessageContentItem video"]);
+    assert_eq!(unknown(&decoded), ["content.1: unknown tag `video` of MessageContentItem"]);
     assert_eq!(written(&decoded.value), value(text));
 }
 
 #[test]
 fn an_unknown_enum_value_keeps_its_text() {
     use crate::open_enum::{Value, Vote, VoteMode};
-    let vote = decode::<Vote>(r#"{"value":"later","mode":"Read-Only"}"#);
+    let decoded = decode_leniently::<Vote>(r#"{"value":"later","mode":"Read-Only"}"#);
+    assert_eq!(
+        unknown(&decoded),
+        ["value: unknown value `later` of Value", "mode: unknown value `Read-Only` of VoteMode"]
+    );
+    let vote = decoded.value;
     assert_eq!(vote.value, Some(Value::Unknown("later".to_owned())));
     assert_eq!(vote.mode, Some(VoteMode::Unknown("Read-Only".to_owned())));
     assert_eq!(written(&vote), json!({ "value": "later", "mode": "Read-Only" }));
@@ -90,7 +97,10 @@ fn an_unknown_enum_value_keeps_its_text() {
 fn an_unknown_kind_of_json_is_kept() {
     use crate::kinds::{Content, Message};
     for content in [json!(5), json!(true), json!(-1.5)] {
-        let message = decode::<Message>(&json!({ "content": content }).to_string());
+        let decoded = decode_leniently::<Message>(&json!({ "content": content }).to_string());
+        let told = unknown(&decoded);
+        assert!(told[0].starts_with("content: a ") && told[0].ends_with(" is no Content"), "{told:?}");
+        let message = decoded.value;
         let Some(Content::Unknown(raw)) = &message.content else { panic!("{message:?}") };
         assert_eq!(raw.to_value(), content);
         assert_eq!(written(&message), json!({ "content": content }));
@@ -102,4 +112,31 @@ fn unknown_fields_are_passed_over() {
     use crate::ids::Turn;
     let turn = decode::<Turn>(r#"{"new":{"a":[{}]},"id":"t","items":[{"type":"message","id":"m","new":1}]}"#);
     assert_eq!(written(&turn), json!({ "id": "t", "items": [{ "type": "message", "id": "m" }] }));
+}
+
+/// Whatever stands before it: white space, escapes, a key that is no field, a list that lost an element.
+#[test]
+fn an_unknown_part_is_named_by_where_it_stands() {
+    use crate::ids::Turn;
+    let text = r#"{ "new": [{"status": "odd"}], "id": "t\"", "items": [ 5,
+        {"id": "c", "type": "command", "status": "od\u0064"}, {"type": "wait", "id": "w"} ] }"#;
+    let decoded = decode_leniently::<Turn>(text);
+    let expected = ["items.1.status: unknown value `odd` of CommandItemStatus", "items.2: unknown tag `wait` of Item"];
+    assert_eq!(unknown(&decoded), expected);
+    assert_eq!(crate::left_out(&decoded), ["items.0"]);
+}
+
+#[test]
+fn an_unknown_word_that_is_very_long_is_cut() {
+    use crate::ref_union::Event;
+    let decoded = decode_leniently::<Event>(&json!({ "type": "é".repeat(70_000) }).to_string());
+    assert_eq!(unknown(&decoded), [format!(".: unknown tag `{}…` of Event", "é".repeat(80))]);
+}
+
+#[test]
+fn no_value_is_unknown_where_the_schema_allows_any() {
+    use crate::open_enum::{Vote, VoteModel};
+    let vote = decode::<Vote>(r#"{"model":"medium"}"#);
+    assert_eq!(vote.model, Some(VoteModel::Unknown("medium".to_owned())));
+    assert_eq!(decode::<Vote>(r#"{"model":"small"}"#).model, Some(VoteModel::Small));
 }

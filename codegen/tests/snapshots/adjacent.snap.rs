@@ -304,14 +304,22 @@ pub enum RequestId {
     Unknown(Json),
 }
 impl runtime::Kinds for RequestId {
+    const NAME: &'static str = "RequestId";
     fn unknown(raw: Json) -> Self {
         Self::Unknown(raw)
     }
-    fn number(value: Number) -> Self {
-        value.as_i64().map_or_else(|| runtime::mismatch(value), Self::Number)
+    fn number(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        let start = reader.clone();
+        match reader.number()?.as_i64() {
+            Some(value) => Ok(Self::Number(value)),
+            None => {
+                *reader = start;
+                runtime::unknown_kind(reader)
+            }
+        }
     }
-    fn string(value: String) -> Self {
-        Self::Text(value)
+    fn string(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::Field::field(reader).map(Self::Text)
     }
 }
 runtime::kind_union!(RequestId);
@@ -360,24 +368,28 @@ runtime::object! {
 const TAG_KEYS: &[&str] = &["method"];
 impl runtime::Native for Notification {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &["method"];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }
 }
 impl runtime::Native for NotificationEnvelope {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &["method"];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }
 }
 impl runtime::Native for Request {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &["method"];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }
 }
 impl runtime::Native for RequestEnvelope {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &["method"];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }

@@ -105,6 +105,7 @@ runtime::object! {
 const TAG_KEYS: &[&str] = &["kind"];
 impl runtime::Native for Job {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &[];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }

@@ -30,17 +30,25 @@ pub enum HelloMixed {
     Unknown(Json),
 }
 impl runtime::Kinds for HelloMixed {
+    const NAME: &'static str = "HelloMixed";
     fn unknown(raw: Json) -> Self {
         Self::Unknown(raw)
     }
-    fn boolean(value: bool) -> Self {
-        Self::Boolean(value)
+    fn boolean(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::Field::field(reader).map(Self::Boolean)
     }
-    fn number(value: Number) -> Self {
-        value.as_i64().map_or_else(|| runtime::mismatch(value), Self::Number)
+    fn number(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        let start = reader.clone();
+        match reader.number()?.as_i64() {
+            Some(value) => Ok(Self::Number(value)),
+            None => {
+                *reader = start;
+                runtime::unknown_kind(reader)
+            }
+        }
     }
-    fn string(value: String) -> Self {
-        Self::Text(value.as_str().into())
+    fn string(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::Field::field(reader).map(Self::Text)
     }
 }
 runtime::kind_union!(HelloMixed);
@@ -64,6 +72,7 @@ runtime::open_enum! {
 const TAG_KEYS: &[&str] = &[];
 impl runtime::Native for Hello {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &[];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }

@@ -95,6 +95,7 @@ runtime::object! {
 const TAG_KEYS: &[&str] = &["kind"];
 impl runtime::Native for Drawing {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &[];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }

@@ -76,11 +76,12 @@ pub enum Content {
     Unknown(Json),
 }
 impl runtime::Kinds for Content {
+    const NAME: &'static str = "Content";
     fn unknown(raw: Json) -> Self {
         Self::Unknown(raw)
     }
-    fn string(value: String) -> Self {
-        Self::Text(value)
+    fn string(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::Field::field(reader).map(Self::Text)
     }
     fn array(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
         Ok(Self::List(runtime::Field::field(reader)?))
@@ -183,11 +184,12 @@ pub enum MessageAnything {
     Unknown(Json),
 }
 impl runtime::Kinds for MessageAnything {
+    const NAME: &'static str = "MessageAnything";
     fn unknown(raw: Json) -> Self {
         Self::Unknown(raw)
     }
-    fn string(value: String) -> Self {
-        Self::Text(value)
+    fn string(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::Field::field(reader).map(Self::Text)
     }
     fn object(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
         Ok(Self::Object(runtime::Field::field(reader)?))
@@ -216,17 +218,25 @@ pub enum MessageStop {
     Unknown(Json),
 }
 impl runtime::Kinds for MessageStop {
+    const NAME: &'static str = "MessageStop";
     fn unknown(raw: Json) -> Self {
         Self::Unknown(raw)
     }
-    fn boolean(value: bool) -> Self {
-        Self::Boolean(value)
+    fn boolean(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::Field::field(reader).map(Self::Boolean)
     }
-    fn number(value: Number) -> Self {
-        value.as_i64().map_or_else(|| runtime::mismatch(value), Self::Number)
+    fn number(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        let start = reader.clone();
+        match reader.number()?.as_i64() {
+            Some(value) => Ok(Self::Number(value)),
+            None => {
+                *reader = start;
+                runtime::unknown_kind(reader)
+            }
+        }
     }
-    fn string(value: String) -> Self {
-        Self::Text(value.as_str().into())
+    fn string(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::Field::field(reader).map(Self::Text)
     }
 }
 runtime::kind_union!(MessageStop);
@@ -278,6 +288,7 @@ runtime::object! {
 const TAG_KEYS: &[&str] = &["type"];
 impl runtime::Native for Message {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &[];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }

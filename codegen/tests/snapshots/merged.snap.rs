@@ -22,14 +22,22 @@ pub enum SourceSize {
     Unknown(Json),
 }
 impl runtime::Kinds for SourceSize {
+    const NAME: &'static str = "SourceSize";
     fn unknown(raw: Json) -> Self {
         Self::Unknown(raw)
     }
-    fn number(value: Number) -> Self {
-        value.as_i64().map_or_else(|| runtime::mismatch(value), Self::Number)
+    fn number(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        let start = reader.clone();
+        match reader.number()?.as_i64() {
+            Some(value) => Ok(Self::Number(value)),
+            None => {
+                *reader = start;
+                runtime::unknown_kind(reader)
+            }
+        }
     }
-    fn string(value: String) -> Self {
-        Self::Text(value)
+    fn string(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::Field::field(reader).map(Self::Text)
     }
 }
 runtime::kind_union!(SourceSize);
@@ -49,6 +57,7 @@ impl ::serde::Serialize for SourceSize {
 const TAG_KEYS: &[&str] = &[];
 impl runtime::Native for Source {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &[];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }

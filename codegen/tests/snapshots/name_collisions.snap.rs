@@ -344,7 +344,7 @@ impl Response {
             "go" => {
                 Some(
                     <EverythingState as runtime::Native>::decode(text)
-                        .map(|decoded| decoded.map(Self::Go)),
+                        .map(|decoded| decoded.answers(request).map(Self::Go)),
                 )
             }
             _ => None,
@@ -355,18 +355,21 @@ impl Response {
 const TAG_KEYS: &[&str] = &["method", "type"];
 impl runtime::Native for CommandEnvelope {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &["method"];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }
 }
 impl runtime::Native for Everything {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &[];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }
 }
 impl runtime::Native for EverythingState {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &[];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }

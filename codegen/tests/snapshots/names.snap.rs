@@ -98,6 +98,7 @@ runtime::object! {
 const TAG_KEYS: &[&str] = &["type"];
 impl runtime::Native for Message {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &["type"];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }

@@ -101,6 +101,7 @@ impl ::serde::Serialize for Request {
 const TAG_KEYS: &[&str] = &["method"];
 impl runtime::Native for Request {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &["method"];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }

@@ -189,18 +189,21 @@ runtime::object! {
 const TAG_KEYS: &[&str] = &["type"];
 impl runtime::Native for Event {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &["type"];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }
 }
 impl runtime::Native for PromptBody {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &[];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }
 }
 impl runtime::Native for Session {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &[];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }

@@ -12,18 +12,23 @@ runtime::open_enum! {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Vote {
     pub mode: Option<VoteMode>,
+    pub model: Option<VoteModel>,
     pub value: Option<Value>,
 }
 runtime::object! {
-    Vote() [] { mode = "mode" value = "value" }
+    Vote() [] { mode = "mode" model = "model" value = "value" }
 }
 runtime::open_enum! {
     VoteMode { ReadOnly = "read-only", WorkspaceWrite = "workspace-write", }
+}
+runtime::open_enum! {
+    VoteModel { Small = "small", Large = "large", } or any string
 }
 /// The keys that tell the unions of this module apart.
 const TAG_KEYS: &[&str] = &[];
 impl runtime::Native for Vote {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &[];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }

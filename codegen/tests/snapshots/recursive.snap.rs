@@ -21,11 +21,12 @@ pub enum Any {
     Unknown(Json),
 }
 impl runtime::Kinds for Any {
+    const NAME: &'static str = "Any";
     fn unknown(raw: Json) -> Self {
         Self::Unknown(raw)
     }
-    fn boolean(value: bool) -> Self {
-        Self::Boolean(value)
+    fn boolean(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::Field::field(reader).map(Self::Boolean)
     }
     fn array(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
         Ok(Self::List(runtime::Field::field(reader)?))
@@ -154,6 +155,7 @@ runtime::object! {
 const TAG_KEYS: &[&str] = &["op"];
 impl runtime::Native for Tree {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &[];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }

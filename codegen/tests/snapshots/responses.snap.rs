@@ -180,13 +180,13 @@ impl Response {
             "model/list" => {
                 Some(
                     <ModelListResponse as runtime::Native>::decode(text)
-                        .map(|decoded| decoded.map(Self::ModelList)),
+                        .map(|decoded| decoded.answers(request).map(Self::ModelList)),
                 )
             }
             "thread/start" => {
                 Some(
                     <ThreadStartResponse as runtime::Native>::decode(text)
-                        .map(|decoded| decoded.map(Self::ThreadStart)),
+                        .map(|decoded| decoded.answers(request).map(Self::ThreadStart)),
                 )
             }
             _ => None,
@@ -197,24 +197,28 @@ impl Response {
 const TAG_KEYS: &[&str] = &["method"];
 impl runtime::Native for ModelListResponse {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &[];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }
 }
 impl runtime::Native for Request {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &["method"];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }
 }
 impl runtime::Native for RequestEnvelope {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &["method"];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }
 }
 impl runtime::Native for ThreadStartResponse {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &[];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }

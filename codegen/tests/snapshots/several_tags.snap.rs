@@ -93,6 +93,7 @@ runtime::open_enum! {
 const TAG_KEYS: &[&str] = &["type"];
 impl runtime::Native for Step {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &["type"];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }

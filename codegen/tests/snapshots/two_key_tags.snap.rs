@@ -181,6 +181,7 @@ runtime::open_enum! {
 const TAG_KEYS: &[&str] = &["subtype", "type"];
 impl runtime::Native for Line {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &["type", "subtype"];
     fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
         runtime::decode(text)
     }

@@ -5,10 +5,10 @@
 //!
 //! * A union is an enum with one variant per tag, and `Unknown` with the raw payload for a tag of a later release.
 //! * A string enum has `Unknown(String)` for a value of a later release.
-//! * Fields the schema does not know are ignored; fields that are missing are `None`. Only tags and a few ids are
-//!   required.
-//! * [`Native::decode`] reads strictly first. Where a part does not fit its type, that part is left out and named, and
-//!   the rest of the event stands.
+//! * Fields the schema does not know are ignored; fields that are missing are `None`. Only tags, a few ids and the
+//!   fields that a payload's meaning needs (`needed` in `source.toml`) must be there.
+//! * [`Native::decode`] reads strictly first. Where a part does not fit its type, that part is left out, and the rest of
+//!   the event stands. [`Decoded::losses`] names what was left out or is missing, and every unknown tag and value.
 //! * `Deserialize` is there, too. It reads strictly, and from JSON only: text, or a `serde_json::Value`.
 //!
 //! ```
@@ -27,7 +27,7 @@
 
 include!(concat!(env!("OUT_DIR"), "/runtime.rs"));
 
-pub use runtime::{DecodeError, Decoded, Json, Native, Repair, Union};
+pub use runtime::{DecodeError, Decoded, Json, Losses, Missing, Native, Repair, Union, Unknown, UnknownKind};
 
 #[cfg(feature = "amp")]
 include!(concat!(env!("OUT_DIR"), "/amp.rs"));

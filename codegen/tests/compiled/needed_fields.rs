@@ -1,0 +1,98 @@
+//! A needed field that is missing or null costs the part it stands in, and the cause is told, not what followed from it.
+
+use serde_json::json;
+
+use crate::needed::{Event, EventContent, ListedEvent};
+use crate::runtime::{DecodeError, Losses, Missing, Native as _, Repair};
+use crate::{decode, decode_leniently, left_out, round_trip, written};
+
+fn repair(path: &str, reason: &str) -> Repair {
+    Repair { path: path.to_owned(), reason: reason.to_owned() }
+}
+
+#[test]
+fn a_list_element_that_lacks_a_needed_field_is_left_out() {
+    for item in [r#"{"id":"b"}"#, r#"{"id":"b","status":null}"#] {
+        let decoded = decode_leniently::<Event>(&format!(
+            r#"{{"type":"listed","content":[],"items":[{{"id":"a","status":"done","size":1}},{item}]}}"#
+        ));
+        assert_eq!(decoded.losses.repairs, [repair("items.1", "Item lacks `status`")]);
+        assert_eq!(decoded.losses.tag, "listed");
+        let expected =
+            json!({ "type": "listed", "content": [], "items": [{ "id": "a", "status": "done", "size": 1 }] });
+        assert_eq!(written(&decoded.value), expected);
+    }
+}
+
+#[test]
+fn a_payload_that_loses_what_it_needs_is_an_error_with_the_cause() {
+    let cases = [
+        (r#"{"type":"completed"}"#, ".", "CompletedEvent lacks `item`"),
+        (r#"{"type":"completed","item":null}"#, ".", "CompletedEvent lacks `item`"),
+        (r#"{"type":"completed","item":{"id":"a"}}"#, "item", "Item lacks `status`"),
+        (r#"{"item":{"id":"a","status":5},"type":"completed"}"#, "item.status", "expected a string, found a number"),
+        (r#"{"type":"completed","item":{"id":5,"status":"done"}}"#, "item.id", "expected a string, found a number"),
+        (
+            r#"{"type":"completed","item":{"id":"a","status":"done","code":"x"}}"#,
+            "item.code",
+            "expected a whole number, found a string",
+        ),
+        (r#"{"type":"completed","item":[]}"#, "item", "expected an object, found a list"),
+    ];
+    for (text, path, reason) in cases {
+        let expected =
+            DecodeError::Misfit { tag: "completed".to_owned(), path: path.to_owned(), reason: reason.to_owned() };
+        assert_eq!(Event::decode(text).unwrap_err(), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_the_schema_lets_be_missing_or_null_may_be() {
+    decode::<Event>(r#"{"type":"completed","item":{"id":"a","status":"done","size":1}}"#);
+    decode::<Event>(
+        r#"{"type":"completed","item":{"id":"a","status":"done","size":1,"code":null,"detail":null},"note":null}"#,
+    );
+}
+
+#[test]
+fn a_wrong_type_costs_a_field_that_is_not_needed_alone() {
+    let decoded =
+        decode_leniently::<Event>(r#"{"type":"completed","item":{"id":"a","status":"done","size":1,"detail":7}}"#);
+    assert_eq!(left_out(&decoded), ["item.detail"]);
+}
+
+#[test]
+fn a_list_may_be_written_as_a_string() {
+    let event = round_trip::<Event>(r#"{"type":"listed","items":[],"content":"words"}"#);
+    let Event::Listed(ListedEvent { content: Some(EventContent::Text(text)), .. }) = event else { panic!("{event:?}") };
+    assert_eq!(text, "words");
+    round_trip::<Event>(r#"{"type":"listed","items":[],"content":[{"id":"a","status":"done","size":1}]}"#);
+}
+
+#[test]
+fn losses_are_repairs_and_unknown_parts() {
+    let decoded = decode_leniently::<Event>(
+        r#"{"type":"listed","content":true,"items":[{"id":"a"},{"id":"b","status":"later"},{"id":"c","status":"x","size":1}]}"#,
+    );
+    let told: Vec<(&str, &str)> = decoded.losses.iter().collect();
+    let expected = [
+        ("items.0", "Item lacks `status`"),
+        ("items.1", "Item lacks `size`"),
+        ("content", "a boolean is no EventContent"),
+        ("items.1.status", "unknown value `later` of ItemStatus"),
+        ("items.2.status", "unknown value `x` of ItemStatus"),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(decoded.losses.len(), 5);
+    assert!(Losses::default().is_empty());
+}
+
+#[test]
+fn an_expected_field_that_is_missing_is_named_and_the_rest_is_kept() {
+    for text in [r#"{"content":"x","type":"listed"}"#, r#"{"type":"listed","items":null,"content":"x"}"#] {
+        let decoded = decode_leniently::<Event>(text);
+        let missing = Missing { path: ".".to_owned(), reason: "ListedEvent lacks `items`".to_owned() };
+        assert_eq!(decoded.losses.missing, [missing], "{text}");
+        assert_eq!(written(&decoded.value), json!({ "type": "listed", "content": "x" }));
+    }
+}

@@ -1,0 +1,142 @@
+#[allow(unused_imports)]
+use super::runtime::{self, Json};
+#[allow(unused_imports)]
+use ::serde_json::Number;
+#[allow(unused_imports)]
+use ::std::collections::BTreeMap;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CompletedEvent {
+    pub item: Option<Item>,
+    pub note: Option<String>,
+}
+runtime::object! {
+    CompletedEvent("type" = "completed") ["item"] { item = "item" note = "note" }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// `completed`
+    Completed(CompletedEvent),
+    /// `listed`
+    Listed(ListedEvent),
+    /// A tag that the schema these types were made from does not know, with the whole payload.
+    Unknown {
+        /// The tag, each key's value joined by `/`.
+        tag: String,
+        /// The payload.
+        raw: Json,
+    },
+}
+impl runtime::Union for Event {
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("completed", "Completed"),
+        ("listed", "Listed"),
+    ];
+    fn variant(&self) -> &'static str {
+        match self {
+            Self::Completed(_) => "Completed",
+            Self::Listed(_) => "Listed",
+            Self::Unknown { .. } => "Unknown",
+        }
+    }
+}
+impl runtime::Tagged for Event {
+    const KEY: &'static str = "type";
+    const NAME: &'static str = "Event";
+    fn from_tag(
+        place: &mut Option<Self>,
+        tag: &str,
+        #[allow(unused_mut)]
+        mut rest: runtime::Rest<'_, '_>,
+    ) -> runtime::Read<()> {
+        match tag {
+            "completed" => runtime::variant!(place, rest, Completed),
+            "listed" => runtime::variant!(place, rest, Listed),
+            unknown => {
+                let joined = unknown.to_owned();
+                let raw = rest.unknown(&joined)?;
+                *place = Some(Self::Unknown { tag: joined, raw });
+                Ok(())
+            }
+        }
+    }
+}
+runtime::tagged_union!(Event);
+impl ::serde::Serialize for Event {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Completed(payload) => payload.serialize(serializer),
+            Self::Listed(payload) => payload.serialize(serializer),
+            Self::Unknown { raw, .. } => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum EventContent {
+    Text(String),
+    List(Vec<Item>),
+    /// A kind of JSON that the schema these types were made from does not list.
+    Unknown(Json),
+}
+impl runtime::Kinds for EventContent {
+    const NAME: &'static str = "EventContent";
+    fn unknown(raw: Json) -> Self {
+        Self::Unknown(raw)
+    }
+    fn string(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        runtime::Field::field(reader).map(Self::Text)
+    }
+    fn array(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+        Ok(Self::List(runtime::Field::field(reader)?))
+    }
+}
+runtime::kind_union!(EventContent);
+impl ::serde::Serialize for EventContent {
+    fn serialize<S: ::serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(value) => value.serialize(serializer),
+            Self::List(value) => value.serialize(serializer),
+            Self::Unknown(raw) => raw.serialize(serializer),
+        }
+    }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Item {
+    pub code: Option<i64>,
+    pub detail: Option<String>,
+    pub id: String,
+    pub size: Option<i64>,
+    pub status: Option<ItemStatus>,
+}
+runtime::object! {
+    Item() ["id" "status", expected "size", fitting "code"] { code = "code" detail =
+    "detail" id = "id" size = "size" status = "status" }
+}
+runtime::open_enum! {
+    ItemStatus { Running = "running", Done = "done", }
+}
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ListedEvent {
+    pub content: Option<EventContent>,
+    pub items: Option<Vec<Item>>,
+}
+runtime::object! {
+    ListedEvent("type" = "listed") [, expected "items"] { content = "content" items =
+    "items" }
+}
+/// The keys that tell the unions of this module apart.
+const TAG_KEYS: &[&str] = &["type"];
+impl runtime::Native for Event {
+    const TAG_KEYS: &'static [&'static str] = TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &["type"];
+    fn decode(text: &str) -> Result<runtime::Decoded<Self>, runtime::DecodeError> {
+        runtime::decode(text)
+    }
+}
