@@ -1,8 +1,13 @@
 //! What an item consists of.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
+
+use crate::ToolInput;
+
+/// The longest `title` of a tool call, in characters.
+pub const MAX_TITLE_CHARS: usize = 120;
 
 /// What sort of tool is called.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -57,7 +62,8 @@ pub enum Visibility {
     Private,
 }
 
-/// What a status item is about, so that a client can tell them apart.
+/// What a status item is about, so that a client can tell them apart. Most labels have data, which follows as a `json`
+/// part (`StatusData`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -66,7 +72,7 @@ pub enum StatusLabel {
     Retry,
     /// The conversation was shortened.
     Compaction,
-    /// The steps the agent means to take; they follow as a `json` part.
+    /// The steps the agent means to take.
     Plan,
     /// How much of a limit is used.
     RateLimit,
@@ -100,10 +106,11 @@ pub enum ContentPart {
     },
     /// Structured content.
     Json {
-        /// The value.
+        /// The value. In a status item it is the data of the item's label (`StatusData`).
         json: Value,
     },
     /// A tool is called.
+    #[serde(deserialize_with = "read_tool_call")]
     ToolCall {
         /// The tool's name, as the agent says it.
         name: String,
@@ -114,6 +121,13 @@ pub enum ContentPart {
         /// What sort of tool it is. Left out when nobody can tell.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool_kind: Option<ToolKind>,
+        /// The call in one line for a person, worded alike for every agent. Left out while it is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+        /// What the tool is called with, in the shape of its kind. Left out while the arguments stream, and when the
+        /// call does not have the keys of its kind.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<Box<ToolInput>>,
     },
     /// What a tool gave back. Files and images of a result follow it in the same item.
     ToolResult {
@@ -165,6 +179,24 @@ pub enum ContentPart {
     #[serde(untagged)]
     #[schemars(skip)]
     Unknown(Map<String, Value>),
+}
+
+/// The fields of [`ContentPart::ToolCall`]: which keys `input` has depends on `tool_kind`.
+type ToolCallFields = (String, String, String, Option<ToolKind>, Option<String>, Option<Box<ToolInput>>);
+
+fn read_tool_call<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ToolCallFields, D::Error> {
+    #[derive(Deserialize)]
+    struct Wire {
+        name: String,
+        arguments: String,
+        call_id: String,
+        tool_kind: Option<ToolKind>,
+        title: Option<String>,
+        input: Option<Value>,
+    }
+    let Wire { name, arguments, call_id, tool_kind, title, input } = Wire::deserialize(deserializer)?;
+    let input = input.map(|input| Box::new(ToolInput::read(tool_kind.as_ref(), input)));
+    Ok((name, arguments, call_id, tool_kind, title, input))
 }
 
 impl ContentPart {

@@ -274,6 +274,15 @@ impl Envelope {
         self.raw.is_some()
     }
 
+    pub(crate) fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// The data as JSON text.
+    pub(crate) fn data(&self) -> &str {
+        self.data.get()
+    }
+
     pub(crate) fn open(self) -> Result<UniversalEvent, String> {
         Ok(UniversalEvent {
             event_id: self.event_id,
@@ -315,12 +324,22 @@ mod tests {
     #[test]
     fn optional_fields_are_null_or_left_out_as_documented() {
         round_trips(r#""type":"session.started","data":{}"#);
-        round_trips(r#""type":"turn.ended","data":{"status":"completed"}"#);
+        round_trips(r#""type":"session.started","data":{"metadata":{"agent":"amp"}}"#);
+        round_trips(r#""type":"turn.started","data":{"turn_id":"t","phase":"started"}"#);
+        round_trips(
+            r#""type":"turn.ended","data":{"turn_id":"t","phase":"ended","status":"completed","duration_ms":0}"#,
+        );
+        round_trips(
+            r#""type":"permission.requested","data":{"permission_id":"p","action":"a","status":"requested","metadata":{"call_id":null,"tool_kind":"command","input":null,"scopes":["once"],"native":null}}"#,
+        );
         round_trips(
             r#""type":"permission.requested","data":{"permission_id":"p","action":"a","status":"requested","metadata":null}"#,
         );
         round_trips(
             r#""type":"question.requested","data":{"question_id":"q","prompt":"?","options":[],"response":null,"status":"requested"}"#,
+        );
+        round_trips(
+            r#""type":"question.requested","data":{"question_id":"q","prompt":"?","options":[],"response":null,"status":"requested","metadata":{"options":[],"multi_select":false,"free_text":true,"secret":false}}"#,
         );
         round_trips(r#""type":"error","data":{"message":"m","code":null,"details":null}"#);
         round_trips(
@@ -336,7 +355,7 @@ mod tests {
 
     #[test]
     fn unknown_parts_and_codes_are_kept() {
-        round_trips(r#""type":"error","data":{"message":"m","code":"tea_break","details":{"a":1}}"#);
+        round_trips(r#""type":"error","data":{"message":"m","code":"tea_break","details":{"native":{"a":1}}}"#);
         round_trips(
             r#""type":"item.started","data":{"item":{"item_id":"i","native_item_id":null,"parent_id":null,"kind":"tool_call","role":null,"status":"in_progress","content":[{"seconds":3,"type":"audio"},{"type":"tool_call","name":"n","arguments":"{}","call_id":"c","tool_kind":"dance"}]}}"#,
         );

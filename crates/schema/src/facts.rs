@@ -1,13 +1,18 @@
-//! The metadata of an event before it is one.
+//! What an agent says of something in its own words, each fact by its name.
 
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 /// What an agent tells about itself or a turn, each fact by its name.
 ///
-/// Metadata in an event is a JSON tree, so that anything can be read from it. Most events are only written down; for
-/// that the facts are enough as the agent gave them, and no tree is made.
+/// Most events are only written down; for that the facts are enough as the agent gave them, and no JSON tree is made.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Facts(Vec<(&'static str, Fact)>);
+pub struct Facts(Vec<(Cow<'static, str>, Fact)>);
 
 /// One fact.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +36,7 @@ impl Facts {
     #[must_use]
     pub fn with(mut self, name: &'static str, fact: Option<impl Into<Fact>>) -> Self {
         if let Some(fact) = fact {
-            self.set(name, fact.into());
+            self.set(Cow::Borrowed(name), fact.into());
         }
         self
     }
@@ -51,25 +56,92 @@ impl Facts {
         self.0.is_empty()
     }
 
-    /// The facts in the order of their names, in which a tree has them too.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &(&'static str, Fact)> {
-        self.0.iter()
+    /// The fact of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Fact> {
+        let place = self.0.binary_search_by_key(&name, |(name, _)| name).ok()?;
+        self.0.get(place).map(|(_, fact)| fact)
     }
 
-    fn set(&mut self, name: &'static str, fact: Fact) {
+    /// These facts, or nothing when nothing is known.
+    #[must_use]
+    pub fn known(self) -> Option<Self> {
+        (!self.is_empty()).then_some(self)
+    }
+
+    /// The facts in the order of their names, in which a tree has them too.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Fact)> {
+        self.0.iter().map(|(name, fact)| (&**name, fact))
+    }
+
+    fn set(&mut self, name: Cow<'static, str>, fact: Fact) {
         if self.0.last().is_none_or(|(last, _)| *last < name) {
             return self.0.push((name, fact));
         }
-        match self.0.binary_search_by_key(&name, |(name, _)| name) {
+        match self.0.binary_search_by(|(known, _)| known.cmp(&name)) {
             Ok(known) => self.0[known].1 = fact,
             Err(place) => self.0.insert(place, (name, fact)),
         }
     }
 }
 
+impl Serialize for Facts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+impl Serialize for Fact {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => text.serialize(serializer),
+            Self::Texts(texts) => texts.serialize(serializer),
+            Self::Json(json) => json.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Facts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Names;
+
+        impl<'de> Visitor<'de> for Names {
+            type Value = Facts;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Facts, A::Error> {
+                let mut facts = Facts::new();
+                while let Some((name, fact)) = map.next_entry::<String, Value>()? {
+                    facts.set(Cow::Owned(name), fact.into());
+                }
+                Ok(facts)
+            }
+        }
+
+        deserializer.deserialize_map(Names)
+    }
+}
+
+impl JsonSchema for Facts {
+    fn schema_name() -> Cow<'static, str> {
+        "Facts".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object" })
+    }
+}
+
 impl From<Facts> for Value {
     fn from(facts: Facts) -> Self {
-        Self::Object(facts.0.into_iter().map(|(name, fact)| (name.to_owned(), fact.into())).collect::<Map<_, _>>())
+        Self::Object(facts.0.into_iter().map(|(name, fact)| (name.into_owned(), fact.into())).collect::<Map<_, _>>())
     }
 }
 
@@ -101,9 +173,32 @@ impl From<Vec<String>> for Fact {
     }
 }
 
+/// A text or a list of texts is the fact of that form, so that equal facts are equal wherever they come from.
 impl From<Value> for Fact {
     fn from(json: Value) -> Self {
-        Self::Json(json)
+        match json {
+            Value::String(text) => Self::Text(text),
+            Value::Array(list) if list.iter().all(Value::is_string) => {
+                let texts = list.into_iter().filter_map(|text| match text {
+                    Value::String(text) => Some(text),
+                    _ => None,
+                });
+                Self::Texts(texts.collect())
+            }
+            json => Self::Json(json),
+        }
+    }
+}
+
+impl From<bool> for Fact {
+    fn from(yes: bool) -> Self {
+        Self::Json(yes.into())
+    }
+}
+
+impl From<u64> for Fact {
+    fn from(number: u64) -> Self {
+        Self::Json(number.into())
     }
 }
 
@@ -124,5 +219,13 @@ mod tests {
         let expected = json!({ "cwd": "/w", "model": "new", "servers": [{ "name": "s" }], "tools": ["b", "a"] });
         assert_eq!(Value::from(facts), expected);
         assert!(Facts::new().with("mode", None::<String>).is_empty());
+    }
+
+    #[test]
+    fn facts_that_are_read_equal_those_that_were_written() {
+        let facts = Facts::new().with("a", Some("x")).with("b", Some(vec!["y".to_owned()])).with("c", Some(json!(1)));
+        let text = serde_json::to_string(&facts).unwrap();
+        assert_eq!(text, r#"{"a":"x","b":["y"],"c":1}"#);
+        assert_eq!(serde_json::from_str::<Facts>(&text).unwrap(), facts);
     }
 }

@@ -3,7 +3,7 @@
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
-use crate::{EventData, EventId, NativeSessionId, RawJson, SessionId, Source, Timestamp};
+use crate::{EventData, EventId, NativeSessionId, RawJson, SessionId, Source, StatusData, Timestamp};
 
 /// One event of a session.
 // `UniversalEvent` as it is on the wire, where `origin` and `data` are two fields each.
@@ -32,10 +32,13 @@ struct Wire {
     raw: Option<RawJson>,
 }
 
-/// The JSON Schema (draft 2020-12) of one event.
+/// The JSON Schema (draft 2020-12) of one event. `$defs` also has `StatusData`, the shapes of a status item's data.
 ///
 /// `schema.json` beside this crate's manifest is this, written down; a test compares the two.
 #[must_use]
 pub fn json_schema() -> Schema {
-    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Wire>()
+    let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    // Nothing refers to it: it is the value of a `json` part, which may be anything.
+    generator.subschema_for::<StatusData>();
+    generator.into_root_schema_for::<Wire>()
 }

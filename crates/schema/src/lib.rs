@@ -1,8 +1,13 @@
-//! The universal event: one language for what every coding agent says.
+//! The universal event, version 1.1: one language for what every coding agent says.
 //!
-//! A session is a sequence of [`UniversalEvent`]s. Each has an envelope (who, when, the how-manieth) and an
+//! A session is a sequence of [`UniversalEvent`]s. Each has an envelope (who, when, its sequence number) and an
 //! [`EventData`], which is the event's `type` and `data` as one enum, so that a wrong pair cannot be built.
 //! What an agent says and does are [`Item`]s: started, streamed, completed.
+//!
+//! All agents share one vocabulary. The [`ToolInput`] of a call depends on its [`ToolKind`] alone, and the
+//! [`StatusData`] of a status item on its [`StatusLabel`]. Metadata has the same keys for every agent
+//! ([`SessionMetadata`], [`TurnMetadata`], [`TurnEndMetadata`], [`PermissionMetadata`], [`QuestionMetadata`],
+//! [`ErrorDetails`]); what has no key of its own is under `native`, in the agent's words.
 //!
 //! Building goes through functions that leave nothing to get wrong: [`EventData::item_started`] sets the item's
 //! status itself, [`EventData::permission_resolved`] takes a [`Decision`], a [`SessionEnded`] has an exit code only
@@ -29,9 +34,9 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 //!
-//! Reading is lenient where building is strict: a stream from elsewhere may break the rules, and the [`Checker`]
-//! says which. An event type or content part this version does not know is kept as it came and written back
-//! unchanged.
+//! Reading is lenient where building is strict: a stream from elsewhere may break the rules (L1 to L18, see [`Rule`]),
+//! and the [`Checker`] says which. An event type or content part this version does not know is kept as it came and
+//! written back unchanged. Metadata of version 1.0 is read too; keys that are no longer known move under `native`.
 //!
 //! In `data`, a field without a value is `null`; fields documented as *left out* are absent instead.
 
@@ -42,31 +47,46 @@ mod facts;
 mod ids;
 mod item;
 mod json_schema;
+mod lenient;
+mod metadata;
 mod notice;
 mod origin;
 mod raw;
 mod request;
 mod session;
 mod sink;
+mod status;
 mod time;
+mod tool_input;
 mod turn;
 mod usage;
 mod write;
 
 pub use checker::{Checker, LineError, Rule, Violation};
-pub use content::{ContentPart, FileAction, StatusLabel, ToolKind, Visibility};
+pub use content::{ContentPart, FileAction, MAX_TITLE_CHARS, StatusLabel, ToolKind, Visibility};
 pub use event::{EventData, UniversalEvent, UnknownEvent};
 pub use facts::{Fact, Facts};
 pub use ids::{EventId, ItemId, NativeItemId, NativeSessionId, SessionId};
 pub use item::{Item, ItemDelta, ItemEvent, ItemKind, ItemStatus, Outcome, Role};
 pub use json_schema::json_schema;
+pub use metadata::{
+    ApprovalScope, ErrorDetails, McpServer, PermissionMetadata, QuestionMetadata, QuestionOption, SessionMetadata,
+    StopReason, TurnEndMetadata, TurnMetadata,
+};
 pub use notice::{AgentUnparsed, ErrorCode, ErrorEvent};
 pub use origin::{Origin, Source};
 pub use raw::RawJson;
 pub use request::{Answer, Decision, Permission, PermissionStatus, Question, QuestionStatus};
 pub use session::{EndReason, SessionEnded, SessionStarted, StderrOutput, TerminatedBy};
 pub use sink::{DataParts, EventParts, EventSink};
+pub use status::{
+    Change, Compaction, CompactionTrigger, Plan, PlanStep, RateLimit, Retry, StatusData, StepStatus, Task, TaskState,
+};
 pub use time::{ParseTimestampError, Timestamp};
-pub use turn::{TurnEnded, TurnStarted, TurnStatus};
-pub use usage::Usage;
+pub use tool_input::{
+    AskedQuestion, ChangeKind, CommandInput, FileChange, FileChangeInput, FileReadInput, McpInput, PlanInput,
+    QuestionInput, SearchInput, SearchTarget, SubAgentInput, TextEdit, ToolInput, WebInput,
+};
+pub use turn::{EndedPhase, StartedPhase, TurnEnded, TurnStarted, TurnStatus};
+pub use usage::{Usage, rounded_cost};
 pub use write::JsonLines;

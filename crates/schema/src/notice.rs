@@ -2,7 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+use crate::{ErrorDetails, lenient};
 
 /// A stable name for a kind of failure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -35,12 +36,13 @@ pub enum ErrorCode {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ErrorEvent {
-    /// The agent's own words.
+    /// The agent's own words, without escape codes.
     pub message: String,
     /// What kind of failure it is; null only in streams from elsewhere.
     pub code: Option<ErrorCode>,
     /// What else the agent says about it; null when nothing.
-    pub details: Option<Value>,
+    #[serde(default, deserialize_with = "lenient::error")]
+    pub details: Option<Box<ErrorDetails>>,
 }
 
 impl ErrorEvent {

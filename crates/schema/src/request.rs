@@ -2,7 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+use crate::{PermissionMetadata, QuestionMetadata, lenient};
 
 /// Where a permission stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -31,12 +32,13 @@ pub enum Decision {
 pub struct Permission {
     /// Unique in the session; the agent's own id unless that repeats.
     pub permission_id: String,
-    /// What the agent wants to do.
+    /// What the agent wants to do, in one line: the title of the tool call.
     pub action: String,
     /// Where it stands.
     pub status: PermissionStatus,
-    /// What else there is to know (tool, input, suggestions; `scope` once it is approved); null when nothing.
-    pub metadata: Option<Value>,
+    /// What it is about and how it may be given; null only in streams from elsewhere.
+    #[serde(default, deserialize_with = "lenient::permission")]
+    pub metadata: Option<Box<PermissionMetadata>>,
 }
 
 impl Permission {
@@ -88,9 +90,9 @@ pub struct Question {
     /// Where it stands.
     pub status: QuestionStatus,
     /// What a list of strings cannot say: header, descriptions of the options, whether several may be chosen. Left
-    /// out when there is nothing of that kind.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<Value>,
+    /// out only in streams from elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::question")]
+    pub metadata: Option<Box<QuestionMetadata>>,
 }
 
 impl Question {

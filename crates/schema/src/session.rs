@@ -2,15 +2,15 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+use crate::{SessionMetadata, lenient};
 
 /// Data of `session.started`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionStarted {
-    /// Model, directory, tools, agent version, permission mode: whatever the agent says. Left out when it says
-    /// nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<Value>,
+    /// Which agent it is, and what it says of itself. Left out only in streams from elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::session")]
+    pub metadata: Option<Box<SessionMetadata>>,
 }
 
 /// Why a session ended.

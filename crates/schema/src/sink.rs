@@ -5,10 +5,9 @@
 //! sink keeps, counts or writes them.
 
 use crate::{
-    EventData, Facts, Item, ItemDelta, ItemId, NativeItemId, NativeSessionId, Origin, RawJson, SessionId,
-    SessionStarted, Timestamp, TurnEnded, TurnStarted, UniversalEvent,
+    EventData, Item, ItemDelta, ItemId, NativeItemId, NativeSessionId, Origin, RawJson, SessionId, SessionMetadata,
+    SessionStarted, Timestamp, TurnMetadata, TurnStarted, UniversalEvent,
 };
-use serde_json::Value;
 
 /// Takes events as they happen.
 pub trait EventSink {
@@ -43,21 +42,14 @@ pub enum DataParts<'a> {
     /// A session began.
     SessionStarted {
         /// What the agent tells about itself.
-        metadata: Option<&'a Facts>,
+        metadata: &'a SessionMetadata,
     },
     /// A turn began.
     TurnStarted {
-        /// The agent's own id for the turn.
-        turn_id: Option<&'a str>,
+        /// The turn's id.
+        turn_id: &'a str,
         /// What the agent says at the start of the turn.
-        metadata: Option<&'a Facts>,
-    },
-    /// A turn ended.
-    TurnEnded {
-        /// How, without metadata.
-        end: TurnEnded,
-        /// What else the agent says at the end, if anything.
-        metadata: Facts,
+        metadata: Option<&'a TurnMetadata>,
     },
     /// An item began.
     ItemStarted(&'a Item),
@@ -94,14 +86,13 @@ impl EventParts<'_> {
 impl DataParts<'_> {
     fn into_data(self) -> EventData {
         match self {
-            Self::SessionStarted { metadata } => EventData::SessionStarted(SessionStarted { metadata: tree(metadata) }),
-            Self::TurnStarted { turn_id, metadata } => {
-                EventData::TurnStarted(TurnStarted { turn_id: turn_id.map(str::to_owned), metadata: tree(metadata) })
+            Self::SessionStarted { metadata } => {
+                EventData::SessionStarted(SessionStarted { metadata: Some(Box::new(metadata.clone())) })
             }
-            Self::TurnEnded { mut end, metadata } => {
-                end.metadata = (!metadata.is_empty()).then(|| metadata.into());
-                EventData::TurnEnded(end)
-            }
+            Self::TurnStarted { turn_id, metadata } => EventData::TurnStarted(TurnStarted {
+                metadata: metadata.cloned().map(Box::new),
+                ..TurnStarted::new(turn_id)
+            }),
             Self::ItemStarted(item) => EventData::item_started(item.clone()),
             Self::ItemDelta { item_id, native_item_id, delta } => EventData::ItemDelta(ItemDelta {
                 item_id: item_id.clone(),
@@ -111,10 +102,6 @@ impl DataParts<'_> {
             Self::Whole(data) => data,
         }
     }
-}
-
-fn tree(facts: Option<&Facts>) -> Option<Value> {
-    facts.cloned().map(Value::from)
 }
 
 /// Keeps them.

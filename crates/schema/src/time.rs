@@ -9,7 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A moment, to the millisecond, written as RFC 3339 in UTC with exactly three fractional digits and `Z`.
 ///
-/// Only the years 0 to 9999 can be written so; whatever lies outside is moved to the nearest moment inside.
+/// Only the years 0 to 9999 can be written so; whatever lies outside is moved to the nearest moment that can also be
+/// read again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(i64);
 
@@ -21,7 +22,8 @@ impl Timestamp {
     /// 1970-01-01T00:00:00.000Z, the time of a log that does not say when it was recorded.
     pub const EPOCH: Self = Self(0);
     const MIN: i64 = -62_167_219_200_000;
-    const MAX: i64 = 253_402_300_799_999;
+    /// The last moment that RFC 3339 parsers read whatever the offset: 9999-12-30T22:00:00.999Z.
+    const MAX: i64 = 253_402_207_200_999;
 
     /// The moment so many milliseconds after 1970-01-01 UTC.
     #[must_use]
@@ -45,6 +47,12 @@ impl Timestamp {
     #[must_use]
     pub const fn plus_millis(self, millis: i64) -> Self {
         Self::from_millis(self.0.saturating_add(millis))
+    }
+
+    /// How many milliseconds after `earlier` it is; 0 if it is not.
+    #[must_use]
+    pub fn millis_since(self, earlier: Self) -> u64 {
+        u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
     }
 
     /// The moment as text. Every event has one, so this does without the formatting machinery.
@@ -162,10 +170,12 @@ mod tests {
             (-1, "1969-12-31T23:59:59.999Z"),
             (951_782_400_000, "2000-02-29T00:00:00.000Z"),
             (1_794_786_891_164, "2026-11-15T23:54:51.164Z"),
-            (i64::MAX, "9999-12-31T23:59:59.999Z"),
+            (i64::MAX, "9999-12-30T22:00:00.999Z"),
             (i64::MIN, "0000-01-01T00:00:00.000Z"),
         ] {
-            assert_eq!(Timestamp::from_millis(millis).to_string(), text);
+            let time = Timestamp::from_millis(millis);
+            assert_eq!(time.to_string(), text);
+            assert_eq!(text.parse(), Ok(time));
         }
     }
 

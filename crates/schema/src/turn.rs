@@ -2,19 +2,48 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::Usage;
+use crate::{TurnEndMetadata, TurnMetadata, Usage, lenient};
 
 /// Data of `turn.started`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct TurnStarted {
-    /// The agent's own id for the turn. Left out when it has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turn_id: Option<String>,
+    /// The agent's own id for the turn, or one made up where it has none. Empty only in streams of version 1.0.
+    #[serde(default)]
+    pub turn_id: String,
+    /// Always `started`.
+    #[serde(default)]
+    pub phase: StartedPhase,
     /// What the agent says at the start of each turn. Left out when it says nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::turn")]
+    pub metadata: Option<Box<TurnMetadata>>,
+}
+
+impl TurnStarted {
+    /// A turn with this id.
+    #[must_use]
+    pub fn new(turn_id: impl Into<String>) -> Self {
+        Self { turn_id: turn_id.into(), phase: StartedPhase::Started, metadata: None }
+    }
+}
+
+/// The `phase` of `turn.started`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StartedPhase {
+    /// The turn began.
+    #[default]
+    Started,
+}
+
+/// The `phase` of `turn.ended`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedPhase {
+    /// The turn is over.
+    #[default]
+    Ended,
 }
 
 /// How a turn went.
@@ -33,26 +62,29 @@ pub enum TurnStatus {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct TurnEnded {
-    /// The agent's own id for the turn. Left out when it has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turn_id: Option<String>,
+    /// The id that `turn.started` has. Empty only in streams of version 1.0.
+    #[serde(default)]
+    pub turn_id: String,
+    /// Always `ended`.
+    #[serde(default)]
+    pub phase: EndedPhase,
     /// How it went.
     pub status: TurnStatus,
     /// The turn's own use of tokens. Left out when the agent does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// How long it took, by the agent's own clock. Left out when the agent does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duration_ms: Option<u64>,
-    /// What else the agent says at the end. Left out when it says nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<Value>,
+    /// How long it took: by the agent's own clock, or else by the times of the events.
+    #[serde(default)]
+    pub duration_ms: u64,
+    /// Why the model stopped, and what else the agent says at the end. Left out when it says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::turn_end")]
+    pub metadata: Option<TurnEndMetadata>,
 }
 
 impl TurnEnded {
-    /// A turn that went so; everything else is to be filled in.
+    /// The end of the turn with this id; everything else is to be filled in.
     #[must_use]
-    pub const fn new(status: TurnStatus) -> Self {
-        Self { turn_id: None, status, usage: None, duration_ms: None, metadata: None }
+    pub fn new(turn_id: impl Into<String>, status: TurnStatus) -> Self {
+        Self { turn_id: turn_id.into(), phase: EndedPhase::Ended, status, usage: None, duration_ms: 0, metadata: None }
     }
 }

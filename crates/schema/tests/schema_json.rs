@@ -1,4 +1,4 @@
-//! `schema.json` is what the types say.
+//! `schema.json` is what the types say, and they say what is written.
 
 #[test]
 fn schema_json_is_up_to_date() {
@@ -8,4 +8,34 @@ fn schema_json_is_up_to_date() {
         committed == generated,
         "crates/schema/schema.json is out of date; write it again with\n    cargo run -p interlingua-schema --example write-schema"
     );
+}
+
+/// The keys that a type always has when it is written are required; those that may be left out are not.
+#[test]
+fn required_keys_are_those_that_are_always_written() {
+    let schema = serde_json::to_value(interlingua_schema::json_schema()).unwrap();
+    let expected: [(&str, &[&str]); 12] = [
+        ("SessionMetadata", &[]),
+        ("TurnStarted", &["turn_id", "phase"]),
+        ("TurnEnded", &["turn_id", "phase", "status", "duration_ms"]),
+        ("Permission", &["permission_id", "action", "status", "metadata"]),
+        ("PermissionMetadata", &["call_id", "tool_kind", "input", "scopes", "native"]),
+        ("QuestionMetadata", &["options", "multi_select", "free_text", "secret"]),
+        ("ErrorEvent", &["message", "code", "details"]),
+        ("ErrorDetails", &[]),
+        ("CommandInput", &["command"]),
+        ("WebInput", &[]),
+        ("Retry", &["attempt", "reason"]),
+        ("PlanStep", &["content", "status"]),
+    ];
+    for (name, keys) in expected {
+        let required = schema["$defs"][name]["required"].as_array().cloned().unwrap_or_default();
+        assert_eq!(required, keys, "{name}");
+    }
+    let metadata = &schema["$defs"]["PermissionMetadata"]["properties"];
+    for key in ["call_id", "tool_kind", "input", "reason", "scopes", "scope", "by", "native"] {
+        assert!(metadata.get(key).is_some(), "PermissionMetadata has no {key}");
+    }
+    assert_eq!(schema["$defs"]["ToolInput"]["anyOf"].as_array().map(Vec::len), Some(9));
+    assert_eq!(schema["$defs"]["StatusData"]["anyOf"].as_array().map(Vec::len), Some(7));
 }

@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::tools::{Tools, call_of_result};
 use super::{Report, Rule, hash};
-use crate::{ContentPart, EventData, Item, ItemDelta, ItemId, ItemKind, ItemStatus};
+use crate::{ContentPart, EventData, Item, ItemDelta, ItemId, ItemKind, ItemStatus, TurnStatus};
 
 /// An item that has not completed.
 #[derive(Debug)]
@@ -11,6 +12,10 @@ struct Open {
     kind: ItemKind,
     /// What a message streamed so far.
     streamed: String,
+    /// The call that a result answers, as a hash.
+    call: Option<u64>,
+    /// Whether it may stay open when a turn ends: it is the result of a command that goes on in the background.
+    outlives_turns: bool,
 }
 
 #[derive(Debug, Default)]
@@ -50,7 +55,8 @@ impl Items {
         if !self.started.insert(hash(&item.item_id)) {
             report.add(Rule::L3, format!("item {} started twice", item.item_id));
         }
-        self.open.insert(item.item_id.clone(), Open { kind: item.kind, streamed: String::new() });
+        let open = Open { kind: item.kind, streamed: String::new(), call: call_of_result(item), outlives_turns: false };
+        self.open.insert(item.item_id.clone(), open);
     }
 
     pub(super) fn delta(&mut self, delta: &ItemDelta, synthetic: bool, report: &mut Report) {
@@ -102,12 +108,22 @@ impl Items {
         }
     }
 
-    pub(super) fn close(&mut self, what: &str, report: &mut Report) {
-        let mut left: Vec<_> = self.open.drain().map(|(id, _)| id).collect();
-        left.sort_unstable();
-        for id in left {
-            report.add(Rule::L4, format!("{what} ended while item {id} was open"));
+    /// L4 at the end of a turn. The result of a command may stay open when its turn ends `completed`, and then no later
+    /// turn closes it. Its first output may come after that turn.
+    pub(super) fn turn_ended(&mut self, status: TurnStatus, tools: &Tools, report: &mut Report) {
+        for open in self.open.values_mut() {
+            open.outlives_turns |= open.call.is_some_and(|call| match status {
+                TurnStatus::Completed => tools.is_command(call),
+                TurnStatus::Failed | TurnStatus::Interrupted => tools.is_background(call),
+            });
         }
+        let left = self.open.extract_if(|_, open| !open.outlives_turns).map(|(id, _)| id).collect();
+        left_open("the turn", left, report);
+    }
+
+    /// L4 at the end of the session, which nothing outlives.
+    pub(super) fn session_ended(&mut self, report: &mut Report) {
+        left_open("the session", self.open.drain().map(|(id, _)| id).collect(), report);
     }
 
     fn parent(&self, item: &Item, report: &mut Report) {
@@ -122,6 +138,14 @@ impl Items {
         } else {
             report.add(Rule::L3, format!("{what} item {item_id}, which has not started"));
         }
+    }
+}
+
+/// L4: reports items that are open when they should not be.
+fn left_open(what: &str, mut items: Vec<ItemId>, report: &mut Report) {
+    items.sort_unstable();
+    for id in items {
+        report.add(Rule::L4, format!("{what} ended while item {id} was open"));
     }
 }
 

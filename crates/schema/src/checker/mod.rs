@@ -2,7 +2,9 @@
 
 mod asked;
 mod items;
+mod keys;
 mod session;
+mod status;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -15,7 +17,7 @@ use crate::event::Envelope;
 use crate::{SessionId, UniversalEvent};
 use session::Session;
 
-/// One of the fourteen lifecycle rules.
+/// One of the rules that every stream keeps: its lifecycle (L1 to L14) and its vocabulary (L15 to L18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
     /// `sequence` starts at 1 and has no gaps; event ids are unique.
@@ -24,7 +26,8 @@ pub enum Rule {
     L2,
     /// An item is started exactly once, before its first delta and before it completes.
     L3,
-    /// An item completes at most once; when a turn or the session ends, no item is open.
+    /// An item completes at most once; when a turn or the session ends, no item is open. The result of a `command`
+    /// call may stay open when its turn ends `completed`, until the session ends.
     L4,
     /// A message's deltas join to its final text; a synthetic delta stands directly before the completion.
     L5,
@@ -47,6 +50,15 @@ pub enum Rule {
     L13,
     /// `time` never goes back.
     L14,
+    /// A completed tool call has a title, and its `input`, if there is one, has the keys of its `tool_kind`.
+    L15,
+    /// `turn.started` and its `turn.ended` have the same `turn_id`; `turn.ended` has `duration_ms`.
+    L16,
+    /// The metadata of `permission.requested` has `call_id`, `tool_kind` and `scopes`; a call that it names was started
+    /// earlier.
+    L17,
+    /// A status item has the `json` part of its label.
+    L18,
 }
 
 impl fmt::Display for Rule {
@@ -147,7 +159,8 @@ impl Checker {
         report.violations
     }
 
-    /// Takes the next event as a line of JSON, which also shows whether its `raw` key is there.
+    /// Takes the next event as a line of JSON. The line also shows whether keys are there that have a default when they
+    /// are read: `raw` (L11), `duration_ms` (L16), `call_id` and `tool_kind` (L17).
     ///
     /// # Errors
     ///
@@ -155,12 +168,14 @@ impl Checker {
     pub fn push_line(&mut self, line: &str) -> Result<Vec<Violation>, LineError> {
         let envelope: Envelope = serde_json::from_str(line).map_err(|error| LineError(error.to_string()))?;
         let has_raw_key = envelope.has_raw_key();
+        let missing_keys = keys::missing(envelope.kind(), envelope.data());
         let event = envelope.open().map_err(LineError)?;
         let mut violations = self.push(&event);
+        let sequence = event.sequence;
         if !has_raw_key {
-            let message = "the raw key is missing".to_owned();
-            violations.push(Violation { rule: Rule::L11, sequence: event.sequence, message });
+            violations.push(Violation { rule: Rule::L11, sequence, message: "the raw key is missing".to_owned() });
         }
+        violations.extend(missing_keys.into_iter().map(|(rule, message)| Violation { rule, sequence, message }));
         Ok(violations)
     }
 }

@@ -3,12 +3,16 @@
 use super::asked::Asked;
 use super::items::Items;
 use super::tools::Tools;
-use super::{RawMode, Report, Rule};
-use crate::{EventData, Item, ItemKind, PermissionStatus, QuestionStatus, Role, Source, Timestamp, UniversalEvent};
+use super::{RawMode, Report, Rule, status};
+use crate::{
+    EventData, Item, ItemKind, Permission, PermissionStatus, QuestionStatus, Role, Source, Timestamp, TurnEnded,
+    TurnStarted, UniversalEvent,
+};
 
 /// A turn that is running.
 #[derive(Debug, Default)]
 struct Turn {
+    id: String,
     user_spoke: bool,
     agent_spoke: bool,
 }
@@ -59,24 +63,17 @@ impl Session {
                 if self.turn.take().is_some() {
                     report.add(Rule::L13, "the session ended in the middle of a turn".to_owned());
                 }
-                self.close("the session", report);
+                self.items.session_ended(report);
+                self.close_requests("the session", report);
                 self.ended = true;
             }
-            EventData::TurnStarted(_) => {
-                if self.turn.replace(Turn::default()).is_some() {
-                    report.add(Rule::L13, "a turn started while another was running".to_owned());
-                }
-            }
-            EventData::TurnEnded(_) => {
-                if self.turn.take().is_none() {
-                    report.add(Rule::L13, "a turn ended that had not started".to_owned());
-                }
-                self.close("the turn", report);
-            }
+            EventData::TurnStarted(data) => self.turn_started(data, report),
+            EventData::TurnEnded(data) => self.turn_ended(data, report),
             EventData::ItemStarted(data) => {
                 self.speaker(&data.item, report);
                 self.items.started(&data.item, report);
                 self.tools.started(&data.item, report);
+                status::check_data(&data.item, report);
             }
             EventData::ItemDelta(delta) => {
                 self.items.delta(delta, event.origin.source() == Source::Daemon, report);
@@ -84,6 +81,7 @@ impl Session {
             EventData::ItemCompleted(data) => {
                 self.items.completed(&data.item, report);
                 self.tools.completed(&data.item, report);
+                status::check_data(&data.item, report);
             }
             EventData::PermissionRequested(permission) => {
                 self.permissions.requested(
@@ -91,6 +89,7 @@ impl Session {
                     permission.status == PermissionStatus::Requested,
                     report,
                 );
+                self.permission_metadata(permission, report);
             }
             EventData::PermissionResolved(permission) => {
                 self.permissions.resolved(
@@ -166,9 +165,48 @@ impl Session {
         }
     }
 
-    /// L4 and L9 at the end of a turn or session.
-    fn close(&mut self, what: &str, report: &mut Report) {
-        self.items.close(what, report);
+    /// L13 and L16 at the start of a turn.
+    fn turn_started(&mut self, data: &TurnStarted, report: &mut Report) {
+        if data.turn_id.is_empty() {
+            report.add(Rule::L16, "turn.started has no turn_id".to_owned());
+        }
+        let turn = Turn { id: data.turn_id.clone(), ..Turn::default() };
+        if self.turn.replace(turn).is_some() {
+            report.add(Rule::L13, "a turn started while another was running".to_owned());
+        }
+    }
+
+    /// L4, L9, L13 and L16 at the end of a turn.
+    fn turn_ended(&mut self, data: &TurnEnded, report: &mut Report) {
+        match self.turn.take() {
+            None => report.add(Rule::L13, "a turn ended that had not started".to_owned()),
+            Some(turn) if turn.id != data.turn_id => {
+                let message = format!("turn.ended has turn_id {:?}, its start has {:?}", data.turn_id, turn.id);
+                report.add(Rule::L16, message);
+            }
+            Some(_) => {}
+        }
+        self.tools.turn_ended(data.status);
+        self.items.turn_ended(data.status, &self.tools, report);
+        self.close_requests("the turn", report);
+    }
+
+    /// L17: what is known of a permission when it is requested.
+    fn permission_metadata(&self, permission: &Permission, report: &mut Report) {
+        let id = &permission.permission_id;
+        let Some(metadata) = &permission.metadata else {
+            return report.add(Rule::L17, format!("permission {id} has no metadata"));
+        };
+        if metadata.scopes.is_empty() {
+            report.add(Rule::L17, format!("the metadata of permission {id} has no scopes"));
+        }
+        if let Some(call_id) = metadata.call_id.as_ref().filter(|call_id| !self.tools.was_called(call_id)) {
+            report.add(Rule::L17, format!("permission {id} is for call {call_id}, which was never called"));
+        }
+    }
+
+    /// L9 at the end of a turn or session.
+    fn close_requests(&mut self, what: &str, report: &mut Report) {
         self.permissions.close(what, report);
         self.questions.close(what, report);
     }

@@ -3,7 +3,7 @@
 use super::{Json, object};
 use crate::{
     AgentUnparsed, ErrorEvent, EventData, Item, ItemEvent, ItemId, ItemStatus, NativeItemId, Permission, Question,
-    SessionEnded, StderrOutput, TurnEnded, Usage,
+    SessionEnded, SessionMetadata, StderrOutput, TurnEnded, TurnMetadata, Usage,
 };
 
 /// Appends the members `type` and `data` of an event.
@@ -17,10 +17,10 @@ macro_rules! typed {
 /// Appends the type of an event and its data.
 pub(super) fn with_type(out: &mut Vec<u8>, data: &EventData) {
     match data {
-        EventData::SessionStarted(data) => session_started(out, data.metadata.as_ref()),
+        EventData::SessionStarted(data) => session_started(out, data.metadata.as_deref()),
         EventData::SessionEnded(data) => typed!(out, "session.ended", data),
-        EventData::TurnStarted(data) => turn_started(out, data.turn_id.as_deref(), data.metadata.as_ref()),
-        EventData::TurnEnded(data) => turn_ended(out, data, data.metadata.as_ref()),
+        EventData::TurnStarted(data) => turn_started(out, &data.turn_id, data.metadata.as_deref()),
+        EventData::TurnEnded(data) => typed!(out, "turn.ended", data),
         EventData::ItemStarted(data) => started(out, &data.item, data.item.status),
         EventData::ItemDelta(data) => delta(out, &data.item_id, data.native_item_id.as_ref(), &data.delta),
         EventData::ItemCompleted(data) => typed!(out, "item.completed", data),
@@ -40,28 +40,28 @@ pub(super) fn with_type(out: &mut Vec<u8>, data: &EventData) {
 }
 
 /// Appends the type and data of a session that begins.
-pub(super) fn session_started(out: &mut Vec<u8>, metadata: Option<&impl Json>) {
+pub(super) fn session_started(out: &mut Vec<u8>, metadata: Option<&SessionMetadata>) {
     out.extend_from_slice(br#","type":"session.started","data":"#);
     object!(out, { "metadata"?: metadata, });
 }
 
 /// Appends the type and data of a turn that begins.
-pub(super) fn turn_started(out: &mut Vec<u8>, turn_id: Option<&str>, metadata: Option<&impl Json>) {
+pub(super) fn turn_started(out: &mut Vec<u8>, turn_id: &str, metadata: Option<&TurnMetadata>) {
     out.extend_from_slice(br#","type":"turn.started","data":"#);
-    object!(out, { "turn_id"?: turn_id, "metadata"?: metadata, });
+    object!(out, { "turn_id": turn_id, "phase" = "started", "metadata"?: metadata, });
 }
 
-/// Appends the type and data of a turn that ends.
-pub(super) fn turn_ended(out: &mut Vec<u8>, end: &TurnEnded, metadata: Option<&impl Json>) {
-    let TurnEnded { turn_id, status, usage, duration_ms, metadata: _ } = end;
-    out.extend_from_slice(br#","type":"turn.ended","data":"#);
-    object!(out, {
-        "turn_id"?: turn_id,
-        "status": status,
-        "usage"?: usage,
-        "duration_ms"?: duration_ms,
-        "metadata"?: metadata,
-    });
+impl Json for TurnEnded {
+    fn json(&self, out: &mut Vec<u8>) {
+        object!(out, {
+            "turn_id": self.turn_id,
+            "phase" = "ended",
+            "status": self.status,
+            "usage"?: self.usage,
+            "duration_ms": self.duration_ms,
+            "metadata"?: self.metadata,
+        });
+    }
 }
 
 /// Appends the type and data of an item that begins.

@@ -82,11 +82,8 @@ impl EventSink for JsonLines {
                 }
             },
             |out| match &data {
-                DataParts::SessionStarted { metadata } => data::session_started(out, *metadata),
-                DataParts::TurnStarted { turn_id, metadata } => data::turn_started(out, *turn_id, *metadata),
-                DataParts::TurnEnded { end, metadata } => {
-                    data::turn_ended(out, end, Some(metadata).filter(|facts| !facts.is_empty()));
-                }
+                DataParts::SessionStarted { metadata } => data::session_started(out, Some(metadata)),
+                DataParts::TurnStarted { turn_id, metadata } => data::turn_started(out, turn_id, *metadata),
                 DataParts::ItemStarted(item) => data::started(out, item, ItemStatus::InProgress),
                 DataParts::ItemDelta { item_id, native_item_id, delta } => {
                     data::delta(out, item_id, *native_item_id, delta);

@@ -6,11 +6,13 @@
 
 mod data;
 mod lines;
+mod metadata;
 mod names;
 mod parts;
 #[cfg(test)]
 mod tests;
 mod text;
+mod tool_input;
 mod value;
 
 use std::io;

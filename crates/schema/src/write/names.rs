@@ -3,8 +3,9 @@
 use super::Json;
 use super::text::string;
 use crate::{
-    EndReason, ErrorCode, FileAction, ItemKind, ItemStatus, PermissionStatus, QuestionStatus, Role, StatusLabel,
-    TerminatedBy, ToolKind, TurnStatus, Visibility,
+    ApprovalScope, ChangeKind, EndReason, ErrorCode, FileAction, ItemKind, ItemStatus, PermissionStatus,
+    QuestionStatus, Role, SearchTarget, StatusLabel, StepStatus, StopReason, TerminatedBy, ToolKind, TurnStatus,
+    Visibility,
 };
 
 /// Says how each variant is written; the one after `or` holds a name of its own.
@@ -84,3 +85,24 @@ names!(ErrorCode {
     Limit = "limit",
     AgentError = "agent_error",
 } or Other);
+
+names!(ApprovalScope { Once = "once", Session = "session", Always = "always", });
+
+names!(StopReason {
+    EndTurn = "end_turn",
+    MaxTokens = "max_tokens",
+    Refusal = "refusal",
+    Interrupted = "interrupted",
+    Other = "other",
+} or Unlisted);
+
+names!(ChangeKind { Create = "create", Update = "update", Delete = "delete", Move = "move", });
+
+names!(SearchTarget { Names = "names", Contents = "contents", });
+
+names!(StepStatus {
+    Pending = "pending",
+    InProgress = "in_progress",
+    Completed = "completed",
+    Cancelled = "cancelled",
+});

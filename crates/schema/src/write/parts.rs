@@ -8,12 +8,14 @@ impl Json for ContentPart {
         match self {
             Self::Text { text } => object!(out, { "type" = "text", "text": text, }),
             Self::Json { json } => object!(out, { "type" = "json", "json": json, }),
-            Self::ToolCall { name, arguments, call_id, tool_kind } => object!(out, {
+            Self::ToolCall { name, arguments, call_id, tool_kind, title, input } => object!(out, {
                 "type" = "tool_call",
                 "name": name,
                 "arguments": arguments,
                 "call_id": call_id,
                 "tool_kind"?: tool_kind,
+                "title"?: title,
+                "input"?: input,
             }),
             Self::ToolResult { call_id, output, exit_code, duration_ms, stderr_bytes } => object!(out, {
                 "type" = "tool_result",

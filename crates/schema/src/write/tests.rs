@@ -1,4 +1,6 @@
 use proptest::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::Json as _;
@@ -29,15 +31,19 @@ fn a_sink_writes_the_same_bytes() {
     let item = Item { status: ItemStatus::Completed, content: parts("x"), ..Item::new("itm_1", ItemKind::Message) };
     let native_item = NativeItemId::from("native");
     let raw = RawJson::from_payload("[1]");
+    let introduction = SessionMetadata { agent: "amp".into(), ..SessionMetadata::default() };
+    let turn = TurnMetadata { model: Some("m".into()), ..TurnMetadata::default() };
     let natives = [None, Some(NativeSessionId::from("n\\")), Some(NativeSessionId::from("m"))];
     let (mut lines, mut kept, mut expected) = (JsonLines::new(), Vec::new(), Vec::new());
-    for (sequence, session) in (1..).zip(["s", "s", "t", "s"].into_iter().cycle().take(24)) {
+    for (sequence, session) in (1..).zip(["s", "s", "t", "s"].into_iter().cycle().take(30)) {
         let session_id = SessionId::from(session);
         let sink: [&mut dyn EventSink; 2] = [&mut lines, &mut kept];
         for sink in sink {
-            let data = match sequence % 3 {
+            let data = match sequence % 5 {
                 0 => DataParts::ItemStarted(&item),
-                1 => DataParts::ItemDelta {
+                1 => DataParts::SessionStarted { metadata: &introduction },
+                2 => DataParts::TurnStarted { turn_id: "t", metadata: Some(&turn).filter(|_| sequence % 2 == 0) },
+                3 => DataParts::ItemDelta {
                     item_id: &item.item_id,
                     native_item_id: Some(&native_item).filter(|_| sequence % 2 == 0),
                     delta: "d",
@@ -52,7 +58,7 @@ fn a_sink_writes_the_same_bytes() {
                 native_session_id: natives[usize::try_from(sequence / 2 % 3).unwrap()].as_ref(),
                 origin: if sequence % 2 == 0 { Origin::AGENT } else { Origin::DAEMON },
                 data,
-                raw: Some(&raw).filter(|_| sequence % 5 == 0),
+                raw: Some(&raw).filter(|_| sequence % 7 == 0),
             });
         }
     }
@@ -92,33 +98,19 @@ fn parts(text: &str) -> Vec<ContentPart> {
         ContentPart::Unknown(json!({ "type": "audio", "seconds": text }).as_object().cloned().unwrap()),
         ContentPart::Unknown(serde_json::Map::new()),
     ];
-    for tool_kind in all::<ToolKind>(&[
-        "command",
-        "file_change",
-        "file_read",
-        "search",
-        "mcp",
-        "web",
-        "sub_agent",
-        "plan",
-        "question",
-        "other",
-        text,
-    ]) {
-        let tool_kind = Some(tool_kind);
-        parts.push(ContentPart::ToolCall {
-            name: text.into(),
-            arguments: text.into(),
-            call_id: text.into(),
-            tool_kind,
-        });
-    }
-    parts.push(ContentPart::ToolCall {
+    let call = |tool_kind, title, input| ContentPart::ToolCall {
         name: text.into(),
         arguments: text.into(),
         call_id: text.into(),
-        tool_kind: None,
-    });
+        tool_kind,
+        title,
+        input,
+    };
+    parts.push(call(None, None, None));
+    for tool_kind in all::<ToolKind>(&["other", text]) {
+        parts.push(call(Some(tool_kind), some(), None));
+    }
+    parts.push(call(Some(ToolKind::Web), some(), Some(Box::new(ToolInput::Web(WebInput::search(text))))));
     for action in all(&["read", "write", "patch"]) {
         parts.push(ContentPart::FileRef { path: text.into(), action, diff: some() });
         parts.push(ContentPart::FileRef { path: text.into(), action, diff: None });
@@ -145,8 +137,131 @@ fn parts(text: &str) -> Vec<ContentPart> {
     parts
 }
 
+/// The inputs of all kinds of tools, each option both ways, with this text wherever one goes.
+fn inputs(text: &str) -> Vec<ToolInput> {
+    let change = |kind: &str| json!({ "path": text, "change": kind });
+    let edits = json!([{ "old": text, "new": text }, { "old": "", "new": "" }]);
+    let changes = with_and_without::<FileChange>(
+        json!({ "path": text, "change": "move", "to": text, "diff": text, "edits": edits }),
+        &["path"],
+    );
+    let step = |status: &str| json!({ "content": text, "status": status });
+    let steps = [step("pending"), step("in_progress"), step("completed"), step("cancelled")];
+    let question = json!({ "prompt": text, "options": [text, text] });
+    let command = json!({ "command": text, "cwd": text, "background": true, "timeout_ms": 5000, "description": text });
+    let cases = [
+        ("command", command, &["command"][..]),
+        ("file_read", json!({ "path": text, "offset": 1, "limit": u64::MAX }), &["path"]),
+        ("file_change", json!({ "changes": changes }), &["changes"]),
+        ("file_change", json!({ "changes": [change("create"), change("update"), change("delete")] }), &["changes"]),
+        ("file_change", json!({ "changes": [] }), &["changes"]),
+        ("search", json!({ "query": text, "in": "names", "path": text, "glob": text }), &["query"]),
+        ("search", json!({ "query": text, "in": "contents" }), &["query"]),
+        ("web", json!({ "url": text, "query": text }), &[]),
+        ("mcp", json!({ "server": text, "tool": text, "arguments": tree(text) }), &["server", "tool", "arguments"]),
+        ("sub_agent", json!({ "prompt": text, "description": text, "agent": text }), &["prompt"]),
+        ("plan", json!({ "steps": steps }), &["steps"]),
+        ("question", json!({ "questions": [question, { "prompt": text, "options": [] }] }), &["questions"]),
+    ];
+    let mut inputs = vec![ToolInput::Unknown(tree(text))];
+    for (kind, full, required) in cases {
+        let kind: ToolKind = serde_json::from_value(json!(kind)).unwrap();
+        for json in leave_out(full, required) {
+            let input = ToolInput::read(Some(&kind), json.clone());
+            assert_eq!((input.kind().as_ref(), serde_json::to_value(&input).unwrap()), (Some(&kind), json));
+            inputs.push(input);
+        }
+    }
+    inputs
+}
+
+/// Events with all metadata there is, each option both ways, with this text wherever one goes.
+fn metadata_events(text: &str) -> Vec<EventData> {
+    let native = tree(text);
+    let servers = json!([{ "name": text, "status": text }, { "name": text }]);
+    let mut events = Vec::new();
+    let session = json!({
+        "agent": format!("agent {text}"), "agent_version": text, "model": text, "cwd": text, "agent_mode": text,
+        "permission_mode": text, "tools": [text, text], "mcp_servers": servers, "imported": true, "forked_from": text,
+        "native": native,
+    });
+    for metadata in with_and_without(session, &[]) {
+        events.push(EventData::SessionStarted(SessionStarted { metadata: Some(metadata) }));
+    }
+    let turn = json!({
+        "model": text, "message_ids": [text, text], "agent_version": text, "cwd": text, "agent_mode": text,
+        "permission_mode": text, "tools": [text], "mcp_servers": servers, "native": native,
+    });
+    for metadata in with_and_without(turn, &[]) {
+        events.push(EventData::TurnStarted(TurnStarted { metadata: Some(metadata), ..TurnStarted::new(text) }));
+    }
+    for reason in ["end_turn", "max_tokens", "refusal", "interrupted", "other", text] {
+        for metadata in with_and_without(json!({ "stop_reason": reason, "native": native }), &[]) {
+            let ended = TurnEnded::new(text, TurnStatus::Completed);
+            events.push(EventData::TurnEnded(TurnEnded { metadata: Some(metadata), ..ended }));
+        }
+    }
+    let permission = json!({
+        "call_id": text, "tool_kind": "command", "input": { "command": text }, "reason": text,
+        "scopes": ["once", "session", "always"], "scope": "session", "by": text, "native": native,
+    });
+    let mut metadata = with_and_without(permission, &["call_id", "tool_kind", "input", "scopes", "native"]);
+    metadata.extend(inputs(text).into_iter().map(|input| PermissionMetadata {
+        input: Some(input.clone()),
+        ..PermissionMetadata::new(input.kind().unwrap_or(ToolKind::Other), vec![])
+    }));
+    for metadata in metadata {
+        let permission = Permission { metadata: Some(Box::new(metadata)), ..Permission::new(text, text) };
+        events.push(EventData::permission_requested(permission));
+    }
+    let question = json!({
+        "header": text, "options": [{ "label": text, "description": text }, { "label": text }], "multi_select": true,
+        "free_text": true, "secret": true, "call_id": text, "native": native,
+    });
+    for metadata in with_and_without(question, &["options", "multi_select", "free_text", "secret"]) {
+        let question = Question { metadata: Some(metadata), ..Question::new(text, text, vec![]) };
+        events.push(EventData::question_requested(question));
+    }
+    let stderr = json!({ "head": text, "truncated": false });
+    let details = json!({ "status": 429, "type": text, "retryable": true, "stderr": stderr, "native": native });
+    for details in with_and_without(details, &[]) {
+        let error = ErrorEvent { details: Some(details), ..ErrorEvent::new(ErrorCode::Auth, text) };
+        events.push(EventData::Error(error));
+    }
+    events
+}
+
+/// Reads what [`leave_out`] makes of an object, and expects that no key is lost.
+fn with_and_without<T: DeserializeOwned + Serialize>(full: Value, required: &[&str]) -> Vec<T> {
+    leave_out(full, required)
+        .into_iter()
+        .map(|json| {
+            let read: T = serde_json::from_value(json.clone()).unwrap();
+            assert_eq!(serde_json::to_value(&read).unwrap(), json);
+            read
+        })
+        .collect()
+}
+
+/// The whole of an object, the object without each key that is not required, and without all of them.
+fn leave_out(full: Value, required: &[&str]) -> Vec<Value> {
+    let optional: Vec<String> = {
+        let keys = full.as_object().unwrap().keys();
+        keys.filter(|key| !required.contains(&key.as_str())).cloned().collect()
+    };
+    let without = |left_out: &[String]| {
+        let mut json = full.clone();
+        json.as_object_mut().unwrap().retain(|key, _| !left_out.contains(key));
+        json
+    };
+    let mut objects: Vec<Value> = optional.iter().map(|key| without(std::slice::from_ref(key))).collect();
+    objects.push(without(&optional));
+    objects.push(full);
+    objects
+}
+
 /// The variants of these names, as serde reads them.
-fn all<T: serde::de::DeserializeOwned>(names: &[&str]) -> Vec<T> {
+fn all<T: DeserializeOwned>(names: &[&str]) -> Vec<T> {
     names.iter().map(|name| serde_json::from_value(json!(name)).unwrap()).collect()
 }
 
@@ -163,7 +278,6 @@ fn every_event(text: &str) -> Vec<EventData> {
     let some = || Some(text.to_owned());
     let mut events = vec![
         EventData::SessionStarted(SessionStarted::default()),
-        EventData::SessionStarted(SessionStarted { metadata: Some(tree(text)) }),
         EventData::SessionEnded(SessionEnded::completed()),
         EventData::SessionEnded(SessionEnded::terminated()),
         EventData::SessionEnded(SessionEnded::error(text, None, None)),
@@ -173,21 +287,29 @@ fn every_event(text: &str) -> Vec<EventData> {
             Some(1),
             Some(StderrOutput { head: some(), tail: some(), truncated: true, total_lines: Some(71) }),
         )),
-        EventData::TurnStarted(TurnStarted::default()),
-        EventData::TurnStarted(TurnStarted { turn_id: some(), metadata: None }),
-        EventData::TurnStarted(TurnStarted { turn_id: None, metadata: Some(Value::Null) }),
-        EventData::TurnStarted(TurnStarted { turn_id: some(), metadata: Some(json!({})) }),
+        EventData::TurnStarted(TurnStarted::new(text)),
         EventData::ItemDelta(ItemDelta { item_id: text.into(), native_item_id: None, delta: text.into() }),
         EventData::ItemDelta(ItemDelta { item_id: text.into(), native_item_id: Some(text.into()), delta: text.into() }),
         EventData::Error(ErrorEvent { message: text.into(), code: None, details: None }),
     ];
+    events.extend(metadata_events(text));
+    for input in inputs(text) {
+        let mut item = Item::new(text, ItemKind::ToolCall);
+        item.content = vec![ContentPart::ToolCall {
+            name: text.into(),
+            arguments: text.into(),
+            call_id: text.into(),
+            tool_kind: input.kind(),
+            title: None,
+            input: Some(Box::new(input)),
+        }];
+        events.push(EventData::item_completed(item, Outcome::Completed));
+    }
     for status in all(&["completed", "failed", "interrupted"]) {
-        let mut ended = TurnEnded::new(status);
+        let mut ended = TurnEnded::new(text, status);
         events.push(EventData::TurnEnded(ended.clone()));
-        ended.turn_id = some();
         ended.usage = Some(Usage::default());
-        ended.duration_ms = Some(1234);
-        ended.metadata = Some(tree(text));
+        ended.duration_ms = 1234;
         events.push(EventData::TurnEnded(ended.clone()));
         ended.usage = Some(Usage {
             input_tokens: 99,
@@ -214,14 +336,12 @@ fn every_event(text: &str) -> Vec<EventData> {
         }
         events.push(EventData::item_completed(item, Outcome::Failed));
     }
-    let mut permission = Permission::new(text, text);
+    let permission = Permission::new(text, text);
     events.push(EventData::permission_requested(permission.clone()));
-    permission.metadata = Some(tree(text));
     events.push(EventData::permission_resolved(permission.clone(), Decision::Approved));
     events.push(EventData::permission_resolved(permission, Decision::Denied));
-    let mut question = Question::new(text, text, vec![text.into(), text.into()]);
+    let question = Question::new(text, text, vec![text.into(), text.into()]);
     events.push(EventData::question_requested(question.clone()));
-    question.metadata = Some(tree(text));
     events.push(EventData::question_resolved(question.clone(), Answer::Answered(text.into())));
     events.push(EventData::question_resolved(question, Answer::Rejected(None)));
     for code in all::<ErrorCode>(&[
@@ -235,9 +355,7 @@ fn every_event(text: &str) -> Vec<EventData> {
         "agent_error",
         text,
     ]) {
-        let mut error = ErrorEvent::new(code, text);
-        error.details = Some(tree(text));
-        events.push(EventData::Error(error));
+        events.push(EventData::Error(ErrorEvent::new(code, text)));
     }
     let mut unparsed = AgentUnparsed::new(text, text, text);
     events.push(EventData::AgentUnparsed(unparsed.clone()));

@@ -16,6 +16,12 @@ impl<T: Json + ?Sized> Json for &T {
     }
 }
 
+impl<T: Json> Json for Box<T> {
+    fn json(&self, out: &mut Vec<u8>) {
+        (**self).json(out);
+    }
+}
+
 impl<T: Json> Json for Option<T> {
     fn json(&self, out: &mut Vec<u8>) {
         match self {

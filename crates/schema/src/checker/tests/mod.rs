@@ -1,3 +1,5 @@
+mod vocabulary;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -59,11 +61,19 @@ impl Stream {
     }
 
     fn turn(self) -> Self {
-        self.then("turn.started", json!({}))
+        self.then("turn.started", json!({ "turn_id": "t", "phase": "started" }))
     }
 
     fn turn_ends(self) -> Self {
-        self.then("turn.ended", json!({ "status": "completed" }))
+        self.turn_ends_as("completed")
+    }
+
+    fn turn_ends_as(self, status: &str) -> Self {
+        self.then("turn.ended", json!({ "turn_id": "t", "phase": "ended", "status": status, "duration_ms": 5 }))
+    }
+
+    fn session_ends(self) -> Self {
+        self.then("session.ended", json!({ "reason": "completed", "terminated_by": "agent" }))
     }
 
     fn user(self, id: &str) -> Self {
@@ -90,10 +100,13 @@ fn text(text: &str) -> Value {
 }
 
 fn call(parent: Option<&str>) -> Value {
-    json!({
-        "kind": "tool_call", "role": "tool", "parent_id": parent,
-        "content": [{ "type": "tool_call", "name": "ls", "arguments": "{}", "call_id": "c" }],
-    })
+    call_with(parent, &json!({ "tool_kind": "command", "title": "Run ls", "input": { "command": "ls" } }))
+}
+
+fn call_with(parent: Option<&str>, extra: &Value) -> Value {
+    let mut part = json!({ "type": "tool_call", "name": "ls", "arguments": "{}", "call_id": "c" });
+    part.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+    json!({ "kind": "tool_call", "role": "tool", "parent_id": parent, "content": [part] })
 }
 
 fn result(parent: Option<&str>, extra: &Value) -> Value {
@@ -103,7 +116,12 @@ fn result(parent: Option<&str>, extra: &Value) -> Value {
 }
 
 fn permission(status: &str) -> Value {
-    json!({ "permission_id": "p", "action": "rm", "status": status, "metadata": null })
+    permission_with(status, json!({ "call_id": null, "tool_kind": "command", "scopes": ["once"] }))
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "a `json!` at the call reads better without `&`")]
+fn permission_with(status: &str, metadata: Value) -> Value {
+    json!({ "permission_id": "p", "action": "rm", "status": status, "metadata": metadata })
 }
 
 fn question(status: &str) -> Value {
@@ -139,8 +157,24 @@ fn a_good_stream_breaks_nothing() {
         .user("u2")
         .complete("between", &json!({}))
         .turn_ends()
-        .then("session.ended", json!({ "reason": "completed", "terminated_by": "agent" }));
+        .session_ends();
     good.breaks(&[]);
+}
+
+#[test]
+fn the_example_in_the_documentation_breaks_nothing() {
+    let page = include_str!("../../../../../docs/universal-schema.md");
+    let example = page.split("```").find_map(|block| block.strip_prefix("json\n")).unwrap();
+    let mut stream = Stream(vec![]);
+    for line in example.lines() {
+        let event: Value = serde_json::from_str(line).unwrap();
+        stream = stream.then(event["type"].as_str().unwrap(), event["data"].clone());
+        if event["source"] == "daemon" {
+            stream = stream.synthetic();
+        }
+    }
+    assert_eq!(stream.0.len(), 11);
+    stream.breaks(&[]);
 }
 
 #[test]
@@ -175,11 +209,7 @@ fn l1_a_gap_and_a_repeated_id() {
 fn l2_a_session_starts_first_and_once_and_ends_once() {
     Stream(vec![]).turn().breaks(&["L2 seq 1: the first event is turn.started, not session.started"]);
     Stream::new().then("session.started", json!({})).breaks(&["L2 seq 2: the session started before"]);
-    let end = json!({ "reason": "completed", "terminated_by": "agent" });
-    Stream::new()
-        .then("session.ended", end.clone())
-        .then("session.ended", end)
-        .breaks(&["L2 seq 3: session.ended after session.ended"]);
+    Stream::new().session_ends().session_ends().breaks(&["L2 seq 3: session.ended after session.ended"]);
 }
 
 #[test]
@@ -196,10 +226,66 @@ fn l4_an_item_completes_once_and_before_its_turn() {
         "L4 seq 5: a delta for item m, which is complete",
     ]);
     Stream::new().turn().start("m", &json!({})).turn_ends().breaks(&["L4 seq 4: the turn ended while item m was open"]);
+    Stream::new().start("m", &json!({})).session_ends().breaks(&["L4 seq 3: the session ended while item m was open"]);
+}
+
+/// A turn in which a call of this kind has a result that is open.
+fn running(tool_kind: &str) -> Stream {
+    let call = call_with(None, &json!({ "tool_kind": tool_kind, "title": "T" }));
+    Stream::new().turn().start("c", &call).complete("c", &call).start("r", &result(None, &json!({})))
+}
+
+#[test]
+fn l4_a_commands_result_may_outlive_a_completed_turn() {
+    let background = || running("command").turn_ends();
+    background().breaks(&[]);
+    let completed = json!({ "kind": "tool_result" });
+    background().delta("r", "x").complete("r", &completed).session_ends().breaks(&[]);
+    for status in ["completed", "failed", "interrupted"] {
+        background()
+            .turn()
+            .turn_ends_as(status)
+            .turn()
+            .complete("r", &completed)
+            .turn_ends()
+            .session_ends()
+            .breaks(&[]);
+    }
+    background().session_ends().breaks(&["L4 seq 7: the session ended while item r was open"]);
+}
+
+#[test]
+fn l4_a_background_command_may_have_its_first_output_after_its_turn() {
+    let late = |first: &str, second: &str| {
+        let called = Stream::new().turn().start("c", &call(None)).complete("c", &call(None)).turn_ends_as(first);
+        called.turn().start("r", &result(None, &json!({}))).turn_ends_as(second)
+    };
+    late("completed", "failed").breaks(&[]);
+    late("completed", "interrupted").breaks(&[]);
+    late("failed", "failed").breaks(&["L4 seq 8: the turn ended while item r was open"]);
+}
+
+#[test]
+fn l4_no_other_item_outlives_its_turn() {
+    let open = &["L4 seq 6: the turn ended while item r was open"];
+    running("command").turn_ends_as("failed").breaks(open);
+    running("command").turn_ends_as("interrupted").breaks(open);
+    for kind in ["file_read", "sub_agent", "mcp", "other"] {
+        running(kind).turn_ends().breaks(open);
+    }
+    let call = call(None);
+    Stream::new().turn().start("c", &call).turn_ends().breaks(&["L4 seq 4: the turn ended while item c was open"]);
+}
+
+#[test]
+fn l4_a_call_may_turn_out_to_be_a_command_when_it_completes() {
     Stream::new()
-        .start("m", &json!({}))
-        .then("session.ended", json!({ "reason": "completed", "terminated_by": "agent" }))
-        .breaks(&["L4 seq 3: the session ended while item m was open"]);
+        .turn()
+        .start("c", &call_with(None, &json!({})))
+        .complete("c", &call(None))
+        .start("r", &result(None, &json!({})))
+        .turn_ends()
+        .breaks(&[]);
 }
 
 #[test]

@@ -1,0 +1,35 @@
+//! L16 and L17: keys that have a default when they are read, so that only the text of an event shows whether they are
+//! there.
+
+use serde_json::Value;
+
+use super::Rule;
+
+/// The rules that an event breaks by leaving out a key.
+pub(super) fn missing(kind: &str, data: &str) -> Vec<(Rule, String)> {
+    let read = || serde_json::from_str::<Value>(data).unwrap_or_default();
+    match kind {
+        "turn.ended" if read().get("duration_ms").is_none() => {
+            vec![(Rule::L16, "turn.ended has no duration_ms".to_owned())]
+        }
+        "permission.requested" => missing_in_permission(&read()),
+        _ => Vec::new(),
+    }
+}
+
+/// Missing metadata and missing `scopes` show in the event itself.
+fn missing_in_permission(data: &Value) -> Vec<(Rule, String)> {
+    let Some(metadata) = data.get("metadata").and_then(Value::as_object) else { return Vec::new() };
+    let permission = data.get("permission_id").and_then(Value::as_str).unwrap_or_default();
+    let mut missing = Vec::new();
+    if !metadata.contains_key("call_id") {
+        missing.push("call_id");
+    }
+    if !metadata.get("tool_kind").is_some_and(Value::is_string) {
+        missing.push("tool_kind");
+    }
+    missing
+        .into_iter()
+        .map(|key| (Rule::L17, format!("the metadata of permission {permission} has no {key}")))
+        .collect()
+}
