@@ -81,6 +81,10 @@ mod tests {
     struct Toy;
 
     impl Converter for Toy {
+        fn agent(&self) -> &'static str {
+            "toy"
+        }
+
         fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
             let mut session = out.session("toy");
             match input {
@@ -92,10 +96,9 @@ mod tests {
                         session.delta(key, "…");
                     }
                     ("finish", key) => session.message_finished(key, Message::assistant(), Final::as_streamed()),
-                    ("ask", key) => session.questions_asked(
-                        key,
-                        vec![Ask { prompt: "Which?".to_owned(), options: Vec::new(), metadata: None }],
-                    ),
+                    ("ask", key) => {
+                        session.questions_asked(key, vec![Ask { prompt: "Which?".to_owned(), ..Ask::default() }]);
+                    }
                     ("call", id) => session.tool_called(id, ToolCall::new(id, "run").kind(ToolKind::Command)),
                     ("result", id) => session.tool_finished(id, ToolResult::ok("done")),
                     _ => session.turn_ended(TurnEnd::new()),

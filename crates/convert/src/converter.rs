@@ -8,6 +8,9 @@ use crate::{Drafts, Input, Launch};
 /// it is given. It names things by the agent's own ids, or by keys it makes up; ids, sequence, time, what is missing
 /// and what is left open are not its business.
 pub trait Converter: Send {
+    /// The agent's id, which is in the metadata of its sessions: `claude`, `codex`.
+    fn agent(&self) -> &'static str;
+
     /// An agent was started so. This is where the prompt of a one-shot run is found. It may come again when a
     /// session goes on in a new process.
     fn launch(&mut self, launch: &Launch, out: &mut Drafts) {
@@ -19,6 +22,10 @@ pub trait Converter: Send {
 }
 
 impl<C: Converter + ?Sized> Converter for Box<C> {
+    fn agent(&self) -> &'static str {
+        (**self).agent()
+    }
+
     fn launch(&mut self, launch: &Launch, out: &mut Drafts) {
         (**self).launch(launch, out);
     }

@@ -1,10 +1,11 @@
 //! Where a converter puts its drafts.
 
-use interlingua_schema::{Answer, Decision, Facts, Timestamp, Usage};
-use serde_json::Value;
+use interlingua_schema::{Answer, ApprovalScope, Decision, RawJson, SessionMetadata, Timestamp, TurnMetadata, Usage};
 
 use crate::draft::{Act, Draft, Unparsed};
-use crate::{Ask, Failure, Final, Key, Message, Note, Prompt, Scope, ToolCall, ToolResult, TurnEnd, UserMessage};
+use crate::{
+    Ask, Failure, Final, Key, Message, Note, PermissionAsk, Prompt, ToolCall, ToolResult, TurnEnd, UserMessage,
+};
 
 /// What a converter makes of one input.
 #[derive(Debug, Default)]
@@ -12,6 +13,10 @@ pub struct Drafts {
     pub(crate) list: Vec<Draft>,
     pub(crate) time: Option<Timestamp>,
     pub(crate) dropped: Option<&'static str>,
+    /// The payload that is being converted, where events carry payloads.
+    pub(crate) payload: Option<RawJson>,
+    /// How many drafts there were before the input that is being converted.
+    before_input: usize,
     /// The session spoken of last; the one begun last when it has no name. Only a change is a draft.
     about: Option<Key>,
 }
@@ -39,9 +44,35 @@ impl Drafts {
         }
     }
 
+    /// Speaks of the session that was spoken of last.
+    pub(crate) fn last_session(&mut self) -> SessionDrafts<'_> {
+        SessionDrafts { drafts: self, is_another: false, session: None, sub_agent: None, synthetic: false }
+    }
+
+    /// The next drafts are made of another input.
+    pub(crate) fn begin_input(&mut self) {
+        self.before_input = self.list.len();
+    }
+
+    /// The drafts made of the input so far.
+    pub(crate) fn made(&self) -> &[Draft] {
+        self.list.get(self.before_input..).unwrap_or_default()
+    }
+
+    /// Whether the input has led to any draft.
+    pub(crate) fn has_made_any(&self) -> bool {
+        !self.made().is_empty()
+    }
+
     /// The payload carries nothing for a client, for this reason: a line on the agent's short, documented list.
     pub fn dropped(&mut self, reason: &'static str) {
         self.dropped = Some(reason);
+    }
+
+    /// The payload at hand, for an event that is made of it later; nothing where events carry no payloads.
+    #[must_use]
+    pub fn raw(&self) -> Option<RawJson> {
+        self.payload.clone()
     }
 
     /// The payload's own time, which counts where the log has none.
@@ -98,9 +129,9 @@ impl SessionDrafts<'_> {
         self
     }
 
-    /// The session begins. Only the first time counts.
-    pub fn started(&mut self, metadata: Option<Facts>) {
-        self.push(Act::SessionStarted { metadata });
+    /// The session begins, and the agent says this of itself. Only the first time counts. The agent's id is filled in.
+    pub fn started(&mut self, metadata: SessionMetadata) {
+        self.push(Act::SessionStarted(Box::new(metadata)));
     }
 
     /// This session is a sub-agent's, and `parent` the session that it works for. To be said before anything else
@@ -141,7 +172,8 @@ impl SessionDrafts<'_> {
     }
 
     /// A turn begins. The same turn twice is one; another one ends the one before.
-    pub fn turn_started(&mut self, turn_id: Option<String>, metadata: Option<Facts>) {
+    pub fn turn_started(&mut self, turn_id: Option<String>, metadata: TurnMetadata) {
+        let metadata = (!metadata.is_empty()).then(|| Box::new(metadata));
         self.push(Act::TurnStarted { turn_id, metadata });
     }
 
@@ -233,20 +265,21 @@ impl SessionDrafts<'_> {
         self.push(Act::NoteFinished(key.into(), note, failed));
     }
 
-    /// The agent asks for permission. A `call_id` in the metadata names the tool call that waits for it: if that fails,
-    /// nobody is asked any more.
-    pub fn permission_asked(&mut self, key: impl Into<Key>, action: impl Into<String>, metadata: Option<Value>) {
-        self.push(Act::PermissionAsked { key: key.into(), action: action.into(), metadata });
+    /// The agent asks for permission. If the tool call that waits for it fails, nobody is asked any more.
+    pub fn permission_asked(&mut self, key: impl Into<Key>, ask: PermissionAsk) {
+        self.push(Act::PermissionAsked { key: key.into(), ask: Box::new(ask) });
     }
 
     /// A permission is given.
-    pub fn permission_approved(&mut self, key: impl Into<Key>, scope: Scope) {
-        self.push(Act::PermissionResolved { key: key.into(), decision: Decision::Approved, scope: Some(scope) });
+    pub fn permission_approved(&mut self, key: impl Into<Key>, scope: ApprovalScope) {
+        let decision = Decision::Approved;
+        self.push(Act::PermissionResolved { key: key.into(), decision, scope: Some(scope), by: None });
     }
 
     /// A permission is refused.
     pub fn permission_denied(&mut self, key: impl Into<Key>) {
-        self.push(Act::PermissionResolved { key: key.into(), decision: Decision::Denied, scope: None });
+        let decision = Decision::Denied;
+        self.push(Act::PermissionResolved { key: key.into(), decision, scope: None, by: None });
     }
 
     /// The agent asks the user, one question or several at once; as for permissions, a `call_id` names the call.
@@ -276,7 +309,16 @@ impl SessionDrafts<'_> {
 
     /// The payload does not fit what is known of the agent: `location` says who could not read it, `error` why.
     pub fn unparsed(&mut self, location: &'static str, error: impl Into<String>, native_type: Option<String>) {
-        let unparsed = Unparsed { location, error: error.into(), native_type, hash: String::new() };
-        self.push(Act::Unparsed(unparsed));
+        self.push_unparsed(location, error.into(), native_type, false);
+    }
+
+    /// The payload is of a known type, but a part of it that its meaning needs does not fit: `error` says where and why.
+    /// A turn whose end the agent never tells does not count as completed after this.
+    pub fn damaged(&mut self, location: &'static str, error: impl Into<String>, native_type: Option<String>) {
+        self.push_unparsed(location, error.into(), native_type, true);
+    }
+
+    fn push_unparsed(&mut self, location: &'static str, error: String, native_type: Option<String>, damaged: bool) {
+        self.push(Act::Unparsed(Unparsed { location, error, native_type, hash: String::new(), damaged }));
     }
 }

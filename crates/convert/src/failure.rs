@@ -66,6 +66,7 @@ const SIGNS: &[(ErrorCode, &[&str])] = &[
         ],
     ),
     (ErrorCode::InvalidRequest, &["not found", "notfound", "invalid"]),
+    (ErrorCode::AgentError, &["internal server error", "internal_server_error"]),
 ];
 
 /// The stable code for a failure of which there are only words; `None` where they tell nothing. What the agent names
@@ -143,6 +144,7 @@ mod tests {
             ("failed with HTTP 400: no", Some(ErrorCode::InvalidRequest)),
             ("invalid value", Some(ErrorCode::InvalidRequest)),
             ("status 200, and yet", None),
+            ("Internal server error", Some(ErrorCode::AgentError)),
             ("something else", None),
             ("", None),
         ] {

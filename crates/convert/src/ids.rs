@@ -11,20 +11,28 @@ pub trait IdSource: Send {
     /// An id for the next item; never the same twice.
     fn item(&mut self) -> ItemId;
 
+    /// An id for the next turn that the agent has no id for; never the same twice in a session.
+    fn turn(&mut self) -> String;
+
     /// An id for a session that the agent calls `native`, or that has no native session.
     fn session(&mut self, native: Option<&str>) -> SessionId;
 }
 
-/// Counts: `evt_000001`, `itm_0001`. A session is called after its native one.
+/// Counts: `evt_000001`, `itm_0001`, `turn_001`. A session is called after its native one.
 #[derive(Clone, Debug)]
 pub struct CountingIds {
     events: Counter,
     items: Counter,
+    turns: Counter,
 }
 
 impl Default for CountingIds {
     fn default() -> Self {
-        Self { events: Counter("evt_000000".to_owned()), items: Counter("itm_0000".to_owned()) }
+        Self {
+            events: Counter("evt_000000".to_owned()),
+            items: Counter("itm_0000".to_owned()),
+            turns: Counter("turn_000".to_owned()),
+        }
     }
 }
 
@@ -35,6 +43,10 @@ impl IdSource for CountingIds {
 
     fn item(&mut self) -> ItemId {
         self.items.next().into()
+    }
+
+    fn turn(&mut self) -> String {
+        self.turns.next().to_owned()
     }
 
     fn session(&mut self, native: Option<&str>) -> SessionId {
@@ -76,7 +88,12 @@ mod tests {
 
     #[test]
     fn ids_are_readable_and_go_on_when_the_zeros_are_used_up() {
-        let mut ids = CountingIds { events: Counter("evt_000041".to_owned()), items: Counter("itm_9998".to_owned()) };
+        let mut ids = CountingIds {
+            events: Counter("evt_000041".to_owned()),
+            items: Counter("itm_9998".to_owned()),
+            ..CountingIds::default()
+        };
+        assert_eq!(ids.turn(), "turn_001");
         assert_eq!(ids.event(), "evt_000042");
         assert_eq!(ids.item().as_str(), "itm_9999");
         assert_eq!(ids.item().as_str(), "itm_10000");

@@ -59,6 +59,10 @@
 //! }
 //!
 //! impl Converter for Toy {
+//!     fn agent(&self) -> &'static str {
+//!         "toy"
+//!     }
+//!
 //!     fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
 //!         match input {
 //!             Input::Sent(line) => out.session("toy-1").prompted(Prompt::text(line)),
@@ -131,14 +135,18 @@ pub mod coverage;
 mod diff;
 mod draft;
 mod drafts;
+mod escape_codes;
 mod failure;
 mod ids;
 mod input;
 mod key;
 mod log;
+mod losses;
 pub mod opencode;
+mod paths;
 mod sequencer;
 mod stream;
+mod title;
 mod usage;
 mod version;
 
@@ -147,7 +155,8 @@ pub use arguments::json_arguments;
 pub use converter::Converter;
 pub use diff::unified_diff;
 pub use draft::{
-    Ask, Failure, Final, Message, Note, PlanStep, Prompt, Scope, ToolCall, ToolResult, TurnEnd, UserMessage,
+    Ask, Failure, Final, Message, Note, PermissionAsk, Prompt, ToolCall, ToolResult, TurnEnd, UserMessage, plan_step,
+    plan_step_from_json,
 };
 pub use drafts::{Drafts, SessionDrafts};
 pub use failure::{code_for_status, code_for_words};
@@ -156,5 +165,5 @@ pub use input::{Input, Launch};
 pub use key::Key;
 pub use log::{convert_log, write_log};
 pub use sequencer::{End, LeftOpen, Resume};
-pub use stream::{Options, Stream, Tally};
+pub use stream::{Options, Stream, Tally, UnparsedReason};
 pub use usage::CumulativeUsage;

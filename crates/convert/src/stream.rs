@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use interlingua_schema::{EventSink, Facts, RawJson, Timestamp};
+use interlingua_schema::{EventSink, RawJson, SessionMetadata, Timestamp};
 use sha2::{Digest, Sha256};
 
-use crate::draft::Act;
+use crate::draft::{Act, Unparsed};
 use crate::sequencer::{End, Moment, Resume, Sequencer};
 use crate::{Converter, CountingIds, Drafts, Failure, IdSource, Input, Key, Launch};
 
@@ -43,6 +43,23 @@ pub struct Tally {
     pub unparsed: u64,
     /// Why the first of these did not.
     pub first_unparsed: Option<String>,
+    /// Every reason, with the native type where there is one, and how often it was given. At most
+    /// [`MAX_UNPARSED_REASONS`](Self::MAX_UNPARSED_REASONS) different ones.
+    pub unparsed_reasons: BTreeMap<UnparsedReason, u64>,
+}
+
+impl Tally {
+    /// How many different reasons are kept.
+    pub const MAX_UNPARSED_REASONS: usize = 1000;
+}
+
+/// Why something became `agent.unparsed`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UnparsedReason {
+    /// The native type of the payload.
+    pub native_type: Option<String>,
+    /// What is wrong with it, and where.
+    pub error: String,
 }
 
 /// What one agent process after another says, as universal events.
@@ -66,8 +83,8 @@ impl<C: Converter> Stream<C> {
         let mut drafts = Drafts::default();
         drafts.list.reserve(A_FEW);
         Self {
+            sequencer: Sequencer::new(converter.agent(), options.ids),
             converter,
-            sequencer: Sequencer::new(options.ids),
             drafts,
             noted: 0,
             heard: Vec::with_capacity(A_FEW),
@@ -87,7 +104,7 @@ impl<C: Converter> Stream<C> {
         &mut self,
         at: Option<Timestamp>,
         native: Option<&str>,
-        metadata: Option<&Facts>,
+        metadata: SessionMetadata,
         out: &mut dyn EventSink,
     ) {
         let moment = Moment { time: at, ..Moment::default() };
@@ -145,6 +162,8 @@ impl<C: Converter> Stream<C> {
     /// is faster so, because each half of the work stays in the processor's cache.
     pub fn hear(&mut self, at: Option<Timestamp>, input: Input<'_>) {
         let from_agent = input.is_from_agent();
+        self.drafts.begin_input();
+        self.drafts.payload = input.payload().filter(|_| self.raw).map(RawJson::from_payload);
         self.converter.push(input, &mut self.drafts);
         if from_agent {
             self.count();
@@ -192,7 +211,9 @@ impl<C: Converter> Stream<C> {
         if let Some(Act::Unparsed(unparsed)) = self.drafts.list.last_mut().map(|draft| &mut draft.act) {
             unparsed.hash = sha256(bytes);
         }
-        self.note(at, Some(&String::from_utf8_lossy(bytes)), true);
+        let text = String::from_utf8_lossy(bytes);
+        self.drafts.payload = self.raw.then(|| RawJson::from_payload(&text));
+        self.note(at, Some(&text), true);
     }
 
     /// There is no more to come. What waits is said; sessions end as `end` says.
@@ -213,14 +234,21 @@ impl<C: Converter> Stream<C> {
     fn count(&mut self) {
         self.tally.payloads += 1;
         let made = &self.drafts.list[self.noted..];
-        let unparsed = made.iter().find_map(|draft| match &draft.act {
+        let mut unparsed = made.iter().filter_map(|draft| match &draft.act {
             Act::Unparsed(unparsed) => Some(unparsed),
             _ => None,
         });
-        if let Some(unparsed) = unparsed {
+        if let Some(first) = unparsed.next() {
             self.tally.unparsed += 1;
             if self.tally.first_unparsed.is_none() {
-                self.tally.first_unparsed = Some(format!("{}: {}", unparsed.location, unparsed.error));
+                self.tally.first_unparsed = Some(format!("{}: {}", first.location, first.error));
+            }
+            let reasons = &mut self.tally.unparsed_reasons;
+            for Unparsed { native_type, error, .. } in std::iter::once(first).chain(unparsed) {
+                let reason = UnparsedReason { native_type: native_type.clone(), error: error.clone() };
+                if reasons.len() < Tally::MAX_UNPARSED_REASONS || reasons.contains_key(&reason) {
+                    *reasons.entry(reason).or_default() += 1;
+                }
             }
         }
         match self.drafts.dropped {
@@ -234,6 +262,7 @@ impl<C: Converter> Stream<C> {
     fn note(&mut self, at: Option<Timestamp>, payload: Option<&str>, from_agent: bool) {
         self.drafts.dropped = None;
         let time = self.drafts.time.take();
+        let raw = self.drafts.payload.take();
         let made = &mut self.drafts.list[self.noted..];
         // That the agent says anything at all is news.
         if made.is_empty() && !from_agent {
@@ -246,7 +275,6 @@ impl<C: Converter> Stream<C> {
                 unparsed.hash = sha256(payload.unwrap_or_default().as_bytes());
             }
         }
-        let raw = if self.raw && !made.is_empty() { payload.map(RawJson::from_payload) } else { None };
         let moment = Moment { time: at.or(time), from_agent, raw };
         self.heard.push(Heard::Drafts(moment, made.len()));
         self.noted = self.drafts.list.len();

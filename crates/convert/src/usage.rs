@@ -44,7 +44,8 @@ impl CumulativeUsage {
         let Some(before) = before else {
             return Usage { cost_usd: None, ..total };
         };
-        if total.input_tokens < before.input_tokens || total.output_tokens < before.output_tokens {
+        let cost_fell = matches!((total.cost_usd, before.cost_usd), (Some(now), Some(then)) if now < then);
+        if total.input_tokens < before.input_tokens || total.output_tokens < before.output_tokens || cost_fell {
             return total;
         }
         let share = |now: Option<u64>, then: Option<u64>| now.map(|now| now.saturating_sub(then.unwrap_or(0)));
@@ -54,7 +55,7 @@ impl CumulativeUsage {
             cache_write_tokens: share(total.cache_write_tokens, before.cache_write_tokens),
             output_tokens: total.output_tokens - before.output_tokens,
             reasoning_tokens: share(total.reasoning_tokens, before.reasoning_tokens),
-            cost_usd: total.cost_usd.map(|cost| (cost - before.cost_usd.unwrap_or(0.0)).max(0.0)),
+            cost_usd: total.cost_usd.map(|cost| cost - before.cost_usd.unwrap_or(0.0)),
             model: total.model,
         }
     }
@@ -70,5 +71,15 @@ mod tests {
         let mut meter = CumulativeUsage::resumed();
         assert_eq!(meter.turn(total.clone()).cost_usd, None);
         assert_eq!(meter.turn(Usage { cost_usd: Some(3.5), ..total }).cost_usd, Some(0.5));
+    }
+
+    #[test]
+    fn a_total_that_went_down_is_a_new_beginning() {
+        let total = |input_tokens, cost| Usage { input_tokens, cost_usd: Some(cost), ..Usage::default() };
+        let mut meter = CumulativeUsage::from_zero();
+        meter.turn(total(100, 3.0));
+        assert_eq!(meter.turn(total(40, 1.0)), total(40, 1.0));
+        assert_eq!(meter.turn(total(60, 0.5)), total(60, 0.5));
+        assert_eq!(meter.turn(total(70, 0.75)), total(10, 0.25));
     }
 }

@@ -1,11 +1,12 @@
 //! A stream that a host begins, leaves and takes up again.
 
 use interlingua_convert::{
-    Ask, Converter, Drafts, Failure, Final, Input, LeftOpen, Message, Options, Prompt, Resume, Stream, ToolCall,
-    TurnEnd,
+    Ask, Converter, Drafts, Failure, Final, Input, LeftOpen, Message, Options, PermissionAsk, Prompt, Resume, Stream,
+    ToolCall, TurnEnd,
 };
 use interlingua_schema::{
-    Checker, ContentPart, ErrorCode, EventData, Facts, SessionEnded, Timestamp, TurnStatus, UniversalEvent, Visibility,
+    Checker, CommandInput, ContentPart, ErrorCode, EventData, ItemStatus, SessionEnded, SessionMetadata, Timestamp,
+    ToolInput, TurnMetadata, TurnStatus, UniversalEvent, Visibility,
 };
 use serde_json::json;
 
@@ -13,21 +14,37 @@ use serde_json::json;
 struct Told;
 
 impl Converter for Told {
+    fn agent(&self) -> &'static str {
+        "told"
+    }
+
     fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
         let Input::Received(line) = input else { return };
         let (native, what) = line.split_once(' ').unwrap();
         let mut session = out.session(native);
         match what {
-            "hello" => session.started(Some(Facts::new().with("model", Some("m")))),
-            "begin" => session.turn_started(None, Some(Facts::new().with("mode", Some("build")))),
+            "hello" => {
+                let mut metadata = SessionMetadata::default();
+                metadata.model = Some("m".to_owned());
+                session.started(metadata);
+            }
+            "begin" => {
+                let mut metadata = TurnMetadata::default();
+                metadata.agent_mode = Some("build".to_owned());
+                session.turn_started(None, metadata);
+            }
             "end" => session.turn_ended(TurnEnd::new()),
             "think" => {
                 session.message_started("m", Message::reasoning(Visibility::Private));
                 session.delta("m", "hm");
             }
             "call" => session.tool_called("c", ToolCall::new("c", "ls")),
+            "command" => {
+                let input = ToolInput::Command(CommandInput::new("sleep 9"));
+                session.tool_called("c", ToolCall::new("c", "bash").input(Some(input)));
+            }
             "output" => session.tool_output("c", "a.txt"),
-            "ask" => session.permission_asked("p", "rm", None),
+            "ask" => session.permission_asked("p", PermissionAsk::default()),
             "questions" => session.questions_asked("q", vec![Ask::default(), Ask::default()]),
             text => session.message_finished(text, Message::assistant(), Final::text(text)),
         }
@@ -42,7 +59,9 @@ struct Live {
 impl Live {
     fn begun() -> Self {
         let mut live = Self { stream: Stream::new(Told, Options::default()), events: Vec::new() };
-        live.stream.begin(None, None, Some(&Facts::new().with("cwd", Some("/w"))), &mut live.events);
+        let mut metadata = SessionMetadata::default();
+        metadata.cwd = Some("/w".to_owned());
+        live.stream.begin(None, None, metadata, &mut live.events);
         live
     }
 
@@ -60,6 +79,7 @@ impl Live {
             native: None,
             sequence: 0,
             time: Timestamp::EPOCH,
+            cwd: None,
             latest_message: None,
             asked: Vec::new(),
             left_open: LeftOpen::default(),
@@ -100,6 +120,10 @@ impl interlingua_convert::IdSource for Later {
         format!("{}b", self.0.item()).into()
     }
 
+    fn turn(&mut self) -> String {
+        format!("{}b", self.0.turn())
+    }
+
     fn session(&mut self, native: Option<&str>) -> interlingua_schema::SessionId {
         self.0.session(native)
     }
@@ -126,14 +150,18 @@ fn what_the_agent_tells_of_itself_is_metadata_of_its_next_turn() {
         .events
         .iter()
         .filter_map(|event| match &event.data {
-            EventData::SessionStarted(started) => started.metadata.clone(),
-            EventData::TurnStarted(started) => started.metadata.clone(),
+            EventData::SessionStarted(started) => serde_json::to_value(&started.metadata).ok(),
+            EventData::TurnStarted(started) => serde_json::to_value(&started.metadata).ok(),
             _ => None,
         })
         .collect();
     assert_eq!(
         metadata,
-        [json!({ "cwd": "/w" }), json!({ "model": "m", "mode": "build" }), json!({ "mode": "build" })]
+        [
+            json!({ "agent": "told", "cwd": "/w" }),
+            json!({ "model": "m", "agent_mode": "build" }),
+            json!({ "agent_mode": "build" })
+        ]
     );
 }
 
@@ -179,6 +207,20 @@ fn a_call_without_a_result_gets_one_when_it_is_lost() {
     live.stream.close_left_open(None, &lost(), &mut live.events);
     live.keeps_the_rules();
     assert_eq!(live.kinds()[4..], ["error", "item.started", "item.completed", "turn.ended"]);
+}
+
+#[test]
+fn a_command_that_runs_on_after_its_turn_is_closed_when_it_is_lost() {
+    for heard in [&["n begin", "n command", "n end"][..], &["n begin", "n command", "n output", "n end"]] {
+        let live = Live::begun().hear(heard);
+        live.keeps_the_rules();
+        let mut live = live.cut_off(0);
+        live.stream.close_left_open(None, &lost(), &mut live.events);
+        live.keeps_the_rules();
+        let EventData::ItemCompleted(result) = &live.events.last().unwrap().data else { panic!("{:?}", live.kinds()) };
+        assert_eq!(result.item.status, ItemStatus::Failed);
+        assert!(matches!(&result.item.content[0], ContentPart::ToolResult { .. }));
+    }
 }
 
 #[test]

@@ -16,6 +16,10 @@ struct Parrot {
 }
 
 impl Converter for Parrot {
+    fn agent(&self) -> &'static str {
+        "parrot"
+    }
+
     fn launch(&mut self, launch: &Launch, out: &mut Drafts) {
         if let Some(prompt) = &launch.prompt {
             out.current().prompted(Prompt::text(prompt));
@@ -143,6 +147,7 @@ fn a_resumed_session_goes_on_counting() {
         native: last.native_session_id,
         sequence: last.sequence,
         time: last.time,
+        cwd: None,
         latest_message: None,
         asked: Vec::new(),
         left_open: interlingua_convert::LeftOpen::default(),

@@ -4,20 +4,22 @@ mod message;
 mod note;
 mod plan;
 mod prompt;
+mod request;
 mod tool;
 mod turn;
 
-use interlingua_schema::{Answer, Decision, Facts, Usage};
-use serde_json::Value;
+use interlingua_schema::{Answer, ApprovalScope, Decision, SessionMetadata, TurnMetadata, Usage};
 
 use crate::Key;
 pub(crate) use message::{Channel, streamed_text};
 pub use message::{Final, Message};
-pub use note::{Ask, Failure, Note, Scope};
+pub use note::{Failure, Note};
 pub(crate) use note::{NoteKind, Unparsed};
-pub use plan::PlanStep;
 pub(crate) use plan::{AS_BEFORE, LastPlan};
+pub use plan::{plan_step, plan_step_from_json};
+pub(crate) use prompt::PromptPayload;
 pub use prompt::{Prompt, UserMessage};
+pub use request::{Ask, PermissionAsk};
 pub use tool::{ToolCall, ToolResult};
 pub use turn::TurnEnd;
 
@@ -50,9 +52,7 @@ pub(crate) enum Act {
     Done,
     /// What follows is about the native session of this name, or the one begun last when the payload names none.
     About(Option<Key>),
-    SessionStarted {
-        metadata: Option<Facts>,
-    },
+    SessionStarted(Box<SessionMetadata>),
     ChildOf {
         parent: Key,
     },
@@ -72,7 +72,7 @@ pub(crate) enum Act {
     InterruptRefused,
     TurnStarted {
         turn_id: Option<String>,
-        metadata: Option<Facts>,
+        metadata: Option<Box<TurnMetadata>>,
     },
     TurnEnded(Box<TurnEnd>),
     CutOff,
@@ -93,13 +93,13 @@ pub(crate) enum Act {
     Noted(Note),
     PermissionAsked {
         key: Key,
-        action: String,
-        metadata: Option<Value>,
+        ask: Box<PermissionAsk>,
     },
     PermissionResolved {
         key: Key,
         decision: Decision,
-        scope: Option<Scope>,
+        scope: Option<ApprovalScope>,
+        by: Option<String>,
     },
     QuestionsAsked {
         key: Key,

@@ -1,7 +1,12 @@
-//! What nobody says: changes of state, questions, failures.
+//! Changes of state, system messages and failures.
 
-use interlingua_schema::{ContentPart, ErrorCode, NativeItemId, StatusLabel};
+use interlingua_schema::{
+    Change, Compaction, ContentPart, ErrorCode, ErrorDetails, NativeItemId, Plan, PlanStep, RateLimit, RawJson, Retry,
+    StatusData, StatusLabel, StepStatus, Task, TaskState,
+};
 use serde_json::Value;
+
+use crate::Key;
 
 /// What a note is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,26 +22,144 @@ pub struct Note {
     pub(crate) kind: NoteKind,
     pub(crate) native_id: Option<NativeItemId>,
     pub(crate) content: Vec<ContentPart>,
+    /// The task that a note of the label `task` is about, and how far it is.
+    pub(crate) task: Option<(Key, TaskState)>,
+    /// The call that the note belongs to.
+    pub(crate) call: Option<Key>,
+    /// The payload that says it, where that is not the payload at hand.
+    pub(crate) raw: Option<RawJson>,
 }
 
 impl Note {
-    /// A change of state, with a line for a person where the label does not say it all.
+    fn new(kind: NoteKind, content: Vec<ContentPart>) -> Self {
+        Self { kind, native_id: None, content, task: None, call: None, raw: None }
+    }
+
+    fn with_data(data: &StatusData, detail: String) -> Self {
+        let status = ContentPart::Status { label: data.label(), detail: Some(detail) };
+        Self::new(NoteKind::Status, vec![status, data.part()])
+    }
+
+    /// A hook that ran, with a line for a person.
     #[must_use]
-    pub fn status(label: StatusLabel, detail: Option<String>) -> Self {
-        let content = vec![ContentPart::Status { label, detail }];
-        Self { kind: NoteKind::Status, native_id: None, content }
+    pub fn hook(detail: impl Into<String>) -> Self {
+        Self::plain(StatusLabel::Hook, detail)
+    }
+
+    /// A warning or a remark.
+    #[must_use]
+    pub fn notice(detail: impl Into<String>) -> Self {
+        Self::plain(StatusLabel::Notice, detail)
+    }
+
+    fn plain(label: StatusLabel, detail: impl Into<String>) -> Self {
+        Self::new(NoteKind::Status, vec![ContentPart::Status { label, detail: Some(detail.into()) }])
+    }
+
+    /// The agent makes a request again by itself.
+    #[must_use]
+    pub fn retry(retry: Retry) -> Self {
+        let Retry { attempt, max_attempts, delay_ms, reason, .. } = &retry;
+        let of = max_attempts.map(|max| format!(" of {max}")).unwrap_or_default();
+        let delay = delay_ms.map(|delay| format!(" in {delay} ms")).unwrap_or_default();
+        let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+        let detail = format!("Retry {attempt}{of}{delay}{reason}");
+        Self::with_data(&StatusData::Retry(retry), detail)
+    }
+
+    /// The conversation is shortened, or was.
+    #[must_use]
+    pub fn compaction(compaction: Compaction) -> Self {
+        let detail = match (compaction.tokens_before, compaction.tokens_after) {
+            (Some(before), Some(after)) => format!("Compacted from {before} to {after} tokens"),
+            (Some(before), None) => format!("Compacted from {before} tokens"),
+            _ => "Compacted".to_owned(),
+        };
+        Self::with_data(&StatusData::Compaction(compaction), detail)
+    }
+
+    /// A compaction begins; [`compaction`](Self::compaction) finishes it.
+    #[must_use]
+    pub fn compacting(compaction: Compaction) -> Self {
+        Self::with_data(&StatusData::Compaction(compaction), "Compacting".to_owned())
+    }
+
+    /// A compaction failed, for this reason.
+    #[must_use]
+    pub fn compaction_failed(compaction: Compaction, reason: Option<&str>) -> Self {
+        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        Self::with_data(&StatusData::Compaction(compaction), format!("Compaction failed{reason}"))
+    }
+
+    /// Another model goes on.
+    #[must_use]
+    pub fn model_changed(from: Option<String>, to: impl Into<String>) -> Self {
+        let change = Change { from, to: to.into() };
+        let detail = changed("Model", &change);
+        Self::with_data(&StatusData::ModelChanged(change), detail)
+    }
+
+    /// Another mode: permission, plan, review.
+    #[must_use]
+    pub fn mode_changed(from: Option<String>, to: impl Into<String>) -> Self {
+        let change = Change { from, to: to.into() };
+        let detail = changed("Mode", &change);
+        Self::with_data(&StatusData::ModeChanged(change), detail)
+    }
+
+    /// How much of a limit is used.
+    #[must_use]
+    pub fn rate_limit(limit: RateLimit) -> Self {
+        let window = limit.window.as_ref().map(|window| format!(" ({window})")).unwrap_or_default();
+        let resets = limit.resets_at.map(|time| format!(", resets at {time}")).unwrap_or_default();
+        let detail = format!("Rate limit{window}: {}{resets}", limit.status);
+        Self::with_data(&StatusData::RateLimit(limit), detail)
+    }
+
+    /// A task moved on. It is a child of the call with the key `call`, where there is one. The same state of the same
+    /// task is shown once.
+    #[must_use]
+    pub fn task(task: Task, description: Option<&str>, call: Option<Key>) -> Self {
+        let state = match task.state {
+            TaskState::Started => "started",
+            TaskState::Running => "running",
+            TaskState::Completed => "completed",
+            TaskState::Failed => "failed",
+            TaskState::Stopped => "stopped",
+        };
+        let description = description.map(|description| format!(": {description}")).unwrap_or_default();
+        let about = (Key::from(&task.task_id), task.state);
+        let mut note = Self::with_data(&StatusData::Task(task), format!("Task {state}{description}"));
+        note.task = Some(about);
+        note.call = call;
+        note
+    }
+
+    /// The plan as it is now, whole.
+    #[must_use]
+    pub fn plan(steps: Vec<PlanStep>) -> Self {
+        let done = steps.iter().filter(|step| step.status == StepStatus::Completed).count();
+        let detail = format!("{done} of {} done", steps.len());
+        Self::with_data(&StatusData::Plan(Plan { steps }), detail)
     }
 
     /// A system message.
     #[must_use]
     pub fn system(text: impl Into<String>) -> Self {
-        Self { kind: NoteKind::System, native_id: None, content: vec![ContentPart::text(text)] }
+        Self::new(NoteKind::System, vec![ContentPart::text(text)])
     }
 
     /// Something the agent has and the universal schema has no word for.
     #[must_use]
     pub fn unknown(json: Value) -> Self {
-        Self { kind: NoteKind::Unknown, native_id: None, content: vec![ContentPart::Json { json }] }
+        Self::new(NoteKind::Unknown, vec![ContentPart::Json { json }])
+    }
+
+    /// The call that the note belongs to, by its key.
+    #[must_use]
+    pub fn of_call(mut self, call: impl Into<Key>) -> Self {
+        self.call = Some(call.into());
+        self
     }
 
     /// Adds a part: the words of a hook, for one.
@@ -52,26 +175,14 @@ impl Note {
         self.native_id = Some(id.into());
         self
     }
-}
 
-/// How far an approval goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// This time.
-    Once,
-    /// From now on.
-    Always,
-}
-
-/// A question to the user.
-#[derive(Clone, Debug, Default)]
-pub struct Ask {
-    /// The question itself.
-    pub prompt: String,
-    /// What can be chosen; empty when the answer is free.
-    pub options: Vec<String>,
-    /// Header, descriptions of the options, whether several may be chosen; absent when there is nothing of the kind.
-    pub metadata: Option<Value>,
+    /// Sets the payload that says it, from [`Drafts::raw`](crate::Drafts::raw), where that is not the payload at
+    /// hand.
+    #[must_use]
+    pub fn raw(mut self, raw: Option<RawJson>) -> Self {
+        self.raw = raw;
+        self
+    }
 }
 
 /// A failure the user must know of. The turn it happens in ends `failed`, unless the agent says otherwise.
@@ -79,21 +190,44 @@ pub struct Ask {
 pub struct Failure {
     pub(crate) code: ErrorCode,
     pub(crate) message: String,
-    pub(crate) details: Option<Value>,
+    pub(crate) details: ErrorDetails,
     pub(crate) aside: bool,
+    /// The payload that tells of it, where that is not the payload at hand.
+    pub(crate) raw: Option<RawJson>,
 }
 
 impl Failure {
     /// A failure of this kind, in the agent's own words.
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), details: None, aside: false }
+        Self { code, message: message.into(), details: ErrorDetails::default(), aside: false, raw: None }
     }
 
-    /// Adds what else the agent says about it.
+    /// Sets the HTTP status that the agent was answered with, if there was one.
     #[must_use]
-    pub fn details(mut self, details: Value) -> Self {
-        self.details = Some(details);
+    pub fn status(mut self, status: Option<u16>) -> Self {
+        self.details.status = status;
+        self
+    }
+
+    /// Sets the agent's own name for the failure, if it has one.
+    #[must_use]
+    pub fn kind(mut self, kind: Option<impl Into<String>>) -> Self {
+        self.details.kind = kind.map(Into::into);
+        self
+    }
+
+    /// Sets whether trying again may help, if the agent says so.
+    #[must_use]
+    pub fn retryable(mut self, retryable: Option<bool>) -> Self {
+        self.details.retryable = retryable;
+        self
+    }
+
+    /// Adds the rest, as the agent says it.
+    #[must_use]
+    pub fn native(mut self, native: Option<Value>) -> Self {
+        self.details.native = native;
         self
     }
 
@@ -104,11 +238,28 @@ impl Failure {
         self.aside = true;
         self
     }
+
+    /// Sets the payload that tells of it, from [`Drafts::raw`](crate::Drafts::raw), where that is not the payload
+    /// at hand.
+    #[must_use]
+    pub fn raw(mut self, raw: Option<RawJson>) -> Self {
+        self.raw = raw;
+        self
+    }
+}
+
+fn changed(what: &str, Change { from, to }: &Change) -> String {
+    match from {
+        Some(from) => format!("{what} changed from {from} to {to}"),
+        None => format!("{what} changed to {to}"),
+    }
 }
 
 /// A payload that does not fit what is known of the agent.
 #[derive(Clone, Debug)]
 pub(crate) struct Unparsed {
+    /// The payload is of a known type and lost a part, so that the outcome of its turn is no longer certain.
+    pub(crate) damaged: bool,
     pub(crate) location: &'static str,
     pub(crate) error: String,
     pub(crate) native_type: Option<String>,

@@ -1,6 +1,6 @@
 //! What the user says.
 
-use interlingua_schema::{ContentPart, NativeItemId};
+use interlingua_schema::{ContentPart, NativeItemId, RawJson};
 
 use crate::Key;
 
@@ -10,6 +10,17 @@ pub struct Prompt {
     pub(crate) id: Option<Key>,
     pub(crate) content: Vec<ContentPart>,
     pub(crate) echoed: bool,
+    pub(crate) payload: PromptPayload,
+}
+
+/// Where the user's words come from.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum PromptPayload {
+    /// The payload at hand.
+    #[default]
+    AtHand,
+    /// This one, or none: a command line.
+    Other(Option<RawJson>),
 }
 
 impl Prompt {
@@ -22,7 +33,7 @@ impl Prompt {
     /// These parts.
     #[must_use]
     pub fn new(content: Vec<ContentPart>) -> Self {
-        Self { id: None, content, echoed: false }
+        Self { id: None, content, echoed: false, payload: PromptPayload::AtHand }
     }
 
     /// The agent is known to repeat what it is told, so its own words are waited for. They are used if they come
@@ -30,6 +41,14 @@ impl Prompt {
     #[must_use]
     pub fn echoed(mut self) -> Self {
         self.echoed = true;
+        self
+    }
+
+    /// Sets the payload with the user's words, from [`Drafts::raw`](crate::Drafts::raw), where that is not the
+    /// payload at hand. `None` if there is none: the words come from a command line.
+    #[must_use]
+    pub fn raw(mut self, raw: Option<RawJson>) -> Self {
+        self.payload = PromptPayload::Other(raw);
         self
     }
 
@@ -50,6 +69,7 @@ pub struct UserMessage {
     pub(crate) prompt: Option<Key>,
     pub(crate) begins_turn: bool,
     pub(crate) injected: bool,
+    pub(crate) raw: Option<RawJson>,
 }
 
 impl UserMessage {
@@ -62,7 +82,7 @@ impl UserMessage {
     /// These parts.
     #[must_use]
     pub fn new(content: Vec<ContentPart>) -> Self {
-        Self { content, native_id: None, of: None, prompt: None, begins_turn: false, injected: false }
+        Self { content, native_id: None, of: None, prompt: None, begins_turn: false, injected: false, raw: None }
     }
 
     /// Sets the agent's own id of the item; without one it is null.
@@ -90,6 +110,14 @@ impl UserMessage {
     #[must_use]
     pub fn begins_turn(mut self) -> Self {
         self.begins_turn = true;
+        self
+    }
+
+    /// Sets the payload with the user's words, from [`Drafts::raw`](crate::Drafts::raw), where that is not the
+    /// payload at hand.
+    #[must_use]
+    pub fn raw(mut self, raw: Option<RawJson>) -> Self {
+        self.raw = raw;
         self
     }
 

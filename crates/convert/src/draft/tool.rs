@@ -1,6 +1,6 @@
 //! Tools.
 
-use interlingua_schema::{ContentPart, NativeItemId, ToolKind};
+use interlingua_schema::{ContentPart, NativeItemId, ToolInput, ToolKind};
 
 use crate::Key;
 
@@ -11,6 +11,8 @@ pub struct ToolCall {
     pub(crate) name: String,
     pub(crate) kind: Option<ToolKind>,
     pub(crate) arguments: Option<String>,
+    pub(crate) input: Option<ToolInput>,
+    pub(crate) title: Option<String>,
     pub(crate) native_id: Option<NativeItemId>,
     pub(crate) of: Option<Key>,
 }
@@ -19,7 +21,16 @@ impl ToolCall {
     /// A call with the agent's own id, unchanged, of the tool with this name.
     #[must_use]
     pub fn new(call_id: impl Into<String>, name: impl Into<String>) -> Self {
-        Self { call_id: call_id.into(), name: name.into(), kind: None, arguments: None, native_id: None, of: None }
+        Self {
+            call_id: call_id.into(),
+            name: name.into(),
+            kind: None,
+            arguments: None,
+            input: None,
+            title: None,
+            native_id: None,
+            of: None,
+        }
     }
 
     /// What sort of tool it is.
@@ -33,6 +44,25 @@ impl ToolCall {
     #[must_use]
     pub fn arguments(mut self, arguments: impl Into<String>) -> Self {
         self.arguments = Some(arguments.into());
+        self
+    }
+
+    /// What the tool is called with, in the shape of its kind, if the arguments have the keys of that kind. Its kind
+    /// becomes the call's. Paths may be relative to the session's directory.
+    #[must_use]
+    pub fn input(mut self, input: Option<ToolInput>) -> Self {
+        if let Some(kind) = input.as_ref().and_then(ToolInput::kind) {
+            self.kind = Some(kind);
+        }
+        self.input = input;
+        self
+    }
+
+    /// One line for a person, for a call whose input does not say what it does: reading the output of a command that
+    /// runs, for one. Without it the title is made from the input, or else is the tool's name.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
         self
     }
 

@@ -1,18 +1,19 @@
 //! Turns.
 
-use interlingua_schema::{Facts, TurnStatus, Usage};
+use interlingua_schema::{Facts, StopReason, TurnStatus, Usage};
 
 /// How a turn ends.
 #[derive(Clone, Debug, Default)]
 pub struct TurnEnd {
     pub(crate) status: Option<TurnStatus>,
-    pub(crate) turn_id: Option<String>,
     /// The turn's own use of tokens. What sub-agents with a session of their own used is added to it.
     pub usage: Option<Usage>,
     /// How long it took, by the agent's own clock.
     pub duration_ms: Option<u64>,
-    /// What else the agent says.
-    pub metadata: Facts,
+    /// Why the model stopped, if the agent says so.
+    pub stop_reason: Option<StopReason>,
+    /// What else the agent says, in its own words.
+    pub native: Facts,
 }
 
 impl TurnEnd {
@@ -29,13 +30,6 @@ impl TurnEnd {
         Self { status: Some(status), ..Self::default() }
     }
 
-    /// Sets the agent's own id of the turn; without one, that of its start is used.
-    #[must_use]
-    pub fn id(mut self, turn_id: impl Into<String>) -> Self {
-        self.turn_id = Some(turn_id.into());
-        self
-    }
-
     /// Sets the turn's use of tokens.
     #[must_use]
     pub fn usage(mut self, usage: Usage) -> Self {
@@ -50,10 +44,17 @@ impl TurnEnd {
         self
     }
 
-    /// Sets what else the agent says.
+    /// Sets why the model stopped.
     #[must_use]
-    pub fn metadata(mut self, metadata: Facts) -> Self {
-        self.metadata = metadata;
+    pub fn stop_reason(mut self, reason: Option<StopReason>) -> Self {
+        self.stop_reason = reason;
+        self
+    }
+
+    /// Sets what else the agent says, in its own words.
+    #[must_use]
+    pub fn native(mut self, native: Facts) -> Self {
+        self.native = native;
         self
     }
 }

@@ -1,8 +1,8 @@
 //! Whatever the drafts are, in whatever order, the stream obeys every rule.
 
 use interlingua_schema::{
-    Answer, Checker, ContentPart, Decision, ErrorCode, FileAction, RawJson, StatusLabel, Timestamp, TurnStatus, Usage,
-    Visibility,
+    Answer, ApprovalScope, Checker, CommandInput, ContentPart, Decision, ErrorCode, FileAction, FileReadInput, RawJson,
+    Retry, Task, TaskState, Timestamp, ToolInput, TurnStatus, Usage, Visibility,
 };
 use proptest::option;
 use proptest::prelude::*;
@@ -11,7 +11,8 @@ use serde_json::json;
 use super::{End, Moment, Sequencer};
 use crate::draft::{Act, Draft, Unparsed};
 use crate::{
-    Ask, CountingIds, Failure, Final, Key, Message, Note, Prompt, Scope, ToolCall, ToolResult, TurnEnd, UserMessage,
+    Ask, CountingIds, Failure, Final, Key, Message, Note, PermissionAsk, Prompt, ToolCall, ToolResult, TurnEnd,
+    UserMessage,
 };
 
 #[derive(Clone, Debug)]
@@ -66,9 +67,16 @@ fn message() -> impl Strategy<Value = Message> {
     })
 }
 
+fn input() -> impl Strategy<Value = ToolInput> {
+    prop_oneof![
+        text().prop_map(|command| ToolInput::Command(CommandInput::new(command))),
+        text().prop_map(|path| ToolInput::FileRead(FileReadInput::new(path))),
+    ]
+}
+
 fn call() -> impl Strategy<Value = ToolCall> {
-    (key(), option::of(text()), option::of(key())).prop_map(|(id, arguments, of)| {
-        let mut call = ToolCall::new(id.as_str(), "tool");
+    (key(), option::of(text()), option::of(key()), option::of(input())).prop_map(|(id, arguments, of, input)| {
+        let mut call = ToolCall::new(id.as_str(), "tool").input(input);
         call.arguments = arguments;
         call.of = of;
         call
@@ -89,9 +97,14 @@ fn result() -> impl Strategy<Value = ToolResult> {
 }
 
 fn note() -> impl Strategy<Value = Note> {
-    (0..3, option::of(part())).prop_map(|(kind, part)| {
+    (0..5, option::of(part())).prop_map(|(kind, part)| {
         let note = match kind {
-            0 => Note::status(StatusLabel::Notice, None),
+            3 => Note::retry(Retry::default()),
+            4 => {
+                let task = Task { task_id: "t".into(), call_id: None, state: TaskState::Running };
+                Note::task(task, None, Some("k0".into()))
+            }
+            0 => Note::notice("notice"),
             1 => Note::system("system"),
             _ => Note::unknown(json!({})),
         };
@@ -100,7 +113,11 @@ fn note() -> impl Strategy<Value = Note> {
 }
 
 fn prompt() -> impl Strategy<Value = Prompt> {
-    (option::of(key()), parts(), any::<bool>()).prop_map(|(id, content, echoed)| Prompt { id, content, echoed })
+    (option::of(key()), parts(), any::<bool>()).prop_map(|(id, content, echoed)| Prompt {
+        id,
+        echoed,
+        ..Prompt::new(content)
+    })
 }
 
 fn user_message() -> impl Strategy<Value = UserMessage> {
@@ -111,9 +128,8 @@ fn user_message() -> impl Strategy<Value = UserMessage> {
 
 fn turn_end() -> impl Strategy<Value = TurnEnd> {
     let status = prop_oneof![Just(TurnStatus::Completed), Just(TurnStatus::Failed), Just(TurnStatus::Interrupted)];
-    (option::of(status), option::of(text()), any::<bool>()).prop_map(|(status, turn_id, used)| TurnEnd {
+    (option::of(status), any::<bool>()).prop_map(|(status, used)| TurnEnd {
         status,
-        turn_id,
         usage: used.then(|| Usage { input_tokens: 1, ..Usage::default() }),
         ..TurnEnd::default()
     })
@@ -125,7 +141,7 @@ fn answer() -> impl Strategy<Value = Answer> {
 
 fn life() -> impl Strategy<Value = Act> {
     prop_oneof![
-        2 => Just(Act::SessionStarted { metadata: None }),
+        2 => Just(Act::SessionStarted(Box::default())),
         2 => session().prop_map(|parent| Act::ChildOf { parent }),
         3 => (session(), key()).prop_map(|(parent, call)| Act::SpawnedBy { parent, call }),
         1 => Just(Act::Restarted),
@@ -145,6 +161,7 @@ fn life() -> impl Strategy<Value = Act> {
             error: "what".into(),
             native_type: None,
             hash: "0".into(),
+            damaged: true,
         })),
     ]
 }
@@ -173,9 +190,12 @@ fn requests() -> impl Strategy<Value = Act> {
     let decision = prop_oneof![Just(Decision::Approved), Just(Decision::Denied)];
     let questions = (1..3_usize).prop_map(|count| vec![Ask { prompt: "?".into(), ..Ask::default() }; count]);
     prop_oneof![
-        key().prop_map(|key| Act::PermissionAsked { key, action: "act".into(), metadata: None }),
-        (key(), decision, option::of(Just(Scope::Always)))
-            .prop_map(|(key, decision, scope)| { Act::PermissionResolved { key, decision, scope } }),
+        (key(), option::of(key()), option::of(input())).prop_map(|(key, call_id, input)| {
+            let call_id = call_id.map(|call_id| call_id.to_string());
+            Act::PermissionAsked { key, ask: Box::new(PermissionAsk { call_id, input, ..PermissionAsk::default() }) }
+        }),
+        (key(), decision, option::of(Just(ApprovalScope::Always)))
+            .prop_map(|(key, decision, scope)| Act::PermissionResolved { key, decision, scope, by: None }),
         (key(), questions).prop_map(|(key, questions)| Act::QuestionsAsked { key, questions }),
         (key(), prop::collection::vec(answer(), 0..3))
             .prop_map(|(key, answers)| Act::QuestionsResolved { key, answers }),
@@ -206,7 +226,7 @@ proptest! {
         steps in prop::collection::vec((step(), any::<bool>(), option::of(0..100_i64)), 0..60),
         raw in any::<bool>(),
     ) {
-        let mut sequencer = Sequencer::new(Box::new(CountingIds::default()));
+        let mut sequencer = Sequencer::new("toy", Box::new(CountingIds::default()));
         let mut checker = if raw { Checker::with_raw() } else { Checker::new() };
         let mut events = Vec::new();
         for (step, from_agent, time) in steps {

@@ -5,7 +5,7 @@
 
 use interlingua_schema::{
     Answer, ContentPart, DataParts, Decision, EventData, Item, ItemId, ItemKind, Origin, Outcome, Permission, Question,
-    Role, TurnEnded, TurnStatus, UniversalEvent,
+    Role, Timestamp, ToolKind, TurnEnded, TurnStatus, UniversalEvent,
 };
 
 use super::Resume;
@@ -14,6 +14,7 @@ use super::scopes::ScopeId;
 use super::session::Session;
 use crate::Failure;
 use crate::draft::Channel;
+use crate::title::title as call_title;
 
 /// Turns, items and requests that began and did not end.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +29,8 @@ pub struct LeftOpen {
 
 #[derive(Clone, Debug)]
 struct OpenTurn {
-    id: Option<String>,
+    id: String,
+    started_at: Timestamp,
 }
 
 #[derive(Clone, Debug)]
@@ -53,10 +55,21 @@ impl LeftOpen {
         self.items.iter().any(|open| result_of(&open.item).is_some_and(|answered| Some(answered) == call_id(call)))
     }
 
-    fn push(&mut self, data: &EventData) {
+    fn push(&mut self, time: Timestamp, data: &EventData) {
         match data {
-            EventData::TurnStarted(started) => self.turn = Some(OpenTurn { id: started.turn_id.clone() }),
-            EventData::TurnEnded(_) | EventData::SessionEnded(_) => *self = Self::default(),
+            EventData::TurnStarted(started) => {
+                self.turn = Some(OpenTurn { id: started.turn_id.clone(), started_at: time });
+            }
+            // A command that runs on leaves its result open. Where the turn was cut off, those of its own have ended by
+            // now, and those of earlier turns run on.
+            EventData::TurnEnded(_) => {
+                self.items.retain(|open| open.item.kind == ItemKind::ToolResult);
+                self.calls.retain(is_command);
+                self.turn = None;
+                self.permissions.clear();
+                self.questions.clear();
+            }
+            EventData::SessionEnded(_) => *self = Self::default(),
             EventData::ItemStarted(started) => {
                 if let Some(answered) = result_of(&started.item) {
                     self.calls.retain(|call| call_id(call) != Some(answered));
@@ -100,11 +113,14 @@ impl Resume {
             EventData::ItemStarted(started) if started.item.kind == ItemKind::Message => {
                 self.latest_message = Some(started.item.item_id.clone());
             }
+            EventData::SessionStarted(started) => {
+                self.cwd = started.metadata.as_ref().and_then(|metadata| metadata.cwd.clone());
+            }
             EventData::PermissionRequested(permission) => self.asked.push(permission.permission_id.clone()),
             EventData::QuestionRequested(question) => self.asked.push(question.question_id.clone()),
             _ => {}
         }
-        self.left_open.push(&event.data);
+        self.left_open.push(event.time, &event.data);
     }
 }
 
@@ -137,8 +153,9 @@ impl Session {
             self.emit(scene, Origin::DAEMON, EventData::item_completed(result, Outcome::Failed));
         }
         if let Some(turn) = left.turn {
-            let mut ended = TurnEnded::new(TurnStatus::Failed);
-            ended.turn_id = turn.id;
+            let now = self.voice.time().max(scene.moment.time.unwrap_or(Timestamp::EPOCH));
+            let mut ended = TurnEnded::new(turn.id, TurnStatus::Failed);
+            ended.duration_ms = now.millis_since(turn.started_at);
             self.emit(scene, Origin::DAEMON, EventData::TurnEnded(ended));
         }
     }
@@ -149,6 +166,13 @@ fn cut_off(open: OpenItem) -> Item {
     let OpenItem { mut item, streamed } = open;
     match item.kind {
         ItemKind::Message if !streamed.is_empty() => item.content = vec![Channel::of(&item.content).part(streamed)],
+        ItemKind::ToolCall => {
+            for part in &mut item.content {
+                if let ContentPart::ToolCall { name, title, .. } = part {
+                    title.get_or_insert_with(|| call_title(name, None, None));
+                }
+            }
+        }
         ItemKind::ToolResult => {
             for part in &mut item.content {
                 if let ContentPart::ToolResult { output, .. } = part {
@@ -182,6 +206,11 @@ fn call_id(item: &Item) -> Option<&str> {
         ContentPart::ToolCall { call_id, .. } => Some(call_id.as_str()),
         _ => None,
     })
+}
+
+fn is_command(call: &Item) -> bool {
+    let is = |part: &ContentPart| matches!(part, ContentPart::ToolCall { tool_kind: Some(ToolKind::Command), .. });
+    call.content.iter().any(is)
 }
 
 fn result_of(item: &Item) -> Option<&str> {

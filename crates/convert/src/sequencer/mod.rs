@@ -27,7 +27,7 @@ mod tools;
 mod turns;
 
 use foldhash::HashMap;
-use interlingua_schema::{EventSink, Facts, ItemId, NativeSessionId, Origin, SessionId, Timestamp};
+use interlingua_schema::{EventSink, ItemId, NativeSessionId, Origin, SessionId, SessionMetadata, Timestamp};
 
 use crate::draft::{Act, Draft};
 use crate::{Failure, IdSource, Key};
@@ -62,6 +62,8 @@ pub struct Resume {
     pub sequence: u64,
     /// The time of its last event.
     pub time: Timestamp,
+    /// The directory it works in, if that is known.
+    pub cwd: Option<String>,
     /// Its latest message item, which tool calls may hang on.
     pub latest_message: Option<ItemId>,
     /// The permission and question ids it has used.
@@ -81,6 +83,8 @@ struct Exit {
 type Place = (usize, ScopeId);
 
 pub(crate) struct Sequencer {
+    /// The agent's id.
+    agent: &'static str,
     ids: Box<dyn IdSource>,
     sessions: Vec<Session>,
     by_native: HashMap<Key, usize>,
@@ -99,8 +103,9 @@ pub(crate) struct Sequencer {
 }
 
 impl Sequencer {
-    pub(crate) fn new(ids: Box<dyn IdSource>) -> Self {
+    pub(crate) fn new(agent: &'static str, ids: Box<dyn IdSource>) -> Self {
         Self {
+            agent,
             ids,
             sessions: Vec::new(),
             by_native: HashMap::default(),
@@ -119,11 +124,11 @@ impl Sequencer {
         &mut self,
         moment: &Moment,
         native: Option<&str>,
-        metadata: Option<&Facts>,
+        mut metadata: SessionMetadata,
         out: &mut dyn EventSink,
     ) {
         self.only_one = true;
-        let index = self.begin(moment, native.map(Key::from).as_ref(), metadata, Origin::DAEMON, out);
+        let index = self.begin(moment, native.map(Key::from).as_ref(), &mut metadata, Origin::DAEMON, out);
         if let Some(session) = self.sessions.get_mut(index) {
             session.await_introduction();
         }
@@ -187,13 +192,13 @@ impl Sequencer {
     fn wait(&mut self, moment: &Moment, draft: &mut Draft, out: &mut dyn EventSink) {
         self.waiting.push((moment.clone(), draft.take()));
         if self.waiting.len() > MOST_WAITING {
-            self.begin(moment, None, None, Origin::DAEMON, out);
+            self.begin(moment, None, &mut SessionMetadata::default(), Origin::DAEMON, out);
         }
     }
 
     /// Where the session is that drafts are about, which begins if this draft can begin one. What a native id stands
     /// for never changes, so it is looked up once.
-    fn place(&mut self, moment: &Moment, draft: &Draft, out: &mut dyn EventSink) -> Option<Place> {
+    fn place(&mut self, moment: &Moment, draft: &mut Draft, out: &mut dyn EventSink) -> Option<Place> {
         let (key, known) = self.about.as_ref()?;
         if known.is_some() {
             return *known;
@@ -221,24 +226,25 @@ impl Sequencer {
     }
 
     /// Begins the session that drafts are about.
-    fn begin_with(&mut self, moment: &Moment, draft: &Draft, out: &mut dyn EventSink) -> Place {
+    fn begin_with(&mut self, moment: &Moment, draft: &mut Draft, out: &mut dyn EventSink) -> Place {
         let synthetic = draft.synthetic;
         let native = self.named();
-        let index = match &draft.act {
-            Act::SessionStarted { metadata } => {
-                self.begin(moment, native.as_ref(), metadata.as_ref(), moment.origin(synthetic), out)
+        let index = match &mut draft.act {
+            Act::SessionStarted(metadata) => {
+                self.begin(moment, native.as_ref(), metadata, moment.origin(synthetic), out)
             }
-            _ => self.begin(moment, native.as_ref(), None, Origin::DAEMON, out),
+            _ => self.begin(moment, native.as_ref(), &mut SessionMetadata::default(), Origin::DAEMON, out),
         };
         (index, ScopeId::MAIN)
     }
 
-    /// Begins a session, or gives the one that began without a native id its name. What waited goes to it.
+    /// Begins a session with this metadata, which is then taken, or gives the one that began without a native id its
+    /// name. What waited goes to it.
     fn begin(
         &mut self,
         moment: &Moment,
         native: Option<&Key>,
-        metadata: Option<&Facts>,
+        metadata: &mut SessionMetadata,
         origin: Origin,
         out: &mut dyn EventSink,
     ) -> usize {
@@ -253,7 +259,8 @@ impl Sequencer {
             return index;
         }
         let mut scene = Scene { moment, ids: &mut *self.ids, out };
-        let session = Session::begin(&mut scene, native, metadata, origin);
+        self.agent.clone_into(&mut metadata.agent);
+        let session = Session::begin(&mut scene, native, std::mem::take(metadata), origin);
         // Nearly always there is one, and it is large.
         if self.sessions.is_empty() {
             self.sessions.reserve_exact(1);
@@ -272,7 +279,7 @@ impl Sequencer {
         }
         let root = match self.find(parent) {
             Some((root, _)) => root,
-            None => self.begin(moment, Some(parent), None, Origin::DAEMON, out),
+            None => self.begin(moment, Some(parent), &mut SessionMetadata::default(), Origin::DAEMON, out),
         };
         if let Some(session) = self.sessions.get_mut(root) {
             self.children.insert(child.clone(), (root, session.thread(child)));
@@ -311,7 +318,7 @@ impl Sequencer {
     pub(crate) fn exit(&mut self, moment: &Moment, code: Option<i32>, out: &mut dyn EventSink) {
         self.exited = Some(Exit { code });
         if self.sessions.is_empty() {
-            self.begin(moment, None, None, Origin::DAEMON, out);
+            self.begin(moment, None, &mut SessionMetadata::default(), Origin::DAEMON, out);
         }
         self.process_gone(moment, code, out);
     }
@@ -334,7 +341,7 @@ impl Sequencer {
 
     pub(crate) fn finish(&mut self, moment: &Moment, end: End, out: &mut dyn EventSink) {
         if self.sessions.is_empty() && !self.waiting.is_empty() {
-            self.begin(moment, None, None, Origin::DAEMON, out);
+            self.begin(moment, None, &mut SessionMetadata::default(), Origin::DAEMON, out);
         }
         for session in &mut self.sessions {
             let mut scene = Scene { moment, ids: &mut *self.ids, out };

@@ -20,6 +20,11 @@ impl Moment {
     pub(crate) fn origin(&self, synthetic: bool) -> Origin {
         if self.from_agent && !synthetic { Origin::AGENT } else { Origin::DAEMON }
     }
+
+    /// The same with another payload, if there is one.
+    pub(crate) fn with_raw(&self, raw: Option<RawJson>) -> Self {
+        Self { time: self.time, from_agent: self.from_agent, raw: raw.or_else(|| self.raw.clone()) }
+    }
 }
 
 /// What a session needs to make events.

@@ -17,7 +17,9 @@ pub(super) struct OpenNote {
 }
 
 impl Session {
-    pub(super) fn note_started(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, note: Note) {
+    pub(super) fn note_started(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, mut note: Note) {
+        let moment = scene.moment.with_raw(note.raw.take());
+        let scene = &mut scene.at(&moment);
         if self.notes.contains_key(&at) || self.closed_notes.get(&at).is_some() {
             return;
         }
@@ -32,9 +34,11 @@ impl Session {
         scene: &mut Scene<'_>,
         at: ItemRef,
         origin: Origin,
-        note: Note,
+        mut note: Note,
         failed: bool,
     ) {
+        let moment = scene.moment.with_raw(note.raw.take());
+        let scene = &mut scene.at(&moment);
         if let Some(open) = self.notes.remove(&at) {
             let mut item = open.item;
             item.content = note.content;
@@ -45,7 +49,22 @@ impl Session {
         self.closed_notes.insert(at, false);
     }
 
-    pub(super) fn noted(&mut self, scene: &mut Scene<'_>, scope: ScopeId, origin: Origin, note: Note, failed: bool) {
+    pub(super) fn noted(
+        &mut self,
+        scene: &mut Scene<'_>,
+        scope: ScopeId,
+        origin: Origin,
+        mut note: Note,
+        failed: bool,
+    ) {
+        let moment = scene.moment.with_raw(note.raw.take());
+        let scene = &mut scene.at(&moment);
+        if let Some(state) = &note.task {
+            if self.task_states.get(state).is_some() {
+                return;
+            }
+            self.task_states.insert(state.clone(), ());
+        }
         let mut item = self.note_item(scene, scope, note);
         let content = std::mem::take(&mut item.content);
         self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&item));
@@ -86,7 +105,8 @@ impl Session {
         };
         let mut item = Item::new(scene.ids.item(), kind);
         item.native_item_id = note.native_id;
-        item.parent_id = self.spawner(scope);
+        let call = note.call.as_ref().and_then(|call| self.call_item_near(scope, call));
+        item.parent_id = call.or_else(|| self.spawner(scope));
         item.role = role;
         item.content = note.content;
         item

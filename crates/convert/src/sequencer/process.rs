@@ -20,16 +20,18 @@ impl Session {
         let unanswered = !self.prompts.is_empty();
         self.show_all_prompts(scene);
         if let Some(turn) = &self.turn {
-            let left_open = !self.messages.is_empty() || !self.tools.is_empty() || !self.notes.is_empty();
+            let runs = self.tools.values().any(|tool| !tool.is_background());
+            let left_open = runs || !self.messages.is_empty() || !self.notes.is_empty();
             let waited = !self.permissions.is_empty() || !self.questions.is_empty();
             let cut_off = turn.cut_off || left_open || waited || !turn.spoke.agent;
             let died = code != Some(0) || unanswered || cut_off;
             if died && !turn.interrupt_asked && !turn.failed {
-                let mut failure = Failure::new(ErrorCode::AgentError, farewell(code, stderr));
-                failure.details = Some(match stderr.output() {
-                    Some(stderr) => json!({ "exit_code": code, "stderr": stderr }),
-                    None => json!({ "exit_code": code }),
-                });
+                let native = code.map(|code| json!({ "exit_code": code }));
+                let mut failure = Failure::new(ErrorCode::AgentError, exit_message(code)).native(native);
+                failure.details.stderr = stderr.output();
+                // As agents do that fail in good order: what was open ends first.
+                self.refuse_pending(scene);
+                self.close_open(scene, Closing::All);
                 self.failed(scene, ScopeId::MAIN, Origin::DAEMON, failure);
             }
             self.close_turn(scene);
@@ -52,7 +54,7 @@ impl Session {
             let end = if code == Some(0) {
                 SessionEnded::completed()
             } else {
-                SessionEnded::error(farewell(code, stderr), code, stderr.output())
+                SessionEnded::error(exit_message(code), code, stderr.output())
             };
             self.end(scene, end);
         }
@@ -88,15 +90,11 @@ impl Session {
     }
 }
 
-/// What there is to say about an exit: the code, and the agent's last words.
-fn farewell(code: Option<i32>, stderr: &Stderr) -> String {
-    let gone = match code {
+/// What is certain about an exit. Why the agent exited may be in its standard error, which stands beside this.
+fn exit_message(code: Option<i32>) -> String {
+    match code {
         Some(code) if code < 0 => format!("the agent was killed by signal {}", code.unsigned_abs()),
         Some(code) => format!("the agent exited with code {code}"),
-        None => "the agent is gone".to_owned(),
-    };
-    match stderr.last_words() {
-        Some(words) => format!("{gone}: {words}"),
-        None => gone,
+        None => "the agent exited; its exit code is not known".to_owned(),
     }
 }

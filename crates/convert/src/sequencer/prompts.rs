@@ -1,12 +1,13 @@
 //! What the user says: as sent by the host, or as the agent repeats it, but never both.
 
-use interlingua_schema::{ContentPart, Origin, Role};
+use interlingua_schema::{ContentPart, Origin, RawJson, Role};
 
 use super::messages::{WholeMessage, hash};
 use super::moment::Scene;
 use super::scopes::ScopeId;
 use super::session::{ItemRef, Session};
-use crate::draft::streamed_text;
+use crate::draft::{PromptPayload, streamed_text};
+use crate::paths::settle_part;
 use crate::{Key, Prompt, UserMessage};
 
 /// So many prompts wait for the agent to take them up; then the oldest is shown.
@@ -18,6 +19,8 @@ const MOST_SHOWN: usize = 64;
 #[derive(Debug)]
 pub(super) struct Waiting {
     prompt: Prompt,
+    /// The payload that it was sent in.
+    raw: Option<RawJson>,
     text: u64,
 }
 
@@ -42,7 +45,11 @@ impl Session {
         }
         let awaited = prompt.echoed || !self.turn.as_ref().is_some_and(|turn| turn.spoke.nobody());
         let text = hash_of(&prompt.content);
-        self.prompts.push_back(Waiting { prompt, text });
+        let raw = match &prompt.payload {
+            PromptPayload::AtHand => scene.moment.raw.clone(),
+            PromptPayload::Other(raw) => raw.clone(),
+        };
+        self.prompts.push_back(Waiting { prompt, raw, text });
         if !awaited || self.prompts.len() > MOST_WAITING {
             self.show_prompt(scene, 0);
         }
@@ -66,11 +73,15 @@ impl Session {
     /// Shows a prompt as the user's message, because the agent takes it up and does not repeat it itself, or has not
     /// done so yet.
     pub(super) fn show_prompt(&mut self, scene: &mut Scene<'_>, index: usize) {
-        let Some(Waiting { prompt, text }) = self.prompts.remove(index) else {
+        let Some(Waiting { prompt, raw, text }) = self.prompts.remove(index) else {
             return;
         };
         self.user_enters(scene);
-        self.say_as_user(scene, ScopeId::MAIN, Origin::DAEMON, UserMessage::new(prompt.content));
+        // Never the payload at hand, which only shows that the agent took the prompt up.
+        let mut moment = scene.moment.clone();
+        moment.raw = raw;
+        let message = UserMessage::new(prompt.content);
+        self.say_as_user(&mut scene.at(&moment), ScopeId::MAIN, Origin::DAEMON, message);
         self.shown.push_back(Shown { id: prompt.id, text, echoed: prompt.echoed });
         if self.shown.len() > MOST_SHOWN {
             self.shown.pop_front();
@@ -131,9 +142,13 @@ impl Session {
     }
 
     fn say_as_user(&mut self, scene: &mut Scene<'_>, scope: ScopeId, origin: Origin, message: UserMessage) {
-        let whole =
-            WholeMessage { role: Role::User, native_id: message.native_id, of: message.of, content: message.content };
-        self.whole_message(scene, scope, origin, whole, false);
+        let UserMessage { mut content, native_id, of, raw, .. } = message;
+        for part in &mut content {
+            settle_part(part, self.cwd.as_deref());
+        }
+        let whole = WholeMessage { role: Role::User, native_id, of, content };
+        let moment = scene.moment.with_raw(raw);
+        self.whole_message(&mut scene.at(&moment), scope, origin, whole, false);
     }
 }
 

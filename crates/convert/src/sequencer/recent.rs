@@ -29,6 +29,10 @@ impl<K: Clone + Eq + Hash, V, const N: usize> Recent<K, V, N> {
         self.entries.get_mut(index).map(|(_, value)| value)
     }
 
+    pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
+        self.entries.iter().map(|(_, value)| value)
+    }
+
     pub(crate) fn insert(&mut self, key: K, value: V) {
         if let Some(known) = self.get_mut(&key) {
             *known = value;

@@ -1,13 +1,16 @@
 //! Permissions and questions: asked once, answered once, and never by silence.
 
-use interlingua_schema::{Answer, Decision, EventData, Origin, Permission, Question};
-use serde_json::{Value, json};
+use interlingua_schema::{
+    Answer, ApprovalScope, Decision, EventData, Origin, Permission, PermissionMetadata, Question, ToolInput, ToolKind,
+};
 
 use super::messages::hash;
 use super::moment::Scene;
 use super::scopes::ScopeId;
 use super::session::{ItemRef, Session};
-use crate::{Ask, Key, Scope};
+use crate::paths::settle_input;
+use crate::title::{one_line, title};
+use crate::{Ask, Key, PermissionAsk};
 
 #[derive(Debug)]
 pub(super) struct PendingPermission {
@@ -21,6 +24,18 @@ pub(super) struct PendingQuestion {
     question: Question,
 }
 
+impl PendingPermission {
+    fn is_about(&self, call_id: &str) -> bool {
+        self.permission.metadata.as_ref().is_some_and(|metadata| metadata.call_id.as_deref() == Some(call_id))
+    }
+}
+
+impl PendingQuestion {
+    fn is_about(&self, call_id: &str) -> bool {
+        self.question.metadata.as_ref().is_some_and(|metadata| metadata.call_id.as_deref() == Some(call_id))
+    }
+}
+
 impl Session {
     pub(super) fn permission_asked(
         &mut self,
@@ -28,17 +43,49 @@ impl Session {
         scope: ScopeId,
         origin: Origin,
         key: Key,
-        action: String,
-        metadata: Option<Value>,
+        ask: PermissionAsk,
     ) {
         if self.permissions.iter().any(|pending| pending.key == key) {
             return;
         }
         self.before_speech(scene, scope, true);
+        let (action, metadata) = self.permission_data(ask);
         let mut permission = Permission::new(self.unused_id(&key, 0), action);
-        permission.metadata = metadata;
+        permission.metadata = Some(Box::new(metadata));
         self.permissions.push(PendingPermission { key, permission: permission.clone() });
         self.emit(scene, origin, EventData::permission_requested(permission));
+    }
+
+    /// What is asked, in one line, and what it is about. Where the call that waits is known, both are the call's.
+    fn permission_data(&self, ask: PermissionAsk) -> (String, PermissionMetadata) {
+        let PermissionAsk { call_id, kind, mut input, title: told, reason, scopes, native } = ask;
+        let cwd = self.cwd.as_deref();
+        if let Some(input) = &mut input {
+            settle_input(input, cwd);
+        }
+        let kind = input.as_ref().and_then(ToolInput::kind).or(kind);
+        let call = self.find_call(call_id.as_deref(), kind.as_ref(), input.as_ref());
+        let about = call.map(|tool| tool.about.clone()).unwrap_or_default();
+        let input = about.input.or(input);
+        let kind = about.kind.or(kind).unwrap_or(ToolKind::Other);
+        let scopes = if scopes.is_empty() { vec![ApprovalScope::Once] } else { scopes };
+        let mut metadata = PermissionMetadata::new(kind, scopes);
+        let known = call.map(|tool| tool.call_id().to_owned());
+        metadata.call_id = known.or_else(|| call_id.filter(|id| self.is_known_call(id)));
+        let action = match (about.title, told) {
+            (Some(title), _) => title,
+            (None, Some(told)) => one_line(&told),
+            (None, None) => title("Permission", input.as_ref(), cwd),
+        };
+        metadata.input = input;
+        metadata.reason = reason;
+        metadata.native = native;
+        (action, metadata)
+    }
+
+    /// Whether a pending request is about this call.
+    pub(super) fn is_asked_for(&self, call_id: &str) -> bool {
+        self.permissions.iter().any(|pending| pending.is_about(call_id))
     }
 
     pub(super) fn permission_resolved(
@@ -47,24 +94,16 @@ impl Session {
         origin: Origin,
         key: &Key,
         decision: Decision,
-        scope: Option<Scope>,
+        scope: Option<ApprovalScope>,
+        by: Option<String>,
     ) {
         let Some(index) = self.permissions.iter().position(|pending| pending.key == *key) else {
             return;
         };
         let mut permission = self.permissions.remove(index).permission;
-        if let Some(scope) = scope {
-            let scope = match scope {
-                Scope::Once => "once",
-                Scope::Always => "always",
-            };
-            match &mut permission.metadata {
-                Some(Value::Object(metadata)) => {
-                    metadata.insert("scope".to_owned(), scope.into());
-                }
-                Some(_) => {}
-                none => *none = Some(json!({ "scope": scope })),
-            }
+        if let Some(metadata) = &mut permission.metadata {
+            metadata.scope = scope;
+            metadata.by = by;
         }
         self.emit(scene, origin, EventData::permission_resolved(permission, decision));
     }
@@ -85,8 +124,10 @@ impl Session {
         let alone = questions.len() == 1;
         for (index, ask) in questions.into_iter().enumerate() {
             let id = if alone { base.clone() } else { format!("{base}:{index}") };
-            let mut question = Question::new(id, ask.prompt, ask.options);
-            question.metadata = ask.metadata;
+            let (prompt, options, mut metadata) = ask.into_parts();
+            metadata.call_id = metadata.call_id.filter(|call_id| self.is_known_call(call_id));
+            let mut question = Question::new(id, prompt, options);
+            question.metadata = Some(Box::new(metadata));
             self.questions.push(PendingQuestion { key: key.clone(), question: question.clone() });
             self.emit(scene, origin, EventData::question_requested(question));
         }
@@ -119,7 +160,7 @@ impl Session {
     }
 
     pub(super) fn withdrawn(&mut self, scene: &mut Scene<'_>, key: &Key) {
-        self.permission_resolved(scene, Origin::DAEMON, key, Decision::Denied, None);
+        self.permission_resolved(scene, Origin::DAEMON, key, Decision::Denied, None, None);
         self.questions_resolved(scene, Origin::DAEMON, key, vec![Answer::Rejected(None)]);
     }
 
@@ -138,11 +179,8 @@ impl Session {
     /// A tool that failed does not wait for an answer any more: what was asked for it is refused, as its end shows.
     pub(super) fn refuse_pending_of(&mut self, scene: &mut Scene<'_>, at: &ItemRef) {
         let Some(call) = self.open_call_id(at) else { return };
-        let is_of_call = |metadata: &Option<Value>| {
-            metadata.as_ref().and_then(|metadata| metadata.get("call_id")).is_some_and(|id| id == call)
-        };
-        let permissions = self.permissions.iter().filter(|pending| is_of_call(&pending.permission.metadata));
-        let questions = self.questions.iter().filter(|pending| is_of_call(&pending.question.metadata));
+        let permissions = self.permissions.iter().filter(|pending| pending.is_about(call));
+        let questions = self.questions.iter().filter(|pending| pending.is_about(call));
         let keys = permissions.map(|pending| &pending.key).chain(questions.map(|pending| &pending.key));
         for key in keys.cloned().collect::<Vec<_>>() {
             self.withdrawn(scene, &key);

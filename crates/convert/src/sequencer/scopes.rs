@@ -69,6 +69,11 @@ impl Session {
         self.scopes.get_mut(scope.0 as usize)
     }
 
+    /// The agent and all sub-agents.
+    pub(super) fn scope_list(&self) -> impl Iterator<Item = ScopeId> + use<> {
+        (0..u32::try_from(self.scopes.len()).unwrap_or(u32::MAX)).map(ScopeId)
+    }
+
     fn open_scope(&mut self, key: ScopeKey, spawn: Spawn) -> ScopeId {
         if let Some(scope) = self.scope_ids.get(&key) {
             return *scope;

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use foldhash::{HashMap, HashSet};
 use interlingua_schema::{
-    AgentUnparsed, DataParts, ErrorEvent, EventData, EventParts, Facts, ItemId, NativeSessionId, Origin, SessionEnded,
-    SessionId, Timestamp, Usage,
+    AgentUnparsed, DataParts, ErrorEvent, EventData, EventParts, ItemId, NativeSessionId, Origin, SessionEnded,
+    SessionId, SessionMetadata, TaskState, Timestamp, Usage,
 };
 
 use super::messages::{ClosedMessage, OpenMessage, hash};
@@ -20,6 +20,7 @@ use super::turns::Turn;
 use super::{LeftOpen, Resume};
 use crate::Key;
 use crate::draft::{Act, Draft, Failure, Unparsed};
+use crate::escape_codes::without_escape_codes;
 
 /// What a converter calls an item: its key, which each sub-agent has for itself.
 pub(super) type ItemRef = (ScopeId, Key);
@@ -33,18 +34,18 @@ pub(super) enum Introduction {
     /// It may yet tell.
     Awaited,
     /// It told this, for the next turn to say.
-    Given(Facts),
+    Given(Box<SessionMetadata>),
     /// The session began with it, or it has been said.
     Over,
 }
 
 impl Introduction {
     /// What is to be said now.
-    pub(super) fn take(&mut self) -> Option<Facts> {
-        let Self::Given(facts) = self else { return None };
-        let facts = std::mem::take(facts);
+    pub(super) fn take(&mut self) -> Option<SessionMetadata> {
+        let Self::Given(metadata) = self else { return None };
+        let metadata = std::mem::take(&mut **metadata);
         *self = Self::Over;
-        Some(facts)
+        Some(metadata)
     }
 }
 
@@ -57,6 +58,11 @@ pub(super) struct Voice {
 }
 
 impl Voice {
+    /// The time of the latest event.
+    pub(super) fn time(&self) -> Timestamp {
+        self.time
+    }
+
     pub(super) fn say(&mut self, scene: &mut Scene<'_>, origin: Origin, data: DataParts<'_>) {
         if let Some(time) = scene.moment.time {
             self.time = self.time.max(time);
@@ -78,6 +84,8 @@ impl Voice {
 pub(super) struct Session {
     pub(super) voice: Voice,
     ended: bool,
+    /// The directory that the session works in, if that is known.
+    pub(super) cwd: Option<String>,
     /// Counts items in the order they began.
     serial: u64,
     pub(super) turn: Option<Turn>,
@@ -94,6 +102,8 @@ pub(super) struct Session {
     /// Tools without a result.
     pub(super) tools: HashMap<ItemRef, Box<Tool>>,
     pub(super) closed_tools: Recent<ItemRef, ClosedTool, REMEMBERED>,
+    /// Each state of a task that was shown.
+    pub(super) task_states: Recent<(Key, TaskState), (), REMEMBERED>,
     pub(super) permissions: Vec<PendingPermission>,
     pub(super) questions: Vec<PendingQuestion>,
     /// Hashes of every permission and question id given out.
@@ -112,10 +122,16 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn begin(scene: &mut Scene<'_>, native: Option<&Key>, metadata: Option<&Facts>, origin: Origin) -> Self {
+    pub(super) fn begin(
+        scene: &mut Scene<'_>,
+        native: Option<&Key>,
+        metadata: SessionMetadata,
+        origin: Origin,
+    ) -> Self {
         let id = scene.ids.session(native.map(Key::as_str));
         let mut session = Self::new(id, native.map(|key| key.as_str().into()));
-        session.voice.say(scene, origin, DataParts::SessionStarted { metadata });
+        session.voice.say(scene, origin, DataParts::SessionStarted { metadata: &metadata });
+        session.cwd = metadata.cwd;
         session
     }
 
@@ -123,6 +139,7 @@ impl Session {
         Self {
             voice: Voice { id, native, sequence: 0, time: Timestamp::EPOCH },
             ended: false,
+            cwd: None,
             serial: 0,
             turn: None,
             interrupt_asked: false,
@@ -135,6 +152,7 @@ impl Session {
             closed_notes: Recent::default(),
             tools: HashMap::default(),
             closed_tools: Recent::default(),
+            task_states: Recent::default(),
             permissions: Vec::new(),
             questions: Vec::new(),
             asked: HashSet::default(),
@@ -153,6 +171,7 @@ impl Session {
         let mut session = Self::new(resume.session_id, resume.native);
         session.voice.sequence = resume.sequence;
         session.voice.time = resume.time;
+        session.cwd = resume.cwd;
         session.latest_message = resume.latest_message;
         session.asked = resume.asked.iter().map(hash).collect();
         session.left_open = Some(Box::new(resume.left_open));
@@ -206,8 +225,11 @@ impl Session {
         let origin = scene.moment.origin(synthetic);
         match act {
             // Beginning is the sequencer's affair; a second start says nothing new.
-            Act::SessionStarted { metadata } => {
-                if let (Introduction::Awaited, Some(metadata)) = (&self.introduction, metadata) {
+            Act::SessionStarted(metadata) => {
+                if self.cwd.is_none() {
+                    self.cwd.clone_from(&metadata.cwd);
+                }
+                if matches!(self.introduction, Introduction::Awaited) {
                     self.introduction = Introduction::Given(metadata);
                 }
             }
@@ -218,7 +240,7 @@ impl Session {
             Act::InterruptAsked => self.interrupt(scope),
             Act::InterruptRefused => self.interrupt_refused(scope),
             Act::TurnStarted { turn_id, metadata } => {
-                self.turn_started(scene, scope, origin, turn_id, metadata);
+                self.turn_started(scene, scope, origin, turn_id, metadata.map(|metadata| *metadata));
             }
             Act::TurnEnded(end) => self.turn_ended(scene, scope, origin, *end),
             Act::CutOff => self.cut_off(scope),
@@ -249,11 +271,9 @@ impl Session {
                 self.note_finished(scene, (scope, key), origin, note, failed);
             }
             Act::Noted(note) => self.noted(scene, scope, origin, note, false),
-            Act::PermissionAsked { key, action, metadata } => {
-                self.permission_asked(scene, scope, origin, key, action, metadata);
-            }
-            Act::PermissionResolved { key, decision, scope } => {
-                self.permission_resolved(scene, origin, &key, decision, scope);
+            Act::PermissionAsked { key, ask } => self.permission_asked(scene, scope, origin, key, *ask),
+            Act::PermissionResolved { key, decision, scope, by } => {
+                self.permission_resolved(scene, origin, &key, decision, scope, by);
             }
             Act::QuestionsAsked { key, questions } => {
                 self.questions_asked(scene, scope, origin, &key, questions);
@@ -271,9 +291,10 @@ impl Session {
         if !failure.aside {
             self.before_speech(scene, scope, true);
         }
-        let mut error = ErrorEvent::new(failure.code, failure.message);
-        error.details = failure.details;
-        self.emit(scene, origin, EventData::Error(error));
+        let mut error = ErrorEvent::new(failure.code, without_escape_codes(&failure.message));
+        error.details = (!failure.details.is_empty()).then(|| Box::new(failure.details));
+        let moment = scene.moment.with_raw(failure.raw);
+        self.emit(&mut scene.at(&moment), origin, EventData::Error(error));
         if self.is_main(scope)
             && !failure.aside
             && let Some(turn) = &mut self.turn
@@ -285,6 +306,9 @@ impl Session {
     fn unparsed(&mut self, scene: &mut Scene<'_>, unparsed: Unparsed) {
         let mut data = AgentUnparsed::new(unparsed.error, unparsed.location, unparsed.hash);
         data.native_type = unparsed.native_type;
+        if let Some(turn) = self.turn.as_mut().filter(|_| unparsed.damaged) {
+            turn.damaged = true;
+        }
         self.emit(scene, Origin::DAEMON, EventData::AgentUnparsed(data));
     }
 

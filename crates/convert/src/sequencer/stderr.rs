@@ -33,11 +33,6 @@ impl Stderr {
         }
     }
 
-    /// The last line with anything on it.
-    pub(crate) fn last_words(&self) -> Option<&str> {
-        self.tail.iter().rev().chain(self.head.iter().rev()).map(|line| line.trim()).find(|line| !line.is_empty())
-    }
-
     /// All of it up to 70 lines, else head and tail; `None` when nothing was written.
     pub(crate) fn output(&self) -> Option<StderrOutput> {
         if self.total == 0 {

@@ -1,7 +1,8 @@
 //! Tool calls and their results.
 
 use interlingua_schema::{
-    ContentPart, DataParts, EventData, Item, ItemId, ItemKind, NativeItemId, Origin, Role, StatusLabel, ToolKind,
+    ContentPart, DataParts, EventData, Item, ItemId, ItemKind, NativeItemId, Origin, Role, StatusLabel, ToolInput,
+    ToolKind,
 };
 
 use super::excerpt::head;
@@ -9,6 +10,8 @@ use super::messages::{goes_on, outcome};
 use super::moment::Scene;
 use super::scopes::ScopeId;
 use super::session::{ItemRef, Session};
+use crate::paths::{settle_input, settle_part};
+use crate::title::{one_line, title};
 use crate::{Key, ToolCall, ToolResult, json_arguments};
 
 /// So many calls may go without a result; then the oldest gets an empty one.
@@ -28,6 +31,10 @@ pub(super) struct Tool {
     call_id: String,
     native_id: Option<NativeItemId>,
     of: Option<Key>,
+    /// What is called, once that is final.
+    pub(super) about: CallData,
+    /// The turn that it was called in ended well while it ran.
+    background: bool,
     /// The call, while its arguments are not final.
     call: Option<OpenCall>,
     /// The result, once there is output.
@@ -40,6 +47,16 @@ struct OpenCall {
     name: String,
     kind: Option<ToolKind>,
     arguments: Option<String>,
+    input: Option<ToolInput>,
+    title: Option<String>,
+}
+
+/// What a request for a permission needs to know of a call.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CallData {
+    pub(super) kind: Option<ToolKind>,
+    pub(super) input: Option<ToolInput>,
+    pub(super) title: Option<String>,
 }
 
 #[derive(Debug)]
@@ -52,6 +69,7 @@ struct OpenResult {
 #[derive(Debug)]
 pub(super) struct ClosedTool {
     pub(super) call_item: ItemId,
+    call_id: String,
     /// We closed it ourselves: the agent may still end it.
     cut_off: bool,
 }
@@ -62,6 +80,11 @@ impl Session {
         let at = (scope, key.clone());
         let open = self.tools.get(&at).map(|tool| &tool.call_item);
         open.or_else(|| self.closed_tools.get(&at).map(|tool| &tool.call_item)).cloned()
+    }
+
+    /// The item of a call that this agent made, or else any other: a sub-agent's task may be told of by the agent.
+    pub(super) fn call_item_near(&self, scope: ScopeId, key: &Key) -> Option<ItemId> {
+        self.call_item(scope, key).or_else(|| self.scope_list().find_map(|scope| self.call_item(scope, key)))
     }
 
     /// The agent's id of a call that has no result yet.
@@ -171,18 +194,53 @@ impl Session {
         self.complete_result(scene, at, Origin::DAEMON, end, true);
     }
 
+    /// A command whose call is final goes on in the background when its turn ends well.
+    pub(super) fn continues_in_background(&mut self, at: &ItemRef) -> bool {
+        let Some(tool) = self.tools.get_mut(at) else { return false };
+        let continues = tool.call.is_none() && tool.about.kind == Some(ToolKind::Command);
+        tool.background |= continues;
+        continues
+    }
+
+    /// The call that a permission is about: the one with this id, or else the oldest one without a result that has this
+    /// kind and input and that no pending request is about.
+    pub(super) fn find_call(
+        &self,
+        call_id: Option<&str>,
+        kind: Option<&ToolKind>,
+        input: Option<&ToolInput>,
+    ) -> Option<&Tool> {
+        if let Some(call_id) = call_id {
+            return self.tools.values().find(|tool| tool.call_id == call_id).map(|tool| &**tool);
+        }
+        let fits = |tool: &&Tool| {
+            tool.result.is_none()
+                && tool.about.kind.is_some()
+                && tool.about.kind.as_ref() == kind
+                && is_same_call(tool.about.input.as_ref(), input)
+                && !self.is_asked_for(&tool.call_id)
+        };
+        self.tools.values().map(|tool| &**tool).filter(fits).min_by_key(|tool| tool.serial)
+    }
+
+    /// Whether a call with this id was started.
+    pub(super) fn is_known_call(&self, call_id: &str) -> bool {
+        self.tools.values().any(|tool| tool.call_id == call_id)
+            || self.closed_tools.values().any(|tool| tool.call_id == call_id)
+    }
+
     /// A call whose arguments may yet change.
     fn open_call(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, call: ToolCall) {
         let (mut tool, call) = self.new_tool(scene, at.0, call);
-        self.voice.say(scene, origin, DataParts::ItemStarted(&tool.call_item(call.clone())));
+        self.voice.say(scene, origin, DataParts::ItemStarted(&tool.started_item(&call)));
         tool.call = Some(call);
         self.tools.insert(at, Box::new(tool));
     }
 
     /// A call from beginning to end.
     fn whole_call(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, call: ToolCall) {
-        let (tool, call) = self.new_tool(scene, at.0, call);
-        let item = tool.call_item(call);
+        let (mut tool, call) = self.new_tool(scene, at.0, call);
+        let item = tool.final_item(call, self.cwd.as_deref());
         self.tools.insert(at, Box::new(tool));
         self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&item));
         self.emit(scene, origin, EventData::item_completed(item, outcome(false)));
@@ -190,7 +248,7 @@ impl Session {
 
     fn new_tool(&mut self, scene: &mut Scene<'_>, scope: ScopeId, call: ToolCall) -> (Tool, OpenCall) {
         self.make_room(scene);
-        let ToolCall { call_id, name, kind, arguments, native_id, of } = call;
+        let ToolCall { call_id, name, kind, arguments, input, title, native_id, of } = call;
         let tool = Tool {
             serial: self.next_serial(),
             call_item: scene.ids.item(),
@@ -198,11 +256,13 @@ impl Session {
             call_id,
             native_id,
             of,
+            about: CallData::default(),
+            background: false,
             call: None,
             result: None,
         };
         self.spoken(scope, Role::Assistant);
-        (tool, OpenCall { name, kind, arguments })
+        (tool, OpenCall { name, kind, arguments, input, title })
     }
 
     fn make_room(&mut self, scene: &mut Scene<'_>) {
@@ -219,7 +279,7 @@ impl Session {
             return;
         };
         if let Some(call) = tool.call.take() {
-            let item = tool.call_item(call);
+            let item = tool.final_item(call, self.cwd.as_deref());
             self.emit(scene, origin, EventData::item_completed(item, outcome(failed)));
         }
     }
@@ -252,10 +312,19 @@ impl Session {
         }
     }
 
-    fn complete_result(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, end: ToolResult, cut_off: bool) {
+    fn complete_result(
+        &mut self,
+        scene: &mut Scene<'_>,
+        at: ItemRef,
+        origin: Origin,
+        mut end: ToolResult,
+        cut_off: bool,
+    ) {
         let Some(tool) = self.tools.remove(&at) else {
             return;
         };
+        let cwd = self.cwd.as_deref();
+        end.parts.iter_mut().for_each(|part| settle_part(part, cwd));
         let Tool { call_item, call_id, result: Some(OpenResult { mut item, streamed }), .. } = *tool else {
             return;
         };
@@ -265,14 +334,14 @@ impl Session {
         }
         item.content.clear();
         item.content.push(ContentPart::ToolResult {
-            call_id,
+            call_id: call_id.clone(),
             output: end.output.unwrap_or(streamed),
             exit_code: end.exit_code,
             duration_ms: end.duration_ms,
             stderr_bytes: end.stderr_bytes,
         });
         item.content.extend(end.parts.into_iter().filter(is_no_tool));
-        self.closed_tools.insert(at, ClosedTool { call_item, cut_off });
+        self.closed_tools.insert(at, ClosedTool { call_item, call_id, cut_off });
         self.emit(scene, origin, EventData::item_completed(item, outcome(failed)));
     }
 
@@ -296,6 +365,8 @@ impl Tool {
         call.name = told.name;
         call.kind = told.kind.or(call.kind.take());
         call.arguments = told.arguments.or(call.arguments.take());
+        call.input = told.input.or(call.input.take());
+        call.title = told.title.or(call.title.take());
         self.native_id = told.native_id.or(self.native_id.take());
     }
 
@@ -304,17 +375,52 @@ impl Tool {
         self.call.as_ref().is_none_or(|call| call.name != NAMELESS)
     }
 
-    fn call_item(&self, call: OpenCall) -> Item {
+    /// Whether it runs on although its turn is over.
+    pub(super) fn is_background(&self) -> bool {
+        self.background
+    }
+
+    /// The agent's id of the call.
+    pub(super) fn call_id(&self) -> &str {
+        &self.call_id
+    }
+
+    /// The call while its arguments may yet change.
+    fn started_item(&self, call: &OpenCall) -> Item {
+        self.item(ContentPart::ToolCall {
+            name: call.name.clone(),
+            arguments: json_arguments(call.arguments.clone().unwrap_or_default()),
+            call_id: self.call_id.clone(),
+            tool_kind: call.kind.clone(),
+            title: None,
+            input: None,
+        })
+    }
+
+    /// The call with final arguments: paths are absolute, and it has a title.
+    fn final_item(&mut self, call: OpenCall, cwd: Option<&str>) -> Item {
+        let OpenCall { name, kind, arguments, mut input, title: told } = call;
+        if let Some(input) = &mut input {
+            settle_input(input, cwd);
+        }
+        let title = told.map_or_else(|| title(&name, input.as_ref(), cwd), |told| one_line(&told));
+        self.about = CallData { kind: kind.clone(), input: input.clone(), title: Some(title.clone()) };
+        self.item(ContentPart::ToolCall {
+            name,
+            arguments: json_arguments(arguments.unwrap_or_default()),
+            call_id: self.call_id.clone(),
+            tool_kind: kind,
+            title: Some(title),
+            input: input.map(Box::new),
+        })
+    }
+
+    fn item(&self, call: ContentPart) -> Item {
         let mut item = Item::new(self.call_item.clone(), ItemKind::ToolCall);
         item.native_item_id.clone_from(&self.native_id);
         item.parent_id.clone_from(&self.parent);
         item.role = Some(Role::Assistant);
-        item.content = vec![ContentPart::ToolCall {
-            name: call.name,
-            arguments: json_arguments(call.arguments.unwrap_or_default()),
-            call_id: self.call_id.clone(),
-            tool_kind: call.kind,
-        }];
+        item.content = vec![call];
         item
     }
 
@@ -332,6 +438,17 @@ impl Tool {
             stderr_bytes: None,
         }];
         item
+    }
+}
+
+/// Whether a request with the input `asked` is about a call with the input `called`. A request for an MCP tool need not
+/// repeat its arguments.
+fn is_same_call(called: Option<&ToolInput>, asked: Option<&ToolInput>) -> bool {
+    match (called, asked) {
+        (Some(ToolInput::Mcp(called)), Some(ToolInput::Mcp(asked))) => {
+            called.server == asked.server && called.tool == asked.tool
+        }
+        (called, asked) => called == asked,
     }
 }
 

@@ -1,6 +1,9 @@
 //! Turns: who begins them, who speaks in them, and what is left when they end.
 
-use interlingua_schema::{DataParts, Facts, Origin, Role, TurnEnded, TurnStatus, Usage};
+use interlingua_schema::{
+    DataParts, EventData, Origin, Role, SessionMetadata, StopReason, Timestamp, TurnEndMetadata, TurnEnded,
+    TurnMetadata, TurnStatus, Usage, rounded_cost,
+};
 
 use super::moment::Scene;
 use super::prompts::Waiting;
@@ -25,7 +28,10 @@ impl Spoke {
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "facts apart from each other, not states")]
 pub(super) struct Turn {
-    id: Option<String>,
+    pub(super) id: String,
+    /// The agent's own id, where it became known after the turn had begun.
+    native_id: Option<String>,
+    started_at: Timestamp,
     /// The agent itself said that it began.
     confirmed: bool,
     pub(super) spoke: Spoke,
@@ -35,6 +41,8 @@ pub(super) struct Turn {
     pub(super) interrupt_asked: bool,
     /// The agent is gone without having said that it is over.
     pub(super) cut_off: bool,
+    /// A payload of the turn lost a part that its meaning needs.
+    pub(super) damaged: bool,
 }
 
 /// What is to be closed.
@@ -57,18 +65,19 @@ impl Session {
         scope: ScopeId,
         origin: Origin,
         turn_id: Option<String>,
-        metadata: Option<Facts>,
+        metadata: Option<TurnMetadata>,
     ) {
         if scope != ScopeId::MAIN {
             return;
         }
+        let turn_id = turn_id.filter(|id| !id.is_empty());
         if let Some(turn) = &mut self.turn {
             if !turn.confirmed {
                 turn.confirmed = true;
-                turn.id = turn.id.take().or(turn_id);
+                turn.native_id = turn_id;
                 return;
             }
-            let said_twice = match (&turn.id, &turn_id) {
+            let said_twice = match (&turn.native_id, &turn_id) {
                 (Some(running), Some(new)) => running == new,
                 _ => turn.spoke.nobody(),
             };
@@ -83,12 +92,23 @@ impl Session {
         }
     }
 
-    fn begin_turn(&mut self, scene: &mut Scene<'_>, origin: Origin, turn_id: Option<String>, metadata: Option<Facts>) {
+    fn begin_turn(
+        &mut self,
+        scene: &mut Scene<'_>,
+        origin: Origin,
+        native_id: Option<String>,
+        metadata: Option<TurnMetadata>,
+    ) {
         let metadata = joined(self.introduction.take(), metadata);
-        let begins = DataParts::TurnStarted { turn_id: turn_id.as_deref(), metadata: metadata.as_ref() };
-        self.voice.say(scene, origin, begins);
+        if let Some(cwd) = metadata.as_ref().and_then(|metadata| metadata.cwd.clone()) {
+            self.cwd = Some(cwd);
+        }
+        let id = native_id.clone().unwrap_or_else(|| scene.ids.turn());
+        self.voice.say(scene, origin, DataParts::TurnStarted { turn_id: &id, metadata: metadata.as_ref() });
         self.turn = Some(Turn {
-            id: turn_id,
+            id,
+            native_id,
+            started_at: self.voice.time(),
             confirmed: origin == Origin::AGENT,
             interrupt_asked: std::mem::take(&mut self.interrupt_asked),
             ..Turn::default()
@@ -204,15 +224,15 @@ impl Session {
         let status = match end.status {
             Some(TurnStatus::Failed) | None if turn.interrupt_asked => TurnStatus::Interrupted,
             Some(status) => status,
-            None if turn.failed => TurnStatus::Failed,
+            None if turn.failed || turn.damaged => TurnStatus::Failed,
             None => TurnStatus::Completed,
         };
         let closing = if status == TurnStatus::Completed { Closing::Turn } else { Closing::CutOff };
         self.refuse_pending(scene);
         self.close_open(scene, closing);
-        let mut ended = TurnEnded::new(status);
-        ended.turn_id = end.turn_id.or_else(|| self.turn.take().and_then(|turn| turn.id));
-        self.turn = None;
+        let Some(turn) = self.turn.take() else { return };
+        let now = self.voice.time().max(scene.moment.time.unwrap_or(Timestamp::EPOCH));
+        let mut ended = TurnEnded::new(turn.id, status);
         ended.usage = match (end.usage, self.used.take()) {
             (Some(mut usage), Some(more)) => {
                 usage += more;
@@ -220,8 +240,18 @@ impl Session {
             }
             (usage, more) => usage.or(more),
         };
-        ended.duration_ms = end.duration_ms;
-        self.voice.say(scene, origin, DataParts::TurnEnded { end: ended, metadata: end.metadata });
+        if let Some(cost) = ended.usage.as_mut().and_then(|usage| usage.cost_usd.as_mut()) {
+            *cost = rounded_cost(*cost);
+        }
+        ended.duration_ms = end.duration_ms.unwrap_or_else(|| now.millis_since(turn.started_at));
+        let mut metadata = TurnEndMetadata::default();
+        metadata.stop_reason = match status {
+            TurnStatus::Interrupted => Some(StopReason::Interrupted),
+            TurnStatus::Completed | TurnStatus::Failed => end.stop_reason,
+        };
+        metadata.native = end.native.known();
+        ended.metadata = Some(metadata).filter(|metadata| *metadata != TurnEndMetadata::default());
+        self.emit(scene, origin, EventData::TurnEnded(ended));
     }
 
     /// Completes, as failed, what is open, in the order it began.
@@ -240,6 +270,7 @@ impl Session {
         open.extend(self.notes.iter().map(|(at, note)| (note.serial, Open::Note(at.clone()))));
         for (at, tool) in &self.tools {
             let cut_off = match closing {
+                Closing::Turn | Closing::CutOff if tool.is_background() => continue,
                 Closing::Turn => false,
                 Closing::CutOff => self.is_foreground(at.0),
                 Closing::SubAgent(_, cut_off) => cut_off,
@@ -252,6 +283,7 @@ impl Session {
             match open {
                 Open::Message(at) if within(&at) => self.cut_off_message(scene, at),
                 Open::Note(at) if within(&at) => self.cut_off_note(scene, at),
+                Open::Tool(at, _) if closing == Closing::Turn && self.continues_in_background(&at) => {}
                 Open::Tool(at, cut_off) if within(&at) => self.cut_off_tool(scene, at, cut_off),
                 Open::Message(_) | Open::Note(_) | Open::Tool(..) => {}
             }
@@ -260,9 +292,9 @@ impl Session {
 }
 
 /// What an agent told of itself, and what it says about a turn, which is newer.
-fn joined(told: Option<Facts>, said: Option<Facts>) -> Option<Facts> {
+fn joined(told: Option<SessionMetadata>, said: Option<TurnMetadata>) -> Option<TurnMetadata> {
     match (told, said) {
-        (Some(told), Some(said)) => Some(told.and(said)),
-        (told, said) => said.or(told),
+        (None, said) => said,
+        (Some(told), said) => Some(said.unwrap_or_default().or(told)).filter(|metadata| !metadata.is_empty()),
     }
 }

@@ -1,4 +1,4 @@
-use interlingua_schema::{ContentPart, EventData, Visibility};
+use interlingua_schema::{ContentPart, EventData, TurnMetadata, Visibility};
 
 use super::play::Play;
 use crate::{Final, Message, TurnEnd, UserMessage};
@@ -94,7 +94,9 @@ fn parts_follow_the_text() {
 #[test]
 fn a_message_finished_after_its_turn_is_said_only_if_it_says_more() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None)).agent(|s| s.delta("m", "Hel")).agent(|s| s.delta("n", "Bye"));
+    play.agent(|s| s.turn_started(None, TurnMetadata::default()))
+        .agent(|s| s.delta("m", "Hel"))
+        .agent(|s| s.delta("n", "Bye"));
     play.agent(|s| s.turn_ended(TurnEnd::new())).skip();
     play.agent(|s| s.message_finished("n", Message::assistant(), Final::text("Bye"))).shows(&[]);
     play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello")));

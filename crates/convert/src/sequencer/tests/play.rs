@@ -1,9 +1,16 @@
 //! Plays drafts and writes down the events, one short line each.
 
-use interlingua_schema::{Checker, ContentPart, EventData, Item, ItemStatus, Origin, Timestamp, UniversalEvent};
+use interlingua_schema::{
+    Checker, ContentPart, EventData, Item, ItemStatus, Origin, SessionMetadata, Timestamp, UniversalEvent,
+};
 
 use crate::sequencer::{End, Moment, Sequencer};
-use crate::{CountingIds, Drafts, SessionDrafts};
+use crate::{CountingIds, Drafts, PermissionAsk, SessionDrafts};
+
+/// A permission to do what the title says.
+pub(super) fn ask(title: &str) -> PermissionAsk {
+    PermissionAsk { title: Some(title.to_owned()), ..PermissionAsk::default() }
+}
 
 pub(super) struct Play {
     sequencer: Sequencer,
@@ -16,7 +23,7 @@ pub(super) struct Play {
 impl Play {
     pub(super) fn new() -> Self {
         Self {
-            sequencer: Sequencer::new(Box::new(CountingIds::default())),
+            sequencer: Sequencer::new("toy", Box::new(CountingIds::default())),
             drafts: Drafts::default(),
             events: Vec::new(),
             seen: 0,
@@ -27,7 +34,7 @@ impl Play {
     /// A play whose session "s" has begun.
     pub(super) fn begun() -> Self {
         let mut play = Self::new();
-        play.agent(|s| s.started(None)).shows(&["session.started"]);
+        play.agent(|s| s.started(SessionMetadata::default())).shows(&["session.started"]);
         play
     }
 

@@ -1,23 +1,23 @@
-use interlingua_schema::EventData;
+use interlingua_schema::{EventData, TurnMetadata};
 
-use super::play::Play;
+use super::play::{Play, ask};
 use crate::sequencer::End;
 use crate::{Ask, Final, Message, Note, Prompt, SessionDrafts, ToolCall, TurnEnd};
 
 #[test]
 fn an_agent_that_dies_in_a_turn_is_an_error_and_everything_closes() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None)).agent(|s| s.delta("m", "Hel"));
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.delta("m", "Hel"));
     play.agent(|s| s.tool_called("c", ToolCall::new("c", "ls")));
-    play.agent(|s| s.note_started("n", Note::system("busy"))).agent(|s| s.permission_asked("p", "rm", None)).skip();
+    play.agent(|s| s.note_started("n", Note::system("busy"))).agent(|s| s.permission_asked("p", ask("rm"))).skip();
     play.stderr("boom").exit(-9);
     play.shows(&[
-        "*error the agent was killed by signal 9: boom",
         "*permission p Denied",
         "*=1 message/assistant! Hel",
         "*+4<1 toolresult/tool []",
         "*=4<1 toolresult/tool! []",
         "*=3 system/system! busy",
+        "*error the agent was killed by signal 9",
         "*turn.ended Failed",
     ]);
     play.finish(End::Log).shows(&["*session.ended Error Agent"]);
@@ -29,7 +29,7 @@ fn an_agent_that_dies_in_a_turn_is_an_error_and_everything_closes() {
 #[test]
 fn an_agent_that_leaves_in_good_order_ends_its_turn_and_the_log_the_session() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("hi"))).agent(|s| s.turn_started(None, None));
+    play.host(|s| s.prompted(Prompt::text("hi"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello"))).skip();
     play.exit(0).shows(&["*turn.ended Completed"]);
     play.finish(End::Log).shows(&["*session.ended Completed Agent"]);
@@ -39,14 +39,14 @@ fn an_agent_that_leaves_in_good_order_ends_its_turn_and_the_log_the_session() {
 fn an_agent_that_leaves_while_it_is_waited_for_has_died() {
     let leaves = |before: fn(&mut SessionDrafts<'_>)| {
         let mut play = Play::begun();
-        play.agent(|s| s.turn_started(None, None));
+        play.agent(|s| s.turn_started(None, TurnMetadata::default()));
         play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello")));
         play.agent(before).exit(0);
         let errors = play.events.iter().filter(|event| matches!(event.data, EventData::Error(_))).count();
         assert_eq!(errors, 1);
         play.skip();
     };
-    leaves(|s| s.permission_asked("p", "rm", None));
+    leaves(|s| s.permission_asked("p", ask("rm")));
     leaves(|s| s.questions_asked("q", vec![Ask::default()]));
     leaves(|s| s.note_started("n", Note::system("busy")));
     leaves(|s| {
@@ -71,14 +71,14 @@ fn a_prompt_that_nobody_answered_failed() {
 #[test]
 fn an_exit_after_an_interrupt_is_no_error() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None)).interrupt().skip();
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).interrupt().skip();
     play.exit(1).shows(&["*turn.ended Interrupted"]);
 }
 
 #[test]
 fn a_log_that_stops_leaves_its_session_open() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None)).agent(|s| s.delta("m", "Hel")).skip();
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.delta("m", "Hel")).skip();
     play.finish(End::Log).shows(&[]);
 }
 
@@ -92,7 +92,7 @@ fn a_prompt_that_was_sent_last_is_shown_all_the_same() {
 #[test]
 fn our_own_api_terminates() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None)).agent(|s| s.delta("m", "Hel")).skip();
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.delta("m", "Hel")).skip();
     play.finish(End::Terminated);
     play.shows(&["*=1 message/assistant! Hel", "*turn.ended Interrupted", "*session.ended Terminated Daemon"]);
     play.agent(|s| s.delta("m", "lo")).exit(0).finish(End::Log).shows(&[]);
@@ -101,10 +101,14 @@ fn our_own_api_terminates() {
 #[test]
 fn a_new_process_closes_what_the_old_one_left_and_may_use_its_ids() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None)).agent(|s| s.delta("item_0", "Hel")).skip();
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.delta("item_0", "Hel")).skip();
     play.agent_drafts(crate::Drafts::restarted);
-    play.shows(&["*error the agent is gone", "*=1 message/assistant! Hel", "*turn.ended Failed"]);
-    play.agent(|s| s.turn_started(None, None)).agent(|s| s.delta("item_0", "Again"));
+    play.shows(&[
+        "*=1 message/assistant! Hel",
+        "*error the agent exited; its exit code is not known",
+        "*turn.ended Failed",
+    ]);
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.delta("item_0", "Again"));
     play.agent(|s| s.message_finished("item_0", Message::assistant(), Final::as_streamed()));
     play.agent(|s| s.turn_ended(TurnEnd::new()));
     play.shows(&[
@@ -120,6 +124,20 @@ fn a_new_process_closes_what_the_old_one_left_and_may_use_its_ids() {
 fn a_session_goes_on_in_the_next_process() {
     let mut play = Play::begun();
     play.exit(1).shows(&[]);
-    play.agent(|s| s.turn_started(None, None)).agent(|s| s.turn_ended(TurnEnd::new()));
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.turn_ended(TurnEnd::new()));
     play.shows(&["turn.started", "turn.ended Completed"]);
+}
+
+#[test]
+fn what_a_dead_process_wrote_is_evidence_and_not_the_cause() {
+    let mut play = Play::begun();
+    play.agent(|s| s.turn_started(None, TurnMetadata::default()));
+    play.stderr("\u{1b}[2mWARN\u{1b}[0m no system bwrap").exit(1).finish(End::Log);
+    let error = play.events.iter().find_map(|event| match &event.data {
+        EventData::Error(error) => Some(error.clone()),
+        _ => None,
+    });
+    let error = error.unwrap();
+    assert_eq!(error.message, "the agent exited with code 1");
+    assert!(error.details.unwrap().stderr.unwrap().head.unwrap().contains("bwrap"));
 }

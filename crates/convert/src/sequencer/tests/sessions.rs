@@ -1,3 +1,5 @@
+use interlingua_schema::{SessionMetadata, TurnMetadata};
+
 use super::play::Play;
 use crate::sequencer::End;
 use crate::{Final, Message, Prompt};
@@ -5,7 +7,8 @@ use crate::{Final, Message, Prompt};
 #[test]
 fn a_session_starts_once_and_by_itself_if_need_be() {
     let mut play = Play::new();
-    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text(""))).agent(|s| s.started(None));
+    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("")))
+        .agent(|s| s.started(SessionMetadata::default()));
     play.shows(&["*session.started", "*+1 message/assistant", "=1 message/assistant "]);
 }
 
@@ -13,7 +16,7 @@ fn a_session_starts_once_and_by_itself_if_need_be() {
 fn what_comes_before_the_first_session_waits_for_it() {
     let mut play = Play::new();
     play.agent_drafts(|drafts| drafts.current().prompted(Prompt::text("hi"))).shows(&[]);
-    play.agent(|s| s.started(None)).agent(|s| s.turn_started(None, None));
+    play.agent(|s| s.started(SessionMetadata::default())).agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.shows(&["session.started", "turn.started", "*+1 message/user", "*~1 hi", "*=1 message/user hi"]);
 }
 
@@ -29,9 +32,9 @@ fn a_log_without_a_session_is_one_without_a_name() {
 fn native_sessions_are_sessions_and_the_last_begun_gets_what_names_none() {
     let mut play = Play::new();
     play.agent_drafts(|drafts| {
-        drafts.session("a").started(None);
-        drafts.session("b").started(None);
-        drafts.session("a").turn_started(None, None);
+        drafts.session("a").started(SessionMetadata::default());
+        drafts.session("b").started(SessionMetadata::default());
+        drafts.session("a").turn_started(None, TurnMetadata::default());
         drafts.current().unparsed("test", "what", None);
     });
     let of = |index: usize| play.events[index].session_id.as_str();
@@ -43,6 +46,6 @@ fn native_sessions_are_sessions_and_the_last_begun_gets_what_names_none() {
 fn time_does_not_go_back_for_what_waited() {
     let mut play = Play::new();
     play.agent_drafts(|drafts| drafts.current().unparsed("test", "what", None));
-    play.agent(|s| s.started(None)).shows(&["session.started", "*agent.unparsed"]);
+    play.agent(|s| s.started(SessionMetadata::default())).shows(&["session.started", "*agent.unparsed"]);
     assert_eq!(play.events[0].time, play.events[1].time);
 }

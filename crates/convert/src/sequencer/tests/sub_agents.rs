@@ -1,4 +1,6 @@
-use super::play::Play;
+use interlingua_schema::{SessionMetadata, TurnMetadata};
+
+use super::play::{Play, ask};
 use crate::{Final, Message, ToolCall, ToolResult, TurnEnd, UserMessage};
 
 fn task() -> ToolCall {
@@ -33,12 +35,12 @@ fn what_a_sub_agent_does_is_below_its_call() {
 #[test]
 fn a_child_session_waits_for_its_call() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None)).skip();
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).skip();
     play.agent_drafts(|drafts| {
         let mut child = drafts.session("child");
         child.child_of("s");
-        child.started(None);
-        child.turn_started(None, None);
+        child.started(SessionMetadata::default());
+        child.turn_started(None, TurnMetadata::default());
         child.user_message("u", UserMessage::text("List"));
     });
     play.agent_drafts(|drafts| drafts.session("child").spawned_by("s", "task")).shows(&[]);
@@ -62,7 +64,7 @@ fn what_a_waiting_sub_agent_asks_is_not_held_back() {
     play.agent_drafts(|drafts| {
         drafts.session("child").child_of("s");
         drafts.session("child").delta("m", "May I?");
-        drafts.session("child").permission_asked("p", "rm", None);
+        drafts.session("child").permission_asked("p", ask("rm"));
     });
     play.shows(&["permission p Requested"]);
 }
@@ -91,7 +93,7 @@ fn a_child_of_a_child_is_in_the_same_session() {
 #[test]
 fn what_waits_for_a_call_that_never_comes_is_said_at_the_end_of_the_turn() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None)).skip();
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).skip();
     play.agent_drafts(|drafts| {
         drafts.session("s").sub_agent("lost").message_finished("m", Message::assistant(), Final::text("Hi"));
     });

@@ -1,4 +1,7 @@
-use interlingua_schema::{ContentPart, FileAction, TurnStatus};
+use interlingua_schema::{
+    CommandInput, ContentPart, EventData, FileAction, FileChange, FileChangeInput, ItemKind, ItemStatus,
+    SessionMetadata, ToolInput, TurnMetadata, TurnStatus,
+};
 
 use super::play::Play;
 use crate::{Final, Message, ToolCall, ToolResult, TurnEnd};
@@ -101,7 +104,7 @@ fn a_call_has_one_result() {
 #[test]
 fn a_result_after_its_turn_is_a_late_result() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None)).agent(|s| s.tool_called("c", ls()));
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.tool_called("c", ls()));
     play.agent(|s| s.tool_output("c", "one")).skip();
     play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["*=2 toolresult/tool! [one]", "turn.ended Completed"]);
     let file = ContentPart::FileRef { path: "f".into(), action: FileAction::Write, diff: None };
@@ -113,7 +116,7 @@ fn a_result_after_its_turn_is_a_late_result() {
 #[test]
 fn a_tool_in_the_background_may_end_after_a_turn_that_went_well() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None)).agent(|s| s.tool_called("c", ls()));
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.tool_called("c", ls()));
     play.agent(|s| s.turn_ended(TurnEnd::new())).skip();
     play.agent(|s| s.tool_finished("c", ToolResult::ok("x")));
     play.shows(&["*+2 toolresult/tool []", "=2 toolresult/tool [x]"]);
@@ -122,7 +125,7 @@ fn a_tool_in_the_background_may_end_after_a_turn_that_went_well() {
 #[test]
 fn an_interrupt_cuts_tools_off() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None)).agent(|s| s.tool_called("c", ls()));
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.tool_called("c", ls()));
     play.agent(|s| s.tool_started("d", ls())).skip();
     play.agent(|s| s.turn_ended(TurnEnd::with_status(TurnStatus::Interrupted)));
     play.shows(&[
@@ -141,4 +144,77 @@ fn arguments_cut_off_in_the_middle_are_a_json_string() {
     play.agent(|s| s.tool_started("c", ToolCall::new("c", "ls"))).agent(|s| s.tool_arguments("c", "{\"a")).skip();
     play.agent(|s| s.tool_abandoned("c"));
     play.shows(&[r#"*=1 toolcall/assistant! ls"{\"a""#, "*+2 toolresult/tool []", "*=2 toolresult/tool! []"]);
+}
+
+fn command(text: &str) -> ToolCall {
+    ToolCall::new("c", "bash").input(Some(ToolInput::Command(CommandInput::new(text))))
+}
+
+#[test]
+fn a_command_that_runs_on_when_its_turn_ends_completes_later_whether_it_printed_or_not() {
+    for output in [None, Some("on port 80")] {
+        let mut play = Play::begun();
+        play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.tool_called("c", command("serve")));
+        if let Some(output) = output {
+            play.agent(|s| s.tool_output("c", output));
+        }
+        play.agent(|s| s.turn_ended(TurnEnd::new())).skip();
+        // A later turn that is cut off does not end it.
+        play.agent(|s| s.turn_started(None, TurnMetadata::default())).interrupt();
+        play.agent(|s| s.turn_ended(TurnEnd::new()));
+        play.shows(&["turn.started", "turn.ended Interrupted"]);
+        play.agent(|s| s.tool_finished("c", ToolResult::ok("done").exit_code(Some(0))));
+        let EventData::ItemCompleted(done) = &play.events.last().unwrap().data else { panic!("{:?}", play.events) };
+        assert_eq!((done.item.kind, done.item.status), (ItemKind::ToolResult, ItemStatus::Completed));
+        play.skip().shows(&[]);
+    }
+}
+
+#[test]
+fn a_command_is_cut_off_when_its_turn_is_or_its_process_ends() {
+    for end in ["turn", "process"] {
+        let mut play = Play::begun();
+        play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.tool_called("c", command("serve")));
+        play.agent(|s| s.tool_output("c", "x"));
+        match end {
+            "turn" => play.interrupt().agent(|s| s.turn_ended(TurnEnd::new())),
+            _ => play.agent(|s| s.turn_ended(TurnEnd::new())).exit(0),
+        };
+        let closed = play.events.iter().any(|event| {
+            matches!(&event.data, EventData::ItemCompleted(done)
+                if done.item.kind == ItemKind::ToolResult && done.item.status == ItemStatus::Failed)
+        });
+        assert!(closed, "{end}: {:?}", play.events);
+        play.skip().shows(&[]);
+    }
+}
+
+#[test]
+fn paths_and_diffs_are_those_of_the_sessions_directory() {
+    let mut play = Play::new();
+    let mut metadata = SessionMetadata::default();
+    metadata.cwd = Some("/w".to_owned());
+    play.agent(|s| s.started(metadata));
+    let mut change = FileChange::new("src/a.rs");
+    change.diff = Some("@@ -1 +1 @@\n-a\n+b\n".to_owned());
+    let input = ToolInput::FileChange(FileChangeInput::new(vec![change]));
+    play.agent(|s| s.tool_called("e", ToolCall::new("e", "edit").input(Some(input))));
+    let file =
+        ContentPart::FileRef { path: "src/a.rs".into(), action: FileAction::Patch, diff: Some("@@ @@\n".into()) };
+    play.agent(|s| s.tool_finished("e", ToolResult::ok("").with(file)));
+    let parts: Vec<_> = play
+        .events
+        .iter()
+        .filter_map(|event| match &event.data {
+            EventData::ItemCompleted(done) => Some(done.item.content.clone()),
+            _ => None,
+        })
+        .collect();
+    let ContentPart::ToolCall { title, input: Some(input), .. } = &parts[0][0] else { panic!() };
+    let ToolInput::FileChange(input) = &**input else { panic!("{input:?}") };
+    assert_eq!(title.as_deref(), Some("Edit src/a.rs"));
+    assert_eq!(input.changes[0].path, "/w/src/a.rs");
+    assert_eq!(input.changes[0].diff.as_deref(), Some("--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-a\n+b\n"));
+    let ContentPart::FileRef { path, diff, .. } = &parts[1][1] else { panic!() };
+    assert_eq!((path.as_str(), diff.as_deref()), ("/w/src/a.rs", Some("--- a/src/a.rs\n+++ b/src/a.rs\n@@ @@\n")));
 }

@@ -1,4 +1,4 @@
-use interlingua_schema::{ErrorCode, Facts, TurnStatus, Usage};
+use interlingua_schema::{ErrorCode, EventData, StopReason, TurnMetadata, TurnStatus, Usage};
 
 use super::play::Play;
 use crate::{End, Failure, Final, Message, Note, Prompt, TurnEnd, UserMessage};
@@ -7,7 +7,7 @@ use crate::{End, Failure, Final, Message, Note, Prompt, TurnEnd, UserMessage};
 fn a_prompt_is_shown_when_the_agent_begins_its_turn() {
     let mut play = Play::begun();
     play.host(|s| s.prompted(Prompt::text("hi"))).shows(&[]);
-    play.agent(|s| s.turn_started(None, Some(Facts::new().with("model", Some("x")))));
+    play.agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.shows(&["turn.started", "*+1 message/user", "*~1 hi", "*=1 message/user hi"]);
     play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["turn.ended Completed"]);
 }
@@ -27,13 +27,14 @@ fn a_prompt_is_shown_before_anything_the_agent_says() {
         "=2 message/assistant Hello",
     ]);
     play.agent(|s| s.user_message("u", UserMessage::text("hi"))).shows(&[]);
-    play.agent(|s| s.turn_started(Some("t".into()), None)).shows(&[]);
+    play.agent(|s| s.turn_started(Some("t".into()), TurnMetadata::default())).shows(&[]);
 }
 
 #[test]
 fn the_agents_own_repetition_is_preferred() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("hi").echoed())).agent(|s| s.turn_started(Some("t".into()), None));
+    play.host(|s| s.prompted(Prompt::text("hi").echoed()))
+        .agent(|s| s.turn_started(Some("t".into()), TurnMetadata::default()));
     play.agent(|s| s.user_message("u", UserMessage::text("hi").native("n")));
     play.agent(|s| s.user_message("u", UserMessage::text("hi").native("n")));
     play.shows(&["turn.started", "*+1 message/user", "*~1 hi", "=1 message/user hi"]);
@@ -44,18 +45,18 @@ fn the_agents_own_repetition_is_preferred() {
 #[test]
 fn a_queued_prompt_waits_for_the_turn_that_takes_it_up() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("one"))).agent(|s| s.turn_started(None, None)).skip();
+    play.host(|s| s.prompted(Prompt::text("one"))).agent(|s| s.turn_started(None, TurnMetadata::default())).skip();
     play.host(|s| s.prompted(Prompt::text("two")));
     play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("1")));
     play.agent(|s| s.turn_ended(TurnEnd::new())).skip();
-    play.agent(|s| s.turn_started(None, None));
+    play.agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.shows(&["turn.started", "*+3 message/user", "*~3 two", "*=3 message/user two"]);
 }
 
 #[test]
 fn a_steered_prompt_joins_the_running_turn() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("one"))).agent(|s| s.turn_started(None, None));
+    play.host(|s| s.prompted(Prompt::text("one"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("1"))).skip();
     play.host(|s| s.prompted(Prompt::text("no, two").id("p"))).agent(|s| s.prompt_taken(Some("p".into())));
     play.shows(&["*+3 message/user", "*~3 no, two", "*=3 message/user no, two"]);
@@ -85,9 +86,11 @@ fn a_user_message_that_begins_a_turn_ends_the_one_before() {
 fn turns_alternate() {
     let mut play = Play::begun();
     play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&[]);
-    play.agent(|s| s.turn_started(Some("a".into()), None)).agent(|s| s.turn_started(Some("a".into()), None));
+    play.agent(|s| s.turn_started(Some("a".into()), TurnMetadata::default()))
+        .agent(|s| s.turn_started(Some("a".into()), TurnMetadata::default()));
     play.shows(&["turn.started"]);
-    play.agent(|s| s.turn_started(Some("b".into()), None)).shows(&["*turn.ended Completed", "turn.started"]);
+    play.agent(|s| s.turn_started(Some("b".into()), TurnMetadata::default()))
+        .shows(&["*turn.ended Completed", "turn.started"]);
     play.agent(|s| s.turn_ended(TurnEnd::new())).agent(|s| s.turn_ended(TurnEnd::new()));
     play.shows(&["turn.ended Completed"]);
 }
@@ -109,14 +112,14 @@ fn an_agent_that_only_ends_a_turn_had_one() {
 fn an_interrupt_the_host_asked_for_is_no_failure() {
     for status in [None, Some(TurnStatus::Failed)] {
         let mut play = Play::begun();
-        play.agent(|s| s.turn_started(None, None)).interrupt();
+        play.agent(|s| s.turn_started(None, TurnMetadata::default())).interrupt();
         play.agent(|s| {
             s.turn_ended(TurnEnd { status, ..TurnEnd::new() });
         });
         play.shows(&["turn.started", "turn.ended Interrupted"]);
     }
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None)).interrupt();
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).interrupt();
     play.agent(|s| s.turn_ended(TurnEnd::with_status(TurnStatus::Completed)));
     play.shows(&["turn.started", "turn.ended Completed"]);
 }
@@ -140,7 +143,7 @@ fn an_error_fails_its_turn_unless_the_agent_says_otherwise() {
 #[test]
 fn a_message_into_a_turn_of_the_agents_own_is_a_new_turn() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None)).agent(|s| s.delta("m", "Background")).skip();
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.delta("m", "Background")).skip();
     play.agent(|s| s.user_message("u", UserMessage::text("hi")));
     play.shows(&[
         "*=1 message/assistant! Background",
@@ -163,7 +166,7 @@ fn a_status_between_turns_begins_none() {
 fn a_sub_agents_use_counts_in_the_turn() {
     let used = |input_tokens| Usage { input_tokens, ..Usage::default() };
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None));
+    play.agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.agent_drafts(|drafts| {
         drafts.session("child").child_of("s");
         drafts.session("child").turn_ended(TurnEnd::new().usage(used(5)));
@@ -178,7 +181,7 @@ fn a_sub_agents_use_counts_in_the_turn() {
 fn what_messages_used_adds_up_to_the_turn_however_it_ends() {
     let used = |tokens| Usage { output_tokens: tokens, ..Usage::default() };
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("hi"))).agent(|s| s.turn_started(None, None));
+    play.host(|s| s.prompted(Prompt::text("hi"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.agent(|s| s.used(used(1))).agent(|s| s.used(used(2))).exit(-9);
     let ended = play.events.iter().find_map(|event| match &event.data {
         interlingua_schema::EventData::TurnEnded(ended) => ended.usage.clone(),
@@ -192,7 +195,7 @@ fn a_failure_beside_the_turn_does_not_fail_it_and_shows_no_prompt() {
     let aside = || Failure::new(ErrorCode::InvalidRequest, "refused").aside();
     let mut play = Play::begun();
     play.host(|s| s.prompted(Prompt::text("hi"))).agent(|s| s.failed(aside())).shows(&["error refused"]);
-    play.agent(|s| s.turn_started(None, None)).skip();
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).skip();
     play.agent(|s| s.failed(aside())).shows(&["error refused"]);
     play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["turn.ended Completed"]);
 }
@@ -201,7 +204,7 @@ fn a_failure_beside_the_turn_does_not_fail_it_and_shows_no_prompt() {
 fn a_status_that_ends_after_we_closed_it_is_told_anew() {
     let hook = || Note::system("hook");
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, None)).agent(|s| s.note_started("h", hook())).skip();
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.note_started("h", hook())).skip();
     play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["*=1 system/system! hook", "turn.ended Completed"]);
     play.agent(|s| s.note_finished("h", hook(), false)).shows(&["*+2 system/system", "=2 system/system hook"]);
     play.agent(|s| s.note_finished("h", hook(), false)).shows(&[]);
@@ -213,4 +216,27 @@ fn a_prompt_that_was_refused_is_not_shown() {
     play.host(|s| s.prompted(Prompt::text("no").id("p1").echoed())).shows(&[]);
     play.agent(|s| s.prompt_refused("p1")).shows(&[]);
     play.finish(End::Log).shows(&[]);
+}
+
+#[test]
+fn a_turn_has_one_id_and_a_duration_whatever_the_agent_says() {
+    let mut play = Play::begun();
+    play.host(|s| s.prompted(Prompt::text("hi").echoed()));
+    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello")));
+    // The agent names the turn after it began.
+    play.agent(|s| s.turn_started(Some("native".into()), TurnMetadata::default()));
+    play.agent(|s| s.turn_ended(TurnEnd::new().stop_reason(Some(StopReason::EndTurn))));
+    let EventData::TurnEnded(ended) = &play.events.last().unwrap().data else { panic!() };
+    assert_eq!((ended.turn_id.as_str(), ended.duration_ms), ("turn_001", 2));
+    assert_eq!(ended.metadata.as_ref().unwrap().stop_reason, Some(StopReason::EndTurn));
+    play.skip().shows(&[]);
+}
+
+#[test]
+fn a_turn_whose_payload_was_damaged_does_not_count_as_completed() {
+    let mut play = Play::begun();
+    play.agent(|s| s.turn_started(None, TurnMetadata::default()));
+    play.agent(|s| s.damaged("toy", "status is missing", None)).exit(0);
+    let EventData::TurnEnded(ended) = &play.events.last().unwrap().data else { panic!() };
+    assert_eq!(ended.status, TurnStatus::Failed);
 }
