@@ -8,12 +8,15 @@ mod argv;
 mod assistant;
 mod briefs;
 mod calls;
+mod clean;
+mod compaction;
 mod content;
 mod control;
 mod facts;
 mod failures;
 mod files;
 mod hosted;
+mod inputs;
 mod notices;
 mod output;
 mod plan;
@@ -21,6 +24,7 @@ mod prompts;
 mod questions;
 mod streaming;
 mod system;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -28,20 +32,22 @@ mod turns;
 mod usage;
 mod user;
 
-use foldhash::HashMap;
 use interlingua_native::claude::StdoutMessage;
 use interlingua_native::{DecodeError, Json, Native as _};
 use interlingua_schema::{ContentPart, Timestamp};
 use serde_json::Number;
 
+use crate::losses::report_losses;
 use crate::{Converter, Drafts, Input, Launch, SessionDrafts};
 use briefs::Briefs;
 use calls::Calls;
+use compaction::Compaction;
 use control::Requests;
 use plan::Plan;
 use prompts::Prompts;
 use streaming::Streams;
-use system::{Compaction, Settings};
+use system::Settings;
+use tasks::Tasks;
 use turns::Turn;
 use usage::Meter;
 
@@ -60,8 +66,8 @@ pub struct ClaudeConverter {
     streams: Streams,
     calls: Calls,
     briefs: Briefs,
-    /// The tool call of each task that runs: sub-agents name themselves by their task.
-    tasks: HashMap<String, String>,
+    /// Sub-agents name themselves by their task.
+    tasks: Tasks,
     requests: Requests,
     settings: Settings,
     compaction: Compaction,
@@ -70,12 +76,16 @@ pub struct ClaudeConverter {
 }
 
 impl Converter for ClaudeConverter {
+    fn agent(&self) -> &'static str {
+        HERE
+    }
+
     fn launch(&mut self, launch: &Launch, out: &mut Drafts) {
         let started = argv::read(launch);
         self.meter.launched(started.resumed);
         self.prompts.launched(started.repeats_prompts);
         if let Some(prompt) = started.prompt {
-            let prompt = self.prompts.sent(vec![ContentPart::text(prompt)], None);
+            let prompt = self.prompts.sent(vec![ContentPart::text(prompt)], None, None, false);
             out.current().prompted(prompt);
         }
     }
@@ -96,7 +106,10 @@ impl Converter for ClaudeConverter {
 impl ClaudeConverter {
     fn received(&mut self, line: &str, out: &mut Drafts) {
         match StdoutMessage::decode(line) {
-            Ok(decoded) => self.message(decoded.value, out),
+            Ok(decoded) => {
+                self.message(decoded.value, out);
+                report_losses(HERE, &decoded.losses, out);
+            }
             // `--output-format json --verbose` prints all messages as one list.
             Err(_) if line.trim_start().starts_with('[') => self.list(line, out),
             Err(error) => unreadable(&error, out),
@@ -108,7 +121,10 @@ impl ClaudeConverter {
             Ok(messages) if !messages.is_empty() => {
                 for message in messages {
                     match StdoutMessage::decode(message.get()) {
-                        Ok(decoded) => self.message(decoded.value, out),
+                        Ok(decoded) => {
+                            self.message(decoded.value, out);
+                            report_losses(HERE, &decoded.losses, out);
+                        }
                         Err(error) => unreadable(&error, out),
                     }
                 }
@@ -121,6 +137,7 @@ impl ClaudeConverter {
     /// What each type of message means.
     #[allow(clippy::match_same_arms, reason = "every variant is named, in the order of the schema")]
     fn message(&mut self, message: StdoutMessage, out: &mut Drafts) {
+        self.end_compaction_before(&message, out);
         match message {
             StdoutMessage::Assistant(line) => self.assistant(*line, out),
             StdoutMessage::User(line) => self.user(*line, out),
@@ -128,8 +145,8 @@ impl ClaudeConverter {
             StdoutMessage::ResultError(result) => self.result_error(*result, out),
             StdoutMessage::SystemInit(init) => self.init(*init, out),
             StdoutMessage::StreamEvent(event) => self.stream_event(*event, out),
-            StdoutMessage::SystemCompactBoundary(boundary) => self.compact_boundary(*boundary, out),
-            StdoutMessage::SystemStatus(status) => self.status(status, out),
+            StdoutMessage::SystemCompactBoundary(boundary) => self.compact_boundary(&boundary, out),
+            StdoutMessage::SystemStatus(status) => self.status(&status, out),
             StdoutMessage::SystemApiRetry(retry) => self.api_retry(&retry, out),
             StdoutMessage::SystemControlRequestProgress(_) => out.dropped("progress of the host's own request"),
             StdoutMessage::SystemModelRefusalFallback(fallback) => self.model_refusal_fallback(*fallback, out),
@@ -141,11 +158,13 @@ impl ClaudeConverter {
             StdoutMessage::SystemPluginInstall(plugin) => self.plugin_install(&plugin, out),
             StdoutMessage::ToolProgress(progress) => self.tool_progress(&progress, out),
             StdoutMessage::AuthStatus(auth) => self.auth_status(auth, out),
-            StdoutMessage::SystemTaskNotification(task) => self.task_notification(&task, out),
+            StdoutMessage::SystemTaskNotification(task) => self.task_notification(*task, out),
             StdoutMessage::SystemTaskStarted(task) => self.task_started(*task, out),
-            StdoutMessage::SystemTaskUpdated(task) => self.task_updated(&task, out),
-            StdoutMessage::SystemTaskProgress(task) => self.task_progress(&task, out),
-            StdoutMessage::SystemBackgroundTasksChanged(tasks) => self.background_tasks_changed(&tasks, out),
+            StdoutMessage::SystemTaskUpdated(task) => self.task_updated(task, out),
+            StdoutMessage::SystemTaskProgress(task) => self.task_progress(*task, out),
+            StdoutMessage::SystemBackgroundTasksChanged(_) => {
+                out.dropped("list of tasks that have events of their own");
+            }
             StdoutMessage::SystemThinkingTokens(_) => out.dropped("progress counter"),
             StdoutMessage::SystemSessionStateChanged(_) => out.dropped("state echo"),
             StdoutMessage::SystemWorkerShuttingDown(worker) => self.worker_shutting_down(worker, out),
@@ -154,7 +173,7 @@ impl ClaudeConverter {
             StdoutMessage::SystemFilesPersisted(files) => self.files_persisted(&files, out),
             StdoutMessage::ToolUseSummary(summary) => self.tool_use_summary(summary, out),
             StdoutMessage::SystemMemoryRecall(recall) => self.memory_recall(&recall, out),
-            StdoutMessage::RateLimitEvent(limit) => self.rate_limit(&limit, out),
+            StdoutMessage::RateLimitEvent(limit) => self.rate_limit(*limit, out),
             StdoutMessage::SystemElicitationComplete(elicitation) => self.elicitation_complete(&elicitation, out),
             StdoutMessage::SystemPermissionDenied(denied) => self.permission_denied(&denied, out),
             StdoutMessage::PromptSuggestion(suggestion) => self.prompt_suggestion(suggestion, out),
@@ -162,13 +181,16 @@ impl ClaudeConverter {
             StdoutMessage::SystemInformational(information) => self.informational(information, out),
             StdoutMessage::ConversationReset(reset) => self.conversation_reset(&reset, out),
             StdoutMessage::SystemSessionWritesLost(lost) => self.session_writes_lost(&lost, out),
-            StdoutMessage::CommandLifecycle(command) => self.command_lifecycle(command, out),
+            StdoutMessage::CommandLifecycle(command) => self.command_lifecycle(&command, out),
             StdoutMessage::SystemModelFallback(fallback) => self.model_fallback(fallback, out),
             StdoutMessage::ActiveGoal(goal) => self.active_goal(&goal, out),
             StdoutMessage::ControlResponse(response) => self.control_response(response, out),
             StdoutMessage::ControlRequest(request) => self.control_request(request, out),
             StdoutMessage::ControlCancelRequest(cancel) => self.control_cancel_request(&cancel, out),
             StdoutMessage::KeepAlive(_) => out.dropped("keep-alive"),
+            StdoutMessage::Unknown { tag, raw } if tag == "result" || tag.starts_with("result/") => {
+                self.unknown_result(tag, &raw, out);
+            }
             StdoutMessage::Unknown { tag, .. } => out.current().unparsed(HERE, "unknown type", Some(tag)),
             // The union may grow with a schema refresh; a test names the variants that are missing here.
             _ => out.current().unparsed(HERE, "a type the converter does not know", None),
@@ -183,11 +205,12 @@ impl ClaudeConverter {
         out.session_or_current(native)
     }
 
-    /// Speaks of the session that a line names, but leaves it to `init` or an answer to begin it.
+    /// Speaks of the session that a line names, but leaves it to `init` or an answer to begin it. After a reset, lines
+    /// may name the session that follows before its `init`.
     fn aside<'a>(&self, out: &'a mut Drafts, native: Option<&str>) -> SessionDrafts<'a> {
         match self.session {
-            Some(_) => out.session_or_current(native),
-            None => out.current(),
+            Some(_) if !self.turn.was_reset() => out.session_or_current(native),
+            _ => out.current(),
         }
     }
 
@@ -203,7 +226,7 @@ impl ClaudeConverter {
         self.streams = Streams::default();
         self.calls = Calls::default();
         self.briefs = Briefs::default();
-        self.tasks.clear();
+        self.tasks = Tasks::default();
         self.requests = Requests::default();
         self.compaction = Compaction::default();
         self.prompts.process_gone();

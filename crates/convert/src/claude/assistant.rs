@@ -1,10 +1,12 @@
 //! `assistant` lines: one content block each, whole.
 
 use interlingua_native::Json;
-use interlingua_native::claude::{AssistantMessage, ContentBlock, FallbackInfo, TextBlock};
-use interlingua_schema::{ContentPart, StatusLabel, ToolKind, Visibility};
-use serde::Deserialize;
+use interlingua_native::claude::{
+    AssistantMessage, AssistantMessageError, ContentBlock, FallbackInfo, MessageContent, TextBlock,
+};
+use interlingua_schema::{Compaction, ContentPart, ToolInput, Visibility};
 
+use super::inputs::{self, CallInput};
 use super::streaming::BlockKind;
 use super::{ClaudeConverter, HERE, at, failures, hosted, tools};
 use crate::{Drafts, Final, Message, Note, ToolCall, ToolResult};
@@ -30,14 +32,14 @@ impl ClaudeConverter {
             return out.dropped("line without content");
         };
         if line.parent_tool_use_id.is_none() {
-            self.prompts.heard();
+            self.message_begins(message.id.as_deref(), out);
             self.taken_up(line.user_message_uuids.as_deref().unwrap_or_default(), out);
         }
         let is_error = line.error.is_some() || line.is_api_error_message == Some(true);
         let is_made_up = message.model.as_ref().is_some_and(|model| model.as_str() == NO_MODEL);
-        let content = message.content.unwrap_or_default();
-        if is_error && is_made_up {
-            let text = texts(&content);
+        let content = message.content.map(blocks).unwrap_or_default();
+        let text = if is_made_up { texts(&content) } else { String::new() };
+        if is_made_up && (is_error || failures::is_unmarked(&text)) {
             let kind = failures::Kind {
                 error: line.error.as_ref(),
                 api_type: line.api_error_type.as_deref(),
@@ -46,7 +48,7 @@ impl ClaudeConverter {
             };
             let failure = kind.failure(text.as_str());
             if line.parent_tool_use_id.is_none() {
-                self.turn.complained(&text);
+                self.turn.complained(&text, line.error == Some(AssistantMessageError::MaxOutputTokens));
             }
             let session = self.open(out, line.session_id.as_deref());
             return session.sub_agent_or_main(line.parent_tool_use_id).failed(failure);
@@ -79,17 +81,19 @@ impl ClaudeConverter {
             }
             ContentBlock::ToolUse(block) => {
                 let name = block.name.unwrap_or_default();
-                let kind = tools::kind(&name);
-                self.call(place, block.id, name, kind, block.input, out);
+                let about = inputs::read(&name, block.input.as_ref());
+                self.call(place, block.id, name, about, block.input, out);
             }
             ContentBlock::ServerToolUse(block) => {
                 let name = block.name.map(|name| name.as_str().to_owned()).unwrap_or_default();
-                let kind = tools::kind(&name);
-                self.call(place, block.id.unwrap_or_default(), name, kind, block.input, out);
+                let about = inputs::read(&name, block.input.as_ref());
+                self.call(place, block.id.unwrap_or_default(), name, about, block.input, out);
             }
             ContentBlock::McpToolUse(block) => {
                 let name = block.name.unwrap_or_default();
-                self.call(place, block.id.unwrap_or_default(), name, ToolKind::Mcp, block.input, out);
+                let server = block.server_name.unwrap_or_default();
+                let about = CallInput::from(Some(inputs::mcp(&server, &name, block.input.as_ref())));
+                self.call(place, block.id.unwrap_or_default(), name, about, block.input, out);
             }
             block @ (ContentBlock::WebSearchToolResult(_)
             | ContentBlock::WebFetchToolResult(_)
@@ -104,14 +108,11 @@ impl ClaudeConverter {
                 }
             }
             ContentBlock::ContainerUpload(block) => {
-                let detail = block.file_id.map(|file| format!("file {file} is in the container"));
-                self.note_here(place, Note::status(StatusLabel::Notice, detail), out);
+                let file = block.file_id.unwrap_or_default();
+                self.note_here(place, Note::notice(format!("file {file} is in the container")), out);
             }
             ContentBlock::Compaction(block) => {
-                let mut note = Note::status(StatusLabel::Compaction, None);
-                if let Some(summary) = block.content {
-                    note = note.with(ContentPart::text(summary));
-                }
+                let note = Note::compaction(Compaction { summary: block.content, ..Compaction::default() });
                 self.note_here(place, note, out);
             }
             ContentBlock::Fallback(block) => {
@@ -119,14 +120,14 @@ impl ClaudeConverter {
                     info.and_then(|info| info.model).map(|model| model.as_str().to_owned())
                 };
                 let (from, to) = (name(block.from), name(block.to));
-                let note = self.settings.model_is(from.as_deref(), to, None);
+                let note = self.settings.model_is(from, to, None);
                 self.note_here(place, note, out);
             }
             ContentBlock::McpToolListing(block) => {
                 let server = block.mcp_server_name.unwrap_or_default();
                 let tools = block.tools.map_or(0, |tools| tools.len());
                 let detail = format!("MCP server {server} has {tools} tools");
-                self.note_here(place, Note::status(StatusLabel::Notice, Some(detail)), out);
+                self.note_here(place, Note::notice(detail), out);
             }
             ContentBlock::Unknown { tag, .. } => self.unknown_block(place, &tag, out),
             _ => self.unknown_block(place, "?", out),
@@ -164,23 +165,26 @@ impl ClaudeConverter {
         session.message_finished(key, message, end);
     }
 
-    fn call(&mut self, place: &Place, id: String, name: String, kind: ToolKind, input: Option<Json>, out: &mut Drafts) {
+    fn call(
+        &mut self,
+        place: &Place,
+        id: String,
+        name: String,
+        about: CallInput,
+        input: Option<Json>,
+        out: &mut Drafts,
+    ) {
         let streamed = BlockKind::Tool(id);
         self.streams.done(place.call.as_deref(), place.message.as_deref(), &streamed);
         let BlockKind::Tool(id) = streamed else {
             return;
         };
-        if kind == ToolKind::SubAgent {
-            #[derive(Default, Deserialize)]
-            #[serde(default)]
-            struct Task {
-                prompt: String,
-            }
-            let task: Task = input.as_ref().and_then(|input| input.decode().ok()).unwrap_or_default();
-            self.briefs.given(&id, task.prompt);
+        if let Some(ToolInput::SubAgent(task)) = &about.input {
+            self.briefs.given(&id, task.prompt.clone(), out.raw());
         }
-        self.calls.begin(&id, &name, kind.clone(), input.as_ref());
-        let mut call = ToolCall::new(id.as_str(), name).kind(kind).native(id.as_str());
+        let kind = about.input.as_ref().and_then(ToolInput::kind).unwrap_or_else(|| tools::kind(&name));
+        self.calls.begin(&id, &name, kind.clone(), place.call.as_deref(), input.as_ref());
+        let mut call = about.describe(ToolCall::new(id.as_str(), name).kind(kind).native(id.as_str()));
         call = call.arguments(input.map_or_else(|| "{}".to_owned(), |input| input.get().to_owned()));
         if let Some(message) = &place.message {
             call = call.of(message.as_str());
@@ -215,4 +219,13 @@ fn texts(content: &[ContentBlock]) -> String {
         _ => None,
     });
     texts.collect::<Vec<_>>().join("\n")
+}
+
+/// The blocks of a message. One text may be written as a plain string.
+fn blocks(content: MessageContent) -> Vec<ContentBlock> {
+    match content {
+        MessageContent::List(blocks) => blocks,
+        MessageContent::Text(text) => vec![ContentBlock::Text(TextBlock { text: Some(text), ..TextBlock::default() })],
+        _ => Vec::new(),
+    }
 }

@@ -4,20 +4,20 @@ use foldhash::HashMap;
 use interlingua_native::claude::{
     ControlCancelRequest, ControlElicitationRequest, ControlPermissionRequest, ControlRequest, ControlRequestInner,
     ControlRequestUserDialogRequest, ControlResponse, ControlResult, HookCallbackRequest, MessageParam,
-    PermissionResult, StdinMessage,
+    PermissionResult, PermissionUpdate, PermissionUpdateDestination, StdinMessage,
 };
 use interlingua_native::{Json, Native as _, Union as _};
-use interlingua_schema::{Answer, ContentPart, ErrorCode, StatusLabel};
+use interlingua_schema::{Answer, ApprovalScope, ErrorCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::facts::facts;
+use super::facts::known;
 use super::questions::{accepted, answers, choices, questions};
-use super::{ClaudeConverter, HERE, content};
-use crate::{Ask, Drafts, Failure, Note, Scope, SessionDrafts};
+use super::{ClaudeConverter, HERE, content, inputs, tools};
+use crate::{Ask, Drafts, Failure, Note, PermissionAsk, SessionDrafts, ToolCall};
 
 /// So many requests of the host are remembered whose answer matters.
-const MOST_ASKED: usize = 256;
+const MAX_ASKED: usize = 256;
 
 /// What the agent asked and waits for.
 #[derive(Debug)]
@@ -61,6 +61,8 @@ pub(super) struct Requests {
     pending: HashMap<String, Pending>,
     /// The host's, to change the model.
     model_changes: HashMap<String, String>,
+    /// The host's latest, to interrupt the turn.
+    interrupt: Option<String>,
 }
 
 impl Requests {
@@ -148,11 +150,12 @@ impl ClaudeConverter {
     }
 
     fn can_use_tool(&mut self, id: String, request: &ControlPermissionRequest, out: &mut Drafts) {
-        let tool = request.tool_name.clone().unwrap_or_default();
-        let call = request.tool_use_id.clone();
-        let sub_agent = request.agent_id.as_ref().and_then(|task| self.tasks.get(task));
-        let mut session = out.current().sub_agent_or_main(sub_agent.map(String::as_str));
-        match tool.as_str() {
+        let tool = request.tool_name.as_deref().unwrap_or_default();
+        let call = request.tool_use_id.as_deref().or_else(|| self.calls.only_call_of(tool)).map(str::to_owned);
+        self.tell_call(request, out);
+        let sub_agent = request.agent_id.as_ref().and_then(|task| self.tasks.visible_sub_agent(task));
+        let mut session = out.current().sub_agent_or_main(sub_agent);
+        match tool {
             "AskUserQuestion" => {
                 let (questions, asks) = questions(request.input.as_ref(), call.as_deref());
                 if !asks.is_empty() {
@@ -162,7 +165,7 @@ impl ClaudeConverter {
                 }
             }
             "ExitPlanMode" => {
-                let ask = self.plan_approval(request);
+                let ask = self.plan_approval(request, call.as_deref());
                 session = out.current();
                 session.questions_asked(id.as_str(), vec![ask]);
                 self.requests.pending.insert(id, Pending::Plan { call });
@@ -170,12 +173,33 @@ impl ClaudeConverter {
             }
             _ => {}
         }
-        session.permission_asked(id.as_str(), tool, Some(permission_metadata(request)));
+        session.permission_asked(id.as_str(), permission(request));
         self.requests.pending.insert(id, Pending::Permission { call });
     }
 
+    /// A request may come before the line of its call. That line comes later, unless a sub-agent's sub-agent asks.
+    fn tell_call(&mut self, request: &ControlPermissionRequest, out: &mut Drafts) {
+        let (Some(id), Some(name)) = (&request.tool_use_id, &request.tool_name) else { return };
+        let sub_agent = match &request.agent_id {
+            Some(task) => match self.tasks.visible_sub_agent(task) {
+                Some(call) => Some(call.to_owned()),
+                None => return,
+            },
+            None => None,
+        };
+        if self.calls.get(id).is_some() {
+            return;
+        }
+        let kind = tools::kind(name);
+        self.calls.begin(id, name, kind.clone(), sub_agent.as_deref(), request.input.as_ref());
+        let arguments = request.input.as_ref().map_or("{}", Json::get);
+        let call = ToolCall::new(id.as_str(), name.as_str()).kind(kind).native(id.as_str()).arguments(arguments);
+        let call = inputs::read(name, request.input.as_ref()).describe(call);
+        out.current().sub_agent_or_main(sub_agent).tool_called(id.as_str(), call);
+    }
+
     /// The plan is in the request, or only in the call that the agent made.
-    fn plan_approval(&self, request: &ControlPermissionRequest) -> Ask {
+    fn plan_approval(&self, request: &ControlPermissionRequest, call: Option<&str>) -> Ask {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Input {
@@ -184,13 +208,14 @@ impl ClaudeConverter {
             file: Option<String>,
         }
         let asked: Input = request.input.as_ref().and_then(|input| input.decode().ok()).unwrap_or_default();
-        let call = request.tool_use_id.as_ref().and_then(|call| self.calls.get(call));
-        let called: Input = call.map(super::calls::Call::arguments).unwrap_or_default();
+        let called = call.and_then(|call| self.calls.get(call));
+        let called: Input = called.map(super::calls::Call::arguments).unwrap_or_default();
         let plan = asked.plan.or(called.plan).unwrap_or_default();
-        let metadata = facts(json!({
-            "kind": "plan_approval", "tool_use_id": request.tool_use_id, "plan_file_path": asked.file.or(called.file),
-        }));
-        Ask { prompt: plan, options: vec!["approve".to_owned(), "reject".to_owned()], metadata: Some(metadata) }
+        Ask {
+            call_id: call.map(str::to_owned),
+            native: known(json!({ "plan_file_path": asked.file.or(called.file) })),
+            ..Ask::plan_approval(plan)
+        }
     }
 
     fn hook_callback(&mut self, id: String, request: &HookCallbackRequest, out: &mut Drafts) {
@@ -199,20 +224,28 @@ impl ClaudeConverter {
             Some(callback) => format!("{event}: {callback}"),
             None => event.to_owned(),
         };
-        out.current().note_started(id.as_str(), Note::status(StatusLabel::Hook, Some(name.clone())));
+        out.current().note_started(id.as_str(), Note::hook(name.as_str()));
         self.requests.pending.insert(id, Pending::Hook { note: name });
     }
 
     fn elicitation(&mut self, id: String, request: ControlElicitationRequest, out: &mut Drafts) {
         let schema = request.requested_schema.as_ref().map(Json::to_value);
         let options = choices(schema.as_ref());
-        let metadata = facts(json!({
-            "kind": "elicitation", "mcp_server": request.mcp_server_name, "title": request.title,
-            "mode": request.mode.as_ref().map(|mode| mode.as_str().to_owned()), "url": request.url, "schema": schema,
-            "description": request.description, "elicitation_id": request.elicitation_id,
+        let native = known(json!({
+            "mcp_server": request.mcp_server_name, "mode": request.mode.as_ref().map(|mode| mode.as_str().to_owned()),
+            "url": request.url, "schema": schema, "description": request.description,
+            "elicitation_id": request.elicitation_id,
         }));
-        let prompt = request.message.unwrap_or_default();
-        out.current().questions_asked(id.as_str(), vec![Ask { prompt, options, metadata: Some(metadata) }]);
+        let ask = Ask {
+            prompt: request.message.unwrap_or_default(),
+            header: request.title,
+            // A form without choices is filled in.
+            free_text: options.is_empty(),
+            options,
+            native,
+            ..Ask::default()
+        };
+        out.current().questions_asked(id.as_str(), vec![ask]);
         self.requests.pending.insert(id, Pending::Elicitation);
     }
 
@@ -221,8 +254,14 @@ impl ClaudeConverter {
         let payload = request.payload.as_ref().map(Json::to_value);
         let word = |key: &str| payload.as_ref().and_then(|payload| payload.get(key)).and_then(Value::as_str);
         let prompt = ["message", "question", "title"].into_iter().find_map(word).unwrap_or(&kind).to_owned();
-        let metadata = facts(json!({ "kind": kind, "tool_use_id": request.tool_use_id, "payload": payload }));
-        out.current().questions_asked(id.as_str(), vec![Ask { prompt, options: Vec::new(), metadata: Some(metadata) }]);
+        let ask = Ask {
+            prompt,
+            free_text: true,
+            call_id: request.tool_use_id.clone(),
+            native: known(json!({ "kind": kind, "payload": payload })),
+            ..Ask::default()
+        };
+        out.current().questions_asked(id.as_str(), vec![ask]);
         self.requests.pending.insert(id, Pending::Dialog { call: request.tool_use_id });
     }
 
@@ -231,7 +270,7 @@ impl ClaudeConverter {
         let id = cancel.request_id.as_deref().unwrap_or_default();
         match self.requests.pending.remove(id) {
             Some(Pending::Hook { note }) => {
-                out.current().note_finished(id, Note::status(StatusLabel::Hook, Some(note)), true);
+                out.current().note_finished(id, Note::hook(note), true);
             }
             Some(_) => out.current().withdrawn(id),
             None => out.dropped("withdrawal of what has its answer"),
@@ -243,9 +282,14 @@ impl ClaudeConverter {
         match response.response {
             Some(ControlResult::Error(error)) => {
                 let words = error.error.unwrap_or_else(|| "the agent refused a request".to_owned());
-                let details = json!({ "request_id": error.request_id });
+                if error.request_id.is_some() && error.request_id == self.requests.interrupt {
+                    self.requests.interrupt = None;
+                    self.turn.not_interrupted();
+                    out.current().interrupt_refused();
+                }
+                let native = known(json!({ "request_id": error.request_id }));
                 // A request that the host made beside the turn says nothing about the turn.
-                let failure = Failure::new(ErrorCode::InvalidRequest, words).details(details).aside();
+                let failure = Failure::new(ErrorCode::InvalidRequest, words).native(native).aside();
                 out.current().failed(failure);
             }
             Some(ControlResult::Success(answer)) => {
@@ -275,15 +319,19 @@ impl ClaudeConverter {
                 };
                 let content = body.content.map(content::sent).unwrap_or_default();
                 if !content.is_empty() {
-                    let prompt = self.prompts.sent(content, message.uuid);
+                    let prompt = self.prompts.sent(content, message.uuid, out.raw(), self.turn.is_running());
                     out.current().prompted(prompt);
                 }
             }
             StdinMessage::ControlRequest(request) => match request.request {
-                Some(ControlRequestInner::Interrupt(_)) => out.current().interrupt_asked(),
+                Some(ControlRequestInner::Interrupt(_)) => {
+                    self.requests.interrupt = Some(request.request_id);
+                    self.interrupted_by_host();
+                    out.current().interrupt_asked();
+                }
                 Some(ControlRequestInner::SetModel(change)) => {
                     if let Some(model) = change.model
-                        && self.requests.model_changes.len() < MOST_ASKED
+                        && self.requests.model_changes.len() < MAX_ASKED
                     {
                         self.requests.model_changes.insert(request.request_id, model);
                     }
@@ -311,25 +359,25 @@ impl ClaudeConverter {
         match pending {
             Pending::Permission { .. } => match verdict(answer.as_ref()) {
                 Some(PermissionResult::Allow(allow)) => {
-                    let always = allow.updated_permissions.is_some_and(|updates| !updates.is_empty());
-                    session.permission_approved(id, if always { Scope::Always } else { Scope::Once });
+                    let given = approval_scopes(allow.updated_permissions.as_deref());
+                    session.permission_approved(id, given.last().copied().unwrap_or(ApprovalScope::Once));
                 }
                 denied => {
                     session.permission_denied(id);
-                    stopped(denied.as_ref(), &mut session);
+                    self.stopped(denied.as_ref(), out);
                 }
             },
             Pending::Questions { questions, .. } => match verdict(answer.as_ref()) {
                 Some(PermissionResult::Allow(allow)) => {
                     session.questions_answered(id, answers(&questions, allow.updated_input.as_ref()));
                 }
-                denied => reject(id, denied, &mut session),
+                denied => self.reject(id, denied, out),
             },
             Pending::Plan { .. } => match verdict(answer.as_ref()) {
                 Some(PermissionResult::Allow(_)) => {
                     session.questions_answered(id, vec![Answer::Answered("approve".to_owned())]);
                 }
-                denied => reject(id, denied, &mut session),
+                denied => self.reject(id, denied, out),
             },
             Pending::Elicitation | Pending::Dialog { .. } => match accepted(answer.as_ref()) {
                 Some(words) => session.questions_answered(id, vec![Answer::Answered(words)]),
@@ -337,49 +385,88 @@ impl ClaudeConverter {
             },
             Pending::Hook { note } => {
                 let failed = answer.is_none();
-                let mut note = Note::status(StatusLabel::Hook, Some(note));
-                if let Some(answer) = answer {
-                    note = note.with(ContentPart::Json { json: answer.to_value() });
-                }
-                session.note_finished(id, note, failed);
+                session.note_finished(id, Note::hook(note), failed);
             }
         }
+    }
+
+    /// The host stops the running turn, or the one that what it sent is about to begin.
+    fn interrupted_by_host(&mut self) {
+        if self.turn.is_running() || self.prompts.are_waiting() {
+            self.turn.interrupted();
+        }
+    }
+
+    /// A refusal may also stop the turn.
+    fn stopped(&mut self, denied: Option<&PermissionResult>, out: &mut Drafts) {
+        if let Some(PermissionResult::Deny(deny)) = denied
+            && deny.interrupt == Some(true)
+        {
+            self.interrupted_by_host();
+            out.current().interrupt_asked();
+        }
+    }
+
+    fn reject(&mut self, id: String, denied: Option<PermissionResult>, out: &mut Drafts) {
+        self.stopped(denied.as_ref(), out);
+        let why = match denied {
+            Some(PermissionResult::Deny(deny)) => deny.message.filter(|message| !message.is_empty()),
+            _ => None,
+        };
+        out.current().questions_rejected(id, why);
     }
 }
 
 fn control_notice(subtype: &str, out: &mut Drafts) {
     let detail = format!("control request: {subtype}");
-    out.current().note(Note::status(StatusLabel::Notice, Some(detail)));
+    out.current().note(Note::notice(detail));
 }
 
 fn verdict(answer: Option<&Json>) -> Option<PermissionResult> {
     PermissionResult::decode(answer?.get()).ok().map(|decoded| decoded.value)
 }
 
-/// A refusal may also stop the turn.
-fn stopped(denied: Option<&PermissionResult>, session: &mut SessionDrafts<'_>) {
-    if let Some(PermissionResult::Deny(deny)) = denied
-        && deny.interrupt == Some(true)
-    {
-        session.interrupt_asked();
+fn permission(request: &ControlPermissionRequest) -> PermissionAsk {
+    let tool = request.tool_name.as_deref().unwrap_or_default();
+    let about = inputs::read(tool, request.input.as_ref());
+    PermissionAsk {
+        call_id: request.tool_use_id.clone(),
+        kind: Some(tools::kind(tool)),
+        title: about.title.or_else(|| about.input.is_none().then(|| tool.to_owned())),
+        input: about.input,
+        reason: request.decision_reason.clone(),
+        scopes: approval_scopes(request.permission_suggestions.as_deref()),
+        native: known(json!({
+            "tool_name": request.tool_name, "title": request.title, "display_name": request.display_name,
+            "description": request.description, "suggestions": request.permission_suggestions,
+            "blocked_path": request.blocked_path, "agent_id": request.agent_id, "mcp_server": request.mcp_server,
+        })),
     }
 }
 
-fn reject(id: String, denied: Option<PermissionResult>, session: &mut SessionDrafts<'_>) {
-    stopped(denied.as_ref(), session);
-    let why = match denied {
-        Some(PermissionResult::Deny(deny)) => deny.message.filter(|message| !message.is_empty()),
-        _ => None,
-    };
-    session.questions_rejected(id, why);
+/// How far an approval with these changes of the rules reaches, from the least on.
+fn approval_scopes(updates: Option<&[PermissionUpdate]>) -> Vec<ApprovalScope> {
+    use PermissionUpdateDestination as To;
+    let destinations: Vec<&To> = updates.unwrap_or_default().iter().filter_map(destination).collect();
+    let mut scopes = vec![ApprovalScope::Once];
+    if destinations.iter().any(|to| matches!(to, To::Session | To::CliArg)) {
+        scopes.push(ApprovalScope::Session);
+    }
+    if destinations.iter().any(|to| matches!(to, To::UserSettings | To::ProjectSettings | To::LocalSettings)) {
+        scopes.push(ApprovalScope::Always);
+    }
+    scopes
 }
 
-fn permission_metadata(request: &ControlPermissionRequest) -> Value {
-    facts(json!({
-        "tool_name": request.tool_name, "tool_use_id": request.tool_use_id, "title": request.title,
-        "display_name": request.display_name, "description": request.description,
-        "input": request.input.as_ref().map(Json::to_value), "suggestions": request.permission_suggestions,
-        "blocked_path": request.blocked_path, "reason": request.decision_reason, "agent_id": request.agent_id,
-        "mcp_server": request.mcp_server,
-    }))
+/// Where a change of the rules is kept.
+fn destination(update: &PermissionUpdate) -> Option<&PermissionUpdateDestination> {
+    match update {
+        PermissionUpdate::AddRules(update) => update.destination.as_ref(),
+        PermissionUpdate::ReplaceRules(update) => update.destination.as_ref(),
+        PermissionUpdate::RemoveRules(update) => update.destination.as_ref(),
+        PermissionUpdate::SetMode(update) => update.destination.as_ref(),
+        PermissionUpdate::AddDirectories(update) => update.destination.as_ref(),
+        PermissionUpdate::RemoveDirectories(update) => update.destination.as_ref(),
+        _ => None,
+    }
 }

@@ -9,3 +9,9 @@ pub(super) fn facts(mut value: Value) -> Value {
     }
     value
 }
+
+/// The object, unless nothing is known.
+pub(super) fn known(value: Value) -> Option<Value> {
+    let value = facts(value);
+    value.as_object().is_some_and(|entries| !entries.is_empty()).then_some(value)
+}

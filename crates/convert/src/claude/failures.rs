@@ -4,7 +4,7 @@ use interlingua_native::claude::{AssistantMessageError, StartupFailureReason, Te
 use interlingua_schema::ErrorCode;
 use serde_json::{Value, json};
 
-use super::facts::facts;
+use super::facts::{facts, known};
 use crate::failure::is_overflow;
 use crate::{Failure, code_for_status, code_for_words};
 
@@ -21,6 +21,8 @@ pub(super) struct Kind<'a> {
     /// Why the turn ended.
     pub(super) terminal: Option<&'a TerminalReason>,
     pub(super) startup: Option<&'a StartupFailureReason>,
+    /// The subtype of a `result` that says nothing else.
+    pub(super) subtype: Option<&'a str>,
 }
 
 impl Kind<'_> {
@@ -51,20 +53,44 @@ impl Kind<'_> {
     /// The failure in the agent's words, with all that it says about it.
     pub(super) fn failure(&self, words: impl Into<String>) -> Failure {
         let words = words.into();
-        let failure = Failure::new(self.code(&words), words);
-        let details = self.details();
-        if details.as_object().is_none_or(serde_json::Map::is_empty) { failure } else { failure.details(details) }
+        let kind = self
+            .api_type
+            .or_else(|| self.error.map(AssistantMessageError::as_str))
+            .or_else(|| self.startup.map(StartupFailureReason::as_str))
+            .or(self.subtype);
+        Failure::new(self.code(&words), words)
+            .status(self.status.and_then(|status| u16::try_from(status).ok()))
+            .kind(kind)
+            .native(known(self.native()))
     }
 
-    fn details(&self) -> Value {
+    /// What has no key of its own.
+    fn native(&self) -> Value {
         facts(json!({
-            "error": self.error.map(AssistantMessageError::as_str),
-            "api_error_type": self.api_type,
-            "api_error_status": self.status,
+            "error": self.error.filter(|_| self.api_type.is_some()).map(AssistantMessageError::as_str),
             "terminal_reason": self.terminal.map(TerminalReason::as_str),
-            "startup_failure_reason": self.startup.map(StartupFailureReason::as_str),
         }))
     }
+}
+
+/// The stable code for what the agent says of a request that failed and is made again.
+pub(super) fn retry_code(error: Option<&str>, status: Option<u64>) -> Option<ErrorCode> {
+    let by_status = status.and_then(|status| u16::try_from(status).ok()).map(code_for_status);
+    by_status.or_else(|| error.and_then(code_for_words))
+}
+
+/// Whether a made-up line tells of a failure that it does not name, as in versions up to 2.0.30.
+pub(super) fn is_unmarked(text: &str) -> bool {
+    const BEGINNINGS: [&str; 7] = [
+        "API Error",
+        "Claude AI usage limit reached",
+        "Credit balance is too low",
+        "Invalid API key",
+        "OAuth token revoked",
+        "Prompt is too long",
+        "Request timed out",
+    ];
+    BEGINNINGS.iter().any(|beginning| text.starts_with(beginning))
 }
 
 fn error(error: &AssistantMessageError) -> Option<ErrorCode> {

@@ -47,6 +47,7 @@ struct Record {
 #[serde(default, rename_all = "camelCase")]
 struct ReadFile {
     file_path: Option<String>,
+    content: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -57,6 +58,18 @@ struct Hunk {
     new_start: u64,
     new_lines: u64,
     lines: Vec<String>,
+}
+
+/// The content of a file that was read as text, from the tool's record.
+pub(super) fn content(record: &Json) -> Option<String> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Read {
+        r#type: String,
+        file: Option<ReadFile>,
+    }
+    let read: Read = record.decode().ok()?;
+    read.file.filter(|_| read.r#type == "text")?.content
 }
 
 /// The file of a tool that worked.
@@ -98,7 +111,13 @@ fn patched(path: &str, arguments: &Arguments, record: &Record) -> Option<String>
     }
     let diffs =
         arguments.edits.iter().filter_map(|edit| unified_diff(path, Some(&edit.old_string), Some(&edit.new_string)));
-    Some(diffs.collect::<String>()).filter(|diff| !diff.is_empty())
+    // All of them are of one file, so only the first keeps its header.
+    diffs.reduce(|all, diff| all + without_header(&diff))
+}
+
+/// The hunks of a diff.
+fn without_header(diff: &str) -> &str {
+    diff.find("@@").map_or(diff, |start| &diff[start..])
 }
 
 /// The agent's own hunks as a unified diff.

@@ -20,15 +20,15 @@ pub(super) fn result(block: ContentBlock) -> Option<(Option<String>, ToolResult)
         ContentBlock::TextEditorCodeExecutionToolResult(block) => (block.tool_use_id, text_editor(block.content)),
         ContentBlock::ToolSearchToolResult(block) => (block.tool_use_id, tool_search(block.content)),
         ContentBlock::McpToolResult(block) => {
-            (block.tool_use_id, mcp(block.content).failed_if(block.is_error == Some(true)))
+            (block.tool_use_id, mcp(block.content).failed_if(block.is_error != Some(false)))
         }
         _ => return None,
     })
 }
 
-/// What is said where a result of the model's side has another shape than expected.
+/// A result of another shape than is known. Whether it worked is not understood, so it does not count as success.
 fn other() -> ToolResult {
-    ToolResult::ok("")
+    ToolResult::failed("")
 }
 
 fn refused(code: Option<&str>, words: Option<String>) -> ToolResult {
@@ -48,7 +48,7 @@ fn web_search(content: Option<WebSearchToolResultBlockContent>) -> ToolResult {
             error.error_code.as_ref().map(interlingua_native::claude::WebSearchToolResultErrorCode::as_str),
             None,
         ),
-        Some(WebSearchToolResultBlockContent::Unknown(raw)) => ToolResult::ok(raw.get()),
+        Some(WebSearchToolResultBlockContent::Unknown(raw)) => ToolResult::failed(raw.get()),
         _ => other(),
     }
 }
@@ -117,7 +117,7 @@ fn ran(stdout: Option<String>, stderr: Option<String>, code: Option<&Number>) ->
     let stderr_bytes = stderr.as_ref().map(|text| text.len() as u64);
     let output: Vec<String> = [stdout, stderr].into_iter().flatten().filter(|text| !text.is_empty()).collect();
     let code = code.and_then(Number::as_i64).and_then(|code| i32::try_from(code).ok());
-    ToolResult::ok(output.join("\n")).exit_code(code).stderr_bytes(stderr_bytes)
+    ToolResult::ok(output.join("\n")).failed_if(code.is_none()).exit_code(code).stderr_bytes(stderr_bytes)
 }
 
 fn text_editor(content: Option<TextEditorCodeExecutionToolResultBlockContent>) -> ToolResult {
@@ -135,7 +135,10 @@ fn text_editor(content: Option<TextEditorCodeExecutionToolResultBlockContent>) -
                 .map(interlingua_native::claude::TextEditorCodeExecutionToolResultErrorErrorCode::as_str),
             error.error_message,
         ),
-        // A file that was created has nothing to show.
+        // It has nothing to show.
+        Some(TextEditorCodeExecutionToolResultBlockContent::TextEditorCodeExecutionCreateResult(_)) => {
+            ToolResult::ok("")
+        }
         _ => other(),
     }
 }
@@ -161,7 +164,7 @@ fn mcp(content: Option<McpToolResultBlockContent>) -> ToolResult {
             let texts = blocks.into_iter().filter_map(|block| block.text);
             ToolResult::ok(texts.collect::<Vec<_>>().join("\n"))
         }
-        Some(McpToolResultBlockContent::Unknown(raw)) => ToolResult::ok(raw.get()),
+        Some(McpToolResultBlockContent::Unknown(raw)) => ToolResult::failed(raw.get()),
         _ => other(),
     }
 }

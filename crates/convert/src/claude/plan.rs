@@ -1,16 +1,16 @@
 //! The list of things to do that the agent keeps, with `TodoWrite` or with the task tools.
 
 use interlingua_native::Json;
-use interlingua_schema::ToolKind;
+use interlingua_schema::{PlanStep, ToolKind};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::calls::Call;
 use crate::draft::LastPlan;
-use crate::{Note, PlanStep};
+use crate::{Note, plan_step, plan_step_from_json};
 
 /// So many steps are kept.
-const MOST_STEPS: usize = 1024;
+const MAX_STEPS: usize = 1024;
 
 /// The steps as far as they are known.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ impl Plan {
     /// The plan after a tool that worked, if it is another one than before.
     pub(super) fn after(&mut self, call: &Call, outcome: Option<&Json>) -> Option<Note> {
         let steps = self.now(call, outcome)?;
-        self.last.is_news(&steps).then(|| Note::plan(&steps))
+        self.last.is_news(&steps).then(|| Note::plan(steps))
     }
 
     fn now(&mut self, call: &Call, outcome: Option<&Json>) -> Option<Vec<PlanStep>> {
@@ -64,12 +64,12 @@ impl Plan {
         match call.name.as_str() {
             "TodoWrite" => {
                 let Value::Array(todos) = outcome.new_todos.or(arguments.todos)? else { return None };
-                return Some(todos.into_iter().map(PlanStep::of_json).collect());
+                return Some(todos.into_iter().map(plan_step_from_json).collect());
             }
             "TaskCreate" => {
                 let task = outcome.task?;
                 self.steps.retain(|step| step.id != task.id);
-                if self.steps.len() < MOST_STEPS {
+                if self.steps.len() < MAX_STEPS {
                     self.steps.push(task);
                 }
             }
@@ -91,6 +91,6 @@ impl Plan {
 
 impl Step {
     fn to_plan(&self) -> PlanStep {
-        PlanStep::new(self.subject.as_str(), self.status.as_deref()).with("id", Some(self.id.as_str()))
+        plan_step(self.subject.as_str(), self.status.as_deref())
     }
 }

@@ -1,11 +1,11 @@
 //! What the user is asked, and what an answer says.
 
 use interlingua_native::Json;
-use interlingua_schema::Answer;
+use interlingua_schema::{Answer, QuestionOption};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::facts::facts;
+use super::inputs::option_label;
 use crate::Ask;
 
 /// The questions of an `AskUserQuestion`, by their text and as they are asked.
@@ -25,20 +25,24 @@ pub(super) fn questions(input: Option<&Json>, call: Option<&str>) -> (Vec<String
         multi_select: bool,
     }
     let input: Input = input.and_then(|input| input.decode().ok()).unwrap_or_default();
-    let asks = input.questions.into_iter().map(|question| {
-        let label = |option: &Value| option.get("label").unwrap_or(option).as_str().map(str::to_owned);
-        let metadata = facts(json!({
-            "header": question.header, "multi_select": question.multi_select, "options": question.options,
-            "tool_use_id": call,
-        }));
-        Ask {
-            prompt: question.text,
-            options: question.options.iter().filter_map(label).collect(),
-            metadata: Some(metadata),
-        }
+    let asks = input.questions.into_iter().map(|question| Ask {
+        prompt: question.text,
+        options: question.options.iter().filter_map(option).collect(),
+        header: question.header,
+        multi_select: question.multi_select,
+        // The agent takes any answer.
+        free_text: true,
+        call_id: call.map(str::to_owned),
+        ..Ask::default()
     });
     let asks: Vec<Ask> = asks.collect();
     (asks.iter().map(|ask| ask.prompt.clone()).collect(), asks)
+}
+
+fn option(option: &Value) -> Option<QuestionOption> {
+    let mut named = QuestionOption::new(option_label(option)?);
+    named.description = option.get("description").and_then(Value::as_str).map(str::to_owned);
+    Some(named)
 }
 
 /// The answers by the text of the questions. A question without one is rejected.
@@ -59,15 +63,16 @@ pub(super) fn answers(questions: &[String], input: Option<&Json>) -> Vec<Answer>
 }
 
 /// What can be chosen where a form has one field with a list of values.
-pub(super) fn choices(schema: Option<&Value>) -> Vec<String> {
+pub(super) fn choices(schema: Option<&Value>) -> Vec<QuestionOption> {
     let fields = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     let Some(field) = fields.filter(|fields| fields.len() == 1).and_then(|fields| fields.values().next()) else {
         return Vec::new();
     };
     if field.get("type").and_then(Value::as_str) == Some("boolean") {
-        return vec!["true".to_owned(), "false".to_owned()];
+        return vec![QuestionOption::new("true"), QuestionOption::new("false")];
     }
-    field.get("enum").and_then(Value::as_array).map(|values| values.iter().map(plain).collect()).unwrap_or_default()
+    let values = field.get("enum").and_then(Value::as_array);
+    values.map(|values| values.iter().map(plain).map(QuestionOption::new).collect()).unwrap_or_default()
 }
 
 /// The words of an answer that accepts: the only field of a form, or all of it as JSON.

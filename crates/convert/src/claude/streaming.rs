@@ -138,6 +138,9 @@ impl ClaudeConverter {
                 let mut session = self.open(out, session.as_deref()).sub_agent_or_main(call.as_deref());
                 self.streams.close(&mut session, call.as_deref());
                 let message = event.message.and_then(|message| message.id);
+                if call.is_none() {
+                    self.message_begins(message.as_deref(), out);
+                }
                 self.streams.0.push(Streaming { call, message, blocks: Vec::new(), ended: false });
                 out.dropped(FRAME);
             }

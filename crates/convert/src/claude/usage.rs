@@ -33,6 +33,11 @@ impl Meter {
             if resumed { Self { totals: CumulativeUsage::resumed(), has_baseline: false } } else { Self::default() };
     }
 
+    /// The conversation begins anew in the same process, and with it the totals.
+    pub(super) fn reset(&mut self) {
+        *self = Self::default();
+    }
+
     pub(super) fn turn(
         &mut self,
         own: Option<&TurnUsage>,
@@ -48,10 +53,12 @@ impl Meter {
         if by_model.is_none() && own.is_none() && total.cost_usd.is_none() {
             return None;
         }
+        let counts_input = total.input_tokens > 0;
         let had_baseline = std::mem::replace(&mut self.has_baseline, true);
         let mut turn = self.totals.turn(total);
-        // Without totals, or without knowing where they began, there are only the agent's own.
-        let has_totals = had_baseline && by_model.is_some_and(|models| !models.is_empty());
+        // Without totals, or without knowing where they began, there are only the agent's own. Totals without any
+        // input are those of versions up to 2.0.30, which do not count it.
+        let has_totals = had_baseline && counts_input;
         if !has_totals && let Some(own) = own {
             turn = Usage { cost_usd: turn.cost_usd, ..own };
         }

@@ -7,11 +7,9 @@ use interlingua_native::claude::{
 };
 use interlingua_schema::ContentPart;
 
+use super::clean::INTERRUPTED;
 use super::{ClaudeConverter, HERE, at, content, output};
 use crate::{Drafts, Final, Message, Note, UserMessage};
-
-/// The agent's own note that it was interrupted, in the user's mouth.
-const INTERRUPTED: [&str; 2] = ["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
 
 impl ClaudeConverter {
     pub(super) fn user(&mut self, line: UserStdoutMessage, out: &mut Drafts) {
@@ -36,9 +34,6 @@ impl ClaudeConverter {
             session: line.session_id,
             call: line.parent_tool_use_id,
         };
-        if said.call.is_none() {
-            self.prompts.heard();
-        }
         match content {
             Some(MessageContentParam::Text(text)) => self.say(said, vec![ContentPart::text(text)], out),
             Some(MessageContentParam::List(blocks)) => self.blocks(said, blocks, line.tool_use_result.as_ref(), out),
@@ -79,6 +74,11 @@ impl ClaudeConverter {
         let result = output::result(block, call.as_ref(), record);
         let mut session = self.open(out, line.session.as_deref()).sub_agent_or_main(line.call.as_deref());
         self.briefs.show(line.call.as_deref(), &mut session);
+        if !failed && !is_launch(record) {
+            let mut told = self.open(out, line.session.as_deref()).sub_agent(id.as_str());
+            self.briefs.show(Some(&id), &mut told);
+        }
+        let mut session = self.open(out, line.session.as_deref()).sub_agent_or_main(line.call.as_deref());
         self.requests.settled(&id, &mut session);
         session.tool_finished(id.as_str(), result);
         if !failed && let Some(plan) = call.as_ref().and_then(|call| self.plan.after(call, record)) {
@@ -87,13 +87,22 @@ impl ClaudeConverter {
         if !is_launch(record) {
             self.briefs.forget(&id);
         }
+        if line.call.is_none() {
+            self.prompts.tool_ended();
+        }
     }
 
     /// What is said in the user's name, by the user or not.
     fn say(&mut self, line: Said, parts: Vec<ContentPart>, out: &mut Drafts) {
         let text: String = parts.iter().filter_map(ContentPart::streamed_text).collect();
         if INTERRUPTED.contains(&text.trim()) {
+            if line.call.is_none() && self.turn.is_running() {
+                self.turn.interrupted();
+            }
             return out.dropped("marker that repeats an interrupt");
+        }
+        if line.call.is_none() && self.compaction_summary(line.session.as_deref(), &text, out) {
+            return;
         }
         if let Some(output) = local_output(&text) {
             if output.is_empty() {
@@ -108,13 +117,15 @@ impl ClaudeConverter {
             return self.open(out, line.session.as_deref()).sub_agent_or_main(line.call).note(note);
         }
         if let Some(call) = line.call {
-            self.briefs.forget(&call);
+            if !self.briefs.told(&call, &text) {
+                return out.dropped("prompt of a sub-agent that its call has told");
+            }
             let end = others.fold(Final::text(text), |end, part| end.with(part.clone()));
             let key = self.new_key();
             let mut session = self.open(out, line.session.as_deref()).sub_agent(call);
             return session.message_finished(key, Message::prompt(), end);
         }
-        if line.is_repetition && !self.prompts.repeated() {
+        if line.is_repetition && !self.prompts.repeated(line.uuid.as_deref()) {
             return out.dropped("history that is replayed");
         }
         let mut message = match slash_command(&text) {

@@ -82,7 +82,7 @@ fn what_a_dropped_connection_left_is_taken_back() {
         "message/assistant! Lost",
         "*tool_call/assistant! Bash {}",
         "*tool_result/tool! []",
-        "status retry: attempt 1 of 2: unknown {}",
+        "status retry: Retry 1 of 2: unknown {}",
         "message/assistant Fine",
         "turn.ended completed",
     ];

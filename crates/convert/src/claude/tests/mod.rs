@@ -14,6 +14,7 @@ use interlingua_schema::{Checker, ContentPart, EventData, Item, Origin, Universa
 use serde_json::{Value, json};
 
 use super::ClaudeConverter;
+use crate::losses::reports_missing_field;
 use crate::{End, Input, Launch, Options, Stream, Tally};
 
 /// Something that happens in a test.
@@ -59,6 +60,7 @@ fn play(argv: &[&str], steps: &[Step]) -> Played {
     let mut checker = Checker::new();
     let broken: Vec<_> = events.iter().flat_map(|event| checker.push(event)).collect();
     assert!(broken.is_empty(), "{broken:?}");
+    events.retain(|event| !reports_missing_field(event));
     Played { events, tally: stream.tally().clone() }
 }
 
@@ -133,7 +135,8 @@ fn short(event: &UniversalEvent) -> Option<String> {
         EventData::TurnEnded(data) => format!("turn.ended {}", word(&data.status)),
         EventData::Error(data) => format!("error {}: {}", word(&data.code), data.message),
         EventData::PermissionRequested(data) | EventData::PermissionResolved(data) => {
-            let scope = data.metadata.as_ref().and_then(|data| data["scope"].as_str()).unwrap_or_default();
+            let scope =
+                data.metadata.as_ref().and_then(|data| data.scope).map(|scope| word(&scope)).unwrap_or_default();
             format!("permission {} {} {scope}", data.action, word(&data.status)).trim_end().to_owned()
         }
         EventData::QuestionRequested(data) | EventData::QuestionResolved(data) => {

@@ -30,23 +30,26 @@ fn bash(answer: Step) -> String {
 fn a_permission_is_given_once_or_always_or_refused() {
     assert_eq!(
         bash(answers("r", json!({ "behavior": "allow", "updatedInput": {} }))),
-        "*permission Bash approved once"
+        "*permission Run ls approved once"
     );
-    let rules = json!([{ "type": "addRules", "rules": [], "behavior": "allow", "destination": "session" }]);
-    let always = answers("r", json!({ "behavior": "allow", "updatedInput": {}, "updatedPermissions": rules }));
-    assert_eq!(bash(always), "*permission Bash approved always");
-    assert_eq!(bash(answers("r", json!({ "behavior": "deny", "message": "no" }))), "*permission Bash denied");
+    let kept_in = |destination: &str| {
+        let rules = json!([{ "type": "addRules", "rules": [], "behavior": "allow", "destination": destination }]);
+        bash(answers("r", json!({ "behavior": "allow", "updatedInput": {}, "updatedPermissions": rules })))
+    };
+    assert_eq!(kept_in("session"), "*permission Run ls approved session");
+    assert_eq!(kept_in("localSettings"), "*permission Run ls approved always");
+    assert_eq!(bash(answers("r", json!({ "behavior": "deny", "message": "no" }))), "*permission Run ls denied");
 }
 
 #[test]
 fn what_is_not_clearly_a_yes_is_a_no() {
-    assert_eq!(bash(answers("r", json!({ "behavior": "perhaps" }))), "*permission Bash denied");
+    assert_eq!(bash(answers("r", json!({ "behavior": "perhaps" }))), "*permission Run ls denied");
     let error = json!({ "type": "control_response", "response": { "subtype": "error", "request_id": "r", "error": "host crashed" } });
-    assert_eq!(bash(send(error)), "*permission Bash denied");
-    assert_eq!(bash(recv(json!({ "type": "control_cancel_request", "request_id": "r" }))), "*permission Bash denied");
-    assert_eq!(bash(Step::Close), "*permission Bash denied");
+    assert_eq!(bash(send(error)), "*permission Run ls denied");
+    assert_eq!(bash(recv(json!({ "type": "control_cancel_request", "request_id": "r" }))), "*permission Run ls denied");
+    assert_eq!(bash(Step::Close), "*permission Run ls denied");
     let settled = results("t", json!("failed"), true, Value::Null);
-    assert_eq!(bash(settled), "*permission Bash denied");
+    assert_eq!(bash(settled), "*permission Run ls denied");
 }
 
 #[test]
@@ -117,7 +120,7 @@ fn an_elicitation_is_a_question() {
 fn a_hook_of_the_host_is_a_status_until_it_is_answered() {
     let request = json!({ "subtype": "hook_callback", "callback_id": "hook_0", "input": { "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {} }, "tool_use_id": "t" });
     let steps = [user(json!("go")), init(), asks("h", request), answers("h", json!({ "continue": true }))];
-    assert_eq!(play(&SESSION, &steps).trace()[3], "*status hook: PreToolUse: hook_0 {}");
+    assert_eq!(play(&SESSION, &steps).trace()[3], "*status hook: PreToolUse: hook_0");
 }
 
 #[test]
@@ -151,7 +154,87 @@ fn a_model_that_the_host_sets_is_told_once() {
     let next =
         json!({ "type": "system", "subtype": "init", "session_id": "s", "model": "sonnet", "permissionMode": "plan" });
     let steps = [user(json!("a")), init(), super::done(""), send(ask), recv(answer), user(json!("b")), recv(next)];
-    let expected =
-        ["status model_changed: opus → sonnet {}", "turn.started", "*message/user b", "status mode_changed: plan"];
+    let expected = [
+        "status model_changed: Model changed from opus to sonnet {}",
+        "turn.started",
+        "*message/user b",
+        "status mode_changed: Mode changed from default to plan {}",
+    ];
     assert_eq!(play(&SESSION, &steps).trace()[4..], expected);
+}
+
+fn permission(played: &super::Played) -> interlingua_schema::Permission {
+    let asked = played.events.iter().find_map(|event| match &event.data {
+        interlingua_schema::EventData::PermissionRequested(asked) => Some(asked.clone()),
+        _ => None,
+    });
+    asked.unwrap()
+}
+
+#[test]
+fn a_permission_says_what_it_is_about_and_how_it_may_be_given() {
+    let suggestions = json!([
+        { "type": "addRules", "rules": [], "behavior": "allow", "destination": "localSettings" },
+        { "type": "setMode", "mode": "acceptEdits", "destination": "session" },
+    ]);
+    let request = json!({
+        "subtype": "can_use_tool", "tool_name": "Bash", "tool_use_id": "t", "input": { "command": "ls" },
+        "permission_suggestions": suggestions, "decision_reason": "a rule says so", "blocked_path": "/w",
+    });
+    let steps = [user(json!("go")), init(), calls("t", "Bash", json!({ "command": "ls" })), asks("r", request)];
+    let asked = permission(&play(&SESSION, &steps));
+    assert_eq!(asked.action, "Run ls");
+    let mut metadata = serde_json::to_value(asked.metadata).unwrap();
+    let native = metadata.as_object_mut().unwrap().remove("native").unwrap();
+    assert_eq!(native["blocked_path"], "/w");
+    let expected = json!({
+        "call_id": "t", "tool_kind": "command", "input": { "command": "ls" }, "reason": "a rule says so",
+        "scopes": ["once", "session", "always"],
+    });
+    assert_eq!(metadata, expected);
+}
+
+#[test]
+fn a_permission_without_a_tool_id_finds_its_call_by_tool_and_input() {
+    let request = json!({ "subtype": "can_use_tool", "tool_name": "Bash", "input": { "command": "two" } });
+    let steps = [
+        user(json!("go")),
+        init(),
+        calls("a", "Bash", json!({ "command": "one" })),
+        calls("b", "Bash", json!({ "command": "two" })),
+        asks("r", request),
+    ];
+    let asked = permission(&play(&SESSION, &steps));
+    assert_eq!(asked.metadata.unwrap().call_id.as_deref(), Some("b"));
+}
+
+#[test]
+fn a_permission_that_comes_before_its_call_tells_the_call() {
+    let steps = [
+        user(json!("go")),
+        init(),
+        can_use("Bash", json!({ "command": "ls" })),
+        calls("t", "Bash", json!({ "command": "ls" })),
+        results("t", json!("hi"), false, json!({ "stdout": "hi", "stderr": "" })),
+    ];
+    let played = play(&SESSION, &steps);
+    let expected = [
+        "tool_call/assistant Bash {\"command\":\"ls\"}",
+        "permission Run ls requested",
+        "*permission Run ls denied",
+        "tool_result/tool [hi] exit 0",
+    ];
+    assert_eq!(played.trace()[3..], expected);
+    assert_eq!(permission(&played).metadata.unwrap().call_id.as_deref(), Some("t"));
+}
+
+#[test]
+fn an_interrupt_that_is_refused_did_not_happen() {
+    let ask = json!({ "type": "control_request", "request_id": "i", "request": { "subtype": "interrupt" } });
+    let refusal =
+        json!({ "type": "control_response", "response": { "subtype": "error", "request_id": "i", "error": "no" } });
+    let result = json!({ "type": "result", "subtype": "error_during_execution", "session_id": "s", "errors": ["x"] });
+    let steps = [user(json!("go")), init(), send(ask), recv(refusal), recv(result)];
+    let expected = ["error invalid_request: no", "error agent_error: x", "turn.ended failed"];
+    assert_eq!(play(&SESSION, &steps).trace()[3..], expected);
 }

@@ -19,44 +19,60 @@ fn system(subtype: &str, more: Value) -> Vec<String> {
 fn tasks_hooks_modes_and_models_are_status_items() {
     assert_eq!(
         system("task_started", json!({ "task_id": "b", "description": "slow" })),
-        ["status task: started: slow {}"]
+        ["status task: Task started: slow {}"]
     );
     assert_eq!(
         system("task_progress", json!({ "task_id": "b", "description": "Running" })),
-        ["status task: progress: Running {}"]
+        ["status task: Task running: Running {}"]
     );
     assert_eq!(
         system("task_updated", json!({ "task_id": "b", "patch": { "status": "killed" } })),
-        ["status task: killed {}"]
+        ["status task: Task stopped {}"]
     );
     assert_eq!(
         system("task_notification", json!({ "task_id": "b", "status": "failed", "summary": "no" })),
-        ["status task: failed: no {}"]
+        ["status task: Task failed: no {}"]
     );
-    assert_eq!(system("background_tasks_changed", json!({ "tasks": [] })), ["status task: 0 in the background {}"]);
+    // What is not understood ends a task, but not well; before its end it goes on.
+    assert_eq!(
+        system("task_notification", json!({ "task_id": "b", "status": "vanished" })),
+        ["status task: Task failed {}", "*agent.unparsed"]
+    );
+    assert_eq!(
+        system("task_updated", json!({ "task_id": "b", "patch": { "status": "dreaming" } })),
+        ["status task: Task running {}", "*agent.unparsed"]
+    );
     assert_eq!(
         system("hook_response", json!({ "hook_id": "h", "hook_name": "Stop", "outcome": "error", "exit_code": 2 })),
-        ["status! hook: Stop {}"]
+        ["status! hook: Stop"]
     );
-    assert_eq!(system("status", json!({ "status": null, "permissionMode": "plan" })), ["status mode_changed: plan"]);
+    assert_eq!(
+        system("hook_response", json!({ "hook_id": "h", "outcome": "who knows" })),
+        ["status! hook: ", "*agent.unparsed"]
+    );
+    assert_eq!(system("hook_response", json!({ "hook_id": "h", "exit_code": 0 })), ["status hook: "]);
+    assert_eq!(
+        system("status", json!({ "status": null, "permissionMode": "bypassPermissions" })),
+        ["status mode_changed: Mode changed from default to bypass {}"]
+    );
     assert_eq!(
         system("model_fallback", json!({ "original_model": "a", "fallback_model": "b" })),
-        ["status model_changed: a → b {}"]
+        ["status model_changed: Model changed from a to b {}"]
     );
     assert_eq!(
         system("model_refusal_fallback", json!({ "content": "Switched.", "fallback_model": "b" })),
-        ["status model_changed: Switched. {}"]
+        ["status model_changed: Model changed to b {} Switched."]
     );
 }
 
 #[test]
 fn news_is_a_notice() {
-    assert_eq!(system("informational", json!({ "content": "Note.", "level": "warning" })), ["status notice: Note. {}"]);
-    assert_eq!(system("notification", json!({ "text": "Look.", "key": "k" })), ["status notice: Look. {}"]);
+    assert_eq!(system("informational", json!({ "content": "Note.", "level": "warning" })), ["status notice: Note."]);
+    assert_eq!(system("notification", json!({ "text": "Look.", "key": "k" })), ["status notice: Look."]);
     assert_eq!(system("local_command_output", json!({ "content": "Done." })), ["system/system Done."]);
     assert_eq!(
         system("permission_denied", json!({ "tool_name": "Bash", "message": "no" })),
-        ["status notice: permission denied: Bash: no {}"]
+        ["status notice: permission denied: Bash: no"]
     );
     assert_eq!(
         becomes(json!({ "type": "prompt_suggestion", "suggestion": "go on" })),
@@ -64,16 +80,16 @@ fn news_is_a_notice() {
     );
     assert_eq!(
         becomes(
-            json!({ "type": "rate_limit_event", "rate_limit_info": { "status": "rejected", "rateLimitType": "five_hour" } })
+            json!({ "type": "rate_limit_event", "rate_limit_info": { "status": "allowed_warning", "rateLimitType": "five_hour", "resetsAt": 86400 } })
         ),
-        ["status rate_limit: five_hour: rejected {}"]
+        ["status rate_limit: Rate limit (5h): warning, resets at 1970-01-02T00:00:00.000Z {}"]
     );
     assert_eq!(
         becomes(json!({ "type": "auth_status", "isAuthenticating": false, "error": "expired" })),
         ["error auth: expired"]
     );
     let retry = json!({ "type": "tool_progress", "tool_use_id": "t", "subagent_retry": { "attempt": 1, "max_retries": 3, "error_category": "overloaded" } });
-    assert_eq!(becomes(retry), ["status retry: attempt 1 of 3: overloaded {}"]);
+    assert_eq!(becomes(retry), ["status retry: Retry 1 of 3: overloaded {}"]);
 }
 
 #[test]
@@ -96,17 +112,25 @@ fn a_compaction_is_one_item_after_the_command_that_asked_for_it() {
     };
     let mut steps = begin();
     steps.extend([status(json!({ "compact_result": "success" })), init(), recv(boundary), done("")]);
-    let expected =
-        ["*turn.started", "*message/user /compact", "status compaction: 9 → 3 tokens {}", "turn.ended completed"];
+    let expected = [
+        "*turn.started",
+        "*message/user /compact",
+        "status compaction: Compacted from 9 to 3 tokens {}",
+        "turn.ended completed",
+    ];
     assert_eq!(play(&SESSION, &steps).trace()[5..], expected);
 
     let mut steps = begin();
     steps.extend([status(json!({ "compact_result": "success" })), done("")]);
-    assert_eq!(play(&SESSION, &steps).trace()[7], "status compaction: -");
+    assert_eq!(play(&SESSION, &steps).trace()[7], "status compaction: Compacted {}");
+
+    let mut steps = begin();
+    steps.extend([status(json!({ "compact_result": "perhaps" })), done("")]);
+    assert_eq!(play(&SESSION, &steps).trace()[7], "status! compaction: Compaction failed: perhaps {}");
 
     let mut steps = begin();
     steps.extend([status(json!({ "compact_result": "failed", "compact_error": "too short" })), done("")]);
-    assert_eq!(play(&SESSION, &steps).trace()[7], "status! compaction: too short");
+    assert_eq!(play(&SESSION, &steps).trace()[7], "status! compaction: Compaction failed: too short {}");
 }
 
 #[test]
@@ -114,8 +138,38 @@ fn a_hook_before_the_session_waits_for_it() {
     let started = json!({ "type": "system", "subtype": "hook_started", "session_id": "s", "hook_id": "h", "hook_name": "SessionStart" });
     let response = json!({ "type": "system", "subtype": "hook_response", "session_id": "s", "hook_id": "h", "hook_name": "SessionStart", "outcome": "success", "output": "ok" });
     let played = play(&ONE_SHOT, &[recv(started), recv(response), init()]);
-    assert_eq!(
-        played.trace(),
-        ["session.started", "status hook: SessionStart {} ok", "turn.started", "*message/user go"]
-    );
+    assert_eq!(played.trace(), ["session.started", "status hook: SessionStart ok", "turn.started", "*message/user go"]);
+}
+
+#[test]
+fn the_summary_of_a_compaction_is_part_of_it_whether_or_not_it_is_marked() {
+    let boundary = || {
+        recv(
+            json!({ "type": "system", "subtype": "compact_boundary", "session_id": "s", "compact_metadata": { "trigger": "auto", "pre_tokens": 9 } }),
+        )
+    };
+    let summary = |more: Value| {
+        let text = "This session is being continued from a previous conversation that ran out of context. The conversation is summarized below:\nWe said hi.\nPlease continue the conversation from where we left it off without asking the user any further questions.";
+        let mut line = json!({ "type": "user", "session_id": "s", "message": { "role": "user", "content": text } });
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        recv(line)
+    };
+    let orders = [
+        vec![boundary(), summary(json!({}))],
+        vec![boundary(), summary(json!({ "isSynthetic": true }))],
+        vec![summary(json!({})), boundary()],
+    ];
+    for order in orders {
+        let mut steps = vec![init()];
+        steps.extend(order);
+        steps.extend([says("m", "a"), done("a")]);
+        let played = play(&ONE_SHOT, &steps);
+        let expected = ["status compaction: Compacted from 9 tokens {}", "message/assistant a", "turn.ended completed"];
+        assert_eq!(played.trace()[3..], expected);
+        let item = played.items().nth(1).unwrap();
+        let interlingua_schema::ContentPart::Json { json } = &item.content[1] else { panic!() };
+        assert_eq!(*json, json!({ "trigger": "auto", "tokens_before": 9, "summary": "We said hi." }));
+    }
+    let alone = play(&ONE_SHOT, &[init(), boundary(), says("m", "a"), done("a")]);
+    assert_eq!(alone.trace()[3], "status compaction: Compacted from 9 tokens {}");
 }

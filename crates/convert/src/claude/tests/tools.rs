@@ -27,15 +27,15 @@ fn a_command_tells_its_exit_code() {
         run("hi", false, json!({ "stdout": "hi", "stderr": "", "interrupted": false })),
         "tool_result/tool [hi] exit 0"
     );
-    assert_eq!(
-        run("Exit code 3\noops", true, json!("Error: Exit code 3\noops")),
-        "tool_result/tool! [Exit code 3\noops] exit 3"
-    );
+    assert_eq!(run("Exit code 3\noops", true, json!("Error: Exit code 3\noops")), "tool_result/tool! [oops] exit 3");
     let nothing = json!({ "stdout": "", "stderr": "", "returnCodeInterpretation": "No matches found" });
     assert_eq!(run("", false, nothing), "tool_result/tool! [] exit 1");
     let background = json!({ "stdout": "", "stderr": "", "backgroundTaskId": "b" });
     assert_eq!(run("moved", false, background), "tool_result/tool [moved]");
     assert_eq!(run("denied", true, json!("Error: denied")), "tool_result/tool! [denied]");
+    // Without a record, as in older versions and in sub-agents.
+    assert_eq!(run("Exit code 3\noops", true, Value::Null), "tool_result/tool! [oops] exit 3");
+    assert_eq!(run("(Bash completed with no output)", false, Value::Null), "tool_result/tool []");
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn an_edit_has_the_agents_own_diff() {
     let record = json!({ "filePath": "/w/f", "oldString": "b", "newString": "c", "originalFile": "a\nb\n", "structuredPatch": [hunk] });
     let played =
         tool("Edit", json!({ "file_path": "/w/f", "old_string": "b", "new_string": "c" }), json!("ok"), false, record);
-    assert_eq!(outcome(&played), "tool_result/tool [ok] patch /w/f");
+    assert_eq!(outcome(&played), "tool_result/tool [] patch /w/f");
     assert_eq!(diff(&played).unwrap(), "--- a/w/f\n+++ b/w/f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n");
 }
 
@@ -60,8 +60,8 @@ fn an_edit_without_a_record_has_a_diff_of_its_arguments() {
     assert_eq!(diff(&played).unwrap(), "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-b\n+c\n");
     let edits = json!({ "file_path": "f", "edits": [{ "old_string": "a\n", "new_string": "b\n" }, { "old_string": "c\n", "new_string": "d\n" }] });
     assert_eq!(
-        diff(&tool("MultiEdit", edits, json!("ok"), false, Value::Null)).unwrap().matches("@@ -1 +1 @@").count(),
-        2
+        diff(&tool("MultiEdit", edits, json!("ok"), false, Value::Null)).unwrap(),
+        "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n@@ -1 +1 @@\n-c\n+d\n"
     );
 }
 
@@ -70,7 +70,7 @@ fn a_new_file_and_a_rewritten_one_have_diffs() {
     let new =
         json!({ "type": "create", "filePath": "f", "content": "x\n", "structuredPatch": [], "originalFile": null });
     let played = tool("Write", json!({ "file_path": "f", "content": "x\n" }), json!("ok"), false, new);
-    assert_eq!(outcome(&played), "tool_result/tool [ok] write f");
+    assert_eq!(outcome(&played), "tool_result/tool [] write f");
     assert_eq!(diff(&played).unwrap(), "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n");
     let old =
         json!({ "type": "update", "filePath": "f", "content": "y\n", "structuredPatch": [], "originalFile": "x\n" });
@@ -84,7 +84,7 @@ fn a_notebook_is_patched() {
         json!({ "notebook_path": "n.ipynb", "new_source": "2", "original_file": "1\n", "updated_file": "2\n" });
     let played =
         tool("NotebookEdit", json!({ "notebook_path": "n.ipynb", "new_source": "2" }), json!("ok"), false, record);
-    assert_eq!(outcome(&played), "tool_result/tool [ok] patch n.ipynb");
+    assert_eq!(outcome(&played), "tool_result/tool [] patch n.ipynb");
     assert_eq!(diff(&played).unwrap(), "--- a/n.ipynb\n+++ b/n.ipynb\n@@ -1 +1 @@\n-1\n+2\n");
 }
 
@@ -92,10 +92,7 @@ fn a_notebook_is_patched() {
 fn a_read_names_its_file_unless_it_failed() {
     let record = json!({ "type": "text", "file": { "filePath": "/w/f", "content": "x" } });
     let input = json!({ "file_path": "/w/f" });
-    assert_eq!(
-        outcome(&tool("Read", input.clone(), json!("1\tx"), false, record)),
-        "tool_result/tool [1\tx] read /w/f"
-    );
+    assert_eq!(outcome(&tool("Read", input.clone(), json!("1\tx"), false, record)), "tool_result/tool [x] read /w/f");
     assert_eq!(
         outcome(&tool("Read", input.clone(), json!("gone"), true, json!("Error: gone"))),
         "tool_result/tool! [gone]"
@@ -139,7 +136,7 @@ fn todos_and_tasks_are_a_plan() {
             _ => None,
         })
         .collect();
-    let step = |status: &str| json!([{ "id": "1", "content": "Fix", "status": status }]);
+    let step = |status: &str| json!({ "steps": [{ "content": "Fix", "status": status }] });
     assert_eq!(plans, [&step("pending"), &step("completed")]);
 }
 
@@ -181,4 +178,61 @@ fn tools_on_the_models_side_have_calls_and_results() {
         "tool_result/tool! [no]",
     ];
     assert_eq!(played.trace()[3..], expected);
+}
+
+#[test]
+fn an_output_is_what_the_tool_produced() {
+    let reminder = "\n\n<system-reminder>\nDo not tell.\n</system-reminder>";
+    let cases: [(&str, Value, String, bool, Value, &str); 11] = [
+        (
+            "Bash",
+            json!({ "command": "x" }),
+            format!("hi{reminder}"),
+            false,
+            json!({ "stdout": "hi", "stderr": "no\nShell cwd was reset to /w" }),
+            "tool_result/tool [hi\nno] exit 0",
+        ),
+        ("Read", json!({ "file_path": "/f" }), format!("     1→a\n     2→b\n{reminder}"), false, Value::Null, "tool_result/tool [a\nb] read /f"),
+        ("Grep", json!({ "pattern": "x" }), "No matches found".into(), false, Value::Null, "tool_result/tool []"),
+        ("WebFetch", json!({ "url": "http://x" }), format!("A page.{reminder}"), false, json!({ "code": 200, "durationMs": 3 }), "tool_result/tool [A page.]"),
+        ("TodoWrite", json!({ "todos": 1 }), "Todos have been modified successfully. Ensure that".into(), false, Value::Null, "tool_result/tool []"),
+        ("levitate", json!({}), "<tool_use_error>Error: No such tool available: levitate</tool_use_error>".into(), true, json!("Error"), "tool_result/tool! [Error: No such tool available: levitate]"),
+        (
+            "Write",
+            json!({ "file_path": "/f" }),
+            "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. x). To tell you how to proceed, the user said:\nNot now.".into(),
+            true,
+            json!("User rejected tool use"),
+            "tool_result/tool! [Not now.]",
+        ),
+        ("Bash", json!({ "command": "x", "run_in_background": true }), "Command running in background with ID: b1. Output is being written to: /x".into(), false, json!({ "stdout": "", "stderr": "", "backgroundTaskId": "b1" }), "tool_result/tool [Command running in background with ID: b1.]"),
+        ("BashOutput", json!({ "bash_id": "b1" }), "<status>completed</status>\n\n<exit_code>3</exit_code>\n\n<stdout>\nhi\n</stdout>".into(), false, json!({ "stdout": "hi", "stderr": "", "exitCode": 3 }), "tool_result/tool [hi]"),
+        (
+            "Agent",
+            json!({ "description": "no prompt" }),
+            "[Subagent hand-back] x. The report follows:\n  Two lines.\nagentId: a".into(),
+            false,
+            json!({ "status": "completed", "harnessNoteCount": 1, "content": [{ "type": "text", "text": "note" }, { "type": "text", "text": "Two lines." }] }),
+            "tool_result/tool [Two lines.]",
+        ),
+        ("Task", json!({ "description": "no prompt" }), "Done.\nagentId: a (for resuming)".into(), false, Value::Null, "tool_result/tool [Done.]"),
+    ];
+    for (name, input, content, is_error, record, expected) in cases {
+        assert_eq!(outcome(&tool(name, input, json!(content), is_error, record)), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_hosted_tool_whose_outcome_is_not_understood_did_not_work() {
+    let unknown = [
+        json!({ "type": "web_search_tool_result", "tool_use_id": "w", "content": { "type": "brand_new" } }),
+        json!({ "type": "web_fetch_tool_result", "tool_use_id": "w", "content": { "type": "brand_new" } }),
+        json!({ "type": "mcp_tool_result", "tool_use_id": "w", "content": [] }),
+        json!({ "type": "bash_code_execution_tool_result", "tool_use_id": "w", "content": { "type": "bash_code_execution_result", "stdout": "o" } }),
+    ];
+    for block in unknown {
+        let call = json!({ "type": "server_tool_use", "id": "w", "name": "web_search", "input": { "query": "q" } });
+        let played = play(&ONE_SHOT, &[init(), assistant("m", call), assistant("m", block.clone())]);
+        assert!(outcome(&played).starts_with("tool_result/tool!"), "{block}");
+    }
 }
