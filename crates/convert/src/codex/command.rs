@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use interlingua_native::codex::CommandAction;
+
 /// Shells that a command may be wrapped in.
 const SHELLS: [&str; 5] = ["bash", "sh", "zsh", "dash", "ksh"];
 
@@ -19,6 +21,20 @@ pub(super) fn unwrapped(command: &str) -> Cow<'_, str> {
         return Cow::Borrowed(command);
     }
     only_word(script.trim_start()).map_or(Cow::Borrowed(command), Cow::Owned)
+}
+
+/// The command as a person would type it. Where its shell is not known, Codex may have found the command in it; what it
+/// finds is only a part where there are pipes, so it counts only if it is the one command there is.
+pub(super) fn as_typed(command: &str, actions: &[CommandAction]) -> Option<String> {
+    let typed = unwrapped(command);
+    if matches!(typed, Cow::Borrowed(_))
+        && let [CommandAction::Unknown2(action)] = actions
+        && let Some(found) = action.command.as_deref().filter(|found| !found.is_empty())
+        && command.contains(found)
+    {
+        return Some(found.to_owned());
+    }
+    Some(typed.into_owned()).filter(|typed| !typed.is_empty())
 }
 
 /// The one shell word that a text is, without its quotes; `None` if it is more than one.

@@ -5,7 +5,7 @@ use interlingua_native::codex::{
     DynamicToolCallOutputContentItem, FileUpdateChange, FunctionCallOutputBody, FunctionCallOutputContentItem,
     PatchChangeKind, UserInput,
 };
-use interlingua_schema::{ContentPart, FileAction};
+use interlingua_schema::{ChangeKind, ContentPart, FileAction, FileChange};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -183,30 +183,46 @@ impl Output {
     }
 }
 
-/// What became of a file. Codex gives a new or deleted file's whole text, and of a change the hunks.
+/// The change of a file that a call asks for.
+pub(super) fn change_input(change: &FileUpdateChange) -> FileChange {
+    let mut input = FileChange::new(change.path.as_deref().unwrap_or_default());
+    input.change = match &change.kind {
+        Some(PatchChangeKind::Add(_)) => Some(ChangeKind::Create),
+        Some(PatchChangeKind::Delete(_)) => Some(ChangeKind::Delete),
+        Some(PatchChangeKind::Update(update)) if update.move_path.is_some() => Some(ChangeKind::Move),
+        Some(PatchChangeKind::Update(_)) => Some(ChangeKind::Update),
+        _ => None,
+    };
+    input.to = moved_to(change).map(str::to_owned);
+    input.diff = diff_of(change);
+    input
+}
+
+/// What became of a file.
 pub(super) fn file_change(change: &FileUpdateChange) -> ContentPart {
-    let path = change.path.as_deref().unwrap_or_default();
-    let text = change.diff.as_deref();
+    let path = moved_to(change).or(change.path.as_deref()).unwrap_or_default();
+    let action = match &change.kind {
+        Some(PatchChangeKind::Add(_)) => FileAction::Write,
+        _ => FileAction::Patch,
+    };
+    ContentPart::FileRef { path: path.to_owned(), action, diff: diff_of(change) }
+}
+
+fn moved_to(change: &FileUpdateChange) -> Option<&str> {
     match &change.kind {
-        Some(PatchChangeKind::Add(_)) => ContentPart::FileRef {
-            path: path.to_owned(),
-            action: FileAction::Write,
-            diff: text.and_then(|text| unified_diff(path, None, Some(text))),
-        },
-        Some(PatchChangeKind::Delete(_)) => ContentPart::FileRef {
-            path: path.to_owned(),
-            action: FileAction::Patch,
-            diff: text.and_then(|text| unified_diff(path, Some(text), None)),
-        },
-        Some(PatchChangeKind::Update(update)) => {
-            let moved = update.move_path.as_deref();
-            ContentPart::FileRef {
-                path: moved.unwrap_or(path).to_owned(),
-                action: FileAction::Patch,
-                diff: text.map(|text| as_diff(path, moved, text).unwrap_or_else(|| text.to_owned())),
-            }
-        }
-        _ => ContentPart::FileRef { path: path.to_owned(), action: FileAction::Patch, diff: text.map(str::to_owned) },
+        Some(PatchChangeKind::Update(update)) => update.move_path.as_deref(),
+        _ => None,
+    }
+}
+
+/// The change as a unified diff. Codex gives a new or deleted file's whole text, and of a change the hunks.
+fn diff_of(change: &FileUpdateChange) -> Option<String> {
+    let path = change.path.as_deref().unwrap_or_default();
+    let text = change.diff.as_deref()?;
+    match &change.kind {
+        Some(PatchChangeKind::Add(_)) => unified_diff(path, None, Some(text)),
+        Some(PatchChangeKind::Delete(_)) => unified_diff(path, Some(text), None),
+        _ => as_diff(path, moved_to(change), text),
     }
 }
 

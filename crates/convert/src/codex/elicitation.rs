@@ -4,13 +4,18 @@ use interlingua_native::codex::{
     McpServerElicitationAction, McpServerElicitationRequestParams, McpServerElicitationRequestResponse,
 };
 use interlingua_native::{Json, Native as _};
+use interlingua_schema::{ApprovalScope, McpInput, QuestionOption, ToolInput, ToolKind};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::CodexConverter;
 use super::content::json as to_json;
-use super::requests::{What, set, set_json};
-use crate::{Ask, Drafts, Scope};
+use super::requests::{What, known, scopes, set, set_json};
+use super::thread::Thread;
+use crate::{Ask, Drafts, PermissionAsk};
+
+/// The `codex_approval_kind` of a call of an MCP tool.
+const TOOL_APPROVAL: &str = "mcp_tool_call";
 
 /// The parts that all forms of the request have.
 struct Request {
@@ -92,49 +97,159 @@ impl Request {
     }
 }
 
+/// What Codex says beside an approval of an MCP tool.
+#[derive(Default, Deserialize)]
+struct ApprovalMeta {
+    codex_approval_kind: Option<Value>,
+    tool_name: Option<String>,
+    tool_params: Option<Value>,
+    /// How an approval may be kept: a word or a list of them.
+    persist: Option<Value>,
+}
+
 impl CodexConverter {
     pub(super) fn ask_for_server(&mut self, id: String, params: McpServerElicitationRequestParams, out: &mut Drafts) {
         let request = Request::from(params);
-        let thread = self.answering(request.thread.as_deref(), out);
-        let mut metadata = Map::new();
-        set(&mut metadata, "server", request.server);
         let meta = request.meta.as_ref().map(Json::to_value).filter(|meta| !meta.is_null());
-        let approval = meta.as_ref().and_then(|meta| meta.get("codex_approval_kind")).cloned();
-        set_json(&mut metadata, "meta", meta);
-        if let Some(approval) = approval.filter(|approval| !approval.is_null()) {
-            metadata.insert("tool".to_owned(), approval);
-            thread.session(out).permission_asked(id.as_str(), request.message, Some(Value::Object(metadata)));
-            return self.demand(id, request.thread, What::ElicitedPermission);
+        let approval: Option<ApprovalMeta> = meta.as_ref().and_then(|meta| ApprovalMeta::deserialize(meta).ok());
+        let thread = self.answering(request.thread.as_deref(), out);
+        match approval {
+            Some(approval) if approval.codex_approval_kind.as_ref().is_some_and(|kind| !kind.is_null()) => {
+                let ask = permission(thread, approval, request.server, request.message, meta);
+                thread.session(out).permission_asked(id.as_str(), ask);
+                self.demand(id, request.thread, What::ElicitedPermission);
+            }
+            _ => {
+                let ask = question(thread, &request, meta);
+                thread.session(out).questions_asked(id.as_str(), vec![ask]);
+                self.demand(id, request.thread, What::Elicitation);
+            }
         }
-        metadata.insert("mode".to_owned(), request.mode.into());
-        set(&mut metadata, "url", request.url);
-        let options = request.schema.as_ref().map(options).unwrap_or_default();
-        set_json(&mut metadata, "schema", request.schema);
-        let ask = Ask { prompt: request.message, options, metadata: Some(Value::Object(metadata)) };
-        thread.session(out).questions_asked(id.as_str(), vec![ask]);
-        self.demand(id, request.thread, What::Elicitation);
     }
 }
 
-/// What can be chosen, where one field of the form has a list to choose from.
-fn options(schema: &Value) -> Vec<String> {
-    let fields = schema.get("properties").and_then(Value::as_object);
-    let mut lists = fields.into_iter().flat_map(Map::values).filter_map(choices);
-    match (lists.next(), lists.next()) {
-        (Some(options), None) => options,
-        _ => Vec::new(),
-    }
-}
-
-fn choices(field: &Value) -> Option<Vec<String>> {
-    let of = |field: &Value| -> Option<Vec<String>> {
-        if let Some(names) = field.get("enum").and_then(Value::as_array) {
-            return Some(names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect());
-        }
-        let named = field.get("oneOf").or_else(|| field.get("anyOf"))?.as_array()?;
-        Some(named.iter().filter_map(|one| one.get("const")?.as_str().map(str::to_owned)).collect())
+/// The approval of a tool call. The request does not name the call, so it is found by the server, the tool and what the
+/// tool is called with. Approvals of something else have only their message.
+fn permission(
+    thread: &Thread,
+    approval: ApprovalMeta,
+    server: Option<String>,
+    message: String,
+    meta: Option<Value>,
+) -> PermissionAsk {
+    let tool = approval.tool_name.or_else(|| quoted_tool(&message).map(str::to_owned));
+    let params = approval.tool_params.filter(|params| !params.is_null());
+    let is_meant = |call: &McpInput| {
+        server.as_ref().is_none_or(|server| *server == call.server)
+            && tool.as_ref().is_none_or(|tool| *tool == call.tool)
     };
-    of(field).or_else(|| of(field.get("items")?)).filter(|options| !options.is_empty())
+    let is_same = |call: &McpInput| is_meant(call) && params.as_ref().is_none_or(|params| *params == call.arguments);
+    let is_tool = approval.codex_approval_kind.is_some_and(|kind| kind == TOOL_APPROVAL);
+    let call = only_open(thread, is_same).or_else(|| only_open(thread, is_meant)).filter(|_| is_tool);
+    let offers = |scope: &str| match &approval.persist {
+        Some(Value::Array(offered)) => offered.iter().any(|offered| offered == scope),
+        Some(offered) => offered == scope,
+        None => false,
+    };
+    let scopes = scopes(offers("session"), offers("always"));
+    let input = match (server, tool) {
+        (Some(server), Some(tool)) if is_tool => {
+            Some(ToolInput::Mcp(McpInput::new(server, tool, params.unwrap_or_else(|| Value::Object(Map::new())))))
+        }
+        _ => None,
+    };
+    let mut native = Map::new();
+    set(&mut native, "message", Some(message.clone()));
+    set_json(&mut native, "_meta", meta);
+    PermissionAsk {
+        call_id: call.map(str::to_owned),
+        kind: Some(if is_tool { ToolKind::Mcp } else { ToolKind::Other }),
+        title: input.is_none().then_some(message),
+        input,
+        reason: None,
+        scopes,
+        native: known(native),
+    }
+}
+
+/// The id of the one open call of an MCP tool that fits; `None` if there are several or none.
+fn only_open(thread: &Thread, fits: impl Fn(&McpInput) -> bool) -> Option<&str> {
+    let mut open = thread.open.iter().filter(|(_, open)| open.mcp.as_ref().is_some_and(&fits));
+    open.next().filter(|_| open.next().is_none()).map(|(id, _)| id.as_str())
+}
+
+/// The tool that a question for approval names: `Allow the tiny MCP server to run tool "wipe"?`.
+fn quoted_tool(message: &str) -> Option<&str> {
+    let (_, after) = message.split_once("run tool \"")?;
+    after.split_once('"').map(|(tool, _)| tool).filter(|tool| !tool.is_empty())
+}
+
+/// A question of the server itself, which asks it while one of its tools runs.
+fn question(thread: &Thread, request: &Request, meta: Option<Value>) -> Ask {
+    let is_of_server = |call: &McpInput| request.server.as_ref() == Some(&call.server);
+    let choice = request.schema.as_ref().and_then(only_choice);
+    let mut native = Map::new();
+    set(&mut native, "serverName", request.server.clone());
+    set(&mut native, "mode", Some(request.mode.to_owned()));
+    set(&mut native, "url", request.url.clone());
+    set_json(&mut native, "requestedSchema", request.schema.as_ref());
+    set_json(&mut native, "_meta", meta);
+    let mut ask = Ask {
+        prompt: request.message.clone(),
+        free_text: choice.as_ref().is_none_or(|choice| choice.among_others),
+        call_id: only_open(thread, is_of_server).map(str::to_owned),
+        native: known(native),
+        ..Ask::default()
+    };
+    if let Some(choice) = choice {
+        ask.header = choice.title;
+        ask.options = choice.options;
+        ask.multi_select = choice.several;
+    }
+    ask
+}
+
+/// A field of a form with a list to choose from.
+#[derive(Debug, PartialEq)]
+struct Choice {
+    title: Option<String>,
+    options: Vec<QuestionOption>,
+    /// Several may be chosen.
+    several: bool,
+    /// The form has other fields as well.
+    among_others: bool,
+}
+
+/// The field to choose from, where a form has exactly one.
+fn only_choice(schema: &Value) -> Option<Choice> {
+    let fields = schema.get("properties")?.as_object()?;
+    let mut choices = fields.values().filter_map(choice);
+    let mut only = choices.next().filter(|_| choices.next().is_none())?;
+    only.among_others = fields.len() > 1;
+    Some(only)
+}
+
+fn choice(field: &Value) -> Option<Choice> {
+    let list = |field: &Value| options(field).filter(|options| !options.is_empty());
+    let (options, several) = match list(field) {
+        Some(options) => (options, false),
+        None => (list(field.get("items")?)?, true),
+    };
+    let title = field.get("title").and_then(Value::as_str).map(str::to_owned);
+    Some(Choice { title, options, several, among_others: false })
+}
+
+fn options(field: &Value) -> Option<Vec<QuestionOption>> {
+    if let Some(names) = field.get("enum").and_then(Value::as_array) {
+        return Some(names.iter().filter_map(Value::as_str).map(QuestionOption::new).collect());
+    }
+    let named = field.get("oneOf").or_else(|| field.get("anyOf"))?.as_array()?;
+    let option = |one: &Value| {
+        let mut option = QuestionOption::new(one.get("const")?.as_str()?);
+        option.description = one.get("title").and_then(Value::as_str).map(str::to_owned);
+        Some(option)
+    };
+    Some(named.iter().filter_map(option).collect())
 }
 
 /// The answer that was accepted: the value of a lone field, or the whole form as JSON.
@@ -162,7 +277,7 @@ pub(super) fn answer(result: &str) -> Option<String> {
 }
 
 /// A permission given this way may be kept.
-pub(super) fn verdict(result: &str) -> Option<Scope> {
+pub(super) fn verdict(result: &str) -> Option<ApprovalScope> {
     #[derive(Deserialize)]
     struct Meta {
         persist: Option<String>,
@@ -172,7 +287,11 @@ pub(super) fn verdict(result: &str) -> Option<Scope> {
         return None;
     }
     let kept = response.meta.and_then(|meta| meta.decode::<Meta>().ok()?.persist);
-    Some(if kept.is_some() { Scope::Always } else { Scope::Once })
+    Some(match kept.as_deref() {
+        None => ApprovalScope::Once,
+        Some("always") => ApprovalScope::Always,
+        Some(_) => ApprovalScope::Session,
+    })
 }
 
 #[cfg(test)]
@@ -190,8 +309,11 @@ mod tests {
 
     #[test]
     fn only_an_acceptance_is_a_permission() {
-        assert_eq!(verdict(r#"{"action":"accept"}"#), Some(Scope::Once));
-        assert_eq!(verdict(r#"{"action":"accept","_meta":{"persist":"session"}}"#), Some(Scope::Always));
+        assert_eq!(verdict(r#"{"action":"accept"}"#), Some(ApprovalScope::Once));
+        for (word, scope) in [("session", ApprovalScope::Session), ("always", ApprovalScope::Always)] {
+            let answer = format!(r#"{{"action":"accept","_meta":{{"persist":"{word}"}}}}"#);
+            assert_eq!(verdict(&answer), Some(scope));
+        }
         for no in [r#"{"action":"cancel"}"#, r#"{"action":"perhaps"}"#, "{}", "7"] {
             assert_eq!(verdict(no), None, "{no}");
         }

@@ -1,46 +1,47 @@
 //! The dialect of `codex exec --json`: one run, one turn, items that are whole.
 
+use interlingua_native::codex::TurnError;
 use interlingua_native::codex::exec::{
-    CommandExecutionItem, CommandExecutionStatus, ContentBlock, ErrorItem, FileChangeItem, McpToolCallItem,
-    McpToolCallStatus, PatchApplyStatus, PatchChangeKind, ThreadEvent, ThreadItem, TodoItem, TodoListItem,
-    TurnCompletedEvent, TurnFailedEvent, Usage as NativeUsage, WebSearchItem,
+    CommandExecutionItem, CommandExecutionStatus, ContentBlock, ErrorItem, FileChangeItem, FileUpdateChange,
+    McpToolCallItem, McpToolCallStatus, PatchApplyStatus, PatchChangeKind, ThreadEvent, ThreadItem, TodoItem,
+    TodoListItem, TurnCompletedEvent, TurnFailedEvent, Usage as NativeUsage, WebSearchItem,
 };
 use interlingua_native::{Json, Native as _};
-use interlingua_schema::{ContentPart, Facts, FileAction, StatusLabel, ToolKind, TurnStatus, Usage, Visibility};
+use interlingua_schema::{
+    ChangeKind, CommandInput, ContentPart, FileAction, FileChange, FileChangeInput, PlanStep, SessionMetadata,
+    StopReason, SubAgentInput, ToolInput, ToolKind, TurnMetadata, TurnStatus, Usage, Visibility,
+};
 use serde::Deserialize;
 use serde_json::{Number, Value, json};
 
 use super::WHERE;
-use super::command::unwrapped;
+use super::command::as_typed;
 use super::content::{Output, json as to_json};
-use super::failures::{code_of_message, is_retry};
-use super::tools::qualified;
+use super::failures::{failure_in_words, is_retry, retry, stop_reason};
+use super::tools::{collab_title, mcp_input, qualified, web_input};
 use crate::draft::{AS_BEFORE, LastPlan};
+use crate::losses::report_losses;
 use crate::{
-    CumulativeUsage, Drafts, Failure, Final, Launch, Message, Note, PlanStep, Prompt, SessionDrafts, ToolCall,
-    ToolResult, TurnEnd,
+    CumulativeUsage, Drafts, Final, Launch, Message, Note, Prompt, SessionDrafts, ToolCall, ToolResult, TurnEnd,
+    plan_step,
 };
 
 /// Options of `codex exec` that take a value.
 const WITH_VALUE: &[&str] = &[
     "-a",
     "-c",
-    "-C",
     "-i",
-    "-m",
     "-o",
     "-p",
     "-s",
     "--add-dir",
     "--ask-for-approval",
-    "--cd",
     "--color",
     "--config",
     "--disable",
     "--enable",
     "--image",
     "--local-provider",
-    "--model",
     "--output-last-message",
     "--output-schema",
     "--profile",
@@ -54,12 +55,17 @@ pub(super) struct Exec {
     spoken: bool,
     version: Option<String>,
     prompt: Option<String>,
+    /// What the command line says it works with.
+    model: Option<String>,
+    cwd: Option<String>,
     thread: Option<String>,
     /// Its turn runs.
     in_turn: bool,
     /// It goes on with an earlier run's thread, whose use of tokens is counted in.
     usage: CumulativeUsage,
     plan: LastPlan,
+    /// Which retry of a request was told last.
+    retries: u64,
     /// The error that was told last, which the turn's end repeats.
     error: Option<String>,
 }
@@ -72,6 +78,8 @@ impl Exec {
         self.spoken = true;
         let arguments = Arguments::of(words);
         self.prompt = launch.prompt.clone().or(arguments.prompt);
+        self.model = arguments.model;
+        self.cwd = arguments.cwd;
         self.usage = if arguments.resumes { CumulativeUsage::resumed() } else { CumulativeUsage::from_zero() };
     }
 
@@ -91,10 +99,16 @@ impl Exec {
     }
 
     pub(super) fn received(&mut self, line: &str, out: &mut Drafts) {
-        let event = match ThreadEvent::decode(line) {
-            Ok(decoded) => decoded.value,
-            Err(error) => return out.current().unparsed(WHERE, error.to_string(), None),
-        };
+        match ThreadEvent::decode(line) {
+            Ok(decoded) => {
+                self.event(decoded.value, out);
+                report_losses(WHERE, &decoded.losses, out);
+            }
+            Err(error) => out.current().unparsed(WHERE, error.to_string(), None),
+        }
+    }
+
+    fn event(&mut self, event: ThreadEvent, out: &mut Drafts) {
         match event {
             ThreadEvent::ThreadStarted(event) => self.thread_started(event.thread_id.unwrap_or_default(), out),
             ThreadEvent::TurnStarted(_) => self.turn_started(out),
@@ -142,14 +156,19 @@ impl Exec {
             self.plan = LastPlan::default();
         }
         self.in_turn = false;
+        self.retries = 0;
         self.error = None;
         self.thread = Some(id);
-        let metadata = self.version.as_deref().map(|version| Facts::new().with("agent_version", Some(version)));
+        let mut metadata = SessionMetadata::default();
+        metadata.agent_version.clone_from(&self.version);
+        metadata.model.clone_from(&self.model);
+        metadata.cwd.clone_from(&self.cwd);
         let prompt = self.prompt.take();
         let mut session = self.session(out);
         session.started(metadata);
         if let Some(prompt) = prompt.filter(|prompt| !prompt.is_empty()) {
-            session.prompted(Prompt::text(prompt));
+            // A command line is no payload.
+            session.prompted(Prompt::text(prompt).raw(None));
         }
     }
 
@@ -158,12 +177,12 @@ impl Exec {
         if std::mem::replace(&mut self.in_turn, true) {
             return out.dropped("a sub-agent's turn");
         }
-        self.session(out).turn_started(None, None);
+        self.session(out).turn_started(None, TurnMetadata::default());
     }
 
     fn turn_completed(&mut self, event: TurnCompletedEvent, out: &mut Drafts) {
         self.in_turn = false;
-        let mut end = TurnEnd::with_status(TurnStatus::Completed);
+        let mut end = TurnEnd::with_status(TurnStatus::Completed).stop_reason(Some(StopReason::EndTurn));
         end.usage = event.usage.map(|usage| self.usage.turn(tokens(&usage)));
         self.error = None;
         self.session(out).turn_ended(end);
@@ -175,18 +194,20 @@ impl Exec {
         let told = self.error.take();
         let mut session = self.session(out);
         if told.as_ref() != Some(&message) {
-            session.failed(Failure::new(code_of_message(&message), message));
+            session.failed(failure_in_words(message.clone()));
         }
-        session.turn_ended(TurnEnd::with_status(TurnStatus::Failed));
+        session.turn_ended(TurnEnd::with_status(TurnStatus::Failed).stop_reason(stop_reason(&message)));
     }
 
     /// A retry is told as an error too, and known by its words.
     fn error(&mut self, message: String, out: &mut Drafts) {
-        let mut session = self.session(out);
         if is_retry(&message) {
-            return session.note(Note::status(StatusLabel::Retry, Some(message)));
+            let error = TurnError { message: Some(message), ..TurnError::default() };
+            let retry = retry(error, self.retries);
+            self.retries = retry.attempt;
+            return self.session(out).note(Note::retry(retry));
         }
-        session.failed(Failure::new(code_of_message(&message), message.as_str()));
+        self.session(out).failed(failure_in_words(message.clone()));
         self.error = Some(message);
     }
 
@@ -237,12 +258,12 @@ impl Exec {
     /// The plan, each time it is another one.
     fn plan(&mut self, item: TodoListItem, out: &mut Drafts) {
         let status = |done: Option<bool>| done.unwrap_or_default().then_some("completed");
-        let step = |step: TodoItem| PlanStep::new(step.text.unwrap_or_default(), status(step.completed));
+        let step = |step: TodoItem| plan_step(step.text.unwrap_or_default(), status(step.completed));
         let steps: Vec<PlanStep> = item.items.into_iter().flatten().map(step).collect();
         if !self.plan.is_news(&steps) {
             return out.dropped(AS_BEFORE);
         }
-        let note = Note::plan(&steps);
+        let note = Note::plan(steps);
         self.session(out).note(match item.id {
             Some(id) => note.native(id),
             None => note,
@@ -251,7 +272,7 @@ impl Exec {
 
     /// Something went wrong that does not stop the run.
     fn remark(&mut self, item: ErrorItem, out: &mut Drafts) {
-        let note = Note::status(StatusLabel::Notice, item.message);
+        let note = Note::notice(item.message.unwrap_or_default());
         self.session(out).note(match item.id {
             Some(id) => note.native(id),
             None => note,
@@ -288,7 +309,13 @@ struct CollabItem {
 impl CollabItem {
     fn call(&self) -> (Option<String>, ToolCall) {
         let arguments = json!({ "prompt": self.prompt, "agents": self.receiver_thread_ids }).to_string();
-        let call = ToolCall::new(self.id.as_str(), self.tool.as_str()).kind(ToolKind::SubAgent).arguments(arguments);
+        let mut call =
+            ToolCall::new(self.id.as_str(), self.tool.as_str()).kind(ToolKind::SubAgent).arguments(arguments);
+        if let Some(prompt) = self.prompt.as_deref().filter(|prompt| !prompt.is_empty()) {
+            call = call.input(Some(ToolInput::SubAgent(SubAgentInput::new(prompt))));
+        } else if let Some(title) = collab_title(&self.tool) {
+            call = call.title(title);
+        }
         (Some(self.id.clone()), call.native(self.id.as_str()))
     }
 
@@ -296,9 +323,13 @@ impl CollabItem {
         let mut output = Output::default();
         for (agent, state) in &self.agents_states {
             let says = |key: &str| state.get(key).and_then(Value::as_str);
+            // That one is yet to begin is no output.
+            if says("message").is_none() && says("status") == Some("pending_init") {
+                continue;
+            }
             output.say(&format!("{agent}: {}", says("message").or_else(|| says("status")).unwrap_or("unknown")));
         }
-        output.result().failed_if(self.status.as_deref() == Some("failed"))
+        output.result().failed_if(self.status.as_deref() != Some("completed"))
     }
 }
 
@@ -314,49 +345,77 @@ fn finished((id, call): Call, result: ToolResult, mut session: SessionDrafts<'_>
     session.tool_finished(id, result);
 }
 
-fn call(id: Option<&String>, name: impl Into<String>, kind: ToolKind, arguments: impl Into<String>) -> Call {
+fn call(
+    id: Option<&String>,
+    name: impl Into<String>,
+    kind: ToolKind,
+    arguments: impl Into<String>,
+    input: Option<ToolInput>,
+) -> Call {
     let native = id.cloned().unwrap_or_default();
-    (id.cloned(), ToolCall::new(native.as_str(), name).kind(kind).arguments(arguments).native(native))
+    let call = ToolCall::new(native.as_str(), name).kind(kind).arguments(arguments).input(input);
+    (id.cloned(), call.native(native))
 }
 
 fn command(item: &CommandExecutionItem) -> Call {
-    let command = unwrapped(item.command.as_deref().unwrap_or_default());
-    call(item.id.as_ref(), "command_execution", ToolKind::Command, json!({ "command": command }).to_string())
+    let typed = item.command.as_deref().and_then(|command| as_typed(command, &[]));
+    let input = typed.as_deref().map(|typed| ToolInput::Command(CommandInput::new(typed)));
+    let arguments = json!({ "command": typed.unwrap_or_default() }).to_string();
+    call(item.id.as_ref(), "command_execution", ToolKind::Command, arguments, input)
 }
 
 fn command_result(item: CommandExecutionItem) -> ToolResult {
-    let worked = matches!(item.status, Some(CommandExecutionStatus::Completed) | None);
     let code = item.exit_code.as_ref().and_then(Number::as_i64).and_then(|code| i32::try_from(code).ok());
-    ToolResult::ok(item.aggregated_output.unwrap_or_default()).failed_if(!worked).exit_code(code)
+    let failed = match item.status {
+        Some(CommandExecutionStatus::Completed) => false,
+        Some(CommandExecutionStatus::Failed) => true,
+        // The command is over, and how it went is not understood.
+        _ => code != Some(0),
+    };
+    ToolResult::ok(item.aggregated_output.unwrap_or_default()).failed_if(failed).exit_code(code)
 }
 
 fn file_change(item: &FileChangeItem) -> Call {
     let arguments = json!({ "changes": item.changes }).to_string();
-    call(item.id.as_ref(), "file_change", ToolKind::FileChange, arguments)
+    let changes = item.changes.as_ref().map(|changes| changes.iter().map(change_input).collect());
+    let input = changes.map(|changes| ToolInput::FileChange(FileChangeInput::new(changes)));
+    call(item.id.as_ref(), "file_change", ToolKind::FileChange, arguments, input)
+}
+
+fn change_input(change: &FileUpdateChange) -> FileChange {
+    let mut input = FileChange::new(change.path.as_deref().unwrap_or_default());
+    input.change = match change.kind {
+        Some(PatchChangeKind::Add) => Some(ChangeKind::Create),
+        Some(PatchChangeKind::Delete) => Some(ChangeKind::Delete),
+        Some(PatchChangeKind::Update) => Some(ChangeKind::Update),
+        _ => None,
+    };
+    input
 }
 
 /// This dialect says which files changed, not how.
 fn file_change_result(item: FileChangeItem) -> ToolResult {
-    let worked = matches!(item.status, Some(PatchApplyStatus::Completed) | None);
-    let mut result = ToolResult::ok("").failed_if(!worked);
-    if worked {
-        result.parts.extend(item.changes.into_iter().flatten().map(|change| ContentPart::FileRef {
-            path: change.path.unwrap_or_default(),
-            action: if change.kind == Some(PatchChangeKind::Add) { FileAction::Write } else { FileAction::Patch },
-            diff: None,
-        }));
+    if item.status != Some(PatchApplyStatus::Completed) {
+        return ToolResult::failed("");
     }
+    let mut result = ToolResult::ok("");
+    result.parts.extend(item.changes.into_iter().flatten().map(|change| ContentPart::FileRef {
+        path: change.path.unwrap_or_default(),
+        action: if change.kind == Some(PatchChangeKind::Add) { FileAction::Write } else { FileAction::Patch },
+        diff: None,
+    }));
     result
 }
 
 fn mcp(item: &McpToolCallItem) -> Call {
     let name = qualified(item.server.as_deref(), item.tool.as_deref());
     let arguments = item.arguments.as_ref().map(Json::get).unwrap_or_default();
-    call(item.id.as_ref(), name, ToolKind::Mcp, arguments)
+    let input = mcp_input(item.server.as_deref(), item.tool.as_deref(), item.arguments.as_ref());
+    call(item.id.as_ref(), name, ToolKind::Mcp, arguments, input.map(ToolInput::Mcp))
 }
 
 fn mcp_result(item: McpToolCallItem) -> ToolResult {
-    let failed = item.error.is_some() || item.status == Some(McpToolCallStatus::Failed);
+    let failed = item.error.is_some() || item.status != Some(McpToolCallStatus::Completed);
     let result = item.result.unwrap_or_default();
     let blocks: Vec<Json> =
         result.content.into_iter().flatten().map(|block: ContentBlock| to_json(block).into()).collect();
@@ -372,10 +431,13 @@ fn web_search(item: &WebSearchItem) -> ToolCall {
     if let Some(query) = item.query.as_ref().filter(|query| !query.is_empty()) {
         arguments.insert("query".to_owned(), query.as_str().into());
     }
-    if let Some(action) = &item.action {
-        arguments.insert("action".to_owned(), to_json(action));
+    let action = item.action.as_ref().map(to_json);
+    let input = web_input(action.as_ref(), item.query.as_deref());
+    if let Some(action) = action {
+        arguments.insert("action".to_owned(), action);
     }
-    call(item.id.as_ref(), "web_search", ToolKind::Web, Value::Object(arguments).to_string()).1
+    let arguments = Value::Object(arguments).to_string();
+    call(item.id.as_ref(), "web_search", ToolKind::Web, arguments, input.map(ToolInput::Web)).1
 }
 
 fn tokens(usage: &NativeUsage) -> Usage {
@@ -390,22 +452,27 @@ fn tokens(usage: &NativeUsage) -> Usage {
     }
 }
 
-/// What a command line says: the prompt, and whether an earlier thread goes on.
+/// What a command line says: the prompt, whether an earlier thread goes on, the model and the directory.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Arguments {
     prompt: Option<String>,
     resumes: bool,
+    model: Option<String>,
+    cwd: Option<String>,
 }
 
 impl Arguments {
     fn of(words: &[String]) -> Self {
         let mut plain: Vec<&str> = Vec::new();
         let mut last = false;
+        let (mut model, mut cwd) = (None, None);
         let mut words = words.iter().map(String::as_str);
         while let Some(word) = words.next() {
             match word {
                 "--" => plain.extend(words.by_ref()),
                 "--last" => last = true,
+                "-m" | "--model" => model = words.next().map(str::to_owned),
+                "-C" | "--cd" => cwd = words.next().filter(|path| path.starts_with('/')).map(str::to_owned),
                 word if WITH_VALUE.contains(&word) => {
                     words.next();
                 }
@@ -421,7 +488,7 @@ impl Arguments {
             (false, _) => 0,
         };
         let prompt = plain.get(before).filter(|prompt| **prompt != "-").map(|prompt| (*prompt).to_owned());
-        Self { prompt, resumes }
+        Self { prompt, resumes, model, cwd }
     }
 }
 
@@ -435,8 +502,10 @@ mod tests {
 
     #[test]
     fn the_prompt_is_found_on_the_command_line() {
-        let prompt = |prompt: &str| Arguments { prompt: Some(prompt.to_owned()), resumes: false };
-        assert_eq!(arguments(&["--json", "-m", "gpt", "fix it"]), prompt("fix it"));
+        let prompt = |prompt: &str| Arguments { prompt: Some(prompt.to_owned()), ..Arguments::default() };
+        let (model, cwd) = (Some("gpt".to_owned()), Some("/w".to_owned()));
+        let both = Arguments { model, cwd, ..prompt("fix it") };
+        assert_eq!(arguments(&["--json", "-m", "gpt", "--cd", "/w", "fix it"]), both);
         assert_eq!(arguments(&["--json", "--", "--odd"]), prompt("--odd"));
         assert_eq!(arguments(&["--json"]), Arguments::default());
         assert_eq!(arguments(&["--json", "-"]), Arguments::default());

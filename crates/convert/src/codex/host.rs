@@ -5,7 +5,7 @@ use interlingua_native::codex::{
     AskForApproval, ClientRequest, ClientRequestEnvelope, JsonrpcErrorError, Response, ReviewStartResponse,
     SandboxPolicy, SessionSource, SubAgentSource, Thread as NativeThread, ThreadItem, UserInput,
 };
-use interlingua_schema::Facts;
+use interlingua_schema::{Facts, RawJson, SessionMetadata};
 use serde::Deserialize;
 
 use super::CodexConverter;
@@ -14,6 +14,7 @@ use super::failures::refusal;
 use super::notices::{approval, sandbox};
 use super::thread::Settings;
 use super::wire::{Envelope, id_text};
+use crate::losses::report_losses;
 use crate::version::release;
 use crate::{Drafts, Key, Prompt};
 
@@ -21,6 +22,8 @@ use crate::{Drafts, Key, Prompt};
 const MOST_ASKED: usize = 1024;
 /// The first release known to repeat a message that joins a running turn; 0.77 does not.
 const REPEATS_WHAT_JOINS: (u32, u32) = (0, 98);
+/// The request for a compaction.
+const COMPACT: &str = "thread/compact/start";
 const ANSWER: &str = "an answer to the host's own request";
 
 /// A request of the host's that is not answered yet.
@@ -97,6 +100,11 @@ impl CodexConverter {
             order: self.sent,
             ..Asked::default()
         };
+        if method == COMPACT
+            && let Some(place) = self.known(asked.thread.as_deref())
+        {
+            self.threads.at(place).compaction_asked = true;
+        }
         // The others say nothing that their answers do not.
         if !method.starts_with("turn/") {
             return asked;
@@ -113,10 +121,10 @@ impl CodexConverter {
                     sandbox: params.sandbox_policy.as_ref().map(sandbox),
                     effort: of_mode.reasoning_effort.or(params.effort),
                 };
-                self.prompt(&mut asked, params.input, params.client_user_message_id);
+                self.prompt(&mut asked, params.input, params.client_user_message_id, out.raw());
             }
             Ok(ClientRequest::TurnSteer(params)) => {
-                self.prompt(&mut asked, params.input, params.client_user_message_id);
+                self.prompt(&mut asked, params.input, params.client_user_message_id, out.raw());
             }
             Ok(ClientRequest::TurnInterrupt(params)) => {
                 if let Some(place) = self.known(asked.thread.as_deref()) {
@@ -135,7 +143,7 @@ impl CodexConverter {
         asked
     }
 
-    fn prompt(&mut self, asked: &mut Asked, input: Option<Vec<UserInput>>, id: Option<String>) {
+    fn prompt(&mut self, asked: &mut Asked, input: Option<Vec<UserInput>>, id: Option<String>, raw: Option<RawJson>) {
         let content = user_parts(input.unwrap_or_default());
         if content.is_empty() {
             return;
@@ -144,7 +152,7 @@ impl CodexConverter {
         asked.number = self.prompts;
         asked.prompt_id = id.unwrap_or_else(|| format!("sent-{}", self.prompts));
         asked.text = content.iter().filter_map(|part| part.streamed_text()).collect();
-        asked.prompt = Some(Prompt::new(content).echoed().id(asked.prompt_id.as_str()));
+        asked.prompt = Some(Prompt::new(content).echoed().id(asked.prompt_id.as_str()).raw(raw));
     }
 
     /// The agent repeats a prompt before it has answered the request that brought it.
@@ -180,6 +188,7 @@ impl CodexConverter {
             && let Some(asked) = self.asked.remove(id)
         {
             self.responds(*asked, response.value, out);
+            report_losses(super::WHERE, &response.losses, out);
             return true;
         }
         false
@@ -197,11 +206,12 @@ impl CodexConverter {
             return if result.contains("\"userAgent\"") { self.initialized(None, out) } else { out.dropped(ANSWER) };
         };
         let response = match Response::decode(&asked.method, result) {
-            Some(Ok(decoded)) => decoded.value,
+            Some(Ok(decoded)) => decoded,
             Some(Err(error)) => return out.current().unparsed(super::WHERE, error.to_string(), Some(asked.method)),
             None => return out.dropped(ANSWER),
         };
-        self.responds(*asked, response, out);
+        self.responds(*asked, response.value, out);
+        report_losses(super::WHERE, &response.losses, out);
     }
 
     fn responds(&mut self, asked: Asked, response: Response, out: &mut Drafts) {
@@ -265,6 +275,9 @@ impl CodexConverter {
         let thread = asked.and_then(|asked| asked.thread.as_deref());
         let known = thread.filter(|thread| self.threads.find(thread).is_some());
         out.session_or_current(known).failed(failure.aside());
+        if let Some(place) = self.known(known).filter(|_| method == Some(COMPACT)) {
+            self.threads.at(place).compaction_asked = false;
+        }
         if let Some(place) = self.known(known).filter(|_| asked.is_some_and(|asked| asked.interrupts)) {
             let thread = self.threads.at(place);
             thread.interrupts = thread.interrupts.saturating_sub(1);
@@ -317,17 +330,21 @@ impl CodexConverter {
         state.settings.approval = opening.approval.as_ref().map(approval).or(state.settings.approval.take());
         state.settings.sandbox = opening.sandbox.as_ref().map(sandbox).or(state.settings.sandbox.take());
         state.settings.mode = opening.mode.or(state.settings.mode.take());
-        let metadata = Facts::new()
-            .with("model", state.settings.model.clone())
+        let mut metadata = SessionMetadata::default();
+        metadata.agent_version = version;
+        metadata.model.clone_from(&state.settings.model);
+        metadata.cwd = opening.cwd.or(thread.cwd);
+        metadata.agent_mode.clone_from(&state.settings.mode);
+        metadata.permission_mode = state.settings.permission_mode();
+        metadata.forked_from = thread.forked_from_id;
+        let native = Facts::new()
+            .with("approval_policy", state.settings.approval.clone())
             .with("model_provider", opening.model_provider.or(thread.model_provider))
-            .with("cwd", opening.cwd.or(thread.cwd))
-            .with("agent_version", version)
-            .with("permission_mode", state.settings.approval.clone())
-            .with("sandbox", state.settings.sandbox.clone())
+            .with("name", thread.name)
             .with("reasoning_effort", state.settings.effort.clone())
-            .with("forked_from", thread.forked_from_id)
-            .with("name", thread.name);
-        state.session(out).started(Some(metadata));
+            .with("sandbox", state.settings.sandbox.clone());
+        metadata.native = native.known();
+        state.session(out).started(metadata);
     }
 
     /// The agent takes what the user said. In a turn that already runs, it is said into that.

@@ -8,17 +8,21 @@ use interlingua_native::codex::{
     ReasoningTextDeltaNotification, ReasoningThreadItem, SubAgentActivityKind, SubAgentActivityThreadItem,
     TerminalInteractionNotification, ThreadItem, UserMessageThreadItem,
 };
-use interlingua_schema::{ContentPart, StatusLabel, Visibility};
+use interlingua_schema::{Compaction, CompactionTrigger, ContentPart, Task, TaskState, TurnMetadata, Visibility};
 use serde_json::json;
 
 use super::content::user_parts;
-use super::thread::{Open, Reasoning, Thread, Turn, raw_key};
-use super::tools::Tool;
+use super::thread::{DEFAULT_MODE, Open, Reasoning, Thread, Turn, raw_key};
+use super::tools::{Tool, agent_of};
 use super::{CodexConverter, WHERE};
 use crate::{Drafts, Final, Key, Message, Note, UserMessage};
 
 /// Between the parts of a summary.
 const PARTS: &str = "\n\n";
+/// The mode of a thread while it reviews changes.
+const REVIEW_MODE: &str = "review";
+/// What the id of a sub-agent's completion has before the id of the turn that completed.
+const COMPLETION_PREFIX: &str = "subagent-completed-";
 
 impl CodexConverter {
     #[expect(clippy::match_same_arms, reason = "a table in the order of the schema")]
@@ -26,6 +30,7 @@ impl CodexConverter {
         if let Some(ThreadItem::UserMessage(item)) = &params.item {
             self.user_spoke(params.thread_id.as_deref(), item);
         }
+        let has_sent = self.sent > 0;
         let thread = self.on(params.thread_id.as_deref(), out);
         let Some(item) = params.item else { return out.dropped("an item without anything in it") };
         if !matches!(item, ThreadItem::UserMessage(_)) {
@@ -61,13 +66,11 @@ impl CodexConverter {
             ThreadItem::EnteredReviewMode(_) => {
                 out.dropped("a whole item that begins; its end is the same");
                 turn_inferred(thread, params.turn_id, out);
+                thread.running().reviewing = true;
             }
             ThreadItem::ExitedReviewMode(_) => out.dropped("a whole item that begins; its end is the same"),
             ThreadItem::ContextCompaction(item) => {
-                turn_inferred(thread, params.turn_id, out);
-                thread.running().compacted = true;
-                let note = thread.names.begins(&item.id);
-                thread.session(out).note_started(note, compaction(&item));
+                compaction_started(thread, params.turn_id, &item, has_sent, out);
             }
             ThreadItem::Unknown { tag, .. } => {
                 thread.session(out).unparsed(WHERE, format!("unknown item `{tag}`"), Some("item/started".to_owned()));
@@ -78,6 +81,7 @@ impl CodexConverter {
     }
 
     pub(super) fn item_completed(&mut self, params: ItemCompletedNotification, out: &mut Drafts) {
+        let has_sent = self.sent > 0;
         let thread = self.on(params.thread_id.as_deref(), out);
         let Some(item) = params.item else { return out.dropped("an item without anything in it") };
         if !matches!(item, ThreadItem::UserMessage(_)) {
@@ -102,36 +106,32 @@ impl CodexConverter {
                 let parent = thread.id.clone();
                 if matches!(item.tool, Some(CollabAgentTool::SpawnAgent | CollabAgentTool::ResumeAgent)) {
                     for child in item.receiver_thread_ids.iter().flatten() {
-                        self.spawned(&parent, child, &call, out);
+                        self.spawned(&parent, child, &call, &item.id, out);
                     }
                 }
             }
-            ThreadItem::SubAgentActivity(item) => sub_agent_activity_completed(thread, &item, out),
+            ThreadItem::SubAgentActivity(item) if item.kind == Some(SubAgentActivityKind::Completed) => {
+                self.sub_agent_completed(params.thread_id.as_deref(), &item, out);
+            }
+            ThreadItem::SubAgentActivity(item) => _ = tool_completed(thread, &item, out),
             ThreadItem::WebSearch(item) => _ = tool_completed(thread, &item, out),
             ThreadItem::ImageView(item) => _ = tool_completed(thread, &item, out),
             ThreadItem::Sleep(item) => _ = tool_completed(thread, &item, out),
             ThreadItem::ImageGeneration(item) => _ = tool_completed(thread, &*item, out),
             ThreadItem::EnteredReviewMode(item) => {
-                let detail = match item.review.filter(|what| !what.is_empty()) {
-                    Some(what) => format!("review: {what}"),
-                    None => "review".to_owned(),
-                };
-                let note = Note::status(StatusLabel::ModeChanged, Some(detail)).native(item.id);
+                thread.running().reviewing = true;
+                let note = Note::mode_changed(Some(mode_of(thread)), REVIEW_MODE).native(item.id);
                 thread.session(out).note(note);
             }
             ThreadItem::ExitedReviewMode(item) => {
+                let turn = thread.running();
+                turn.reviewing = false;
                 // What it found is said in a message that follows.
-                thread.running().review = item.review.filter(|review| !review.is_empty());
-                let note = Note::status(StatusLabel::ModeChanged, Some("review ended".to_owned()));
-                thread.session(out).note(note.native(item.id));
+                turn.review = item.review.filter(|review| !review.is_empty());
+                let note = Note::mode_changed(Some(REVIEW_MODE.to_owned()), mode_of(thread)).native(item.id);
+                thread.session(out).note(note);
             }
-            ThreadItem::ContextCompaction(item) => {
-                if let Some(turn) = &mut thread.turn {
-                    turn.compacted = true;
-                }
-                let note = thread.names.ends(&item.id);
-                thread.session(out).note_finished(note, compaction(&item), false);
-            }
+            ThreadItem::ContextCompaction(item) => compaction_completed(thread, &item, has_sent, out),
             ThreadItem::Unknown { tag, .. } => {
                 thread.session(out).unparsed(WHERE, format!("unknown item `{tag}`"), Some("item/completed".to_owned()));
             }
@@ -150,7 +150,13 @@ impl CodexConverter {
 
     pub(super) fn agent_message_delta(&mut self, params: AgentMessageDeltaNotification, out: &mut Drafts) {
         let thread = self.answering(params.thread_id.as_deref(), out);
-        let message = thread.names.of(&params.item_id.unwrap_or_default());
+        let id = params.item_id.unwrap_or_default();
+        let message = thread.names.of(&id);
+        if let Some(turn) = thread.turn.as_mut().filter(|turn| turn.silent.contains(&id)) {
+            turn.silent.retain(|silent| *silent != id);
+            turn.messages.push(message.clone());
+            thread.session(out).message_started(&message, Message::assistant().native(id));
+        }
         thread.session(out).delta(message, params.delta.unwrap_or_default());
     }
 
@@ -210,8 +216,9 @@ impl CodexConverter {
         };
         let thread = self.on(params.thread_id.as_deref(), out);
         let command = params.item_id.unwrap_or_default();
-        let note = Note::status(StatusLabel::Notice, Some(format!("input to command {command}: {text}")));
-        thread.session(out).note(note.native(command));
+        let call = thread.names.of(&command);
+        let note = Note::notice(format!("Input to command {command}: {}", text.trim_end()));
+        thread.session(out).note(note.of_call(call).native(command));
     }
 
     /// A patch grows while the model writes it, before there is an item.
@@ -243,8 +250,19 @@ impl CodexConverter {
         let call = tool_started(thread, item, out);
         let parent = thread.id.clone();
         if let (Some(SubAgentActivityKind::Started), Some(child)) = (&item.kind, &item.agent_thread_id) {
-            self.spawned(&parent, child, &call, out);
+            self.spawned(&parent, child, &call, &item.id, out);
         }
+    }
+
+    /// A sub-agent of the newer kind is done with what it was told to do: one turn of its thread.
+    fn sub_agent_completed(&mut self, thread: Option<&str>, item: &SubAgentActivityThreadItem, out: &mut Drafts) {
+        let child = item.agent_thread_id.as_deref().and_then(|child| self.threads.find(child));
+        let call = child.and_then(|child| self.threads.at(child).spawned_by.clone());
+        let (call, call_id) = call.unzip();
+        let task_id = item.id.strip_prefix(COMPLETION_PREFIX).unwrap_or(&item.id).to_owned();
+        let task = Task { task_id, call_id, state: TaskState::Completed };
+        let note = Note::task(task, agent_of(item), call).native(item.id.as_str());
+        self.on(thread, out).session(out).note(note);
     }
 }
 
@@ -276,6 +294,11 @@ fn hook_prompt(thread: &Thread, item: HookPromptThreadItem, out: &mut Drafts) {
 
 fn message_started(thread: &mut Thread, id: String, out: &mut Drafts) {
     let name = thread.names.begins(&id);
+    let turn = thread.running();
+    if turn.reviewing {
+        turn.silent.push(id);
+        return out.dropped("a message of a review that begins; most are never completed");
+    }
     thread.running().messages.push(name.clone());
     thread.session(out).message_started(name, Message::assistant().native(id));
 }
@@ -299,7 +322,20 @@ fn turn_inferred(thread: &mut Thread, turn: Option<String>, out: &mut Drafts) {
     };
     thread.turn = Some(Turn { id: id.clone(), inferred: true, ..Turn::default() });
     thread.names.turn_begins();
-    thread.session(out).synthetic().turn_started(Some(id), None);
+    let metadata = turn_metadata(thread);
+    thread.session(out).synthetic().turn_started(Some(id), metadata);
+}
+
+/// What is known of a turn when it begins.
+pub(super) fn turn_metadata(thread: &Thread) -> TurnMetadata {
+    let mut metadata = TurnMetadata::default();
+    metadata.model.clone_from(&thread.settings.model);
+    metadata
+}
+
+/// The thread's mode outside of a review.
+pub(super) fn mode_of(thread: &Thread) -> String {
+    thread.settings.permission_mode().unwrap_or_else(|| DEFAULT_MODE.to_owned())
 }
 
 /// The plan that the agent proposes in plan mode is something it says.
@@ -314,6 +350,7 @@ fn done_streaming(thread: &mut Thread, id: &str) -> Key {
     let name = thread.names.said(id);
     if let Some(turn) = &mut thread.turn {
         turn.messages.retain(|open| *open != name);
+        turn.silent.retain(|silent| silent != id);
     }
     name
 }
@@ -398,16 +435,39 @@ fn tool_completed(thread: &mut Thread, item: &impl Tool, out: &mut Drafts) -> Ke
     name
 }
 
-fn sub_agent_activity_completed(thread: &mut Thread, item: &SubAgentActivityThreadItem, out: &mut Drafts) {
-    if item.kind != Some(SubAgentActivityKind::Completed) {
-        tool_completed(thread, item, out);
-        return;
-    }
-    let agent = item.agent_path.as_deref().or(item.agent_thread_id.as_deref()).unwrap_or("a sub-agent");
-    let note = Note::status(StatusLabel::Task, Some(format!("{agent} completed"))).native(item.id.as_str());
-    thread.session(out).note(note);
+fn compaction_started(
+    thread: &mut Thread,
+    turn: Option<String>,
+    item: &ContextCompactionThreadItem,
+    has_sent: bool,
+    out: &mut Drafts,
+) {
+    turn_inferred(thread, turn, out);
+    let compaction = compaction(thread, has_sent);
+    let name = thread.names.begins(&item.id);
+    let turn = thread.running();
+    turn.compacted = true;
+    turn.compacting = Some((name.clone(), compaction.clone()));
+    thread.session(out).note_started(name, Note::compacting(compaction).native(item.id.as_str()));
 }
 
-fn compaction(item: &ContextCompactionThreadItem) -> Note {
-    Note::status(StatusLabel::Compaction, None).native(item.id.as_str())
+fn compaction_completed(thread: &mut Thread, item: &ContextCompactionThreadItem, has_sent: bool, out: &mut Drafts) {
+    let begun = thread.turn.as_mut().and_then(|turn| {
+        turn.compacted = true;
+        turn.compacting.take()
+    });
+    let compaction = begun.map_or_else(|| compaction(thread, has_sent), |(_, compaction)| compaction);
+    let name = thread.names.ends(&item.id);
+    thread.session(out).note_finished(name, Note::compaction(compaction).native(item.id.as_str()), false);
+}
+
+/// A compaction that the host asked for, or one that it did not ask for; where the log has nothing of the host's,
+/// nobody knows.
+pub(super) fn compaction(thread: &mut Thread, has_sent: bool) -> Compaction {
+    let trigger = match (std::mem::take(&mut thread.compaction_asked), has_sent) {
+        (true, _) => Some(CompactionTrigger::Manual),
+        (false, true) => Some(CompactionTrigger::Auto),
+        (false, false) => None,
+    };
+    Compaction { trigger, ..Compaction::default() }
 }

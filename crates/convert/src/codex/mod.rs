@@ -29,6 +29,7 @@ use interlingua_native::{Native as _, Union as _};
 use interlingua_schema::Timestamp;
 use serde::de::IgnoredAny;
 
+use crate::losses::report_losses;
 use crate::{Converter, Drafts, Input, Key, Launch, SessionDrafts};
 use exec::Exec;
 use host::Asked;
@@ -62,6 +63,10 @@ pub struct CodexConverter {
 }
 
 impl Converter for CodexConverter {
+    fn agent(&self) -> &'static str {
+        "codex"
+    }
+
     fn launch(&mut self, launch: &Launch, _: &mut Drafts) {
         self.version.clone_from(&launch.version);
         self.exec.launch(launch);
@@ -93,7 +98,10 @@ impl CodexConverter {
             Line::Method(method) if method.starts_with(legacy::PREFIX) => self.legacy(&method, line, out),
             Line::Method(method) if ServerRequest::TAGS.iter().any(|(tag, _)| *tag == method) => {
                 match ServerRequestEnvelope::decode(line) {
-                    Ok(decoded) => self.request(decoded.value, out),
+                    Ok(decoded) => {
+                        self.request(decoded.value, out);
+                        report_losses(WHERE, &decoded.losses, out);
+                    }
                     Err(error) => out.current().unparsed(WHERE, error.to_string(), Some(method.into_owned())),
                 }
             }
@@ -103,9 +111,12 @@ impl CodexConverter {
                         out.payload_time(Timestamp::from_millis(time));
                     }
                     self.notification(decoded.value.message, out);
+                    report_losses(WHERE, &decoded.losses, out);
                 }
                 Err(error) => out.current().unparsed(WHERE, error.to_string(), Some(method.into_owned())),
             },
+            // There is nothing else that it says: this is an event without its type.
+            Line::Answer(_) | Line::Strange(_) if self.exec.is_spoken() => self.exec.received(line, out),
             Line::Answer(envelope) => self.answer(&envelope, out),
             Line::Result { id, text } => {
                 if !self.usual_answer(id, text, out) {
@@ -192,7 +203,9 @@ impl CodexConverter {
     /// A sub-agent's thread, never heard of before, that works for `parent`. What it does waits for its call.
     fn adopt(&mut self, parent: &str, child: &str, out: &mut Drafts) -> usize {
         let place = self.threads.begin(child);
-        self.threads.at(place).is_child = true;
+        let thread = self.threads.at(place);
+        thread.is_child = true;
+        thread.may_begin();
         out.session(child).child_of(parent);
         place
     }
@@ -201,8 +214,11 @@ impl CodexConverter {
     fn child(&mut self, parent: &str, child: &str, is_fork: bool, out: &mut Drafts) {
         if self.threads.find(child).is_none() {
             let place = self.adopt(parent, child, out);
-            if !is_fork {
-                self.threads.at(place).begins();
+            let thread = self.threads.at(place);
+            if is_fork {
+                thread.goes_on();
+            } else {
+                thread.begins();
             }
         }
         let mut calls = self.threads.spawning().filter(|(thread, _)| *thread == parent).flat_map(|(_, calls)| calls);
@@ -211,11 +227,10 @@ impl CodexConverter {
         }
     }
 
-    /// A tool call started this thread.
-    fn spawned(&mut self, parent: &str, child: &str, call: &Key, out: &mut Drafts) {
-        if self.threads.find(child).is_none() {
-            self.adopt(parent, child, out);
-        }
+    /// The tool call with this key and id started this thread.
+    fn spawned(&mut self, parent: &str, child: &str, call: &Key, call_id: &str, out: &mut Drafts) {
+        let place = self.threads.find(child).unwrap_or_else(|| self.adopt(parent, child, out));
+        self.threads.at(place).spawned_by = Some((call.clone(), call_id.to_owned()));
         out.session(child).spawned_by(parent, call);
     }
 

@@ -2,24 +2,24 @@
 
 use interlingua_native::codex::{
     AccountRateLimitsUpdatedNotification, AskForApproval, ContextCompactedNotification, GuardianApprovalReview,
-    GuardianApprovalReviewAction, ItemGuardianApprovalReviewCompletedNotification,
+    GuardianApprovalReviewAction, GuardianApprovalReviewStatus, ItemGuardianApprovalReviewCompletedNotification,
     ItemGuardianApprovalReviewStartedNotification, McpServerStartupState, McpServerStatusUpdatedNotification,
     ModelReroutedNotification, RateLimitSnapshot, RateLimitWindow, SandboxPolicy, ThreadGoalClearedNotification,
     ThreadGoalUpdatedNotification, ThreadPredictionResult, ThreadPredictionUpdatedNotification,
     ThreadSettingsUpdatedNotification,
 };
-use interlingua_schema::{ContentPart, StatusLabel};
+use interlingua_schema::{ContentPart, RateLimit, Timestamp};
 
 use super::CodexConverter;
 use super::content::json as to_json;
+use super::items::compaction;
 use super::thread::Settings;
 use crate::{Drafts, Note};
 
 impl CodexConverter {
     /// A remark about a thread, or about nothing in particular.
     pub(super) fn notice(&mut self, thread: Option<&str>, text: impl Into<String>, out: &mut Drafts) {
-        let note = Note::status(StatusLabel::Notice, Some(text.into()));
-        self.about(thread, out).note(note);
+        self.about(thread, out).note(Note::notice(text));
     }
 
     /// A goal is told again whenever its counters move; only the goal and how it stands are news.
@@ -32,7 +32,7 @@ impl CodexConverter {
             return out.dropped("counters of a goal that stands as before");
         }
         thread.goal = Some(text.clone());
-        thread.session(out).note(Note::status(StatusLabel::Notice, Some(text)));
+        thread.session(out).note(Note::notice(text));
     }
 
     pub(super) fn goal_cleared(&mut self, params: &ThreadGoalClearedNotification, out: &mut Drafts) {
@@ -40,7 +40,7 @@ impl CodexConverter {
         if thread.goal.take().is_none() {
             return out.dropped("no goal, where there was none");
         }
-        thread.session(out).note(Note::status(StatusLabel::Notice, Some("goal cleared".to_owned())));
+        thread.session(out).note(Note::notice("goal cleared"));
     }
 
     /// What the user might want to say next.
@@ -80,8 +80,7 @@ impl CodexConverter {
             return out.dropped("limits that are as before");
         }
         self.limits = Some(detail.clone());
-        let note = Note::status(StatusLabel::RateLimit, Some(detail));
-        out.current().note(note.with(ContentPart::Json { json: to_json(limits) }));
+        out.current().note(Note::rate_limit(rate_limit(&limits)).with(ContentPart::text(detail)));
     }
 
     pub(super) fn mcp_server_status(&mut self, params: McpServerStatusUpdatedNotification, out: &mut Drafts) {
@@ -98,21 +97,24 @@ impl CodexConverter {
 
     /// Older releases tell of a compaction only so; newer ones have an item for it as well.
     pub(super) fn compacted(&mut self, params: &ContextCompactedNotification, out: &mut Drafts) {
+        let has_sent = self.sent > 0;
         let thread = self.on(params.thread_id.as_deref(), out);
         if thread.turn.as_ref().is_some_and(|turn| turn.compacted) {
             return out.dropped("a compaction that is an item too");
         }
-        thread.session(out).note(Note::status(StatusLabel::Compaction, None));
+        let compaction = compaction(thread, has_sent);
+        thread.session(out).note(Note::compaction(compaction));
     }
 
     pub(super) fn model_rerouted(&mut self, params: ModelReroutedNotification, out: &mut Drafts) {
         let thread = self.on(params.thread_id.as_deref(), out);
-        let from = params.from_model.unwrap_or_default();
         let to = params.to_model.unwrap_or_default();
-        let why = params.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
-        let detail = format!("{from} -> {to}{why}");
-        thread.settings.model = Some(to);
-        thread.session(out).note(Note::status(StatusLabel::ModelChanged, Some(detail)));
+        thread.settings.model = Some(to.clone());
+        let note = Note::model_changed(params.from_model, to);
+        thread.session(out).note(match params.reason {
+            Some(reason) => note.with(ContentPart::text(reason.as_str())),
+            None => note,
+        });
     }
 
     pub(super) fn auto_review_started(
@@ -132,7 +134,10 @@ impl CodexConverter {
     ) {
         let thread = self.on(params.thread_id.as_deref(), out);
         let note = auto_review(params.action.as_ref(), params.review.as_ref());
-        thread.session(out).note_finished(params.review_id.unwrap_or_default(), note, false);
+        let status = params.review.as_ref().and_then(|review| review.status.as_ref());
+        let is_decided =
+            matches!(status, Some(GuardianApprovalReviewStatus::Approved | GuardianApprovalReviewStatus::Denied));
+        thread.session(out).note_finished(params.review_id.unwrap_or_default(), note, !is_decided);
     }
 }
 
@@ -144,10 +149,37 @@ fn auto_review(action: Option<&GuardianApprovalReviewAction>, review: Option<&Gu
         Some(why) => format!("automatic review: {status}: {why}"),
         None => format!("automatic review: {status}"),
     };
-    let note = Note::status(StatusLabel::Notice, Some(detail));
+    let note = Note::notice(detail);
     match action {
         Some(action) => note.with(ContentPart::Json { json: to_json(action) }),
         None => note,
+    }
+}
+
+/// The limit that is nearest: the window of which most is used.
+fn rate_limit(limits: &RateLimitSnapshot) -> RateLimit {
+    let windows = [limits.primary.as_ref(), limits.secondary.as_ref()].into_iter().flatten();
+    // The first of two that are as near.
+    let nearest = windows.rev().max_by_key(|window| window.used_percent);
+    let is_reached = limits.rate_limit_reached_type.is_some()
+        || limits.spend_control_reached == Some(true)
+        || nearest.and_then(|window| window.used_percent).is_some_and(|used| used >= 100);
+    let millis = |seconds: i64| seconds.checked_mul(1000).map(Timestamp::from_millis);
+    RateLimit {
+        status: if is_reached { "rejected" } else { "allowed" }.to_owned(),
+        resets_at: nearest.and_then(|window| window.resets_at).and_then(millis),
+        window: nearest.and_then(|window| window.window_duration_mins).map(window_name),
+    }
+}
+
+/// The period of a limit: `5h`, `7d`.
+fn window_name(minutes: i64) -> String {
+    const HOUR: i64 = 60;
+    const DAY: i64 = 24 * HOUR;
+    match minutes {
+        minutes if minutes > 0 && minutes % DAY == 0 => format!("{}d", minutes / DAY),
+        minutes if minutes > 0 && minutes % HOUR == 0 => format!("{}h", minutes / HOUR),
+        minutes => format!("{minutes}m"),
     }
 }
 

@@ -6,15 +6,16 @@ use interlingua_native::codex::{
     TurnCompletedNotification, TurnDiffUpdatedNotification, TurnPlanStep, TurnPlanStepStatus,
     TurnPlanUpdatedNotification, TurnStartedNotification, TurnStatus as NativeStatus,
 };
-use interlingua_schema::{ContentPart, Facts, StatusLabel, TurnStatus};
+use interlingua_schema::{ContentPart, Facts, PlanStep, StopReason, TurnStatus};
 
 use super::content::json as to_json;
-use super::failures::failure;
+use super::failures::{failure, retry, stop_reason};
+use super::items::turn_metadata;
 use super::realtime::WORDS;
 use super::thread::Turn;
 use super::{CodexConverter, WHERE, legacy};
 use crate::draft::AS_BEFORE;
-use crate::{Drafts, Final, Message, Note, PlanStep, TurnEnd};
+use crate::{Drafts, Final, Message, Note, TurnEnd, plan_step};
 
 /// What the agent says of its own state, and what nobody asked.
 const STATE: &str = "an echo of state that other events tell of";
@@ -138,7 +139,7 @@ impl CodexConverter {
             }
             ServerNotification::TurnModerationMetadata(params) => {
                 let metadata = params.metadata.map(|metadata| metadata.to_value()).unwrap_or_default();
-                let note = Note::status(StatusLabel::Notice, Some("moderation".to_owned()));
+                let note = Note::notice("Moderation");
                 let note = note.with(ContentPart::Json { json: metadata });
                 self.about(params.thread_id.as_deref(), out).note(note);
             }
@@ -205,13 +206,17 @@ impl CodexConverter {
         if params.will_retry != Some(true) {
             if let Some(turn) = &mut thread.turn {
                 turn.failed = true;
+                turn.error.clone_from(&error.message);
             }
             return thread.session(out).failed(failure(error));
         }
         thread.names.ask_again();
         thread.taken_back(out);
-        let detail = with_details(error.message, error.additional_details);
-        thread.session(out).note(Note::status(StatusLabel::Retry, Some(detail)));
+        let retry = retry(error, thread.turn.as_ref().map_or(0, |turn| turn.retries));
+        if let Some(turn) = &mut thread.turn {
+            turn.retries = retry.attempt;
+        }
+        thread.session(out).note(Note::retry(retry));
     }
 
     fn thread_started(&mut self, params: ThreadStartedNotification, out: &mut Drafts) {
@@ -256,42 +261,53 @@ impl CodexConverter {
         // Newer releases have said so themselves by now.
         let next = std::mem::take(&mut thread.next);
         thread.settings.change(next, &mut thread.session(out).synthetic());
-        thread.session(out).turn_started(Some(id), None);
+        let metadata = turn_metadata(thread);
+        thread.session(out).turn_started(Some(id).filter(|id| !id.is_empty()), metadata);
     }
 
     fn turn_completed(&mut self, params: TurnCompletedNotification, out: &mut Drafts) {
         let thread = self.on(params.thread_id.as_deref(), out);
-        let Some(turn) = params.turn else { return out.dropped("a turn without anything in it") };
+        if params.turn.is_none() && thread.turn.is_none() {
+            return out.dropped("a turn without anything in it");
+        }
+        // The running turn is over, even where the rest cannot be read.
+        let turn = params.turn.unwrap_or_default();
         let ran = thread.turn.take();
         thread.interrupts = 0;
-        let began = ran.is_some();
         let ran = ran.unwrap_or_default();
-        thread.last_turn = Some(turn.id.clone());
+        let id = if turn.id.is_empty() { ran.id } else { turn.id };
         let mut session = thread.session(out);
         // What the host said into this turn belongs to it, even where the agent did not get to it.
         for steer in ran.steers {
             session.prompt_taken(Some(steer.into()));
         }
         if let Some(review) = ran.review {
-            let key = format!("{}#review", turn.id);
+            let key = format!("{id}#review");
             session.message_finished(key, Message::assistant(), Final::text(review));
         }
-        let status = match turn.status {
-            Some(NativeStatus::Interrupted) => Some(TurnStatus::Interrupted),
-            Some(NativeStatus::Failed) => Some(TurnStatus::Failed),
-            Some(NativeStatus::Completed) => Some(TurnStatus::Completed),
-            _ => None,
-        };
+        let words = ran.error.or_else(|| turn.error.as_ref().and_then(|error| error.message.clone()));
+        if let Some((name, compaction)) = ran.compacting {
+            let note = Note::compaction_failed(compaction, words.as_deref());
+            session.note_finished(name, note, true);
+        }
         if let Some(error) = turn.error.filter(|_| !ran.failed) {
             session.failed(failure(error));
         }
-        let mut end = status.map_or_else(TurnEnd::new, TurnEnd::with_status);
-        if !began || ran.id.is_empty() {
-            end = end.id(turn.id);
-        }
+        let status = match turn.status {
+            Some(NativeStatus::Interrupted) => TurnStatus::Interrupted,
+            Some(NativeStatus::Completed) => TurnStatus::Completed,
+            // A turn of which it is not understood how it went did not go well.
+            _ => TurnStatus::Failed,
+        };
+        let stop_reason = match status {
+            TurnStatus::Completed => Some(StopReason::EndTurn),
+            _ => words.as_deref().and_then(stop_reason),
+        };
+        let mut end = TurnEnd::with_status(status).stop_reason(stop_reason);
         end.duration_ms = turn.duration_ms.and_then(|duration| u64::try_from(duration).ok());
-        end.metadata = Facts::new().with("diff", ran.diff.filter(|diff| !diff.is_empty()));
+        end.native = Facts::new().with("diff", ran.diff.filter(|diff| !diff.is_empty()));
         session.turn_ended(end);
+        thread.last_turn = Some(id);
     }
 
     /// All that the turn changed so far is told again and again; its end carries the last of it.
@@ -306,14 +322,14 @@ impl CodexConverter {
     fn plan_updated(&mut self, params: TurnPlanUpdatedNotification, out: &mut Drafts) {
         let thread = self.answering(params.thread_id.as_deref(), out);
         let step = |step: TurnPlanStep| {
-            PlanStep::new(step.step.unwrap_or_default(), step.status.as_ref().map(TurnPlanStepStatus::as_str))
+            plan_step(step.step.unwrap_or_default(), step.status.as_ref().map(TurnPlanStepStatus::as_str))
         };
         let steps: Vec<PlanStep> = params.plan.into_iter().flatten().map(step).collect();
         let explanation = params.explanation.filter(|explanation| !explanation.is_empty());
         if !thread.plan.is_news(&steps) && explanation.is_none() {
             return out.dropped(AS_BEFORE);
         }
-        let plan = Note::plan(&steps);
+        let plan = Note::plan(steps);
         thread.session(out).note(match explanation {
             Some(explanation) => plan.with(ContentPart::text(explanation)),
             None => plan,
@@ -339,8 +355,9 @@ impl CodexConverter {
             thread.hook_count += 1;
             format!("hook-{}", thread.hook_count)
         };
-        let failed = run.status == Some(HookRunStatus::Failed);
-        thread.session(out).note_finished(key, hook(&run), failed);
+        let is_known =
+            matches!(run.status, Some(HookRunStatus::Completed | HookRunStatus::Blocked | HookRunStatus::Stopped));
+        thread.session(out).note_finished(key, hook(&run), !is_known);
     }
 }
 
@@ -352,7 +369,7 @@ fn hook(run: &HookRunSummary) -> Note {
     let said: Vec<&str> = run.status_message.as_deref().into_iter().chain(said).collect();
     let detail =
         if said.is_empty() { format!("{event}: {status}") } else { format!("{event}: {status}: {}", said.join("; ")) };
-    let note = Note::status(StatusLabel::Hook, Some(detail));
+    let note = Note::hook(detail);
     match &run.id {
         Some(id) => note.native(id.as_str()),
         None => note,

@@ -6,11 +6,14 @@ use interlingua_native::codex::{
     ThreadRealtimeItemTranscriptDeltaNotification, ThreadRealtimeStartedNotification,
     ThreadRealtimeTranscriptDoneNotification, ThreadRealtimeTranscriptRole,
 };
-use interlingua_schema::{ErrorCode, StatusLabel};
+use interlingua_schema::{ContentPart, ErrorCode};
 
 use super::CodexConverter;
+use super::items::mode_of;
 use crate::{Drafts, Failure, Final, Message, Note, UserMessage};
 
+/// The mode of a thread while it is spoken with.
+const REALTIME_MODE: &str = "realtime";
 const MARK: &str = "the beginning or end of a spoken conversation, which is told by itself";
 /// What is said is told whole as well.
 pub(super) const WORDS: &str = "a transcript as far as it goes, or once more";
@@ -18,13 +21,16 @@ pub(super) const WORDS: &str = "a transcript as far as it goes, or once more";
 impl CodexConverter {
     pub(super) fn realtime_started(&mut self, params: &ThreadRealtimeStartedNotification, out: &mut Drafts) {
         let thread = self.on(params.thread_id.as_deref(), out);
-        thread.session(out).note(Note::status(StatusLabel::ModeChanged, Some("realtime".to_owned())));
+        thread.session(out).note(Note::mode_changed(Some(mode_of(thread)), REALTIME_MODE));
     }
 
     pub(super) fn realtime_closed(&mut self, params: ThreadRealtimeClosedNotification, out: &mut Drafts) {
         let thread = self.on(params.thread_id.as_deref(), out);
-        let why = params.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        thread.session(out).note(Note::status(StatusLabel::ModeChanged, Some(format!("realtime ended{why}"))));
+        let note = Note::mode_changed(Some(REALTIME_MODE.to_owned()), mode_of(thread));
+        thread.session(out).note(match params.reason {
+            Some(reason) => note.with(ContentPart::text(reason)),
+            None => note,
+        });
     }
 
     pub(super) fn realtime_error(&mut self, params: ThreadRealtimeErrorNotification, out: &mut Drafts) {

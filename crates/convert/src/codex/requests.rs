@@ -1,28 +1,30 @@
 //! What the agent asks: permissions, questions, tools of the host's. And how it is answered.
 
 use interlingua_native::codex::{
-    ApplyPatchApprovalParams, ApplyPatchApprovalResponse, CommandExecutionApprovalDecision,
+    AddPatchChangeKind, ApplyPatchApprovalParams, ApplyPatchApprovalResponse, CommandExecutionApprovalDecision,
     CommandExecutionApprovalDecisionText, CommandExecutionRequestApprovalParams,
-    CommandExecutionRequestApprovalResponse, CommandExecutionThreadItem, DynamicToolCallParams,
-    DynamicToolCallResponse, ExecCommandApprovalParams, ExecCommandApprovalResponse, FileChangeApprovalDecision,
-    FileChangeRequestApprovalParams, FileChangeRequestApprovalResponse, JsonrpcErrorError, NetworkPolicyAmendment,
-    NetworkPolicyRuleAction, PermissionGrantScope, PermissionsRequestApprovalParams,
-    PermissionsRequestApprovalResponse, ReviewDecision, ReviewDecisionText, ServerRequest, ServerRequestEnvelope,
-    ServerRequestResolvedNotification, ToolRequestUserInputParams, ToolRequestUserInputResponse,
+    CommandExecutionRequestApprovalResponse, CommandExecutionThreadItem, DeletePatchChangeKind, DynamicToolCallParams,
+    DynamicToolCallResponse, ExecCommandApprovalParams, ExecCommandApprovalResponse, FileChange,
+    FileChangeApprovalDecision, FileChangeRequestApprovalParams, FileChangeRequestApprovalResponse,
+    FileChangeThreadItem, FileUpdateChange, JsonrpcErrorError, NetworkPolicyAmendment, NetworkPolicyRuleAction,
+    PatchChangeKind, PermissionGrantScope, PermissionsRequestApprovalParams, PermissionsRequestApprovalResponse,
+    RequestPermissionProfile, ReviewDecision, ReviewDecisionText, ServerRequest, ServerRequestEnvelope,
+    ServerRequestResolvedNotification, ToolRequestUserInputOption, ToolRequestUserInputParams,
+    ToolRequestUserInputResponse, UpdatePatchChangeKind,
 };
 use interlingua_native::{Json, Native as _};
-use interlingua_schema::{Answer, ToolKind};
+use interlingua_schema::{Answer, ApprovalScope, QuestionOption, ToolKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::command::{joined, unwrapped};
+use super::command::joined;
 use super::content::{Output, json as to_json};
 use super::items::tool_started;
 use super::thread::Thread;
-use super::tools::qualified;
+use super::tools::{Tool, qualified};
 use super::wire::{Envelope, id_text};
 use super::{CodexConverter, WHERE, elicitation};
-use crate::{Ask, Drafts, Scope, SessionDrafts, ToolCall, ToolResult};
+use crate::{Ask, Drafts, PermissionAsk, SessionDrafts, ToolCall, ToolResult};
 
 /// Something only the host has; nobody is asked.
 const HOSTS: &str = "a request for something of the host's own: a token, an attestation, the time";
@@ -54,7 +56,7 @@ pub(super) enum What {
 }
 
 /// How a permission was answered: refused, or given for as long as this.
-type Verdict = Option<Scope>;
+type Verdict = Option<ApprovalScope>;
 
 impl CodexConverter {
     pub(super) fn request(&mut self, envelope: ServerRequestEnvelope, out: &mut Drafts) {
@@ -81,65 +83,123 @@ impl CodexConverter {
 
     fn ask_command(&mut self, id: String, params: CommandExecutionRequestApprovalParams, out: &mut Drafts) {
         let thread = self.answering(params.thread_id.as_deref(), out);
-        begin_unknown_call(thread, &params, out);
-        let told = params.item_id.as_ref().and_then(|item| thread.open.get(item));
+        let call = CommandExecutionThreadItem {
+            id: params.item_id.clone().unwrap_or_default(),
+            command: params.command,
+            command_actions: params.command_actions,
+            cwd: params.cwd,
+            ..CommandExecutionThreadItem::default()
+        };
+        let can_keep_a_rule = params.proposed_execpolicy_amendment.is_some()
+            || params.proposed_network_policy_amendments.iter().flatten().any(|rule| allowed(Some(rule)).is_some())
+            || params.available_decisions.iter().flatten().any(keeps_a_rule);
         // Older releases leave the command to the item.
-        let command = params.command.as_deref().map(|command| unwrapped(command).into_owned());
-        let action = command.or_else(|| told.map(|open| open.action.clone()));
-        let mut metadata = about("commandExecution", params.item_id, params.reason);
-        set(&mut metadata, "cwd", params.cwd);
-        set(&mut metadata, "approval_id", params.approval_id);
-        set_json(&mut metadata, "kind", params.kind);
-        set_json(&mut metadata, "network", params.network_approval_context);
-        set_json(&mut metadata, "permissions", params.additional_permissions);
-        set_json(&mut metadata, "proposed_rule", params.proposed_execpolicy_amendment);
-        set_json(&mut metadata, "available_decisions", params.available_decisions);
-        let action = action.unwrap_or_else(|| "run a command".to_owned());
-        thread.session(out).permission_asked(id.as_str(), action, Some(Value::Object(metadata)));
+        if call.command.is_some() {
+            begin_unknown_call(thread, &call, out);
+        }
+        let mut native = Map::new();
+        set(&mut native, "approvalId", params.approval_id);
+        set_json(&mut native, "kind", params.kind);
+        set_json(&mut native, "networkApprovalContext", params.network_approval_context);
+        set_json(&mut native, "additionalPermissions", params.additional_permissions);
+        set_json(&mut native, "proposedExecpolicyAmendment", params.proposed_execpolicy_amendment);
+        set_json(&mut native, "proposedNetworkPolicyAmendments", params.proposed_network_policy_amendments);
+        set_json(&mut native, "availableDecisions", params.available_decisions);
+        let ask = PermissionAsk {
+            call_id: params.item_id,
+            kind: Some(ToolKind::Command),
+            input: call.input(),
+            title: call.command.is_none().then(|| "Run a command".to_owned()),
+            reason: params.reason,
+            scopes: scopes(true, can_keep_a_rule),
+            native: known(native),
+        };
+        thread.session(out).permission_asked(id.as_str(), ask);
         self.demand(id, params.thread_id, What::Command);
     }
 
     fn ask_file_change(&mut self, id: String, params: FileChangeRequestApprovalParams, out: &mut Drafts) {
         let thread = self.answering(params.thread_id.as_deref(), out);
-        let told = params.item_id.as_ref().and_then(|item| thread.open.get(item));
-        let action = told.map_or_else(|| "change files".to_owned(), |open| open.action.clone());
-        let changes = told.and_then(|open| open.changes.clone());
-        let mut metadata = about("fileChange", params.item_id, params.reason);
-        set_json(&mut metadata, "changes", changes);
-        set(&mut metadata, "grant_root", params.grant_root);
-        thread.session(out).permission_asked(id.as_str(), action, Some(Value::Object(metadata)));
+        let mut native = Map::new();
+        set(&mut native, "grantRoot", params.grant_root);
+        let ask = PermissionAsk {
+            call_id: params.item_id,
+            kind: Some(ToolKind::FileChange),
+            title: Some("Edit files".to_owned()),
+            reason: params.reason,
+            scopes: scopes(true, false),
+            native: known(native),
+            ..PermissionAsk::default()
+        };
+        thread.session(out).permission_asked(id.as_str(), ask);
         self.demand(id, params.thread_id, What::FileChange);
     }
 
+    /// The tool that asks for wider permissions has no item, so there is no call.
     fn ask_permissions(&mut self, id: String, params: PermissionsRequestApprovalParams, out: &mut Drafts) {
         let thread = self.answering(params.thread_id.as_deref(), out);
-        let action = params.reason.clone().unwrap_or_else(|| "wider permissions".to_owned());
-        let mut metadata = about("requestPermissions", params.item_id, params.reason);
-        set(&mut metadata, "cwd", params.cwd);
-        set_json(&mut metadata, "permissions", params.permissions);
-        thread.session(out).permission_asked(id.as_str(), action, Some(Value::Object(metadata)));
+        let title = wanted(params.permissions.as_ref());
+        let mut native = Map::new();
+        set(&mut native, "itemId", params.item_id);
+        set(&mut native, "cwd", params.cwd);
+        set_json(&mut native, "permissions", params.permissions);
+        let ask = PermissionAsk {
+            kind: Some(ToolKind::Other),
+            title: Some(title),
+            reason: params.reason,
+            scopes: scopes(true, false),
+            native: known(native),
+            ..PermissionAsk::default()
+        };
+        thread.session(out).permission_asked(id.as_str(), ask);
         self.demand(id, params.thread_id, What::Permissions);
     }
 
     fn ask_exec(&mut self, id: String, params: ExecCommandApprovalParams, out: &mut Drafts) {
         let thread = self.answering(params.conversation_id.as_deref(), out);
-        let mut metadata = about("commandExecution", params.call_id, params.reason);
-        set(&mut metadata, "cwd", params.cwd);
-        set(&mut metadata, "approval_id", params.approval_id);
-        let action = joined(&params.command.unwrap_or_default());
-        thread.session(out).permission_asked(id.as_str(), action, Some(Value::Object(metadata)));
+        let call = CommandExecutionThreadItem {
+            id: params.call_id.clone().unwrap_or_default(),
+            command: params.command.map(|words| joined(&words)),
+            cwd: params.cwd,
+            ..CommandExecutionThreadItem::default()
+        };
+        begin_unknown_call(thread, &call, out);
+        let mut native = Map::new();
+        set(&mut native, "approvalId", params.approval_id);
+        let ask = PermissionAsk {
+            call_id: params.call_id,
+            kind: Some(ToolKind::Command),
+            input: call.input(),
+            reason: params.reason,
+            scopes: scopes(true, false),
+            native: known(native),
+            ..PermissionAsk::default()
+        };
+        thread.session(out).permission_asked(id.as_str(), ask);
         self.demand(id, params.conversation_id, What::Legacy);
     }
 
     fn ask_patch(&mut self, id: String, params: ApplyPatchApprovalParams, out: &mut Drafts) {
         let thread = self.answering(params.conversation_id.as_deref(), out);
-        let changes = params.file_changes.unwrap_or_default();
-        let paths: Vec<&str> = changes.keys().map(String::as_str).collect();
-        let action = format!("change {}", paths.join(", "));
-        let mut metadata = about("fileChange", params.call_id, params.reason);
-        set_json(&mut metadata, "changes", Some(&changes));
-        set(&mut metadata, "grant_root", params.grant_root);
-        thread.session(out).permission_asked(id.as_str(), action, Some(Value::Object(metadata)));
+        let changes = params.file_changes.unwrap_or_default().into_iter().map(legacy_change).collect();
+        let call = FileChangeThreadItem {
+            id: params.call_id.clone().unwrap_or_default(),
+            changes: Some(changes),
+            ..FileChangeThreadItem::default()
+        };
+        begin_unknown_call(thread, &call, out);
+        let mut native = Map::new();
+        set(&mut native, "grantRoot", params.grant_root);
+        let ask = PermissionAsk {
+            call_id: params.call_id,
+            kind: Some(ToolKind::FileChange),
+            input: call.input(),
+            reason: params.reason,
+            scopes: scopes(true, false),
+            native: known(native),
+            ..PermissionAsk::default()
+        };
+        thread.session(out).permission_asked(id.as_str(), ask);
         self.demand(id, params.conversation_id, What::Legacy);
     }
 
@@ -148,19 +208,19 @@ impl CodexConverter {
         let mut ids = Vec::new();
         let mut asks = Vec::new();
         for question in params.questions.unwrap_or_default() {
-            let options = question.options.unwrap_or_default();
-            let descriptions: Vec<Value> = options.iter().map(|option| to_json(&option.description)).collect();
-            let mut metadata = about("requestUserInput", params.item_id.clone(), None);
-            set(&mut metadata, "id", question.id.clone());
-            set(&mut metadata, "header", question.header);
-            set_json(&mut metadata, "descriptions", (!descriptions.is_empty()).then_some(descriptions));
-            set_json(&mut metadata, "other_allowed", question.is_other);
-            set_json(&mut metadata, "secret", question.is_secret);
+            let options: Vec<QuestionOption> = question.options.into_iter().flatten().filter_map(option).collect();
+            let mut native = Map::new();
+            set(&mut native, "id", question.id.clone());
             ids.push(question.id.unwrap_or_default());
             asks.push(Ask {
                 prompt: question.question.unwrap_or_default(),
-                options: options.into_iter().filter_map(|option| option.label).collect(),
-                metadata: Some(Value::Object(metadata)),
+                header: question.header.filter(|header| !header.is_empty()),
+                free_text: options.is_empty() || question.is_other == Some(true),
+                options,
+                secret: question.is_secret == Some(true),
+                call_id: params.item_id.clone(),
+                native: known(native),
+                ..Ask::default()
             });
         }
         thread.session(out).questions_asked(id.as_str(), asks);
@@ -229,16 +289,64 @@ impl CodexConverter {
 }
 
 /// In 0.98 the item of a command comes after the answer; the request has all that it will say of the call.
-fn begin_unknown_call(thread: &mut Thread, params: &CommandExecutionRequestApprovalParams, out: &mut Drafts) {
-    let Some(id) = params.item_id.clone().filter(|id| !thread.open.contains_key(id)) else { return };
-    if params.command.is_some() {
-        let (command, cwd) = (params.command.clone(), params.cwd.clone());
-        let item = CommandExecutionThreadItem { id, command, cwd, ..Default::default() };
-        tool_started(thread, &item, out);
-        if let Some(open) = thread.open.get_mut(&item.id) {
-            open.foretold = true;
-        }
+fn begin_unknown_call(thread: &mut Thread, item: &impl Tool, out: &mut Drafts) {
+    if item.id().is_empty() || thread.open.contains_key(item.id()) {
+        return;
     }
+    tool_started(thread, item, out);
+    if let Some(open) = thread.open.get_mut(item.id()) {
+        open.foretold = true;
+    }
+}
+
+/// What an approval may mean: this call, and perhaps more.
+pub(super) fn scopes(session: bool, always: bool) -> Vec<ApprovalScope> {
+    let all = [(ApprovalScope::Once, true), (ApprovalScope::Session, session), (ApprovalScope::Always, always)];
+    all.into_iter().filter_map(|(scope, offered)| offered.then_some(scope)).collect()
+}
+
+/// Whether a decision that is offered stores a rule that allows.
+fn keeps_a_rule(decision: &CommandExecutionApprovalDecision) -> bool {
+    match decision {
+        CommandExecutionApprovalDecision::Object(decision) => match &decision.apply_network_policy_amendment {
+            Some(rule) => allowed(rule.network_policy_amendment.as_ref()).is_some(),
+            None => decision.accept_with_execpolicy_amendment.is_some(),
+        },
+        _ => false,
+    }
+}
+
+/// What the agent wants to be allowed, in a line.
+fn wanted(permissions: Option<&RequestPermissionProfile>) -> String {
+    let network =
+        permissions.and_then(|wanted| wanted.network.as_ref()).filter(|network| network.enabled == Some(true));
+    let files = permissions.and_then(|wanted| wanted.file_system.as_ref());
+    let paths = |what: &str, paths: Option<&Vec<String>>| {
+        paths.filter(|paths| !paths.is_empty()).map(|paths| format!("{what} {}", paths.join(", ")))
+    };
+    let mut all: Vec<String> = network.map(|_| "use the network".to_owned()).into_iter().collect();
+    all.extend(paths("read", files.and_then(|files| files.read.as_ref())));
+    all.extend(paths("write", files.and_then(|files| files.write.as_ref())));
+    if all.is_empty() { "Allow more permissions".to_owned() } else { format!("Allow to {}", all.join(", ")) }
+}
+
+/// A change as it was written before there were items.
+fn legacy_change((path, change): (String, FileChange)) -> FileUpdateChange {
+    let (kind, diff) = match change {
+        FileChange::Add(change) => (Some(PatchChangeKind::Add(AddPatchChangeKind::default())), change.content),
+        FileChange::Delete(change) => (Some(PatchChangeKind::Delete(DeletePatchChangeKind::default())), change.content),
+        FileChange::Update(change) => {
+            let kind = UpdatePatchChangeKind { move_path: change.move_path };
+            (Some(PatchChangeKind::Update(kind)), change.unified_diff)
+        }
+        _ => (None, None),
+    };
+    FileUpdateChange { path: Some(path), kind, diff }
+}
+
+fn option(option: ToolRequestUserInputOption) -> Option<QuestionOption> {
+    let description = option.description.filter(|description| !description.is_empty());
+    Some(QuestionOption { label: option.label?, description })
 }
 
 fn resolve(session: &mut SessionDrafts<'_>, id: String, verdict: Verdict) {
@@ -250,13 +358,15 @@ fn resolve(session: &mut SessionDrafts<'_>, id: String, verdict: Verdict) {
 
 fn command_verdict(result: &str) -> Verdict {
     match CommandExecutionRequestApprovalResponse::decode(result).ok()?.value.decision? {
-        CommandExecutionApprovalDecision::Text(CommandExecutionApprovalDecisionText::Accept) => Some(Scope::Once),
+        CommandExecutionApprovalDecision::Text(CommandExecutionApprovalDecisionText::Accept) => {
+            Some(ApprovalScope::Once)
+        }
         CommandExecutionApprovalDecision::Text(CommandExecutionApprovalDecisionText::AcceptForSession) => {
-            Some(Scope::Always)
+            Some(ApprovalScope::Session)
         }
         CommandExecutionApprovalDecision::Object(decision) => match decision.apply_network_policy_amendment {
             Some(rule) => allowed(rule.network_policy_amendment.as_ref()),
-            None => decision.accept_with_execpolicy_amendment.map(|_| Scope::Always),
+            None => decision.accept_with_execpolicy_amendment.map(|_| ApprovalScope::Always),
         },
         _ => None,
     }
@@ -264,8 +374,8 @@ fn command_verdict(result: &str) -> Verdict {
 
 fn file_change_verdict(result: &str) -> Verdict {
     match FileChangeRequestApprovalResponse::decode(result).ok()?.value.decision? {
-        FileChangeApprovalDecision::Accept => Some(Scope::Once),
-        FileChangeApprovalDecision::AcceptForSession => Some(Scope::Always),
+        FileChangeApprovalDecision::Accept => Some(ApprovalScope::Once),
+        FileChangeApprovalDecision::AcceptForSession => Some(ApprovalScope::Session),
         _ => None,
     }
 }
@@ -279,7 +389,8 @@ fn permissions_verdict(result: &str) -> Verdict {
         [&files.read, &files.write].into_iter().flatten().any(|paths| !paths.is_empty())
             || files.entries.is_some_and(|entries| !entries.is_empty())
     });
-    let scope = if response.scope == Some(PermissionGrantScope::Session) { Scope::Always } else { Scope::Once };
+    let is_kept = response.scope == Some(PermissionGrantScope::Session);
+    let scope = if is_kept { ApprovalScope::Session } else { ApprovalScope::Once };
     (network || files).then_some(scope)
 }
 
@@ -290,13 +401,12 @@ fn legacy_verdict(result: &str) -> Verdict {
         Err(_) => ApplyPatchApprovalResponse::decode(result).ok()?.value.decision,
     };
     match decision? {
-        ReviewDecision::Text(ReviewDecisionText::Approved) => Some(Scope::Once),
-        ReviewDecision::Text(
-            ReviewDecisionText::ApprovedForSession | ReviewDecisionText::ApprovedMcpPolicyAmendment,
-        ) => Some(Scope::Always),
+        ReviewDecision::Text(ReviewDecisionText::Approved) => Some(ApprovalScope::Once),
+        ReviewDecision::Text(ReviewDecisionText::ApprovedForSession) => Some(ApprovalScope::Session),
+        ReviewDecision::Text(ReviewDecisionText::ApprovedMcpPolicyAmendment) => Some(ApprovalScope::Always),
         ReviewDecision::Object(decision) => match decision.network_policy_amendment {
             Some(rule) => allowed(rule.network_policy_amendment.as_ref()),
-            None => decision.approved_execpolicy_amendment.map(|_| Scope::Always),
+            None => decision.approved_execpolicy_amendment.map(|_| ApprovalScope::Always),
         },
         _ => None,
     }
@@ -304,7 +414,7 @@ fn legacy_verdict(result: &str) -> Verdict {
 
 /// A rule for the network may allow a host or forbid it.
 fn allowed(rule: Option<&NetworkPolicyAmendment>) -> Verdict {
-    (rule?.action == Some(NetworkPolicyRuleAction::Allow)).then_some(Scope::Always)
+    (rule?.action == Some(NetworkPolicyRuleAction::Allow)).then_some(ApprovalScope::Always)
 }
 
 fn answers(ids: &[String], result: Option<&str>) -> Vec<Answer> {
@@ -320,30 +430,26 @@ fn answers(ids: &[String], result: Option<&str>) -> Vec<Answer> {
 fn tool_result(result: Option<&str>, error: Option<&str>) -> ToolResult {
     if let Some(response) = result.and_then(|result| DynamicToolCallResponse::decode(result).ok()) {
         let output = Output::dynamic(response.value.content_items.unwrap_or_default());
-        output.result().failed_if(response.value.success == Some(false))
+        output.result().failed_if(response.value.success != Some(true))
     } else {
         let error = error.and_then(|error| serde_json::from_str::<JsonrpcErrorError>(error).ok());
         ToolResult::failed(error.and_then(|error| error.message).unwrap_or_default())
     }
 }
 
-/// What is known of every request: the tool, its call and the reason.
-fn about(tool: &str, call: Option<String>, reason: Option<String>) -> Map<String, Value> {
-    let mut metadata = Map::new();
-    metadata.insert("tool".to_owned(), tool.into());
-    set(&mut metadata, "call_id", call);
-    set(&mut metadata, "reason", reason);
-    metadata
+/// The rest of a request, if there is any.
+pub(super) fn known(native: Map<String, Value>) -> Option<Value> {
+    (!native.is_empty()).then_some(Value::Object(native))
 }
 
-pub(super) fn set(metadata: &mut Map<String, Value>, key: &str, value: Option<String>) {
+pub(super) fn set(native: &mut Map<String, Value>, key: &str, value: Option<String>) {
     if let Some(value) = value {
-        metadata.insert(key.to_owned(), value.into());
+        native.insert(key.to_owned(), value.into());
     }
 }
 
-pub(super) fn set_json<T: serde::Serialize>(metadata: &mut Map<String, Value>, key: &str, value: Option<T>) {
+pub(super) fn set_json<T: serde::Serialize>(native: &mut Map<String, Value>, key: &str, value: Option<T>) {
     if let Some(value) = value {
-        metadata.insert(key.to_owned(), to_json(value));
+        native.insert(key.to_owned(), to_json(value));
     }
 }

@@ -2,13 +2,14 @@
 
 use foldhash::{HashMap, HashSet};
 use interlingua_native::codex::TokenUsageBreakdown;
-use interlingua_schema::{StatusLabel, Usage};
-use serde_json::Value;
+use interlingua_schema::{Compaction, McpInput, Usage};
 
 use super::names::Names;
 use crate::draft::LastPlan;
 use crate::{Drafts, Key, Note, SessionDrafts};
 
+/// The mode of a thread that does not say its mode.
+pub(super) const DEFAULT_MODE: &str = "default";
 /// So many tools without an end are remembered per thread.
 const MOST_OPEN: usize = 4096;
 
@@ -19,6 +20,10 @@ pub(super) struct Thread {
     pub(super) id: String,
     /// It is a sub-agent's.
     pub(super) is_child: bool,
+    /// The call that started it, where it is a sub-agent's: its key and the agent's id.
+    pub(super) spawned_by: Option<(Key, String)>,
+    /// Nobody said whether it is new. It is if the first total is that of its first request alone.
+    may_be_new: bool,
     pub(super) settings: Settings,
     /// What the host wants it to work with from its next turn on.
     pub(super) next: Settings,
@@ -28,6 +33,8 @@ pub(super) struct Thread {
     pub(super) interrupts: u32,
     /// The turn that ended last.
     pub(super) last_turn: Option<String>,
+    /// The host asked for a compaction that has not begun.
+    pub(super) compaction_asked: bool,
     /// The thread's use of tokens so far; unknown after a resume.
     total: Option<Usage>,
     pub(super) names: Names,
@@ -72,14 +79,24 @@ pub(super) struct Turn {
     pub(super) steered: Vec<String>,
     /// It was not announced, but its items began.
     pub(super) inferred: bool,
+    /// A review runs: the model answers in JSON, which is neither streamed nor completed.
+    pub(super) reviewing: bool,
+    /// Messages of a review that began and did not say anything yet, by the agent's ids.
+    pub(super) silent: Vec<String>,
     /// What a review found, until a message says it.
     pub(super) review: Option<String>,
     /// The user's message that was told last.
     pub(super) user_message: Option<String>,
     /// A compaction was told as an item.
     pub(super) compacted: bool,
+    /// The compaction that runs: its name and what is known of it.
+    pub(super) compacting: Option<(Key, Compaction)>,
+    /// Which retry of a request was told last.
+    pub(super) retries: u64,
     /// An error was told that ends it.
     pub(super) failed: bool,
+    /// The words of that error.
+    pub(super) error: Option<String>,
     /// All its changes of files so far.
     pub(super) diff: Option<String>,
     /// The agent said or did something in it.
@@ -96,14 +113,12 @@ pub(super) struct Reasoning {
 /// A tool that runs.
 #[derive(Debug, Default)]
 pub(super) struct Open {
-    /// What it does, in a line.
-    pub(super) action: String,
-    /// The files it changes.
-    pub(super) changes: Option<Value>,
     /// Its arguments are all told.
     pub(super) whole: bool,
     /// Only a request has told of it; its item is yet to begin.
     pub(super) foretold: bool,
+    /// What is called, where it is a tool of an MCP server.
+    pub(super) mcp: Option<McpInput>,
 }
 
 /// What a thread works with, to tell when it changes.
@@ -118,24 +133,49 @@ pub(super) struct Settings {
 }
 
 impl Settings {
+    /// The mode in our words: that of the collaboration unless it is the usual one, else what may be done without
+    /// asking.
+    pub(super) fn permission_mode(&self) -> Option<String> {
+        let mode = self.mode.as_deref();
+        match (mode, self.approval.as_deref(), self.sandbox.as_deref()) {
+            (Some(mode), ..) if mode != DEFAULT_MODE => Some(mode.to_owned()),
+            (_, Some("on-request" | "untrusted"), _) => Some(DEFAULT_MODE.to_owned()),
+            (_, Some("never"), Some("dangerFullAccess")) => Some("bypass".to_owned()),
+            (_, Some(approval), _) => Some(approval.to_owned()),
+            (mode, None, _) => mode.map(str::to_owned),
+        }
+    }
+
     /// Takes over what `new` says and tells what is different now; whether anything is.
     pub(super) fn change(&mut self, new: Self, session: &mut SessionDrafts<'_>) -> bool {
         // A thread begins in the default mode and does not say so.
-        self.mode.get_or_insert_with(|| "default".to_owned());
-        let mut told = false;
-        let mut change = |label: StatusLabel, what: &str, old: &mut Option<String>, new: Option<String>| {
-            if let Some(new) = new.filter(|new| old.as_ref() != Some(new)) {
-                session.note(Note::status(label, Some(format!("{what}{new}"))));
-                *old = Some(new);
-                told = true;
-            }
-        };
-        change(StatusLabel::ModelChanged, "", &mut self.model, new.model);
-        change(StatusLabel::ModeChanged, "", &mut self.mode, new.mode);
-        change(StatusLabel::ModeChanged, "approval policy: ", &mut self.approval, new.approval);
-        change(StatusLabel::ModeChanged, "sandbox: ", &mut self.sandbox, new.sandbox);
-        change(StatusLabel::Notice, "reasoning effort: ", &mut self.effort, new.effort);
-        told
+        self.mode.get_or_insert_with(|| DEFAULT_MODE.to_owned());
+        let before = self.clone();
+        self.model = new.model.or(self.model.take());
+        self.mode = new.mode.or(self.mode.take());
+        self.approval = new.approval.or(self.approval.take());
+        self.sandbox = new.sandbox.or(self.sandbox.take());
+        self.effort = new.effort.or(self.effort.take());
+        if let Some(model) = self.model.as_ref().filter(|_| self.model != before.model) {
+            session.note(Note::model_changed(before.model.clone(), model));
+        }
+        let (from, to) = (before.permission_mode(), self.permission_mode());
+        if let Some(to) = to.filter(|to| from.as_ref() != Some(to)) {
+            session.note(Note::mode_changed(from, to));
+        } else {
+            notice_change("Approval policy", before.approval.as_deref(), self.approval.as_deref(), session);
+            notice_change("Sandbox", before.sandbox.as_deref(), self.sandbox.as_deref(), session);
+        }
+        notice_change("Reasoning effort", before.effort.as_deref(), self.effort.as_deref(), session);
+        *self != before
+    }
+}
+
+/// Tells a change that has no status of its own.
+fn notice_change(what: &str, from: Option<&str>, to: Option<&str>, session: &mut SessionDrafts<'_>) {
+    if let Some(to) = to.filter(|to| from != Some(to)) {
+        let from = from.map(|from| format!(" from {from}")).unwrap_or_default();
+        session.note(Note::notice(format!("{what} changed{from} to {to}")));
     }
 }
 
@@ -202,9 +242,21 @@ impl Thread {
         self.total = Some(Usage::default());
     }
 
+    /// A sub-agent's thread that may begin here.
+    pub(super) fn may_begin(&mut self) {
+        self.may_be_new = true;
+    }
+
+    /// The thread goes on with another one's turns.
+    pub(super) fn goes_on(&mut self) {
+        self.may_be_new = false;
+    }
+
     /// The thread goes on in another process: its total is to be told anew, and nothing of it runs.
     pub(super) fn interrupted(&mut self) {
         self.total = None;
+        self.may_be_new = false;
+        self.compaction_asked = false;
         self.turn = None;
         self.interrupts = 0;
         self.names = Names::default();
@@ -217,9 +269,10 @@ impl Thread {
         let total = tokens(total);
         let last = last.map(tokens).unwrap_or_default();
         let before = self.total.replace(total.clone());
+        let is_first = std::mem::take(&mut self.may_be_new) && total == last;
         let turn = self.turn.as_ref()?;
         // A resumed thread of 0.98 first repeats the total of its earlier turns, before the model answers.
-        let unchanged = before.map_or(!turn.answered, |before| before == total);
+        let unchanged = before.map_or(!turn.answered && !is_first, |before| before == total);
         // A review counts for itself in between, so the total itself cannot be reckoned with.
         let mut used = if unchanged { Usage::default() } else { last };
         used.model.clone_from(&self.settings.model);

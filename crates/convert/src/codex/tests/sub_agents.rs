@@ -60,3 +60,42 @@ fn a_thread_that_the_host_asks_for_is_no_sub_agent() {
     talk.agent(json!({"id": 9, "result": {"thread": {"id": "other"}}}));
     assert_eq!(talk.of_type("session.started").len(), 2);
 }
+
+#[test]
+fn a_sub_agent_that_is_done_is_a_task_of_its_call() {
+    let mut talk = Talk::in_turn();
+    let call = json!({"type": "subAgentActivity", "id": "s", "kind": "started", "agentThreadId": "child",
+        "agentPath": "/agents/adder"});
+    talk.begin(call.clone());
+    talk.end(call);
+    // It is given more to do, and is done with that as well.
+    for turn in ["c1", "c2"] {
+        let done = json!({"type": "subAgentActivity", "id": format!("subagent-completed-{turn}"), "kind": "completed",
+            "agentThreadId": "child", "agentPath": "/agents/adder"});
+        talk.begin(done.clone());
+        talk.end(done);
+    }
+    let done = talk.of_type("item.completed");
+    let call = done.iter().find(|data| data["item"]["kind"] == "tool_call").unwrap()["item"]["item_id"].clone();
+    let tasks: Vec<&Value> = done.iter().map(|data| &data["item"]).filter(|item| item["kind"] == "status").collect();
+    for (task, turn) in tasks.iter().zip(["c1", "c2"]) {
+        assert_eq!(task["parent_id"], call);
+        assert_eq!(task["content"][0]["detail"], "Task completed: /agents/adder");
+        assert_eq!(task["content"][1]["json"], json!({"task_id": turn, "call_id": "s", "state": "completed"}));
+    }
+    assert_eq!(tasks.len(), 2);
+}
+
+#[test]
+fn what_a_call_about_sub_agents_gives_back_is_what_they_say() {
+    for (states, output) in [
+        (json!({"a": {"status": "pendingInit", "message": null}}), ""),
+        (json!({"a": {"status": "completed", "message": "3"}}), "3"),
+        (json!({"a": {"status": "completed", "message": "3"}, "b": {"status": "running"}}), "a: 3\nb: running"),
+    ] {
+        let mut talk = Talk::in_turn();
+        talk.end(json!({"type": "collabAgentToolCall", "id": "s", "tool": "wait", "status": "completed",
+            "agentsStates": states}));
+        assert_eq!(talk.texts().last().unwrap(), output);
+    }
+}

@@ -17,6 +17,12 @@ impl Talk {
         Self { stream: Stream::new(CodexConverter::default(), Options::default()), events: Vec::new() }
     }
 
+    /// As [`new`](Self::new), with the payloads in the events.
+    pub(super) fn with_raw() -> Self {
+        let options = Options { raw: true, ..Options::default() };
+        Self { stream: Stream::new(CodexConverter::default(), options), events: Vec::new() }
+    }
+
     /// A thread `t` has been started, and turn `1` in it with a message of the user's.
     pub(super) fn in_turn() -> Self {
         let mut talk = Self::new();

@@ -73,3 +73,30 @@ fn a_sub_agent_that_begins_has_used_nothing() {
         assert_eq!(talk.of_type("turn.ended")[0]["usage"]["input_tokens"], expected);
     }
 }
+
+#[test]
+fn the_first_request_of_a_sub_agent_counts() {
+    // Up to 0.130 no thread is announced for it, and its first counters come before anything it says.
+    for (first, expected) in [((10, 10), 127), ((50, 10), 117)] {
+        let mut talk = Talk::in_turn();
+        used(&mut talk, "t", 100, 100);
+        let spawn = |status: &str, children: Value| {
+            json!({"type": "collabAgentToolCall", "id": "s", "tool": "spawnAgent", "status": status, "prompt": "count",
+                "receiverThreadIds": children})
+        };
+        talk.begin(spawn("inProgress", json!([])));
+        talk.tell("turn/started", json!({"threadId": "child", "turn": {"id": "c1"}}));
+        talk.end(spawn("completed", json!(["child"])));
+        // A thread that goes on with an earlier conversation begins with the total of that.
+        let (total, last) = first;
+        used(&mut talk, "child", total, last);
+        used(&mut talk, "child", total, last);
+        talk.tell(
+            "item/completed",
+            json!({"threadId": "child", "item": {"type": "agentMessage", "id": "cm", "text": "3"}}),
+        );
+        used(&mut talk, "child", total + 17, 17);
+        talk.end_turn("1", "completed");
+        assert_eq!(talk.of_type("turn.ended")[0]["usage"]["input_tokens"], expected);
+    }
+}
