@@ -8,15 +8,22 @@
 //! the `session.next.*` of the v2 API.
 
 mod changes;
+mod compaction;
 mod failures;
+mod finish;
 mod http;
+mod inputs;
+mod kinds;
 mod messages;
 mod next;
 mod next_names;
 mod next_tools;
 mod notices;
+mod outputs;
 mod parts;
+mod patch;
 mod requests;
+mod retries;
 mod sent;
 mod session;
 mod tools;
@@ -31,10 +38,16 @@ use foldhash::HashMap;
 use interlingua_native::Union as _;
 use interlingua_native::opencode::Event;
 
+use crate::losses::report_losses;
 use crate::{Converter, Drafts, Input, Launch};
 use http::Calls;
+use kinds::McpServers;
+use requests::Asked;
 use session::Sessions;
 use wire::Line;
+
+/// Who could not read a payload.
+const HERE: &str = "opencode";
 
 /// Sent so that the connection stays open.
 const KEEP_ALIVE: &str = "keep-alive";
@@ -68,13 +81,16 @@ const TOLD: &str = "failure that was told before";
 pub struct OpenCodeConverter {
     sessions: Sessions,
     calls: Calls,
-    /// The session that each unanswered permission or question belongs to.
-    asked: HashMap<String, String>,
-    /// The names of the MCP servers, once the host has asked for them.
-    mcp_servers: Option<Vec<String>>,
+    /// Permissions and questions that are not answered.
+    asked: HashMap<String, Asked>,
+    mcp: McpServers,
 }
 
 impl Converter for OpenCodeConverter {
+    fn agent(&self) -> &'static str {
+        HERE
+    }
+
     fn launch(&mut self, launch: &Launch, _out: &mut Drafts) {
         self.sessions.version.clone_from(&launch.version);
     }
@@ -94,7 +110,7 @@ impl Converter for OpenCodeConverter {
 impl OpenCodeConverter {
     fn received(&mut self, line: &str, out: &mut Drafts) {
         match wire::read(line) {
-            Ok(Line { event: Some(event), text }) => {
+            Ok(Line { event: Some(event), losses, text }) => {
                 if is_of_v2(&event)
                     && let Some(time) = wire::timestamp(&text)
                 {
@@ -104,13 +120,15 @@ impl OpenCodeConverter {
                     return out.dropped(DELETED);
                 }
                 self.event(event, &text, out);
+                report_losses("opencode", &losses, out);
             }
             Ok(Line { event: None, .. }) => out.dropped(SYNC),
-            Err(error) => out.current().unparsed("opencode", error.reason, error.tag),
+            Err(error) => out.current().unparsed(HERE, error.reason, error.tag),
         }
     }
 
-    /// The table of everything that OpenCode says, in the order of its schema.
+    /// The table of everything that OpenCode says, in the order of its schema. `text` is the event's own, `line` the
+    /// payload that it came in.
     #[allow(clippy::too_many_lines, clippy::match_same_arms, reason = "ninety variants in the order of the schema")]
     fn event(&mut self, event: Event, text: &str, out: &mut Drafts) {
         match event {
@@ -186,11 +204,16 @@ impl OpenCodeConverter {
             Event::TuiPromptAppend(_) | Event::TuiCommandExecute(_) => out.dropped(CLIENTS),
             Event::TuiToastShow(event) => notices::toast(event.properties, out),
             Event::TuiSessionSelect(_) => out.dropped(CLIENTS),
-            Event::McpToolsChanged(_) => out.dropped(INVENTORY),
+            Event::McpToolsChanged(event) => {
+                if let Some(server) = event.properties.and_then(|properties| properties.server) {
+                    self.mcp.add(server);
+                }
+                out.dropped(INVENTORY);
+            }
             Event::McpBrowserOpenFailed(event) => notices::browser_open_failed(event.properties, out),
             Event::CommandExecuted(event) => self.command_executed(event.properties, out),
             Event::ProjectUpdated(_) => out.dropped(STATE_ECHO),
-            Event::SessionStatus(event) => self.session_status(event.properties, out),
+            Event::SessionStatus(event) => self.session_status(event.properties, text, out),
             Event::SessionIdle(event) => self.session_idle(event.properties, out),
             Event::QuestionAsked(event) => self.question_asked(event.properties, out),
             Event::QuestionReplied(event) => self.question_replied(event.properties, out),
@@ -210,7 +233,7 @@ impl OpenCodeConverter {
             Event::ServerHeartbeat(_) => out.dropped(KEEP_ALIVE),
             Event::Unknown { tag, raw } => self.older_event(&tag, &raw, out),
             // The enum may grow with a schema refresh; a test finds a variant that is missing here.
-            _ => out.current().unparsed("opencode", "a type the converter does not know", None),
+            _ => out.current().unparsed(HERE, "a type the converter does not know", None),
         }
     }
 }
@@ -225,5 +248,5 @@ fn is_of_v2(event: &Event) -> bool {
 
 /// A payload of a known type in which something is missing that it cannot be understood without.
 fn incomplete(tag: &str, out: &mut Drafts) {
-    out.current().unparsed("opencode", "the properties or an id are missing", Some(tag.to_owned()));
+    out.current().unparsed(HERE, "the properties or an id are missing", Some(tag.to_owned()));
 }

@@ -7,16 +7,22 @@ use serde_json::Value;
 
 use crate::unified_diff;
 
-/// What is read of the metadata of a tool that is done. A field of another shape than expected is as good as none.
+/// What is read of the metadata of a tool that is done. A field of another shape than expected is as good as none,
+/// but for the exit code.
 #[derive(Default)]
 pub(super) struct Metadata {
     /// A command's exit code.
     pub(super) exit: Option<i32>,
+    /// The exit code is there and is none.
+    pub(super) exit_is_damaged: bool,
     /// It was interrupted, or is a command that never came to an exit.
     pub(super) cut_off: bool,
+    /// OpenCode cut the output off.
+    pub(super) truncated: bool,
     /// The session of a sub-agent.
     pub(super) session_id: Option<String>,
-    exists: bool,
+    /// Whether the file was there before.
+    exists: Option<bool>,
     diff: Option<String>,
     changes: Vec<Change>,
 }
@@ -59,15 +65,26 @@ impl Metadata {
             Some(Value::String(text)) => Some(text),
             _ => None,
         };
+        let said = fields.get("exit");
+        let exit = said.and_then(exit_code);
         Self {
-            exit: fields.get("exit").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok()),
-            cut_off: fields.get("exit") == Some(&Value::Null) || fields.get("interrupted") == Some(&Value::Bool(true)),
+            exit,
+            exit_is_damaged: exit.is_none() && said.is_some_and(|said| !said.is_null()),
+            cut_off: said == Some(&Value::Null) || fields.get("interrupted") == Some(&Value::Bool(true)),
+            truncated: fields.get("truncated") == Some(&Value::Bool(true)),
             session_id: text(fields.remove("sessionId").or_else(|| fields.remove("sessionID"))),
-            exists: fields.get("exists") == Some(&Value::Bool(true)),
+            exists: fields.get("exists").and_then(Value::as_bool),
             diff: text(fields.remove("diff")),
             changes,
         }
     }
+}
+
+/// A whole number, however it is written.
+fn exit_code(said: &Value) -> Option<i32> {
+    #[allow(clippy::cast_possible_truncation, reason = "what is too large for an exit code stays so")]
+    let whole = || said.as_f64().filter(|said| said.fract() == 0.0).map(|said| said as i64);
+    said.as_i64().or_else(whole).and_then(|code| i32::try_from(code).ok())
 }
 
 /// What is read of a tool's input.
@@ -96,8 +113,8 @@ pub(super) fn file_refs(
         ("write", Some(path)) => {
             let known = metadata.changes.into_iter().find_map(Change::diff).or(metadata.diff).or(asked);
             let diff = match known {
-                Some(diff) => Some(clean(&diff)),
-                None if metadata.exists => None,
+                Some(diff) => Some(with_marker(diff, metadata.exists == Some(false), false)),
+                None if metadata.exists == Some(true) => None,
                 None => input.content.and_then(|content| unified_diff(&path, None, Some(&content))),
             };
             reference(path, FileAction::Write, diff)
@@ -106,10 +123,7 @@ pub(super) fn file_refs(
             let changes: Vec<ContentPart> =
                 metadata.changes.into_iter().filter_map(|change| change.reference(path.as_deref())).collect();
             match path {
-                Some(path) if changes.is_empty() => {
-                    let diff = metadata.diff.or(asked).map(|diff| clean(&diff));
-                    reference(path, FileAction::Patch, diff)
-                }
+                Some(path) if changes.is_empty() => reference(path, FileAction::Patch, metadata.diff.or(asked)),
                 _ => changes,
             }
         }
@@ -137,20 +151,24 @@ impl Change {
     }
 
     fn diff(self) -> Option<String> {
+        let created = matches!(self.how.as_deref(), Some("add" | "added"));
+        let deleted = matches!(self.how.as_deref(), Some("delete" | "deleted"));
         match self.patch {
-            Some(patch) if !patch.is_empty() => Some(clean(&patch)),
-            _ => unified_diff(self.file.as_deref()?, self.before.as_deref(), self.after.as_deref()),
+            Some(patch) if !patch.is_empty() => Some(with_marker(patch, created, deleted)),
+            _ => {
+                let (before, after) = (self.before.filter(|_| !created), self.after.filter(|_| !deleted));
+                unified_diff(self.file.as_deref()?, before.as_deref(), after.as_deref())
+            }
         }
     }
 }
 
-/// A unified diff without the `Index:` lines that OpenCode puts before it.
-fn clean(diff: &str) -> String {
-    let Some(rest) = diff.strip_prefix("Index: ") else {
-        return diff.to_owned();
-    };
-    match rest.split_once("\n--- ") {
-        Some((_, rest)) => format!("--- {rest}"),
-        None => diff.to_owned(),
+/// A diff that tells by `/dev/null` that the file is new or gone, which OpenCode's own headers do not.
+fn with_marker(diff: String, created: bool, deleted: bool) -> String {
+    let hunks = if diff.starts_with("@@") { Some(0) } else { diff.find("\n@@").map(|newline| newline + 1) };
+    match (created, deleted, hunks) {
+        (true, _, Some(hunks)) => format!("--- /dev/null\n+++ b\n{}", &diff[hunks..]),
+        (_, true, Some(hunks)) => format!("--- a\n+++ /dev/null\n{}", &diff[hunks..]),
+        _ => diff,
     }
 }

@@ -3,13 +3,13 @@
 use interlingua_native::opencode::{
     ApiError, AssistantMessageError, EventSessionErrorProperties, EventSessionErrorPropertiesError,
 };
-use interlingua_schema::{ErrorCode, TurnStatus};
+use interlingua_schema::{ErrorCode, RawJson, TurnStatus};
 use serde_json::{Value, json};
 
 use super::session::Session;
 use super::{INTERRUPT, OpenCodeConverter, TOLD};
 use crate::failure::is_overflow;
-use crate::{Drafts, Failure, TurnEnd, code_for_status, code_for_words};
+use crate::{Drafts, Failure, Note, TurnEnd, code_for_status, code_for_words};
 
 /// How a line of a stack trace begins.
 const STACK_TRACE: &str = "\n    at ";
@@ -18,20 +18,12 @@ const STACK_TRACE: &str = "\n    at ";
 pub(super) enum Trouble {
     /// Somebody interrupted it.
     Interrupted,
-    Failed {
-        code: ErrorCode,
-        message: String,
-        details: Option<Value>,
-    },
+    Failed(Box<Failure>),
 }
 
 impl Trouble {
     fn named(code: ErrorCode, name: &str, message: Option<String>) -> Self {
-        Self::Failed {
-            code,
-            message: message.unwrap_or_else(|| name.to_owned()),
-            details: Some(json!({ "name": name })),
-        }
+        Self::Failed(Box::new(Failure::new(code, message.unwrap_or_else(|| name.to_owned())).kind(Some(name))))
     }
 
     /// A message without a code: words are all there is to go by.
@@ -56,9 +48,12 @@ impl From<ApiError> for Trouble {
                 None => ErrorCode::AgentError,
             },
         };
-        let details =
-            json!({ "name": "APIError", "status": status, "retryable": data.is_retryable, "body": data.response_body });
-        Self::Failed { code, message, details: Some(details) }
+        let failure = Failure::new(code, message)
+            .kind(Some("APIError"))
+            .status(status)
+            .retryable(data.is_retryable)
+            .native(data.response_body.map(|body| json!({ "body": body })));
+        Self::Failed(Box::new(failure))
     }
 }
 
@@ -118,18 +113,62 @@ impl OpenCodeConverter {
             (Some(id), trouble) => {
                 let session = self.sessions.of(&id);
                 session.show_users(None, out);
-                session.report(trouble, out);
+                let raw = out.raw();
+                session.report_or_hold(trouble, raw, out);
             }
             (None, Trouble::Interrupted) => out.dropped(INTERRUPT),
             // What concerns no session says nothing about the turn that happens to run.
-            (None, Trouble::Failed { code, message, details }) => {
-                out.current().failed(failure(code, message, details).aside());
-            }
+            (None, Trouble::Failed(failure)) => out.current().failed(failure.aside()),
         }
     }
 }
 
+/// Why the words of an overflow are held back: OpenCode shortens the conversation and goes on, or it does not.
+const HELD: &str = "failure that waits for what becomes of the turn";
+
 impl Session {
+    /// As [`report`](Self::report), but that the conversation is too long is held back: if OpenCode compacts it, the
+    /// turn goes on and it was no failure.
+    fn report_or_hold(&mut self, trouble: Trouble, raw: Option<RawJson>, out: &mut Drafts) {
+        match trouble {
+            Trouble::Failed(failure)
+                if failure.code == ErrorCode::ContextOverflow
+                    && self.run.turn_open
+                    && !self.run.failed_early
+                    && !self.was_told(&failure.message, false, false) =>
+            {
+                self.is_there(out);
+                self.run.active = true;
+                self.run.failed = true;
+                self.run.held.get_or_insert_with(|| failure.raw(raw));
+                out.dropped(HELD);
+            }
+            trouble => self.report(trouble, out),
+        }
+    }
+
+    /// The conversation is compacted after all: what was held back is a remark.
+    pub(super) fn failure_overcome(&mut self, out: &mut Drafts) {
+        if let Some(Failure { message, raw, .. }) = self.run.held.take() {
+            out.session(self.id.as_str()).note(Note::notice(message).raw(raw));
+        }
+    }
+
+    /// The agent goes on after what failed.
+    pub(super) fn goes_on(&mut self, out: &mut Drafts) {
+        self.run.failed = false;
+        self.failure_overcome(out);
+    }
+
+    /// Nothing came of it: what was held back is told.
+    pub(super) fn tell_held(&mut self, out: &mut Drafts) {
+        if let Some(failure) = self.run.held.take() {
+            self.run.failed = true;
+            self.run.failures.push(failure.message.clone());
+            out.session(self.id.as_str()).failed(failure);
+        }
+    }
+
     /// Tells of a failure, once in a turn, or notes that the turn was interrupted.
     pub(super) fn report(&mut self, trouble: Trouble, out: &mut Drafts) {
         self.report_of(trouble, false, out);
@@ -137,14 +176,16 @@ impl Session {
 
     /// As [`report`](Self::report), of something that may be of the turn before.
     pub(super) fn report_of(&mut self, trouble: Trouble, is_old: bool, out: &mut Drafts) {
-        let (code, message, details) = match trouble {
+        let failure = match trouble {
             Trouble::Interrupted => {
                 self.run.interrupted = self.run.turn_open;
                 return out.dropped(INTERRUPT);
             }
-            Trouble::Failed { code, message, details } => (code, message, details),
+            Trouble::Failed(failure) => *failure,
         };
         self.is_there(out);
+        self.tell_held(out);
+        let message = failure.message.clone();
         let is_trace = message.contains(STACK_TRACE);
         if self.was_told(&message, is_trace, is_old) {
             self.run.failed = self.run.turn_open;
@@ -156,7 +197,7 @@ impl Session {
         }
         self.begun = true;
         let mut session = out.session(self.id.as_str());
-        session.failed(failure(code, message.clone(), details));
+        session.failed(failure);
         if self.run.turn_open {
             self.run.active = true;
             self.run.failed = true;
@@ -187,13 +228,5 @@ impl Session {
     /// Whether a prompt that is refused has failed, so that the refusal says nothing new.
     pub(super) fn has_failed(&self) -> bool {
         self.run.failed || !self.prompted_since && !self.failures_before.is_empty()
-    }
-}
-
-pub(super) fn failure(code: ErrorCode, message: String, details: Option<Value>) -> Failure {
-    let failure = Failure::new(code, message);
-    match details {
-        Some(details) => failure.details(details),
-        None => failure,
     }
 }

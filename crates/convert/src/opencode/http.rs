@@ -15,6 +15,7 @@ use super::requests::Reply;
 use super::sent::Sent;
 use super::users::{file, next_prompt, prompt_key, prompt_part};
 use super::{ANSWER, OpenCodeConverter, TOLD};
+use crate::losses::report_losses;
 use crate::{Drafts, Failure, Key, Prompt, code_for_status};
 
 /// So many requests may wait for their answers.
@@ -58,6 +59,10 @@ enum What {
     },
     /// The MCP servers are asked for.
     Servers,
+    /// An MCP server is added.
+    AddServer {
+        name: Option<String>,
+    },
     Other,
 }
 
@@ -106,6 +111,7 @@ impl OpenCodeConverter {
                 What::Refuse { request: (*request).to_owned() }
             }
             ("GET", ["mcp"]) => What::Servers,
+            ("POST", ["mcp"]) => What::AddServer { name: server_name(body) },
             _ => What::Other,
         };
         if self.calls.waiting.len() < MOST_WAITING {
@@ -166,7 +172,14 @@ impl OpenCodeConverter {
             What::Refuse { request } => self.question_refused(&request, out),
             What::Servers => {
                 let servers = body.and_then(|body| serde_json::from_str::<HashMap<String, Json>>(body).ok());
-                self.mcp_servers = servers.map(|servers| servers.into_keys().collect());
+                if let Some(servers) = servers {
+                    self.mcp.list(servers.into_keys());
+                }
+            }
+            What::AddServer { name } => {
+                if let Some(name) = name {
+                    self.mcp.add(name);
+                }
             }
             What::Other => {}
         }
@@ -187,14 +200,18 @@ impl OpenCodeConverter {
         let Some(body) = body else { return };
         let data = serde_json::from_str::<Data>(body).ok();
         let body = data.as_ref().map_or(body, |data| data.data.get());
-        if let Ok(info) = Info::decode(body) {
-            let mut info = info.value;
+        if let Ok(decoded) = Info::decode(body) {
+            let mut info = decoded.value;
             if info.directory.is_none() {
                 info.directory = serde_json::from_str::<Located>(body).ok().and_then(|it| it.location.directory);
             }
             // The host made it, whatever it is below.
             info.parent_id = None;
             self.session_known(&info, out);
+            // The v2 API's session has other fields.
+            if data.is_none() {
+                report_losses("opencode", &decoded.losses, out);
+            }
         }
     }
 
@@ -209,10 +226,8 @@ impl OpenCodeConverter {
             return;
         };
         self.sessions.of(&id).is_there(out);
-        let reply = body.and_then(|body| MessageReply::decode(body).ok()).map(|reply| reply.value);
-        let Some(MessageReply { info: Some(info), parts }) = reply else {
-            return;
-        };
+        let Some(reply) = body.and_then(|body| MessageReply::decode(body).ok()) else { return };
+        let MessageReply { info: Some(info), parts } = reply.value else { return };
         let session = self.sessions.of(&id);
         // A prompt that wants no answer is answered with the user's own message.
         match body.and_then(|body| serde_json::from_str::<Whose>(body).ok()) {
@@ -250,6 +265,7 @@ impl OpenCodeConverter {
         }
         session.agent_updated(info, out);
         session.end_turn(out);
+        report_losses("opencode", &reply.losses, out);
     }
 
     /// A prompt that wants no answer is kept as this message, which the events repeat.
@@ -282,8 +298,7 @@ impl OpenCodeConverter {
             return out.dropped(TOLD);
         }
         let known = id.filter(|id| self.sessions.map.get(id).is_some_and(|session| session.begun));
-        let details = json!({ "request": line, "status": status });
-        let failure = Failure::new(code, said).details(details).aside();
+        let failure = Failure::new(code, said).status(Some(status)).native(Some(json!({ "request": line }))).aside();
         out.session_or_current(known.as_deref()).failed(failure);
     }
 
@@ -333,6 +348,14 @@ fn parent(body: Option<&str>) -> Option<String> {
         parent: Option<String>,
     }
     serde_json::from_str::<Body>(body?).ok()?.parent
+}
+
+fn server_name(body: Option<&str>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Body {
+        name: Option<String>,
+    }
+    serde_json::from_str::<Body>(body?).ok()?.name
 }
 
 /// What a request asks of the agent.

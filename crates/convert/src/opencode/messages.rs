@@ -3,13 +3,19 @@
 use interlingua_native::opencode::{
     AssistantMessage, EventMessageRemovedProperties, EventMessageUpdatedProperties, Message, UserMessage as UserInfo,
 };
-use interlingua_schema::{ContentPart, StatusLabel, Timestamp};
+use interlingua_schema::{ContentPart, Timestamp};
 
+use super::compaction::Summary;
+use super::failures::Trouble;
+use super::finish::Finish;
 use super::session::Session;
 use super::usage::Tokens;
 use super::users::PendingUser;
-use super::{HISTORY, OpenCodeConverter, STATE_ECHO, incomplete};
+use super::{HERE, HISTORY, OpenCodeConverter, STATE_ECHO, incomplete};
 use crate::{Drafts, Final, Message as Said, Note};
+
+/// The type of the payloads that tell of messages.
+const MESSAGE_UPDATED: &str = "message.updated";
 
 /// Whose message it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +49,7 @@ impl OpenCodeConverter {
                 Some(id) => self.sessions.of(&id).agent_updated(*info, out),
                 None => incomplete("message.updated", out),
             },
-            _ => out.current().unparsed("opencode", "unknown role", Some("message.updated".to_owned())),
+            _ => out.current().unparsed(HERE, "unknown role", Some(MESSAGE_UPDATED.to_owned())),
         }
     }
 
@@ -55,7 +61,7 @@ impl OpenCodeConverter {
         session.users.retain(|user| user.id != message);
         session.abandon_parts(Some(&message), out);
         session.begun = true;
-        out.session(&id).note(Note::status(StatusLabel::Notice, Some(format!("message {message} was removed"))));
+        out.session(&id).note(Note::notice(format!("message {message} was removed")));
         session.message_completed(&message, out);
     }
 }
@@ -78,27 +84,26 @@ impl Session {
             self.messages.insert(info.id, Known::History);
             return out.dropped(HISTORY);
         }
-        self.mode_changes(info.agent, info.model.and_then(|model| model.model_id), out);
+        let model = info.model.and_then(|model| model.model_id);
+        self.mode_changes(info.agent.clone(), model.clone(), out);
         self.messages.insert(info.id.clone(), Known::User);
-        self.users.push(PendingUser::new(info.id));
+        self.users.push(PendingUser::new(info.id).of_mode(info.agent, model));
         // Its parts follow.
         out.dropped(STATE_ECHO);
     }
 
     /// Another agent (OpenCode's word for a mode) or another model than before.
     pub(super) fn mode_changes(&mut self, agent: Option<String>, model: Option<String>, out: &mut Drafts) {
-        let mut changed = |label, known: &mut Option<String>, new: Option<String>| {
-            if let Some(new) = new
-                && known.as_ref() != Some(&new)
-            {
-                if known.is_some() {
-                    out.session(self.id.as_str()).note(Note::status(label, Some(new.clone())));
+        let mut changed =
+            |note: fn(Option<String>, String) -> Note, known: &mut Option<String>, new: Option<String>| {
+                let Some(new) = new.filter(|new| known.as_ref() != Some(new)) else { return };
+                let before = known.replace(new.clone());
+                if before.is_some() {
+                    out.session(self.id.as_str()).note(note(before, new));
                 }
-                *known = Some(new);
-            }
-        };
-        changed(StatusLabel::ModeChanged, &mut self.agent, agent);
-        changed(StatusLabel::ModelChanged, &mut self.model, model);
+            };
+        changed(Note::mode_changed, &mut self.agent, agent);
+        changed(Note::model_changed, &mut self.model, model);
     }
 
     /// Whether something that was created then is older than the session, and so was copied into it.
@@ -106,7 +111,8 @@ impl Session {
         matches!((created, self.created), (Some(created), Some(session)) if created < session)
     }
 
-    /// A message of the agent's is announced, or there is news of it.
+    /// A message of the agent's is announced, or there is news of it. `raw`: the payload, where it says that the
+    /// message was cut off.
     pub(super) fn agent_updated(&mut self, mut info: AssistantMessage, out: &mut Drafts) {
         self.is_there(out);
         let time = info.time.as_ref();
@@ -123,39 +129,61 @@ impl Session {
             }
             None => self.agent_announced(&info, completed.is_some(), out),
         }
+        info.finish = info.finish.filter(|finish| !finish.is_empty());
         if let Some(finish) = &info.finish {
             self.step_ended(&info.id, Some(finish.clone()));
         }
         let error = info.error.take();
         let failed = error.is_some();
+        let is_old = self.messages.get(&info.id) == Some(&Known::DoneAgent);
         if let Some(error) = error {
+            let trouble = Trouble::from(error);
+            if let Trouble::Failed(failure) = &trouble
+                && self.is_summary(&info.id)
+            {
+                self.compaction_failed(&failure.message, out);
+            }
             // One that is complete may tell again what failed before the host's latest prompt.
-            let is_old = self.messages.get(&info.id) == Some(&Known::DoneAgent);
-            self.report_of(error.into(), is_old, out);
+            self.report_of(trouble, is_old, out);
         }
         if completed.is_some() {
+            if !failed && !is_old {
+                self.finished(&info, out);
+            }
             self.agent_completed(info, failed, out);
         }
         out.dropped(STATE_ECHO);
     }
 
+    /// A message is complete. What its last step ended for decides what becomes of the turn, if it was the last.
+    fn finished(&self, info: &AssistantMessage, out: &mut Drafts) {
+        let Some(finish) = info.finish.as_deref().filter(|_| self.run.turn_open) else { return };
+        if Finish::from_word(finish) == Finish::Unlisted {
+            let error = format!("unknown finish of a message: {finish}");
+            out.session(self.id.as_str()).damaged(HERE, error, Some(MESSAGE_UPDATED.to_owned()));
+        }
+    }
+
     fn agent_announced(&mut self, info: &AssistantMessage, completed: bool, out: &mut Drafts) {
         self.messages.insert(info.id.clone(), Known::Agent);
+        if info.summary == Some(true) {
+            self.summary = Some(Summary::new(info.id.clone()));
+        }
         // What is complete already is the rest of an earlier turn, unless one is running.
         if completed && !self.run.turn_open && self.users.is_empty() {
             return;
         }
         self.show_users(info.parent_id.as_deref(), out);
         self.ensure_turn(out);
-        // It goes on after what failed.
-        self.run.failed = false;
+        self.works_in(info.path.as_ref().and_then(|path| path.cwd.as_deref()), out);
+        self.goes_on(out);
+        if !self.is_summary(&info.id) {
+            self.run.finish = None;
+        }
         if self.model.is_none() {
             self.model.clone_from(&info.model_id);
         }
         self.run.answered = true;
-        if info.summary == Some(true) {
-            self.run.summary = Some(info.id.clone());
-        }
         // A session does one thing at a time: what is not complete now never will be.
         self.run.open_messages = vec![info.id.clone()];
     }
@@ -163,6 +191,7 @@ impl Session {
     fn agent_completed(&mut self, info: AssistantMessage, failed: bool, out: &mut Drafts) {
         let AssistantMessage { id, structured, tokens, cost, model_id, .. } = info;
         self.abandon_parts(Some(&id), out);
+        self.summary_completed(&id);
         self.messages.insert(id.clone(), Known::DoneAgent);
         if let Some(json) = structured {
             let said = Said::assistant().native(format!("{id}:structured")).of(&id);

@@ -2,18 +2,18 @@
 //! a step that asks for no more tools.
 
 use interlingua_native::opencode as native;
-use interlingua_schema::{ContentPart, StatusLabel, Visibility};
-use serde_json::json;
+use interlingua_schema::{Compaction, CompactionTrigger, Retry, Visibility};
 
+use super::compaction::SUMMARY;
 use super::failures::Trouble;
+use super::finish::Finish;
 use super::next_names::Said;
+use super::session::{reverted, turn_metadata};
 use super::usage::Tokens;
 use super::users::next_prompt;
-use super::{EMPTY_PART, OpenCodeConverter, STATE_ECHO, incomplete};
-use crate::{Drafts, Final, Message, Note, SessionDrafts, UserMessage};
+use super::{EMPTY_PART, HERE, OpenCodeConverter, STATE_ECHO, incomplete};
+use crate::{Drafts, Final, Message, Note, SessionDrafts, UserMessage, code_for_words};
 
-/// Why a step ends that goes on with the results of its tools.
-const GOES_ON: &str = "tool-calls";
 /// How the words begin with which the v2 API tells of an interrupt.
 const INTERRUPTED: &str = "Provider turn interrupted";
 
@@ -58,7 +58,7 @@ impl OpenCodeConverter {
             return incomplete("session.next.moved", out);
         };
         let place = location.and_then(|location| location.directory).unwrap_or_default();
-        self.next(&id, out).note(Note::status(StatusLabel::Notice, Some(format!("moved to {place}"))));
+        self.next(&id, out).note(Note::notice(format!("moved to {place}")));
     }
 
     pub(super) fn next_prompted(
@@ -84,6 +84,10 @@ impl OpenCodeConverter {
             session.end_turn(out);
         }
         let repeated = session.repeated(&message, &content).unwrap_or_default();
+        if !session.run.turn_open {
+            let metadata = turn_metadata(session.model.clone(), session.agent.clone());
+            out.session(&id).synthetic().turn_started(None, metadata);
+        }
         session.run.turn_open = true;
         session.failures_before.clear();
         let mut user = UserMessage::new(content).native(message.as_str()).of(&message);
@@ -130,8 +134,7 @@ impl OpenCodeConverter {
         };
         let session = self.sessions.of(&id);
         session.run.declined = false;
-        // It goes on after what failed.
-        session.run.failed = false;
+        session.goes_on(out);
         session.ensure_turn(out);
         session.mode_changes(agent, model.and_then(|model| model.id), out);
         out.dropped(STATE_ECHO);
@@ -159,9 +162,18 @@ impl OpenCodeConverter {
             let step = assistant_message_id.unwrap_or_default();
             session.count(&step, Tokens::from(tokens), cost.as_ref(), model, out);
         }
-        if finish.as_deref() == Some(GOES_ON) && !session.run.interrupt_asked {
-            return out.dropped(STATE_ECHO);
+        let reason = finish.as_deref().map(Finish::from_word);
+        match reason {
+            Some(Finish::GoesOn) if !session.run.interrupt_asked => return out.dropped(STATE_ECHO),
+            // Here the step is all that ends the turn.
+            Some(Finish::Unlisted) | None => {
+                session.run.failed = true;
+                let error = format!("unknown finish of a step: {}", finish.as_deref().unwrap_or("none"));
+                out.session(&id).damaged(HERE, error, Some("session.next.step.ended".to_owned()));
+            }
+            Some(_) => {}
         }
+        session.run.finish = finish;
         session.end_turn(out);
     }
 
@@ -285,10 +297,16 @@ impl OpenCodeConverter {
         else {
             return incomplete("session.next.retried", out);
         };
-        let attempt = attempt.map(|attempt| attempt.to_string()).unwrap_or_default();
-        let message = error.and_then(|error| error.message).unwrap_or_default();
+        let reason = error.and_then(|error| error.message).unwrap_or_default();
+        let retry = Retry {
+            attempt: attempt.and_then(|attempt| attempt.as_u64()).unwrap_or(1),
+            max_attempts: None,
+            delay_ms: None,
+            code: code_for_words(&reason),
+            reason,
+        };
         self.sessions.of(&id).retried(out);
-        self.next(&id, out).note(Note::status(StatusLabel::Retry, Some(format!("attempt {attempt}: {message}"))));
+        self.next(&id, out).note(Note::retry(retry));
     }
 
     pub(super) fn next_compaction_started(
@@ -305,8 +323,9 @@ impl OpenCodeConverter {
         else {
             return incomplete("session.next.compaction.started", out);
         };
-        let reason = reason.map(|reason| reason.as_str().to_owned());
-        self.next(&id, out).note_started(message, Note::status(StatusLabel::Compaction, reason));
+        let data =
+            compaction(reason.as_ref().map(native::EventSessionNextCompactionStartedPropertiesReason::as_str), None);
+        self.next(&id, out).note_started(message, Note::compacting(data));
     }
 
     pub(super) fn next_compaction_delta(
@@ -314,18 +333,14 @@ impl OpenCodeConverter {
         properties: Properties<native::EventSessionNextCompactionDeltaProperties>,
         out: &mut Drafts,
     ) {
-        let Some(native::EventSessionNextCompactionDeltaProperties {
-            session_id: Some(id),
-            message_id: Some(message),
-            text: Some(text),
-            ..
-        }) = properties
-        else {
-            return incomplete("session.next.compaction.delta", out);
-        };
-        let mut session = self.next(&id, out);
-        session.message_started(message.as_str(), Message::assistant().native(message.as_str()).of(&message));
-        session.delta(message, text);
+        match properties.and_then(|properties| properties.session_id) {
+            // The end has all of it.
+            Some(id) => {
+                self.next(&id, out);
+                out.dropped(SUMMARY);
+            }
+            None => incomplete("session.next.compaction.delta", out),
+        }
     }
 
     pub(super) fn next_compaction_ended(
@@ -343,13 +358,9 @@ impl OpenCodeConverter {
         else {
             return incomplete("session.next.compaction.ended", out);
         };
-        let mut session = self.next(&id, out);
-        if let Some(text) = text.filter(|text| !text.is_empty()) {
-            let said = Message::assistant().native(message.as_str()).of(&message);
-            session.message_finished(message.as_str(), said, Final::text(text));
-        }
-        let reason = reason.map(|reason| reason.as_str().to_owned());
-        session.note_finished(message, Note::status(StatusLabel::Compaction, reason), false);
+        let data =
+            compaction(reason.as_ref().map(native::EventSessionNextCompactionEndedPropertiesReason::as_str), text);
+        self.next(&id, out).note_finished(message, Note::compaction(data), false);
     }
 
     pub(super) fn next_revert_staged(
@@ -362,12 +373,7 @@ impl OpenCodeConverter {
             return incomplete("session.next.revert.staged", out);
         };
         let revert = revert.unwrap_or_default();
-        let detail = format!("reverted to before message {}", revert.message_id.unwrap_or_default());
-        let note = Note::status(StatusLabel::Notice, Some(detail));
-        let note = match revert.diff.filter(|diff| !diff.is_empty()) {
-            Some(diff) => note.with(ContentPart::Json { json: json!({ "diff": diff }) }),
-            None => note,
-        };
+        let note = reverted(&revert.message_id.unwrap_or_default(), revert.diff);
         self.next(&id, out).note(note);
     }
 
@@ -378,8 +384,7 @@ impl OpenCodeConverter {
     ) {
         match properties.and_then(|properties| properties.session_id) {
             Some(id) => {
-                let note = Note::status(StatusLabel::Notice, Some("the revert is over".to_owned()));
-                self.next(&id, out).note(note);
+                self.next(&id, out).note(Note::notice("the revert is over"));
             }
             None => incomplete("session.next.revert.cleared", out),
         }
@@ -392,8 +397,7 @@ impl OpenCodeConverter {
     ) {
         match properties.and_then(|properties| properties.session_id) {
             Some(id) => {
-                let note = Note::status(StatusLabel::Notice, Some("the reverted messages were removed".to_owned()));
-                self.next(&id, out).note(note);
+                self.next(&id, out).note(Note::notice("the reverted messages were removed"));
             }
             None => incomplete("session.next.revert.committed", out),
         }
@@ -406,6 +410,16 @@ impl OpenCodeConverter {
         session.begun = true;
         out.session(id)
     }
+}
+
+/// What is known of a compaction.
+fn compaction(reason: Option<&str>, summary: Option<String>) -> Compaction {
+    let trigger = match reason {
+        Some("auto") => Some(CompactionTrigger::Auto),
+        Some("manual") => Some(CompactionTrigger::Manual),
+        _ => None,
+    };
+    Compaction { trigger, summary: summary.filter(|summary| !summary.is_empty()), ..Compaction::default() }
 }
 
 fn ended(text: String, cut_off: bool) -> Final {

@@ -3,13 +3,15 @@
 use interlingua_native::Json;
 use interlingua_native::opencode as native;
 use interlingua_native::opencode::LlmToolContent;
-use interlingua_schema::{ContentPart, ToolKind};
+use interlingua_schema::{CommandInput, ContentPart, ToolInput, ToolKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::changes::{Metadata, file_refs};
+use super::kinds::{Kinds, built_in};
 use super::next::Properties;
-use super::tools::{Kinds, built_in};
+use super::outputs::{clean_error, clean_output};
+use super::tools::with_input;
 use super::users::file;
 use super::{OpenCodeConverter, incomplete};
 use crate::{Drafts, ToolCall, ToolResult};
@@ -31,8 +33,11 @@ impl OpenCodeConverter {
         };
         self.sessions.of(&id).shell_taken();
         let arguments = json!({ "command": command }).to_string();
-        let tool =
-            ToolCall::new(call.as_str(), "shell").kind(ToolKind::Command).arguments(arguments).native(call.as_str());
+        let tool = ToolCall::new(call.as_str(), "shell")
+            .kind(ToolKind::Command)
+            .arguments(arguments)
+            .input(command.map(|command| ToolInput::Command(CommandInput::new(command))))
+            .native(call.as_str());
         self.next(&id, out).tool_called(call, tool);
     }
 
@@ -50,7 +55,8 @@ impl OpenCodeConverter {
         else {
             return incomplete("session.next.shell.ended", out);
         };
-        self.next(&id, out).tool_finished(call, ToolResult::ok(output.unwrap_or_default()));
+        let output = clean_output("shell", Some(&ToolKind::Command), output.unwrap_or_default(), false);
+        self.next(&id, out).tool_finished(call, ToolResult::ok(output));
     }
 
     pub(super) fn next_input_started(
@@ -68,11 +74,12 @@ impl OpenCodeConverter {
         else {
             return incomplete("session.next.tool.input.started", out);
         };
-        let name = name.unwrap_or_default();
+        let name = self.sessions.of(&id).tool_name(name, Some(&call));
         let mut tool = ToolCall::new(call.as_str(), name.as_str()).native(call.as_str());
-        tool.kind = Some(Kinds { mcp_servers: self.mcp_servers.as_deref(), by_provider: false }.of(&name));
+        tool.kind = Kinds::new(&self.mcp).while_pending(&name);
         let session = self.sessions.of(&id);
         let key = session.new_call(&call, assistant_message_id.as_deref());
+        session.known_calls.insert(call, ());
         session.tools.entry(key.clone()).or_default();
         tool.of = assistant_message_id.map(Into::into);
         self.next(&id, out).tool_started(key, tool);
@@ -113,15 +120,17 @@ impl OpenCodeConverter {
         else {
             return incomplete("session.next.tool.called", out);
         };
-        let name = tool.unwrap_or_default();
-        let mut tool = ToolCall::new(call.as_str(), name.as_str()).native(call.as_str());
+        let name = self.sessions.of(&id).tool_name(tool, Some(&call));
         let by_provider = provider.and_then(|provider| provider.executed) == Some(true);
-        tool.kind = Some(Kinds { mcp_servers: self.mcp_servers.as_deref(), by_provider }.of(&name));
+        let kinds = Kinds { by_provider, ..Kinds::new(&self.mcp) };
+        let tool = ToolCall::new(call.as_str(), name.as_str()).native(call.as_str());
+        let mut tool = with_input(tool, &name, input.as_ref(), kinds);
         tool.arguments = input.as_ref().map(|input| input.get().to_owned());
         let session = self.sessions.of(&id);
         let key = session.new_call(&call, assistant_message_id.as_deref());
         // What the result tells depends on what was asked.
-        session.next_called(&key, name, input);
+        session.known_calls.insert(call, ());
+        session.next_called(&key, name, tool.kind.clone(), input);
         tool.of = assistant_message_id.map(Into::into);
         self.next(&id, out).tool_called(key, tool);
     }
@@ -140,9 +149,9 @@ impl OpenCodeConverter {
         else {
             return incomplete("session.next.tool.progress", out);
         };
-        let (output, _) = result_content(content);
         let session = self.sessions.of(&id);
         let key = session.call_key(call);
+        let (output, _) = result_content(content, false);
         let new = session.tools.entry(key.clone()).or_default().grown(output);
         self.next(&id, out).tool_output(key, new);
     }
@@ -171,13 +180,17 @@ impl OpenCodeConverter {
         if let Some(child) = &metadata.session_id {
             out.session(child).spawned_by(id.as_str(), key.as_str());
         }
-        let (mut output, files) = result_content(content);
+        let is_command = tool.kind == Some(ToolKind::Command);
+        let (mut output, files) = result_content(content, is_command);
         if output.is_empty() && files.is_empty() {
             // What OpenCode's own tools tell in data is for programs.
             let structured = structured.filter(|_| built_in(&tool.name).is_none());
             output = result.as_ref().map(in_words).or(structured.as_ref().map(in_words)).unwrap_or_default();
         }
-        let mut result = ToolResult::ok(output).failed_if(metadata.cut_off).exit_code(metadata.exit);
+        let session = self.sessions.of(&id);
+        let failed = metadata.cut_off || session.is_damaged_exit(&metadata, "session.next.tool.success", out);
+        let output = clean_output(&tool.name, tool.kind.as_ref(), output, metadata.truncated);
+        let mut result = ToolResult::ok(output).failed_if(failed).exit_code(metadata.exit);
         result.parts = file_refs(&tool.name, tool.input.as_ref(), metadata, diff);
         result.parts.extend(files);
         self.next(&id, out).tool_finished(key, result);
@@ -196,8 +209,10 @@ impl OpenCodeConverter {
         };
         let session = self.sessions.of(&id);
         let key = session.call_done(call);
-        let never_called = session.tools.remove(&key).is_some_and(|open| !open.called);
+        let open = session.tools.remove(&key);
+        let never_called = open.as_ref().is_some_and(|open| !open.called);
         let message = error.and_then(|error| error.message).unwrap_or_default();
+        let message = clean_error(open.and_then(|open| open.kind).as_ref(), &message);
         let result = ToolResult::failed(message).call_cut_off_if(never_called && session.is_cut_off());
         self.next(&id, out).tool_finished(key, result);
     }
@@ -219,12 +234,17 @@ fn in_words(given: &Json) -> String {
     }
 }
 
-/// What a tool says, and the files it gives.
-fn result_content(content: Option<Vec<LlmToolContent>>) -> (String, Vec<ContentPart>) {
+/// How the text begins that tells the model of a command's exit code.
+const EXITED: &str = "Command exited with code ";
+
+/// What a tool says, and the files it gives. A command's exit code is told apart from what it printed.
+fn result_content(content: Option<Vec<LlmToolContent>>, is_command: bool) -> (String, Vec<ContentPart>) {
     let mut output = String::new();
     let mut files = Vec::new();
     for part in content.into_iter().flatten() {
         match part {
+            LlmToolContent::Text(text) if is_command && text.text.as_ref().is_some_and(|it| it.starts_with(EXITED)) => {
+            }
             LlmToolContent::Text(text) => {
                 if !output.is_empty() && !output.ends_with('\n') {
                     output.push('\n');

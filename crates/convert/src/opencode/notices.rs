@@ -8,17 +8,16 @@ use interlingua_native::opencode::{
     EventWorkspaceStatusProperties, EventWorkspaceStatusPropertiesStatus, EventWorktreeFailedProperties,
     EventWorktreeReadyProperties, Todo,
 };
-use interlingua_schema::StatusLabel;
+use interlingua_schema::{ApprovalScope, PlanStep};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
-use super::requests::Reply;
-use super::{OpenCodeConverter, STATE_ECHO, incomplete};
-use crate::draft::AS_BEFORE;
-use crate::{Drafts, Note, PlanStep};
+use super::requests::{Reply, Request};
+use super::{HERE, OpenCodeConverter, STATE_ECHO, incomplete};
+use crate::draft::{AS_BEFORE, plan_step};
+use crate::{Drafts, Note};
 
 fn notice(detail: String, out: &mut Drafts) {
-    out.current().note(Note::status(StatusLabel::Notice, Some(detail)));
+    out.current().note(Note::notice(detail));
 }
 
 pub(super) fn installation_updated(properties: Option<EventInstallationUpdatedProperties>, out: &mut Drafts) {
@@ -101,7 +100,7 @@ impl OpenCodeConverter {
         if !session.plan.is_news(&steps) {
             return out.dropped(AS_BEFORE);
         }
-        out.session(&id).note(Note::plan(&steps));
+        out.session(&id).note(Note::plan(steps));
     }
 
     pub(super) fn command_executed(&mut self, properties: Option<EventCommandExecutedProperties>, out: &mut Drafts) {
@@ -111,7 +110,7 @@ impl OpenCodeConverter {
         let command = [name.unwrap_or_default(), arguments.unwrap_or_default()].join(" ");
         self.sessions.of(&id).begun = true;
         let detail = format!("command /{} was run", command.trim());
-        out.session(&id).note(Note::status(StatusLabel::Notice, Some(detail)));
+        out.session(&id).note(Note::notice(detail));
     }
 
     /// Types that the current schema no longer has.
@@ -124,22 +123,25 @@ impl OpenCodeConverter {
                 Ok(OldPermission { properties }) => self.old_permission(properties, out),
                 Err(_) => incomplete(tag, out),
             },
-            _ => out.current().unparsed("opencode", "unknown type", Some(tag.to_owned())),
+            _ => out.current().unparsed(HERE, "unknown type", Some(tag.to_owned())),
         }
     }
 
-    /// A permission as it was asked for in 1.0.
+    /// A permission as it was asked for in 1.0, which always offers to allow the like while the server runs.
     fn old_permission(&mut self, asked: OldRequest, out: &mut Drafts) {
-        self.sessions.of(&asked.session).begun = true;
-        self.asked.insert(asked.id.clone(), asked.session.clone());
-        let about = json!({
-            "title": asked.title,
-            "patterns": asked.pattern,
-            "call_id": asked.call,
-            "message_id": asked.message,
-            "details": asked.metadata,
-        });
-        out.session(&asked.session).permission_asked(asked.id, asked.kind, Some(about));
+        let patterns = asked.pattern.map(OldPattern::list).unwrap_or_default();
+        let request = Request {
+            id: asked.id,
+            session: asked.session,
+            always: if patterns.is_empty() { vec![asked.kind.clone()] } else { patterns.clone() },
+            permission: asked.kind,
+            patterns,
+            call: asked.call,
+            message: asked.message,
+            title: asked.title,
+            metadata: asked.metadata,
+        };
+        self.permission_needed(request, ApprovalScope::Session, out);
     }
 
     /// The answer as it was told in 1.0, where the current names are missing.
@@ -179,10 +181,26 @@ struct OldRequest {
     #[serde(rename = "callID")]
     call: Option<String>,
     title: Option<String>,
-    pattern: Option<Value>,
-    metadata: Option<Value>,
+    pattern: Option<OldPattern>,
+    metadata: Option<Json>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OldPattern {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl OldPattern {
+    fn list(self) -> Vec<String> {
+        match self {
+            Self::One(pattern) => vec![pattern],
+            Self::Several(patterns) => patterns,
+        }
+    }
 }
 
 fn step(todo: Todo) -> PlanStep {
-    PlanStep::new(todo.content.unwrap_or_default(), todo.status.as_deref()).with("priority", todo.priority)
+    plan_step(todo.content.unwrap_or_default(), todo.status.as_deref())
 }

@@ -4,16 +4,19 @@ use std::mem;
 
 use interlingua_native::opencode::{
     EventMessagePartDeltaProperties, EventMessagePartRemovedProperties, EventMessagePartUpdatedProperties, Part,
-    RetryPart, StepFinishPart,
+    StepFinishPart,
 };
-use interlingua_schema::{ContentPart, StatusLabel, Timestamp, Visibility};
+use interlingua_schema::{ContentPart, Timestamp, Visibility};
 
+use super::compaction::{Compaction, SUMMARY};
+use super::kinds::Kinds;
 use super::messages::Known;
-use super::session::{Compaction, Session};
+use super::retries::message_retries;
+use super::session::Session;
 use super::usage::Tokens;
-use super::users::{file_part, mentioned, subtask};
+use super::users::{UserPart, file_part, mentioned, subtask};
 use super::wire::riding_delta;
-use super::{EMPTY_PART, HISTORY, OpenCodeConverter, SAID_AGAIN, STATE_ECHO, incomplete};
+use super::{EMPTY_PART, HERE, HISTORY, OpenCodeConverter, SAID_AGAIN, STATE_ECHO, incomplete};
 use crate::{Drafts, Final, Message, Note};
 
 /// A text or reasoning that streams.
@@ -60,7 +63,7 @@ impl OpenCodeConverter {
         }
     }
 
-    /// One part, in the order of the schema.
+    /// One part, in the order of the schema. `line`: the payload that tells of it, if it is alone in it.
     pub(super) fn part(&mut self, id: &str, part: Part, delta: Option<&str>, out: &mut Drafts) {
         let session = self.sessions.of(id);
         let message = message_of(&part).unwrap_or_default();
@@ -83,14 +86,24 @@ impl OpenCodeConverter {
         if !is_user || session.users.last().is_some_and(|user| user.id != message) {
             session.show_users(None, out);
         }
+        // What is shown later keeps its payload.
+        let raw = || out.raw();
         match part {
             Part::Text(text) if is_user && text.synthetic == Some(true) => {
-                let message = text.message_id.unwrap_or_default();
-                session.added_part(&message, text.id, text.text.unwrap_or_default(), out);
+                let added = UserPart { id: text.id, content: text.text.unwrap_or_default(), raw: raw() };
+                session.added_part(&text.message_id.unwrap_or_default(), added, out);
             }
             Part::Text(text) if is_user => {
                 let content = ContentPart::text(text.text.unwrap_or_default());
-                session.user_part(&text.message_id.unwrap_or_default(), &text.id, content, out);
+                let typed = UserPart { id: text.id, content, raw: raw() };
+                session.user_part(&text.message_id.unwrap_or_default(), typed, out);
+            }
+            Part::Text(text) if session.is_summary(text.message_id.as_deref().unwrap_or_default()) => {
+                session.summary_text(text.id, text.text.unwrap_or_default(), raw());
+                out.dropped(SUMMARY);
+            }
+            Part::Reasoning(part) if session.is_summary(part.message_id.as_deref().unwrap_or_default()) => {
+                out.dropped(SUMMARY);
             }
             Part::Text(text) => session.told(
                 Told {
@@ -106,7 +119,8 @@ impl OpenCodeConverter {
             ),
             Part::Subtask(part) => {
                 let (message, id) = (part.message_id.clone().unwrap_or_default(), part.id.clone());
-                session.user_part(&message, &id, subtask(part), out);
+                let raw = raw();
+                session.user_part(&message, UserPart { id, content: subtask(part), raw }, out);
             }
             Part::Reasoning(part) => session.told(
                 Told {
@@ -123,13 +137,14 @@ impl OpenCodeConverter {
             Part::File(part) => {
                 let (message, id) = (part.message_id.clone().unwrap_or_default(), part.id.clone());
                 if is_user {
-                    session.user_part(&message, &id, file_part(*part), out);
+                    let raw = raw();
+                    session.user_part(&message, UserPart { id, content: file_part(*part), raw }, out);
                 } else {
                     let said = Message::assistant().native(id.as_str()).of(message);
                     out.session(session.id.as_str()).message_finished(id, said, Final::text("").with(file_part(*part)));
                 }
             }
-            Part::Tool(part) => session.tool_part(*part, self.mcp_servers.as_deref(), out),
+            Part::Tool(part) => session.tool_part(*part, Kinds::new(&self.mcp), out),
             Part::StepStart(part) => {
                 // A step that begins again leaves what it streamed before.
                 session.abandon_parts(part.message_id.as_deref(), out);
@@ -137,29 +152,15 @@ impl OpenCodeConverter {
             }
             Part::StepFinish(part) => session.step_finished(part, out),
             Part::Agent(part) if is_user => {
-                session.user_part(&part.message_id.unwrap_or_default(), &part.id, mentioned(part.name.as_deref()), out);
+                let named = UserPart { id: part.id, content: mentioned(part.name.as_deref()), raw: raw() };
+                session.user_part(&part.message_id.unwrap_or_default(), named, out);
             }
             // What the files looked like, for a revert; and an agent that nobody mentioned.
             Part::Snapshot(_) | Part::Patch(_) | Part::Agent(_) => out.dropped(STATE_ECHO),
-            Part::Retry(part) => retried(id, part, out),
-            Part::Compaction(part) => {
-                let how = match (part.auto, part.overflow) {
-                    (_, Some(true)) => "automatic, because the conversation was too long",
-                    (Some(true), _) => "automatic",
-                    _ => "asked for",
-                };
-                session.ensure_turn(out);
-                session.run.compaction = match (part.auto, part.overflow) {
-                    (_, Some(true)) => Compaction::MakesRoom,
-                    (Some(true), _) => Compaction::Automatic,
-                    _ => Compaction::None,
-                };
-                session.compaction = Some(part.id.as_str().into());
-                let note = Note::status(StatusLabel::Compaction, Some(how.to_owned())).native(part.id.as_str());
-                out.session(id).note_started(part.id, note);
-            }
-            Part::Unknown { tag, .. } => out.session(id).unparsed("opencode", "unknown part", Some(tag)),
-            _ => out.session(id).unparsed("opencode", "a part the converter does not know", None),
+            Part::Retry(part) => out.session(id).note(message_retries(part)),
+            Part::Compaction(part) => session.compaction_part(part, out),
+            Part::Unknown { tag, .. } => out.session(id).unparsed(HERE, "unknown part", Some(tag)),
+            _ => out.session(id).unparsed(HERE, "a part the converter does not know", None),
         }
     }
 
@@ -185,6 +186,9 @@ impl OpenCodeConverter {
         if session.messages.get(&message) == Some(&Known::History) {
             return out.dropped(HISTORY);
         }
+        if session.is_summary(&message) {
+            return out.dropped(SUMMARY);
+        }
         session.parts.entry(part.clone()).or_insert_with(|| OpenPart::new(message, false));
         session.say(&part, &delta, out);
     }
@@ -199,7 +203,7 @@ impl OpenCodeConverter {
         if session.parts.remove(&part).is_some_and(|open| open.started) {
             out.session(&id).message_abandoned(part.as_str());
         }
-        out.session(&id).note(Note::status(StatusLabel::Notice, Some(format!("part {part} was removed"))));
+        out.session(&id).note(Note::notice(format!("part {part} was removed")));
     }
 }
 
@@ -295,16 +299,10 @@ impl Session {
 
     /// Why a step ended. The summary of a compaction that OpenCode made by itself is no answer: the work goes on.
     pub(super) fn step_ended(&mut self, message: &str, finish: Option<String>) {
-        if self.run.compaction == Compaction::None || self.run.summary.as_deref() != Some(message) {
+        if self.run.compaction == Compaction::None || !self.is_summary(message) {
             self.run.finish = finish;
         }
     }
-}
-
-fn retried(session: &str, part: RetryPart, out: &mut Drafts) {
-    let message = part.error.and_then(|error| error.data?.message).unwrap_or_default();
-    let detail = format!("attempt {}: {message}", part.attempt.unwrap_or_default());
-    out.session(session).note(Note::status(StatusLabel::Retry, Some(detail)).native(part.id));
 }
 
 fn session_of(part: &Part) -> Option<String> {

@@ -7,12 +7,14 @@ use interlingua_native::opencode::{
     EventQuestionRejectedProperties, EventQuestionRepliedProperties, EventQuestionV2AskedProperties,
     EventQuestionV2RejectedProperties, EventQuestionV2RepliedProperties, PermissionV2Reply, QuestionInfo,
 };
-use interlingua_schema::Answer;
+use interlingua_schema::{Answer, ApprovalScope, QuestionOption};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::inputs::asked_input;
+use super::kinds::Kinds;
 use super::{OpenCodeConverter, STATE_ECHO, incomplete};
-use crate::{Ask, Drafts, Scope};
+use crate::{Ask, Drafts, PermissionAsk};
 
 /// What a host or the agent answers to a permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,18 +35,104 @@ impl Reply {
     }
 }
 
+/// A permission or questions that are not answered.
+#[derive(Debug)]
+pub(super) struct Asked {
+    session: String,
+    /// What the answer `always` means.
+    always: ApprovalScope,
+}
+
+/// A permission as any of the generations ask for it.
+#[derive(Default)]
+pub(super) struct Request {
+    pub(super) id: String,
+    pub(super) session: String,
+    /// What it is for: the name of a tool, or of a group of tools.
+    pub(super) permission: String,
+    pub(super) patterns: Vec<String>,
+    /// What would be allowed from now on.
+    pub(super) always: Vec<String>,
+    pub(super) call: Option<String>,
+    pub(super) message: Option<String>,
+    /// In words, up to 1.0.
+    pub(super) title: Option<String>,
+    pub(super) metadata: Option<Json>,
+}
+
+impl Request {
+    /// One line for a person, where neither the call nor the request tells more.
+    fn title(&self) -> String {
+        let patterns = self.patterns.join("; ");
+        match (&self.title, self.permission.as_str()) {
+            (Some(title), _) => title.clone(),
+            (None, permission) if patterns.is_empty() || patterns == "*" => permission.to_owned(),
+            (None, "bash" | "shell") => format!("Run {patterns}"),
+            (None, "external_directory") => format!("Access {patterns}"),
+            (None, permission) => format!("{permission} {patterns}"),
+        }
+    }
+
+    fn native(&self) -> Value {
+        let mut native = Map::new();
+        native.insert("permission".to_owned(), self.permission.as_str().into());
+        for (name, list) in [("patterns", &self.patterns), ("always", &self.always)] {
+            if !list.is_empty() {
+                native.insert(name.to_owned(), list.clone().into());
+            }
+        }
+        if let Some(message) = &self.message {
+            native.insert("message_id".to_owned(), message.as_str().into());
+        }
+        if let Some(metadata) = &self.metadata {
+            native.insert("metadata".to_owned(), metadata.to_value());
+        }
+        Value::Object(native)
+    }
+}
+
 impl OpenCodeConverter {
-    fn asks(&mut self, session: &str, request: &str, out: &mut Drafts) {
+    fn asks(&mut self, session: &str, request: &str, always: ApprovalScope, out: &mut Drafts) {
         let known = self.sessions.of(session);
         known.is_there(out);
         known.begun = true;
         known.show_users(None, out);
-        self.asked.insert(request.to_owned(), session.to_owned());
+        self.asked.insert(request.to_owned(), Asked { session: session.to_owned(), always });
     }
 
     /// Whether a session waits for an answer.
     pub(super) fn is_asking(&self, session: &str) -> bool {
-        self.asked.values().any(|asking| asking == session)
+        self.asked.values().any(|asked| asked.session == session)
+    }
+
+    /// A permission is asked for. `always`: what an approval with that word means.
+    pub(super) fn permission_needed(&mut self, request: Request, always: ApprovalScope, out: &mut Drafts) {
+        self.asks(&request.session, &request.id, always, out);
+        let kinds = Kinds::new(&self.mcp);
+        let session = self.sessions.of(&request.session);
+        if let Some(call) = &request.call {
+            if let Some(diff) = request.metadata.as_ref().and_then(diff) {
+                session.diffs.insert(call.clone(), diff);
+            }
+            session.permission_called(call, request.message.as_deref(), &request.permission, kinds, out);
+        }
+        let mut scopes = vec![ApprovalScope::Once];
+        if !request.always.is_empty() {
+            scopes.push(always);
+        }
+        let known = request.call.as_deref().and_then(|call| session.pending_kind(call));
+        let kind = kinds.while_pending(&request.permission).or(known);
+        let input = asked_input(&request.permission, &request.patterns, request.metadata.as_ref());
+        let ask = PermissionAsk {
+            kind,
+            title: if input.is_none() { Some(request.title()) } else { None },
+            input,
+            reason: None,
+            scopes,
+            native: Some(request.native()),
+            call_id: request.call,
+        };
+        out.session(&request.session).permission_asked(request.id, ask);
     }
 
     pub(super) fn permission_asked(&mut self, properties: Option<EventPermissionAskedProperties>, out: &mut Drafts) {
@@ -60,20 +148,20 @@ impl OpenCodeConverter {
         else {
             return incomplete("permission.asked", out);
         };
-        self.asks(&session, &request, out);
-        let mut about = Map::new();
-        add(&mut about, "patterns", patterns.map(Value::from));
-        add(&mut about, "always", always.map(Value::from));
-        if let Some(tool) = tool {
-            if let (Some(call), Some(diff)) = (&tool.call_id, metadata.as_ref().and_then(diff)) {
-                self.sessions.of(&session).diffs.insert(call.clone(), diff);
-            }
-            add(&mut about, "call_id", tool.call_id.map(Value::from));
-            add(&mut about, "message_id", tool.message_id.map(Value::from));
-        }
-        add(&mut about, "details", metadata.map(|metadata| metadata.to_value()));
-        let action = permission.unwrap_or_default();
-        out.session(&session).permission_asked(request, action, Some(Value::Object(about)));
+        let tool = tool.unwrap_or_default();
+        let request = Request {
+            id: request,
+            session,
+            permission: permission.unwrap_or_default(),
+            patterns: patterns.unwrap_or_default(),
+            always: always.unwrap_or_default(),
+            call: tool.call_id,
+            message: tool.message_id,
+            title: None,
+            metadata,
+        };
+        // What is always allowed is so while the server runs.
+        self.permission_needed(request, ApprovalScope::Session, out);
     }
 
     pub(super) fn permission_replied(
@@ -97,11 +185,11 @@ impl OpenCodeConverter {
         let Some(asked) = self.asked.remove(request) else {
             return out.dropped(STATE_ECHO);
         };
-        self.sessions.of(&asked).run.declined |= reply == Reply::Reject;
-        let mut session = out.session(session.unwrap_or(&asked));
+        self.sessions.of(&asked.session).run.declined |= reply == Reply::Reject;
+        let mut session = out.session(session.unwrap_or(&asked.session));
         match reply {
-            Reply::Once => session.permission_approved(request, Scope::Once),
-            Reply::Always => session.permission_approved(request, Scope::Always),
+            Reply::Once => session.permission_approved(request, ApprovalScope::Once),
+            Reply::Always => session.permission_approved(request, asked.always),
             Reply::Reject => session.permission_denied(request),
         }
     }
@@ -123,17 +211,20 @@ impl OpenCodeConverter {
         else {
             return incomplete("permission.v2.asked", out);
         };
-        self.asks(&session, &request, out);
-        let mut about = Map::new();
-        add(&mut about, "patterns", resources.map(Value::from));
-        add(&mut about, "always", save.map(Value::from));
-        if let Some(source) = source {
-            add(&mut about, "call_id", source.call_id.map(Value::from));
-            add(&mut about, "message_id", source.message_id.map(Value::from));
-        }
-        add(&mut about, "details", metadata.map(|metadata| metadata.to_value()));
-        let action = action.unwrap_or_default();
-        out.session(&session).permission_asked(request, action, Some(Value::Object(about)));
+        let source = source.unwrap_or_default();
+        let request = Request {
+            id: request,
+            session,
+            permission: action.unwrap_or_default(),
+            patterns: resources.unwrap_or_default(),
+            always: save.unwrap_or_default(),
+            call: source.call_id,
+            message: source.message_id,
+            title: None,
+            metadata,
+        };
+        // The v2 API keeps a list of what is always allowed.
+        self.permission_needed(request, ApprovalScope::Always, out);
     }
 
     pub(super) fn permission_v2_replied(
@@ -157,8 +248,10 @@ impl OpenCodeConverter {
         };
         let tool = tool.unwrap_or_default();
         let questions = questions.unwrap_or_default();
-        self.asks(&session, &request, out);
-        self.sessions.of(&session).question_called(&tool, &questions, out);
+        self.asks(&session, &request, ApprovalScope::Once, out);
+        if let Some(call) = &tool.call_id {
+            self.sessions.of(&session).question_called(call, tool.message_id.as_deref(), &questions, out);
+        }
         let asks = questions.into_iter().map(|question| ask(question, tool.call_id.as_deref())).collect();
         out.session(&session).questions_asked(request, asks);
     }
@@ -189,12 +282,19 @@ impl OpenCodeConverter {
             .flatten()
             .map(|question| {
                 let options = question.options.into_iter().flatten();
-                let options = options.map(|option| (option.label.unwrap_or_default(), option.description)).collect();
-                let text = question.question.unwrap_or_default();
-                asked(text, question.header, options, question.multiple, question.custom, call.as_deref())
+                let options = options.map(|option| choice(option.label, option.description)).collect();
+                Ask {
+                    prompt: question.question.unwrap_or_default(),
+                    options,
+                    header: question.header,
+                    multi_select: question.multiple == Some(true),
+                    free_text: question.custom != Some(false),
+                    call_id: call.clone(),
+                    ..Ask::default()
+                }
             })
             .collect();
-        self.asks(&session, &request, out);
+        self.asks(&session, &request, ApprovalScope::Once, out);
         out.session(&session).questions_asked(request, asks);
     }
 
@@ -222,7 +322,7 @@ impl OpenCodeConverter {
 
     /// Questions are answered, as the agent or its answer to the host says.
     pub(super) fn question_answered(&mut self, request: &str, answers: Vec<Vec<String>>, out: &mut Drafts) {
-        let Some(session) = self.asked.remove(request) else {
+        let Some(Asked { session, .. }) = self.asked.remove(request) else {
             return out.dropped(STATE_ECHO);
         };
         let answers = answers
@@ -233,7 +333,7 @@ impl OpenCodeConverter {
 
     pub(super) fn question_refused(&mut self, request: &str, out: &mut Drafts) {
         match self.asked.remove(request) {
-            Some(session) => {
+            Some(Asked { session, .. }) => {
                 self.sessions.of(&session).run.declined = true;
                 out.session(&session).questions_rejected(request, None);
             }
@@ -242,38 +342,22 @@ impl OpenCodeConverter {
     }
 }
 
+/// A question. The answer may be something else than an option, unless it says otherwise.
 fn ask(question: QuestionInfo, call: Option<&str>) -> Ask {
     let options = question.options.into_iter().flatten();
-    let options = options.map(|option| (option.label.unwrap_or_default(), option.description)).collect();
-    let text = question.question.unwrap_or_default();
-    asked(text, question.header, options, question.multiple, question.custom, call)
-}
-
-fn asked(
-    prompt: String,
-    header: Option<String>,
-    options: Vec<(String, Option<String>)>,
-    multiple: Option<bool>,
-    custom: Option<bool>,
-    call: Option<&str>,
-) -> Ask {
-    let mut about = Map::new();
-    add(&mut about, "header", header.map(Value::from));
-    add(&mut about, "multi_select", multiple.map(Value::from));
-    add(&mut about, "custom", custom.map(Value::from));
-    add(&mut about, "call_id", call.map(Value::from));
-    let described =
-        |(label, description): &(String, Option<String>)| json!({ "label": label, "description": description });
-    let described: Vec<Value> = options.iter().map(described).collect();
-    add(&mut about, "options", (!described.is_empty()).then(|| described.into()));
-    let options = options.into_iter().map(|(label, _)| label).collect();
-    Ask { prompt, options, metadata: (!about.is_empty()).then_some(Value::Object(about)) }
-}
-
-fn add(map: &mut Map<String, Value>, key: &str, value: Option<Value>) {
-    if let Some(value) = value {
-        map.insert(key.to_owned(), value);
+    Ask {
+        prompt: question.question.unwrap_or_default(),
+        options: options.map(|option| choice(option.label, option.description)).collect(),
+        header: question.header,
+        multi_select: question.multiple == Some(true),
+        free_text: question.custom != Some(false),
+        call_id: call.map(str::to_owned),
+        ..Ask::default()
     }
+}
+
+fn choice(label: Option<String>, description: Option<String>) -> QuestionOption {
+    QuestionOption { label: label.unwrap_or_default(), description }
 }
 
 /// The change that a permission is asked for.

@@ -4,20 +4,21 @@ use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashSet};
 use interlingua_native::opencode::{
-    EventSessionCompactedProperties, EventSessionCreatedProperties, EventSessionDeletedProperties,
-    EventSessionIdleProperties, EventSessionStatusProperties, EventSessionUpdatedProperties, Session as Info,
-    SessionStatus,
+    EventSessionCreatedProperties, EventSessionDeletedProperties, EventSessionIdleProperties,
+    EventSessionStatusProperties, EventSessionUpdatedProperties, Session as Info, SessionStatus,
 };
-use interlingua_schema::{ContentPart, ErrorCode, Facts, StatusLabel, TurnStatus};
-use serde_json::json;
+use interlingua_schema::{ContentPart, ErrorCode, Facts, SessionMetadata, TurnMetadata, TurnStatus};
 
+use super::compaction::{Compaction, OpenCompaction, Summary};
+use super::finish::Finish;
 use super::messages::Known;
 use super::next_names::NextCall;
 use super::parts::OpenPart;
+use super::retries::session_retries;
 use super::sent::Sent;
 use super::tools::OpenTool;
 use super::users::PendingUser;
-use super::{OpenCodeConverter, STATE_ECHO, incomplete};
+use super::{HERE, OpenCodeConverter, STATE_ECHO, incomplete};
 use crate::draft::LastPlan;
 use crate::sequencer::Recent;
 use crate::version::release;
@@ -58,6 +59,8 @@ pub(super) struct Session {
     /// A universal session, or a sub-agent's part of one, has begun for it.
     pub(super) begun: bool,
     pub(super) is_child: bool,
+    /// The directory that it works in has been told.
+    knows_cwd: bool,
     /// When it was created; messages from before are another session's, copied.
     pub(super) created: Option<i64>,
     /// The white space at the end of a text may yet be cut off.
@@ -68,6 +71,8 @@ pub(super) struct Session {
     /// Texts and reasoning that stream.
     pub(super) parts: BTreeMap<String, OpenPart>,
     pub(super) tools: HashMap<String, OpenTool>,
+    /// The agent's ids of calls that were told of.
+    pub(super) known_calls: Recent<String, (), REMEMBERED>,
     /// Calls that were opened by what they asked, before their part came; they keep their own ids as keys.
     pub(super) asked_first: Recent<String, (), 64>,
     /// Diffs that permissions were asked with, by tool call.
@@ -81,7 +86,9 @@ pub(super) struct Session {
     /// Calls of the v2 API by their ids.
     pub(super) next_calls: Recent<String, NextCall, REMEMBERED>,
     /// The compaction that is going on.
-    pub(super) compaction: Option<Key>,
+    pub(super) compaction: Option<OpenCompaction>,
+    /// The latest message that sums up the conversation.
+    pub(super) summary: Option<Summary>,
     pub(super) agent: Option<String>,
     pub(super) model: Option<String>,
     /// Prompts that the agent has not taken up.
@@ -93,17 +100,6 @@ pub(super) struct Session {
     title: Option<String>,
     shared: Option<String>,
     reverted: bool,
-}
-
-/// Whether OpenCode has compacted the conversation by itself in a turn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Compaction {
-    /// Not at all, or the host asked for it.
-    #[default]
-    None,
-    Automatic,
-    /// Because the conversation was too long to be sent. The last prompt is then said again, as a new message.
-    MakesRoom,
 }
 
 /// What goes on between a user's message and the session being idle again.
@@ -126,8 +122,6 @@ pub(super) struct Run {
     pub(super) saying: Vec<String>,
     pub(super) retries: u32,
     pub(super) compaction: Compaction,
-    /// The message that sums up the conversation.
-    pub(super) summary: Option<String>,
     /// The host asked for an interrupt.
     pub(super) interrupt_asked: bool,
     /// The host did so before the agent had repeated the prompt, which may go on all the same.
@@ -140,6 +134,8 @@ pub(super) struct Run {
     pub(super) failed: bool,
     /// It failed before the agent had repeated the prompt, which it may yet do.
     pub(super) failed_early: bool,
+    /// A failure that is not told, because the agent may go on.
+    pub(super) held: Option<Failure>,
     /// The failures that were told.
     pub(super) failures: Vec<String>,
     /// Steps, and messages with steps, whose figures are counted.
@@ -154,12 +150,14 @@ impl Session {
             id: id.into(),
             begun: false,
             is_child: false,
+            knows_cwd: false,
             created: None,
             trims: trims(version),
             messages: Recent::default(),
             users: Vec::new(),
             parts: BTreeMap::new(),
             tools: HashMap::default(),
+            known_calls: Recent::default(),
             asked_first: Recent::default(),
             plan: LastPlan::default(),
             diffs: HashMap::default(),
@@ -168,6 +166,7 @@ impl Session {
             prompted_since: false,
             next_calls: Recent::default(),
             compaction: None,
+            summary: None,
             agent: None,
             model: None,
             sent: Vec::new(),
@@ -185,7 +184,8 @@ impl Session {
         if !self.run.turn_open {
             self.run.turn_open = true;
             self.begun = true;
-            out.session(self.id.as_str()).turn_started(None, None);
+            let metadata = turn_metadata(self.model.clone(), self.agent.clone());
+            out.session(self.id.as_str()).turn_started(None, metadata);
         }
     }
 
@@ -203,27 +203,37 @@ impl Session {
     }
 
     pub(super) fn end_turn(&mut self, out: &mut Drafts) {
+        self.settle_compaction(out);
+        if self.run.interrupt_asked || self.run.interrupted {
+            self.run.held = None;
+        }
+        self.tell_held(out);
         let run = std::mem::take(&mut self.run);
         self.parts.clear();
         self.tools.clear();
         self.diffs.clear();
         self.compaction = None;
+        let finish = run.finish.as_deref().map(Finish::from_word);
         let end = if run.failed {
             TurnEnd::with_status(TurnStatus::Failed)
         } else if run.interrupted {
             TurnEnd::with_status(TurnStatus::Interrupted)
-        } else if run.failures.is_empty() || run.interrupt_asked {
+        } else if run.interrupt_asked {
             TurnEnd::new()
         } else {
-            // It recovered from what failed.
-            TurnEnd::with_status(TurnStatus::Completed)
+            match finish.and_then(Finish::went_well) {
+                Some(false) => TurnEnd::with_status(TurnStatus::Failed),
+                None if run.failures.is_empty() => TurnEnd::new(),
+                // It may have recovered from what failed.
+                Some(true) | None => TurnEnd::with_status(TurnStatus::Completed),
+            }
         };
         self.failures_before = run.failures;
         self.prompted_since = false;
         if run.failed_early && !self.sent.is_empty() {
             self.sent.remove(0);
         }
-        out.session(self.id.as_str()).turn_ended(end);
+        out.session(self.id.as_str()).turn_ended(end.stop_reason(finish.and_then(Finish::stop_reason)));
     }
 
     /// A message of the agent's is complete, which may be all that the end of the turn waited for.
@@ -275,21 +285,36 @@ impl Session {
     }
 
     /// The session begins, or is there: what an agent says of it before the first turn.
-    fn begin(&mut self, info: &Info, out: &mut Drafts) {
+    fn begin(&mut self, info: &Info, version: Option<&str>, out: &mut Drafts) {
         self.created = info.time.as_ref().and_then(|time| time.created);
         if info.version.is_some() {
             self.trims = trims(info.version.as_deref());
         }
         self.title.clone_from(&info.title);
         self.begun = true;
-        out.session(self.id.as_str()).started(Some(metadata(info)));
+        let mut metadata = metadata(info);
+        metadata.agent_version = metadata.agent_version.or_else(|| version.map(str::to_owned));
+        self.knows_cwd = metadata.cwd.is_some();
+        self.model = self.model.take().or_else(|| metadata.model.clone());
+        self.agent = self.agent.take().or_else(|| metadata.agent_mode.clone());
+        out.session(self.id.as_str()).started(metadata);
         self.is_there(out);
+    }
+
+    /// The agent works in this directory, which nothing has told of a session from before the log.
+    pub(super) fn works_in(&mut self, cwd: Option<&str>, out: &mut Drafts) {
+        if let Some(cwd) = cwd.filter(|_| !self.knows_cwd) {
+            self.knows_cwd = true;
+            let mut metadata = SessionMetadata::default();
+            metadata.cwd = Some(cwd.to_owned());
+            out.session(self.id.as_str()).started(metadata);
+        }
     }
 
     /// What changed that a user would want to know.
     fn changes(&mut self, info: Info) -> Vec<Note> {
         let mut notes = Vec::new();
-        let mut notice = |detail: String| notes.push(Note::status(StatusLabel::Notice, Some(detail)));
+        let mut notice = |detail: String| notes.push(Note::notice(detail));
         if let Some(title) = info.title
             && self.title.as_ref() != Some(&title)
         {
@@ -309,12 +334,7 @@ impl Session {
                 None => notice("the revert is over".to_owned()),
                 Some(revert) => {
                     let to = revert.message_id.unwrap_or_default();
-                    let note = Note::status(StatusLabel::Notice, Some(format!("reverted to before message {to}")));
-                    let diff = revert.diff.filter(|diff| !diff.is_empty());
-                    notes.push(match diff {
-                        Some(diff) => note.with(ContentPart::Json { json: json!({ "diff": diff }) }),
-                        None => note,
-                    });
+                    notes.push(reverted(&to, revert.diff));
                 }
             }
         }
@@ -333,6 +353,7 @@ impl OpenCodeConverter {
     /// A session is there: one of the host's, or a sub-agent's.
     pub(super) fn session_known(&mut self, info: &Info, out: &mut Drafts) {
         let made_by_host = self.calls.made(info);
+        let version = self.sessions.version.clone();
         let session = self.sessions.of(&info.id);
         if session.begun {
             session.created = session.created.or(info.time.as_ref().and_then(|time| time.created));
@@ -342,9 +363,9 @@ impl OpenCodeConverter {
             Some(parent) if !made_by_host => {
                 session.is_child = true;
                 out.session(&info.id).child_of(parent.as_str());
-                session.begin(info, out);
+                session.begin(info, version.as_deref(), out);
             }
-            _ => session.begin(info, out),
+            _ => session.begin(info, version.as_deref(), out),
         }
     }
 
@@ -379,10 +400,15 @@ impl OpenCodeConverter {
             session.run.interrupted = true;
             session.end_turn(out);
         }
-        out.session(&info.id).note(Note::status(StatusLabel::Notice, Some("session deleted".to_owned())));
+        out.session(&info.id).note(Note::notice("session deleted"));
     }
 
-    pub(super) fn session_status(&mut self, properties: Option<EventSessionStatusProperties>, out: &mut Drafts) {
+    pub(super) fn session_status(
+        &mut self,
+        properties: Option<EventSessionStatusProperties>,
+        text: &str,
+        out: &mut Drafts,
+    ) {
         let Some(EventSessionStatusProperties { session_id: Some(id), status: Some(status) }) = properties else {
             return incomplete("session.status", out);
         };
@@ -397,17 +423,9 @@ impl OpenCodeConverter {
             }
             SessionStatus::Retry(retry) => {
                 session.abandon_parts(None, out);
-                let attempt = retry.attempt.unwrap_or_default();
-                let message = retry.message.as_deref().unwrap_or("the model did not answer");
-                let mut note = Note::status(StatusLabel::Retry, Some(format!("attempt {attempt}: {message}")));
-                if let Some(action) = retry.action {
-                    let said = [action.title, action.message, action.link];
-                    let said: Vec<String> = said.into_iter().flatten().collect();
-                    note = note.with(ContentPart::text(said.join("\n")));
-                }
-                out.session(&id).note(note);
+                out.session(&id).note(session_retries(retry, text));
             }
-            _ => out.current().unparsed("opencode", "unknown status", Some("session.status".to_owned())),
+            _ => out.current().unparsed(HERE, "unknown status", Some("session.status".to_owned())),
         }
         out.dropped(STATE_ECHO);
     }
@@ -420,31 +438,39 @@ impl OpenCodeConverter {
         self.sessions.of(&id).idle(asking, out);
         out.dropped(STATE_ECHO);
     }
+}
 
-    pub(super) fn session_compacted(&mut self, properties: Option<EventSessionCompactedProperties>, out: &mut Drafts) {
-        let Some(id) = properties.and_then(|properties| properties.session_id) else {
-            return incomplete("session.compacted", out);
-        };
-        let session = self.sessions.of(&id);
-        session.show_users(None, out);
-        let note = Note::status(StatusLabel::Compaction, Some("the conversation was compacted".to_owned()));
-        match session.compaction.take() {
-            Some(key) => out.session(&id).note_finished(key, note, false),
-            None => out.session(&id).note(note),
-        }
+/// The conversation goes back to before a message.
+pub(super) fn reverted(message: &str, diff: Option<String>) -> Note {
+    let note = Note::notice(format!("reverted to before message {message}"));
+    match diff.filter(|diff| !diff.is_empty()) {
+        Some(diff) => note.with(ContentPart::text(diff)),
+        None => note,
     }
 }
 
+/// What is known of a turn when it begins.
+pub(super) fn turn_metadata(model: Option<String>, agent: Option<String>) -> TurnMetadata {
+    let mut metadata = TurnMetadata::default();
+    metadata.model = model;
+    metadata.agent_mode = agent;
+    metadata
+}
+
 /// What a client may want to know of a session from the start.
-fn metadata(info: &Info) -> Facts {
-    Facts::new()
-        .with("agent_version", info.version.as_deref())
-        .with("cwd", info.directory.as_deref())
+fn metadata(info: &Info) -> SessionMetadata {
+    let model = info.model.as_ref();
+    let mut metadata = SessionMetadata::default();
+    metadata.agent_version.clone_from(&info.version);
+    metadata.cwd.clone_from(&info.directory);
+    metadata.model = model.and_then(|model| model.id.clone());
+    metadata.agent_mode.clone_from(&info.agent);
+    metadata.native = Facts::new()
         .with("title", info.title.as_deref())
-        .with("agent", info.agent.as_deref())
-        .with("model", info.model.as_ref().and_then(|model| model.id.as_deref()))
-        .with("provider", info.model.as_ref().and_then(|model| model.provider_id.as_deref()))
+        .with("provider", model.and_then(|model| model.provider_id.as_deref()))
         .with("project", info.project_id.as_deref())
+        .known();
+    metadata
 }
 
 /// Whether this version cuts white space off the end of a text. One that is not known may.

@@ -4,14 +4,17 @@ use std::borrow::Cow;
 
 use interlingua_native::Json;
 use interlingua_native::opencode::{
-    QuestionInfo, QuestionTool, ToolPart, ToolState, ToolStateCompleted, ToolStateError, ToolStatePending,
-    ToolStateRunning,
+    QuestionInfo, ToolPart, ToolState, ToolStateCompleted, ToolStateError, ToolStatePending, ToolStateRunning,
 };
 use interlingua_schema::ToolKind;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::HERE;
 use super::changes::{Metadata, file_refs};
+use super::inputs::built_in_input;
+use super::kinds::{Kinds, built_in};
+use super::outputs::{clean_error, clean_output, task_failed};
 use super::session::Session;
 use super::users::file_part;
 use crate::{Drafts, ToolCall, ToolResult};
@@ -20,6 +23,10 @@ use crate::{Drafts, ToolCall, ToolResult};
 const INVALID: &str = "invalid";
 /// The tool that asks the user.
 const QUESTION: &str = "question";
+/// What a tool is called that nobody named.
+const NAMELESS: &str = "unknown";
+/// The type of the payloads that tell of tools.
+const PART_UPDATED: &str = "message.part.updated";
 
 /// How OpenCode words the end of a tool that was cut off.
 const ABORTED: &str = "Tool execution aborted";
@@ -35,6 +42,7 @@ pub(super) struct OpenTool {
     pub(super) called: bool,
     /// What was called, where the result does not repeat it.
     pub(super) name: String,
+    pub(super) kind: Option<ToolKind>,
     pub(super) input: Option<Json>,
 }
 
@@ -62,11 +70,35 @@ struct Invalid {
     tool: Option<String>,
 }
 
+/// What is read of a state that is not known.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct UnknownState {
+    input: Option<Json>,
+    output: Option<String>,
+    error: Option<String>,
+    time: Option<UnknownTime>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct UnknownTime {
+    end: Option<Json>,
+}
+
+impl UnknownState {
+    /// Whether the tool is over, whatever the state is called.
+    fn is_over(&self) -> bool {
+        let ended = self.time.as_ref().is_some_and(|time| time.end.is_some());
+        ended || self.output.is_some() || self.error.is_some()
+    }
+}
+
 impl Session {
-    pub(super) fn tool_part(&mut self, part: ToolPart, mcp_servers: Option<&[String]>, out: &mut Drafts) {
+    pub(super) fn tool_part(&mut self, part: ToolPart, mut kinds: Kinds<'_>, out: &mut Drafts) {
         let ToolPart { call_id, id, message_id, state, tool, metadata, .. } = part;
-        let tool = tool.unwrap_or_default();
-        let kinds = Kinds { mcp_servers, by_provider: is_run_by_provider(metadata.as_ref()) };
+        let tool = self.tool_name(tool, call_id.as_deref());
+        kinds.by_provider = is_run_by_provider(metadata.as_ref());
         let call = ToolCall::new(call_id.clone().unwrap_or_else(|| id.clone()), tool.as_str())
             .native(id.as_str())
             .of(message_id.as_deref().unwrap_or_default());
@@ -75,54 +107,118 @@ impl Session {
         if let Some(message) = &message_id {
             self.speaks_in(message, out);
         }
-        if matches!(state, Some(ToolState::Pending(_) | ToolState::Running(_))) {
-            self.tools.entry(id.clone()).or_default().call_id.clone_from(&call_id);
+        if let Some(call) = &call_id {
+            self.known_calls.insert(call.clone(), ());
         }
         match state {
-            Some(ToolState::Pending(state)) => {
-                self.tool_pending(id, call.kind(kinds.of(&tool)), &state, out);
-            }
+            Some(ToolState::Pending(state)) => self.tool_pending(id, call, &tool, &state, kinds, out),
             Some(ToolState::Running(state)) => {
-                let call = with_input(call, &tool, state.input.as_ref(), kinds);
+                let call = final_call(call, &tool, state.input.as_ref(), kinds);
                 self.tool_running(id, call, &state, out);
             }
             Some(ToolState::Completed(state)) => {
-                let call = with_input(call, &tool, state.input.as_ref(), kinds);
+                let call = final_call(call, &tool, state.input.as_ref(), kinds);
                 let diff = call_id.and_then(|call| self.diffs.remove(&call));
                 self.tool_completed(id, call, &tool, state, diff, out);
             }
             Some(ToolState::Error(state)) => {
-                let call = with_input(call, &tool, state.input.as_ref(), kinds);
+                let call = final_call(call, &tool, state.input.as_ref(), kinds);
                 self.tool_failed(id, call, state, out);
             }
-            _ => out.session(self.id.as_str()).unparsed("opencode", "unknown state of a tool", Some("tool".to_owned())),
+            Some(ToolState::Unknown { tag, raw }) => {
+                let state: UnknownState = raw.decode().unwrap_or_default();
+                let error = format!("unknown state of a tool: {tag}");
+                out.session(self.id.as_str()).unparsed(HERE, error, Some(PART_UPDATED.to_owned()));
+                if state.is_over() {
+                    self.tools.remove(&id);
+                    let call = final_call(call, &tool, state.input.as_ref(), kinds);
+                    let result = ToolResult::failed(state.output.or(state.error).unwrap_or_default()).of_call(call);
+                    out.session(self.id.as_str()).tool_finished(id, result);
+                }
+            }
+            _ => out.session(self.id.as_str()).unparsed(HERE, "a tool without a state", Some(PART_UPDATED.to_owned())),
         }
     }
 
     /// A question names its call. In older releases it may come before the part that tells of the call, which is then
     /// opened by what is known.
-    pub(super) fn question_called(&mut self, tool: &QuestionTool, questions: &[QuestionInfo], out: &mut Drafts) {
-        let Some(call_id) = &tool.call_id else { return };
-        if self.tools.values().any(|open| open.call_id.as_ref() == Some(call_id)) {
-            return;
+    pub(super) fn question_called(
+        &mut self,
+        call_id: &str,
+        message: Option<&str>,
+        questions: &[QuestionInfo],
+        out: &mut Drafts,
+    ) {
+        if self.open_asked_call(call_id) {
+            let call = ToolCall::new(call_id, QUESTION)
+                .kind(ToolKind::Question)
+                .arguments(json!({ "questions": questions }).to_string())
+                .of(message.unwrap_or_default());
+            out.session(self.id.as_str()).synthetic().tool_started(call_id, call);
         }
-        self.asked_first.insert(call_id.clone(), ());
-        let call = ToolCall::new(call_id.as_str(), QUESTION)
-            .kind(ToolKind::Question)
-            .arguments(json!({ "questions": questions }).to_string())
-            .of(tool.message_id.as_deref().unwrap_or_default());
-        out.session(self.id.as_str()).synthetic().tool_started(call_id.as_str(), call);
+    }
+
+    /// As [`question_called`](Self::question_called), for a call that waits for a permission with this name.
+    pub(super) fn permission_called(
+        &mut self,
+        call_id: &str,
+        message: Option<&str>,
+        permission: &str,
+        kinds: Kinds<'_>,
+        out: &mut Drafts,
+    ) {
+        if self.open_asked_call(call_id) {
+            let mut call = ToolCall::new(call_id, permission).of(message.unwrap_or_default());
+            call.kind = kinds.while_pending(permission);
+            out.session(self.id.as_str()).synthetic().tool_started(call_id, call);
+        }
+    }
+
+    /// Whether nobody has told of a call yet. Its part will be known by the call's own id.
+    fn open_asked_call(&mut self, call_id: &str) -> bool {
+        let is_new = self.known_calls.get(&call_id.to_owned()).is_none();
+        if is_new {
+            self.known_calls.insert(call_id.to_owned(), ());
+            self.asked_first.insert(call_id.to_owned(), ());
+        }
+        is_new
+    }
+
+    /// The name of a tool; where it is missing, the name that the call had before.
+    pub(super) fn tool_name(&self, tool: Option<String>, call_id: Option<&str>) -> String {
+        let known = || self.tools.values().find(|open| open.call_id.is_some() && open.call_id.as_deref() == call_id);
+        let tool = tool.filter(|tool| !tool.is_empty()).or_else(|| known().map(|open| open.name.clone()));
+        tool.unwrap_or_else(|| NAMELESS.to_owned())
+    }
+
+    /// What sort of tool a call is for that is not final.
+    pub(super) fn pending_kind(&self, call_id: &str) -> Option<ToolKind> {
+        self.tools.values().find(|open| open.call_id.as_deref() == Some(call_id))?.kind.clone()
     }
 
     /// A tool of the v2 API is called.
-    pub(super) fn next_called(&mut self, call: &str, name: String, input: Option<Json>) {
+    pub(super) fn next_called(&mut self, call: &str, name: String, kind: Option<ToolKind>, input: Option<Json>) {
         let open = self.tools.entry(call.to_owned()).or_default();
         open.called = true;
         open.name = name;
+        open.kind = kind;
         open.input = input;
     }
 
-    fn tool_pending(&mut self, id: String, call: ToolCall, state: &ToolStatePending, out: &mut Drafts) {
+    fn tool_pending(
+        &mut self,
+        id: String,
+        mut call: ToolCall,
+        tool: &str,
+        state: &ToolStatePending,
+        kinds: Kinds<'_>,
+        out: &mut Drafts,
+    ) {
+        call.kind = kinds.while_pending(tool);
+        let open = self.tools.entry(id.clone()).or_default();
+        open.call_id = Some(call.call_id.clone());
+        tool.clone_into(&mut open.name);
+        open.kind.clone_from(&call.kind);
         let call = match (&state.raw, &state.input) {
             (Some(raw), _) if !raw.is_empty() => call.arguments(raw.as_str()),
             (_, Some(input)) if input.get() != "{}" => call.arguments(input.get()),
@@ -163,14 +259,29 @@ impl Session {
             out.session(child).spawned_by(self.id.as_str(), id.as_str());
         }
         let time = state.time.as_ref();
-        let mut result = ToolResult::ok(state.output.unwrap_or_default())
-            .failed_if(tool == INVALID || metadata.cut_off || self.is_aborted_command(tool, &metadata))
+        let said = state.output.unwrap_or_default();
+        let failed = tool == INVALID
+            || metadata.cut_off
+            || call.kind == Some(ToolKind::SubAgent) && task_failed(&said)
+            || self.is_aborted_command(tool, &metadata);
+        let failed = failed || self.is_damaged_exit(&metadata, PART_UPDATED, out);
+        let mut result = ToolResult::ok(clean_output(tool, call.kind.as_ref(), said, metadata.truncated))
+            .failed_if(failed)
             .exit_code(metadata.exit)
             .duration_ms(duration(time.and_then(|time| time.start), time.and_then(|time| time.end)))
             .of_call(call);
         result.parts = file_refs(tool, state.input.as_ref(), metadata, diff);
         result.parts.extend(state.attachments.into_iter().flatten().map(file_part));
         out.session(self.id.as_str()).tool_finished(id, result);
+    }
+
+    /// Whether a command has an exit code that is not understood, which is reported.
+    pub(super) fn is_damaged_exit(&self, metadata: &Metadata, native_type: &str, out: &mut Drafts) -> bool {
+        if metadata.exit_is_damaged {
+            let error = "the exit code of a tool is not a whole number";
+            out.session(self.id.as_str()).damaged(HERE, error, Some(native_type.to_owned()));
+        }
+        metadata.exit_is_damaged
     }
 
     /// A command of the user's own has no exit code, so that only the abort tells that it was cut off.
@@ -185,7 +296,13 @@ impl Session {
         let without_input = state.input.as_ref().is_none_or(|input| input.get() == "{}");
         let never_called = self.tools.remove(&id).is_some_and(|open| !open.called);
         let time = state.time.as_ref();
-        let result = ToolResult::failed(state.error.unwrap_or_default())
+        let result = if aborted && call.kind == Some(ToolKind::Command) {
+            // What it printed until then.
+            ToolResult::as_streamed().failed_if(true)
+        } else {
+            ToolResult::failed(clean_error(call.kind.as_ref(), &state.error.unwrap_or_default()))
+        };
+        let result = result
             .call_cut_off_if(aborted && without_input && never_called)
             .exit_code(metadata.exit)
             .duration_ms(duration(time.and_then(|time| time.start), time.and_then(|time| time.end)))
@@ -195,12 +312,12 @@ impl Session {
 }
 
 /// The call with its final arguments. One that was not valid keeps the name that the model gave it.
-fn with_input(call: ToolCall, tool: &str, input: Option<&Json>, kinds: Kinds<'_>) -> ToolCall {
+fn final_call(call: ToolCall, tool: &str, input: Option<&Json>, kinds: Kinds<'_>) -> ToolCall {
     let invalid = if tool == INVALID { input.and_then(|input| input.decode::<Invalid>().ok()?.tool) } else { None };
-    let mut call = call.kind(match &invalid {
-        Some(tool) => built_in(tool).unwrap_or(ToolKind::Other),
-        None => kinds.of(tool),
-    });
+    let mut call = match &invalid {
+        Some(tool) => call.kind(built_in(tool).unwrap_or(ToolKind::Other)),
+        None => with_input(call, tool, input, kinds),
+    };
     if let Some(tool) = invalid {
         call.name = tool;
     }
@@ -210,38 +327,24 @@ fn with_input(call: ToolCall, tool: &str, input: Option<&Json>, kinds: Kinds<'_>
     }
 }
 
-/// What is known of a tool beside its name.
-#[derive(Clone, Copy)]
-pub(super) struct Kinds<'a> {
-    /// The MCP servers, if the host has asked for them.
-    pub(super) mcp_servers: Option<&'a [String]>,
-    /// The model's provider runs it.
-    pub(super) by_provider: bool,
-}
-
-impl Kinds<'_> {
-    /// What sort of tool it is. OpenCode names those of an MCP server `server_tool`, and so may others be named; if
-    /// the host has asked for the servers, it is known.
-    pub(super) fn of(self, tool: &str) -> ToolKind {
-        if let Some(kind) = built_in(tool) {
-            return kind;
-        }
-        if self.by_provider {
-            return if tool.starts_with("web") { ToolKind::Web } else { ToolKind::Other };
-        }
-        let is_mcp = match self.mcp_servers {
-            Some(servers) => servers.iter().any(|server| is_of_server(tool, server)),
-            None => tool.contains('_'),
-        };
-        if is_mcp { ToolKind::Mcp } else { ToolKind::Other }
+/// The call with its kind, and with the input of that kind if the arguments have its keys.
+pub(super) fn with_input(call: ToolCall, tool: &str, input: Option<&Json>, kinds: Kinds<'_>) -> ToolCall {
+    let kind = kinds.of(tool);
+    let typed = match &kind {
+        ToolKind::Mcp => kinds.mcp_input(tool, input),
+        _ => input.and_then(|input| built_in_input(tool, input)),
+    };
+    let call = call.kind(kind).input(typed);
+    match (tool, input.and_then(|input| input.decode::<Listed>().ok()?.path)) {
+        ("list" | "ls", Some(path)) => call.title(format!("List {path}")),
+        _ => call,
     }
 }
 
-fn is_of_server(tool: &str, server: &str) -> bool {
-    // Other characters than these become `_` in the names of tools.
-    let is_kept = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let server: String = server.chars().map(|c| if is_kept(c) { c } else { '_' }).collect();
-    tool.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with('_'))
+/// What is read of the input of `list`, which names a directory but nothing to search for.
+#[derive(Deserialize)]
+struct Listed {
+    path: Option<String>,
 }
 
 /// Whether the metadata of a part says that the model's provider runs the tool.
@@ -252,22 +355,6 @@ fn is_run_by_provider(metadata: Option<&Json>) -> bool {
         executed: bool,
     }
     metadata.and_then(|metadata| metadata.decode::<ByProvider>().ok()).unwrap_or_default().executed
-}
-
-/// What sort the tools are that OpenCode brings along; `None` for those it does not.
-pub(super) fn built_in(tool: &str) -> Option<ToolKind> {
-    Some(match tool {
-        "bash" | "shell" => ToolKind::Command,
-        "edit" | "write" | "multiedit" | "patch" | "apply_patch" => ToolKind::FileChange,
-        "read" => ToolKind::FileRead,
-        "glob" | "grep" | "list" | "ls" | "lsp" | "codesearch" => ToolKind::Search,
-        "webfetch" | "websearch" => ToolKind::Web,
-        "task" | "subagent" => ToolKind::SubAgent,
-        "todowrite" | "todoread" | "plan_enter" | "plan_exit" => ToolKind::Plan,
-        QUESTION => ToolKind::Question,
-        "batch" | "skill" | "StructuredOutput" | INVALID => ToolKind::Other,
-        _ => return None,
-    })
 }
 
 pub(super) fn duration(start: Option<i64>, end: Option<i64>) -> Option<u64> {

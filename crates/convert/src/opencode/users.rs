@@ -4,11 +4,13 @@
 //! works waits until the agent takes it up: the message in which it answers names it as its parent.
 
 use interlingua_native::opencode::{FilePart, FilePartSource, PromptBodyPartsItem, PromptFileAttachment, SubtaskPart};
-use interlingua_schema::{ContentPart, FileAction};
+use interlingua_schema::{ContentPart, FileAction, RawJson};
 use serde_json::json;
 
+use super::compaction::Compaction;
+use super::finish::Finish;
 use super::messages::Known;
-use super::session::{Compaction, Session};
+use super::session::{Session, turn_metadata};
 use super::{SAID_AGAIN, STATE_ECHO};
 use crate::{Drafts, Key, Note, UserMessage};
 
@@ -17,14 +19,33 @@ use crate::{Drafts, Key, Note, UserMessage};
 pub(super) struct PendingUser {
     pub(super) id: String,
     /// What the user said and attached.
-    typed: Vec<(String, ContentPart)>,
+    typed: Vec<UserPart<ContentPart>>,
     /// What OpenCode put in the user's mouth.
-    added: Vec<(String, String)>,
+    added: Vec<UserPart<String>>,
+    /// The agent (OpenCode's word for a mode) and the model that it is for.
+    agent: Option<String>,
+    model: Option<String>,
+}
+
+/// A part of a user's message.
+#[derive(Debug)]
+pub(super) struct UserPart<T> {
+    pub(super) id: String,
+    pub(super) content: T,
+    /// The payload with it.
+    pub(super) raw: Option<RawJson>,
 }
 
 impl PendingUser {
     pub(super) fn new(id: String) -> Self {
-        Self { id, typed: Vec::new(), added: Vec::new() }
+        Self { id, typed: Vec::new(), added: Vec::new(), agent: None, model: None }
+    }
+
+    /// Sets the agent and the model that it is for.
+    pub(super) fn of_mode(mut self, agent: Option<String>, model: Option<String>) -> Self {
+        self.agent = agent;
+        self.model = model;
+        self
     }
 
     fn is_empty(&self) -> bool {
@@ -33,53 +54,59 @@ impl PendingUser {
 
     /// What it says in words, but for those that stand in for files.
     fn texts(&self) -> Vec<String> {
-        let texts = self.typed.iter().filter_map(|(_, content)| content.streamed_text());
+        let texts = self.typed.iter().filter_map(|part| part.content.streamed_text());
         texts.filter(|text| !text.starts_with(STANDS_IN)).map(str::to_owned).collect()
     }
 }
 
 impl Session {
     /// A part of a user's message. It may be told again, changed.
-    pub(super) fn user_part(&mut self, message: &str, part: &str, content: ContentPart, out: &mut Drafts) {
+    pub(super) fn user_part(&mut self, message: &str, part: UserPart<ContentPart>, out: &mut Drafts) {
         let Some(user) = self.users.iter_mut().find(|user| user.id == message) else {
-            return self.late_user_part(message, part, content, out);
+            return self.late_user_part(message, part, out);
         };
-        match user.typed.iter_mut().find(|(id, _)| id == part) {
-            Some((_, known)) => *known = content,
-            None => user.typed.push((part.to_owned(), content)),
+        match user.typed.iter_mut().find(|known| known.id == part.id) {
+            Some(known) => *known = part,
+            None => user.typed.push(part),
         }
         let is_said_again = self.users.iter().any(|user| user.id == message && self.is_said_again(user));
         out.dropped(if is_said_again { SAID_AGAIN } else { WAITS });
     }
 
     /// A part that came after its message was shown.
-    fn late_user_part(&mut self, message: &str, part: &str, content: ContentPart, out: &mut Drafts) {
+    fn late_user_part(&mut self, message: &str, part: UserPart<ContentPart>, out: &mut Drafts) {
         if self.messages.get(&message.to_owned()).is_none() {
             self.messages.insert(message.to_owned(), Known::User);
             self.users.push(PendingUser::new(message.to_owned()));
-            return self.user_part(message, part, content, out);
+            return self.user_part(message, part, out);
         }
-        if self.shown_parts.get(&part.to_owned()).is_some() {
+        if self.shown_parts.get(&part.id).is_some() {
             return out.dropped(STATE_ECHO);
         }
-        self.shown_parts.insert(part.to_owned(), ());
-        let late = UserMessage::new(vec![content]).native(part).of(message).injected();
-        out.session(self.id.as_str()).user_message(format!("{message}:{part}"), late);
+        let key = format!("{message}:{}", part.id);
+        let late = UserMessage::new(vec![part.content]).native(part.id.as_str()).of(message).injected();
+        self.shown_parts.insert(part.id, ());
+        out.session(self.id.as_str()).user_message(key, late);
     }
 
     /// A text that OpenCode added to a user's message.
-    pub(super) fn added_part(&mut self, message: &str, part: String, text: String, out: &mut Drafts) {
-        if self.shown_parts.get(&part).is_some() {
+    pub(super) fn added_part(&mut self, message: &str, part: UserPart<String>, out: &mut Drafts) {
+        if self.shown_parts.get(&part.id).is_some() {
             return out.dropped(STATE_ECHO);
         }
         if let Some(user) = self.users.iter_mut().find(|user| user.id == message) {
-            user.added.retain(|(id, _)| *id != part);
-            user.added.push((part, text));
+            user.added.retain(|known| known.id != part.id);
+            user.added.push(part);
         } else {
-            self.shown_parts.insert(part, ());
-            out.session(self.id.as_str()).note(Note::system(text));
+            self.show_added(part, out);
         }
         out.dropped(WAITS);
+    }
+
+    /// What OpenCode added is not the user's.
+    fn show_added(&mut self, part: UserPart<String>, out: &mut Drafts) {
+        self.shown_parts.insert(part.id, ());
+        out.session(self.id.as_str()).note(Note::system(part.content).raw(part.raw));
     }
 
     /// Shows the user messages that are complete: all of them while the agent is at rest, else those up to the one
@@ -117,15 +144,15 @@ impl Session {
         let mut is_silent = false;
         if !user.typed.is_empty() {
             self.last_said = user.texts();
-            is_silent = self.say_as_user(&user.id, user.typed, out);
+            let (model, agent) = (user.model, user.agent);
+            is_silent = self.say_as_user(&user.id, user.typed, model, agent, out);
         } else if let Some(prompt) = self.shell_taken() {
             self.run.turn_open = true;
             self.run.failed_early = false;
             out.session(self.id.as_str()).prompt_taken(Some(prompt));
         }
-        for (part, text) in user.added {
-            self.shown_parts.insert(part, ());
-            out.session(self.id.as_str()).note(Note::system(text));
+        for part in user.added {
+            self.show_added(part, out);
         }
         if is_silent && !self.run.active {
             self.end_turn(out);
@@ -134,21 +161,39 @@ impl Session {
 
     /// Says what a user typed and attached, in a new turn if the agent is done with the one before. True if nobody is
     /// to answer it.
-    fn say_as_user(&mut self, id: &str, typed: Vec<(String, ContentPart)>, out: &mut Drafts) -> bool {
-        let answered = self.run.finish.as_deref().is_some_and(|finish| finish != "tool-calls");
+    fn say_as_user(
+        &mut self,
+        id: &str,
+        typed: Vec<UserPart<ContentPart>>,
+        model: Option<String>,
+        agent: Option<String>,
+        out: &mut Drafts,
+    ) -> bool {
+        let finish = self.run.finish.as_deref().map(Finish::from_word);
+        let answered = finish.is_some_and(|finish| finish != Finish::GoesOn);
         if self.run.turn_open && self.run.active && (answered || self.run.idle || self.is_cut_off()) {
             self.end_turn(out);
+        }
+        if !self.run.turn_open {
+            out.session(self.id.as_str()).synthetic().turn_started(None, turn_metadata(model, agent));
         }
         self.run.turn_open = true;
         self.run.failed_early = false;
         self.failures_before.clear();
+        // The payload with the user's words is the message's, not that of an attachment.
+        let is_text = |part: &&mut UserPart<ContentPart>| matches!(part.content, ContentPart::Text { .. });
+        let mut typed = typed;
+        let raw = match typed.iter_mut().find(is_text) {
+            Some(words) => words.raw.take(),
+            None => typed.first_mut().and_then(|part| part.raw.take()),
+        };
         let mut content = Vec::with_capacity(typed.len());
-        for (part, typed) in typed {
-            self.shown_parts.insert(part, ());
-            content.push(typed);
+        for part in typed {
+            self.shown_parts.insert(part.id, ());
+            content.push(part.content);
         }
         let repeated = self.repeated(id, &content).unwrap_or_default();
-        let mut message = UserMessage::new(content).native(id).of(id);
+        let mut message = UserMessage::new(content).native(id).of(id).raw(raw);
         if let Some(name) = repeated.name {
             message = message.repeats(name);
         }

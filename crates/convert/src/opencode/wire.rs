@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use interlingua_native::opencode::Event;
-use interlingua_native::{DecodeError, Native as _};
+use interlingua_native::{DecodeError, Losses, Native as _};
 use interlingua_schema::Timestamp;
 use memchr::memmem::Finder;
 use serde::Deserialize;
@@ -18,6 +18,8 @@ static PROPERTIES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"p
 pub(super) struct Line<'a> {
     /// What it says; nothing if it is a duplicate for stores.
     pub(super) event: Option<Event>,
+    /// What it lost in decoding.
+    pub(super) losses: Losses,
     /// The event's own text.
     pub(super) text: Cow<'a, str>,
 }
@@ -66,11 +68,12 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, Unreadable> {
 
 fn read_event(text: &str) -> Result<Line<'_>, Unreadable> {
     let text = with_properties(text);
-    let event = match Event::decode(&text)?.value {
+    let decoded = Event::decode(&text)?;
+    let event = match decoded.value {
         Event::Unknown { tag, .. } if tag == "sync" => None,
         event => Some(event),
     };
-    Ok(Line { event, text })
+    Ok(Line { event, losses: decoded.losses, text })
 }
 
 /// The event in the form that has `properties`.
@@ -104,6 +107,25 @@ pub(super) fn timestamp(text: &str) -> Option<Timestamp> {
         Ok(millis) => Some(Timestamp::from_millis(millis)),
         Err(_) => raw.trim_matches('"').parse().ok(),
     }
+}
+
+/// How many bits of the time, in milliseconds, the id of an event has.
+const ID_TIME_BITS: u32 = 36;
+/// The longest wait that is believed.
+const MAX_RETRY_DELAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// How long it is until `next`, a time in milliseconds, from the time of an event. Only its id tells that: after `evt_`
+/// it has twelve hexadecimal digits, the low bits of the time and a counter of twelve bits.
+pub(super) fn retry_delay(text: &str, next: i64) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Event<'a> {
+        #[serde(borrow)]
+        id: Cow<'a, str>,
+    }
+    let event: Event<'_> = serde_json::from_str(text).ok()?;
+    let said = i64::from_str_radix(event.id.strip_prefix("evt_")?.get(..12)?, 16).ok()? >> 12;
+    let delay = (next - said).rem_euclid(1 << ID_TIME_BITS);
+    (delay <= MAX_RETRY_DELAY_MS).then(|| delay.unsigned_abs())
 }
 
 /// The session that an event is about, wherever it says so.

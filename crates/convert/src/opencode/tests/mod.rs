@@ -5,3 +5,4 @@ mod play;
 mod prompts;
 mod tools;
 mod turns;
+mod vocabulary;

@@ -3,6 +3,7 @@
 use interlingua_schema::{Checker, EventData, Item, ItemKind, Role, TurnStatus, UniversalEvent, Usage};
 use serde_json::{Value, json};
 
+use crate::losses::reports_missing_field;
 use crate::opencode::OpenCodeConverter;
 use crate::{End, Input, Options, Stream};
 
@@ -24,7 +25,18 @@ impl Play {
 
     /// A server with session `ses_1` of a version.
     pub(super) fn begun(version: &str) -> Self {
-        let mut play = Self::new();
+        Self::new().with_session(version)
+    }
+
+    /// As [`begun`](Self::begun), with the payloads in the events.
+    pub(super) fn begun_with_raw() -> Self {
+        let options = Options { raw: true, ..Options::default() };
+        let stream = Stream::new(OpenCodeConverter::default(), options);
+        Self { stream, events: Vec::new(), calls: 0 }.with_session("1.18.33")
+    }
+
+    fn with_session(self, version: &str) -> Self {
+        let mut play = self;
         let info = json!({ "id": "ses_1", "version": version, "title": "t", "time": { "created": CREATED } });
         play.say("session.created", json!({ "sessionID": "ses_1", "info": info }));
         play
@@ -140,7 +152,8 @@ impl Play {
     }
 
     pub(super) fn kinds(&mut self) -> Vec<&str> {
-        self.end().iter().map(|event| event.data.kind()).collect()
+        let events = self.end().iter().filter(|event| !reports_missing_field(event));
+        events.map(|event| event.data.kind()).collect()
     }
 
     pub(super) fn errors(&mut self) -> Vec<String> {
@@ -150,6 +163,20 @@ impl Play {
             _ => None,
         });
         errors.collect()
+    }
+
+    /// The events of this type, as JSON.
+    pub(super) fn json_of(&mut self, kind: &str) -> Vec<Value> {
+        let is_of_kind = |event: &&UniversalEvent| event.data.kind() == kind && !reports_missing_field(event);
+        let events = self.end().iter().filter(is_of_kind);
+        events.map(|event| serde_json::to_value(event).unwrap()).collect()
+    }
+
+    /// The content of the status items with this label, and whether they are completed or failed.
+    pub(super) fn statuses(&mut self, label: &str) -> Vec<(Value, Value)> {
+        let completed = self.json_of("item.completed").into_iter().map(|mut event| event["data"]["item"].take());
+        let with_label = completed.filter(|item| item["content"][0]["label"] == label);
+        with_label.map(|item| (item["content"].clone(), item["status"].clone())).collect()
     }
 
     pub(super) fn turns(&mut self) -> Vec<TurnStatus> {

@@ -82,19 +82,6 @@ fn an_error_is_told_once_and_ends_the_turn_once() {
 }
 
 #[test]
-fn a_turn_that_recovers_is_completed() {
-    let mut play = Play::begun("1.18.33");
-    let error = json!({ "name": "ContextOverflowError", "data": { "message": "too long" } });
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
-    play.say("session.error", json!({ "sessionID": "ses_1", "error": error })).done("ses_1", "msg_2", "");
-    play.answer("ses_1", "msg_3", "msg_a", &json!({})).text("ses_1", "msg_3", "prt_3", "here");
-    play.done("ses_1", "msg_3", "stop").idle("ses_1");
-    assert_eq!(play.completed()[1].status, ItemStatus::Completed);
-    assert_eq!(play.turns(), [TurnStatus::Completed]);
-    assert_eq!(play.errors(), ["too long"]);
-}
-
-#[test]
 fn silence_is_a_failure() {
     let mut play = Play::begun("1.1.34");
     play.prompted("a").idle("ses_1");
