@@ -4,24 +4,30 @@
 //! the last one of a process, and reports failures with exit code 0, so the `result` line is what counts.
 
 mod failure;
+mod mcp;
 mod output;
 mod prompts;
 mod tools;
 
 use interlingua_native::amp::{
-    AssistantContent, AssistantMessage, ErrorResultMessage, ErrorResultMessageSubtype, ResultMessage, StreamMessage,
-    SystemMessage, ToolResultContent, ToolUseContent, Usage as NativeUsage, UserContent, UserMessage as NativeUser,
+    AssistantContent, AssistantMessage, AssistantMessageMessageStopReason as NativeStopReason, ErrorResultMessage,
+    ErrorResultMessageSubtype, ResultMessage, StreamMessage, SystemMessage, SystemMessageMcpServersItem,
+    ToolResultContent, ToolUseContent, Usage as NativeUsage, UserContent, UserMessage as NativeUser,
 };
 use interlingua_native::{DecodeError, Native as _};
-use interlingua_schema::{ContentPart, ErrorCode, Facts, NativeItemId, TurnStatus, Usage, Visibility};
+use interlingua_schema::{
+    ContentPart, ErrorCode, Facts, McpServer, NativeItemId, SessionMetadata, StopReason, ToolInput, TurnMetadata,
+    TurnStatus, Usage, Visibility,
+};
 use serde_json::{Number, Value};
 
 use crate::draft::LastPlan;
+use crate::losses::report_losses;
 use crate::{
     Converter, Drafts, Failure, Final, Input, Key, Launch, Message, Note, SessionDrafts, ToolCall, TurnEnd, UserMessage,
 };
 use prompts::Prompts;
-use tools::OpenCalls;
+use tools::{Arguments, OpenCalls};
 
 /// Turns what Amp says into drafts.
 #[derive(Debug, Default)]
@@ -29,6 +35,8 @@ pub struct AmpConverter {
     /// The thread that began last.
     thread: Option<String>,
     version: Option<String>,
+    /// It was started with the flag that lets it do everything.
+    allows_all: bool,
     prompts: Prompts,
     calls: OpenCalls,
     plan: LastPlan,
@@ -44,16 +52,26 @@ struct Process {
     turns: u32,
     /// What the agent said last, as its result repeats it.
     last_text: String,
+    /// Why the model stopped, where its latest message says so.
+    stop_reason: Option<StopReason>,
+    /// It has begun its thread. Before that it has no other way to say what is wrong than plain text.
+    has_thread: bool,
     /// It has told its result, so its exit is no news.
     has_result: bool,
-    /// What it printed outside the format, which is why it ended if it ends badly.
-    last_words: Option<String>,
+    /// What it printed outside the format.
+    stdout: PlainWords,
+    stderr: PlainWords,
 }
 
 impl Converter for AmpConverter {
+    fn agent(&self) -> &'static str {
+        "amp"
+    }
+
     fn launch(&mut self, launch: &Launch, out: &mut Drafts) {
         self.process = Process::default();
         self.version.clone_from(&launch.version);
+        self.allows_all = launch.argv.iter().any(|word| word == ALLOW_ALL);
         if let Some(prompt) = self.prompts.launched(launch) {
             out.current().prompted(prompt);
         }
@@ -72,7 +90,7 @@ impl Converter for AmpConverter {
                 }
             }
             Input::Received(line) => self.received(line, out),
-            Input::Stderr(line) => self.process.hear(line),
+            Input::Stderr(line) => self.process.stderr.hear(line),
             Input::Exit { code } => self.exited(code, out),
             // Amp has no HTTP interface.
             Input::Request { .. } => {}
@@ -83,25 +101,36 @@ impl Converter for AmpConverter {
 
 impl AmpConverter {
     fn received(&mut self, line: &str, out: &mut Drafts) {
-        let message = match StreamMessage::decode(line) {
-            Ok(decoded) => decoded.value,
+        match StreamMessage::decode(line) {
+            Ok(decoded) => {
+                self.message(decoded.value, out);
+                report_losses("amp", &decoded.losses, out);
+            }
             Err(error) => {
                 if matches!(error, DecodeError::NotJson { .. }) {
-                    self.process.hear(line);
+                    self.process.stdout.hear(line);
                 }
                 let native_type = match &error {
                     DecodeError::Misfit { tag, .. } if !tag.is_empty() => Some(tag.clone()),
                     _ => None,
                 };
-                return out.current().unparsed("amp", error.to_string(), native_type);
+                out.current().unparsed("amp", error.to_string(), native_type);
             }
-        };
+        }
+    }
+
+    fn message(&mut self, message: StreamMessage, out: &mut Drafts) {
         match message {
             StreamMessage::System(message) => self.init(message, out),
             StreamMessage::Assistant(message) => self.assistant(message, out),
             StreamMessage::User(message) => self.user(message, out),
             StreamMessage::ResultSuccess(result) => self.succeeded(result, out),
             StreamMessage::ResultError(result) => self.failed(result, out),
+            // It ends all the same, and nobody can say that it ended well.
+            StreamMessage::Unknown { tag, raw } if tag == "result" || tag.starts_with("result/") => {
+                out.current().unparsed("amp", "unknown type", Some(tag));
+                self.failed(raw.decode().unwrap_or_default(), out);
+            }
             StreamMessage::Unknown { tag, .. } => out.current().unparsed("amp", "unknown type", Some(tag)),
             // The enum may grow with a schema refresh; a test finds a variant that is missing here.
             _ => out.current().unparsed("amp", "a type the converter does not know", None),
@@ -110,19 +139,20 @@ impl AmpConverter {
 
     /// The thread begins, or goes on in a new process.
     fn init(&mut self, message: SystemMessage, out: &mut Drafts) {
-        let metadata = Facts::new()
-            .with("agent_mode", message.agent_mode)
-            .with("agent_version", self.version.clone())
-            .with("cwd", message.cwd)
-            .with("mcp_servers", message.mcp_servers.and_then(|servers| serde_json::to_value(servers).ok()))
-            .with("tools", message.tools);
-        let metadata = Some(metadata);
+        self.process.has_thread = true;
+        let mut metadata = SessionMetadata::default();
+        metadata.agent_version.clone_from(&self.version);
+        metadata.cwd = message.cwd;
+        metadata.agent_mode = message.agent_mode;
+        metadata.permission_mode = self.allows_all.then(|| "bypass".to_owned());
+        metadata.tools = message.tools;
+        metadata.mcp_servers = message.mcp_servers.map(|servers| servers.into_iter().map(mcp_server).collect());
         let Some(thread) = message.session_id.filter(|id| !id.is_empty()) else {
-            return out.current().turn_started(None, metadata);
+            return out.current().turn_started(None, TurnMetadata::default().or(metadata));
         };
         let mut session = out.session(&thread);
         if self.thread.as_ref() == Some(&thread) {
-            session.turn_started(None, metadata);
+            session.turn_started(None, TurnMetadata::default().or(metadata));
         } else {
             session.started(metadata);
             self.thread = Some(thread);
@@ -141,6 +171,9 @@ impl AmpConverter {
             None => Key::numbered("message", self.messages),
         };
         let native = body.id.map(NativeItemId::from);
+        if message.parent_tool_use_id.is_none() {
+            self.process.stop_reason = body.stop_reason.as_ref().and_then(stop_reason);
+        }
         let mut session = open(out, message.session_id.as_deref()).sub_agent_or_main(message.parent_tool_use_id);
         let mut said = false;
         for (index, block) in (0..).zip(&mut content) {
@@ -174,25 +207,35 @@ impl AmpConverter {
     }
 
     fn called(&mut self, block: &mut ToolUseContent, of: &Key, session: &mut SessionDrafts<'_>) {
-        let name = block.name.take().unwrap_or_default();
-        let arguments = block.input.as_ref().map_or("{}", |input| input.get());
-        let steps = tools::plan(&name, arguments);
-        self.calls.begin(&block.id, &name, arguments);
+        let name = block.name.take().unwrap_or_else(|| "unknown".to_owned());
+        let json = block.input.as_ref().map_or("{}", |input| input.get());
+        let arguments = Arguments::read(json);
+        self.calls.begin(&block.id, &name, &arguments);
+        let input = arguments.input(&name);
+        let steps = match &input {
+            Some(ToolInput::Plan(plan)) => Some(plan.steps.clone()),
+            _ => None,
+        };
         let key = Key::from(&block.id);
+        let title = arguments.title(&name);
         let kind = tools::kind(&name);
         let call_id = std::mem::take(&mut block.id);
-        let call = ToolCall::new(call_id, name).kind(kind).arguments(arguments).native(&key).of(of);
+        let mut call = ToolCall::new(call_id, name).kind(kind).arguments(json).input(input).native(&key).of(of);
+        if let Some(title) = title {
+            call = call.title(title);
+        }
         session.tool_called(key, call);
         if let Some(steps) = steps.filter(|steps| self.plan.is_news(steps)) {
-            session.note(Note::plan(&steps));
+            session.note(Note::plan(steps));
         }
     }
 
     /// The agent repeats the user, or tells what its tools gave.
     fn user(&mut self, message: NativeUser, out: &mut Drafts) {
         let mut content = message.message.and_then(|body| body.content).unwrap_or_default();
-        let from_user = message.parent_tool_use_id.is_none();
-        let mut session = open(out, message.session_id.as_deref()).sub_agent_or_main(message.parent_tool_use_id);
+        let (thread, parent) = (message.session_id.as_deref(), message.parent_tool_use_id);
+        let from_user = parent.is_none();
+        let mut session = open(out, thread).sub_agent_or_main(parent.as_deref());
         let mut said = Vec::new();
         let mut results = 0;
         for block in &mut content {
@@ -224,16 +267,26 @@ impl AmpConverter {
         self.messages += 1;
         let mut user = UserMessage::new(said);
         if from_user && !steered && results == 0 {
+            self.end_turn_before_next(&mut open(out, thread).synthetic());
             self.process.turns += 1;
             user = user.begins_turn();
         }
+        let mut session = open(out, thread).sub_agent_or_main(parent);
         session.user_message(Key::numbered("message", self.messages), user);
+    }
+
+    /// The next message shows that the turn of the one before is over, and why the model stopped is known.
+    fn end_turn_before_next(&mut self, session: &mut SessionDrafts<'_>) {
+        let reason = self.process.stop_reason.take();
+        if reason.is_some() && self.process.turns > 0 {
+            session.turn_ended(TurnEnd::new().stop_reason(reason));
+        }
     }
 
     fn finished(&mut self, block: &mut ToolResultContent, session: &mut SessionDrafts<'_>) {
         let call = self.calls.end(&block.tool_use_id);
         let content = block.content.take().unwrap_or_default();
-        let result = output::result(content, block.is_error == Some(true), call);
+        let result = output::result(content, block.is_error, call);
         session.tool_finished(&block.tool_use_id, result);
     }
 
@@ -241,15 +294,21 @@ impl AmpConverter {
         self.process.has_result = true;
         let text = result.result.unwrap_or_default();
         let mut session = open(out, result.session_id.as_deref());
-        let failed = result.is_error == Some(true);
-        if failed {
+        // It says whether it failed in a field of its own, too; without that, nobody knows.
+        let status = if result.is_error == Some(false) { TurnStatus::Completed } else { TurnStatus::Failed };
+        if result.is_error == Some(true) {
             session.failed(Failure::new(failure::code(&text), text));
-        } else if !text.trim().is_empty() && !self.process.last_text.contains(text.trim()) {
-            // An answer that stands nowhere else.
-            self.messages += 1;
-            session.message_finished(Key::numbered("message", self.messages), Message::assistant(), Final::text(text));
+        } else {
+            if !text.trim().is_empty() && !self.process.last_text.contains(text.trim()) {
+                // An answer that stands nowhere else.
+                self.messages += 1;
+                let key = Key::numbered("message", self.messages);
+                session.message_finished(key, Message::assistant(), Final::text(text));
+            }
+            if status == TurnStatus::Failed {
+                session.failed(Failure::new(ErrorCode::AgentError, "the agent does not say whether it succeeded"));
+            }
         }
-        let status = if failed { TurnStatus::Failed } else { TurnStatus::Completed };
         let end = self.process.end(status, result.duration_ms.as_ref(), result.num_turns, result.permission_denials);
         session.turn_ended(end);
     }
@@ -266,7 +325,8 @@ impl AmpConverter {
                 Some(ErrorResultMessageSubtype::ErrorMaxTurns) => ErrorCode::Limit,
                 _ => failure::code(&words),
             };
-            session.failed(Failure::new(code, words));
+            let kind = result.subtype.as_ref().map(ErrorResultMessageSubtype::as_str);
+            session.failed(Failure::new(code, words).kind(kind));
             TurnStatus::Failed
         };
         let end = self.process.end(status, result.duration_ms.as_ref(), result.num_turns, result.permission_denials);
@@ -280,20 +340,22 @@ impl AmpConverter {
             return;
         }
         let mut session = out.current().synthetic();
-        match process.last_words {
-            // Without the JSON format, what it printed was the answer.
-            _ if code == Some(0) && self.prompts.is_plain_run() => {
-                session.turn_ended(TurnEnd::with_status(TurnStatus::Completed));
-            }
-            // It failed before the thread was there, and says so in plain words only.
+        // Without the JSON format, what it printed was the answer.
+        if code == Some(0) && self.prompts.is_plain_run() {
+            return session.turn_ended(TurnEnd::with_status(TurnStatus::Completed));
+        }
+        match process.reason(code) {
             Some(words) => session.failed(Failure::new(failure::code(&words), words)),
-            None => {}
+            // It always tells its result before it goes.
+            None => session.cut_off(),
         }
     }
 }
 
 /// Why a line without content is dropped.
 const EMPTY: &str = "an empty message";
+/// The flag that lets Amp do everything without asking.
+const ALLOW_ALL: &str = "--dangerously-allow-all";
 
 impl Process {
     /// The agent says something, perhaps on top of what it said in the same message.
@@ -306,17 +368,14 @@ impl Process {
         self.last_text.push_str(text);
     }
 
-    /// Remembers what the agent says outside its format: the first line that calls itself an error, else the first.
-    fn hear(&mut self, line: &str) {
-        let line = line.trim();
-        let is_error = |words: &str| words.starts_with("Error");
-        let better = match &self.last_words {
-            None => !line.is_empty(),
-            Some(words) => is_error(line) && !is_error(words),
-        };
-        if better {
-            self.last_words = Some(line.to_owned());
+    /// Why it ended before there was a thread, in its own words. What it wrote to its standard error before a signal
+    /// killed it is not the cause.
+    fn reason(self, code: Option<i32>) -> Option<String> {
+        if self.has_thread {
+            return None;
         }
+        let stderr = self.stderr.0.filter(|_| code.is_some_and(|code| code > 0));
+        stderr.or(self.stdout.0)
     }
 
     fn end(
@@ -326,11 +385,13 @@ impl Process {
         messages: Option<Number>,
         denials: Option<Vec<String>>,
     ) -> TurnEnd {
-        let mut end = TurnEnd::with_status(status);
+        // A turn that failed did not end because the model had said all.
+        let is_certain = |reason: &StopReason| status == TurnStatus::Completed || *reason != StopReason::EndTurn;
+        let mut end = TurnEnd::with_status(status).stop_reason(self.stop_reason.clone().filter(is_certain));
         if self.turns <= 1 {
             end.duration_ms = duration.and_then(whole);
         }
-        end.metadata(
+        end.native(
             Facts::new()
                 .with("num_turns", messages.map(Value::Number))
                 .with("permission_denials", denials.filter(|denials| !denials.is_empty())),
@@ -338,9 +399,44 @@ impl Process {
     }
 }
 
+/// What was printed outside the format: the first line that calls itself an error, else the first.
+#[derive(Debug, Default)]
+struct PlainWords(Option<String>);
+
+impl PlainWords {
+    fn hear(&mut self, line: &str) {
+        let line = line.trim();
+        let is_error = |words: &str| words.starts_with("Error");
+        let better = match &self.0 {
+            None => !line.is_empty(),
+            Some(words) => is_error(line) && !is_error(words),
+        };
+        if better {
+            self.0 = Some(line.to_owned());
+        }
+    }
+}
+
 /// Speaks of the thread, or of the current one when the line names none.
 fn open<'a>(out: &'a mut Drafts, thread: Option<&str>) -> SessionDrafts<'a> {
     out.session_or_current(thread.filter(|id| !id.is_empty()))
+}
+
+fn mcp_server(server: SystemMessageMcpServersItem) -> McpServer {
+    let status = server.status.map(|status| status.as_str().to_owned());
+    McpServer { name: server.name.unwrap_or_default(), status }
+}
+
+/// Why the model stopped; `None` where it has not, or does not say.
+fn stop_reason(reason: &NativeStopReason) -> Option<StopReason> {
+    match reason.as_str() {
+        "end_turn" => Some(StopReason::EndTurn),
+        "max_tokens" => Some(StopReason::MaxTokens),
+        "refusal" => Some(StopReason::Refusal),
+        // It goes on when the tool is done.
+        "tool_use" => None,
+        _ => Some(StopReason::Other),
+    }
 }
 
 fn unknown_block(session: &mut SessionDrafts<'_>, line: &str, tag: &str) {

@@ -1,4 +1,6 @@
-use interlingua_schema::{Checker, ContentPart, EventData, ItemStatus, Role, TurnStatus, UniversalEvent};
+use interlingua_schema::{
+    Checker, ContentPart, EventData, Item, ItemKind, ItemStatus, Role, StopReason, TurnStatus, UniversalEvent,
+};
 use serde_json::{Value, json};
 
 use super::AmpConverter;
@@ -23,6 +25,8 @@ fn play(argv: &[&str], inputs: &[Input<'_>]) -> Vec<UniversalEvent> {
 
 const INIT: &str = r#"{"type":"system","subtype":"init","cwd":"/w","session_id":"T-1","tools":[],"mcp_servers":[],"agent_mode":"low"}"#;
 
+const SUCCESS: &str = r#"{"type":"result","subtype":"success","duration_ms":9,"is_error":false,"num_turns":1,"result":"a","session_id":"T-1"}"#;
+
 fn line(kind: &str, content: &Value) -> String {
     json!({ "type": kind, "message": { "role": kind, "content": content, "usage": { "input_tokens": 1, "cache_read_input_tokens": 2, "output_tokens": 3 } }, "parent_tool_use_id": null, "session_id": "T-1" })
         .to_string()
@@ -46,6 +50,36 @@ fn turns(events: &[UniversalEvent]) -> Vec<(TurnStatus, Option<u64>)> {
         _ => None,
     });
     ended.collect()
+}
+
+fn stop_reasons(events: &[UniversalEvent]) -> Vec<Option<StopReason>> {
+    let ended = events.iter().filter_map(|event| match &event.data {
+        EventData::TurnEnded(data) => Some(data.metadata.as_ref().and_then(|metadata| metadata.stop_reason.clone())),
+        _ => None,
+    });
+    ended.collect()
+}
+
+fn completed(events: &[UniversalEvent], kind: ItemKind) -> Vec<&Item> {
+    let completed = events.iter().filter_map(|event| match &event.data {
+        EventData::ItemCompleted(data) if data.item.kind == kind => Some(&data.item),
+        _ => None,
+    });
+    completed.collect()
+}
+
+fn call(id: &str, name: &str, input: &Value) -> String {
+    line("assistant", &json!([{ "type": "tool_use", "id": id, "name": name, "input": input }]))
+}
+
+fn result(id: &str, content: &str) -> String {
+    line("user", &json!([{ "type": "tool_result", "tool_use_id": id, "content": content, "is_error": false }]))
+}
+
+/// Plays what Amp prints in a process that is not over.
+fn play_lines(lines: &[String]) -> Vec<UniversalEvent> {
+    let lines = lines.iter().map(|line| Input::Received(line));
+    play(&[], &[Input::Received(INIT)].into_iter().chain(lines).collect::<Vec<_>>())
 }
 
 fn errors(events: &[UniversalEvent]) -> Vec<(String, String)> {
@@ -97,6 +131,7 @@ fn a_steered_message_joins_the_running_turn() {
             Input::Received(&text("assistant", "a")),
             Input::Sent(steer),
             Input::Received(&two),
+            Input::Received(SUCCESS),
             Input::Exit { code: Some(0) },
         ],
     );
@@ -159,29 +194,15 @@ fn an_answer_that_stands_only_in_the_result_is_a_message() {
 
 #[test]
 fn a_result_of_a_failed_command_is_failed_and_an_edit_has_its_diff() {
-    let call = |id: &str, name: &str, input: Value| {
-        line("assistant", &json!([{ "type": "tool_use", "id": id, "name": name, "input": input }]))
-    };
-    let result = |id: &str, content: &str| {
-        line("user", &json!([{ "type": "tool_result", "tool_use_id": id, "content": content, "is_error": false }]))
-    };
     let lines = [
         text("user", "go"),
-        call("1", "shell_command", json!({ "command": "exit 3" })),
+        call("1", "shell_command", &json!({ "command": "exit 3" })),
         result("1", r#"{"output":"oops\n","exitCode":3}"#),
-        call("2", "create_file", json!({ "path": "/w/a", "content": "x\n" })),
+        call("2", "create_file", &json!({ "path": "/w/a", "content": "x\n" })),
         result("2", "Successfully created file /w/a"),
     ];
-    let mut inputs = vec![Input::Received(INIT)];
-    inputs.extend(lines.iter().map(|line| Input::Received(line)));
-    let events = play(&[], &inputs);
-    let results: Vec<_> = events
-        .iter()
-        .filter_map(|event| match &event.data {
-            EventData::ItemCompleted(data) if data.item.role == Some(Role::Tool) => Some(&data.item),
-            _ => None,
-        })
-        .collect();
+    let events = play_lines(&lines);
+    let results = completed(&events, ItemKind::ToolResult);
     assert_eq!(results[0].status, ItemStatus::Failed);
     assert_eq!(results[1].status, ItemStatus::Completed);
     assert!(
@@ -210,4 +231,132 @@ fn what_is_not_known_is_unparsed_and_the_stream_goes_on() {
         .collect();
     assert_eq!(unparsed, [Some("novelty"), None, None, Some("assistant/video")]);
     assert_eq!(texts(&events, Role::Assistant), ["still"]);
+}
+
+#[test]
+fn a_call_has_its_input_and_a_title_relative_to_the_directory() {
+    let events = play_lines(&[
+        text("user", "go"),
+        call("1", "edit_file", &json!({ "path": "src/a.rs", "old_str": "x", "new_str": "y" })),
+        result(
+            "1",
+            r#"{"diff":"```diff\n--- /w/src/a.rs\toriginal\n+++ /w/src/a.rs\tmodified\n@@ -1 +1 @@\n-x\n+y\n```"}"#,
+        ),
+        call("2", "shell_command_status", &json!({ "processId": "p1" })),
+        call("3", "mcp__tiny__add", &json!({ "a": 1 })),
+    ]);
+    let calls: Vec<_> = completed(&events, ItemKind::ToolCall)
+        .into_iter()
+        .map(|item| match &item.content[0] {
+            ContentPart::ToolCall { title, input, .. } => (title.clone().unwrap(), json!(input)),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let edit = json!({ "changes": [{ "path": "/w/src/a.rs", "edits": [{ "old": "x", "new": "y" }] }] });
+    assert_eq!(calls[0], ("Edit src/a.rs".to_owned(), edit));
+    assert_eq!(calls[1], ("Read output of command p1".to_owned(), Value::Null));
+    assert_eq!(calls[2].0, "tiny: add");
+    let content = json!(completed(&events, ItemKind::ToolResult)[0].content);
+    assert_eq!(content[0]["output"], "");
+    assert_eq!(content[1]["diff"], "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-x\n+y\n");
+}
+
+#[test]
+fn a_plan_is_an_input_and_a_status() {
+    let todos = json!({ "todos": [{ "id": "1", "content": "c", "status": "completed" }] });
+    let events = play_lines(&[text("user", "go"), call("1", "todo_write", &todos), call("2", "todo_write", &todos)]);
+    let steps = json!({ "steps": [{ "content": "c", "status": "completed" }] });
+    assert_eq!(json!(completed(&events, ItemKind::ToolCall)[1].content)[0]["input"], steps);
+    let [status] = completed(&events, ItemKind::Status)[..] else { panic!("not one status") };
+    assert_eq!(json!(status.content)[1]["json"], steps);
+}
+
+#[test]
+fn the_session_says_what_the_agent_may_do() {
+    let init = r#"{"type":"system","subtype":"init","cwd":"/w","session_id":"T-1","tools":["Read"],"mcp_servers":[{"name":"tiny","status":"connected"}],"agent_mode":"low"}"#;
+    let events = play(&["amp", "--dangerously-allow-all", "-x", "hi", "--stream-json"], &[Input::Received(init)]);
+    let EventData::SessionStarted(started) = &events[0].data else { panic!("{:?}", events[0]) };
+    assert_eq!(
+        json!(started.metadata),
+        json!({
+            "agent": "amp", "cwd": "/w", "agent_mode": "low", "permission_mode": "bypass", "tools": ["Read"],
+            "mcp_servers": [{ "name": "tiny", "status": "connected" }],
+        })
+    );
+}
+
+#[test]
+fn why_the_model_stopped_is_told_of_every_turn() {
+    let answer = |reason: &str| {
+        json!({ "type": "assistant", "session_id": "T-1", "parent_tool_use_id": null, "message": {
+            "role": "assistant", "content": [{ "type": "text", "text": "a" }], "stop_reason": reason } })
+        .to_string()
+    };
+    let lines =
+        [text("user", "one"), answer("end_turn"), text("user", "two"), answer("max_tokens"), SUCCESS.to_owned()];
+    assert_eq!(stop_reasons(&play_lines(&lines)), [Some(StopReason::EndTurn), Some(StopReason::MaxTokens)]);
+    let failed =
+        r#"{"type":"result","subtype":"error_during_execution","is_error":true,"error":"no","session_id":"T-1"}"#;
+    let lines = [text("user", "one"), answer("end_turn"), failed.to_owned()];
+    assert_eq!(stop_reasons(&play_lines(&lines)), [None]);
+}
+
+#[test]
+fn a_failure_has_the_agents_name_for_it() {
+    let failed = r#"{"type":"result","subtype":"error_max_turns","is_error":true,"error":"enough","session_id":"T-1"}"#;
+    let events = play_lines(&[text("user", "one"), failed.to_owned()]);
+    let error = events.iter().find_map(|event| match &event.data {
+        EventData::Error(error) => Some(json!(error)),
+        _ => None,
+    });
+    assert_eq!(
+        error.unwrap(),
+        json!({ "message": "enough", "code": "limit", "details": { "type": "error_max_turns" } })
+    );
+}
+
+#[test]
+fn a_tool_of_which_nobody_says_how_it_went_is_failed() {
+    let unsaid = line("user", &json!([{ "type": "tool_result", "tool_use_id": "1", "content": "text" }]));
+    let events = play_lines(&[text("user", "go"), call("1", "Task", &json!({ "prompt": "p" })), unsaid]);
+    assert_eq!(completed(&events, ItemKind::ToolResult)[0].status, ItemStatus::Failed);
+}
+
+#[test]
+fn a_result_that_is_not_understood_is_no_success() {
+    for result in [
+        r#"{"type":"result","subtype":"novelty","is_error":false,"result":"a","session_id":"T-1"}"#,
+        r#"{"type":"result","is_error":false,"result":"a","session_id":"T-1"}"#,
+        r#"{"type":"result","subtype":"success","result":"a","session_id":"T-1"}"#,
+        r#"{"type":"result","subtype":"success","is_error":"no","result":"a","session_id":"T-1"}"#,
+    ] {
+        let lines = [INIT.to_owned(), text("user", "go"), text("assistant", "a"), result.to_owned()];
+        let mut inputs: Vec<_> = lines.iter().map(|line| Input::Received(line)).collect();
+        inputs.push(Input::Exit { code: Some(0) });
+        let events = play(&["amp", "-x", "go", "--stream-json"], &inputs);
+        assert_eq!(turns(&events).iter().map(|turn| turn.0).collect::<Vec<_>>(), [TurnStatus::Failed], "{result}");
+        assert_eq!(errors(&events).len(), 1, "{result}");
+    }
+}
+
+#[test]
+fn a_process_that_leaves_without_a_result_was_cut_off() {
+    let (user, answer) = (text("user", "go"), text("assistant", "a"));
+    let inputs = [
+        Input::Received(INIT),
+        Input::Received(&user),
+        Input::Received(&answer),
+        Input::Stderr("Warning: something old"),
+        Input::Exit { code: Some(0) },
+    ];
+    let events = play(&["amp", "-x", "go", "--stream-json"], &inputs);
+    assert_eq!(errors(&events), [("agent_error".to_owned(), "the agent exited with code 0".to_owned())]);
+    assert_eq!(turns(&events), [(TurnStatus::Failed, Some(3))]);
+}
+
+#[test]
+fn what_stood_on_standard_error_before_a_signal_is_not_the_cause() {
+    let argv = ["amp", "-x", "hi", "--stream-json"];
+    let events = play(&argv, &[Input::Stderr("Warning: something old"), Input::Exit { code: Some(-9) }]);
+    assert_eq!(errors(&events), [("agent_error".to_owned(), "the agent was killed by signal 9".to_owned())]);
 }

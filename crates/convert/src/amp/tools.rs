@@ -1,14 +1,19 @@
-//! Amp's tools: what sort each is, and what its arguments say about files.
+//! Amp's tools: what sort each is, what it is called with, and what its arguments say about files.
+
+mod patch;
 
 use foldhash::HashMap;
-use interlingua_schema::{ContentPart, FileAction, ToolKind};
-use serde::Deserialize;
-use serde_json::Value;
+use interlingua_schema::{
+    ChangeKind, CommandInput, ContentPart, FileAction, FileChange, FileChangeInput, FileReadInput, McpInput, PlanInput,
+    PlanStep, SearchInput, SearchTarget, SubAgentInput, TextEdit, ToolInput, ToolKind, WebInput,
+};
+use serde_json::{Map, Value};
 
-use crate::{PlanStep, unified_diff};
+use crate::{plan_step_from_json, unified_diff};
+use patch::PatchedFile;
 
 /// So many calls without a result are remembered.
-const MOST_OPEN: usize = 1024;
+const MAX_OPEN_CALLS: usize = 1024;
 
 /// What sort of tool it is, by its name.
 pub(super) fn kind(name: &str) -> ToolKind {
@@ -30,63 +35,180 @@ pub(super) fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// The steps of a plan that a call writes down.
-pub(super) fn plan(name: &str, arguments: &str) -> Option<Vec<PlanStep>> {
-    #[derive(Deserialize)]
-    struct Arguments {
-        todos: Vec<Value>,
+/// The arguments of a call.
+pub(super) struct Arguments(Map<String, Value>);
+
+impl Arguments {
+    /// Reads the JSON of a call's arguments; what is no object has none.
+    pub(super) fn read(json: &str) -> Self {
+        Self(serde_json::from_str(json).unwrap_or_default())
     }
-    if name != "todo_write" {
-        return None;
+
+    /// The text at the first of these keys that has one.
+    fn text(&self, keys: &[&str]) -> Option<String> {
+        keys.iter().find_map(|key| self.0.get(*key)?.as_str()).map(str::to_owned)
     }
-    let arguments: Arguments = serde_json::from_str(arguments).ok()?;
-    Some(arguments.todos.into_iter().map(PlanStep::of_json).collect())
+
+    fn number(&self, keys: &[&str]) -> Option<u64> {
+        keys.iter().find_map(|key| self.0.get(*key)?.as_u64())
+    }
+
+    /// What the tool `name` is called with, if the arguments have the keys of its kind.
+    pub(super) fn input(&self, name: &str) -> Option<ToolInput> {
+        Some(match name {
+            "shell_command" | "async_shell_command" | "Bash" => self.command(name)?,
+            "Read" | "read_file" | "list_directory" | "view_media" | "look_at" => self.file_read()?,
+            "edit_file" | "create_file" | "undo_edit" | "delete_file" | "format_file" => self.file_change(name)?,
+            "apply_patch" => self.patch()?,
+            "Grep" | "glob" | "finder" | "find_thread" | "codebase_search_agent" => self.search(name)?,
+            "read_web_page" => ToolInput::Web(WebInput::fetch(self.text(&["url"])?)),
+            "web_search" => ToolInput::Web(WebInput::search(self.web_query()?)),
+            "Task" | "oracle" | "librarian" | "handoff" => self.sub_agent(name)?,
+            "todo_write" => ToolInput::Plan(PlanInput::new(self.steps()?)),
+            _ => self.mcp(name)?,
+        })
+    }
+
+    /// One line for a call that has no input of its kind.
+    pub(super) fn title(&self, name: &str) -> Option<String> {
+        let command = || match self.text(&["processId", "process_id", "commandId", "id"]) {
+            Some(id) => format!("command {id}"),
+            None => "a command".to_owned(),
+        };
+        match name {
+            "shell_command_status" => Some(format!("Read output of {}", command())),
+            "shell_command_kill" => Some(format!("Stop {}", command())),
+            "read_mcp_resource" => Some(format!("{}: {}", self.text(&["server"])?, self.text(&["uri"])?)),
+            _ => None,
+        }
+    }
+
+    fn command(&self, name: &str) -> Option<ToolInput> {
+        let mut input = CommandInput::new(self.text(&["command", "cmd"])?);
+        input.cwd = self.text(&["cwd", "workdir"]);
+        input.background = (name == "async_shell_command").then_some(true);
+        input.timeout_ms = self.number(&["timeout_ms", "timeoutMs"]);
+        input.description = self.text(&["description"]);
+        Some(ToolInput::Command(input))
+    }
+
+    fn file_read(&self) -> Option<ToolInput> {
+        let mut input = FileReadInput::new(self.text(&["path"])?);
+        let range = self.0.get("read_range").and_then(Value::as_array).map(Vec::as_slice);
+        if let Some([first, last]) = range
+            && let (Some(first), Some(last)) = (first.as_u64(), last.as_u64())
+        {
+            input.offset = Some(first);
+            input.limit = last.checked_sub(first).map(|more| more + 1);
+        }
+        Some(ToolInput::FileRead(input))
+    }
+
+    fn file_change(&self, name: &str) -> Option<ToolInput> {
+        let mut change = FileChange::new(self.text(&["path"])?);
+        match name {
+            "edit_file" => {
+                let old = self.text(&["old_str"]);
+                change.edits = old.zip(self.text(&["new_str"])).map(|(old, new)| vec![TextEdit { old, new }]);
+            }
+            "delete_file" => change.change = Some(ChangeKind::Delete),
+            // A file that is there is replaced by `create_file`.
+            _ => {}
+        }
+        Some(ToolInput::FileChange(FileChangeInput::new(vec![change])))
+    }
+
+    fn patch(&self) -> Option<ToolInput> {
+        let files = patch::read(&self.patch_text()?);
+        let changes: Vec<_> = files.into_iter().map(PatchedFile::into_change).collect();
+        (!changes.is_empty()).then(|| ToolInput::FileChange(FileChangeInput::new(changes)))
+    }
+
+    fn patch_text(&self) -> Option<String> {
+        self.text(&["patchText", "patch_text", "patch", "input"])
+    }
+
+    fn search(&self, name: &str) -> Option<ToolInput> {
+        let (keys, target) = match name {
+            "Grep" => ("pattern", Some(SearchTarget::Contents)),
+            "glob" => ("filePattern", Some(SearchTarget::Names)),
+            _ => ("query", None),
+        };
+        let mut input = SearchInput::new(self.text(&[keys])?);
+        input.target = target;
+        input.path = self.text(&["path"]);
+        input.glob = self.text(&["glob"]);
+        Some(ToolInput::Search(input))
+    }
+
+    /// What the web is searched for: the words of the search, or else what they are to find.
+    fn web_query(&self) -> Option<String> {
+        let listed = || self.0.get("search_queries")?.as_array()?.first()?.as_str().map(str::to_owned);
+        self.text(&["query", "objective"]).or_else(listed)
+    }
+
+    fn sub_agent(&self, name: &str) -> Option<ToolInput> {
+        let mut input = SubAgentInput::new(self.text(&["prompt", "task", "query", "goal"])?);
+        input.description = self.text(&["description"]);
+        // Some agents have a tool of their own.
+        input.agent = match name {
+            "oracle" | "librarian" => Some(name.to_owned()),
+            _ => self.text(&["subagent_type", "agent"]),
+        };
+        Some(ToolInput::SubAgent(input))
+    }
+
+    fn steps(&self) -> Option<Vec<PlanStep>> {
+        let todos = self.0.get("todos")?.as_array()?;
+        Some(todos.iter().cloned().map(plan_step_from_json).collect())
+    }
+
+    /// The tool `mcp__<server>__<tool>` of an MCP server.
+    fn mcp(&self, name: &str) -> Option<ToolInput> {
+        let (server, tool) = name.strip_prefix("mcp__")?.split_once("__")?;
+        Some(ToolInput::Mcp(McpInput::new(server, tool, Value::Object(self.0.clone()))))
+    }
 }
 
 /// A call whose result is still to come, as far as the result needs it.
 #[derive(Debug)]
 pub(super) enum OpenCall {
-    Read { path: String },
-    Edit { path: String, old: String, new: String },
-    Create { path: String, content: String },
-    Patch { text: String },
+    Command,
+    Read {
+        path: String,
+    },
+    Edit {
+        path: String,
+        old: String,
+        new: String,
+    },
+    Create {
+        path: String,
+        content: String,
+    },
+    Patch {
+        text: String,
+    },
+    /// A change of a file of which the arguments say no more.
+    Change {
+        path: String,
+    },
+    Search,
+    Mcp,
 }
 
 /// The calls whose arguments tell what their results leave out.
 #[derive(Debug, Default)]
 pub(super) struct OpenCalls(HashMap<String, OpenCall>);
 
-/// The arguments that matter, of whatever tool.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Arguments {
-    path: Option<String>,
-    old_str: Option<String>,
-    new_str: Option<String>,
-    content: Option<String>,
-    #[serde(alias = "patchText", alias = "patch_text", alias = "patch", alias = "input")]
-    patch: Option<String>,
-}
-
 impl OpenCalls {
     /// A tool is called.
-    pub(super) fn begin(&mut self, id: &str, name: &str, arguments: &str) {
-        if !matches!(name, "Read" | "edit_file" | "create_file" | "apply_patch") || self.0.len() >= MOST_OPEN {
-            return;
+    pub(super) fn begin(&mut self, id: &str, name: &str, arguments: &Arguments) {
+        if self.0.len() < MAX_OPEN_CALLS
+            && let Some(call) = OpenCall::new(name, arguments)
+        {
+            self.0.insert(id.to_owned(), call);
         }
-        let arguments: Arguments = serde_json::from_str(arguments).unwrap_or_default();
-        let call = match (name, arguments.path, arguments.patch) {
-            ("Read", Some(path), _) => OpenCall::Read { path },
-            ("edit_file", Some(path), _) => OpenCall::Edit {
-                path,
-                old: arguments.old_str.unwrap_or_default(),
-                new: arguments.new_str.unwrap_or_default(),
-            },
-            ("create_file", Some(path), _) => OpenCall::Create { path, content: arguments.content.unwrap_or_default() },
-            ("apply_patch", _, Some(text)) => OpenCall::Patch { text },
-            _ => return,
-        };
-        self.0.insert(id.to_owned(), call);
     }
 
     /// A tool is done.
@@ -96,10 +218,29 @@ impl OpenCalls {
 }
 
 impl OpenCall {
+    fn new(name: &str, arguments: &Arguments) -> Option<Self> {
+        let path = || arguments.text(&["path"]);
+        let text = |key| arguments.text(&[key]).unwrap_or_default();
+        Some(match name {
+            "edit_file" => Self::Edit { path: path()?, old: text("old_str"), new: text("new_str") },
+            "create_file" => Self::Create { path: path()?, content: text("content") },
+            "apply_patch" => Self::Patch { text: arguments.patch_text()? },
+            "undo_edit" | "delete_file" | "format_file" => Self::Change { path: path()? },
+            "Read" | "read_file" => Self::Read { path: path()? },
+            name => match kind(name) {
+                ToolKind::Command => Self::Command,
+                ToolKind::Search => Self::Search,
+                ToolKind::Mcp => Self::Mcp,
+                _ => return None,
+            },
+        })
+    }
+
     /// The files that the tool read or changed. The agent's own diff is better than one made of the arguments.
     pub(super) fn files(self, diff: Option<String>) -> Vec<ContentPart> {
         let file = |path, action, diff| vec![ContentPart::FileRef { path, action, diff }];
         match self {
+            Self::Command | Self::Search | Self::Mcp => Vec::new(),
             Self::Read { path } => file(path, FileAction::Read, None),
             Self::Edit { path, old, new } => {
                 let diff = diff.or_else(|| unified_diff(&path, Some(&old), Some(&new)));
@@ -109,56 +250,92 @@ impl OpenCall {
                 let diff = diff.or_else(|| unified_diff(&path, None, Some(&content)));
                 file(path, FileAction::Write, diff)
             }
-            Self::Patch { text } => patched(&text),
+            Self::Patch { text } => patch::read(&text).into_iter().map(PatchedFile::into_part).collect(),
+            Self::Change { path } => file(path, FileAction::Patch, diff),
         }
     }
-}
 
-/// The files of a patch in the `*** Begin Patch` form.
-fn patched(text: &str) -> Vec<ContentPart> {
-    let mut files = Vec::new();
-    let mut lines = text.lines().peekable();
-    while let Some(line) = lines.next() {
-        let heads = [("*** Add File: ", 'a'), ("*** Update File: ", 'u'), ("*** Delete File: ", 'd')];
-        let Some((path, how)) = heads.iter().find_map(|(head, how)| Some((line.strip_prefix(head)?.trim(), *how)))
-        else {
-            continue;
-        };
-        let mut body = String::new();
-        while let Some(line) = lines.next_if(|line| !line.starts_with("*** ")) {
-            body.push_str(line);
-            body.push('\n');
-        }
-        let added = || body.lines().filter_map(|line| line.strip_prefix('+')).flat_map(|line| [line, "\n"]).collect();
-        let (action, diff) = match how {
-            'a' => {
-                let content: String = added();
-                (FileAction::Write, unified_diff(path, None, Some(&content)))
-            }
-            'd' => (FileAction::Patch, None),
-            _ => (FileAction::Patch, Some(format!("--- a/{0}\n+++ b/{0}\n{body}", path.trim_start_matches('/')))),
-        };
-        files.push(ContentPart::FileRef { path: path.to_owned(), action, diff });
+    /// Whether it changes files.
+    pub(super) fn is_change(&self) -> bool {
+        matches!(self, Self::Edit { .. } | Self::Create { .. } | Self::Patch { .. } | Self::Change { .. })
     }
-    files
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
+    fn input(name: &str, arguments: &Value) -> Option<Value> {
+        let input = Arguments::read(&arguments.to_string()).input(name)?;
+        assert_eq!(input.kind(), Some(kind(name)), "{name}");
+        Some(serde_json::to_value(input).unwrap())
+    }
+
     #[test]
-    fn a_patch_names_its_files() {
-        let patch = "*** Begin Patch\n*** Add File: a.txt\n+one\n*** Update File: b.txt\n@@ fn\n-x\n+y\n*** Delete File: c.txt\n*** End Patch\n";
-        let files: Vec<_> = patched(patch)
-            .into_iter()
-            .map(|part| match part {
-                ContentPart::FileRef { path, action, diff } => (path, action, diff.unwrap_or_default()),
-                other => panic!("{other:?}"),
-            })
-            .collect();
-        assert_eq!(files[0].2, "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+one\n");
-        assert_eq!(files[1], ("b.txt".into(), FileAction::Patch, "--- a/b.txt\n+++ b/b.txt\n@@ fn\n-x\n+y\n".into()));
-        assert_eq!(files[2].0, "c.txt");
+    fn every_tool_has_the_input_of_its_kind() {
+        for (name, arguments, expected) in [
+            (
+                "shell_command",
+                json!({ "command": "make", "workdir": "/w", "timeout_ms": 9 }),
+                json!({ "command": "make", "cwd": "/w", "timeout_ms": 9 }),
+            ),
+            ("async_shell_command", json!({ "command": "make" }), json!({ "command": "make", "background": true })),
+            ("Bash", json!({ "cmd": "make", "cwd": "/w" }), json!({ "command": "make", "cwd": "/w" })),
+            (
+                "Read",
+                json!({ "path": "/w/a", "read_range": [3, 7] }),
+                json!({ "path": "/w/a", "offset": 3, "limit": 5 }),
+            ),
+            ("Read", json!({ "path": "/w/a" }), json!({ "path": "/w/a" })),
+            (
+                "edit_file",
+                json!({ "path": "a", "old_str": "x", "new_str": "y" }),
+                json!({ "changes": [{ "path": "a", "edits": [{ "old": "x", "new": "y" }] }] }),
+            ),
+            ("create_file", json!({ "path": "a", "content": "x" }), json!({ "changes": [{ "path": "a" }] })),
+            ("delete_file", json!({ "path": "a" }), json!({ "changes": [{ "path": "a", "change": "delete" }] })),
+            (
+                "Grep",
+                json!({ "pattern": "x", "path": "src", "glob": "*.rs" }),
+                json!({ "query": "x", "in": "contents", "path": "src", "glob": "*.rs" }),
+            ),
+            ("glob", json!({ "filePattern": "**/*.py" }), json!({ "query": "**/*.py", "in": "names" })),
+            ("finder", json!({ "query": "q" }), json!({ "query": "q" })),
+            ("read_web_page", json!({ "url": "https://x" }), json!({ "url": "https://x" })),
+            ("web_search", json!({ "objective": "o", "search_queries": ["q"] }), json!({ "query": "o" })),
+            ("web_search", json!({ "search_queries": ["q"] }), json!({ "query": "q" })),
+            ("Task", json!({ "prompt": "p", "description": "d" }), json!({ "prompt": "p", "description": "d" })),
+            ("oracle", json!({ "task": "t", "context": "c" }), json!({ "prompt": "t", "agent": "oracle" })),
+            (
+                "todo_write",
+                json!({ "todos": [{ "id": "1", "content": "c", "status": "in-progress" }] }),
+                json!({ "steps": [{ "content": "c", "status": "in_progress" }] }),
+            ),
+            ("mcp__tiny__add", json!({ "a": 2 }), json!({ "server": "tiny", "tool": "add", "arguments": { "a": 2 } })),
+        ] {
+            assert_eq!(input(name, &arguments), Some(expected), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_call_without_the_keys_of_its_kind_has_no_input() {
+        for name in ["shell_command", "Read", "edit_file", "apply_patch", "Grep", "web_search", "Task", "todo_write"] {
+            assert_eq!(input(name, &json!({ "path": 1 })), None, "{name}");
+        }
+        assert_eq!(input("skill", &json!({ "name": "x" })), None);
+    }
+
+    #[test]
+    fn calls_about_a_running_command_have_a_title() {
+        let title = |name, arguments: Value| Arguments::read(&arguments.to_string()).title(name);
+        let id = json!({ "processId": "p1" });
+        assert_eq!(title("shell_command_status", id.clone()).as_deref(), Some("Read output of command p1"));
+        assert_eq!(title("shell_command_kill", id).as_deref(), Some("Stop command p1"));
+        assert_eq!(title("shell_command_status", json!({})).as_deref(), Some("Read output of a command"));
+        let resource = json!({ "server": "tiny", "uri": "tiny://a" });
+        assert_eq!(title("read_mcp_resource", resource).as_deref(), Some("tiny: tiny://a"));
+        assert_eq!(title("Read", json!({})), None);
     }
 }
