@@ -38,6 +38,10 @@ impl IdSource for UniqueIds {
         with_unique("itm_", |id| id.into())
     }
 
+    fn turn(&mut self) -> String {
+        unique("turn_")
+    }
+
     fn session(&mut self, _native: Option<&str>) -> SessionId {
         self.session.clone()
     }

@@ -1,11 +1,11 @@
 //! What the mock agent does when no scenario says otherwise: the first word of the message decides.
 
 use interlingua_convert::unified_diff;
-use interlingua_schema::{ErrorCode, FileAction, StatusLabel, ToolKind};
-use serde_json::json;
+use interlingua_schema::{ErrorCode, FileAction, QuestionOption, StatusLabel, ToolKind};
+use serde_json::{Value, json};
 
 use super::line::{File, Image};
-use super::step::{Question, Status, Step, Tool, Trouble};
+use super::step::{Choice, Question, Status, Step, Tool, Trouble};
 
 /// A command: its name, what it does in words, and in steps.
 type Command = (&'static str, &'static str, fn() -> Vec<Step>);
@@ -47,6 +47,11 @@ pub(super) const NAMES: [&str; 15] = [
     "end",
     "demo",
 ];
+
+const EDIT: &str = "edit_files";
+const SHELL: &str = "shell";
+/// The names of the tools that the commands use.
+pub(super) const TOOLS: [&str; 2] = [EDIT, SHELL];
 
 /// The smallest picture: one pixel.
 const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+M8AAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
@@ -106,30 +111,45 @@ fn markdown() -> Vec<Step> {
 }
 
 fn tool() -> Vec<Step> {
-    let notes = "Buy milk.\n";
+    let notes = unified_diff("notes.txt", None, Some("Buy milk.\n"));
     let before = "fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\n";
     let after = "fn add(a: i32, b: i32) -> i32 {\n    a + b\n}\n";
-    let file = |path: &str, action, diff| File { path: path.to_owned(), action, diff };
-    let edit = Tool {
-        name: "edit_files".to_owned(),
-        kind: ToolKind::FileChange,
-        arguments: json!({ "files": ["README.md", "notes.txt", "src/add.rs"] }),
+    let add = unified_diff("src/add.rs", Some(before), Some(after));
+    let arguments = json!({ "changes": [
+        { "path": "notes.txt", "change": "create", "diff": notes },
+        { "path": "src/add.rs", "change": "update", "diff": add },
+    ] });
+    let mut edit = tool_of_kind(EDIT, ToolKind::FileChange, arguments);
+    edit.files = vec![
+        file("README.md", FileAction::Read, None),
+        file("notes.txt", FileAction::Write, notes),
+        file("src/add.rs", FileAction::Patch, add),
+    ];
+    vec![Step::Say("I fix the function.".to_owned()), Step::Tool(edit), Step::Say("Done.".to_owned())]
+}
+
+fn tool_of_kind(name: &str, kind: ToolKind, arguments: Value) -> Tool {
+    Tool {
+        name: name.to_owned(),
+        kind,
+        arguments,
         permission: None,
-        output: "Read README.md, wrote notes.txt, patched src/add.rs.".to_owned(),
+        reason: None,
+        background_ms: None,
+        output: String::new(),
         exit_code: None,
         failed: false,
-        files: vec![
-            file("README.md", FileAction::Read, None),
-            file("notes.txt", FileAction::Write, unified_diff("notes.txt", None, Some(notes))),
-            file("src/add.rs", FileAction::Patch, unified_diff("src/add.rs", Some(before), Some(after))),
-        ],
-    };
-    vec![Step::Say("I fix the function.".to_owned()), Step::Tool(edit), Step::Say("Done.".to_owned())]
+        files: Vec::new(),
+    }
+}
+
+fn file(path: &str, action: FileAction, diff: Option<String>) -> File {
+    File { path: path.to_owned(), action, diff }
 }
 
 fn status() -> Vec<Step> {
     let steps = json!([{ "content": "look", "status": "completed" }, { "content": "leap", "status": "in_progress" }]);
-    let plan = Status { label: StatusLabel::Plan, detail: Some("1 of 2 done".to_owned()), json: Some(steps) };
+    let plan = Status { label: StatusLabel::Plan, detail: None, json: Some(json!({ "steps": steps })) };
     let notice = Status { label: StatusLabel::Notice, detail: Some("All is well.".to_owned()), json: None };
     vec![Step::Status(plan), Step::Status(notice), Step::Say("That is how things are.".to_owned())]
 }
@@ -150,27 +170,16 @@ fn unknown() -> Vec<Step> {
 }
 
 fn permission() -> Vec<Step> {
-    let command = Tool {
-        name: "shell".to_owned(),
-        kind: ToolKind::Command,
-        arguments: json!({ "command": "make test" }),
-        permission: Some("make test".to_owned()),
-        output: "12 passed\n".to_owned(),
-        exit_code: Some(0),
-        failed: false,
-        files: Vec::new(),
-    };
+    let mut command = tool_of_kind(SHELL, ToolKind::Command, json!({ "command": "make test" }));
+    command.permission = Some("make test".to_owned());
+    command.reason = Some("The mock agent asks before it runs a command.".to_owned());
+    command.output.push_str("12 passed\n");
+    command.exit_code = Some(0);
     let diff = unified_diff("version.txt", Some("1\n"), Some("2\n"));
-    let edit = Tool {
-        name: "edit_files".to_owned(),
-        kind: ToolKind::FileChange,
-        arguments: json!({ "files": ["version.txt"] }),
-        permission: Some("edit version.txt".to_owned()),
-        output: "Patched version.txt.".to_owned(),
-        exit_code: None,
-        failed: false,
-        files: vec![File { path: "version.txt".to_owned(), action: FileAction::Patch, diff }],
-    };
+    let arguments = json!({ "changes": [{ "path": "version.txt", "change": "update", "diff": diff }] });
+    let mut edit = tool_of_kind(EDIT, ToolKind::FileChange, arguments);
+    edit.permission = Some("edit version.txt".to_owned());
+    edit.files = vec![file("version.txt", FileAction::Patch, diff)];
     vec![
         Step::Say("I need your permission for two things.".to_owned()),
         Step::Tools(vec![command, edit]),
@@ -179,19 +188,29 @@ fn permission() -> Vec<Step> {
 }
 
 fn question() -> Vec<Step> {
-    let ask = |header: &str, prompt: &str, options: &[&str], multiple| Question {
+    let ask = |header: &str, prompt: &str, options: &[(&str, &str)], multiple| Question {
         prompt: prompt.to_owned(),
-        options: options.iter().map(|option| (*option).to_owned()).collect(),
+        options: options.iter().map(|(label, description)| choice(label, description)).collect(),
         header: Some(header.to_owned()),
         multiple,
+        free_text: None,
+        secret: false,
     };
+    let databases = [("SQLite", "One file, no server"), ("Postgres", "A server of its own")];
+    let features = [("Login", "Who is it?"), ("Logs", "What happened?"), ("Search", "Where is it?")];
     vec![
         Step::Ask(vec![
-            vec![ask("Database", "Which database?", &["SQLite", "Postgres"], false)],
-            vec![ask("Features", "Which features?", &["Login", "Logs", "Search"], true)],
+            vec![ask("Database", "Which database?", &databases, false)],
+            vec![ask("Features", "Which features?", &features, true)],
         ]),
         Step::Say("Thank you, that is all I wanted to know.".to_owned()),
     ]
+}
+
+fn choice(label: &str, description: &str) -> Choice {
+    let mut option = QuestionOption::new(label);
+    option.description = Some(description.to_owned());
+    Choice::Described(option)
 }
 
 fn error() -> Vec<Step> {
@@ -199,7 +218,14 @@ fn error() -> Vec<Step> {
 }
 
 fn trouble(aside: bool) -> Trouble {
-    Trouble { message: "The mock agent fails, as it was told to.".to_owned(), code: ErrorCode::AgentError, aside }
+    Trouble {
+        message: "The mock agent fails, as it was told to.".to_owned(),
+        code: ErrorCode::AgentError,
+        aside,
+        status: None,
+        kind: Some("MockFailure".to_owned()),
+        retryable: Some(false),
+    }
 }
 
 fn unparsed() -> Vec<Step> {

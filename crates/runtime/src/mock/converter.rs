@@ -1,13 +1,16 @@
 //! What the mock agent says, as drafts: the same way that every agent goes.
 
 use interlingua_convert::{
-    Ask, Converter, Drafts, Failure, Final, Input, Message, Note, Prompt, Scope, ToolCall, ToolResult, TurnEnd,
+    Ask, Converter, Drafts, Failure, Final, Input, Message, Note, PermissionAsk, Prompt, ToolCall, ToolResult, TurnEnd,
 };
-use interlingua_schema::{Answer, ContentPart, Facts, FileAction, Visibility};
-use serde_json::{Map, Value, json};
+use interlingua_schema::{
+    Answer, ApprovalScope, ContentPart, FileAction, QuestionOption, SessionMetadata, ToolInput, TurnMetadata,
+    Visibility,
+};
+use serde_json::Value;
 
 use super::line::{HostLine, Line, Permit};
-use super::step::Question;
+use super::step::{Choice, Question, Trouble};
 
 const WHERE: &str = "mock";
 
@@ -19,6 +22,10 @@ pub(super) struct MockConverter {
 }
 
 impl Converter for MockConverter {
+    fn agent(&self) -> &'static str {
+        super::ID
+    }
+
     fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
         match input {
             Input::Sent(line) => self.sent(line, out),
@@ -43,8 +50,13 @@ impl MockConverter {
                 }));
                 session.prompted(Prompt::new(content));
             }
-            HostLine::Permit { request, reply: Permit::Once } => session.permission_approved(request, Scope::Once),
-            HostLine::Permit { request, reply: Permit::Always } => session.permission_approved(request, Scope::Always),
+            HostLine::Permit { request, reply: Permit::Once } => {
+                session.permission_approved(request, ApprovalScope::Once);
+            }
+            // It remembers what is allowed as long as the session lasts.
+            HostLine::Permit { request, reply: Permit::Always } => {
+                session.permission_approved(request, ApprovalScope::Session);
+            }
             HostLine::Permit { request, reply: Permit::Reject } => session.permission_denied(request),
             HostLine::Answer { request, answers } => {
                 let answers = answers.into_iter().map(|choices| Answer::Answered(choices.join(", "))).collect();
@@ -60,17 +72,26 @@ impl MockConverter {
             Ok(line) => line,
             Err(error) => return self.unparsed(line, &error, out),
         };
-        if let Line::Hello { session, model, version } = line {
-            out.session(&session).started(Some(
-                Facts::new().with("model", Some(json!(model))).with("agent_version", Some(json!(version))),
-            ));
+        if let Line::Hello { session, model, version, cwd, mode, permission_mode, tools } = line {
+            let mut metadata = SessionMetadata::default();
+            metadata.agent_version = Some(version);
+            metadata.model = Some(model);
+            metadata.cwd = cwd;
+            metadata.agent_mode = Some(mode);
+            metadata.permission_mode = Some(permission_mode);
+            metadata.tools = Some(tools);
+            out.session(&session).started(metadata);
             self.session = Some(session);
             return;
         }
         let mut session = out.session_or_current(self.session.as_deref());
         match line {
             Line::Hello { .. } => {}
-            Line::Turn { turn } => session.turn_started(Some(turn), None),
+            Line::Turn { turn, model } => {
+                let mut metadata = TurnMetadata::default();
+                metadata.model = Some(model);
+                session.turn_started(Some(turn), metadata);
+            }
             Line::Text { message, delta } => session.delta(message, delta),
             Line::Said { message, text, image } => {
                 let said = Message::assistant().native(message.as_str());
@@ -85,8 +106,13 @@ impl MockConverter {
                 session.message_finished(message, Message::reasoning(Visibility::Public), Final::text(text));
             }
             Line::Call { call, name, kind, arguments } => {
-                let called = ToolCall::new(call.as_str(), name).kind(kind).arguments(arguments.to_string());
-                session.tool_called(call, called);
+                let text = arguments.to_string();
+                // Its tools are called with the keys of their kind.
+                let input = Some(ToolInput::read(Some(&kind), arguments)).filter(|input| input.kind().is_some());
+                session.tool_called(
+                    call.as_str(),
+                    ToolCall::new(call.as_str(), name).kind(kind).arguments(text).input(input),
+                );
             }
             Line::Output { call, delta } => session.tool_output(call, delta),
             Line::Result { call, output, exit_code, failed, files } => {
@@ -98,23 +124,30 @@ impl MockConverter {
                 };
                 session.tool_finished(call, files.into_iter().map(part).fold(result, ToolResult::with));
             }
-            Line::Status { label, detail, json } => {
-                let note = Note::status(label, detail);
-                session.note(json.into_iter().map(|json| ContentPart::Json { json }).fold(note, Note::with));
-            }
+            Line::Status(status) => match status.note() {
+                Ok(note) => session.note(note),
+                Err(error) => session.unparsed(WHERE, error, Some("status".to_owned())),
+            },
             Line::Oddity { json } => session.note(Note::unknown(json)),
-            Line::MayI { request, action, call } => {
-                session.permission_asked(request, action, Some(json!({ "call_id": call })));
+            Line::MayI { request, action, call, reason } => {
+                let ask = PermissionAsk {
+                    call_id: Some(call),
+                    title: Some(action),
+                    reason,
+                    scopes: vec![ApprovalScope::Once, ApprovalScope::Session],
+                    ..PermissionAsk::default()
+                };
+                session.permission_asked(request, ask);
             }
             Line::Ask { request, questions } => {
                 session.questions_asked(request, questions.into_iter().map(ask).collect());
             }
-            Line::Failed { message, code, aside } => {
-                let failure = Failure::new(code, message);
+            Line::Failed { failure: Trouble { message, code, aside, status, kind, retryable } } => {
+                let failure = Failure::new(code, message).status(status).kind(kind).retryable(retryable);
                 session.failed(if aside { failure.aside() } else { failure });
             }
-            Line::Done { turn, status, usage } => {
-                session.turn_ended(TurnEnd::with_status(status).id(turn).usage(usage));
+            Line::Done { turn: _, status, usage, stop_reason } => {
+                session.turn_ended(TurnEnd::with_status(status).usage(usage).stop_reason(stop_reason));
             }
         }
     }
@@ -128,13 +161,18 @@ impl MockConverter {
 }
 
 fn ask(question: Question) -> Ask {
-    let mut metadata = Map::new();
-    if let Some(header) = question.header {
-        metadata.insert("header".to_owned(), header.into());
+    let free_text = question.free_text.unwrap_or(question.options.is_empty());
+    let option = |choice| match choice {
+        Choice::Label(label) => QuestionOption::new(label),
+        Choice::Described(option) => option,
+    };
+    Ask {
+        prompt: question.prompt,
+        options: question.options.into_iter().map(option).collect(),
+        header: question.header,
+        multi_select: question.multiple,
+        free_text,
+        secret: question.secret,
+        ..Ask::default()
     }
-    if question.multiple {
-        metadata.insert("multi_select".to_owned(), true.into());
-    }
-    let metadata = (!metadata.is_empty()).then_some(Value::Object(metadata));
-    Ask { prompt: question.prompt, options: question.options, metadata }
 }

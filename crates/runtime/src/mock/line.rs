@@ -1,10 +1,10 @@
 //! The mock agent's own wire: one JSON object a line, both ways.
 
-use interlingua_schema::{FileAction, ToolKind, TurnStatus, Usage};
+use interlingua_schema::{FileAction, StopReason, ToolKind, TurnStatus, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::step::Question;
+use super::step::{Question, Status, Trouble};
 
 /// What the host says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -47,9 +47,18 @@ pub(super) enum Permit {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Line {
     /// It is there.
-    Hello { session: String, model: String, version: String },
+    Hello {
+        session: String,
+        model: String,
+        version: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
+        mode: String,
+        permission_mode: String,
+        tools: Vec<String>,
+    },
     /// A turn begins.
-    Turn { turn: String },
+    Turn { turn: String, model: String },
     /// More of a message.
     Text { message: String, delta: String },
     /// A message is over.
@@ -79,23 +88,29 @@ pub(super) enum Line {
         files: Vec<File>,
     },
     /// Something changed.
-    Status {
-        label: interlingua_schema::StatusLabel,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        detail: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        json: Option<Value>,
-    },
+    Status(Status),
     /// Something there is no word for.
     Oddity { json: Value },
     /// May I?
-    MayI { request: String, action: String, call: String },
+    MayI {
+        request: String,
+        action: String,
+        call: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
     /// Questions of one request.
     Ask { request: String, questions: Vec<Question> },
-    /// Something failed; `aside` if the turn goes on as if nothing had happened.
-    Failed { message: String, code: interlingua_schema::ErrorCode, aside: bool },
+    /// Something failed.
+    Failed { failure: Trouble },
     /// The turn is over.
-    Done { turn: String, status: TurnStatus, usage: Usage },
+    Done {
+        turn: String,
+        status: TurnStatus,
+        usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stop_reason: Option<StopReason>,
+    },
 }
 
 /// An image in a message.

@@ -38,6 +38,8 @@ const MODEL: &str = "mock";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The variable that sets a session's pace.
 const PACE: &str = "INTERLINGUA_MOCK_PACE_MS";
+/// The mode of a session that was created without one.
+const DEFAULT_MODE: &str = "build";
 /// Its modes.
 const MODES: [(&str, &str, &str); 2] =
     [("build", "Build", "Does what it is told"), ("plan", "Plan", "Says what it would do, and changes nothing")];
@@ -125,8 +127,17 @@ impl MockDriver {
         let permissions = if is_plan { PermissionMode::Plan } else { spec.permission_mode };
         let mut player = Player::new(wire, orders, self.pace_of(&spec), permissions, self.allowed(&spec.session_id));
         let session = native_id(&spec.session_id);
-        player.print(&Line::Hello { session, model: MODEL.to_owned(), version: VERSION.to_owned() }).await;
-        while let Some(order) = player.orders.next().await {
+        let hello = Line::Hello {
+            session,
+            model: MODEL.to_owned(),
+            version: VERSION.to_owned(),
+            cwd: spec.directory.to_str().map(str::to_owned),
+            mode: spec.agent_mode.clone().unwrap_or_else(|| DEFAULT_MODE.to_owned()),
+            permission_mode: permissions.name().to_owned(),
+            tools: commands::TOOLS.map(str::to_owned).to_vec(),
+        };
+        player.print(&hello).await;
+        while let Some(order) = player.order_between_turns().await {
             // Answers and interrupts that come between turns are for nobody.
             let Order::Message(message) = order else { continue };
             let Deed { steps, ends } = self.deed(&spec.session_id, &message);

@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use interlingua_convert::Key;
-use interlingua_schema::{ToolKind, TurnStatus, Usage};
+use interlingua_schema::{StopReason, ToolKind, TurnStatus, Usage};
 use interlingua_store::Message;
 use serde::Serialize;
+use tokio::time::Instant;
 
 use super::commands;
 use super::line::{HostLine, Line, Permit, PromptFile};
@@ -36,6 +37,15 @@ pub(super) struct Player {
     pub(super) allowed: HashSet<String>,
     usage: Usage,
     failed: bool,
+    /// Commands that run on when their turn is over.
+    running: Vec<Running>,
+}
+
+/// A command that runs on when its turn is over.
+struct Running {
+    until: Instant,
+    /// What is said when it is done.
+    result: Line,
 }
 
 impl Player {
@@ -46,7 +56,7 @@ impl Player {
         permissions: PermissionMode,
         allowed: HashSet<String>,
     ) -> Self {
-        Self { wire, orders, pace, permissions, allowed, usage: Usage::default(), failed: false }
+        Self { wire, orders, pace, permissions, allowed, usage: Usage::default(), failed: false, running: Vec::new() }
     }
 
     /// Plays a turn from the message to the end, however it ends.
@@ -57,7 +67,7 @@ impl Player {
             message.attachments.into_iter().map(|file| PromptFile { path: file.path, mime: file.mime }).collect();
         self.tell(HostLine::Prompt { text: message.text, files }).await;
         let turn = unique("turn_");
-        self.say(Line::Turn { turn: turn.clone() }).await?;
+        self.say(Line::Turn { turn: turn.clone(), model: super::MODEL.to_owned() }).await?;
         let status = match self.steps(steps).await {
             Ok(()) if self.failed => TurnStatus::Failed,
             Ok(()) => TurnStatus::Completed,
@@ -68,8 +78,27 @@ impl Player {
             Err(halt) => return Err(halt),
         };
         let usage = std::mem::take(&mut self.usage);
-        self.print(&Line::Done { turn, status, usage }).await;
+        let stop_reason = (status == TurnStatus::Completed).then_some(StopReason::EndTurn);
+        self.print(&Line::Done { turn, status, usage, stop_reason }).await;
         Ok(())
+    }
+
+    /// The next order, between two turns. Commands that run on end meanwhile.
+    pub(super) async fn order_between_turns(&mut self) -> Option<Order> {
+        loop {
+            let next = self.running.iter().enumerate().min_by_key(|(_, running)| running.until);
+            let Some((index, until)) = next.map(|(index, running)| (index, running.until)) else {
+                return self.orders.next().await;
+            };
+            tokio::select! {
+                biased;
+                order = self.orders.next() => return order,
+                () = tokio::time::sleep_until(until) => {
+                    let done = self.running.remove(index);
+                    self.print(&done.result).await;
+                }
+            }
+        }
     }
 
     async fn steps(&mut self, steps: Vec<Step>) -> Result<(), Halt> {
@@ -99,13 +128,11 @@ impl Player {
             Step::Tool(tool) => self.tools(vec![tool]).await,
             Step::Tools(tools) => self.tools(tools).await,
             Step::Ask(requests) => self.ask(requests).await,
-            Step::Status(status) => {
-                self.say(Line::Status { label: status.label, detail: status.detail, json: status.json }).await
-            }
+            Step::Status(status) => self.say(Line::Status(status)).await,
             Step::Unknown(json) => self.say(Line::Oddity { json }).await,
-            Step::Error(trouble) => {
-                self.failed |= !trouble.aside;
-                self.say(Line::Failed { message: trouble.message, code: trouble.code, aside: trouble.aside }).await
+            Step::Error(failure) => {
+                self.failed |= !failure.aside;
+                self.say(Line::Failed { failure }).await
             }
             Step::Unparsed(line) => {
                 self.keep_pace().await?;
@@ -157,15 +184,27 @@ impl Player {
         }
         let allowed = self.permissions(&called).await?;
         for (call, tool) in called {
-            let line = if allowed.contains(&call) {
-                let Tool { output, exit_code, failed, files, .. } = tool;
-                Line::Result { call, output, exit_code, failed, files }
+            if allowed.contains(&call) {
+                self.run(call, tool).await?;
             } else {
                 let output = "This was not allowed.".to_owned();
-                Line::Result { call, output, exit_code: None, failed: true, files: Vec::new() }
-            };
-            self.say(line).await?;
+                self.say(Line::Result { call, output, exit_code: None, failed: true, files: Vec::new() }).await?;
+            }
         }
+        Ok(())
+    }
+
+    /// Runs a tool to its end, or leaves it running.
+    async fn run(&mut self, call: String, tool: Tool) -> Result<(), Halt> {
+        let Tool { output, exit_code, failed, files, background_ms, .. } = tool;
+        let Some(duration) = background_ms.map(Duration::from_millis) else {
+            return self.say(Line::Result { call, output, exit_code, failed, files }).await;
+        };
+        if !output.is_empty() {
+            self.say(Line::Output { call: call.clone(), delta: output.clone() }).await?;
+        }
+        let result = Line::Result { call, output, exit_code, failed, files };
+        self.running.push(Running { until: Instant::now() + duration, result });
         Ok(())
     }
 
@@ -190,9 +229,9 @@ impl Player {
                 Some(false) => {}
                 None => {
                     let request = unique("perm_");
-                    let line = Line::MayI { request: request.clone(), action: action.clone(), call: call.clone() };
-                    self.say(line).await?;
-                    open.insert(Key::from(request), (call.clone(), action.clone()));
+                    open.insert(Key::from(&request), (call.clone(), action.clone()));
+                    let (action, call, reason) = (action.clone(), call.clone(), tool.reason.clone());
+                    self.say(Line::MayI { request, action, call, reason }).await?;
                 }
             }
         }

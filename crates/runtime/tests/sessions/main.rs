@@ -2,6 +2,7 @@
 
 mod agents;
 mod any_order;
+mod background;
 mod commands;
 mod create;
 mod flood;

@@ -1,6 +1,6 @@
 use interlingua_runtime::{CreateSession, PermissionReply, RuntimeError};
 use interlingua_schema::{
-    EventData, ItemKind, ItemStatus, PermissionStatus, QuestionStatus, TurnStatus, UniversalEvent,
+    ApprovalScope, EventData, ItemKind, ItemStatus, PermissionStatus, QuestionStatus, TurnStatus, UniversalEvent,
 };
 
 use crate::stage::{Stage, decisions, is_turn_end, mock, nth, permissions, questions, status};
@@ -43,11 +43,11 @@ async fn what_was_allowed_always_is_not_asked_again() {
     let scopes: Vec<_> = events
         .iter()
         .filter_map(|event| match &event.data {
-            EventData::PermissionResolved(permission) => permission.metadata.as_ref().map(|about| &about["scope"]),
+            EventData::PermissionResolved(permission) => permission.metadata.as_ref().and_then(|about| about.scope),
             _ => None,
         })
         .collect();
-    assert_eq!(scopes, ["always", "always"]);
+    assert_eq!(scopes, [ApprovalScope::Session; 2]);
     let again = stage.turn("permission").await;
     assert_eq!(permissions(&again), [""; 0]);
     assert_eq!(results(&again), [ItemStatus::Completed; 2]);

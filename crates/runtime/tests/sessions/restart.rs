@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::stage::{self, Stage, assert_rules, decisions, events, is_turn_end, mock, nth, permissions, said, status};
 
 /// Runs the first server until `done`, and then drops it where it stands.
-fn die_after<F, D>(folder: &Path, mock: MockDriver, act: impl FnOnce(Runtime, Store) -> F) -> D
+pub(crate) fn die_after<F, D>(folder: &Path, mock: MockDriver, act: impl FnOnce(Runtime, Store) -> F) -> D
 where
     F: Future<Output = D>,
 {
@@ -27,11 +27,11 @@ where
 }
 
 /// The server that comes after.
-fn next_server() -> tokio::runtime::Runtime {
+pub(crate) fn next_server() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-async fn until(store: &Store, is_meant: impl Fn(&interlingua_schema::UniversalEvent) -> bool) {
+pub(crate) async fn until(store: &Store, is_meant: impl Fn(&interlingua_schema::UniversalEvent) -> bool) {
     let session = store.session(&"s".into()).await.unwrap().unwrap();
     let mut reader = store.reader(session.key, 0, interlingua_store::Raw::Without);
     while let Some(batch) = reader.next().await.unwrap() {
@@ -44,7 +44,7 @@ async fn until(store: &Store, is_meant: impl Fn(&interlingua_schema::UniversalEv
     panic!("the session ended");
 }
 
-fn text(text: &str) -> interlingua_runtime::Message {
+pub(crate) fn text(text: &str) -> interlingua_runtime::Message {
     interlingua_runtime::Message { text: text.to_owned(), attachments: Vec::new() }
 }
 

@@ -90,9 +90,9 @@ async fn an_agent_that_dies_fails_its_turn_and_is_started_again() {
             _ => None,
         })
         .unwrap();
-    assert_eq!(error.message, "the agent exited with code 3: boom");
-    let details = error.details.as_ref().unwrap();
-    assert_eq!((&details["exit_code"], &details["stderr"]["head"]), (&3.into(), &"boom".into()));
+    assert_eq!(error.message, "the agent exited with code 3");
+    let details = serde_json::to_value(&error.details).unwrap();
+    assert_eq!((&details["native"]["exit_code"], &details["stderr"]["head"]), (&3.into(), &"boom".into()));
     assert!(!stage.session("s").await.ended);
     assert_eq!(status(&stage.turn("again").await), Some(TurnStatus::Completed));
     stage.assert_rules().await;

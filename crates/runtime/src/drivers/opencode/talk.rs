@@ -98,8 +98,10 @@ impl Talk {
             Ok(listening) => listening,
             Err(reason) => {
                 if let Some(gone) = server.gone().await {
-                    let last = gone.stderr.last().map_or(String::new(), |line| format!(": {line}"));
-                    return Err(ServeError::Unavailable(format!("OpenCode left with exit code {:?}{last}", gone.code)));
+                    let code = gone.code.map_or_else(|| "an unknown code".to_owned(), |code| format!("code {code}"));
+                    let last = gone.stderr.last().map(|line| format!(" (last line of its standard error: {line})"));
+                    let last = last.unwrap_or_default();
+                    return Err(ServeError::Unavailable(format!("OpenCode exited with {code} before it served{last}")));
                 }
                 return Err(ServeError::Unavailable(reason));
             }
