@@ -9,4 +9,4 @@ mod table;
 pub use self::command::{Args, run};
 pub use self::fields::{Differences, UnknownField, differences};
 pub use self::judge::{Judge, Judgement, Verdict, generic_path};
-pub use self::report::{FileReport, TypeReport, audit};
+pub use self::report::{FileReport, PartReport, TypeReport, audit};

@@ -9,7 +9,7 @@ use crate::Outcome;
 use crate::log;
 use crate::output::Output;
 
-/// Check a universal event stream against the lifecycle rules L1 to L14.
+/// Check a universal event stream against the lifecycle rules L1 to L18.
 ///
 /// Prints one line per violation, such as `L5 seq 17: …`, and exits with 1 if there is any.
 #[derive(Debug, clap::Args)]

@@ -1,9 +1,10 @@
 //! `interlingua convert`: a log as universal events, or as the bounded envelope.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use anyhow::{Context, bail};
-use interlingua_convert::{Options, Stream, convert_log, write_log};
+use interlingua_convert::{Options, Stream, Tally, UnparsedReason, convert_log, write_log};
 use interlingua_envelope::{EnvelopeLine, Projector};
 use interlingua_schema::{EventData, UniversalEvent};
 use interlingua_wirelog::Reader;
@@ -12,6 +13,9 @@ use serde::Serialize;
 use crate::Outcome;
 use crate::log;
 use crate::output::Output;
+
+/// How many reasons `--strict` lists.
+const MAX_REASONS: usize = 50;
 
 /// Turn an agent's log into universal events, one JSON object a line.
 #[derive(Debug, clap::Args)]
@@ -43,7 +47,7 @@ pub struct Args {
     /// Write each event over several lines, for reading
     #[arg(long)]
     pretty: bool,
-    /// Exit with 1 if anything could not be read, and say what came first
+    /// Exit with 1 if any payload could not be read or lost a part, and list what, where, why and how often
     #[arg(long)]
     strict: bool,
 }
@@ -77,13 +81,26 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     lines.output.flush()?;
     let tally = stream.tally();
-    match &tally.first_unparsed {
-        Some(reason) if args.strict => {
-            eprintln!("{file}: {} of {} payloads could not be read; {reason}", tally.unparsed, tally.payloads);
-            Ok(Outcome::Found)
-        }
-        _ => Ok(Outcome::Fine),
+    if args.strict && tally.unparsed > 0 {
+        eprint!("{}", unparsed_report(file, tally));
     }
+    Ok(Outcome::found_if(args.strict && tally.unparsed > 0))
+}
+
+/// What could not be read or lost a part, the most frequent first.
+fn unparsed_report(file: &str, tally: &Tally) -> String {
+    let mut report =
+        format!("{file}: {} of {} payloads could not be read or lost a part\n", tally.unparsed, tally.payloads);
+    let mut reasons: Vec<_> = tally.unparsed_reasons.iter().collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for (UnparsedReason { native_type, error }, count) in reasons.iter().take(MAX_REASONS) {
+        let native_type = native_type.as_deref().unwrap_or("no type");
+        let _ = writeln!(report, "  {count}x {native_type}: {error}");
+    }
+    if reasons.len() > MAX_REASONS {
+        let _ = writeln!(report, "  and {} more reasons", reasons.len() - MAX_REASONS);
+    }
+    report
 }
 
 /// The output, one value a line unless it is for reading.

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 const INIT: &str = r#"{"type":"system","subtype":"init","cwd":"/w","session_id":"T-1","tools":[],"mcp_servers":[]}"#;
 const USER: &str = r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"hi"}]},"parent_tool_use_id":null,"session_id":"T-1"}"#;
 const ANSWER: &str = r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"Hello."}],"usage":{"input_tokens":1,"output_tokens":2}},"session_id":"T-1"}"#;
-const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Hello.","session_id":"T-1"}"#;
+const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Hello.","duration_ms":1,"num_turns":1,"session_id":"T-1"}"#;
 
 /// What a run of the binary gave.
 #[derive(Debug)]
@@ -86,7 +86,16 @@ fn what_makes_no_sense_is_unparsed_and_strict_says_so() {
     assert_eq!(run.stdout.matches(r#""type":"agent.unparsed""#).count(), 3);
     let strict = run_with(&["convert", "--strict", "-"], broken.as_bytes());
     assert_eq!(strict.stdout, run.stdout);
-    assert_one_line(&strict, 1, "3 of 4 payloads could not be read; amp: not JSON");
+    assert_eq!(strict.code, Some(1), "{strict:?}");
+    assert!(strict.stderr.starts_with("-: 3 of 4 payloads could not be read or lost a part\n"), "{strict:?}");
+    assert!(strict.stderr.contains("\n  1x novelty: unknown type\n"), "{strict:?}");
+    let damaged = ANSWER.replace(r#""content":["#, r#""content":[5,"#);
+    let strict = run_with(&["convert", "--strict", "-"], format!("{INIT}\n{damaged}\n").as_bytes());
+    assert_eq!(strict.code, Some(1), "{strict:?}");
+    assert!(
+        strict.stderr.contains("1x assistant: at message.content.0: expected an object, found a number"),
+        "{strict:?}"
+    );
 }
 
 #[test]
@@ -151,7 +160,7 @@ fn the_schema_is_json_and_names_every_type() {
 fn show_reads_logs_and_universal_events_alike() {
     let shown = run_with(&["show", "-"], log().as_bytes());
     assert_eq!(shown.code, Some(0), "{shown:?}");
-    let expected = "── session ses_T-1 ──\nyou:\n  hi\nagent:\n  Hello.\n── 1 tokens in, 2 out ──\n── 1 turn: 1 tokens in, 2 out ──\n";
+    let expected = "── session ses_T-1 ──\nyou:\n  hi\nagent:\n  Hello.\n── 0.0 s, 1 tokens in, 2 out ──\n── 1 turn: 1 tokens in, 2 out ──\n";
     assert_eq!(shown.stdout, expected);
     let events = run_with(&["convert", "-"], log().as_bytes()).stdout;
     assert_eq!(run_with(&["show", "-"], events.as_bytes()).stdout, expected);
@@ -283,7 +292,7 @@ fn help_teaches() {
 #[test]
 fn the_envelope_ends_with_what_the_session_came_to() {
     let tool = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"TU-1","name":"Read","input":{"path":"/SECRET"}}]},"session_id":"T-1"}"#;
-    let done = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"TU-1","content":"SECRET"}]},"session_id":"T-1"}"#;
+    let done = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"TU-1","content":"SECRET","is_error":false}]},"session_id":"T-1"}"#;
     let log = [INIT, USER, tool, done, ANSWER, RESULT].join("\n");
     let converted = run_with(&["convert", "--envelope", "-"], log.as_bytes());
     assert_eq!(converted.code, Some(0), "{converted:?}");

@@ -171,7 +171,7 @@ fn what_nobody_can_be_asked_is_refused() {
     assert_eq!(stdout(&output).matches(r#""status":"denied""#).count(), 2);
     assert!(stderr(&output).contains("--reply once"), "{}", stderr(&output));
     let allowed = run(&["run", "mock", "permission", "--json", "--reply", "always"]);
-    assert_eq!(stdout(&allowed).matches(r#""scope":"always""#).count(), 2);
+    assert_eq!(stdout(&allowed).matches(r#""scope":"session""#).count(), 2);
     let question = run(&["run", "mock", "question", "--json"]);
     assert_eq!(stdout(&question).matches(r#""status":"rejected""#).count(), 2);
 }

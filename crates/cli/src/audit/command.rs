@@ -14,8 +14,9 @@ use crate::output::Output;
 
 /// See whether our types fit what an agent really sends.
 ///
-/// For every native type in a log: how many lines there are, how many decode, and what the types do not know. Exits
-/// with 1 when a tag is unknown or a payload malformed; fields that the types do not know are only told.
+/// For every native type in a log: how many lines there are, how many decode, what was left out because it does not fit
+/// or lacks a needed field, and what the types do not know. Exits with 1 when a tag is unknown or a payload malformed;
+/// the rest is only told.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,7 +33,7 @@ pub struct Args {
     /// Print a JSON array, one object per file
     #[arg(long)]
     json: bool,
-    /// Exit with 1 for unknown fields too
+    /// Exit with 1 for unknown fields, unknown values and left out parts too
     #[arg(long)]
     strict: bool,
 }

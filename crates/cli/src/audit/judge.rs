@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use interlingua_convert::Agent;
 use interlingua_native::codex::{JsonrpcError, Response, ServerNotificationEnvelope, ServerRequestEnvelope};
-use interlingua_native::{DecodeError, Decoded, Native, Repair, Union, amp, claude, codex, opencode};
+use interlingua_native::{
+    DecodeError, Decoded, Losses, Missing, Native, Repair, Union, Unknown, UnknownKind, amp, claude, codex, opencode,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -19,14 +21,25 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Fields that the types do not know.
     pub unknown_fields: Vec<UnknownField>,
-    /// Parts that did not fit their type and were left out.
+    /// Parts that did not fit their type or lack a needed field, and were left out.
     pub repairs: Vec<Repair>,
+    /// Expected fields that are missing or null.
+    pub missing: Vec<Missing>,
+    /// Enum values and kinds of JSON that the types do not know.
+    pub unknown_values: Vec<Unknown>,
 }
 
 impl Judgement {
     /// A verdict on a line of which nothing more is known.
     pub(super) fn new(name: impl Into<String>, verdict: Verdict) -> Self {
-        Self { name: name.into(), verdict, unknown_fields: Vec::new(), repairs: Vec::new() }
+        Self {
+            name: name.into(),
+            verdict,
+            unknown_fields: Vec::new(),
+            repairs: Vec::new(),
+            missing: Vec::new(),
+            unknown_values: Vec::new(),
+        }
     }
 }
 
@@ -35,7 +48,7 @@ impl Judgement {
 pub enum Verdict {
     /// Into the variant that its tag names.
     Decoded,
-    /// Somewhere in it is a tag that the types do not know.
+    /// Somewhere in it is a tag that the types do not know, said with its union and path.
     UnknownTag(String),
     /// It does not fit the type that its tag names, for this reason.
     Malformed(String),
@@ -151,17 +164,20 @@ fn judge<T: Serialize>(
     let kept = serde_json::to_value(&decoded.value).unwrap_or_default();
     let mut differences = differences(payload, &kept);
     // What was left out because it did not fit is known, and told apart.
-    let left_out: Vec<String> = decoded.repairs.iter().map(|repair| generic_path(&repair.path)).collect();
+    let Losses { repairs, missing, unknown, .. } = decoded.losses;
+    let left_out: Vec<String> = repairs.iter().map(|repair| generic_path(&repair.path)).collect();
     let is_told = |path: &str| left_out.iter().any(|left_out| left_out.starts_with(path));
     differences.missing.retain(|field| !is_told(&field.path));
     differences.changed.retain(|path| !is_told(path));
-    let verdict = match (decoded.unknown_tags.first(), fits(&decoded.value), differences.changed.first()) {
-        (Some(tag), ..) => Verdict::UnknownTag(tag.clone()),
+    let (unknown_tags, unknown_values): (Vec<Unknown>, Vec<Unknown>) =
+        unknown.into_iter().partition(|unknown| unknown.kind == UnknownKind::Tag);
+    let verdict = match (unknown_tags.into_iter().next(), fits(&decoded.value), differences.changed.first()) {
+        (Some(Unknown { path, reason, .. }), ..) => Verdict::UnknownTag(format!("{reason}, at {path}")),
         (None, Err(reason), _) => Verdict::Malformed(reason),
         (None, Ok(()), Some(path)) => Verdict::Malformed(format!("another value after decoding, at {path}")),
         (None, Ok(()), None) => Verdict::Decoded,
     };
-    Judgement { name, verdict, unknown_fields: differences.missing, repairs: decoded.repairs }
+    Judgement { name, verdict, unknown_fields: differences.missing, repairs, missing, unknown_values }
 }
 
 /// A path with `[]` for its list indexes: `content.3.text` is `content[].text`.

@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::report::{FileReport, TypeReport};
+use super::report::{FileReport, PartReport, TypeReport, shortened};
+
+/// How wide the column of the types gets. Names are the agent's, and may be of any length.
+const MAX_NAME_WIDTH: usize = 120;
 
 const COLUMNS: [&str; 5] = ["type", "lines", "decoded", "unknown tag", "malformed"];
 
@@ -12,7 +15,8 @@ pub(super) fn write(report: &FileReport, out: &mut impl Write) -> io::Result<()>
     if report.types.is_empty() {
         return writeln!(out, "  nothing from the agent\n");
     }
-    let width = report.types.iter().map(|row| row.name.chars().count()).max().unwrap_or(0).max(COLUMNS[0].len());
+    let longest = report.types.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let width = longest.clamp(COLUMNS[0].len(), MAX_NAME_WIDTH);
     let [name, lines, decoded, unknown_tag, malformed] = COLUMNS;
     writeln!(out, "  {name:<width$}  {lines:>6}  {decoded:>7}  {unknown_tag:>11}  {malformed:>9}")?;
     for row in &report.types {
@@ -32,7 +36,8 @@ pub(super) fn write(report: &FileReport, out: &mut impl Write) -> io::Result<()>
 }
 
 fn write_row(row: &TypeReport, width: usize, out: &mut impl Write) -> io::Result<()> {
-    let TypeReport { name, lines, decoded, unknown_tag, malformed, .. } = row;
+    let TypeReport { lines, decoded, unknown_tag, malformed, .. } = row;
+    let name = shortened(&row.name, MAX_NAME_WIDTH);
     write!(out, "  {name:<width$}  {lines:>6}  {decoded:>7}  {unknown_tag:>11}  {malformed:>9}")?;
     if row.untyped > 0 {
         write!(out, "  {} untyped", row.untyped)?;
@@ -44,8 +49,14 @@ fn write_row(row: &TypeReport, width: usize, out: &mut impl Write) -> io::Result
     for reason in &row.reasons {
         writeln!(out, "    ! {reason}")?;
     }
-    for (path, reason) in &row.misfits {
-        writeln!(out, "    ~ {path} left out: {reason}")?;
+    for PartReport { path, reason, count } in &row.misfits {
+        writeln!(out, "    ~ {path} left out: {reason} ({count}x)")?;
+    }
+    for PartReport { path, reason, count } in &row.missing {
+        writeln!(out, "    - {path}: {reason} ({count}x)")?;
+    }
+    for PartReport { path, reason, count } in &row.unknown_values {
+        writeln!(out, "    ? {path}: {reason} ({count}x)")?;
     }
     for (path, example) in &row.unknown_fields {
         writeln!(out, "    + {path} = {example}")?;

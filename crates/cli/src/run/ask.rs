@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal as _, Write};
 
 use anyhow::Context as _;
 use interlingua_runtime::PermissionReply;
-use interlingua_schema::{Permission, Question};
+use interlingua_schema::{ApprovalScope, Permission, Question};
 
 use crate::show::tame;
 
@@ -19,14 +19,17 @@ pub(super) fn permission(
     input: &mut impl BufRead,
     output: &mut impl Write,
 ) -> anyhow::Result<PermissionReply> {
+    let scopes = permission.metadata.as_ref().map(|metadata| metadata.scopes.as_slice()).unwrap_or_default();
+    let may_last = scopes.iter().any(|scope| *scope != ApprovalScope::Once);
+    let choices = if may_last { "[y]es, [a]lways, [n]o" } else { "[y]es, [n]o" };
     loop {
-        write!(output, "May it {}? [y]es, [a]lways, [n]o: ", tame(&permission.action).replace('\n', " "))?;
+        write!(output, "Allow: {}? {choices}: ", tame(&permission.action).replace('\n', " "))?;
         let Some(answer) = line(input, output)? else { return Ok(PermissionReply::Reject) };
         match answer.to_lowercase().as_str() {
             "y" | "yes" | "once" => return Ok(PermissionReply::Once),
-            "a" | "always" => return Ok(PermissionReply::Always),
+            "a" | "always" if may_last => return Ok(PermissionReply::Always),
             "n" | "no" | "reject" => return Ok(PermissionReply::Reject),
-            _ => writeln!(output, "Expected y, a or n.")?,
+            _ => writeln!(output, "Expected one of {choices}.")?,
         }
     }
 }
@@ -73,10 +76,13 @@ fn line(input: &mut impl BufRead, output: &mut impl Write) -> anyhow::Result<Opt
 
 #[cfg(test)]
 mod tests {
+    use interlingua_schema::{PermissionMetadata, ToolKind};
+
     use super::*;
 
-    fn ask_permission(answers: &str) -> PermissionReply {
-        let asked = Permission::new("p", "rm \u{1b}[2J-rf");
+    fn ask_permission(scopes: &[ApprovalScope], answers: &str) -> PermissionReply {
+        let mut asked = Permission::new("p", "rm \u{1b}[2J-rf");
+        asked.metadata = Some(Box::new(PermissionMetadata::new(ToolKind::Command, scopes.to_vec())));
         let mut output = Vec::new();
         let reply = permission(&asked, &mut answers.as_bytes(), &mut output).unwrap();
         assert!(!output.contains(&0x1b));
@@ -85,10 +91,12 @@ mod tests {
 
     #[test]
     fn only_a_clear_yes_is_a_permission() {
-        assert_eq!(ask_permission("y\n"), PermissionReply::Once);
-        assert_eq!(ask_permission("what?\n\nAlways\n"), PermissionReply::Always);
-        assert_eq!(ask_permission("no\n"), PermissionReply::Reject);
-        assert_eq!(ask_permission(""), PermissionReply::Reject);
+        let scopes = &[ApprovalScope::Once, ApprovalScope::Session];
+        assert_eq!(ask_permission(scopes, "y\n"), PermissionReply::Once);
+        assert_eq!(ask_permission(scopes, "what?\n\nAlways\n"), PermissionReply::Always);
+        assert_eq!(ask_permission(scopes, "no\n"), PermissionReply::Reject);
+        assert_eq!(ask_permission(scopes, ""), PermissionReply::Reject);
+        assert_eq!(ask_permission(&scopes[..1], "always\ny\n"), PermissionReply::Once);
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 
 use interlingua_schema::{
     ContentPart, EndReason, EventData, Item, ItemId, ItemKind, ItemStatus, Permission, PermissionStatus, Question,
-    QuestionStatus, Role, SessionEnded, SessionId, TurnEnded, TurnStatus, UniversalEvent, Usage,
+    QuestionStatus, Role, SessionEnded, SessionId, StatusData, StatusLabel, StepStatus, TurnEnded, TurnStatus,
+    UniversalEvent, Usage,
 };
 
 use super::live::Speaking;
@@ -14,7 +15,7 @@ use super::paint::{Ink, Paint, tame};
 /// How many lines of a tool's output are shown.
 const MOST_LINES: usize = 12;
 /// How much of a tool's arguments is shown.
-const MOST_ARGUMENTS: usize = 160;
+const MAX_ARGUMENTS: usize = 160;
 
 /// Writes a transcript as events come.
 pub(crate) struct Transcript<W> {
@@ -149,8 +150,11 @@ impl<W: Write> Transcript<W> {
                     self.line(depth, Ink::Thought, "(thinks, and does not show it)")?;
                 }
                 ContentPart::Reasoning { text, .. } => self.block(depth, Ink::Thought, text)?,
-                ContentPart::ToolCall { name, arguments, .. } => {
-                    let call = format!("⏺ {name} {}", shortened(arguments, MOST_ARGUMENTS));
+                ContentPart::ToolCall { name, arguments, title, .. } => {
+                    let call = match title {
+                        Some(title) => format!("⏺ {title}"),
+                        None => format!("⏺ {name} {}", shortened(arguments, MAX_ARGUMENTS)),
+                    };
                     self.line(depth, if failed { Ink::Bad } else { Ink::Tool }, &call)?;
                 }
                 ContentPart::ToolResult { output, exit_code, .. } => {
@@ -168,7 +172,11 @@ impl<W: Write> Transcript<W> {
                     let detail = detail.as_deref().map(|detail| format!(": {detail}")).unwrap_or_default();
                     self.line(depth, Ink::Faint, &format!("· {}{detail}", label.as_str().unwrap_or("status")))?;
                 }
-                ContentPart::Json { json } => self.steps(depth + 1, json)?,
+                // The detail of a status says what its data does, apart from the steps of a plan.
+                ContentPart::Json { json } if item.kind == ItemKind::Status => self.steps(depth + 1, json)?,
+                ContentPart::Json { json } => {
+                    self.line(depth + 1, Ink::Faint, &shortened(&json.to_string(), MAX_ARGUMENTS))?;
+                }
                 _ => self.line(depth, Ink::Faint, "· something this version does not know")?,
             }
         }
@@ -219,19 +227,15 @@ impl<W: Write> Transcript<W> {
 
     /// The steps of a plan, one a line; other JSON on one line.
     fn steps(&mut self, depth: usize, json: &serde_json::Value) -> io::Result<()> {
-        let Some(steps) = json.as_array() else {
-            return self.line(depth, Ink::Faint, &shortened(&json.to_string(), MOST_ARGUMENTS));
-        };
-        for step in steps {
-            let field = |key: &str| step.get(key).and_then(serde_json::Value::as_str);
-            let text = field("content").map_or_else(|| step.to_string(), str::to_owned);
-            let mark = match field("status") {
-                Some("completed") => "[x]",
-                Some("in_progress") => "[>]",
-                Some("cancelled") => "[-]",
-                _ => "[ ]",
+        let Some(Ok(StatusData::Plan(plan))) = StatusData::read(&StatusLabel::Plan, json) else { return Ok(()) };
+        for step in plan.steps {
+            let mark = match step.status {
+                StepStatus::Pending => "[ ]",
+                StepStatus::InProgress => "[>]",
+                StepStatus::Completed => "[x]",
+                StepStatus::Cancelled => "[-]",
             };
-            self.line(depth, Ink::Faint, &format!("{mark} {text}"))?;
+            self.line(depth, Ink::Faint, &format!("{mark} {}", step.content))?;
         }
         Ok(())
     }
@@ -239,7 +243,7 @@ impl<W: Write> Transcript<W> {
     fn permission(&mut self, permission: &Permission) -> io::Result<()> {
         let action = &permission.action;
         match permission.status {
-            PermissionStatus::Requested => self.line(0, Ink::Asked, &format!("? may it {action}")),
+            PermissionStatus::Requested => self.line(0, Ink::Asked, &format!("? allow: {action}")),
             PermissionStatus::Approved => self.line(1, Ink::Added, "✓ approved"),
             PermissionStatus::Denied => self.line(1, Ink::Removed, "✗ denied"),
         }
@@ -274,7 +278,9 @@ impl<W: Write> Transcript<W> {
                 Ink::Asked
             }
         };
-        words.extend(end.duration_ms.map(|ms| format!("{}.{} s", ms / 1000, ms % 1000 / 100)));
+        if end.duration_ms > 0 {
+            words.push(format!("{}.{} s", end.duration_ms / 1000, end.duration_ms % 1000 / 100));
+        }
         if let Some(used) = &end.usage {
             words.push(usage(used));
             match &mut self.used {
