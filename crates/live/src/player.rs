@@ -214,7 +214,8 @@ mod tests {
 
     #[test]
     fn words_trigger_only_what_waits_for_words() {
-        let ended = EventData::TurnEnded(interlingua_schema::TurnEnded::new(interlingua_schema::TurnStatus::Completed));
+        let ended =
+            EventData::TurnEnded(interlingua_schema::TurnEnded::new("t", interlingua_schema::TurnStatus::Completed));
         let on = |on| Action { on, deed: Deed::Interrupt };
         assert!(triggers(&on(Trigger::Text), Some(&ended), true));
         assert!(!triggers(&on(Trigger::Text), Some(&ended), false));

@@ -95,6 +95,7 @@ impl Session {
         }
         let mut event = serde_json::to_value(event).unwrap_or_default();
         self.number(&mut event["data"]);
+        without_delays(&mut event["data"]);
         let (source, kind, data) = (&event["source"], &event["type"], redact::value(&event["data"]));
         self.events.push(json!({"type": kind, "source": source, "data": data}));
     }
@@ -107,6 +108,16 @@ impl Session {
                 let next = self.items.len() + 1;
                 item[name] = json!(format!("item {}", self.items.entry(id).or_insert(next)));
             }
+        }
+    }
+}
+
+/// Takes away the sentence of a retry, which says how long it waits. The data beside it says the rest.
+fn without_delays(data: &mut Value) {
+    let content = data.pointer_mut("/item/content").and_then(Value::as_array_mut);
+    for part in content.into_iter().flatten() {
+        if part["type"] == "status" && part["label"] == "retry" {
+            part["detail"] = Value::Null;
         }
     }
 }

@@ -33,7 +33,7 @@ fn recordings() -> Vec<PathBuf> {
     found
 }
 
-/// The universal stream of a wirelog, one event a line, without the times.
+/// The universal stream of a wirelog, one event a line, without the times and how long a turn took.
 fn universal(agent: &str, wirelog: &[u8]) -> Vec<String> {
     let agent: Agent = agent.parse().unwrap();
     let mut stream = Stream::new(agent.converter(), StreamOptions::default());
@@ -41,6 +41,9 @@ fn universal(agent: &str, wirelog: &[u8]) -> Vec<String> {
     convert_log(&mut Reader::new(wirelog).unwrap(), &mut stream, |event| {
         let mut event = serde_json::to_value(event).unwrap();
         event["time"] = Value::Null;
+        if event["type"] == "turn.ended" {
+            event["data"]["duration_ms"] = Value::Null;
+        }
         events.push(event.to_string());
         Ok(())
     })

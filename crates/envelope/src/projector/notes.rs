@@ -41,7 +41,7 @@ impl Session {
         event: &UniversalEvent,
         error: &ErrorEvent,
     ) -> Projected<'e> {
-        let exit_code = error.details.as_ref().and_then(|details| details.get("exit_code")).and_then(Value::as_i64);
+        let exit_code = error.details.as_ref().and_then(|details| details.native.as_ref()?.get("exit_code")?.as_i64());
         let exit_code = exit_code.and_then(|code| i32::try_from(code).ok());
         let mut facts = self.facts(event);
         facts.word("code", error.code.as_ref());

@@ -1,7 +1,6 @@
 //! Permissions and questions: that there is one, and which tool it is about.
 
 use interlingua_schema::{Permission, PermissionStatus, Question, QuestionStatus, UniversalEvent};
-use serde_json::Value;
 
 use super::projected::Projected;
 use super::session::Session;
@@ -20,7 +19,8 @@ impl Session {
             PermissionStatus::Approved => "permission approved",
             PermissionStatus::Denied => "permission denied",
         };
-        let mut facts = self.about_call(event, permission.metadata.as_ref());
+        let mut facts =
+            self.about_call(event, permission.metadata.as_ref().and_then(|metadata| metadata.call_id.as_deref()));
         facts.word("status", Some(&permission.status));
         facts.text("request_id", Some(&permission.permission_id));
         Projected::one(AgentWrapperEvent::status(agent, message, facts.finish()))
@@ -37,7 +37,8 @@ impl Session {
             QuestionStatus::Answered => "question answered",
             QuestionStatus::Rejected => "question rejected",
         };
-        let mut facts = self.about_call(event, question.metadata.as_ref());
+        let mut facts =
+            self.about_call(event, question.metadata.as_ref().and_then(|metadata| metadata.call_id.as_deref()));
         facts.word("status", Some(&question.status));
         facts.text("request_id", Some(&question.question_id));
         Projected::one(AgentWrapperEvent::status(agent, message, facts.finish()))
@@ -45,9 +46,8 @@ impl Session {
 
     /// The call that a request is about: the one that its metadata names, or the only one that waits. What a request says
     /// of its tool is mixed with the tool's input, so nothing of it is let through; the call has told the name.
-    fn about_call(&self, event: &UniversalEvent, metadata: Option<&Value>) -> Object {
-        let named = ["tool_use_id", "call_id"].iter().find_map(|key| metadata?.get(key)?.as_str());
-        let call = match named {
+    fn about_call(&self, event: &UniversalEvent, call_id: Option<&str>) -> Object {
+        let call = match call_id {
             Some(named) => self.calls.entry(named),
             None => self.calls.only(),
         };

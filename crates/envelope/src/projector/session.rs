@@ -80,7 +80,7 @@ impl Session {
         turn: &TurnStarted,
     ) -> Projected<'e> {
         self.turns += 1;
-        self.turn = turn.turn_id.as_deref().and_then(Name::of);
+        self.turn = Name::of(&turn.turn_id);
         self.final_text = None;
         self.status = AgentWrapperCompletionStatus::Incomplete;
         Projected::one(AgentWrapperEvent::status(agent, "turn started", self.facts(event).finish()))
@@ -106,7 +106,7 @@ impl Session {
         }
         let mut facts = self.facts(event);
         facts.word("status", Some(&turn.status));
-        facts.number("duration_ms", turn.duration_ms);
+        facts.number("duration_ms", Some(turn.duration_ms));
         facts.usage("usage", turn.usage.as_ref());
         self.turn = None;
         Projected::one(AgentWrapperEvent::status(agent, message, facts.finish()))

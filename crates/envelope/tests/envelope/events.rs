@@ -40,11 +40,11 @@ impl Play {
     }
 
     pub(crate) fn turn(&mut self) -> &mut Self {
-        self.say(EventData::TurnStarted(TurnStarted { turn_id: Some("turn-1".to_owned()), metadata: None }))
+        self.say(EventData::TurnStarted(TurnStarted::new("turn-1")))
     }
 
     pub(crate) fn turn_ended(&mut self, status: TurnStatus) -> &mut Self {
-        self.say(EventData::TurnEnded(TurnEnded::new(status)))
+        self.say(EventData::TurnEnded(TurnEnded::new("turn-1", status)))
     }
 
     /// The texts of one channel.
@@ -114,6 +114,8 @@ pub(crate) fn named_call(id: &str, call_id: &str, name: &str, kind: Option<ToolK
     item.native_item_id = Some(format!("native-{id}").into());
     item.role = Some(Role::Assistant);
     item.content.push(ContentPart::ToolCall {
+        title: None,
+        input: None,
         name: name.to_owned(),
         arguments: arguments.to_owned(),
         call_id: call_id.to_owned(),

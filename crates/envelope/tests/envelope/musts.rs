@@ -8,8 +8,8 @@ use interlingua_envelope::{
     AgentWrapperCompletion, AgentWrapperEvent, AgentWrapperEventKind, AgentWrapperKind, EnvelopeLine,
 };
 use interlingua_schema::{
-    AgentUnparsed, ContentPart, ErrorCode, ErrorEvent, EventData, Item, ItemKind, Origin, Role, SessionEnded,
-    StderrOutput, UniversalEvent,
+    AgentUnparsed, ContentPart, ErrorCode, ErrorDetails, ErrorEvent, EventData, Item, ItemKind, Origin, Role,
+    SessionEnded, StderrOutput, UniversalEvent,
 };
 use serde_json::{Value, json};
 
@@ -255,7 +255,9 @@ fn raw_lines_must_not_be_emitted() {
     let mut play = Play::new();
     // What is inferred when an agent dies ends with the last line of its standard error.
     let mut error = ErrorEvent::new(ErrorCode::AgentError, died.clone());
-    error.details = Some(json!({"exit_code": 1, "line": line}));
+    let mut details = ErrorDetails::default();
+    details.native = Some(json!({"exit_code": 1, "line": line}));
+    error.details = Some(Box::new(details));
     let mut inferred = event(EventData::Error(error));
     inferred.origin = Origin::DAEMON;
     play.push(&inferred).say(EventData::SessionEnded(SessionEnded::error(died, Some(-9), Some(stderr))));

@@ -9,6 +9,11 @@ use serde_json::{Value, json};
 
 use crate::events::{Play, call, completed, event, failed, message, named_call, result, started};
 
+/// Metadata with these keys.
+fn from_json<T: serde::de::DeserializeOwned>(metadata: Value) -> T {
+    serde_json::from_value(metadata).unwrap()
+}
+
 fn text(text: &str) -> Vec<ContentPart> {
     vec![ContentPart::text(text)]
 }
@@ -143,12 +148,12 @@ fn a_request_is_a_status_with_the_tools_name() {
     let mut play = Play::new();
     play.say(completed(call("c", "call-1", "{}"))).say(completed(named_call("d", "call-2", "Edit", None, "{}"))).skip();
     let mut permission = Permission::new("perm-1", "rm SECRET");
-    permission.metadata = Some(json!({"tool_use_id": "call-1", "tool_name": "SECRET", "input": "SECRET"}));
+    permission.metadata = Some(from_json(json!({"call_id": "call-1", "reason": "SECRET", "native": "SECRET"})));
     play.say(EventData::permission_requested(permission.clone()));
     play.say(EventData::permission_resolved(permission.clone(), Decision::Approved));
     play.say(EventData::permission_resolved(permission, Decision::Denied));
     let mut question = Question::new("q-1", "SECRET?", vec!["SECRET".to_owned()]);
-    question.metadata = Some(json!({"call_id": "call-2", "header": "SECRET"}));
+    question.metadata = Some(from_json(json!({"call_id": "call-2", "header": "SECRET"})));
     play.say(EventData::question_requested(question.clone()));
     play.say(EventData::question_resolved(question.clone(), Answer::Answered("SECRET".to_owned())));
     play.say(EventData::question_resolved(question, Answer::Rejected(Some("SECRET".to_owned()))));
@@ -202,10 +207,11 @@ fn an_error_has_the_agents_words_and_what_is_inferred_has_ours() {
 #[test]
 fn turns_and_sessions_are_told_with_their_figures() {
     let mut play = Play::new();
-    play.say(EventData::SessionStarted(SessionStarted { metadata: Some(json!({"cwd": "/SECRET"})) })).turn();
-    let mut end = TurnEnded::new(TurnStatus::Completed);
+    play.say(EventData::SessionStarted(SessionStarted { metadata: Some(from_json(json!({"cwd": "/SECRET"}))) })).turn();
+    let mut end = TurnEnded::new("turn-1", TurnStatus::Completed);
     let usage = Usage { input_tokens: 7, output_tokens: 2, model: Some("m-1".to_owned()), ..Usage::default() };
-    (end.usage, end.duration_ms, end.metadata) = (Some(usage.clone()), Some(30), Some(json!("SECRET")));
+    (end.usage, end.duration_ms, end.metadata) =
+        (Some(usage.clone()), 30, Some(from_json(json!({"native": {"words": "SECRET"}}))));
     play.say(EventData::TurnEnded(end.clone())).turn();
     end.usage = Some(Usage { model: Some("no model".to_owned()), ..usage });
     play.say(EventData::TurnEnded(end)).say(EventData::SessionEnded(SessionEnded::completed()));
