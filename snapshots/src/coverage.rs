@@ -17,7 +17,8 @@ use interlingua_convert::Agent;
 use interlingua_convert::coverage::Feature;
 use interlingua_schema::{EventData, TurnStatus, UniversalEvent};
 
-use crate::{Recording, convert, recordings};
+use crate::uniformity::{self, Comparison};
+use crate::{convert, recordings};
 
 pub use shown::shown;
 
@@ -52,6 +53,7 @@ impl Made {
 pub struct Coverage {
     proofs: BTreeMap<(Agent, Feature), String>,
     recordings: usize,
+    comparisons: Vec<Comparison>,
 }
 
 /// A recording that shows something; the least one is the best proof.
@@ -86,7 +88,7 @@ impl Coverage {
             for feature in &features {
                 let candidate = Candidate {
                     is_other_version: pins.get(&recording.agent) != Some(&recording.version),
-                    version: Reverse(numbers(recording)),
+                    version: Reverse(recording.version_numbers()),
                     has_failures,
                     shows: features.len(),
                     name: recording.name(),
@@ -98,13 +100,19 @@ impl Coverage {
             }
         }
         let proofs = best.into_iter().map(|(place, candidate)| (place, candidate.name)).collect();
-        Ok(Self { proofs, recordings: recordings.len() })
+        Ok(Self { proofs, recordings: recordings.len(), comparisons: uniformity::compare()? })
     }
 
     /// The recording that proves it.
     #[must_use]
     pub fn proof(&self, agent: Agent, feature: Feature) -> Option<&str> {
         self.proofs.get(&(agent, feature)).map(String::as_str)
+    }
+
+    /// How alike the same scenario is with every agent, as a table.
+    #[must_use]
+    pub fn uniformity(&self) -> String {
+        uniformity::table(&self.comparisons)
     }
 
     /// The files that are made of it.
@@ -128,11 +136,6 @@ impl Coverage {
         text.push_str("];\n");
         text
     }
-}
-
-/// The numbers in a version, which order it.
-fn numbers(recording: &Recording) -> Vec<u64> {
-    recording.version.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect()
 }
 
 /// Whether something failed, or a turn did not come to its end.

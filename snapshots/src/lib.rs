@@ -5,6 +5,7 @@ mod corrupt;
 pub mod coverage;
 mod recording;
 mod render;
+pub mod uniformity;
 
 pub use converted::{Converted, convert};
 pub use corrupt::{Corruption, Damage, corrupt};

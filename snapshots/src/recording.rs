@@ -30,6 +30,12 @@ impl Recording {
         format!("{}/{}/{}", self.agent, self.version, self.scenario)
     }
 
+    /// The numbers of the version, by which versions are in order.
+    #[must_use]
+    pub fn version_numbers(&self) -> Vec<u64> {
+        self.version.split(|character: char| !character.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
+    }
+
     /// Opens the recording.
     ///
     /// # Errors

@@ -102,9 +102,16 @@ impl Page {
             ContentPart::Reasoning { text, visibility } => {
                 self.line(&format!("reasoning ({}): {}", name(visibility), quoted(text)));
             }
-            ContentPart::ToolCall { name: tool, arguments, call_id, tool_kind } => {
+            ContentPart::ToolCall { name: tool, arguments, call_id, tool_kind, title, input } => {
                 let kind = tool_kind.as_ref().map_or_else(|| "null".to_owned(), name);
                 self.line(&format!("call {call_id}: {tool} ({kind}) {}", shortened(arguments)));
+                if let Some(title) = title {
+                    self.line(&format!("title: {}", quoted(title)));
+                }
+                if let Some(input) = input {
+                    let input = serde_json::to_string(input).unwrap_or_default();
+                    self.line(&format!("input: {}", shortened(&input)));
+                }
             }
             ContentPart::ToolResult { call_id, output, exit_code, duration_ms, stderr_bytes } => {
                 let extra = |label: &str, value: Option<String>| value.map(|value| format!(", {label} {value}"));

@@ -26,6 +26,7 @@ fn run(check: bool) -> std::io::Result<ExitCode> {
     eprintln!("converting the recordings …");
     let coverage = Coverage::of_recordings()?;
     let stale: Vec<_> = coverage.files().into_iter().filter(|file| !file.is_current()).collect();
+    println!("{}", coverage.uniformity());
     if check {
         for file in &stale {
             eprintln!("error: {} is not what the recordings show; run `{COMMAND}` and commit it", file.path);

@@ -6,6 +6,7 @@ use interlingua_convert::Agent;
 use interlingua_convert::coverage::{Declared, Feature, cannot};
 
 use super::{COMMAND, Coverage};
+use crate::uniformity::EXCEPTIONS;
 
 /// The names for a person.
 fn title(agent: Agent) -> &'static str {
@@ -41,11 +42,28 @@ pub(super) fn page(coverage: &Coverage) -> String {
     row(&mut text, "Stability", |agent| Declared::of(agent).stability.title().to_owned());
     row(&mut text, "Variants of models", |agent| yes(Declared::of(agent).variants));
     row(&mut text, "One process for all sessions", |agent| yes(Declared::of(agent).shared_process));
+    uniformity(&mut text, coverage);
     text.push_str("\n## What the rows mean\n\n");
     for &feature in Feature::ALL {
         let _ = writeln!(text, "* **{}**: {}", feature.title(), feature.meaning());
     }
     text
+}
+
+/// How alike the same scenario is with every agent, and why it is not where it is not.
+fn uniformity(text: &mut String, coverage: &Coverage) {
+    text.push_str(
+        "\n## The same scenario with every agent\n\n\
+         The scenarios that are recorded with Claude Code, Codex and OpenCode, compared by value: in how many of them the data is\n\
+         the same, and in how many an agent does not say something.\n\n",
+    );
+    text.push_str(&coverage.uniformity());
+    text.push('\n');
+    for exception in EXCEPTIONS {
+        let scenarios: Vec<String> = exception.scenarios.iter().map(|scenario| format!("`{scenario}`")).collect();
+        let (agent, aspect) = (title(exception.agent), exception.aspect.title());
+        let _ = writeln!(text, "* {agent}, {aspect}: {} ({})", exception.why, scenarios.join(", "));
+    }
 }
 
 fn row(text: &mut String, name: &str, cell: impl Fn(Agent) -> String) {

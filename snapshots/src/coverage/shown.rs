@@ -6,7 +6,6 @@ use interlingua_convert::coverage::Feature;
 use interlingua_schema::{
     ContentPart, EventData, Item, ItemKind, ItemStatus, Role, Source, StatusLabel, ToolKind, TurnStatus, UniversalEvent,
 };
-use serde_json::Value;
 
 /// The features that these events show.
 #[must_use]
@@ -134,23 +133,28 @@ fn is_live(events: &[UniversalEvent]) -> bool {
     })
 }
 
-/// Whether an item is below a tool call, which only what a sub-agent does is.
+/// Whether an item other than a status is below a tool call, which only what a sub-agent does is.
 fn has_sub_agent(events: &[UniversalEvent]) -> bool {
     let calls: BTreeSet<_> =
         finished(events).filter(|item| item.kind == ItemKind::ToolCall).map(|item| item.item_id.as_str()).collect();
-    finished(events).any(|item| item.parent_id.as_ref().is_some_and(|parent| calls.contains(parent.as_str())))
+    let is_below_a_call = |item: &Item| item.parent_id.as_ref().is_some_and(|parent| calls.contains(parent.as_str()));
+    finished(events).any(|item| item.kind != ItemKind::Status && is_below_a_call(item))
 }
 
 fn is_in_plan_mode(events: &[UniversalEvent]) -> bool {
-    let says_plan = |metadata: &Option<Value>| {
-        metadata.as_ref().and_then(|metadata| metadata.get("permission_mode")).is_some_and(|mode| mode == "plan")
-    };
+    let is_plan = |mode: &Option<String>| mode.as_deref() == Some("plan");
     events.iter().any(|event| match &event.data {
-        EventData::SessionStarted(session) => says_plan(&session.metadata),
-        EventData::TurnStarted(turn) => says_plan(&turn.metadata),
-        EventData::ItemCompleted(data) => has(&data.item, |part| {
-            matches!(part, ContentPart::Status { label: StatusLabel::ModeChanged, detail: Some(mode) } if mode == "plan")
-        }),
+        EventData::SessionStarted(session) => {
+            session.metadata.as_ref().is_some_and(|metadata| is_plan(&metadata.permission_mode))
+        }
+        EventData::TurnStarted(turn) => {
+            turn.metadata.as_ref().is_some_and(|metadata| is_plan(&metadata.permission_mode))
+        }
+        EventData::ItemCompleted(data) => {
+            let is_mode =
+                has(&data.item, |part| matches!(part, ContentPart::Status { label: StatusLabel::ModeChanged, .. }));
+            is_mode && has(&data.item, |part| matches!(part, ContentPart::Json { json } if json["to"] == "plan"))
+        }
         _ => false,
     })
 }

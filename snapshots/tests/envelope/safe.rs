@@ -3,7 +3,7 @@
 use interlingua_convert::Agent;
 use interlingua_envelope::bounds::{CHANNEL_BYTES, DATA_BYTES, FINAL_TEXT_BYTES, MESSAGE_BYTES, TEXT_BYTES};
 use interlingua_envelope::{AgentWrapperEvent, AgentWrapperEventKind as Kind, EnvelopeLine, Facts, ToolsFacet};
-use interlingua_schema::{ContentPart, EventData, ItemKind, Role};
+use interlingua_schema::{ContentPart, EventData, Item, ItemKind, Role, StatusLabel};
 use interlingua_wirelog::Wire;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -106,6 +106,10 @@ fn no_line_that_an_agent_printed_comes_out() {
     }
 }
 
+fn is_retry(item: &Item) -> bool {
+    item.content.iter().any(|part| matches!(part, ContentPart::Status { label: StatusLabel::Retry, .. }))
+}
+
 #[test]
 fn no_input_output_or_diff_of_a_tool_comes_out() {
     let mut tools = 0;
@@ -115,10 +119,13 @@ fn no_input_output_or_diff_of_a_tool_comes_out() {
             let EventData::ItemCompleted(data) = &event.data else { continue };
             for part in &data.item.content {
                 match part {
-                    ContentPart::ToolCall { arguments, .. } => {
+                    ContentPart::ToolCall { arguments, title, input, .. } => {
                         tools += 1;
                         contents.push(arguments.clone());
                         strings(&serde_json::from_str(arguments).unwrap_or_default(), &mut contents);
+                        // The title of a call of which nothing else is known is the tool's name.
+                        contents.extend(title.clone().filter(|_| input.is_some()));
+                        strings(&serde_json::to_value(input).unwrap_or_default(), &mut contents);
                     }
                     ContentPart::ToolResult { output, .. } => {
                         contents.push(output.clone());
@@ -127,6 +134,8 @@ fn no_input_output_or_diff_of_a_tool_comes_out() {
                     ContentPart::FileRef { path, diff, .. } => {
                         contents.extend([Some(path.clone()), diff.clone()].into_iter().flatten());
                     }
+                    // Why a request is made again may also be why the turn failed, which comes out.
+                    ContentPart::Json { .. } if is_retry(&data.item) => {}
                     ContentPart::Json { json } => strings(json, &mut contents),
                     ContentPart::Status { detail: Some(detail), .. } => contents.push(detail.clone()),
                     ContentPart::Text { text } if data.item.kind != ItemKind::Message => contents.push(text.clone()),
@@ -190,7 +199,7 @@ fn names(projected: &Projected) -> Vec<String> {
                         .flatten(),
                 );
             }
-            EventData::TurnStarted(data) => names.extend(data.turn_id.clone()),
+            EventData::TurnStarted(data) => names.push(data.turn_id.clone()),
             EventData::TurnEnded(data) => names.extend(data.usage.as_ref().and_then(|usage| usage.model.clone())),
             _ => {}
         }

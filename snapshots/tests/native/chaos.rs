@@ -65,7 +65,7 @@ fn losses<T: Native>(line: &str) -> Option<(T, Vec<String>, Vec<String>)> {
     let payload: Value = serde_json::from_str(line).ok()?;
     let found = differences(&payload, &serde_json::to_value(&decoded.value).unwrap());
     let lost = found.missing.into_iter().map(|field| field.path).chain(found.changed).collect();
-    let named = decoded.repairs.iter().map(|repair| generic_path(&repair.path)).collect();
+    let named = decoded.losses.repairs.iter().map(|repair| generic_path(&repair.path)).collect();
     Some((decoded.value, lost, named))
 }
 

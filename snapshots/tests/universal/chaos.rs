@@ -93,7 +93,7 @@ fn apply(lines: &mut Vec<Line>, edit: &Edit, tapes: &[Tape]) {
     }
 }
 
-fn input(line: &Line) -> Input<'_> {
+pub(crate) fn input(line: &Line) -> Input<'_> {
     match line {
         Wire::Sent { line } => Input::Sent(line),
         Wire::Received { line } => Input::Received(line),

@@ -182,8 +182,8 @@ fn tools(events: &[UniversalEvent]) -> Vec<String> {
         EventData::SessionStarted(session) => session.metadata.clone(),
         _ => None,
     });
-    let tools = metadata.and_then(|metadata| metadata.get("tools")?.as_array().cloned()).unwrap_or_default();
-    tools.iter().filter_map(|tool| Some(tool.as_str()?.to_lowercase())).collect()
+    let tools = metadata.and_then(|metadata| metadata.tools).unwrap_or_default();
+    tools.iter().map(|tool| tool.to_lowercase()).collect()
 }
 
 /// Whether the recording shows what the exception says.

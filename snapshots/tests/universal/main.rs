@@ -4,6 +4,8 @@ mod chaos;
 mod counts;
 mod coverage;
 mod cross_agent;
+mod mutations;
 mod snapshots;
 mod streams;
+mod uniformity;
 mod variants;

@@ -78,7 +78,7 @@ fn every_plan_has_the_same_words() {
             };
             let name = recording.name();
             assert!(detail.as_ref().is_some_and(|detail| detail.ends_with(" done")), "{name}: {detail:?}");
-            for step in json.as_array().unwrap() {
+            for step in json["steps"].as_array().unwrap() {
                 let status = step["status"].as_str().unwrap_or_default();
                 assert!(["pending", "in_progress", "completed", "cancelled"].contains(&status), "{name}: {step}");
                 assert!(step["content"].is_string(), "{name}: {step}");

@@ -20,6 +20,10 @@ struct Log {
     children: BTreeSet<String>,
     /// Sessions that repeat another one's past, until they are prompted themselves.
     forks: BTreeSet<String>,
+    /// Messages that sum up what was said, for the model to go on from.
+    summaries: BTreeSet<String>,
+    /// Sessions that are too long for the model; whether that is an error, shows what follows.
+    too_long: BTreeSet<String>,
     /// What was asked for, by the number of the call.
     requests: BTreeMap<u64, (String, Value)>,
 }
@@ -55,7 +59,12 @@ impl Log {
                 self.children.insert(text(&properties["info"]["id"]));
             }
             "message.updated" => {
-                self.roles.insert(text(&properties["info"]["id"]), text(&properties["info"]["role"]));
+                let info = &properties["info"];
+                self.roles.insert(text(&info["id"]), text(&info["role"]));
+                if info["role"] == "assistant" && info["summary"] == Value::Bool(true) {
+                    self.summaries.insert(text(&info["id"]));
+                    self.too_long.remove(&text(&info["sessionID"]));
+                }
             }
             "message.part.updated" => {
                 let part = &properties["part"];
@@ -66,6 +75,9 @@ impl Log {
             "permission.asked" | "permission.updated" | "permission.v2.asked" => said.permissions += 1,
             "question.asked" | "question.v2.asked" => {
                 said.questions += properties["questions"].as_array().map_or(0, Vec::len);
+            }
+            "session.error" if properties["error"]["name"] == "ContextOverflowError" => {
+                self.too_long.insert(text(&properties["sessionID"]));
             }
             "session.error" => said.errors += usize::from(properties["error"]["name"] != "MessageAbortedError"),
             "session.next.step.failed" => {
@@ -104,9 +116,10 @@ impl Log {
     }
 
     fn sum(self) -> Said {
-        let Self { mut said, roles, parts, mut calls, mut ended, children, .. } = self;
+        let Self { mut said, roles, parts, mut calls, mut ended, children, summaries, too_long, .. } = self;
+        said.errors += too_long.len();
         let mut users: BTreeMap<String, String> = BTreeMap::new();
-        for part in parts.values() {
+        for part in parts.values().filter(|part| !summaries.contains(&text(&part["messageID"]))) {
             let role = roles.get(&text(&part["messageID"])).map(String::as_str);
             let is_synthetic = part["synthetic"] == Value::Bool(true);
             match (part["type"].as_str(), role) {
