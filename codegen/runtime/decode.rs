@@ -212,7 +212,7 @@ fn repair<T: Native + Field>(text: &str) -> Result<Decoded<T>, DecodeError> {
     }
 }
 
-/// A path as it is told: its steps joined by dots, `.` for the payload itself.
+/// Formats a path: its steps joined by dots, `.` for the payload itself.
 pub(super) fn join(steps: &[String]) -> String {
     if steps.is_empty() { ".".to_owned() } else { steps.join(".") }
 }

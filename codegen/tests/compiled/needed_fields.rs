@@ -1,4 +1,4 @@
-//! A needed field that is missing or null costs the part it stands in, and the cause is told, not what followed from it.
+//! A needed field that is missing or null removes the part it belongs to, and the report names the field itself.
 
 use serde_json::json;
 

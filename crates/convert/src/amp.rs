@@ -126,7 +126,7 @@ impl AmpConverter {
             StreamMessage::User(message) => self.user(message, out),
             StreamMessage::ResultSuccess(result) => self.succeeded(result, out),
             StreamMessage::ResultError(result) => self.failed(result, out),
-            // It ends all the same, and nobody can say that it ended well.
+            // An unknown subtype still ends the turn. Its outcome is unknown, so it is not a success.
             StreamMessage::Unknown { tag, raw } if tag == "result" || tag.starts_with("result/") => {
                 out.current().unparsed("amp", "unknown type", Some(tag));
                 self.failed(raw.decode().unwrap_or_default(), out);
@@ -294,7 +294,7 @@ impl AmpConverter {
         self.process.has_result = true;
         let text = result.result.unwrap_or_default();
         let mut session = open(out, result.session_id.as_deref());
-        // It says whether it failed in a field of its own, too; without that, nobody knows.
+        // The subtype alone does not decide: without `is_error` the outcome is unknown.
         let status = if result.is_error == Some(false) { TurnStatus::Completed } else { TurnStatus::Failed };
         if result.is_error == Some(true) {
             session.failed(Failure::new(failure::code(&text), text));

@@ -51,7 +51,7 @@ fn without_confirmation(result: ToolResult) -> ToolResult {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Exit {
     Code(i32),
-    /// There is an exit code that is no number: the command was killed, or nobody knows.
+    /// The exit code is not a number: the command was killed, or its code is unknown.
     Unknown,
     /// The result is no command's, or does not say.
     None,

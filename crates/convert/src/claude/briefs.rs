@@ -6,7 +6,7 @@ use interlingua_schema::RawJson;
 
 use crate::{SessionDrafts, UserMessage};
 
-/// So many sub-agents are remembered.
+/// Maximum number of sub-agents that are tracked.
 const MAX_OPEN: usize = 1024;
 
 /// What a sub-agent was told.

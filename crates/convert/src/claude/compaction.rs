@@ -104,7 +104,7 @@ impl ClaudeConverter {
             self.aside(out, native).note_started(key.as_str(), Note::compacting(self.compaction.data.clone()));
             self.compaction.key = Some(key);
         }
-        out.dropped("part of a compaction, which is told when it ends");
+        out.dropped("part of a compaction, reported when it ends");
     }
 
     /// Ends the item of a compaction that was told of.
@@ -116,7 +116,7 @@ impl ClaudeConverter {
         }
     }
 
-    /// Before this is told of: a compaction whose summary did not come ends without it.
+    /// Ends a compaction whose summary did not come, before anything else is reported.
     pub(super) fn end_compaction_before(&mut self, message: &StdoutMessage, out: &mut Drafts) {
         let goes_on = match message {
             StdoutMessage::Assistant(_)

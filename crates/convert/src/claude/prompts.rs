@@ -9,7 +9,7 @@ use interlingua_schema::{ContentPart, RawJson};
 
 use crate::{Key, Prompt};
 
-/// So many prompts are remembered.
+/// Maximum number of prompts that are tracked.
 const MAX_SENT: usize = 256;
 
 /// What was sent, and whether the agent repeats it.

@@ -10,7 +10,7 @@ use interlingua_schema::{Task, TaskState};
 use super::ClaudeConverter;
 use crate::{Drafts, Key, Note};
 
-/// So many tasks are remembered that run.
+/// Maximum number of running tasks that are tracked.
 const MAX_TASKS: usize = 1024;
 
 /// The tasks that run.
@@ -59,7 +59,7 @@ impl ClaudeConverter {
             Some(TaskUpdatedMessagePatchStatus::Completed) => TaskState::Completed,
             Some(TaskUpdatedMessagePatchStatus::Failed) => TaskState::Failed,
             Some(TaskUpdatedMessagePatchStatus::Killed) => TaskState::Stopped,
-            // It goes on, or nobody knows that it does not.
+            // An unknown state is no end: the task counts as running.
             _ => TaskState::Running,
         };
         let what = patch.error.as_deref().or(patch.description.as_deref());
@@ -79,7 +79,7 @@ impl ClaudeConverter {
         self.tasks.0.remove(&id);
     }
 
-    /// A task is in this state, as these words or else its description say. What is told of the same state again is
+    /// A task is in this state, as these words or else its description say. A repeated report of the same state is
     /// not shown.
     fn task(
         &mut self,

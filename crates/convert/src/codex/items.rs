@@ -461,8 +461,8 @@ fn compaction_completed(thread: &mut Thread, item: &ContextCompactionThreadItem,
     thread.session(out).note_finished(name, Note::compaction(compaction).native(item.id.as_str()), false);
 }
 
-/// A compaction that the host asked for, or one that it did not ask for; where the log has nothing of the host's,
-/// nobody knows.
+/// A compaction with its trigger: `manual` if the host requested it. Unknown where the log holds nothing that the
+/// host sent.
 pub(super) fn compaction(thread: &mut Thread, has_sent: bool) -> Compaction {
     let trigger = match (std::mem::take(&mut thread.compaction_asked), has_sent) {
         (true, _) => Some(CompactionTrigger::Manual),

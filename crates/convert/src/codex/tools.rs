@@ -140,7 +140,7 @@ impl Tool for FileChangeThreadItem {
         Some(ToolInput::FileChange(FileChangeInput::new(changes)))
     }
 
-    /// Only a change that was made is told as one. What Codex prints then names the files, which the parts do.
+    /// A change becomes a `file_ref` only if it was applied. What Codex prints only repeats the files' names.
     fn result(&self) -> ToolResult {
         if self.status != Some(PatchApplyStatus::Completed) {
             return ToolResult::as_streamed().failed_if(true);
