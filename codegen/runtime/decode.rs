@@ -59,9 +59,7 @@ pub struct Decoded<T> {
 impl<T> Decoded<T> {
     /// Names a payload that has no tag of its own by the request that it answers.
     pub(crate) fn answers(mut self, request: &str) -> Self {
-        if !self.losses.is_empty() {
-            self.losses.tag = request.to_owned();
-        }
+        self.losses.set_tag(request);
         self
     }
 

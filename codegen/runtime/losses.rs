@@ -18,9 +18,13 @@ const MAX_WORD: usize = 80;
 /// How deep noted parts are looked for; typed values do not nest deeper.
 const MAX_DEPTH: usize = 120;
 
-/// What a payload lost in decoding; empty for nearly every payload.
+/// What a payload lost in decoding; empty for nearly every payload, so that it is one pointer wide.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Losses {
+pub struct Losses(Option<Box<LossList>>);
+
+/// The losses of a payload by kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LossList {
     /// The payload's tag, each key's value joined by `/`. Empty if it has none, or if nothing was lost.
     pub tag: String,
     /// What was left out because it did not fit its declared type, or lacks a part that it cannot be without.
@@ -31,13 +35,49 @@ pub struct Losses {
     pub unknown: Vec<Unknown>,
 }
 
+impl LossList {
+    /// No losses.
+    pub const EMPTY: Self = Self { tag: String::new(), repairs: Vec::new(), missing: Vec::new(), unknown: Vec::new() };
+}
+
+static NO_LOSSES: LossList = LossList::EMPTY;
+
 impl Losses {
     /// Whether nothing was lost.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.repairs.is_empty() && self.missing.is_empty() && self.unknown.is_empty()
+        self.0.is_none()
     }
 
+    /// The losses themselves.
+    #[must_use]
+    pub fn into_list(self) -> LossList {
+        self.0.map_or(LossList::EMPTY, |list| *list)
+    }
+
+    /// Names the payload, unless nothing was lost.
+    pub(crate) fn set_tag(&mut self, tag: &str) {
+        if let Some(list) = &mut self.0 {
+            tag.clone_into(&mut list.tag);
+        }
+    }
+}
+
+impl From<LossList> for Losses {
+    fn from(list: LossList) -> Self {
+        Self((list.len() > 0).then(|| Box::new(list)))
+    }
+}
+
+impl std::ops::Deref for Losses {
+    type Target = LossList;
+
+    fn deref(&self) -> &LossList {
+        self.0.as_deref().unwrap_or(&NO_LOSSES)
+    }
+}
+
+impl LossList {
     /// How many losses there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -168,11 +208,16 @@ pub(crate) fn take_noted(
     if !HAS_NOTED.replace(false) && repairs.is_empty() {
         return Losses::default();
     }
-    locate(NOTED.take(), text, stood, Losses { tag: tag(), repairs, ..Losses::default() })
+    locate(NOTED.take(), text, stood, LossList { tag: tag(), repairs, ..LossList::EMPTY }).into()
 }
 
 #[cold]
-fn locate(mut noted: Vec<Noted>, text: &str, stood: impl Fn(&[String]) -> Vec<String>, mut losses: Losses) -> Losses {
+fn locate(
+    mut noted: Vec<Noted>,
+    text: &str,
+    stood: impl Fn(&[String]) -> Vec<String>,
+    mut losses: LossList,
+) -> LossList {
     // The last byte of the text is that of the payload itself, which is mostly what is unknown.
     let end = text.trim_end().len() - 1;
     if let [Noted { last_byte, .. }] = noted.as_slice()
@@ -191,7 +236,7 @@ fn locate(mut noted: Vec<Noted>, text: &str, stood: impl Fn(&[String]) -> Vec<St
     losses
 }
 
-impl Losses {
+impl LossList {
     /// Adds what was noted, with its path.
     fn extend(&mut self, noted: impl Iterator<Item = (Noted, String)>) {
         for (Noted { reason, what, .. }, path) in noted {

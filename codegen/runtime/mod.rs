@@ -16,7 +16,7 @@ mod tagged;
 
 pub use self::decode::{DecodeError, Decoded, Native, Union};
 pub use self::json::Json;
-pub use self::losses::{Losses, Missing, Repair, Unknown, UnknownKind};
+pub use self::losses::{LossList, Losses, Missing, Repair, Unknown, UnknownKind};
 
 pub(crate) use self::adjacent::{Adjacent, Envelope, Parts, adjacent, content, write_unknown};
 pub(crate) use self::decode::{decode, deserialize, readable};

@@ -211,16 +211,21 @@ impl AmpConverter {
         let json = block.input.as_ref().map_or("{}", |input| input.get());
         let arguments = Arguments::read(json);
         self.calls.begin(&block.id, &name, &arguments);
+        let title = arguments.title(&name);
         let input = arguments.input(&name);
         let steps = match &input {
             Some(ToolInput::Plan(plan)) => Some(plan.steps.clone()),
             _ => None,
         };
         let key = Key::from(&block.id);
-        let title = arguments.title(&name);
         let kind = tools::kind(&name);
         let call_id = std::mem::take(&mut block.id);
-        let mut call = ToolCall::new(call_id, name).kind(kind).arguments(json).input(input).native(&key).of(of);
+        let mut call = ToolCall::new(call_id, name)
+            .kind(kind)
+            .json_arguments(block.input.as_ref())
+            .input(input)
+            .native(&key)
+            .of(of);
         if let Some(title) = title {
             call = call.title(title);
         }

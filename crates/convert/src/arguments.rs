@@ -1,6 +1,52 @@
 //! A tool call's arguments as JSON text.
 
+use interlingua_native::Json;
 use serde::de::IgnoredAny;
+
+/// The arguments of a tool call on their way to JSON text.
+#[derive(Clone, Debug)]
+pub(crate) struct Arguments {
+    text: String,
+    /// The text is known to be JSON and need not be checked.
+    is_json: bool,
+}
+
+impl Arguments {
+    /// Appends what streams in next.
+    pub(crate) fn push_str(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.is_json = false;
+    }
+
+    /// JSON text, by the rules of [`json_arguments`].
+    pub(crate) fn into_json(self) -> String {
+        if self.is_json && self.text != "null" { self.text } else { json_arguments(self.text) }
+    }
+}
+
+impl Default for Arguments {
+    fn default() -> Self {
+        Self { text: "{}".to_owned(), is_json: true }
+    }
+}
+
+impl From<String> for Arguments {
+    fn from(text: String) -> Self {
+        Self { text, is_json: false }
+    }
+}
+
+impl From<&str> for Arguments {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<&Json> for Arguments {
+    fn from(json: &Json) -> Self {
+        Self { text: json.get().to_owned(), is_json: true }
+    }
+}
 
 /// Arguments as the universal schema wants them: JSON text stays as it is, nothing (or `null`) is `{}`, and text that
 /// is not JSON, such as arguments that were cut off, becomes a JSON string.
@@ -29,7 +75,23 @@ mod tests {
             ("null", "{}"),
             (r#"{"a": "#, r#""{\"a\": ""#),
         ] {
-            assert_eq!(json_arguments(text.to_owned()), json);
+            assert_eq!(Arguments::from(text).into_json(), json);
         }
+        assert_eq!(Arguments::default().into_json(), "{}");
+    }
+
+    #[test]
+    fn json_values_are_kept_as_they_are() {
+        for (value, json) in [(r#"{"a" : 1}"#, r#"{"a" : 1}"#), ("null", "{}")] {
+            let value = Json::from_text(value.to_owned()).unwrap();
+            assert_eq!(Arguments::from(&value).into_json(), json);
+        }
+    }
+
+    #[test]
+    fn text_behind_a_json_value_is_checked_again() {
+        let mut arguments = Arguments::from(&Json::from_text("{}".to_owned()).unwrap());
+        arguments.push_str("{");
+        assert_eq!(arguments.into_json(), r#""{}{""#);
     }
 }

@@ -252,17 +252,17 @@ impl SessionDrafts<'_> {
 
     /// A status, system message or unknown thing, begun and done.
     pub fn note(&mut self, note: Note) {
-        self.push(Act::Noted(note));
+        self.push(Act::Noted(Box::new(note)));
     }
 
     /// A status that lasts begins: a compaction, a hook.
     pub fn note_started(&mut self, key: impl Into<Key>, note: Note) {
-        self.push(Act::NoteStarted(key.into(), note));
+        self.push(Act::NoteStarted(key.into(), Box::new(note)));
     }
 
     /// A status that lasted is over. One that never started starts first.
     pub fn note_finished(&mut self, key: impl Into<Key>, note: Note, failed: bool) {
-        self.push(Act::NoteFinished(key.into(), note, failed));
+        self.push(Act::NoteFinished(key.into(), Box::new(note), failed));
     }
 
     /// The agent asks for permission. If the tool call that waits for it fails, nobody is asked any more.
@@ -304,7 +304,7 @@ impl SessionDrafts<'_> {
 
     /// Something failed that the user must know of.
     pub fn failed(&mut self, failure: Failure) {
-        self.push(Act::Failed(failure));
+        self.push(Act::Failed(Box::new(failure)));
     }
 
     /// The payload does not fit what is known of the agent: `location` says who could not read it, `error` why.
@@ -319,6 +319,7 @@ impl SessionDrafts<'_> {
     }
 
     fn push_unparsed(&mut self, location: &'static str, error: String, native_type: Option<String>, damaged: bool) {
-        self.push(Act::Unparsed(Unparsed { location, error, native_type, hash: String::new(), damaged }));
+        let unparsed = Unparsed { location, error, native_type, hash: String::new(), damaged };
+        self.push(Act::Unparsed(Box::new(unparsed)));
     }
 }

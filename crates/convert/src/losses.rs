@@ -1,6 +1,6 @@
 //! What a payload lost in decoding, reported in the stream.
 
-use interlingua_native::{Losses, Unknown, UnknownKind};
+use interlingua_native::{LossList, Losses, Unknown, UnknownKind};
 
 use crate::Drafts;
 use crate::draft::Act;
@@ -20,7 +20,7 @@ pub(crate) fn report_losses(location: &'static str, losses: &Losses, out: &mut D
 }
 
 #[cold]
-fn report(location: &'static str, losses: &Losses, out: &mut Drafts) {
+fn report(location: &'static str, losses: &LossList, out: &mut Drafts) {
     let was_dropped = out.dropped.is_some() && !out.has_made_any();
     let is_damaged = !losses.repairs.is_empty();
     let is_left = |unknown: &&Unknown| match unknown.kind {
@@ -85,7 +85,7 @@ mod tests {
 
     fn losses(count: usize) -> Losses {
         let repair = |index| Repair { path: format!("items.{index}"), reason: "no item".to_owned() };
-        Losses { tag: "turn".to_owned(), repairs: (0..count).map(repair).collect(), ..Losses::default() }
+        LossList { tag: "turn".to_owned(), repairs: (0..count).map(repair).collect(), ..LossList::EMPTY }.into()
     }
 
     fn reported(out: &Drafts) -> Vec<&str> {

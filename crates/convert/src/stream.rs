@@ -235,7 +235,7 @@ impl<C: Converter> Stream<C> {
         self.tally.payloads += 1;
         let made = &self.drafts.list[self.noted..];
         let mut unparsed = made.iter().filter_map(|draft| match &draft.act {
-            Act::Unparsed(unparsed) => Some(unparsed),
+            Act::Unparsed(unparsed) => Some(&**unparsed),
             _ => None,
         });
         if let Some(first) = unparsed.next() {

@@ -38,7 +38,7 @@ pub(crate) fn title(name: &str, input: Option<&ToolInput>, cwd: Option<&str>) ->
         },
         _ => name.to_owned(),
     };
-    let title = one_line(&text);
+    let title = if is_plain(&text) { text } else { one_line(&text) };
     if title.is_empty() { UNNAMED.to_owned() } else { title }
 }
 
@@ -52,6 +52,15 @@ fn file_change(changes: &[FileChange], cwd: Option<&str>) -> String {
         _ => format!("Edit {path}"),
     };
     if more.is_empty() { text } else { format!("{text} and {} more", more.len()) }
+}
+
+/// Whether a text is already a title: short, printable ASCII without white space around it.
+fn is_plain(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.len() <= MAX_TITLE_CHARS
+        && bytes.first() != Some(&b' ')
+        && bytes.last() != Some(&b' ')
+        && bytes.iter().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
 /// A text on one line: control characters are escaped, and a long text ends in `…`.

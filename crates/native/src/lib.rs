@@ -27,7 +27,7 @@
 
 include!(concat!(env!("OUT_DIR"), "/runtime.rs"));
 
-pub use runtime::{DecodeError, Decoded, Json, Losses, Missing, Native, Repair, Union, Unknown, UnknownKind};
+pub use runtime::{DecodeError, Decoded, Json, LossList, Losses, Missing, Native, Repair, Union, Unknown, UnknownKind};
 
 #[cfg(feature = "amp")]
 include!(concat!(env!("OUT_DIR"), "/amp.rs"));

@@ -127,11 +127,7 @@ impl EventData {
     /// An item is done.
     #[must_use]
     pub fn item_completed(item: Item, outcome: Outcome) -> Self {
-        let status = match outcome {
-            Outcome::Completed => ItemStatus::Completed,
-            Outcome::Failed => ItemStatus::Failed,
-        };
-        Self::ItemCompleted(ItemEvent::new(item, status))
+        Self::ItemCompleted(ItemEvent::new(item, outcome.into()))
     }
 
     /// The agent asks for permission.

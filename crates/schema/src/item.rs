@@ -58,6 +58,15 @@ pub enum Outcome {
     Failed,
 }
 
+impl From<Outcome> for ItemStatus {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Completed => Self::Completed,
+            Outcome::Failed => Self::Failed,
+        }
+    }
+}
+
 /// One thing that streams: a message, a tool call, its result, a status.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]

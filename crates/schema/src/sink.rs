@@ -5,8 +5,8 @@
 //! sink keeps, counts or writes them.
 
 use crate::{
-    EventData, Item, ItemDelta, ItemId, NativeItemId, NativeSessionId, Origin, RawJson, SessionId, SessionMetadata,
-    SessionStarted, Timestamp, TurnMetadata, TurnStarted, UniversalEvent,
+    EventData, Item, ItemDelta, ItemId, NativeItemId, NativeSessionId, Origin, Outcome, RawJson, SessionId,
+    SessionMetadata, SessionStarted, Timestamp, TurnMetadata, TurnStarted, UniversalEvent,
 };
 
 /// Takes events as they happen.
@@ -53,6 +53,8 @@ pub enum DataParts<'a> {
     },
     /// An item began.
     ItemStarted(&'a Item),
+    /// An item is done.
+    ItemCompleted(&'a Item, Outcome),
     /// An item goes on.
     ItemDelta {
         /// The item that goes on.
@@ -94,6 +96,7 @@ impl DataParts<'_> {
                 ..TurnStarted::new(turn_id)
             }),
             Self::ItemStarted(item) => EventData::item_started(item.clone()),
+            Self::ItemCompleted(item, outcome) => EventData::item_completed(item.clone(), outcome),
             Self::ItemDelta { item_id, native_item_id, delta } => EventData::ItemDelta(ItemDelta {
                 item_id: item_id.clone(),
                 native_item_id: native_item_id.cloned(),

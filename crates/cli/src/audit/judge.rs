@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use interlingua_convert::Agent;
 use interlingua_native::codex::{JsonrpcError, Response, ServerNotificationEnvelope, ServerRequestEnvelope};
 use interlingua_native::{
-    DecodeError, Decoded, Losses, Missing, Native, Repair, Union, Unknown, UnknownKind, amp, claude, codex, opencode,
+    DecodeError, Decoded, LossList, Missing, Native, Repair, Union, Unknown, UnknownKind, amp, claude, codex, opencode,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -164,7 +164,7 @@ fn judge<T: Serialize>(
     let kept = serde_json::to_value(&decoded.value).unwrap_or_default();
     let mut differences = differences(payload, &kept);
     // What was left out because it did not fit is known, and told apart.
-    let Losses { repairs, missing, unknown, .. } = decoded.losses;
+    let LossList { repairs, missing, unknown, .. } = decoded.losses.into_list();
     let left_out: Vec<String> = repairs.iter().map(|repair| generic_path(&repair.path)).collect();
     let is_told = |path: &str| left_out.iter().any(|left_out| left_out.starts_with(path));
     differences.missing.retain(|field| !is_told(&field.path));

@@ -2,12 +2,18 @@
 
 mod patch;
 
+use std::borrow::Cow;
+use std::fmt;
+
 use foldhash::HashMap;
 use interlingua_schema::{
     ChangeKind, CommandInput, ContentPart, FileAction, FileChange, FileChangeInput, FileReadInput, McpInput, PlanInput,
     PlanStep, SearchInput, SearchTarget, SubAgentInput, TextEdit, ToolInput, ToolKind, WebInput,
 };
-use serde_json::{Map, Value};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::{plan_step_from_json, unified_diff};
 use patch::PatchedFile;
@@ -35,22 +41,56 @@ pub(super) fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// The arguments of a call.
-pub(super) struct Arguments(Map<String, Value>);
+/// The arguments of a call. Values are read when they are asked for: most are not.
+pub(super) struct Arguments<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
-impl Arguments {
+impl<'de> Deserialize<'de> for Arguments<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+
+        impl<'de> Visitor<'de> for Members {
+            type Value = Arguments<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+                let mut list = Vec::with_capacity(4);
+                while let Some((Key(key), value)) = members.next_entry()? {
+                    list.push((key, value));
+                }
+                Ok(Arguments(list))
+            }
+        }
+
+        deserializer.deserialize_map(Members)
+    }
+}
+
+/// The key of an argument, borrowed unless it is escaped.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'a> Arguments<'a> {
     /// Reads the JSON of a call's arguments; what is no object has none.
-    pub(super) fn read(json: &str) -> Self {
-        Self(serde_json::from_str(json).unwrap_or_default())
+    pub(super) fn read(json: &'a str) -> Self {
+        serde_json::from_str(json).unwrap_or(Self(Vec::new()))
+    }
+
+    /// The value at a key; the last one counts.
+    fn value<T: Deserialize<'a>>(&self, key: &str) -> Option<T> {
+        let (_, value) = self.0.iter().rfind(|(known, _)| known == key)?;
+        serde_json::from_str(value.get()).ok()
     }
 
     /// The text at the first of these keys that has one.
     fn text(&self, keys: &[&str]) -> Option<String> {
-        keys.iter().find_map(|key| self.0.get(*key)?.as_str()).map(str::to_owned)
+        keys.iter().find_map(|key| self.value(key))
     }
 
     fn number(&self, keys: &[&str]) -> Option<u64> {
-        keys.iter().find_map(|key| self.0.get(*key)?.as_u64())
+        keys.iter().find_map(|key| self.value(key))
     }
 
     /// What the tool `name` is called with, if the arguments have the keys of its kind.
@@ -94,10 +134,7 @@ impl Arguments {
 
     fn file_read(&self) -> Option<ToolInput> {
         let mut input = FileReadInput::new(self.text(&["path"])?);
-        let range = self.0.get("read_range").and_then(Value::as_array).map(Vec::as_slice);
-        if let Some([first, last]) = range
-            && let (Some(first), Some(last)) = (first.as_u64(), last.as_u64())
-        {
+        if let Some([first, last]) = self.value::<[u64; 2]>("read_range") {
             input.offset = Some(first);
             input.limit = last.checked_sub(first).map(|more| more + 1);
         }
@@ -143,7 +180,7 @@ impl Arguments {
 
     /// What the web is searched for: the words of the search, or else what they are to find.
     fn web_query(&self) -> Option<String> {
-        let listed = || self.0.get("search_queries")?.as_array()?.first()?.as_str().map(str::to_owned);
+        let listed = || self.value::<Vec<String>>("search_queries")?.into_iter().next();
         self.text(&["query", "objective"]).or_else(listed)
     }
 
@@ -159,14 +196,17 @@ impl Arguments {
     }
 
     fn steps(&self) -> Option<Vec<PlanStep>> {
-        let todos = self.0.get("todos")?.as_array()?;
-        Some(todos.iter().cloned().map(plan_step_from_json).collect())
+        Some(self.value::<Vec<Value>>("todos")?.into_iter().map(plan_step_from_json).collect())
     }
 
     /// The tool `mcp__<server>__<tool>` of an MCP server.
     fn mcp(&self, name: &str) -> Option<ToolInput> {
         let (server, tool) = name.strip_prefix("mcp__")?.split_once("__")?;
-        Some(ToolInput::Mcp(McpInput::new(server, tool, Value::Object(self.0.clone()))))
+        let arguments = self.0.iter().map(|(key, value)| {
+            // A value that is nested too deeply for a tree is left out.
+            (key.clone().into_owned(), serde_json::from_str(value.get()).unwrap_or_default())
+        });
+        Some(ToolInput::Mcp(McpInput::new(server, tool, Value::Object(arguments.collect()))))
     }
 }
 
@@ -203,7 +243,7 @@ pub(super) struct OpenCalls(HashMap<String, OpenCall>);
 
 impl OpenCalls {
     /// A tool is called.
-    pub(super) fn begin(&mut self, id: &str, name: &str, arguments: &Arguments) {
+    pub(super) fn begin(&mut self, id: &str, name: &str, arguments: &Arguments<'_>) {
         if self.0.len() < MAX_OPEN_CALLS
             && let Some(call) = OpenCall::new(name, arguments)
         {
@@ -218,7 +258,7 @@ impl OpenCalls {
 }
 
 impl OpenCall {
-    fn new(name: &str, arguments: &Arguments) -> Option<Self> {
+    fn new(name: &str, arguments: &Arguments<'_>) -> Option<Self> {
         let path = || arguments.text(&["path"]);
         let text = |key| arguments.text(&[key]).unwrap_or_default();
         Some(match name {

@@ -185,7 +185,7 @@ impl ClaudeConverter {
         let kind = about.input.as_ref().and_then(ToolInput::kind).unwrap_or_else(|| tools::kind(&name));
         self.calls.begin(&id, &name, kind.clone(), place.call.as_deref(), input.as_ref());
         let mut call = about.describe(ToolCall::new(id.as_str(), name).kind(kind).native(id.as_str()));
-        call = call.arguments(input.map_or_else(|| "{}".to_owned(), |input| input.get().to_owned()));
+        call = call.json_arguments(input.as_ref());
         if let Some(message) = &place.message {
             call = call.of(message.as_str());
         }

@@ -192,8 +192,8 @@ impl ClaudeConverter {
         }
         let kind = tools::kind(name);
         self.calls.begin(id, name, kind.clone(), sub_agent.as_deref(), request.input.as_ref());
-        let arguments = request.input.as_ref().map_or("{}", Json::get);
-        let call = ToolCall::new(id.as_str(), name.as_str()).kind(kind).native(id.as_str()).arguments(arguments);
+        let call = ToolCall::new(id.as_str(), name.as_str()).kind(kind).native(id.as_str());
+        let call = call.json_arguments(request.input.as_ref());
         let call = inputs::read(name, request.input.as_ref()).describe(call);
         out.current().sub_agent_or_main(sub_agent).tool_called(id.as_str(), call);
     }

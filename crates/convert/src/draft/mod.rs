@@ -45,6 +45,7 @@ impl Draft {
     }
 }
 
+/// What happened. Wide contents are boxed: every draft is as large as the widest variant, and is copied twice.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Act {
     /// What was said has been taken elsewhere.
@@ -88,9 +89,9 @@ pub(crate) enum Act {
     ToolOutput(Key, String),
     ToolFinished(Key, Box<ToolResult>),
     ToolAbandoned(Key),
-    NoteStarted(Key, Note),
-    NoteFinished(Key, Note, bool),
-    Noted(Note),
+    NoteStarted(Key, Box<Note>),
+    NoteFinished(Key, Box<Note>, bool),
+    Noted(Box<Note>),
     PermissionAsked {
         key: Key,
         ask: Box<PermissionAsk>,
@@ -112,13 +113,23 @@ pub(crate) enum Act {
     Withdrawn {
         key: Key,
     },
-    Failed(Failure),
-    Unparsed(Unparsed),
+    Failed(Box<Failure>),
+    Unparsed(Box<Unparsed>),
 }
 
 impl Act {
     /// What was said, which is then done.
     pub(crate) fn take(&mut self) -> Self {
         std::mem::take(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_draft_is_small() {
+        assert!(size_of::<Draft>() <= 128, "{}", size_of::<Draft>());
     }
 }

@@ -2,7 +2,10 @@
 
 use interlingua_schema::{ContentPart, NativeItemId, ToolInput, ToolKind};
 
+use interlingua_native::Json;
+
 use crate::Key;
+use crate::arguments::Arguments;
 
 /// A tool that is called.
 #[derive(Clone, Debug)]
@@ -10,7 +13,7 @@ pub struct ToolCall {
     pub(crate) call_id: String,
     pub(crate) name: String,
     pub(crate) kind: Option<ToolKind>,
-    pub(crate) arguments: Option<String>,
+    pub(crate) arguments: Option<Arguments>,
     pub(crate) input: Option<ToolInput>,
     pub(crate) title: Option<String>,
     pub(crate) native_id: Option<NativeItemId>,
@@ -43,7 +46,14 @@ impl ToolCall {
     /// The arguments as the agent writes them; [`json_arguments`](crate::json_arguments) is seen to.
     #[must_use]
     pub fn arguments(mut self, arguments: impl Into<String>) -> Self {
-        self.arguments = Some(arguments.into());
+        self.arguments = Some(Arguments::from(arguments.into()));
+        self
+    }
+
+    /// The arguments where the agent sends them as JSON.
+    #[must_use]
+    pub fn json_arguments(mut self, arguments: Option<&Json>) -> Self {
+        self.arguments = Some(arguments.map(Arguments::from).unwrap_or_default());
         self
     }
 

@@ -125,7 +125,7 @@ impl OpenCodeConverter {
         let kinds = Kinds { by_provider, ..Kinds::new(&self.mcp) };
         let tool = ToolCall::new(call.as_str(), name.as_str()).native(call.as_str());
         let mut tool = with_input(tool, &name, input.as_ref(), kinds);
-        tool.arguments = input.as_ref().map(|input| input.get().to_owned());
+        tool.arguments = input.as_ref().map(Into::into);
         let session = self.sessions.of(&id);
         let key = session.new_call(&call, assistant_message_id.as_deref());
         // What the result tells depends on what was asked.

@@ -32,7 +32,8 @@ const REMEMBERED: usize = 1024;
 /// The sessions that were spoken of.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
-    pub(super) map: HashMap<String, Box<Session>>,
+    /// By native id. Std's map would need an owned key for every lookup that may insert.
+    pub(super) map: hashbrown::HashMap<String, Box<Session>, foldhash::fast::RandomState>,
     pub(super) version: Option<String>,
     /// Those that are gone, of which a few words may still come.
     deleted: Recent<String, (), 256>,
@@ -43,7 +44,7 @@ impl Sessions {
     /// What is known of a session.
     pub(super) fn of(&mut self, id: &str) -> &mut Session {
         let version = self.version.as_deref();
-        self.map.entry(id.to_owned()).or_insert_with(|| Box::new(Session::new(id, version)))
+        self.map.entry_ref(id).or_insert_with(|| Box::new(Session::new(id, version)))
     }
 
     pub(super) fn is_deleted(&self, id: &str) -> bool {

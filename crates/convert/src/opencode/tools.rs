@@ -221,7 +221,7 @@ impl Session {
         open.kind.clone_from(&call.kind);
         let call = match (&state.raw, &state.input) {
             (Some(raw), _) if !raw.is_empty() => call.arguments(raw.as_str()),
-            (_, Some(input)) if input.get() != "{}" => call.arguments(input.get()),
+            (_, Some(input)) if input.get() != "{}" => call.json_arguments(Some(input)),
             _ => call,
         };
         out.session(self.id.as_str()).tool_started(id, call);
@@ -322,7 +322,7 @@ fn final_call(call: ToolCall, tool: &str, input: Option<&Json>, kinds: Kinds<'_>
         call.name = tool;
     }
     match input {
-        Some(input) => call.arguments(input.get()),
+        Some(input) => call.json_arguments(Some(input)),
         None => call,
     }
 }

@@ -77,7 +77,7 @@ fn input() -> impl Strategy<Value = ToolInput> {
 fn call() -> impl Strategy<Value = ToolCall> {
     (key(), option::of(text()), option::of(key()), option::of(input())).prop_map(|(id, arguments, of, input)| {
         let mut call = ToolCall::new(id.as_str(), "tool").input(input);
-        call.arguments = arguments;
+        call.arguments = arguments.map(Into::into);
         call.of = of;
         call
     })
@@ -155,14 +155,14 @@ fn life() -> impl Strategy<Value = Act> {
         6 => turn_end().prop_map(|end| Act::TurnEnded(Box::new(end))),
         6 => (key(), user_message()).prop_map(|(key, message)| Act::UserMessage(key, Box::new(message))),
         1 => Just(Act::Used(Box::default())),
-        1 => Just(Act::Failed(Failure::new(ErrorCode::Auth, "no"))),
-        1 => Just(Act::Unparsed(Unparsed {
+        1 => Just(Act::Failed(Box::new(Failure::new(ErrorCode::Auth, "no")))),
+        1 => Just(Act::Unparsed(Box::new(Unparsed {
             location: "test",
             error: "what".into(),
             native_type: None,
             hash: "0".into(),
             damaged: true,
-        })),
+        }))),
     ]
 }
 
@@ -180,9 +180,9 @@ fn items() -> impl Strategy<Value = Act> {
         3 => (key(), text()).prop_map(|(key, text)| Act::ToolOutput(key, text)),
         4 => (key(), result()).prop_map(|(key, result)| Act::ToolFinished(key, Box::new(result))),
         1 => key().prop_map(Act::ToolAbandoned),
-        1 => (key(), note()).prop_map(|(key, note)| Act::NoteStarted(key, note)),
-        1 => (key(), note(), any::<bool>()).prop_map(|(key, note, failed)| Act::NoteFinished(key, note, failed)),
-        1 => note().prop_map(Act::Noted),
+        1 => (key(), note()).prop_map(|(key, note)| Act::NoteStarted(key, Box::new(note))),
+        1 => (key(), note(), any::<bool>()).prop_map(|(key, note, failed)| Act::NoteFinished(key, Box::new(note), failed)),
+        1 => note().prop_map(|note| Act::Noted(Box::new(note))),
     ]
 }
 

@@ -15,8 +15,9 @@ pub(crate) struct Recent<K, V, const N: usize> {
     entries: VecDeque<(K, V)>,
     /// How many were forgotten.
     forgotten: usize,
-    /// The place of each among all that ever were, once there are more than a few.
-    places: HashMap<K, usize>,
+    /// The place of each among all that ever were, once there are more than a few. It is boxed because most sessions
+    /// never have it: a session of more than 1 KiB makes the allocator slow.
+    places: Option<Box<HashMap<K, usize>>>,
 }
 
 impl<K: Clone + Eq + Hash, V, const N: usize> Recent<K, V, N> {
@@ -42,34 +43,35 @@ impl<K: Clone + Eq + Hash, V, const N: usize> Recent<K, V, N> {
         if self.entries.len() > N
             && let Some((oldest, _)) = self.entries.pop_front()
         {
-            self.places.remove(&oldest);
+            if let Some(places) = &mut self.places {
+                places.remove(&oldest);
+            }
             self.forgotten += 1;
         }
         if self.entries.len() > FEW {
-            let unplaced = self.places.len();
-            for (index, (key, _)) in self.entries.iter().enumerate().skip(unplaced) {
-                self.places.insert(key.clone(), self.forgotten + index);
+            let places = self.places.get_or_insert_default();
+            for (index, (key, _)) in self.entries.iter().enumerate().skip(places.len()) {
+                places.insert(key.clone(), self.forgotten + index);
             }
         }
     }
 
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
-        self.places.clear();
+        self.places = None;
     }
 
     fn find(&self, key: &K) -> Option<usize> {
-        if self.entries.len() > FEW {
-            self.places.get(key).map(|place| place - self.forgotten)
-        } else {
-            self.entries.iter().rposition(|(known, _)| known == key)
+        match &self.places {
+            Some(places) if self.entries.len() > FEW => places.get(key).map(|place| place - self.forgotten),
+            _ => self.entries.iter().rposition(|(known, _)| known == key),
         }
     }
 }
 
 impl<K, V, const N: usize> Default for Recent<K, V, N> {
     fn default() -> Self {
-        Self { entries: VecDeque::new(), forgotten: 0, places: HashMap::default() }
+        Self { entries: VecDeque::new(), forgotten: 0, places: None }
     }
 }
 

@@ -66,7 +66,7 @@ impl Session {
         let kind = input.as_ref().and_then(ToolInput::kind).or(kind);
         let call = self.find_call(call_id.as_deref(), kind.as_ref(), input.as_ref());
         let about = call.map(|tool| tool.about.clone()).unwrap_or_default();
-        let input = about.input.or(input);
+        let input = about.input.map(|input| *input).or(input);
         let kind = about.kind.or(kind).unwrap_or(ToolKind::Other);
         let scopes = if scopes.is_empty() { vec![ApprovalScope::Once] } else { scopes };
         let mut metadata = PermissionMetadata::new(kind, scopes);

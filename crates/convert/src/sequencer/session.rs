@@ -266,11 +266,11 @@ impl Session {
                 self.tool_finished(scene, (scope, key), origin, *result);
             }
             Act::ToolAbandoned(key) => self.tool_abandoned(scene, &(scope, key)),
-            Act::NoteStarted(key, note) => self.note_started(scene, (scope, key), origin, note),
+            Act::NoteStarted(key, note) => self.note_started(scene, (scope, key), origin, *note),
             Act::NoteFinished(key, note, failed) => {
-                self.note_finished(scene, (scope, key), origin, note, failed);
+                self.note_finished(scene, (scope, key), origin, *note, failed);
             }
-            Act::Noted(note) => self.noted(scene, scope, origin, note, false),
+            Act::Noted(note) => self.noted(scene, scope, origin, *note, false),
             Act::PermissionAsked { key, ask } => self.permission_asked(scene, scope, origin, key, *ask),
             Act::PermissionResolved { key, decision, scope, by } => {
                 self.permission_resolved(scene, origin, &key, decision, scope, by);
@@ -282,8 +282,8 @@ impl Session {
                 self.questions_resolved(scene, origin, &key, answers);
             }
             Act::Withdrawn { key } => self.withdrawn(scene, &key),
-            Act::Failed(failure) => self.failed(scene, scope, origin, failure),
-            Act::Unparsed(unparsed) => self.unparsed(scene, unparsed),
+            Act::Failed(failure) => self.failed(scene, scope, origin, *failure),
+            Act::Unparsed(unparsed) => self.unparsed(scene, *unparsed),
         }
     }
 

@@ -10,9 +10,10 @@ use super::messages::{goes_on, outcome};
 use super::moment::Scene;
 use super::scopes::ScopeId;
 use super::session::{ItemRef, Session};
+use crate::arguments::Arguments;
 use crate::paths::{settle_input, settle_part};
 use crate::title::{one_line, title};
-use crate::{Key, ToolCall, ToolResult, json_arguments};
+use crate::{Key, ToolCall, ToolResult};
 
 /// So many calls may go without a result; then the oldest gets an empty one.
 const MOST_OPEN: usize = 4096;
@@ -46,7 +47,7 @@ pub(super) struct Tool {
 struct OpenCall {
     name: String,
     kind: Option<ToolKind>,
-    arguments: Option<String>,
+    arguments: Option<Arguments>,
     input: Option<ToolInput>,
     title: Option<String>,
 }
@@ -55,8 +56,18 @@ struct OpenCall {
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallData {
     pub(super) kind: Option<ToolKind>,
-    pub(super) input: Option<ToolInput>,
+    pub(super) input: Option<Box<ToolInput>>,
     pub(super) title: Option<String>,
+}
+
+impl CallData {
+    /// Takes them from the item of a call.
+    fn take(item: Item) -> Self {
+        match item.content.into_iter().next() {
+            Some(ContentPart::ToolCall { tool_kind, input, title, .. }) => Self { kind: tool_kind, input, title },
+            _ => Self::default(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -119,7 +130,7 @@ impl Session {
         let Some(call) = &mut tool.call else {
             return;
         };
-        call.arguments.get_or_insert_default().push_str(text);
+        call.arguments.get_or_insert_with(|| String::new().into()).push_str(text);
         let (item_id, native_item_id) = (&tool.call_item, tool.native_id.as_ref());
         self.voice.say(scene, origin, DataParts::ItemDelta { item_id, native_item_id, delta: text });
     }
@@ -217,7 +228,7 @@ impl Session {
             tool.result.is_none()
                 && tool.about.kind.is_some()
                 && tool.about.kind.as_ref() == kind
-                && is_same_call(tool.about.input.as_ref(), input)
+                && is_same_call(tool.about.input.as_deref(), input)
                 && !self.is_asked_for(&tool.call_id)
         };
         self.tools.values().map(|tool| &**tool).filter(fits).min_by_key(|tool| tool.serial)
@@ -241,9 +252,10 @@ impl Session {
     fn whole_call(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, call: ToolCall) {
         let (mut tool, call) = self.new_tool(scene, at.0, call);
         let item = tool.final_item(call, self.cwd.as_deref());
-        self.tools.insert(at, Box::new(tool));
         self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&item));
-        self.emit(scene, origin, EventData::item_completed(item, outcome(false)));
+        self.voice.say(scene, origin, DataParts::ItemCompleted(&item, outcome(false)));
+        tool.about = CallData::take(item);
+        self.tools.insert(at, Box::new(tool));
     }
 
     fn new_tool(&mut self, scene: &mut Scene<'_>, scope: ScopeId, call: ToolCall) -> (Tool, OpenCall) {
@@ -280,7 +292,8 @@ impl Session {
         };
         if let Some(call) = tool.call.take() {
             let item = tool.final_item(call, self.cwd.as_deref());
-            self.emit(scene, origin, EventData::item_completed(item, outcome(failed)));
+            self.voice.say(scene, origin, DataParts::ItemCompleted(&item, outcome(failed)));
+            tool.about = CallData::take(item);
         }
     }
 
@@ -389,7 +402,7 @@ impl Tool {
     fn started_item(&self, call: &OpenCall) -> Item {
         self.item(ContentPart::ToolCall {
             name: call.name.clone(),
-            arguments: json_arguments(call.arguments.clone().unwrap_or_default()),
+            arguments: call.arguments.clone().unwrap_or_default().into_json(),
             call_id: self.call_id.clone(),
             tool_kind: call.kind.clone(),
             title: None,
@@ -398,16 +411,15 @@ impl Tool {
     }
 
     /// The call with final arguments: paths are absolute, and it has a title.
-    fn final_item(&mut self, call: OpenCall, cwd: Option<&str>) -> Item {
+    fn final_item(&self, call: OpenCall, cwd: Option<&str>) -> Item {
         let OpenCall { name, kind, arguments, mut input, title: told } = call;
         if let Some(input) = &mut input {
             settle_input(input, cwd);
         }
         let title = told.map_or_else(|| title(&name, input.as_ref(), cwd), |told| one_line(&told));
-        self.about = CallData { kind: kind.clone(), input: input.clone(), title: Some(title.clone()) };
         self.item(ContentPart::ToolCall {
             name,
-            arguments: json_arguments(arguments.unwrap_or_default()),
+            arguments: arguments.unwrap_or_default().into_json(),
             call_id: self.call_id.clone(),
             tool_kind: kind,
             title: Some(title),

@@ -2,8 +2,8 @@
 
 use super::{Json, object};
 use crate::{
-    AgentUnparsed, ErrorEvent, EventData, Item, ItemEvent, ItemId, ItemStatus, NativeItemId, Permission, Question,
-    SessionEnded, SessionMetadata, StderrOutput, TurnEnded, TurnMetadata, Usage,
+    AgentUnparsed, ErrorEvent, EventData, Item, ItemId, ItemStatus, NativeItemId, Permission, Question, SessionEnded,
+    SessionMetadata, StderrOutput, TurnEnded, TurnMetadata, Usage,
 };
 
 /// Appends the members `type` and `data` of an event.
@@ -23,7 +23,7 @@ pub(super) fn with_type(out: &mut Vec<u8>, data: &EventData) {
         EventData::TurnEnded(data) => typed!(out, "turn.ended", data),
         EventData::ItemStarted(data) => started(out, &data.item, data.item.status),
         EventData::ItemDelta(data) => delta(out, &data.item_id, data.native_item_id.as_ref(), &data.delta),
-        EventData::ItemCompleted(data) => typed!(out, "item.completed", data),
+        EventData::ItemCompleted(data) => completed(out, &data.item, data.item.status),
         EventData::PermissionRequested(data) => typed!(out, "permission.requested", data),
         EventData::PermissionResolved(data) => typed!(out, "permission.resolved", data),
         EventData::QuestionRequested(data) => typed!(out, "question.requested", data),
@@ -69,6 +69,11 @@ pub(super) fn started(out: &mut Vec<u8>, item: &Item, status: ItemStatus) {
     typed!(out, "item.started", &AboutItem { item, status });
 }
 
+/// Appends the type and data of an item that is done.
+pub(super) fn completed(out: &mut Vec<u8>, item: &Item, status: ItemStatus) {
+    typed!(out, "item.completed", &AboutItem { item, status });
+}
+
 /// Appends the type and data of an item that goes on.
 pub(super) fn delta(out: &mut Vec<u8>, item_id: &ItemId, native_item_id: Option<&NativeItemId>, delta: &str) {
     out.extend_from_slice(br#","type":"item.delta","data":"#);
@@ -109,12 +114,6 @@ impl Json for Usage {
             "cost_usd"?: self.cost_usd,
             "model"?: self.model,
         });
-    }
-}
-
-impl Json for ItemEvent {
-    fn json(&self, out: &mut Vec<u8>) {
-        AboutItem { item: &self.item, status: self.item.status }.json(out);
     }
 }
 

@@ -85,6 +85,7 @@ impl EventSink for JsonLines {
                 DataParts::SessionStarted { metadata } => data::session_started(out, Some(metadata)),
                 DataParts::TurnStarted { turn_id, metadata } => data::turn_started(out, turn_id, *metadata),
                 DataParts::ItemStarted(item) => data::started(out, item, ItemStatus::InProgress),
+                DataParts::ItemCompleted(item, outcome) => data::completed(out, item, (*outcome).into()),
                 DataParts::ItemDelta { item_id, native_item_id, delta } => {
                     data::delta(out, item_id, *native_item_id, delta);
                 }
