@@ -23,7 +23,7 @@ pub(super) fn page(coverage: &Coverage) -> String {
         "<!-- Written by `{COMMAND}`; nobody edits it. -->\n\n\
          # What each agent's stream shows\n\n\
          A ✓ stands only where one of the {} recordings proves it, and names that recording: it is in\n\
-         `snapshots/transcripts/<agent>/`, and what it becomes in `snapshots/snapshots/<agent>/`. What the API and the envelope\n\
+         `snapshots/transcripts/<agent>/`, and what it becomes in `snapshots/expected/<agent>/`. What the API and the envelope\n\
          say an agent can do comes from the same data (`interlingua_convert::coverage`).\n\n",
         coverage.recordings
     );

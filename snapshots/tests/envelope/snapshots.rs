@@ -61,7 +61,7 @@ fn newest(all: &[Recording], agent: Agent, scenario: &str) -> Recording {
 
 #[test]
 fn the_envelope_of_some_recordings_is_their_snapshot() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/envelope");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("expected/envelope");
     let all = recordings().unwrap();
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(&root);

@@ -12,7 +12,7 @@ const LEGACY: &str = "codex/event/";
 /// Where the snapshots of these tests are.
 fn bind(test: impl FnOnce()) {
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(root().join("snapshots/native"));
+    settings.set_snapshot_path(root().join("expected/native"));
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(test);

@@ -7,7 +7,7 @@ use interlingua_snapshots::{convert, recordings, render};
 
 #[test]
 fn every_recording_becomes_its_snapshot() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("expected");
     let mut different = Vec::new();
     for recording in recordings().unwrap() {
         let stream = render(&convert(&recording).unwrap());
@@ -28,7 +28,7 @@ fn every_recording_becomes_its_snapshot() {
 
 #[test]
 fn no_snapshot_is_left_without_its_recording() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("expected");
     let known: Vec<_> = recordings()
         .unwrap()
         .iter()
