@@ -20,9 +20,10 @@ use self::compare::{Change, Class, compare};
 use self::model::Model;
 use self::report::Report;
 use self::scope::Scope;
-use crate::agents::Agent;
+use crate::recipes::recipe;
 use crate::repository::Repository;
 use crate::say;
+use interlingua_agents::Agent;
 
 /// Say what changed between two schemas: breaking, additive or cosmetic
 ///
@@ -56,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long)]
     all: bool,
     /// Whose schema it is, when neither the folder nor the file's name says so
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = crate::recipes::agent_parser())]
     agent: Option<Agent>,
 }
 
@@ -131,12 +132,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 /// What to compare with what, and whose it is.
 fn pairs(args: &Args) -> Result<Vec<(PathBuf, PathBuf, String)>> {
     let holds_agents = |path: &Path| {
-        Agent::ALL.into_iter().filter(|agent| path.join(agent.name()).join("schema.json").is_file()).collect::<Vec<_>>()
+        Agent::ALL.into_iter().filter(|agent| path.join(agent.id()).join("schema.json").is_file()).collect::<Vec<_>>()
     };
     let (old_agents, new_agents) = (holds_agents(&args.old), holds_agents(&args.new));
     match (old_agents.is_empty(), new_agents.is_empty()) {
         (true, true) => {
-            let named = args.agent.map(Agent::name).map(str::to_owned);
+            let named = args.agent.map(Agent::id).map(str::to_owned);
             let agent = named.or_else(|| agent_of(&args.new)).or_else(|| agent_of(&args.old));
             Ok(vec![(args.old.clone(), args.new.clone(), agent.unwrap_or_else(|| "the schema".to_owned()))])
         }
@@ -144,7 +145,7 @@ fn pairs(args: &Args) -> Result<Vec<(PathBuf, PathBuf, String)>> {
             let asked = |agent: &Agent| args.agent.is_none_or(|only| only == *agent);
             let mut pairs = Vec::new();
             for agent in Agent::ALL.into_iter().filter(asked) {
-                let name = agent.name();
+                let name = agent.id();
                 match (old_agents.contains(&agent), new_agents.contains(&agent)) {
                     (true, true) => {
                         pairs.push((args.old.join(name), args.new.join(name), name.to_owned()));
@@ -167,8 +168,8 @@ fn pairs(args: &Args) -> Result<Vec<(PathBuf, PathBuf, String)>> {
 /// The agent whose name is a part of the path, the last such part.
 fn agent_of(path: &Path) -> Option<String> {
     let path = std::path::absolute(path).ok()?;
-    let part = |part: &std::ffi::OsStr| Agent::named(part.to_str()?.split('.').next()?);
-    path.iter().rev().find_map(part).map(|agent| agent.name().to_owned())
+    let part = |part: &std::ffi::OsStr| Agent::from_id(part.to_str()?.split('.').next()?);
+    path.iter().rev().find_map(part).map(|agent| agent.id().to_owned())
 }
 
 /// The report on the way from `old` to `new`.
@@ -179,9 +180,9 @@ pub(crate) fn report(old: &Schemas, new: &Schemas, repository: &Repository) -> S
 /// The report, and the worst class in it. With `repository`, it knows what of the schema is used (unless `all` of
 /// it is asked for) and where.
 fn examine(old: &Schemas, new: &Schemas, repository: Option<&Repository>, all: bool) -> (String, Option<Class>) {
-    let written = match Agent::named(&new.agent) {
-        Some(agent) => agent.recipe().written.to_vec(),
-        None => Agent::ALL.iter().flat_map(|agent| agent.recipe().written).copied().collect(),
+    let written = match Agent::from_id(&new.agent) {
+        Some(agent) => recipe(agent).written.to_vec(),
+        None => Agent::ALL.iter().flat_map(|agent| recipe(*agent).written).copied().collect(),
     };
     let scope = repository.and_then(|repository| Scope::read(&repository.schemas_of(&new.agent).join("source.toml")));
     let reached = scope.as_ref().map(|scope| scope.reached([&old.model, &new.model]));

@@ -12,11 +12,13 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use crate::agents::{Agent, Group};
 use crate::cache::Installed;
 use crate::canonical::{self, PROSE};
 use crate::definitions;
 use crate::isolated;
+use interlingua_agents::Agent;
+
+use crate::recipes::{Group, recipe};
 use crate::source_toml::Binary;
 
 /// The installations of one agent's packages.
@@ -48,7 +50,7 @@ pub(crate) fn program(agent: Agent, installed: &Installed) -> Result<PathBuf> {
     match agent {
         Agent::Claude => claude::program(installed),
         Agent::Codex => codex::program(installed).map(|(_, program)| program),
-        Agent::Opencode => {
+        Agent::OpenCode => {
             // npm may install a build for every processor beside one for newer processors: the first that runs will do.
             let mut programs = opencode::candidates(installed)?.into_iter().map(|(_, program)| program);
             let runs = |program: &PathBuf| isolated::output(program, &["--version"]).is_ok();
@@ -63,11 +65,11 @@ pub(crate) fn extract(agent: Agent, from: &Installations) -> Result<Extracted> {
     let mut extracted = match agent {
         Agent::Claude => claude::extract(from),
         Agent::Codex => codex::extract(from),
-        Agent::Opencode => opencode::extract(from),
+        Agent::OpenCode => opencode::extract(from),
         Agent::Amp => amp::extract(from),
     }?;
     for document in &mut extracted.documents {
-        if !agent.recipe().keeps_prose {
+        if !recipe(agent).keeps_prose {
             *document = canonical::without_keywords(document, &PROSE);
         }
         definitions::check_references(document)?;

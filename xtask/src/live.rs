@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args as ClapArgs;
 
-use crate::agents::Agent;
 use crate::playable;
 use crate::start::{build, start};
+use interlingua_agents::Agent;
 
 /// Run the real agents behind the server and say what works
 ///
@@ -35,7 +35,7 @@ are still played. Amp's model runs on Amp's own server, so it goes as far as it 
 Exit codes: 0 all passed, 1 one failed, 1 or 2 nothing could be done.")]
 pub(crate) struct Args {
     /// The agents to run; all of them if none is named
-    #[arg(value_enum, value_name = "AGENT")]
+    #[arg(value_parser = crate::recipes::agent_parser(), value_name = "AGENT")]
     agents: Vec<Agent>,
     /// Only the flows with this in their names; may be given several times
     #[arg(long = "flow", value_name = "NAME")]

@@ -12,7 +12,6 @@
 //! Nothing here links the generated types: a schema that breaks them must not stop `refresh-schemas` from
 //! building. What needs them is a program of another crate, built when its task is asked for.
 
-mod agents;
 mod bench_server;
 mod cache;
 mod canonical;
@@ -26,6 +25,7 @@ mod npm;
 mod pins;
 mod playable;
 mod progress;
+mod recipes;
 mod record;
 mod refresh;
 mod repository;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::agents::{Moves, Package, Recipe};
 use crate::npm::{Failure, Npm};
+use crate::recipes::{Moves, Package, Recipe};
 
 /// What the user asked for.
 #[derive(Clone, Copy, Debug)]
@@ -150,11 +150,12 @@ fn release(version: &str) -> Option<[u64; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agents::Agent;
+    use crate::recipes::recipe;
+    use interlingua_agents::Agent;
 
     #[test]
     fn pinned_versions_need_no_registry() {
-        let recipe = Agent::Opencode.recipe();
+        let recipe = recipe(Agent::OpenCode);
         let pinned = BTreeMap::from([("opencode-ai".to_owned(), "1.18.33".to_owned())]);
         let versions = resolve(&Npm::default(), recipe, &pinned, Wanted::Pinned).unwrap();
         assert_eq!(versions["opencode-ai"], "1.18.33");
@@ -162,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_missing_pin_says_where_to_write_it() {
-        let error = resolve(&Npm::default(), Agent::Opencode.recipe(), &BTreeMap::new(), Wanted::Pinned).unwrap_err();
+        let error = resolve(&Npm::default(), recipe(Agent::OpenCode), &BTreeMap::new(), Wanted::Pinned).unwrap_err();
         assert_eq!(
             error.to_string(),
             "source.toml pins no version of opencode-ai: give [package.\"opencode-ai\"] a `version`"

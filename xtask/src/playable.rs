@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use crate::agents::Agent;
 use crate::cache::{Cache, Installed, PackageSet};
 use crate::extract;
 use crate::npm::Npm;
+use crate::recipes::recipe;
 use crate::repository::Repository;
 use crate::source_toml::Source;
+use interlingua_agents::Agent;
 
 /// OpenCode searches with this program, and would download it.
 const RIPGREP: (&str, &str) = ("@vscode/ripgrep", "1.18.0");
@@ -34,8 +35,8 @@ pub(crate) fn arguments(agents: &[Agent], version: Option<&str>, cache_dir: Opti
         let installed = install(&cache, &npm, (package.as_str(), version.as_str()))?;
         let program = extract::program(agent, &installed)?;
         arguments.push("--agent".to_owned());
-        arguments.push(format!("{}@{version}={}", agent.name(), program.display()));
-        if agent == Agent::Opencode {
+        arguments.push(format!("{}@{version}={}", agent.id(), program.display()));
+        if agent == Agent::OpenCode {
             let folder = ripgrep(&install(&cache, &npm, RIPGREP)?)?;
             arguments.push("--tools".to_owned());
             arguments.push(folder.display().to_string());
@@ -46,8 +47,8 @@ pub(crate) fn arguments(agents: &[Agent], version: Option<&str>, cache_dir: Opti
 
 /// The package of the agent itself, and the version that is pinned or wanted.
 fn package(repository: &Repository, agent: Agent, wanted: Option<&str>) -> Result<(String, String)> {
-    let source = Source::read(&repository.schemas_of(agent.name()).join("source.toml"))?;
-    let main = agent.recipe().main().name;
+    let source = Source::read(&repository.schemas_of(agent.id()).join("source.toml"))?;
+    let main = recipe(agent).main().name;
     // The package that declares an agent's wire may be another than the agent.
     let (package, pinned) = match source.describes {
         Some((package, version)) => (package, Some(version)),
@@ -55,7 +56,7 @@ fn package(repository: &Repository, agent: Agent, wanted: Option<&str>) -> Resul
     };
     let version = match wanted {
         Some(version) => version.to_owned(),
-        None => pinned.with_context(|| format!("source.toml of {} pins no version of {package}", agent.name()))?,
+        None => pinned.with_context(|| format!("source.toml of {} pins no version of {package}", agent.id()))?,
     };
     Ok((package, version))
 }

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args as ClapArgs;
 
-use crate::agents::Agent;
 use crate::start::start;
 use crate::{playable, say};
+use interlingua_agents::Agent;
 
 /// Play the scenarios on the real agents and record what they say
 ///
@@ -37,7 +37,7 @@ Exit codes: 0 all were played, 1 one could not be or was not the same for a clie
 or nothing could be done.")]
 pub(crate) struct Args {
     /// The agents to record; all of them if none is named
-    #[arg(value_enum, value_name = "AGENT")]
+    #[arg(value_parser = crate::recipes::agent_parser(), value_name = "AGENT")]
     agents: Vec<Agent>,
     /// Only this scenario; may be given several times
     #[arg(long = "scenario", value_name = "S")]

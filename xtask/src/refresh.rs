@@ -10,12 +10,14 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args as ClapArgs;
 use serde_json::Value;
 
-use crate::agents::{Agent, Group, Package};
+use interlingua_agents::Agent;
+
 use crate::cache::{Cache, PackageSet, Resolved};
 use crate::drift::{self, Schemas};
 use crate::extract::{self, Extracted, Installations};
 use crate::npm::Npm;
 use crate::pins::{self, Versions, Wanted};
+use crate::recipes::{Group, Package, recipe};
 use crate::repository::Repository;
 use crate::source_toml::{Provenance, Source};
 use crate::{canonical, say, text_diff, whole_file};
@@ -45,7 +47,7 @@ hand and never touched. The cache is --cache-dir, else $INTERLINGUA_CACHE_DIR, e
 $XDG_CACHE_HOME/interlingua, else ~/.cache/interlingua; it may be deleted at any time.")]
 pub(crate) struct Args {
     /// The agents to pull; all of them if none is named
-    #[arg(value_enum, value_name = "AGENT")]
+    #[arg(value_parser = crate::recipes::agent_parser(), value_name = "AGENT")]
     agents: Vec<Agent>,
     /// Move the one named agent to this version of its package
     #[arg(long, value_name = "V", conflicts_with = "latest")]
@@ -115,13 +117,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut failures: Vec<(String, Vec<&str>)> = Vec::new();
     for agent in agents {
         match puller.pull(agent) {
-            Ok(Outcome::WouldChange) => stale.push(agent.name()),
+            Ok(Outcome::WouldChange) => stale.push(agent.id()),
             Ok(Outcome::Unchanged | Outcome::Written) => {}
             Err(error) => {
                 let reason = format!("{error:#}");
                 match failures.iter_mut().find(|(known, _)| *known == reason) {
-                    Some((_, agents)) => agents.push(agent.name()),
-                    None => failures.push((reason, vec![agent.name()])),
+                    Some((_, agents)) => agents.push(agent.id()),
+                    None => failures.push((reason, vec![agent.id()])),
                 }
             }
         }
@@ -148,32 +150,28 @@ fn fix(agents: &[&str], wanted: Wanted<'_>) -> String {
 
 impl Puller<'_> {
     fn pull(&self, agent: Agent) -> Result<Outcome> {
-        let recipe = agent.recipe();
-        let folder = self.repository.schemas_of(agent.name());
+        let recipe = recipe(agent);
+        let folder = self.repository.schemas_of(agent.id());
         let before = Source::read(&folder.join("source.toml"))?;
         let versions = pins::resolve(&self.npm, recipe, &before.pins, self.wanted)?;
         let version = &versions[recipe.main().name];
         let installations = self.install(agent, &versions)?;
         let packages = resolved(agent, &installations, &before)?;
         let extracted = extract::extract(agent, &installations)
-            .with_context(|| format!("cannot extract the schema of {} {version}", agent.name()))?;
+            .with_context(|| format!("cannot extract the schema of {} {version}", agent.id()))?;
         report_notes(&extracted.notes);
 
         let mut files = Vec::new();
         for (name, document) in recipe.files.iter().zip(&extracted.documents) {
             let path = folder.join(name);
             let old = read_if_there(&path)?;
-            say::note(format_args!(
-                "  extracted {name} of {} {version}: {} types",
-                agent.name(),
-                count_types(document)
-            ));
+            say::note(format_args!("  extracted {name} of {} {version}: {} types", agent.id(), count_types(document)));
             files.push(Planned { path, old, new: canonical::text(document) });
         }
         files.push(self.plan_source(agent, &extracted, packages, &files)?);
 
         if !files.iter().any(Planned::changes) {
-            say::result(format_args!("{} {version}: unchanged\n", agent.name()));
+            say::result(format_args!("{} {version}: unchanged\n", agent.id()));
             return Ok(Outcome::Unchanged);
         }
         self.report(agent, &before, version, &files);
@@ -193,7 +191,7 @@ impl Puller<'_> {
     fn install(&self, agent: Agent, versions: &Versions) -> Result<Installations> {
         let mut installations = Vec::new();
         for group in [Group::Native, Group::Types, Group::Tool] {
-            let packages: Vec<_> = agent.recipe().packages.iter().filter(|package| package.group == group).collect();
+            let packages: Vec<_> = recipe(agent).packages.iter().filter(|package| package.group == group).collect();
             if packages.is_empty() {
                 continue;
             }
@@ -216,7 +214,7 @@ impl Puller<'_> {
         packages: Vec<(&'static Package, Resolved)>,
         files: &[Planned],
     ) -> Result<Planned> {
-        let path = self.repository.schemas_of(agent.name()).join("source.toml");
+        let path = self.repository.schemas_of(agent.id()).join("source.toml");
         let source = Source::read(&path)?;
         let moved = packages.iter().any(|(package, now)| source.pins.get(package.name) != Some(&now.version));
         let changed = moved || files.iter().any(Planned::changes);
@@ -240,7 +238,7 @@ impl Puller<'_> {
     /// Prints what differs and what it means.
     fn report(&self, agent: Agent, before: &Source, version: &str, files: &[Planned]) {
         let old_version = before.version.as_deref().unwrap_or("nothing");
-        say::result(format_args!("{} {old_version} → {version}\n", agent.name()));
+        say::result(format_args!("{} {old_version} → {version}\n", agent.id()));
         if self.check {
             for file in files {
                 let old = file.old.as_deref().unwrap_or_default();
@@ -248,9 +246,9 @@ impl Puller<'_> {
                 say::result(text_diff::bounded(&name, old, &file.new, SHOWN));
             }
         }
-        let mut old = Schemas::new(agent.name());
-        let mut new = Schemas::new(agent.name());
-        for (name, file) in agent.recipe().files.iter().zip(files) {
+        let mut old = Schemas::new(agent.id());
+        let mut new = Schemas::new(agent.id());
+        for (name, file) in recipe(agent).files.iter().zip(files) {
             if let Some(text) = &file.old {
                 // A committed schema that is no JSON was broken by hand; to the comparison it has no types.
                 old.add(name, &serde_json::from_str(text).unwrap_or(Value::Null));
@@ -264,7 +262,7 @@ impl Puller<'_> {
 /// What npm resolved each package to, checked against what is recorded for it.
 fn resolved(agent: Agent, installations: &Installations, before: &Source) -> Result<Vec<(&'static Package, Resolved)>> {
     let mut packages = Vec::new();
-    for package in agent.recipe().packages {
+    for package in recipe(agent).packages {
         let now = installations.get(package.group)?.resolved(package.name)?;
         before.check_integrity(package.name, &now)?;
         packages.push((package, now));

@@ -11,8 +11,10 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use toml::{Table, Value};
 
-use crate::agents::{Agent, Package};
 use crate::cache::Resolved;
+use interlingua_agents::Agent;
+
+use crate::recipes::{Package, recipe};
 
 /// The line between the halves.
 pub(crate) const MARKER: &str = "# ---- Below this line: written by hand, kept byte for byte. ----";
@@ -139,8 +141,8 @@ fn binary(table: &Table) -> Option<Binary> {
 
 impl Provenance<'_> {
     fn render(&self) -> String {
-        let recipe = self.agent.recipe();
-        let agent = self.agent.name();
+        let recipe = recipe(self.agent);
+        let agent = self.agent.id();
         let mut half = format!(
             "# Where the schema in this folder comes from. Written by `cargo xtask refresh-schemas {agent}`.\n\
              # The versions are the pins of the next pull: move them with --version or --latest, or edit them here.\n\n\
@@ -223,9 +225,9 @@ mod tests {
 
     fn provenance(date: &str) -> Provenance<'_> {
         Provenance {
-            agent: Agent::Opencode,
+            agent: Agent::OpenCode,
             date,
-            packages: vec![(&Agent::Opencode.recipe().packages[0], resolved("1.18.33", "sha512-a"))],
+            packages: vec![(&recipe(Agent::OpenCode).packages[0], resolved("1.18.33", "sha512-a"))],
             describes: None,
             binary: Some(Binary {
                 package: "opencode-linux-x64".to_owned(),

@@ -83,5 +83,5 @@ fn check(file: &str, mut input: impl BufRead, output: &mut impl Write) -> anyhow
 /// Whether the first line is a wirelog's header or something an agent says.
 fn is_a_log(line: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(line) else { return false };
-    text.trim_start().starts_with("{\"wirelog\"") || interlingua_convert::Agent::of_line(text).is_some()
+    text.trim_start().starts_with("{\"wirelog\"") || interlingua_convert::detect_agent(text).is_some()
 }

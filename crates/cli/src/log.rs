@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
-use interlingua_convert::Agent;
+use interlingua_convert::{Agent, detect_agent};
 use interlingua_wirelog::Reader;
 use serde::Deserialize;
 
@@ -32,7 +32,7 @@ pub(crate) fn open(file: &str, output: &Output) -> anyhow::Result<Box<dyn BufRea
 
 /// Reads the name of an agent.
 pub(crate) fn named(agent: Option<&str>) -> anyhow::Result<Option<Agent>> {
-    agent.map(|name| name.parse().map_err(|error: String| anyhow!(error))).transpose()
+    agent.map(|name| name.parse().map_err(anyhow::Error::from)).transpose()
 }
 
 /// Whose log it is: the agent that the user named, else the one its header names, else the one it sounds like.
@@ -44,7 +44,7 @@ pub(crate) fn agent<R: BufRead>(file: &str, reader: &mut Reader<R>, given: Optio
         let agent = name.parse::<Agent>();
         return agent.map_err(|error| anyhow!("{file}: its header names an {error}; name the right one with --agent"));
     }
-    let names: Vec<&str> = Agent::ALL.iter().map(|agent| agent.name()).collect();
+    let names: Vec<&str> = Agent::ALL.iter().map(|agent| agent.id()).collect();
     let names = names.join("|");
     let mut seen = 0;
     let mut empty = true;
@@ -57,7 +57,7 @@ pub(crate) fn agent<R: BufRead>(file: &str, reader: &mut Reader<R>, given: Optio
         if is_universal(&line) {
             bail!("{file} is a universal event stream already; give it to `interlingua check` or `interlingua show`");
         }
-        if let Some(agent) = Agent::of_line(&line) {
+        if let Some(agent) = detect_agent(&line) {
             return Ok(agent);
         }
     }

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use interlingua_scripted_model::{Client, Gates, Model, Scenario, codex_config, variables};
+use interlingua_agents::Agent;
+use interlingua_scripted_model::{Gates, Model, SUPPORTED_AGENTS, Scenario, codex_config, variables};
 
 use crate::Outcome;
 
@@ -66,12 +67,12 @@ fn introduction(scenario: &Scenario, url: &str) -> String {
     for turn in &scenario.turns {
         let _ = writeln!(text, "  {}", turn.user);
     }
-    for client in Client::ALL {
-        let _ = writeln!(text, "\n{}", client.name());
-        for (name, value) in variables(client, url) {
+    for agent in SUPPORTED_AGENTS {
+        let _ = writeln!(text, "\n{}", agent.id());
+        for (name, value) in variables(agent, url) {
             let _ = writeln!(text, "  export {name}='{value}'");
         }
-        if client == Client::Codex {
+        if agent == Agent::Codex {
             let _ = writeln!(text, "  and in $CODEX_HOME/config.toml:");
             for line in codex_config(url).lines() {
                 let _ = writeln!(text, "    {line}");

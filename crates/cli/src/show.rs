@@ -7,7 +7,7 @@ mod transcript;
 use std::io::{self, BufRead, Write};
 
 use anyhow::Context as _;
-use interlingua_convert::{Options, Stream, convert_log};
+use interlingua_convert::{Options, Stream, convert_log, converter_for};
 use interlingua_schema::UniversalEvent;
 use interlingua_wirelog::{Entry, Reader, Wire};
 
@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         show_events(&mut reader, &mut transcript).with_context(cannot_read)?;
     } else {
         let agent = log::agent(file, &mut reader, given)?;
-        let mut stream = Stream::new(agent.converter(), Options::default());
+        let mut stream = Stream::new(converter_for(agent), Options::default());
         convert_log(&mut reader, &mut stream, |event| transcript.event(&event)).with_context(cannot_read)?;
     }
     transcript.finish()?;

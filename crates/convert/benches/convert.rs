@@ -7,7 +7,7 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use interlingua_convert::{Agent, End, Input, Launch, Options, Stream};
+use interlingua_convert::{Agent, End, Input, Launch, Options, Stream, converter_for};
 use interlingua_schema::JsonLines;
 use interlingua_wirelog::{Entry, Reader, Wire};
 use serde::de::IgnoredAny;
@@ -88,7 +88,7 @@ fn main() -> io::Result<()> {
             per_second(bytes, converting) / 1e6,
             per_second(events, converting),
             per_second(bytes, untyped) / 1e6,
-            agent = agent.name()
+            agent = agent.id()
         );
     }
     println!("min ratio: {worst:.2}");
@@ -101,7 +101,7 @@ fn convert(agent: Agent, recordings: &[Recording], out: &mut Vec<u8>) -> usize {
     let mut count = 0;
     for recording in recordings {
         let mut lines = JsonLines::behind(std::mem::take(out));
-        let mut stream = Stream::new(agent.converter(), Options::default());
+        let mut stream = Stream::new(converter_for(agent), Options::default());
         stream.launch(None, &recording.launch, &mut lines);
         for wires in recording.wires.chunks(TOGETHER) {
             for wire in wires {
@@ -143,7 +143,7 @@ fn to_float(amount: usize) -> f64 {
 
 /// All recordings of an agent, of every version, in which it speaks JSON.
 fn corpus(agent: Agent) -> io::Result<Vec<Recording>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/transcripts").join(agent.name());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/transcripts").join(agent.id());
     let mut recordings = Vec::new();
     for version in folder(&root)? {
         for file in folder(&version)? {

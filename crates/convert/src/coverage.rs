@@ -4,17 +4,16 @@
 //! the recording that shows it, in [`proof`]'s table and in `docs/coverage.md`. Whatever advertises what an agent can do
 //! (the API's capabilities, the envelope's capability ids) asks here, so that nothing is promised which nobody has seen.
 //!
-//! What no recording can show is [`Declared`] by hand.
+//! What an agent [`cannot`] do is declared by hand.
 //!
 //! ```
 //! use interlingua_convert::Agent;
-//! use interlingua_convert::coverage::{Declared, Feature, proof, shows};
+//! use interlingua_convert::coverage::{Feature, proof, shows};
 //!
 //! assert!(shows(Agent::Codex, Feature::CommandExecution));
 //! assert!(proof(Agent::Codex, Feature::CommandExecution).is_some_and(|recording| recording.starts_with("codex/")));
 //! // Amp prints whole messages only.
 //! assert!(!shows(Agent::Amp, Feature::StreamingDeltas));
-//! assert!(Declared::of(Agent::OpenCode).shared_process);
 //! ```
 
 mod declared;
@@ -22,7 +21,7 @@ mod proven;
 
 use crate::Agent;
 
-pub use declared::{Declared, Stability, cannot};
+pub use declared::cannot;
 
 /// Declares the features: what is meant, the id and the title of each.
 macro_rules! features {
@@ -124,7 +123,7 @@ features! {
 pub fn proof(agent: Agent, feature: Feature) -> Option<&'static str> {
     proven::PROVEN
         .iter()
-        .find(|(name, id, _)| *name == agent.name() && *id == feature.id())
+        .find(|(name, id, _)| *name == agent.id() && *id == feature.id())
         .map(|(_, _, recording)| *recording)
 }
 

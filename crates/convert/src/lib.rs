@@ -150,7 +150,7 @@ mod title;
 mod usage;
 mod version;
 
-pub use agent::Agent;
+pub use agent::{converter_for, detect_agent};
 pub use arguments::json_arguments;
 pub use converter::Converter;
 pub use diff::unified_diff;
@@ -162,6 +162,7 @@ pub use drafts::{Drafts, SessionDrafts};
 pub use failure::{code_for_status, code_for_words};
 pub use ids::{CountingIds, IdSource};
 pub use input::{Input, Launch};
+pub use interlingua_agents::Agent;
 pub use key::Key;
 pub use log::{convert_log, write_log};
 pub use sequencer::{End, LeftOpen, Resume};

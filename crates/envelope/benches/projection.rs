@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use interlingua_convert::{Agent, Options, Stream, convert_log};
+use interlingua_convert::{Agent, Options, Stream, convert_log, converter_for};
 use interlingua_envelope::{EnvelopeLine, Projector};
 use interlingua_wirelog::Reader;
 
@@ -49,12 +49,7 @@ fn main() -> io::Result<()> {
         let speed = bytes as f64 / 1e6 / universal;
         let added = |time: f64| (time / universal - 1.0) * 100.0;
         worst = worst.max(added(projected));
-        println!(
-            "{:<10} {bytes:>10} {speed:>14.1} {:>8.1} % {:>14.1} %",
-            agent.name(),
-            added(projected),
-            added(written)
-        );
+        println!("{:<10} {bytes:>10} {speed:>14.1} {:>8.1} % {:>14.1} %", agent.id(), added(projected), added(written));
     }
     println!("max added by projection: {worst:.0} %");
     Ok(())
@@ -70,7 +65,7 @@ fn timed(out: &mut Vec<u8>, work: impl Fn(&mut Vec<u8>) -> io::Result<()>) -> io
 }
 
 fn convert(agent: Agent, log: &[u8], work: Work, out: &mut Vec<u8>) -> io::Result<()> {
-    let mut stream = Stream::new(agent.converter(), Options::default());
+    let mut stream = Stream::new(converter_for(agent), Options::default());
     let mut projector = (work != Work::Universal).then(|| Projector::new(agent));
     let line = |line: EnvelopeLine, out: &mut Vec<u8>| {
         if work == Work::Written {
@@ -97,7 +92,7 @@ fn corpus() -> io::Result<BTreeMap<Agent, Vec<Vec<u8>>>> {
     let mut found = BTreeMap::new();
     for agent in Agent::ALL {
         let mut logs = Vec::new();
-        for version in folder(&root.join(agent.name()))? {
+        for version in folder(&root.join(agent.id()))? {
             for file in folder(&version)? {
                 logs.push(std::fs::read(file)?);
             }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use interlingua_convert::Agent;
+use interlingua_agents::Agent;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -57,13 +57,7 @@ impl AgentWrapperKind {
 /// The name by which hosts know an agent; Claude's is `claude_code`.
 impl From<Agent> for AgentWrapperKind {
     fn from(agent: Agent) -> Self {
-        let name = match agent {
-            Agent::Claude => "claude_code",
-            Agent::Codex => "codex",
-            Agent::OpenCode => "opencode",
-            Agent::Amp => "amp",
-        };
-        Self(Short::Ours(name))
+        Self(Short::Ours(agent.descriptor().envelope_name))
     }
 }
 

@@ -41,9 +41,29 @@ pub(crate) struct Interruption {
     pub(crate) open: Vec<String>,
 }
 
-impl Agent {
+/// How an agent speaks to its host.
+pub(crate) trait Dialect {
     /// What a line from the host means.
-    pub(crate) fn heard(self, line: &str) -> Said {
+    fn heard(self, line: &str) -> Said;
+
+    /// What a line from the agent means.
+    fn sense(self, line: &str) -> Sense;
+
+    /// A recorded answer with the id of the request that is really answered.
+    fn readdress(self, line: &str, key: &str) -> String;
+
+    /// What the agent says to something that the recording has no answer to.
+    fn unforeseen(self, said: &Said, version: &str) -> Vec<Extra>;
+
+    /// What the agent says when a turn is interrupted that was not interrupted in the recording.
+    fn interrupted(self, interruption: &Interruption) -> Vec<Extra>;
+
+    /// What another request must mean for its recorded answer to do for one that means `what`.
+    fn as_good_as(self, what: &str) -> Option<&'static str>;
+}
+
+impl Dialect for Agent {
+    fn heard(self, line: &str) -> Said {
         match self {
             Self::Claude => claude::heard(line),
             Self::Codex => codex::heard(line),
@@ -52,8 +72,7 @@ impl Agent {
         }
     }
 
-    /// What a line from the agent means.
-    pub(crate) fn sense(self, line: &str) -> Sense {
+    fn sense(self, line: &str) -> Sense {
         match self {
             Self::Claude => claude::sense(line),
             Self::Codex => codex::sense(line),
@@ -62,8 +81,7 @@ impl Agent {
         }
     }
 
-    /// A recorded answer with the id of the request that is really answered.
-    pub(crate) fn readdress(self, line: &str, key: &str) -> String {
+    fn readdress(self, line: &str, key: &str) -> String {
         match self {
             Self::Claude => claude::readdress(line, key),
             Self::Codex => codex::readdress(line, key),
@@ -71,8 +89,7 @@ impl Agent {
         }
     }
 
-    /// What the agent says to something that the recording has no answer to.
-    pub(crate) fn unforeseen(self, said: &Said, version: &str) -> Vec<Extra> {
+    fn unforeseen(self, said: &Said, version: &str) -> Vec<Extra> {
         match self {
             Self::Claude => claude::unforeseen(said),
             Self::Codex => codex::unforeseen(said),
@@ -81,8 +98,7 @@ impl Agent {
         }
     }
 
-    /// What the agent says when a turn is interrupted that was not interrupted in the recording.
-    pub(crate) fn interrupted(self, interruption: &Interruption) -> Vec<Extra> {
+    fn interrupted(self, interruption: &Interruption) -> Vec<Extra> {
         match self {
             Self::Claude => claude::interrupted(interruption),
             Self::Codex => codex::interrupted(interruption),
@@ -91,8 +107,7 @@ impl Agent {
         }
     }
 
-    /// What another request must mean for its recorded answer to do for one that means `what`.
-    pub(crate) fn as_good_as(self, what: &str) -> Option<&'static str> {
+    fn as_good_as(self, what: &str) -> Option<&'static str> {
         (self == Self::Codex && what == "request thread/resume").then_some("request thread/start")
     }
 }

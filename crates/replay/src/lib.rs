@@ -29,7 +29,6 @@
 //!
 //! The counterpart is a [`Host`], which says what the recorded host said, and takes down what comes back.
 
-mod agent;
 mod dialect;
 mod fault;
 mod host;
@@ -47,9 +46,9 @@ mod source;
 mod stage;
 mod stand_in;
 
-pub use agent::Agent;
 pub use fault::Fault;
 pub use host::{Capture, Host, HostError};
+pub use interlingua_agents::Agent;
 pub use options::{Options, Speed};
 pub use recording::{Recording, RecordingError};
 pub use stand_in::{environment, make_stand_ins, play, stand_in};

@@ -92,7 +92,7 @@ async fn main() -> ExitCode {
 }
 
 fn called_as() -> Option<Agent> {
-    std::env::args_os().next().and_then(|program| Agent::of_program(program.as_ref()))
+    std::env::args_os().next().and_then(|program| Agent::from_program(program.as_ref()))
 }
 
 async fn run(cli: Cli) -> Result<(), String> {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::dialect::Extra;
+use crate::dialect::{Dialect as _, Extra};
 use crate::mouth::{Fate, Mouth, leave};
 use crate::pace::{Hold, Pace};
 use crate::play::{Next, Play};

@@ -18,7 +18,7 @@ mod tests;
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::dialect::Extra;
+use crate::dialect::{Dialect as _, Extra};
 use crate::ids::Ids;
 use crate::said::{Role, Said};
 use crate::script::{Act, Channel, Line, Script, Step};
@@ -304,7 +304,7 @@ impl Play {
             self.open.retain(|open| open.key != *key);
         }
         if sense.ends_turn {
-            let one = self.script.agent.has_one_session();
+            let one = !self.script.agent.descriptor().process_model.is_shared();
             self.running.retain(|session| !one && sense.session.as_ref() != Some(session));
         }
     }

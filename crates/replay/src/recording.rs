@@ -44,7 +44,7 @@ pub enum RecordingError {
         /// The file.
         path: PathBuf,
         /// What is wrong with the name.
-        reason: String,
+        reason: interlingua_agents::UnknownAgent,
     },
     /// A line in it is not a record.
     #[error("{}, {line}", path.display())]

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use interlingua_wirelog::Wire;
 
-use crate::dialect::{is_greeting, request};
+use crate::dialect::{Dialect as _, is_greeting, request};
 use crate::said::{Role, Said, Sense};
 use crate::{Agent, Recording};
 

@@ -131,7 +131,7 @@ fn set(
     if has_password {
         script.without_refusals();
     }
-    if !agent.has_one_session() {
+    if agent.descriptor().process_model.is_shared() {
         return Play::new(script, step, ids);
     }
     if launch.talks && script.is_one_shot() {
@@ -177,7 +177,7 @@ pub fn make_stand_ins(program: &Path, folder: &Path) -> io::Result<Vec<PathBuf>>
     let program = fs::canonicalize(program)?;
     let mut made = Vec::new();
     for agent in Agent::ALL {
-        let link = folder.join(agent.name());
+        let link = folder.join(agent.id());
         match fs::symlink_metadata(&link) {
             Ok(found) if found.is_symlink() => fs::remove_file(&link)?,
             Ok(_) => {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use interlingua_convert::{Agent, Options as StreamOptions, Stream, convert_log};
+use interlingua_convert::{Agent, Options as StreamOptions, Stream, convert_log, converter_for};
 use interlingua_replay::{Capture, Host, Options, Recording, environment, make_stand_ins};
 use interlingua_wirelog::{Reader, Record, Wire};
 use serde_json::Value;
@@ -36,7 +36,7 @@ fn recordings() -> Vec<PathBuf> {
 /// The universal stream of a wirelog, one event a line, without the times and how long a turn took.
 fn universal(agent: &str, wirelog: &[u8]) -> Vec<String> {
     let agent: Agent = agent.parse().unwrap();
-    let mut stream = Stream::new(agent.converter(), StreamOptions::default());
+    let mut stream = Stream::new(converter_for(agent), StreamOptions::default());
     let mut events = Vec::new();
     convert_log(&mut Reader::new(wirelog).unwrap(), &mut stream, |event| {
         let mut event = serde_json::to_value(event).unwrap();
@@ -61,7 +61,7 @@ async fn play(path: &Path, stand_ins: &Path, work: &Path, number: usize) -> Resu
         ..Options::default()
     };
     let start = |words: &[String]| {
-        let mut command = Command::new(stand_ins.join(agent.name()));
+        let mut command = Command::new(stand_ins.join(agent.id()));
         command.args(words).envs(environment(path, &options)).env_remove("OPENCODE_SERVER_PASSWORD");
         command
     };

@@ -1,41 +1,21 @@
 //! How to point an agent at a model.
 
+use interlingua_agents::Agent;
+
 use crate::scenario::{Role, Scenario, Step};
 
-/// An agent that can be pointed at the scripted model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Client {
-    /// Claude Code.
-    Claude,
-    /// Codex.
-    Codex,
-    /// `OpenCode`.
-    OpenCode,
-}
+/// The agents that can be pointed at the scripted model. Amp talks to its vendor's server only.
+pub const SUPPORTED_AGENTS: [Agent; 3] = [Agent::Claude, Agent::Codex, Agent::OpenCode];
 
-impl Client {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::OpenCode];
-
-    /// What the agent is called.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::OpenCode => "opencode",
-        }
-    }
-}
-
-/// The environment in which the agent talks to the model at `url` and to nobody else.
+/// The environment in which the agent talks to the model at `url` and to nobody else. Empty for an agent that is not in
+/// [`SUPPORTED_AGENTS`].
 ///
 /// Codex takes the address from `config.toml` in `CODEX_HOME` instead: see [`codex_config`].
 #[must_use]
-pub fn variables(client: Client, url: &str) -> Vec<(&'static str, String)> {
+pub fn variables(agent: Agent, url: &str) -> Vec<(&'static str, String)> {
     let set = |names: &[(&'static str, &str)]| names.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-    match client {
-        Client::Claude => {
+    match agent {
+        Agent::Claude => {
             let mut variables: Vec<_> = set(&[
                 ("ANTHROPIC_API_KEY", "scripted"),
                 ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
@@ -44,8 +24,8 @@ pub fn variables(client: Client, url: &str) -> Vec<(&'static str, String)> {
             variables.insert(0, ("ANTHROPIC_BASE_URL", url.to_owned()));
             variables
         }
-        Client::Codex => set(&[("SCRIPTED_KEY", "scripted")]),
-        Client::OpenCode => {
+        Agent::Codex => set(&[("SCRIPTED_KEY", "scripted")]),
+        Agent::OpenCode => {
             let mut variables: Vec<_> = set(&[
                 ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
                 ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
@@ -58,17 +38,18 @@ pub fn variables(client: Client, url: &str) -> Vec<(&'static str, String)> {
             variables.push(("OPENCODE_MODELS_URL", url.to_owned()));
             variables
         }
+        Agent::Amp => Vec::new(),
     }
 }
 
 /// The model that an agent must be told by name to play a scenario, where its tools depend on it; `None` if any will do.
 #[must_use]
-pub fn model(client: Client, scenario: &Scenario) -> Option<&'static str> {
+pub fn model(agent: Agent, scenario: &Scenario) -> Option<&'static str> {
     let delegates = || scenario.has(|step| matches!(step, Step::Call(Role::Delegate { .. })));
-    match client {
+    match agent {
         // It offers sub-agents to models that it does not know; others get them in other ways.
-        Client::Codex if delegates() => Some("scripted"),
-        Client::OpenCode if scenario.setup.patches => Some("scripted/gpt-5-scripted"),
+        Agent::Codex if delegates() => Some("scripted"),
+        Agent::OpenCode if scenario.setup.patches => Some("scripted/gpt-5-scripted"),
         _ => None,
     }
 }

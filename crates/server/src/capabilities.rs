@@ -1,7 +1,7 @@
 //! What an agent can do.
 
-use interlingua_convert::Agent;
-use interlingua_convert::coverage::{Declared, Feature, shows};
+use interlingua_agents::Agent;
+use interlingua_convert::coverage::{Feature, shows};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -25,7 +25,7 @@ macro_rules! capabilities {
                 };
                 Self {
                     $($name: shows(agent, Feature::$feature),)+
-                    shared_process: Declared::of(agent).shared_process,
+                    shared_process: agent.descriptor().process_model.is_shared(),
                 }
             }
         }

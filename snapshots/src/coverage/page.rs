@@ -2,21 +2,11 @@
 
 use std::fmt::Write as _;
 
-use interlingua_convert::Agent;
-use interlingua_convert::coverage::{Declared, Feature, cannot};
+use interlingua_agents::Agent;
+use interlingua_convert::coverage::{Feature, cannot};
 
 use super::{COMMAND, Coverage};
 use crate::uniformity::EXCEPTIONS;
-
-/// The names for a person.
-fn title(agent: Agent) -> &'static str {
-    match agent {
-        Agent::Claude => "Claude Code",
-        Agent::Codex => "Codex",
-        Agent::OpenCode => "OpenCode",
-        Agent::Amp => "Amp",
-    }
-}
 
 pub(super) fn page(coverage: &Coverage) -> String {
     let mut text = format!(
@@ -27,7 +17,7 @@ pub(super) fn page(coverage: &Coverage) -> String {
          say an agent can do comes from the same data (`interlingua_convert::coverage`).\n\n",
         coverage.recordings
     );
-    row(&mut text, "Feature", |agent| title(agent).to_owned());
+    row(&mut text, "Feature", |agent| agent.descriptor().display_name.to_owned());
     row(&mut text, "---", |_| "---".to_owned());
     for &feature in Feature::ALL {
         row(&mut text, feature.title(), |agent| cell(coverage, agent, feature));
@@ -35,13 +25,13 @@ pub(super) fn page(coverage: &Coverage) -> String {
     text.push_str(
         "\nAn empty cell says why: what the agent cannot do, or *no recording*, where it might but nobody has recorded it.\n\n\
          ## What no recording can show\n\n\
-         Declared by hand, in `crates/convert/src/coverage/declared.rs`.\n\n",
+         Declared by hand, in `crates/agents/src/descriptor.rs`.\n\n",
     );
-    row(&mut text, "", |agent| title(agent).to_owned());
+    row(&mut text, "", |agent| agent.descriptor().display_name.to_owned());
     row(&mut text, "---", |_| "---".to_owned());
-    row(&mut text, "Stability", |agent| Declared::of(agent).stability.title().to_owned());
-    row(&mut text, "Variants of models", |agent| yes(Declared::of(agent).variants));
-    row(&mut text, "One process for all sessions", |agent| yes(Declared::of(agent).shared_process));
+    row(&mut text, "Stability", |agent| agent.descriptor().stability.title().to_owned());
+    row(&mut text, "Variants of models", |agent| yes(agent.descriptor().has_model_variants));
+    row(&mut text, "One process for all sessions", |agent| yes(agent.descriptor().process_model.is_shared()));
     uniformity(&mut text, coverage);
     text.push_str("\n## What the rows mean\n\n");
     for &feature in Feature::ALL {
@@ -61,7 +51,7 @@ fn uniformity(text: &mut String, coverage: &Coverage) {
     text.push('\n');
     for exception in EXCEPTIONS {
         let scenarios: Vec<String> = exception.scenarios.iter().map(|scenario| format!("`{scenario}`")).collect();
-        let (agent, aspect) = (title(exception.agent), exception.aspect.title());
+        let (agent, aspect) = (exception.agent.descriptor().display_name, exception.aspect.title());
         let _ = writeln!(text, "* {agent}, {aspect}: {} ({})", exception.why, scenarios.join(", "));
     }
 }

@@ -7,7 +7,7 @@ use interlingua_convert::Agent;
 
 /// The version pinned in the agent's `source.toml`.
 pub(super) fn version(agent: Agent) -> io::Result<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agent-schemas").join(agent.name()).join("source.toml");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agent-schemas").join(agent.id()).join("source.toml");
     let wrong = |what: String| io::Error::other(format!("{}: {what}", path.display()));
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
     let source: toml::Table = text.parse().map_err(|error: toml::de::Error| wrong(error.to_string()))?;

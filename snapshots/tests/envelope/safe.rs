@@ -1,6 +1,5 @@
 //! The bounds hold, and nothing comes out that must not, in the stream of every recording.
 
-use interlingua_convert::Agent;
 use interlingua_envelope::bounds::{CHANNEL_BYTES, DATA_BYTES, FINAL_TEXT_BYTES, MESSAGE_BYTES, TEXT_BYTES};
 use interlingua_envelope::{AgentWrapperEvent, AgentWrapperEventKind as Kind, EnvelopeLine, Facts, ToolsFacet};
 use interlingua_schema::{ContentPart, EventData, Item, ItemKind, Role, StatusLabel};
@@ -210,10 +209,7 @@ fn names(projected: &Projected) -> Vec<String> {
 #[test]
 fn every_agent_kind_is_that_of_its_recording() {
     for projected in all() {
-        let expected = match projected.recording.agent {
-            Agent::Claude => "claude_code",
-            other => other.name(),
-        };
+        let expected = projected.recording.agent.descriptor().envelope_name;
         assert!(projected.events.iter().all(|event| event.agent_kind().as_str() == expected));
     }
 }

@@ -9,7 +9,7 @@ use interlingua_snapshots::recordings;
 use crate::{bind, root};
 
 fn source(agent: Agent) -> Source {
-    Source::load(&root().join("../agent-schemas").join(agent.name())).unwrap()
+    Source::load(&root().join("../agent-schemas").join(agent.id())).unwrap()
 }
 
 /// A schema update is reviewed as a diff of this.

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use interlingua_convert::{Agent, End, Input, Launch, Options, Stream};
+use interlingua_convert::{Agent, End, Input, Launch, Options, Stream, converter_for};
 use interlingua_schema::Checker;
 use interlingua_snapshots::{Damage, Line, corrupt, recordings};
 use interlingua_wirelog::Wire;
@@ -111,7 +111,7 @@ pub(crate) fn input(line: &Line) -> Input<'_> {
 
 /// Plays the lines, and says what is wrong with what they become.
 fn play(agent: Agent, launch: &Launch, lines: &[Line], raw: bool) -> Vec<String> {
-    let mut stream = Stream::new(agent.converter(), Options { raw, ..Options::default() });
+    let mut stream = Stream::new(converter_for(agent), Options { raw, ..Options::default() });
     let mut events = Vec::new();
     stream.launch(None, launch, &mut events);
     for line in lines {

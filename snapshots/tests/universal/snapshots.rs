@@ -12,7 +12,7 @@ fn every_recording_becomes_its_snapshot() {
     for recording in recordings().unwrap() {
         let stream = render(&convert(&recording).unwrap());
         let mut settings = insta::Settings::clone_current();
-        settings.set_snapshot_path(root.join(recording.agent.name()).join(&recording.version));
+        settings.set_snapshot_path(root.join(recording.agent.id()).join(&recording.version));
         settings.set_prepend_module_to_snapshot(false);
         settings.set_omit_expression(true);
         // One that differs must not keep the others from being written for review.
@@ -33,7 +33,7 @@ fn no_snapshot_is_left_without_its_recording() {
         .unwrap()
         .iter()
         .map(|recording| {
-            let folder = root.join(recording.agent.name()).join(&recording.version);
+            let folder = root.join(recording.agent.id()).join(&recording.version);
             folder.join(format!("{}.snap", recording.scenario))
         })
         .collect();

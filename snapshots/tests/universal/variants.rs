@@ -17,7 +17,7 @@ fn source_where(agent: Agent, wanted: fn(&str) -> bool) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/convert/src");
     let mut source = String::new();
     append(&root.join(format!("{agent}.rs")), wanted, &mut source);
-    append(&root.join(agent.name()), wanted, &mut source);
+    append(&root.join(agent.id()), wanted, &mut source);
     assert!(!source.is_empty(), "no source of the {agent} converter");
     source
 }

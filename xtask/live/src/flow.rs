@@ -72,7 +72,7 @@ impl<'a> Flow<'a> {
         }
         // What one process of an agent cannot do the server can: it has as many as it needs.
         let is_one_session = scenario.sessions().len() == 1;
-        scenario.absent.get(agent.name()).filter(|_| is_one_session).cloned()
+        scenario.absent.get(agent.id()).filter(|_| is_one_session).cloned()
     }
 
     /// What there is to say when it passes with an agent.

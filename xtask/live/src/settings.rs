@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use interlingua_convert::Agent;
 use interlingua_record::mcp;
 use interlingua_scripted_model::scenario::{Permissions, Role, Step};
-use interlingua_scripted_model::{Client, Scenario, codex_config, model, variables};
+use interlingua_scripted_model::{Scenario, codex_config, model, variables};
 use serde_json::{Value, json};
 use toml::Table;
 
@@ -18,19 +18,14 @@ pub(crate) fn server(agent: Agent, url: &str) -> Vec<(String, String)> {
     let own = |client| variables(client, url);
     let all = match agent {
         // It is in a sandbox: nothing but loopback, a home and a workspace of its own.
-        Agent::Claude => [own(Client::Claude), vec![("IS_SANDBOX", "1".to_owned())]].concat(),
+        Agent::Claude => [own(Agent::Claude), vec![("IS_SANDBOX", "1".to_owned())]].concat(),
         // Its model is in its configuration, and wants the login that the server makes with this key.
         Agent::Codex => vec![("OPENAI_API_KEY", KEY.to_owned())],
-        Agent::OpenCode => own(Client::OpenCode),
+        Agent::OpenCode => own(Agent::OpenCode),
         // The model is no server of Amp's, which it is told soon. Otherwise it would wait for the network.
         Agent::Amp => vec![("AMP_API_KEY", KEY.to_owned()), ("AMP_URL", url.to_owned())],
     };
     all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// The agent as a client of the model; Amp is none.
-fn client(agent: Agent) -> Option<Client> {
-    Client::ALL.into_iter().find(|client| client.name() == agent.name())
 }
 
 /// Writes what the agent wants to find at home.
@@ -61,9 +56,9 @@ pub(crate) fn session(agent: Agent, scenario: &Scenario, workspace: &Path) -> Re
     let plans = setup.plan_mode || (agent == Agent::Codex && asks);
     let permissions = if setup.plan_mode || setup.permissions == Permissions::Ask { "default" } else { "bypass" };
     let mut wanted = json!({
-        "agent": agent.name(), "directory": workspace, "permissionMode": permissions, "title": scenario.name,
+        "agent": agent.id(), "directory": workspace, "permissionMode": permissions, "title": scenario.name,
     });
-    if let Some(model) = client(agent).and_then(|client| model(client, scenario)) {
+    if let Some(model) = model(agent, scenario) {
         wanted["model"] = json!(model);
     }
     if plans {

@@ -126,7 +126,7 @@ impl<'a> Stage<'a> {
 fn put_on_path(target: &Target, home: &Path, variables: &mut [(String, String)]) -> Result<()> {
     let folder = home.join(".local/bin");
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let link = folder.join(target.agent.name());
+    let link = folder.join(target.agent.id());
     symlink(&target.program, &link).with_context(|| format!("cannot make {}", link.display()))?;
     for (_, path) in variables.iter_mut().filter(|(name, _)| name == "PATH") {
         *path = format!("{}:{path}", folder.display());

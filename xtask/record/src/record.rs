@@ -62,7 +62,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
     for target in &args.agents {
         let mut recorder = Recorder { args, target, shelf: &shelf, compared: BTreeMap::new(), unsteady: Vec::new() };
         for (number, (scenario, row)) in scenarios.iter().zip(&mut rows).enumerate() {
-            if let Some(reason) = scenario.absent.get(target.agent.name()) {
+            if let Some(reason) = scenario.absent.get(target.agent.id()) {
                 row.1.push(Cell::Absent(reason.clone()).entry());
                 continue;
             }
@@ -219,7 +219,7 @@ mod tests {
         let scenarios = scenarios(&folder, &[]).unwrap();
         assert!(scenarios.len() >= 30, "{}", scenarios.len());
         for agent in [Agent::Claude, Agent::Codex, Agent::OpenCode] {
-            let played = scenarios.iter().filter(|scenario| !scenario.absent.contains_key(agent.name())).count();
+            let played = scenarios.iter().filter(|scenario| !scenario.absent.contains_key(agent.id())).count();
             assert!(played >= 24, "{agent}: {played}");
         }
         for scenario in &scenarios {

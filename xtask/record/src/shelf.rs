@@ -15,7 +15,7 @@ pub(crate) struct Shelf(pub(crate) PathBuf);
 
 impl Shelf {
     fn file(&self, agent: Agent, version: &str, scenario: &str) -> PathBuf {
-        self.0.join(agent.name()).join(version).join(format!("{scenario}.jsonl"))
+        self.0.join(agent.id()).join(version).join(format!("{scenario}.jsonl"))
     }
 
     /// A recording, if there is one.
@@ -25,7 +25,7 @@ impl Shelf {
 
     /// The newest other version of which there is a recording.
     pub(crate) fn newest_other(&self, agent: Agent, version: &str, scenario: &str) -> Option<String> {
-        let folders = std::fs::read_dir(self.0.join(agent.name())).ok()?.flatten();
+        let folders = std::fs::read_dir(self.0.join(agent.id())).ok()?.flatten();
         let versions = folders.map(|folder| folder.file_name().to_string_lossy().into_owned());
         let recorded = versions.filter(|other| other != version && self.file(agent, other, scenario).is_file());
         recorded.max_by_key(|version| numbers(version))
@@ -33,7 +33,7 @@ impl Shelf {
 
     /// Every kind of thing that an agent said in any recording of a version.
     pub(crate) fn kinds(&self, agent: Agent, version: &str) -> Result<BTreeSet<String>> {
-        let folder = self.0.join(agent.name()).join(version);
+        let folder = self.0.join(agent.id()).join(version);
         // There need not be any.
         let Ok(files) = std::fs::read_dir(&folder) else { return Ok(BTreeSet::new()) };
         let mut kinds = BTreeSet::new();

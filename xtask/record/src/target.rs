@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use interlingua_convert::Agent;
+use interlingua_agents::{Agent, UnknownAgent};
 
 /// An agent of some version, installed.
 #[derive(Clone, Debug)]
@@ -23,6 +23,7 @@ impl FromStr for Target {
         let wrong = || format!("expected NAME@VERSION=PROGRAM, found {text:?}");
         let (name, program) = text.split_once('=').ok_or_else(wrong)?;
         let (agent, version) = name.split_once('@').ok_or_else(wrong)?;
-        Ok(Self { agent: agent.parse()?, version: version.to_owned(), program: program.into() })
+        let agent = agent.parse().map_err(|error: UnknownAgent| error.to_string())?;
+        Ok(Self { agent, version: version.to_owned(), program: program.into() })
     }
 }

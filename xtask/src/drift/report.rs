@@ -7,7 +7,8 @@ use super::arms::Arms;
 use super::compare::{Change, Class};
 use super::model::Model;
 use super::scope::Scope;
-use crate::agents::Agent;
+use crate::recipes::recipe;
+use interlingua_agents::Agent;
 
 /// The column at which a list of names is broken.
 const WIDTH: usize = 110;
@@ -100,7 +101,7 @@ impl Report<'_> {
         if !arms.exist() {
             return writeln!(f, "no converter handles {agent} yet (crates/convert/src/{agent}.rs)");
         }
-        let roots = Agent::named(agent).map_or(&[][..], |agent| agent.recipe().read);
+        let roots = Agent::from_id(agent).map_or(&[][..], |agent| recipe(agent).read);
         let model = &self.new.model;
         for (union, shape) in &model.types {
             let Some(members) = shape.unions.get("") else {

@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result};
 
 use super::typescript::{self, Comments};
 use super::{Extracted, Installations};
-use crate::agents::Group;
 use crate::cache::Installed;
 use crate::definitions::check_anchors;
+use crate::recipes::Group;
 
 const PACKAGE: &str = "@sourcegraph/amp-sdk";
 const AGENT: &str = "@sourcegraph/amp";

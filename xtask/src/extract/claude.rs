@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::typescript::{self, Comments};
 use super::{Extracted, Installations};
-use crate::agents::Group;
 use crate::cache::Installed;
 use crate::definitions::check_anchors;
+use crate::recipes::Group;
 
 const PACKAGE: &str = "@anthropic-ai/claude-agent-sdk";
 const AGENT: &str = "@anthropic-ai/claude-code";

@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 
 use super::typescript::{self, Comments};
 use super::{Extracted, Installations};
-use crate::agents::Group;
 use crate::cache::Installed;
 use crate::canonical::{PROSE, without_keywords};
 use crate::definitions::check_anchors;
 use crate::isolated;
+use crate::recipes::Group;
 use crate::source_toml::Binary;
 
 const PACKAGE: &str = "@openai/codex";

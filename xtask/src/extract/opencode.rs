@@ -6,11 +6,11 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use super::{Extracted, Installations};
-use crate::agents::Group;
 use crate::cache::Installed;
 use crate::canonical::without_keywords;
 use crate::definitions::check_anchors;
 use crate::isolated;
+use crate::recipes::Group;
 use crate::source_toml::Binary;
 
 pub(super) fn extract(from: &Installations) -> Result<Extracted> {

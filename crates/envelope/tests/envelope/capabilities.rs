@@ -17,7 +17,7 @@ fn every_agent_has_the_tools_facet_and_only_what_was_recorded() {
     for agent in Agent::ALL {
         let proven = capabilities(agent);
         assert!(proven.contains_key(&Capability::ToolsStructuredV1), "{agent}");
-        assert!(proven.values().all(|recording| recording.starts_with(agent.name())), "{agent}");
+        assert!(proven.values().all(|recording| recording.starts_with(agent.id())), "{agent}");
     }
     let ids: std::collections::BTreeSet<_> = Capability::ALL.iter().map(|capability| capability.id()).collect();
     assert_eq!(ids.len(), Capability::ALL.len());

@@ -1,13 +1,13 @@
 //! Turns that end because the host wants them to, where the recording has them go on.
 
 use super::{Open, Play};
-use crate::dialect::{Extra, Interruption};
+use crate::dialect::{Dialect as _, Extra, Interruption};
 use crate::script::{Act, Channel, Line};
 
 impl Play {
     /// Ends the running turn of a session before its time.
     pub(super) fn interrupted(&mut self, key: Option<String>, session: &str) -> Vec<Extra> {
-        let one = self.script.agent.has_one_session();
+        let one = !self.script.agent.descriptor().process_model.is_shared();
         let running = if one { !self.running.is_empty() } else { self.running.iter().any(|known| known == session) };
         let mut interruption =
             Interruption { key, running, session: self.session(session).to_owned(), ..Interruption::default() };
@@ -30,7 +30,7 @@ impl Play {
 
     /// What the host calls a session; where a process has only one, that one.
     fn session<'a>(&'a self, session: &'a str) -> &'a str {
-        let recorded = if self.script.agent.has_one_session() {
+        let recorded = if !self.script.agent.descriptor().process_model.is_shared() {
             let mut sessions = self.script.steps.iter().filter_map(|step| match &step.act {
                 Act::Say(line) => line.sense.session.as_deref(),
                 _ => None,
@@ -74,7 +74,7 @@ impl Play {
 
     /// Leaves out the rest of a session's turn, and the host's part in it.
     fn strike_turn(&mut self, session: &str, open: &[String]) {
-        let one = self.script.agent.has_one_session();
+        let one = !self.script.agent.descriptor().process_model.is_shared();
         let mut asked = open.to_vec();
         let mut last = None;
         let mut struck = Vec::new();

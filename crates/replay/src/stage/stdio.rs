@@ -6,6 +6,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::Incoming;
 use crate::Agent;
+use crate::dialect::Dialect as _;
 
 /// Standard output and error.
 #[derive(Debug)]

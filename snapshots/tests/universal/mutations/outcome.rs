@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use interlingua_convert::{Agent, End, Launch, Options, Stream};
+use interlingua_convert::{Agent, End, Launch, Options, Stream, converter_for};
 use interlingua_schema::{AgentUnparsed, EventData, ItemKind, ItemStatus, TurnStatus, UniversalEvent};
 use interlingua_snapshots::Line;
 use serde_json::Value;
@@ -39,7 +39,7 @@ pub(super) struct Played {
 
 /// Plays the lines, of which one may be broken.
 pub(super) fn play(agent: Agent, launch: &Launch, lines: &[Line], broken: Option<usize>) -> Played {
-    let mut stream = Stream::new(agent.converter(), Options::default());
+    let mut stream = Stream::new(converter_for(agent), Options::default());
     let mut all = Vec::new();
     let mut completes = false;
     stream.launch(None, launch, &mut all);

@@ -48,7 +48,7 @@ pub(super) struct Schema {
 
 impl Schema {
     pub(super) fn load(agent: Agent) -> Self {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agent-schemas").join(agent.name());
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agent-schemas").join(agent.id());
         let source = Source::load(&folder).unwrap();
         let modules = source.modules.into_iter();
         let modules = modules.map(|module| (module.name, model(&module.document, &module.settings).unwrap())).collect();

@@ -1,9 +1,10 @@
 //! Claude Code: one process a session, lines of JSON both ways, and a control protocol in them.
 
 use anyhow::{Result, bail};
+use interlingua_agents::Agent;
 use interlingua_record::mcp;
 use interlingua_scripted_model::scenario::{Answer, MAIN, Permissions, Role, Step};
-use interlingua_scripted_model::{Client, variables};
+use interlingua_scripted_model::variables;
 use serde_json::{Value, json};
 
 use super::{Ask, Attached, NO, Seen, Stage};
@@ -165,7 +166,7 @@ fn launch(stage: &Stage<'_>, resume: Option<&str>) -> Result<Process> {
         add(&["--resume", session]);
     }
     let mut environment: Vec<(String, String)> =
-        variables(Client::Claude, stage.model).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        variables(Agent::Claude, stage.model).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let mut set = |name: &str, value: &str| environment.push((name.to_owned(), value.to_owned()));
     // It is in a sandbox: nothing but loopback, a home and a workspace of its own.
     set("IS_SANDBOX", "1");

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, bail};
+use interlingua_agents::Agent;
 use interlingua_record::mcp;
 use interlingua_scripted_model::scenario::{Answer, Permissions, Role, Step};
-use interlingua_scripted_model::{Client, codex_config, variables};
+use interlingua_scripted_model::{codex_config, variables};
 use serde_json::{Value, json};
 
 use super::{Ask, Attached, Seen, Stage};
@@ -214,7 +215,7 @@ impl<'a> Host<'a> {
 }
 
 fn model(stage: &Stage<'_>) -> &'static str {
-    interlingua_scripted_model::model(Client::Codex, stage.scenario).unwrap_or("gpt-5.5")
+    interlingua_scripted_model::model(Agent::Codex, stage.scenario).unwrap_or("gpt-5.5")
 }
 
 fn delegates(stage: &Stage<'_>) -> bool {
@@ -241,7 +242,7 @@ fn configure(stage: &Stage<'_>) -> Result<()> {
 
 fn launch(stage: &Stage<'_>) -> Result<Process> {
     let environment: Vec<(String, String)> =
-        variables(Client::Codex, stage.model).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        variables(Agent::Codex, stage.model).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     stage.tape.started(&["codex", "app-server"].map(str::to_owned));
     let arguments = ["app-server".to_owned()];
     Process::start(stage.program, &arguments, &environment, stage.place, stage.tape, Stdout::Wire)

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use interlingua_agents::Agent;
 use interlingua_record::mcp;
 use interlingua_scripted_model::scenario::{Answer, Permissions};
-use interlingua_scripted_model::{Client, model, opencode_config, variables};
+use interlingua_scripted_model::{model, opencode_config, variables};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -55,7 +56,7 @@ impl<'a> Host<'a> {
         if self.stage.scenario.setup.plan_mode {
             body["agent"] = json!("plan");
         }
-        let model = model(Client::OpenCode, self.stage.scenario);
+        let model = model(Agent::OpenCode, self.stage.scenario);
         if let Some((provider, model)) = model.and_then(|model| model.split_once('/')) {
             body["model"] = json!({"providerID": provider, "modelID": model});
         }
@@ -204,7 +205,7 @@ fn launch(stage: &Stage<'_>) -> Result<Process> {
         config["mcp"] = json!({"tiny": {"type": "local", "command": [stage.recorder, mcp::WORD], "enabled": true}});
     }
     let mut environment: Vec<(String, String)> =
-        variables(Client::OpenCode, stage.model).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        variables(Agent::OpenCode, stage.model).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     environment.retain(|(name, _)| name != "OPENCODE_CONFIG_CONTENT");
     environment.push(("OPENCODE_CONFIG_CONTENT".to_owned(), config.to_string()));
     stage.tape.started(&["opencode", "serve"].map(str::to_owned));

@@ -89,7 +89,6 @@ pub(super) fn of(
 #[cfg(test)]
 mod tests {
     use interlingua_convert::Agent;
-    use interlingua_convert::coverage::Declared;
 
     use super::*;
     use crate::environment::Environment;
@@ -119,7 +118,7 @@ mod tests {
     #[test]
     fn variants_are_taken_as_declared() {
         let spec = SessionSpec { variant: Some("high".into()), ..spec() };
-        assert_eq!(check(&spec).is_ok(), Declared::of(Agent::Amp).variants);
+        assert_eq!(check(&spec).is_ok(), Agent::Amp.descriptor().has_model_variants);
     }
 
     #[test]

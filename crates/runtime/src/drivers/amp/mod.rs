@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use interlingua_convert::{Agent, Converter, Failure, Launch};
+use interlingua_convert::{Agent, Converter, Failure, Launch, converter_for};
 use interlingua_schema::ErrorCode;
 use interlingua_store::Message;
 use serde::Deserialize;
@@ -214,7 +214,7 @@ impl Driver for AmpDriver {
     }
 
     fn converter(&self) -> Box<dyn Converter> {
-        Agent::Amp.converter()
+        converter_for(Agent::Amp)
     }
 
     fn status(&self) -> AgentStatus {

@@ -133,7 +133,6 @@ fn mcp_servers(servers: &McpServers, secrets: &mut Vec<(OsString, OsString)>) ->
 #[cfg(test)]
 mod tests {
     use interlingua_convert::Agent;
-    use interlingua_convert::coverage::Declared;
 
     use super::*;
     use crate::environment::Environment;
@@ -161,7 +160,7 @@ mod tests {
     #[test]
     fn variants_are_taken_as_declared() {
         let spec = SessionSpec { variant: Some("high".into()), ..spec() };
-        assert_eq!(check(&spec).is_ok(), Declared::of(Agent::Claude).variants);
+        assert_eq!(check(&spec).is_ok(), Agent::Claude.descriptor().has_model_variants);
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod requests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use interlingua_convert::{Agent, Converter, Failure, Launch};
+use interlingua_convert::{Agent, Converter, Failure, Launch, converter_for};
 use interlingua_schema::ErrorCode;
 use interlingua_store::Message;
 use serde::Deserialize;
@@ -318,7 +318,7 @@ impl Driver for ClaudeDriver {
     }
 
     fn converter(&self) -> Box<dyn Converter> {
-        Agent::Claude.converter()
+        converter_for(Agent::Claude)
     }
 
     fn status(&self) -> AgentStatus {

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use interlingua_convert::{Agent, Converter, Launch};
+use interlingua_convert::{Agent, Converter, Launch, converter_for};
 use interlingua_store::Message;
 use serde::Deserialize;
 use serde_json::json;
@@ -200,7 +200,7 @@ impl Driver for CodexDriver {
     }
 
     fn converter(&self) -> Box<dyn Converter> {
-        Agent::Codex.converter()
+        converter_for(Agent::Codex)
     }
 
     fn status(&self) -> AgentStatus {

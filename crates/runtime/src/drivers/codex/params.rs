@@ -138,7 +138,6 @@ async fn input(message: &Message) -> Result<Vec<Value>, String> {
 #[cfg(test)]
 mod tests {
     use interlingua_convert::Agent;
-    use interlingua_convert::coverage::Declared;
 
     use super::*;
     use crate::driver::SessionSpec;
@@ -164,7 +163,7 @@ mod tests {
     #[test]
     fn variants_are_taken_as_declared() {
         let spec = SessionSpec { variant: Some("high".into()), ..spec() };
-        assert_eq!(check(&spec).is_ok(), Declared::of(Agent::Codex).variants);
+        assert_eq!(check(&spec).is_ok(), Agent::Codex.descriptor().has_model_variants);
     }
 
     #[test]

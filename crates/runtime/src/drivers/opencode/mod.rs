@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use interlingua_convert::{Agent, Converter, Launch};
+use interlingua_convert::{Agent, Converter, Launch, converter_for};
 use interlingua_store::Message;
 use reqwest::Method;
 use serde::Deserialize;
@@ -207,7 +207,7 @@ impl Driver for OpenCodeDriver {
     }
 
     fn converter(&self) -> Box<dyn Converter> {
-        Agent::OpenCode.converter()
+        converter_for(Agent::OpenCode)
     }
 
     fn status(&self) -> AgentStatus {

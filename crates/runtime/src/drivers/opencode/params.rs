@@ -121,7 +121,6 @@ pub(super) fn with_servers(configuration: Option<&str>, servers: &McpServers) ->
 #[cfg(test)]
 mod tests {
     use interlingua_convert::Agent;
-    use interlingua_convert::coverage::Declared;
 
     use super::*;
 
@@ -144,7 +143,7 @@ mod tests {
     #[test]
     fn variants_are_taken_as_declared() {
         let spec = SessionSpec { variant: Some("high".into()), ..spec() };
-        assert_eq!(check(&spec, None).is_ok(), Declared::of(Agent::OpenCode).variants);
+        assert_eq!(check(&spec, None).is_ok(), Agent::OpenCode.descriptor().has_model_variants);
     }
 
     #[test]

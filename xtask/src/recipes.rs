@@ -1,16 +1,13 @@
-//! The agents whose schemas are pulled, and which packages say what their wire looks like.
+//! How each agent's schema is pulled: which packages say what its wire looks like, and how it is got out of them.
 //!
 //! Versions are not here: they are pinned in `agent-schemas/<agent>/source.toml`.
 
-use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use interlingua_agents::Agent;
 
-/// An agent with a folder in `agent-schemas/`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(crate) enum Agent {
-    Claude,
-    Codex,
-    Opencode,
-    Amp,
+/// Parses an agent's id; `--help` and errors list all of them.
+pub(crate) fn agent_parser() -> impl TypedValueParser<Value = Agent> {
+    PossibleValuesParser::new(Agent::ALL.map(Agent::id)).try_map(|id| id.parse::<Agent>())
 }
 
 /// One npm package that a pull needs.
@@ -183,33 +180,13 @@ static AMP: Recipe = Recipe {
     written: &["UserInputMessage"],
 };
 
-impl Agent {
-    /// Every agent, in the order in which they are pulled.
-    pub(crate) const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Opencode, Self::Amp];
-
-    /// The name of the agent's folder and of its converter.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Opencode => "opencode",
-            Self::Amp => "amp",
-        }
-    }
-
-    /// The agent of that name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|agent| agent.name() == name)
-    }
-
-    /// How its schema comes to be.
-    pub(crate) fn recipe(self) -> &'static Recipe {
-        match self {
-            Self::Claude => &CLAUDE,
-            Self::Codex => &CODEX,
-            Self::Opencode => &OPENCODE,
-            Self::Amp => &AMP,
-        }
+/// How an agent's schema comes to be.
+pub(crate) fn recipe(agent: Agent) -> &'static Recipe {
+    match agent {
+        Agent::Claude => &CLAUDE,
+        Agent::Codex => &CODEX,
+        Agent::OpenCode => &OPENCODE,
+        Agent::Amp => &AMP,
     }
 }
 
@@ -227,10 +204,9 @@ mod tests {
     #[test]
     fn every_agent_has_exactly_one_package_that_gives_its_version_and_it_comes_first() {
         for agent in Agent::ALL {
-            let packages = agent.recipe().packages;
+            let packages = recipe(agent).packages;
             assert_eq!(packages[0].moves, Moves::WithAgent, "{agent:?}");
             assert_eq!(packages.iter().filter(|p| p.moves == Moves::WithAgent).count(), 1, "{agent:?}");
-            assert_eq!(Agent::named(agent.name()), Some(agent));
         }
     }
 }

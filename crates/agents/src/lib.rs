@@ -1,0 +1,21 @@
+//! The registry of coding agents: one [`Agent`] enum and one [`Descriptor`] for each.
+//!
+//! Everything that is a fact about an agent and not behaviour stands in the table below: its id, its names elsewhere,
+//! its npm package and program, where its credentials are, how its processes relate to sessions. Crates that need
+//! behaviour of their own per agent (a converter, a driver, a schema extractor) match on [`Agent`], so that the compiler
+//! names every one of them when an agent is added.
+//!
+//! ```
+//! use interlingua_agents::{Agent, ProcessModel};
+//!
+//! let agent: Agent = "codex".parse()?;
+//! assert_eq!(agent.descriptor().npm_package, "@openai/codex");
+//! assert_eq!(agent.descriptor().process_model, ProcessModel::SharedServer);
+//! # Ok::<(), interlingua_agents::UnknownAgent>(())
+//! ```
+
+mod agent;
+mod descriptor;
+
+pub use agent::{Agent, UnknownAgent};
+pub use descriptor::{Descriptor, LoginFile, ProcessModel, Stability};
