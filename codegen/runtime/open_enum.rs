@@ -5,7 +5,6 @@ macro_rules! open_enum {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $wire:literal,)* } $($any:tt)*) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
         pub enum $name {
             $($(#[$doc])* #[doc = concat!("`", $wire, "`")] $variant,)*
             /// A value that the schema these types were made from does not list.

@@ -26,7 +26,6 @@ pub(super) fn tagged(name: &str, union: &Tagged, model: &Model, doc: Option<&str
     quote! {
         #doc
         #[derive(Debug, Clone, PartialEq)]
-        #[non_exhaustive]
         pub enum #ident {
             #(
                 #[doc = #tags]
@@ -189,7 +188,6 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<
     quote! {
         #doc
         #[derive(Debug, Clone, PartialEq)]
-        #[non_exhaustive]
         pub enum #ident {
             #(#declared)*
             /// A tag that the schema these types were made from does not know.
@@ -398,7 +396,6 @@ pub(super) fn kinds(name: &str, variants: &[KindVariant], doc: Option<&str>) -> 
     quote! {
         #doc
         #[derive(Debug, Clone, PartialEq)]
-        #[non_exhaustive]
         pub enum #ident {
             #(#names(#types),)*
             /// A kind of JSON that the schema these types were made from does not list.

@@ -8,4 +8,3 @@ mod mutations;
 mod snapshots;
 mod streams;
 mod uniformity;
-mod variants;

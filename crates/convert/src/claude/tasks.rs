@@ -60,7 +60,13 @@ impl ClaudeConverter {
             Some(TaskUpdatedMessagePatchStatus::Failed) => TaskState::Failed,
             Some(TaskUpdatedMessagePatchStatus::Killed) => TaskState::Stopped,
             // An unknown state is no end: the task counts as running.
-            _ => TaskState::Running,
+            Some(
+                TaskUpdatedMessagePatchStatus::Pending
+                | TaskUpdatedMessagePatchStatus::Running
+                | TaskUpdatedMessagePatchStatus::Paused
+                | TaskUpdatedMessagePatchStatus::Unknown(_),
+            )
+            | None => TaskState::Running,
         };
         let what = patch.error.as_deref().or(patch.description.as_deref());
         self.task(task.session_id.as_deref(), task.task_id.unwrap_or_default(), None, state, what, out);
@@ -71,7 +77,9 @@ impl ClaudeConverter {
         let state = match task.status {
             Some(TaskNotificationMessageStatus::Completed) => TaskState::Completed,
             Some(TaskNotificationMessageStatus::Stopped) => TaskState::Stopped,
-            _ => TaskState::Failed,
+            Some(TaskNotificationMessageStatus::Failed | TaskNotificationMessageStatus::Unknown(_)) | None => {
+                TaskState::Failed
+            }
         };
         let id = task.task_id.unwrap_or_default();
         let (native, what) = (task.session_id.as_deref(), task.summary.as_deref());

@@ -91,7 +91,9 @@ impl Tool for CommandExecutionThreadItem {
             Some(CommandExecutionStatus::Completed) => false,
             Some(CommandExecutionStatus::Failed | CommandExecutionStatus::Declined) => true,
             // The command is over, and how it went is not understood.
-            _ => self.exit_code != Some(0),
+            Some(CommandExecutionStatus::InProgress | CommandExecutionStatus::Unknown(_)) | None => {
+                self.exit_code != Some(0)
+            }
         };
         let mut result = ToolResult::ok(self.aggregated_output.as_deref().unwrap_or_default())
             .failed_if(failed)

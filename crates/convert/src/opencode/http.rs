@@ -233,7 +233,7 @@ impl OpenCodeConverter {
         match body.and_then(|body| serde_json::from_str::<Whose>(body).ok()) {
             Some(Whose { info: Message::Assistant(_) }) => session.forget_sent(key),
             Some(Whose { info: Message::User(info) }) => return self.kept(&id, *info, parts, out),
-            _ => return,
+            Some(Whose { info: Message::Unknown { .. } }) | None => return,
         }
         let heard = session.messages.get(&info.id).is_some() || session.run.answered;
         if heard || info.id.is_empty() {

@@ -49,7 +49,7 @@ impl OpenCodeConverter {
                 Some(id) => self.sessions.of(&id).agent_updated(*info, out),
                 None => incomplete("message.updated", out),
             },
-            _ => out.current().unparsed(HERE, "unknown role", Some(MESSAGE_UPDATED.to_owned())),
+            Message::Unknown { .. } => out.current().unparsed(HERE, "unknown role", Some(MESSAGE_UPDATED.to_owned())),
         }
     }
 

@@ -426,7 +426,9 @@ impl OpenCodeConverter {
                 session.abandon_parts(None, out);
                 out.session(&id).note(session_retries(retry, text));
             }
-            _ => out.current().unparsed(HERE, "unknown status", Some("session.status".to_owned())),
+            SessionStatus::Unknown { .. } => {
+                out.current().unparsed(HERE, "unknown status", Some("session.status".to_owned()))
+            }
         }
         out.dropped(STATE_ECHO);
     }

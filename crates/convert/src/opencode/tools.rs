@@ -136,7 +136,9 @@ impl Session {
                     out.session(self.id.as_str()).tool_finished(id, result);
                 }
             }
-            _ => out.session(self.id.as_str()).unparsed(HERE, "a tool without a state", Some(PART_UPDATED.to_owned())),
+            None => {
+                out.session(self.id.as_str()).unparsed(HERE, "a tool without a state", Some(PART_UPDATED.to_owned()));
+            }
         }
     }
 
