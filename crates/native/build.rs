@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, error, fs, process};
 
-use interlingua_codegen::{Source, generate, runtime};
+use interlingua_codegen::{Source, generate};
 
 const AGENTS: [&str; 4] = ["amp", "claude", "codex", "opencode"];
 
@@ -17,7 +17,6 @@ fn main() {
 fn run() -> Result<(), Box<dyn error::Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let schemas = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../agent-schemas");
-    fs::write(out.join("runtime.rs"), runtime())?;
     println!("cargo::rerun-if-changed=build.rs");
     for agent in AGENTS {
         if env::var_os(format!("CARGO_FEATURE_{}", agent.to_uppercase())).is_some() {
@@ -31,8 +30,10 @@ fn run() -> Result<(), Box<dyn error::Error>> {
 fn write_agent(agent: &str, folder: &Path, out: &Path) -> Result<(), Box<dyn error::Error>> {
     let source = Source::load(folder)?;
     let packages: Vec<String> = source.packages.iter().map(|(name, version)| format!("`{name}` {version}")).collect();
-    let mut module = format!("/// Generated from {}.\npub mod {agent} {{\n", packages.join(", "));
-    let mut digest = String::new();
+    let mut module = format!(
+        "/// Generated from {}.\n#[allow(missing_docs, clippy::all, clippy::pedantic, rustdoc::all)]\npub mod {agent} {{\n",
+        packages.join(", ")
+    );
     for part in &source.modules {
         let generated = generate(&part.file, &part.document, &part.settings)?;
         match &part.name {
@@ -44,13 +45,8 @@ fn write_agent(agent: &str, folder: &Path, out: &Path) -> Result<(), Box<dyn err
                 module.push_str("}\n");
             }
         }
-        let prefix = part.name.as_ref().map(|name| format!("{name}::")).unwrap_or_default();
-        for line in generated.digest {
-            digest.extend([prefix.as_str(), &line, "\n"]);
-        }
     }
     module.push_str("}\n");
     fs::write(out.join(format!("{agent}.rs")), module)?;
-    fs::write(out.join(format!("{agent}.digest")), digest)?;
     Ok(())
 }

@@ -21,13 +21,9 @@
 //! # Ok::<(), interlingua_native::DecodeError>(())
 //! ```
 
-#![allow(missing_docs, clippy::all, clippy::pedantic, rustdoc::all)]
-// Not every agent needs all of what reads them.
-#![cfg_attr(not(all(feature = "amp", feature = "claude", feature = "codex", feature = "opencode")), allow(dead_code))]
-
-include!(concat!(env!("OUT_DIR"), "/runtime.rs"));
-
-pub use runtime::{DecodeError, Decoded, Json, LossList, Losses, Missing, Native, Repair, Union, Unknown, UnknownKind};
+pub use interlingua_native_runtime::{
+    DecodeError, Decoded, Json, LossList, Losses, Missing, Native, Repair, Union, Unknown, UnknownKind,
+};
 
 #[cfg(feature = "amp")]
 include!(concat!(env!("OUT_DIR"), "/amp.rs"));
