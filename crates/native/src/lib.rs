@@ -25,11 +25,4 @@ pub use interlingua_native_runtime::{
     DecodeError, Decoded, Json, LossList, Losses, Missing, Native, Repair, Union, Unknown, UnknownKind,
 };
 
-#[cfg(feature = "amp")]
-include!(concat!(env!("OUT_DIR"), "/amp.rs"));
-#[cfg(feature = "claude")]
-include!(concat!(env!("OUT_DIR"), "/claude.rs"));
-#[cfg(feature = "codex")]
-include!(concat!(env!("OUT_DIR"), "/codex.rs"));
-#[cfg(feature = "opencode")]
-include!(concat!(env!("OUT_DIR"), "/opencode.rs"));
+include!(concat!(env!("OUT_DIR"), "/agents.rs"));
