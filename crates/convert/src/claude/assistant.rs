@@ -130,7 +130,6 @@ impl ClaudeConverter {
                 self.note_here(place, Note::notice(detail), out);
             }
             ContentBlock::Unknown { tag, .. } => self.unknown_block(place, &tag, out),
-            _ => self.unknown_block(place, "?", out),
         }
     }
 

@@ -14,7 +14,6 @@ pub(super) fn sent(content: MessageContentParam) -> Vec<ContentPart> {
         MessageContentParam::Text(text) => vec![ContentPart::text(text)],
         MessageContentParam::List(blocks) => blocks.into_iter().filter_map(said).collect(),
         MessageContentParam::Unknown(raw) => vec![ContentPart::Json { json: raw.to_value() }],
-        _ => Vec::new(),
     }
 }
 

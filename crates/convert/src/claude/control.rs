@@ -145,7 +145,6 @@ impl ClaudeConverter {
             | ControlRequestInner::UpdateSettings(_)
             | ControlRequestInner::ListPermissionRules(_)
             | ControlRequestInner::McpReadResource(_) => control_notice(subtype, out),
-            _ => control_notice(subtype, out),
         }
     }
 
@@ -303,7 +302,7 @@ impl ClaudeConverter {
                 let native_type = Some(format!("control_response/{tag}"));
                 out.current().unparsed(HERE, "unknown control response", native_type);
             }
-            Some(_) | None => out.dropped("answer to the host's own request"),
+            None => out.dropped("answer to the host's own request"),
         }
     }
 

@@ -194,7 +194,6 @@ fn read(content: ToolResultBlockParamContent) -> (String, Vec<ContentPart>) {
         ToolResultBlockParamContent::Text(text) => return (text, Vec::new()),
         ToolResultBlockParamContent::List(blocks) => blocks,
         ToolResultBlockParamContent::Unknown(raw) => return (raw.get().to_owned(), Vec::new()),
-        _ => return <_>::default(),
     };
     let mut texts = Vec::new();
     let mut parts = Vec::new();
@@ -216,7 +215,6 @@ fn read(content: ToolResultBlockParamContent) -> (String, Vec<ContentPart>) {
             ToolResultBlockParamContentListItem::Unknown { raw, .. } => {
                 parts.push(ContentPart::Json { json: raw.to_value() });
             }
-            _ => {}
         }
     }
     (texts.join("\n"), parts)

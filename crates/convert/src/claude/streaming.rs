@@ -162,7 +162,7 @@ impl ClaudeConverter {
                 let native_type = Some(format!("stream_event/{tag}"));
                 self.open(out, session.as_deref()).unparsed(HERE, "unknown stream event", native_type);
             }
-            Some(_) | None => out.dropped(FRAME),
+            None => out.dropped(FRAME),
         }
     }
 
@@ -260,8 +260,7 @@ impl ClaudeConverter {
             Some(
                 RawContentBlockDelta::CitationsDelta(_)
                 | RawContentBlockDelta::SignatureDelta(_)
-                | RawContentBlockDelta::CompactionDelta(_)
-                | _,
+                | RawContentBlockDelta::CompactionDelta(_),
             )
             | None => {}
         }

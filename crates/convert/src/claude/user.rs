@@ -25,7 +25,7 @@ impl ClaudeConverter {
                 let native_type = Some(format!("user/{tag}"));
                 return self.open(out, line.session_id.as_deref()).unparsed(HERE, "unknown role", native_type);
             }
-            Some(_) | None => None,
+            None => None,
         };
         let said = Said {
             uuid: line.uuid,
@@ -41,7 +41,7 @@ impl ClaudeConverter {
                 let native_type = Some("user".to_owned());
                 self.open(out, said.session.as_deref()).unparsed(HERE, "content of an unknown kind", native_type);
             }
-            Some(_) | None => out.dropped("line without content"),
+            None => out.dropped("line without content"),
         }
     }
 

@@ -29,8 +29,6 @@ fn user_part(input: UserInput) -> ContentPart {
         UserInput::Skill(input) => file(input.path.or(input.name)),
         UserInput::Mention(input) => file(input.path.or(input.name)),
         UserInput::Unknown { raw, .. } => ContentPart::Json { json: raw.to_value() },
-        // The enum may grow with a schema refresh; a test finds a variant that is missing here.
-        other => ContentPart::Json { json: serde_json::to_value(other).unwrap_or_default() },
     }
 }
 
@@ -149,7 +147,6 @@ impl Output {
                 DynamicToolCallOutputContentItem::Unknown { raw, .. } => {
                     output.show(ContentPart::Json { json: raw.to_value() });
                 }
-                other => output.show(ContentPart::Json { json: serde_json::to_value(other).unwrap_or_default() }),
             }
         }
         output
@@ -162,7 +159,6 @@ impl Output {
             Some(FunctionCallOutputBody::Text(text)) => output.say(&text),
             Some(FunctionCallOutputBody::List(items)) => items.into_iter().for_each(|item| output.function_item(item)),
             Some(FunctionCallOutputBody::Unknown(json)) => output.show(ContentPart::Json { json: json.to_value() }),
-            Some(other) => output.show(ContentPart::Json { json: json(other) }),
             None => {}
         }
         output
@@ -178,7 +174,6 @@ impl Output {
             // Nobody but the model's provider can read it.
             FunctionCallOutputContentItem::EncryptedContent(_) => {}
             FunctionCallOutputContentItem::Unknown { raw, .. } => self.show(ContentPart::Json { json: raw.to_value() }),
-            other => self.show(ContentPart::Json { json: serde_json::to_value(other).unwrap_or_default() }),
         }
     }
 }

@@ -167,7 +167,6 @@ fn code_of(info: &CodexErrorInfo, message: &str) -> ErrorCode {
                 _ => code_of_message(message),
             }
         }
-        _ => code_of_message(message),
     }
 }
 

@@ -212,7 +212,6 @@ pub(super) fn approval(policy: &AskForApproval) -> String {
         AskForApproval::Text(policy) => policy.as_str().to_owned(),
         AskForApproval::Object(_) => "granular".to_owned(),
         AskForApproval::Unknown(json) => json.get().to_owned(),
-        _ => "unknown".to_owned(),
     }
 }
 
@@ -224,7 +223,6 @@ pub(super) fn sandbox(policy: &SandboxPolicy) -> String {
         SandboxPolicy::ExternalSandbox(_) => "externalSandbox",
         SandboxPolicy::WorkspaceWrite(_) => "workspaceWrite",
         SandboxPolicy::Unknown { tag, .. } => tag,
-        _ => "unknown",
     };
     name.to_owned()
 }

@@ -87,7 +87,6 @@ pub(super) fn id_text(id: &RequestId) -> String {
         RequestId::Number(number) => number.to_string(),
         RequestId::Text(text) => text.clone(),
         RequestId::Unknown(json) => json.get().to_owned(),
-        other => serde_json::to_string(other).unwrap_or_default(),
     }
 }
 

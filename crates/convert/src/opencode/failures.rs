@@ -94,7 +94,6 @@ macro_rules! troubles {
                         let message = raw.pointer("/data/message").and_then(Value::as_str).unwrap_or(&tag);
                         Self::from_words(&tag, message.to_owned())
                     }
-                    _ => Self::named(ErrorCode::AgentError, "Error", None),
                 }
             }
         }
