@@ -5,7 +5,8 @@
 //! is written as source. Structs are typify's work; unions and enums are written here, because they are where a
 //! schema's next release would break a reader.
 //!
-//! This crate knows JSON Schema (draft-07, 2020-12, OpenAPI 3.1). It knows no agent.
+//! This crate knows JSON Schema (draft-07, 2020-12, OpenAPI 3.1). It knows no agent. The generated source needs the crates
+//! `interlingua-native-runtime`, which reads and writes its types, `serde` and `serde_json`.
 
 mod digest;
 mod document;
@@ -29,30 +30,6 @@ pub use crate::model::{
 };
 pub use crate::settings::Settings;
 pub use crate::source::{Source, SourceModule};
-
-/// The parts of the module that generated code needs beside it, by name.
-const RUNTIME: [(&str, &str); 10] = [
-    ("adjacent", include_str!("../runtime/adjacent.rs")),
-    ("decode", include_str!("../runtime/decode.rs")),
-    ("fault", include_str!("../runtime/fault.rs")),
-    ("json", include_str!("../runtime/json.rs")),
-    ("kind", include_str!("../runtime/kind.rs")),
-    ("losses", include_str!("../runtime/losses.rs")),
-    ("object", include_str!("../runtime/object.rs")),
-    ("open_enum", include_str!("../runtime/open_enum.rs")),
-    ("reader", include_str!("../runtime/reader.rs")),
-    ("tagged", include_str!("../runtime/tagged.rs")),
-];
-
-/// The module `runtime` that generated code refers to as `super::runtime`, as one item for `include!`.
-#[must_use]
-pub fn runtime() -> String {
-    let mut body = include_str!("../runtime/mod.rs").to_owned();
-    for (name, text) in RUNTIME {
-        body = body.replace(&format!("\nmod {name};\n"), &format!("\nmod {name} {{\n{text}}}\n"));
-    }
-    format!("pub mod runtime {{\n{body}}}\n")
-}
 
 /// One generated module.
 #[derive(Debug, Clone)]

@@ -31,7 +31,7 @@ pub(crate) fn render(model: &Model, file: &str) -> Result<String> {
     items.extend(roots(model));
     let tokens = quote! {
         #[allow(unused_imports)]
-        use super::runtime::{self, Json};
+        use ::interlingua_native_runtime::{Json, generated as runtime};
         #[allow(unused_imports)]
         use ::serde_json::Number;
         #[allow(unused_imports)]
@@ -154,7 +154,7 @@ fn responses(model: &Model) -> TokenStream {
             pub fn decode(request: &str, text: &str) -> Option<Result<runtime::Decoded<Self>, runtime::DecodeError>> {
                 match request {
                     #(#requests => Some(
-                        <#types as runtime::Native>::decode(text).map(|decoded| decoded.answers(request).map(#wraps)),
+                        <#types as runtime::Native>::decode(text).map(|decoded| decoded.with_request(request).map(#wraps)),
                     ),)*
                     _ => None,
                 }

@@ -1,11 +1,12 @@
-//! Generates one module per agent whose feature is on, from the schemas in `agent-schemas/`. Offline.
+//! Generates one module per agent whose feature is on, from the schemas in `interlingua-agent-schemas`. Offline.
 
-use std::path::{Path, PathBuf};
-use std::{env, error, fs, process};
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{env, fs, process};
 
-use interlingua_codegen::{Source, generate, runtime};
-
-const AGENTS: [&str; 4] = ["amp", "claude", "codex", "opencode"];
+use interlingua_agent_schemas::AgentSchemas;
+use interlingua_codegen::{Source, generate};
 
 fn main() {
     if let Err(error) = run() {
@@ -14,43 +15,35 @@ fn main() {
     }
 }
 
-fn run() -> Result<(), Box<dyn error::Error>> {
-    let out = PathBuf::from(env::var("OUT_DIR")?);
-    let schemas = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../agent-schemas");
-    fs::write(out.join("runtime.rs"), runtime())?;
+fn run() -> Result<(), Box<dyn Error>> {
+    // A change of the schemas or the generator rebuilds this program, which runs it again.
     println!("cargo::rerun-if-changed=build.rs");
-    for agent in AGENTS {
-        if env::var_os(format!("CARGO_FEATURE_{}", agent.to_uppercase())).is_some() {
-            println!("cargo::rerun-if-changed={}", schemas.join(agent).display());
-            write_agent(agent, &schemas.join(agent), &out)?;
+    let mut modules = String::new();
+    for schemas in interlingua_agent_schemas::ALL {
+        if env::var_os(format!("CARGO_FEATURE_{}", schemas.agent.to_uppercase())).is_some() {
+            write_agent(schemas, &mut modules)?;
         }
     }
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("agents.rs"), modules)?;
     Ok(())
 }
 
-fn write_agent(agent: &str, folder: &Path, out: &Path) -> Result<(), Box<dyn error::Error>> {
-    let source = Source::load(folder)?;
-    let packages: Vec<String> = source.packages.iter().map(|(name, version)| format!("`{name}` {version}")).collect();
-    let mut module = format!("/// Generated from {}.\npub mod {agent} {{\n", packages.join(", "));
-    let mut digest = String::new();
-    for part in &source.modules {
-        let generated = generate(&part.file, &part.document, &part.settings)?;
-        match &part.name {
-            None => module.push_str(&generated.source),
+/// Writes the module of one agent.
+fn write_agent(schemas: &AgentSchemas, modules: &mut String) -> Result<(), Box<dyn Error>> {
+    let agent = schemas.agent;
+    let packages = schemas.packages.iter().map(|package| format!("`{}` {}", package.name, package.version));
+    writeln!(modules, "/// Generated from {}.", packages.collect::<Vec<_>>().join(", "))?;
+    writeln!(modules, "#[allow(missing_docs, clippy::all, clippy::pedantic, rustdoc::all)]\npub mod {agent} {{")?;
+    for module in Source::parse(&format!("agent-schemas/{agent}"), schemas.files())?.modules {
+        let generated = generate(&module.file, &module.document, &module.settings)?;
+        match &module.name {
+            None => modules.push_str(&generated.source),
             Some(name) => {
-                let about = format!("/// The types of `{}`.\npub mod {name} {{\n", part.settings.schema);
-                module.push_str(&about);
-                module.push_str(&generated.source);
-                module.push_str("}\n");
+                let schema = &module.settings.schema;
+                writeln!(modules, "/// The types of `{schema}`.\npub mod {name} {{\n{}}}", generated.source)?;
             }
         }
-        let prefix = part.name.as_ref().map(|name| format!("{name}::")).unwrap_or_default();
-        for line in generated.digest {
-            digest.extend([prefix.as_str(), &line, "\n"]);
-        }
     }
-    module.push_str("}\n");
-    fs::write(out.join(format!("{agent}.rs")), module)?;
-    fs::write(out.join(format!("{agent}.digest")), digest)?;
+    modules.push_str("}\n");
     Ok(())
 }

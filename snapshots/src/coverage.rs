@@ -4,7 +4,6 @@
 //! `interlingua_convert::coverage` answers from.
 
 mod page;
-mod pinned;
 mod shown;
 
 use std::cmp::Reverse;
@@ -73,21 +72,19 @@ impl Coverage {
     /// Converts every recording and looks what it shows.
     ///
     /// # Errors
-    /// When a recording, or the file that pins an agent's version, cannot be read.
+    /// When a recording cannot be read.
     pub fn of_recordings() -> io::Result<Self> {
         let recordings = recordings()?;
         let mut best: BTreeMap<(Agent, Feature), Candidate> = BTreeMap::new();
-        let mut pins = BTreeMap::new();
-        for agent in Agent::ALL {
-            pins.insert(agent, pinned::version(agent)?);
-        }
         for recording in &recordings {
             let events = convert(recording)?.events;
             let features = shown(&events);
             let has_failures = has_failures(&events);
+            let schemas = interlingua_agent_schemas::find(recording.agent.id());
+            let is_pinned = schemas.is_some_and(|schemas| schemas.agent_version == recording.version);
             for feature in &features {
                 let candidate = Candidate {
-                    is_other_version: pins.get(&recording.agent) != Some(&recording.version),
+                    is_other_version: !is_pinned,
                     version: Reverse(recording.version_numbers()),
                     has_failures,
                     shows: features.len(),

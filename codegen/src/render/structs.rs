@@ -90,7 +90,7 @@ fn finish(mut item: ItemStruct, structure: &Struct, doc: Option<&str>) -> TokenS
         #doc
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct #name { #fields }
-        runtime::object! { #name (#mark) [#(#required)* #expected #fitting] { #keys } }
+        runtime::impl_object! { #name (#mark) [#(#required)* #expected #fitting] { #keys } }
     }
 }
 

@@ -42,20 +42,20 @@ pub(super) fn tagged(name: &str, union: &Tagged, model: &Model, doc: Option<&str
 
         #identity
 
-        impl runtime::Tagged for #ident {
+        impl runtime::TaggedUnion for #ident {
             const KEY: &'static str = #key;
             const NAME: &'static str = #name;
 
             fn from_tag(
                 place: &mut Option<Self>,
                 tag: &str,
-                #[allow(unused_mut)] mut rest: runtime::Rest<'_, '_>,
-            ) -> runtime::Read<()> {
+                #[allow(unused_mut)] mut object: runtime::TaggedObject<'_, '_>,
+            ) -> runtime::ReadResult<()> {
                 #arms
             }
         }
 
-        runtime::tagged_union!(#ident);
+        runtime::impl_tagged_union!(#ident);
 
         impl ::serde::Serialize for #ident {
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -85,8 +85,8 @@ fn arms(branch: &Branch, value: &TokenStream, path: &str, union: &Tagged, model:
                 let inner = arms(next, &quote!(found), &path, union, model);
                 further.extend(quote! {
                     #wire => {
-                        let Some(found) = rest.tag(#key)? else {
-                            let raw = rest.unknown(#path)?;
+                        let Some(found) = object.find_tag(#key)? else {
+                            let raw = object.into_unknown(#path)?;
                             *place = Some(Self::Unknown { tag: #path.to_owned(), raw });
                             return Ok(());
                         };
@@ -100,8 +100,8 @@ fn arms(branch: &Branch, value: &TokenStream, path: &str, union: &Tagged, model:
     let leaves = leaves.into_iter().map(|(index, wires)| {
         let variant = &union.variants[index];
         let name = format_ident!("{}", variant.name);
-        let keep = keeps_tag(&variant.payload, root_key, model).then(|| quote!(rest.keep();));
-        let read = quote!(runtime::variant!(place, rest, #name));
+        let keep = keeps_tag(&variant.payload, root_key, model).then(|| quote!(object.keep_tag();));
+        let read = quote!(runtime::read_variant!(place, object, #name));
         if let Some(keep) = keep { quote!(#(#wires)|* => { #keep #read }) } else { quote!(#(#wires)|* => #read,) }
     });
     let joined = if path.is_empty() {
@@ -116,7 +116,7 @@ fn arms(branch: &Branch, value: &TokenStream, path: &str, union: &Tagged, model:
             #further
             unknown => {
                 let joined = #joined;
-                let raw = rest.unknown(&joined)?;
+                let raw = object.into_unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
@@ -206,12 +206,12 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<
             fn write<M: ::serde::ser::SerializeMap>(&self, map: &mut M, written: &[&str]) -> Result<(), M::Error> {
                 match self {
                     #(#write)*
-                    Self::Unknown { tag, raw } => runtime::write_unknown(map, (#tag, tag), raw, written),
+                    Self::Unknown { tag, raw } => runtime::write_unknown_message(map, (#tag, tag), raw, written),
                 }
             }
         }
 
-        impl runtime::Adjacent for #ident {
+        impl runtime::AdjacentUnion for #ident {
             const TAG: &'static str = #tag;
             const CONTENT: &'static str = #content;
             const NAME: &'static str = #name;
@@ -220,7 +220,7 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<
                 place: &mut Option<Self>,
                 tag: &str,
                 content: &mut runtime::Reader<'_>,
-            ) -> runtime::Read<()> {
+            ) -> runtime::ReadResult<()> {
                 match tag {
                     #(#read)*
                     _ => content.skip(),
@@ -233,11 +233,11 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<
         }
 
         impl runtime::Field for #ident {
-            fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-                runtime::adjacent(reader).map(|runtime::Parts(message)| message)
+            fn read(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+                runtime::read_envelope(reader).map(|runtime::WithoutSiblings(message)| message)
             }
         }
-        runtime::readable!(#ident);
+        runtime::impl_deserialize!(#ident);
 
         impl ::serde::Serialize for #ident {
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -258,11 +258,11 @@ fn read_contents(union: &Adjacent, model: &Model) -> Vec<TokenStream> {
         let (name, wire) = (format_ident!("{}", variant.name), &variant.wire);
         match &variant.payload {
             Some(Type::Named(payload)) if is_struct(payload, model) => {
-                quote!(#wire => runtime::content!(place, content, #name),)
+                quote!(#wire => runtime::read_content!(place, content, #name),)
             }
             Some(_) => quote! {
                 #wire => {
-                    *place = Some(Self::#name(runtime::Field::field(content)?));
+                    *place = Some(Self::#name(runtime::Field::read(content)?));
                     Ok(())
                 }
             },
@@ -341,13 +341,13 @@ fn envelope(name: &str, union: &Adjacent) -> TokenStream {
             type Message = #message;
             type Siblings = (#(Option<#types>,)*);
 
-            fn sibling(
+            fn read_sibling(
                 into: &mut Self::Siblings,
                 key: &str,
                 reader: &mut runtime::Reader<'_>,
-            ) -> runtime::Read<bool> {
+            ) -> runtime::ReadResult<bool> {
                 match key {
-                    #(#keys => runtime::Slot::next(&mut into.#indexes, reader)?,)*
+                    #(#keys => runtime::Slot::read_next(&mut into.#indexes, reader)?,)*
                     _ => return Ok(false),
                 }
                 Ok(true)
@@ -359,11 +359,11 @@ fn envelope(name: &str, union: &Adjacent) -> TokenStream {
         }
 
         impl runtime::Field for #ident {
-            fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-                runtime::adjacent(reader)
+            fn read(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+                runtime::read_envelope(reader)
             }
         }
-        runtime::readable!(#ident);
+        runtime::impl_deserialize!(#ident);
 
         impl ::serde::Serialize for #ident {
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -402,7 +402,7 @@ pub(super) fn kinds(name: &str, variants: &[KindVariant], doc: Option<&str>) -> 
             Unknown(Json),
         }
 
-        impl runtime::Kinds for #ident {
+        impl runtime::KindUnion for #ident {
             const NAME: &'static str = #name;
 
             fn unknown(raw: Json) -> Self {
@@ -411,7 +411,7 @@ pub(super) fn kinds(name: &str, variants: &[KindVariant], doc: Option<&str>) -> 
             #(#readers)*
         }
 
-        runtime::kind_union!(#ident);
+        runtime::impl_kind_union!(#ident);
 
         impl ::serde::Serialize for #ident {
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -431,8 +431,8 @@ fn kind_reader(variant: &KindVariant) -> TokenStream {
     };
     match variant.kind {
         JsonKind::Boolean => quote! {
-            fn boolean(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-                runtime::Field::field(reader).map(Self::#name)
+            fn read_boolean(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+                runtime::Field::read(reader).map(Self::#name)
             }
         },
         JsonKind::Number => {
@@ -442,41 +442,41 @@ fn kind_reader(variant: &KindVariant) -> TokenStream {
                 _ => None,
             };
             let body = match whole {
-                None => quote!(runtime::Field::field(reader).map(Self::#name)),
+                None => quote!(runtime::Field::read(reader).map(Self::#name)),
                 Some(whole) => quote! {
                     let start = reader.clone();
-                    match reader.number()?.#whole() {
+                    match reader.read_number()?.#whole() {
                         Some(value) => Ok(Self::#name(value)),
                         None => {
                             *reader = start;
-                            runtime::unknown_kind(reader)
+                            runtime::read_unknown_kind(reader)
                         }
                     }
                 },
             };
             quote! {
-                fn number(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+                fn read_number(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
                     #body
                 }
             }
         }
         JsonKind::String => quote! {
-            fn string(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-                runtime::Field::field(reader).map(Self::#name)
+            fn read_string(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+                runtime::Field::read(reader).map(Self::#name)
             }
         },
         JsonKind::Array => {
-            let value = wrap(quote!(runtime::Field::field(reader)?));
+            let value = wrap(quote!(runtime::Field::read(reader)?));
             quote! {
-                fn array(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+                fn read_array(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
                     Ok(#value)
                 }
             }
         }
         JsonKind::Object => {
-            let value = wrap(quote!(runtime::Field::field(reader)?));
+            let value = wrap(quote!(runtime::Field::read(reader)?));
             quote! {
-                fn object(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+                fn read_object(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
                     Ok(#value)
                 }
             }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::runtime::{Json, Native as _, Union as _};
 use crate::{decode, round_trip, written};
+use interlingua_native_runtime::{Json, Native as _, Union as _};
 
 #[test]
 fn a_union_of_references_is_an_enum_by_tag() {

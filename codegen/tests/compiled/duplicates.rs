@@ -1,7 +1,7 @@
 //! A key that comes twice: the last one counts, for fields and for tags.
 
-use crate::runtime::Union as _;
 use crate::{decode, decode_leniently, unknown, written};
+use interlingua_native_runtime::Union as _;
 
 #[test]
 fn the_last_field_wins() {

@@ -1,10 +1,6 @@
 //! The generated source of every construct, compiled and used.
 //!
-//! What is compiled here are the snapshots of the test `generate`, beside the runtime that goes with them.
-
-#[allow(dead_code, missing_docs, unreachable_pub, unused_imports, clippy::all, clippy::pedantic)]
-#[path = "../../runtime/mod.rs"]
-mod runtime;
+//! The modules compiled here are the snapshots of the test `generate`.
 
 mod constructs;
 mod duplicates;
@@ -29,7 +25,7 @@ compiled! {
     only open_api open_enum recursive ref_union responses several_tags two_key_tags
 }
 
-use runtime::{Decoded, Losses, Native};
+use interlingua_native_runtime::{Decoded, Losses, Native};
 use serde_json::Value;
 
 /// Decodes what needs no repair and has nothing unknown in it.

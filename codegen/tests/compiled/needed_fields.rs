@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::needed::{Event, EventContent, ListedEvent};
-use crate::runtime::{DecodeError, Losses, Missing, Native as _, Repair};
 use crate::{decode, decode_leniently, left_out, round_trip, written};
+use interlingua_native_runtime::{DecodeError, Losses, Missing, Native as _, Repair};
 
 fn repair(path: &str, reason: &str) -> Repair {
     Repair { path: path.to_owned(), reason: reason.to_owned() }

@@ -1,7 +1,7 @@
 //! The order of keys means nothing.
 
 use crate::decode;
-use crate::runtime::Union as _;
+use interlingua_native_runtime::Union as _;
 
 #[test]
 fn the_tag_may_come_last() {

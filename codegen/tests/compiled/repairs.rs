@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::runtime::{DecodeError, Native as _};
 use crate::{decode_leniently, left_out, written};
+use interlingua_native_runtime::{DecodeError, Native as _};
 
 #[test]
 fn a_list_element_without_its_id_is_left_out_alone() {

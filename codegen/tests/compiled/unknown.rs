@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::runtime::Union;
 use crate::{decode, decode_leniently, unknown, written};
+use interlingua_native_runtime::Union;
 
 fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap()

@@ -1,5 +1,5 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
@@ -9,11 +9,10 @@ pub struct Input {
     pub id: String,
     pub text: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     Input() ["id"] { id = "id" text = "text" }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Notification {
     /// `turn/started`
     TurnStarted(TurnStarted),
@@ -54,12 +53,12 @@ impl Notification {
             }
             Self::Idle => map.serialize_entry("method", "idle"),
             Self::Unknown { tag, raw } => {
-                runtime::write_unknown(map, ("method", tag), raw, written)
+                runtime::write_unknown_message(map, ("method", tag), raw, written)
             }
         }
     }
 }
-impl runtime::Adjacent for Notification {
+impl runtime::AdjacentUnion for Notification {
     const TAG: &'static str = "method";
     const CONTENT: &'static str = "params";
     const NAME: &'static str = "Notification";
@@ -67,9 +66,9 @@ impl runtime::Adjacent for Notification {
         place: &mut Option<Self>,
         tag: &str,
         content: &mut runtime::Reader<'_>,
-    ) -> runtime::Read<()> {
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "turn/started" => runtime::content!(place, content, TurnStarted),
+            "turn/started" => runtime::read_content!(place, content, TurnStarted),
             "idle" => {
                 content.skip()?;
                 *place = Some(Self::Idle);
@@ -83,11 +82,11 @@ impl runtime::Adjacent for Notification {
     }
 }
 impl runtime::Field for Notification {
-    fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::adjacent(reader).map(|runtime::Parts(message)| message)
+    fn read(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::read_envelope(reader).map(|runtime::WithoutSiblings(message)| message)
     }
 }
-runtime::readable!(Notification);
+runtime::impl_deserialize!(Notification);
 impl ::serde::Serialize for Notification {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -110,13 +109,13 @@ pub struct NotificationEnvelope {
 impl runtime::Envelope for NotificationEnvelope {
     type Message = Notification;
     type Siblings = (Option<i64>,);
-    fn sibling(
+    fn read_sibling(
         into: &mut Self::Siblings,
         key: &str,
         reader: &mut runtime::Reader<'_>,
-    ) -> runtime::Read<bool> {
+    ) -> runtime::ReadResult<bool> {
         match key {
-            "emittedAtMs" => runtime::Slot::next(&mut into.0, reader)?,
+            "emittedAtMs" => runtime::Slot::read_next(&mut into.0, reader)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -132,11 +131,11 @@ impl runtime::Envelope for NotificationEnvelope {
     }
 }
 impl runtime::Field for NotificationEnvelope {
-    fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::adjacent(reader)
+    fn read(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::read_envelope(reader)
     }
 }
-runtime::readable!(NotificationEnvelope);
+runtime::impl_deserialize!(NotificationEnvelope);
 impl ::serde::Serialize for NotificationEnvelope {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -152,7 +151,6 @@ impl ::serde::Serialize for NotificationEnvelope {
     }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Request {
     /// `turn/start`
     TurnStart(TurnStartParams),
@@ -204,12 +202,12 @@ impl Request {
                 map.serialize_entry("params", content)
             }
             Self::Unknown { tag, raw } => {
-                runtime::write_unknown(map, ("method", tag), raw, written)
+                runtime::write_unknown_message(map, ("method", tag), raw, written)
             }
         }
     }
 }
-impl runtime::Adjacent for Request {
+impl runtime::AdjacentUnion for Request {
     const TAG: &'static str = "method";
     const CONTENT: &'static str = "params";
     const NAME: &'static str = "Request";
@@ -217,12 +215,12 @@ impl runtime::Adjacent for Request {
         place: &mut Option<Self>,
         tag: &str,
         content: &mut runtime::Reader<'_>,
-    ) -> runtime::Read<()> {
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "turn/start" => runtime::content!(place, content, TurnStart),
-            "turn/interrupt" => runtime::content!(place, content, TurnInterrupt),
+            "turn/start" => runtime::read_content!(place, content, TurnStart),
+            "turn/interrupt" => runtime::read_content!(place, content, TurnInterrupt),
             "names/list" => {
-                *place = Some(Self::NamesList(runtime::Field::field(content)?));
+                *place = Some(Self::NamesList(runtime::Field::read(content)?));
                 Ok(())
             }
             _ => content.skip(),
@@ -233,11 +231,11 @@ impl runtime::Adjacent for Request {
     }
 }
 impl runtime::Field for Request {
-    fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::adjacent(reader).map(|runtime::Parts(message)| message)
+    fn read(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::read_envelope(reader).map(|runtime::WithoutSiblings(message)| message)
     }
 }
-runtime::readable!(Request);
+runtime::impl_deserialize!(Request);
 impl ::serde::Serialize for Request {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -259,13 +257,13 @@ pub struct RequestEnvelope {
 impl runtime::Envelope for RequestEnvelope {
     type Message = Request;
     type Siblings = (Option<RequestId>,);
-    fn sibling(
+    fn read_sibling(
         into: &mut Self::Siblings,
         key: &str,
         reader: &mut runtime::Reader<'_>,
-    ) -> runtime::Read<bool> {
+    ) -> runtime::ReadResult<bool> {
         match key {
-            "id" => runtime::Slot::next(&mut into.0, reader)?,
+            "id" => runtime::Slot::read_next(&mut into.0, reader)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -278,11 +276,11 @@ impl runtime::Envelope for RequestEnvelope {
     }
 }
 impl runtime::Field for RequestEnvelope {
-    fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::adjacent(reader)
+    fn read(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::read_envelope(reader)
     }
 }
-runtime::readable!(RequestEnvelope);
+runtime::impl_deserialize!(RequestEnvelope);
 impl ::serde::Serialize for RequestEnvelope {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -296,33 +294,32 @@ impl ::serde::Serialize for RequestEnvelope {
     }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum RequestId {
     Number(i64),
     Text(String),
     /// A kind of JSON that the schema these types were made from does not list.
     Unknown(Json),
 }
-impl runtime::Kinds for RequestId {
+impl runtime::KindUnion for RequestId {
     const NAME: &'static str = "RequestId";
     fn unknown(raw: Json) -> Self {
         Self::Unknown(raw)
     }
-    fn number(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+    fn read_number(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
         let start = reader.clone();
-        match reader.number()?.as_i64() {
+        match reader.read_number()?.as_i64() {
             Some(value) => Ok(Self::Number(value)),
             None => {
                 *reader = start;
-                runtime::unknown_kind(reader)
+                runtime::read_unknown_kind(reader)
             }
         }
     }
-    fn string(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::Field::field(reader).map(Self::Text)
+    fn read_string(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::Field::read(reader).map(Self::Text)
     }
 }
-runtime::kind_union!(RequestId);
+runtime::impl_kind_union!(RequestId);
 impl ::serde::Serialize for RequestId {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -339,14 +336,14 @@ impl ::serde::Serialize for RequestId {
 pub struct Turn {
     pub id: String,
 }
-runtime::object! {
+runtime::impl_object! {
     Turn() ["id"] { id = "id" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TurnInterruptRequest {
     pub turn_id: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     TurnInterruptRequest() [] { turn_id = "turnId" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -354,14 +351,14 @@ pub struct TurnStartParams {
     pub input: Option<Vec<Input>>,
     pub thread_id: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     TurnStartParams() [] { input = "input" thread_id = "threadId" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TurnStarted {
     pub turn: Option<Turn>,
 }
-runtime::object! {
+runtime::impl_object! {
     TurnStarted() [] { turn = "turn" }
 }
 /// The keys that tell the unions of this module apart.

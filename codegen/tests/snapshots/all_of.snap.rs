@@ -1,5 +1,5 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
@@ -9,7 +9,7 @@ pub struct FailedOutcome {
     pub duration_ms: Option<i64>,
     pub reason: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     FailedOutcome("kind" = "failed") [] { duration_ms = "durationMs" reason = "reason" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,7 +19,7 @@ pub struct Job {
     pub owner: Option<Owner>,
     pub state: Option<JobState>,
 }
-runtime::object! {
+runtime::impl_object! {
     Job() [] { id = "id" outcome = "outcome" owner = "owner" state = "state" }
 }
 runtime::open_enum! {
@@ -29,11 +29,10 @@ runtime::open_enum! {
 pub struct OkOutcome {
     pub duration_ms: Option<i64>,
 }
-runtime::object! {
+runtime::impl_object! {
     OkOutcome("kind" = "ok") [] { duration_ms = "durationMs" }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Outcome {
     /// `ok`
     Ok(OkOutcome),
@@ -60,28 +59,28 @@ impl runtime::Union for Outcome {
         }
     }
 }
-impl runtime::Tagged for Outcome {
+impl runtime::TaggedUnion for Outcome {
     const KEY: &'static str = "kind";
     const NAME: &'static str = "Outcome";
     fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'_, '_>,
-    ) -> runtime::Read<()> {
+        mut object: runtime::TaggedObject<'_, '_>,
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "failed" => runtime::variant!(place, rest, Failed),
-            "ok" => runtime::variant!(place, rest, Ok),
+            "failed" => runtime::read_variant!(place, object, Failed),
+            "ok" => runtime::read_variant!(place, object, Ok),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown(&joined)?;
+                let raw = object.into_unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
         }
     }
 }
-runtime::tagged_union!(Outcome);
+runtime::impl_tagged_union!(Outcome);
 impl ::serde::Serialize for Outcome {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -98,7 +97,7 @@ impl ::serde::Serialize for Outcome {
 pub struct Owner {
     pub name: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     Owner() [] { name = "name" }
 }
 /// The keys that tell the unions of this module apart.

@@ -1,5 +1,5 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
@@ -8,12 +8,12 @@ use ::std::collections::BTreeMap;
 pub struct AudioStartMessageContentItem {
     pub rate: Option<i64>,
 }
-runtime::object! {
+runtime::impl_object! {
     AudioStartMessageContentItem("type" = "audio.start") [] { rate = "rate" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AudioStopMessageContentItem {}
-runtime::object! {
+runtime::impl_object! {
     AudioStopMessageContentItem("type" = "audio.stop") [] {}
 }
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,11 +21,10 @@ pub struct Message {
     pub content: Option<Vec<MessageContentItem>>,
     pub role: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     Message() [] { content = "content" role = "role" }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum MessageContentItem {
     /// `text`
     Text(TextMessageContentItem),
@@ -60,30 +59,30 @@ impl runtime::Union for MessageContentItem {
         }
     }
 }
-impl runtime::Tagged for MessageContentItem {
+impl runtime::TaggedUnion for MessageContentItem {
     const KEY: &'static str = "type";
     const NAME: &'static str = "MessageContentItem";
     fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'_, '_>,
-    ) -> runtime::Read<()> {
+        mut object: runtime::TaggedObject<'_, '_>,
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "audio.start" => runtime::variant!(place, rest, AudioStart),
-            "audio.stop" => runtime::variant!(place, rest, AudioStop),
-            "image" => runtime::variant!(place, rest, Image),
-            "text" => runtime::variant!(place, rest, Text),
+            "audio.start" => runtime::read_variant!(place, object, AudioStart),
+            "audio.stop" => runtime::read_variant!(place, object, AudioStop),
+            "image" => runtime::read_variant!(place, object, Image),
+            "text" => runtime::read_variant!(place, object, Text),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown(&joined)?;
+                let raw = object.into_unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
         }
     }
 }
-runtime::tagged_union!(MessageContentItem);
+runtime::impl_tagged_union!(MessageContentItem);
 impl ::serde::Serialize for MessageContentItem {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -102,14 +101,14 @@ impl ::serde::Serialize for MessageContentItem {
 pub struct Picture {
     pub url: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     Picture("type" = "image") [] { url = "url" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TextMessageContentItem {
     pub text: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     TextMessageContentItem("type" = "text") [] { text = "text" }
 }
 /// The keys that tell the unions of this module apart.

@@ -1,5 +1,5 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
@@ -13,7 +13,7 @@ pub struct Hello {
     pub ready: Option<bool>,
     pub version: Option<i64>,
 }
-runtime::object! {
+runtime::impl_object! {
     Hello() [] { jsonrpc = "jsonrpc" mixed = "mixed" nothing = "nothing" rate = "rate"
     ready = "ready" version = "version" }
 }
@@ -21,7 +21,6 @@ runtime::open_enum! {
     HelloJsonrpc { N20 = "2.0", }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum HelloMixed {
     Boolean(bool),
     Number(i64),
@@ -29,29 +28,29 @@ pub enum HelloMixed {
     /// A kind of JSON that the schema these types were made from does not list.
     Unknown(Json),
 }
-impl runtime::Kinds for HelloMixed {
+impl runtime::KindUnion for HelloMixed {
     const NAME: &'static str = "HelloMixed";
     fn unknown(raw: Json) -> Self {
         Self::Unknown(raw)
     }
-    fn boolean(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::Field::field(reader).map(Self::Boolean)
+    fn read_boolean(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::Field::read(reader).map(Self::Boolean)
     }
-    fn number(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+    fn read_number(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
         let start = reader.clone();
-        match reader.number()?.as_i64() {
+        match reader.read_number()?.as_i64() {
             Some(value) => Ok(Self::Number(value)),
             None => {
                 *reader = start;
-                runtime::unknown_kind(reader)
+                runtime::read_unknown_kind(reader)
             }
         }
     }
-    fn string(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::Field::field(reader).map(Self::Text)
+    fn read_string(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::Field::read(reader).map(Self::Text)
     }
 }
-runtime::kind_union!(HelloMixed);
+runtime::impl_kind_union!(HelloMixed);
 impl ::serde::Serialize for HelloMixed {
     fn serialize<S: ::serde::Serializer>(
         &self,

@@ -1,5 +1,5 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
@@ -9,7 +9,7 @@ pub struct Drawing {
     pub never: Option<Json>,
     pub points: Option<BTreeMap<String, Point>>,
 }
-runtime::object! {
+runtime::impl_object! {
     Drawing() [] { never = "never" points = "points" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -18,7 +18,7 @@ pub struct Point {
     pub shape: Option<Shape>,
     pub size: Option<i64>,
 }
-runtime::object! {
+runtime::impl_object! {
     Point() [] { at = "at" shape = "shape" size = "size" }
 }
 runtime::open_enum! {

@@ -1,5 +1,5 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
@@ -8,7 +8,7 @@ use ::std::collections::BTreeMap;
 pub struct CircleShape {
     pub radius: Option<Number>,
 }
-runtime::object! {
+runtime::impl_object! {
     CircleShape("kind" = "circle") [] { radius = "radius" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,11 +19,10 @@ pub struct Drawing {
     ///Said beside the reference.
     pub shape: Option<Shape>,
 }
-runtime::object! {
+runtime::impl_object! {
     Drawing() [] { extra = "extra" labels = "labels" origin = "origin" shape = "shape" }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Shape {
     /// `circle`
     Circle(CircleShape),
@@ -50,28 +49,28 @@ impl runtime::Union for Shape {
         }
     }
 }
-impl runtime::Tagged for Shape {
+impl runtime::TaggedUnion for Shape {
     const KEY: &'static str = "kind";
     const NAME: &'static str = "Shape";
     fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'_, '_>,
-    ) -> runtime::Read<()> {
+        mut object: runtime::TaggedObject<'_, '_>,
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "circle" => runtime::variant!(place, rest, Circle),
-            "square" => runtime::variant!(place, rest, Square),
+            "circle" => runtime::read_variant!(place, object, Circle),
+            "square" => runtime::read_variant!(place, object, Square),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown(&joined)?;
+                let raw = object.into_unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
         }
     }
 }
-runtime::tagged_union!(Shape);
+runtime::impl_tagged_union!(Shape);
 impl ::serde::Serialize for Shape {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -88,7 +87,7 @@ impl ::serde::Serialize for Shape {
 pub struct SquareShape {
     pub side: Option<Number>,
 }
-runtime::object! {
+runtime::impl_object! {
     SquareShape("kind" = "square") [] { side = "side" }
 }
 /// The keys that tell the unions of this module apart.

@@ -1,5 +1,5 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
@@ -10,7 +10,7 @@ pub struct CommandItem {
     pub id: String,
     pub status: Option<CommandItemStatus>,
 }
-runtime::object! {
+runtime::impl_object! {
     CommandItem("type" = "command") ["id"] { exit_code = "exitCode" id = "id" status =
     "status" }
 }
@@ -18,7 +18,6 @@ runtime::open_enum! {
     CommandItemStatus { Running = "running", Done = "done", }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Item {
     /// `command`
     Command(CommandItem),
@@ -45,28 +44,28 @@ impl runtime::Union for Item {
         }
     }
 }
-impl runtime::Tagged for Item {
+impl runtime::TaggedUnion for Item {
     const KEY: &'static str = "type";
     const NAME: &'static str = "Item";
     fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'_, '_>,
-    ) -> runtime::Read<()> {
+        mut object: runtime::TaggedObject<'_, '_>,
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "command" => runtime::variant!(place, rest, Command),
-            "message" => runtime::variant!(place, rest, Message),
+            "command" => runtime::read_variant!(place, object, Command),
+            "message" => runtime::read_variant!(place, object, Message),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown(&joined)?;
+                let raw = object.into_unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
         }
     }
 }
-runtime::tagged_union!(Item);
+runtime::impl_tagged_union!(Item);
 impl ::serde::Serialize for Item {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -84,7 +83,7 @@ pub struct MessageItem {
     pub id: String,
     pub text: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     MessageItem("type" = "message") ["id"] { id = "id" text = "text" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -94,7 +93,7 @@ pub struct Turn {
     pub items: Option<Vec<Item>>,
     pub title: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     Turn() ["id"] { first = "first" id = "id" items = "items" title = "title" }
 }
 /// The keys that tell the unions of this module apart.

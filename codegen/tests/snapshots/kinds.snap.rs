@@ -1,11 +1,10 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Block {
     /// `text`
     Text(TextBlock),
@@ -32,28 +31,28 @@ impl runtime::Union for Block {
         }
     }
 }
-impl runtime::Tagged for Block {
+impl runtime::TaggedUnion for Block {
     const KEY: &'static str = "type";
     const NAME: &'static str = "Block";
     fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'_, '_>,
-    ) -> runtime::Read<()> {
+        mut object: runtime::TaggedObject<'_, '_>,
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "result" => runtime::variant!(place, rest, Result),
-            "text" => runtime::variant!(place, rest, Text),
+            "result" => runtime::read_variant!(place, object, Result),
+            "text" => runtime::read_variant!(place, object, Text),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown(&joined)?;
+                let raw = object.into_unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
         }
     }
 }
-runtime::tagged_union!(Block);
+runtime::impl_tagged_union!(Block);
 impl ::serde::Serialize for Block {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -67,7 +66,6 @@ impl ::serde::Serialize for Block {
     }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Content {
     Text(String),
     List(Vec<Block>),
@@ -75,22 +73,22 @@ pub enum Content {
     /// A kind of JSON that the schema these types were made from does not list.
     Unknown(Json),
 }
-impl runtime::Kinds for Content {
+impl runtime::KindUnion for Content {
     const NAME: &'static str = "Content";
     fn unknown(raw: Json) -> Self {
         Self::Unknown(raw)
     }
-    fn string(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::Field::field(reader).map(Self::Text)
+    fn read_string(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::Field::read(reader).map(Self::Text)
     }
-    fn array(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        Ok(Self::List(runtime::Field::field(reader)?))
+    fn read_array(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        Ok(Self::List(runtime::Field::read(reader)?))
     }
-    fn object(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        Ok(Self::Object(Box::new(runtime::Field::field(reader)?)))
+    fn read_object(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        Ok(Self::Object(Box::new(runtime::Field::read(reader)?)))
     }
 }
-runtime::kind_union!(Content);
+runtime::impl_kind_union!(Content);
 impl ::serde::Serialize for Content {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -105,7 +103,6 @@ impl ::serde::Serialize for Content {
     }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum ContentObject {
     /// `text`
     Text(TextContentObject),
@@ -132,28 +129,28 @@ impl runtime::Union for ContentObject {
         }
     }
 }
-impl runtime::Tagged for ContentObject {
+impl runtime::TaggedUnion for ContentObject {
     const KEY: &'static str = "type";
     const NAME: &'static str = "ContentObject";
     fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'_, '_>,
-    ) -> runtime::Read<()> {
+        mut object: runtime::TaggedObject<'_, '_>,
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "result" => runtime::variant!(place, rest, Result),
-            "text" => runtime::variant!(place, rest, Text),
+            "result" => runtime::read_variant!(place, object, Result),
+            "text" => runtime::read_variant!(place, object, Text),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown(&joined)?;
+                let raw = object.into_unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
         }
     }
 }
-runtime::tagged_union!(ContentObject);
+runtime::impl_tagged_union!(ContentObject);
 impl ::serde::Serialize for ContentObject {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -172,30 +169,29 @@ pub struct Message {
     pub content: Option<Content>,
     pub stop: Option<MessageStop>,
 }
-runtime::object! {
+runtime::impl_object! {
     Message() [] { anything = "anything" content = "content" stop = "stop" }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum MessageAnything {
     Text(String),
     Object(Json),
     /// A kind of JSON that the schema these types were made from does not list.
     Unknown(Json),
 }
-impl runtime::Kinds for MessageAnything {
+impl runtime::KindUnion for MessageAnything {
     const NAME: &'static str = "MessageAnything";
     fn unknown(raw: Json) -> Self {
         Self::Unknown(raw)
     }
-    fn string(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::Field::field(reader).map(Self::Text)
+    fn read_string(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::Field::read(reader).map(Self::Text)
     }
-    fn object(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        Ok(Self::Object(runtime::Field::field(reader)?))
+    fn read_object(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        Ok(Self::Object(runtime::Field::read(reader)?))
     }
 }
-runtime::kind_union!(MessageAnything);
+runtime::impl_kind_union!(MessageAnything);
 impl ::serde::Serialize for MessageAnything {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -209,7 +205,6 @@ impl ::serde::Serialize for MessageAnything {
     }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum MessageStop {
     Boolean(bool),
     Number(i64),
@@ -217,29 +212,29 @@ pub enum MessageStop {
     /// A kind of JSON that the schema these types were made from does not list.
     Unknown(Json),
 }
-impl runtime::Kinds for MessageStop {
+impl runtime::KindUnion for MessageStop {
     const NAME: &'static str = "MessageStop";
     fn unknown(raw: Json) -> Self {
         Self::Unknown(raw)
     }
-    fn boolean(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::Field::field(reader).map(Self::Boolean)
+    fn read_boolean(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::Field::read(reader).map(Self::Boolean)
     }
-    fn number(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+    fn read_number(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
         let start = reader.clone();
-        match reader.number()?.as_i64() {
+        match reader.read_number()?.as_i64() {
             Some(value) => Ok(Self::Number(value)),
             None => {
                 *reader = start;
-                runtime::unknown_kind(reader)
+                runtime::read_unknown_kind(reader)
             }
         }
     }
-    fn string(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::Field::field(reader).map(Self::Text)
+    fn read_string(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::Field::read(reader).map(Self::Text)
     }
 }
-runtime::kind_union!(MessageStop);
+runtime::impl_kind_union!(MessageStop);
 impl ::serde::Serialize for MessageStop {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -260,28 +255,28 @@ runtime::open_enum! {
 pub struct ResultBlock {
     pub content: Option<Content>,
 }
-runtime::object! {
+runtime::impl_object! {
     ResultBlock("type" = "result") [] { content = "content" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ResultContentObject {
     pub content: Option<Content>,
 }
-runtime::object! {
+runtime::impl_object! {
     ResultContentObject("type" = "result") [] { content = "content" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TextBlock {
     pub text: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     TextBlock("type" = "text") [] { text = "text" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TextContentObject {
     pub text: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     TextContentObject("type" = "text") [] { text = "text" }
 }
 /// The keys that tell the unions of this module apart.

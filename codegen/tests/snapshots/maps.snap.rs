@@ -1,5 +1,5 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
@@ -9,7 +9,7 @@ pub struct Server {
     pub id: String,
     pub port: Option<i64>,
 }
-runtime::object! {
+runtime::impl_object! {
     Server() ["id"] { id = "id" port = "port" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,13 +21,13 @@ pub struct Settings {
     pub nested: Option<BTreeMap<String, Vec<i64>>>,
     pub servers: Option<BTreeMap<String, Server>>,
 }
-runtime::object! {
+runtime::impl_object! {
     Settings() [] { bare = "bare" empty = "empty" env = "env" free = "free" nested =
     "nested" servers = "servers" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SettingsEmpty {}
-runtime::object! {
+runtime::impl_object! {
     SettingsEmpty() [] {}
 }
 /// The keys that tell the unions of this module apart.

@@ -1,5 +1,5 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
@@ -10,37 +10,36 @@ pub struct Source {
     pub size: Option<SourceSize>,
     pub url: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     Source() [] { path = "path" size = "size" url = "url" }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum SourceSize {
     Number(i64),
     Text(String),
     /// A kind of JSON that the schema these types were made from does not list.
     Unknown(Json),
 }
-impl runtime::Kinds for SourceSize {
+impl runtime::KindUnion for SourceSize {
     const NAME: &'static str = "SourceSize";
     fn unknown(raw: Json) -> Self {
         Self::Unknown(raw)
     }
-    fn number(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
+    fn read_number(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
         let start = reader.clone();
-        match reader.number()?.as_i64() {
+        match reader.read_number()?.as_i64() {
             Some(value) => Ok(Self::Number(value)),
             None => {
                 *reader = start;
-                runtime::unknown_kind(reader)
+                runtime::read_unknown_kind(reader)
             }
         }
     }
-    fn string(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::Field::field(reader).map(Self::Text)
+    fn read_string(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::Field::read(reader).map(Self::Text)
     }
 }
-runtime::kind_union!(SourceSize);
+runtime::impl_kind_union!(SourceSize);
 impl ::serde::Serialize for SourceSize {
     fn serialize<S: ::serde::Serializer>(
         &self,

@@ -1,21 +1,20 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ab2Union {}
-runtime::object! {
+runtime::impl_object! {
     Ab2Union("type" = "a_b") [] {}
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AbUnion {}
-runtime::object! {
+runtime::impl_object! {
     AbUnion("type" = "a.b") [] {}
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Command {
     /// `go`
     Go(GoCommand),
@@ -56,12 +55,12 @@ impl Command {
             }
             Self::Stop => map.serialize_entry("method", "stop"),
             Self::Unknown { tag, raw } => {
-                runtime::write_unknown(map, ("method", tag), raw, written)
+                runtime::write_unknown_message(map, ("method", tag), raw, written)
             }
         }
     }
 }
-impl runtime::Adjacent for Command {
+impl runtime::AdjacentUnion for Command {
     const TAG: &'static str = "method";
     const CONTENT: &'static str = "params";
     const NAME: &'static str = "Command";
@@ -69,9 +68,9 @@ impl runtime::Adjacent for Command {
         place: &mut Option<Self>,
         tag: &str,
         content: &mut runtime::Reader<'_>,
-    ) -> runtime::Read<()> {
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "go" => runtime::content!(place, content, Go),
+            "go" => runtime::read_content!(place, content, Go),
             "stop" => {
                 content.skip()?;
                 *place = Some(Self::Stop);
@@ -85,11 +84,11 @@ impl runtime::Adjacent for Command {
     }
 }
 impl runtime::Field for Command {
-    fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::adjacent(reader).map(|runtime::Parts(message)| message)
+    fn read(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::read_envelope(reader).map(|runtime::WithoutSiblings(message)| message)
     }
 }
-runtime::readable!(Command);
+runtime::impl_deserialize!(Command);
 impl ::serde::Serialize for Command {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -112,14 +111,14 @@ pub struct CommandEnvelope {
 impl runtime::Envelope for CommandEnvelope {
     type Message = Command;
     type Siblings = (Option<String>, Option<String>);
-    fn sibling(
+    fn read_sibling(
         into: &mut Self::Siblings,
         key: &str,
         reader: &mut runtime::Reader<'_>,
-    ) -> runtime::Read<bool> {
+    ) -> runtime::ReadResult<bool> {
         match key {
-            "message" => runtime::Slot::next(&mut into.0, reader)?,
-            "type" => runtime::Slot::next(&mut into.1, reader)?,
+            "message" => runtime::Slot::read_next(&mut into.0, reader)?,
+            "type" => runtime::Slot::read_next(&mut into.1, reader)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -133,11 +132,11 @@ impl runtime::Envelope for CommandEnvelope {
     }
 }
 impl runtime::Field for CommandEnvelope {
-    fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::adjacent(reader)
+    fn read(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::read_envelope(reader)
     }
 }
-runtime::readable!(CommandEnvelope);
+runtime::impl_deserialize!(CommandEnvelope);
 impl ::serde::Serialize for CommandEnvelope {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -159,7 +158,7 @@ impl ::serde::Serialize for CommandEnvelope {
 pub struct Default2 {
     pub x: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     Default2() [] { x = "x" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -180,7 +179,7 @@ pub struct Everything {
     pub state: Option<EverythingState2>,
     pub type_: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     Everything() [] { a = "a" b = "b" c = "c" d = "d" e = "e" f = "f" foo_bar = "foo-bar"
     foo_bar2 = "fooBar" g = "g" h = "h" i = "i" j = "j" self_ = "self" state = "state"
     type_ = "type" }
@@ -189,28 +188,28 @@ runtime::object! {
 pub struct EverythingState {
     pub y: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     EverythingState() [] { y = "y" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EverythingState2 {
     pub x: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     EverythingState2() [] { x = "x" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FooBar {
     pub x: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     FooBar() [] { x = "x" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FooBar2 {
     pub y: Option<EverythingState>,
 }
-runtime::object! {
+runtime::impl_object! {
     FooBar2() [] { y = "y" }
 }
 runtime::open_enum! {
@@ -220,39 +219,38 @@ runtime::open_enum! {
 pub struct GoCommand {
     pub x: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     GoCommand() [] { x = "x" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Json2 {
     pub x: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     Json2() [] { x = "x" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Option2 {
     pub x: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     Option2() [] { x = "x" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Result2 {
     pub x: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     Result2() [] { x = "x" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct String2 {
     pub x: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     String2() [] { x = "x" }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Union {
     /// `unknown`
     Unknown2(Unknown2Union),
@@ -283,29 +281,29 @@ impl runtime::Union for Union {
         }
     }
 }
-impl runtime::Tagged for Union {
+impl runtime::TaggedUnion for Union {
     const KEY: &'static str = "type";
     const NAME: &'static str = "Union";
     fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'_, '_>,
-    ) -> runtime::Read<()> {
+        mut object: runtime::TaggedObject<'_, '_>,
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "a.b" => runtime::variant!(place, rest, AB),
-            "a_b" => runtime::variant!(place, rest, AB2),
-            "unknown" => runtime::variant!(place, rest, Unknown2),
+            "a.b" => runtime::read_variant!(place, object, AB),
+            "a_b" => runtime::read_variant!(place, object, AB2),
+            "unknown" => runtime::read_variant!(place, object, Unknown2),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown(&joined)?;
+                let raw = object.into_unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
         }
     }
 }
-runtime::tagged_union!(Union);
+runtime::impl_tagged_union!(Union);
 impl ::serde::Serialize for Union {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -321,7 +319,7 @@ impl ::serde::Serialize for Union {
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Unknown2Union {}
-runtime::object! {
+runtime::impl_object! {
     Unknown2Union("type" = "unknown") [] {}
 }
 /// The answer to a request, typed by what was asked.
@@ -344,7 +342,7 @@ impl Response {
             "go" => {
                 Some(
                     <EverythingState as runtime::Native>::decode(text)
-                        .map(|decoded| decoded.answers(request).map(Self::Go)),
+                        .map(|decoded| decoded.with_request(request).map(Self::Go)),
                 )
             }
             _ => None,

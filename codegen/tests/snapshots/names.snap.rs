@@ -1,5 +1,5 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
@@ -8,11 +8,10 @@ use ::std::collections::BTreeMap;
 pub struct Config {
     pub x: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     Config() [] { x = "x" }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Message {
     /// `http_retry`
     HttpRetry(Retry),
@@ -39,28 +38,28 @@ impl runtime::Union for Message {
         }
     }
 }
-impl runtime::Tagged for Message {
+impl runtime::TaggedUnion for Message {
     const KEY: &'static str = "type";
     const NAME: &'static str = "Message";
     fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'_, '_>,
-    ) -> runtime::Read<()> {
+        mut object: runtime::TaggedObject<'_, '_>,
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "http_retry" => runtime::variant!(place, rest, HttpRetry),
-            "user" => runtime::variant!(place, rest, User),
+            "http_retry" => runtime::read_variant!(place, object, HttpRetry),
+            "user" => runtime::read_variant!(place, object, User),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown(&joined)?;
+                let raw = object.into_unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
         }
     }
 }
-runtime::tagged_union!(Message);
+runtime::impl_tagged_union!(Message);
 impl ::serde::Serialize for Message {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -77,21 +76,21 @@ impl ::serde::Serialize for Message {
 pub struct Paragraph {
     pub text: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     Paragraph() [] { text = "text" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Retry {
     pub config: Option<Config>,
 }
-runtime::object! {
+runtime::impl_object! {
     Retry("type" = "http_retry") [] { config = "config" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UserMessage {
     pub content: Option<Vec<Paragraph>>,
 }
-runtime::object! {
+runtime::impl_object! {
     UserMessage("type" = "user") [] { content = "content" }
 }
 /// The keys that tell the unions of this module apart.

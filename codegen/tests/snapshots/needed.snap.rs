@@ -1,5 +1,5 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
@@ -9,11 +9,10 @@ pub struct CompletedEvent {
     pub item: Option<Item>,
     pub note: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     CompletedEvent("type" = "completed") ["item"] { item = "item" note = "note" }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Event {
     /// `completed`
     Completed(CompletedEvent),
@@ -40,28 +39,28 @@ impl runtime::Union for Event {
         }
     }
 }
-impl runtime::Tagged for Event {
+impl runtime::TaggedUnion for Event {
     const KEY: &'static str = "type";
     const NAME: &'static str = "Event";
     fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'_, '_>,
-    ) -> runtime::Read<()> {
+        mut object: runtime::TaggedObject<'_, '_>,
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "completed" => runtime::variant!(place, rest, Completed),
-            "listed" => runtime::variant!(place, rest, Listed),
+            "completed" => runtime::read_variant!(place, object, Completed),
+            "listed" => runtime::read_variant!(place, object, Listed),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown(&joined)?;
+                let raw = object.into_unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
         }
     }
 }
-runtime::tagged_union!(Event);
+runtime::impl_tagged_union!(Event);
 impl ::serde::Serialize for Event {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -75,26 +74,25 @@ impl ::serde::Serialize for Event {
     }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum EventContent {
     Text(String),
     List(Vec<Item>),
     /// A kind of JSON that the schema these types were made from does not list.
     Unknown(Json),
 }
-impl runtime::Kinds for EventContent {
+impl runtime::KindUnion for EventContent {
     const NAME: &'static str = "EventContent";
     fn unknown(raw: Json) -> Self {
         Self::Unknown(raw)
     }
-    fn string(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::Field::field(reader).map(Self::Text)
+    fn read_string(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::Field::read(reader).map(Self::Text)
     }
-    fn array(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        Ok(Self::List(runtime::Field::field(reader)?))
+    fn read_array(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        Ok(Self::List(runtime::Field::read(reader)?))
     }
 }
-runtime::kind_union!(EventContent);
+runtime::impl_kind_union!(EventContent);
 impl ::serde::Serialize for EventContent {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -115,7 +113,7 @@ pub struct Item {
     pub size: Option<i64>,
     pub status: Option<ItemStatus>,
 }
-runtime::object! {
+runtime::impl_object! {
     Item() ["id" "status", expected "size", fitting "code"] { code = "code" detail =
     "detail" id = "id" size = "size" status = "status" }
 }
@@ -127,7 +125,7 @@ pub struct ListedEvent {
     pub content: Option<EventContent>,
     pub items: Option<Vec<Item>>,
 }
-runtime::object! {
+runtime::impl_object! {
     ListedEvent("type" = "listed") [, expected "items"] { content = "content" items =
     "items" }
 }

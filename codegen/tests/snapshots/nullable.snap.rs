@@ -1,5 +1,5 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
@@ -8,7 +8,7 @@ use ::std::collections::BTreeMap;
 pub struct Address {
     pub street: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     Address() [] { street = "street" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -22,7 +22,7 @@ pub struct Profile {
     pub in_map: Option<BTreeMap<String, Option<Address>>>,
     pub list_or_null: Option<Vec<i64>>,
 }
-runtime::object! {
+runtime::impl_object! {
     Profile() [] { by_definition = "byDefinition" by_enum = "byEnum" by_keyword =
     "byKeyword" by_type = "byType" by_union = "byUnion" in_list = "inList" in_map =
     "inMap" list_or_null = "listOrNull" }

@@ -1,5 +1,5 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
@@ -8,11 +8,10 @@ use ::std::collections::BTreeMap;
 pub struct Keep {
     pub x: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     Keep() [] { x = "x" }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Request {
     /// `keep`
     Keep(Keep),
@@ -56,12 +55,12 @@ impl Request {
                 map.serialize_entry("params", content)
             }
             Self::Unknown { tag, raw } => {
-                runtime::write_unknown(map, ("method", tag), raw, written)
+                runtime::write_unknown_message(map, ("method", tag), raw, written)
             }
         }
     }
 }
-impl runtime::Adjacent for Request {
+impl runtime::AdjacentUnion for Request {
     const TAG: &'static str = "method";
     const CONTENT: &'static str = "params";
     const NAME: &'static str = "Request";
@@ -69,10 +68,10 @@ impl runtime::Adjacent for Request {
         place: &mut Option<Self>,
         tag: &str,
         content: &mut runtime::Reader<'_>,
-    ) -> runtime::Read<()> {
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "keep" => runtime::content!(place, content, Keep),
-            "also/keep" => runtime::content!(place, content, AlsoKeep),
+            "keep" => runtime::read_content!(place, content, Keep),
+            "also/keep" => runtime::read_content!(place, content, AlsoKeep),
             _ => content.skip(),
         }
     }
@@ -81,11 +80,11 @@ impl runtime::Adjacent for Request {
     }
 }
 impl runtime::Field for Request {
-    fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::adjacent(reader).map(|runtime::Parts(message)| message)
+    fn read(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::read_envelope(reader).map(|runtime::WithoutSiblings(message)| message)
     }
 }
-runtime::readable!(Request);
+runtime::impl_deserialize!(Request);
 impl ::serde::Serialize for Request {
     fn serialize<S: ::serde::Serializer>(
         &self,

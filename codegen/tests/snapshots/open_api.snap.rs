@@ -1,11 +1,10 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Event {
     /// `session.idle`
     SessionIdle(EventSessionIdle),
@@ -32,28 +31,28 @@ impl runtime::Union for Event {
         }
     }
 }
-impl runtime::Tagged for Event {
+impl runtime::TaggedUnion for Event {
     const KEY: &'static str = "type";
     const NAME: &'static str = "Event";
     fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'_, '_>,
-    ) -> runtime::Read<()> {
+        mut object: runtime::TaggedObject<'_, '_>,
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "part.updated" => runtime::variant!(place, rest, PartUpdated),
-            "session.idle" => runtime::variant!(place, rest, SessionIdle),
+            "part.updated" => runtime::read_variant!(place, object, PartUpdated),
+            "session.idle" => runtime::read_variant!(place, object, SessionIdle),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown(&joined)?;
+                let raw = object.into_unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
         }
     }
 }
-runtime::tagged_union!(Event);
+runtime::impl_tagged_union!(Event);
 impl ::serde::Serialize for Event {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -70,39 +69,38 @@ impl ::serde::Serialize for Event {
 pub struct EventPartUpdated {
     pub properties: Option<EventPartUpdatedProperties>,
 }
-runtime::object! {
+runtime::impl_object! {
     EventPartUpdated("type" = "part.updated") [] { properties = "properties" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EventPartUpdatedProperties {
     pub part: Option<Part>,
 }
-runtime::object! {
+runtime::impl_object! {
     EventPartUpdatedProperties() [] { part = "part" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EventSessionIdle {
     pub properties: Option<EventSessionIdleProperties>,
 }
-runtime::object! {
+runtime::impl_object! {
     EventSessionIdle("type" = "session.idle") [] { properties = "properties" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EventSessionIdleProperties {
     pub session_id: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     EventSessionIdleProperties() [] { session_id = "sessionID" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FilePart {
     pub size: Option<i64>,
 }
-runtime::object! {
+runtime::impl_object! {
     FilePart("type" = "file") [] { size = "size" }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Part {
     /// `text`
     Text(TextPart),
@@ -129,28 +127,28 @@ impl runtime::Union for Part {
         }
     }
 }
-impl runtime::Tagged for Part {
+impl runtime::TaggedUnion for Part {
     const KEY: &'static str = "type";
     const NAME: &'static str = "Part";
     fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'_, '_>,
-    ) -> runtime::Read<()> {
+        mut object: runtime::TaggedObject<'_, '_>,
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "file" => runtime::variant!(place, rest, File),
-            "text" => runtime::variant!(place, rest, Text),
+            "file" => runtime::read_variant!(place, object, File),
+            "text" => runtime::read_variant!(place, object, Text),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown(&joined)?;
+                let raw = object.into_unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
         }
     }
 }
-runtime::tagged_union!(Part);
+runtime::impl_tagged_union!(Part);
 impl ::serde::Serialize for Part {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -168,21 +166,21 @@ pub struct PromptBody {
     pub no_reply: Option<bool>,
     pub parts: Option<Vec<Part>>,
 }
-runtime::object! {
+runtime::impl_object! {
     PromptBody() [] { no_reply = "noReply" parts = "parts" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Session {
     pub id: String,
 }
-runtime::object! {
+runtime::impl_object! {
     Session() ["id"] { id = "id" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TextPart {
     pub text: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     TextPart("type" = "text") [] { text = "text" }
 }
 /// The keys that tell the unions of this module apart.

@@ -1,5 +1,5 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
@@ -15,7 +15,7 @@ pub struct Vote {
     pub model: Option<VoteModel>,
     pub value: Option<Value>,
 }
-runtime::object! {
+runtime::impl_object! {
     Vote() [] { mode = "mode" model = "model" value = "value" }
 }
 runtime::open_enum! {

@@ -1,5 +1,5 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
@@ -8,11 +8,10 @@ use ::std::collections::BTreeMap;
 pub struct AllFilter {
     pub inner: Option<Vec<Filter>>,
 }
-runtime::object! {
+runtime::impl_object! {
     AllFilter("op" = "all") [] { inner = "inner" }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Any {
     Boolean(bool),
     List(Vec<Any>),
@@ -20,22 +19,22 @@ pub enum Any {
     /// A kind of JSON that the schema these types were made from does not list.
     Unknown(Json),
 }
-impl runtime::Kinds for Any {
+impl runtime::KindUnion for Any {
     const NAME: &'static str = "Any";
     fn unknown(raw: Json) -> Self {
         Self::Unknown(raw)
     }
-    fn boolean(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::Field::field(reader).map(Self::Boolean)
+    fn read_boolean(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::Field::read(reader).map(Self::Boolean)
     }
-    fn array(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        Ok(Self::List(runtime::Field::field(reader)?))
+    fn read_array(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        Ok(Self::List(runtime::Field::read(reader)?))
     }
-    fn object(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        Ok(Self::Object(Box::new(runtime::Field::field(reader)?)))
+    fn read_object(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        Ok(Self::Object(Box::new(runtime::Field::read(reader)?)))
     }
 }
-runtime::kind_union!(Any);
+runtime::impl_kind_union!(Any);
 impl ::serde::Serialize for Any {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -53,11 +52,10 @@ impl ::serde::Serialize for Any {
 pub struct AnyObject {
     pub of: Option<Any>,
 }
-runtime::object! {
+runtime::impl_object! {
     AnyObject() [] { of = "of" }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Filter {
     /// `is`
     Is(IsFilter),
@@ -88,29 +86,29 @@ impl runtime::Union for Filter {
         }
     }
 }
-impl runtime::Tagged for Filter {
+impl runtime::TaggedUnion for Filter {
     const KEY: &'static str = "op";
     const NAME: &'static str = "Filter";
     fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'_, '_>,
-    ) -> runtime::Read<()> {
+        mut object: runtime::TaggedObject<'_, '_>,
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "all" => runtime::variant!(place, rest, All),
-            "is" => runtime::variant!(place, rest, Is),
-            "not" => runtime::variant!(place, rest, Not),
+            "all" => runtime::read_variant!(place, object, All),
+            "is" => runtime::read_variant!(place, object, Is),
+            "not" => runtime::read_variant!(place, object, Not),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown(&joined)?;
+                let raw = object.into_unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
         }
     }
 }
-runtime::tagged_union!(Filter);
+runtime::impl_tagged_union!(Filter);
 impl ::serde::Serialize for Filter {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -128,14 +126,14 @@ impl ::serde::Serialize for Filter {
 pub struct IsFilter {
     pub text: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     IsFilter("op" = "is") [] { text = "text" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NotFilter {
     pub inner: Option<Filter>,
 }
-runtime::object! {
+runtime::impl_object! {
     NotFilter("op" = "not") [] { inner = "inner" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -147,7 +145,7 @@ pub struct Tree {
     pub parent: Option<Box<Tree>>,
     pub value: Option<Any>,
 }
-runtime::object! {
+runtime::impl_object! {
     Tree() [] { by_name = "byName" children = "children" filter = "filter" label =
     "label" parent = "parent" value = "value" }
 }

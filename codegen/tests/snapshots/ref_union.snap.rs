@@ -1,12 +1,11 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Event {
     /// `started`
     Started(Started),
@@ -33,28 +32,28 @@ impl runtime::Union for Event {
         }
     }
 }
-impl runtime::Tagged for Event {
+impl runtime::TaggedUnion for Event {
     const KEY: &'static str = "type";
     const NAME: &'static str = "Event";
     fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'_, '_>,
-    ) -> runtime::Read<()> {
+        mut object: runtime::TaggedObject<'_, '_>,
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "finished" => runtime::variant!(place, rest, Finished),
-            "started" => runtime::variant!(place, rest, Started),
+            "finished" => runtime::read_variant!(place, object, Finished),
+            "started" => runtime::read_variant!(place, object, Started),
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown(&joined)?;
+                let raw = object.into_unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
         }
     }
 }
-runtime::tagged_union!(Event);
+runtime::impl_tagged_union!(Event);
 impl ::serde::Serialize for Event {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -73,7 +72,7 @@ pub struct Finished {
     pub last: Option<Part>,
     pub result: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     Finished("type" = "finished") [] { cost = "cost" last = "last" result = "result" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -81,7 +80,7 @@ pub struct Part {
     pub bytes: Option<u64>,
     pub text: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     Part() [] { bytes = "bytes" text = "text" }
 }
 /// Work has begun.
@@ -91,7 +90,7 @@ pub struct Started {
     pub at: Option<i64>,
     pub parts: Option<Vec<Part>>,
 }
-runtime::object! {
+runtime::impl_object! {
     Started("type" = "started") [] { at = "at" parts = "parts" }
 }
 /// The keys that tell the unions of this module apart.

@@ -1,5 +1,5 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
@@ -8,11 +8,10 @@ use ::std::collections::BTreeMap;
 pub struct ModelListResponse {
     pub models: Option<Vec<String>>,
 }
-runtime::object! {
+runtime::impl_object! {
     ModelListResponse() [] { models = "models" }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Request {
     /// `thread/start`
     ThreadStart,
@@ -50,12 +49,12 @@ impl Request {
             Self::ThreadStart => map.serialize_entry("method", "thread/start"),
             Self::ModelList => map.serialize_entry("method", "model/list"),
             Self::Unknown { tag, raw } => {
-                runtime::write_unknown(map, ("method", tag), raw, written)
+                runtime::write_unknown_message(map, ("method", tag), raw, written)
             }
         }
     }
 }
-impl runtime::Adjacent for Request {
+impl runtime::AdjacentUnion for Request {
     const TAG: &'static str = "method";
     const CONTENT: &'static str = "params";
     const NAME: &'static str = "Request";
@@ -63,7 +62,7 @@ impl runtime::Adjacent for Request {
         place: &mut Option<Self>,
         tag: &str,
         content: &mut runtime::Reader<'_>,
-    ) -> runtime::Read<()> {
+    ) -> runtime::ReadResult<()> {
         match tag {
             "thread/start" => {
                 content.skip()?;
@@ -83,11 +82,11 @@ impl runtime::Adjacent for Request {
     }
 }
 impl runtime::Field for Request {
-    fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::adjacent(reader).map(|runtime::Parts(message)| message)
+    fn read(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::read_envelope(reader).map(|runtime::WithoutSiblings(message)| message)
     }
 }
-runtime::readable!(Request);
+runtime::impl_deserialize!(Request);
 impl ::serde::Serialize for Request {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -109,13 +108,13 @@ pub struct RequestEnvelope {
 impl runtime::Envelope for RequestEnvelope {
     type Message = Request;
     type Siblings = (Option<i64>,);
-    fn sibling(
+    fn read_sibling(
         into: &mut Self::Siblings,
         key: &str,
         reader: &mut runtime::Reader<'_>,
-    ) -> runtime::Read<bool> {
+    ) -> runtime::ReadResult<bool> {
         match key {
-            "id" => runtime::Slot::next(&mut into.0, reader)?,
+            "id" => runtime::Slot::read_next(&mut into.0, reader)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -125,11 +124,11 @@ impl runtime::Envelope for RequestEnvelope {
     }
 }
 impl runtime::Field for RequestEnvelope {
-    fn field(reader: &mut runtime::Reader<'_>) -> runtime::Read<Self> {
-        runtime::adjacent(reader)
+    fn read(reader: &mut runtime::Reader<'_>) -> runtime::ReadResult<Self> {
+        runtime::read_envelope(reader)
     }
 }
-runtime::readable!(RequestEnvelope);
+runtime::impl_deserialize!(RequestEnvelope);
 impl ::serde::Serialize for RequestEnvelope {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -148,14 +147,14 @@ impl ::serde::Serialize for RequestEnvelope {
 pub struct Thread {
     pub id: String,
 }
-runtime::object! {
+runtime::impl_object! {
     Thread() ["id"] { id = "id" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ThreadStartResponse {
     pub thread: Option<Thread>,
 }
-runtime::object! {
+runtime::impl_object! {
     ThreadStartResponse() [] { thread = "thread" }
 }
 /// The answer to a request, typed by what was asked.
@@ -180,13 +179,17 @@ impl Response {
             "model/list" => {
                 Some(
                     <ModelListResponse as runtime::Native>::decode(text)
-                        .map(|decoded| decoded.answers(request).map(Self::ModelList)),
+                        .map(|decoded| {
+                            decoded.with_request(request).map(Self::ModelList)
+                        }),
                 )
             }
             "thread/start" => {
                 Some(
                     <ThreadStartResponse as runtime::Native>::decode(text)
-                        .map(|decoded| decoded.answers(request).map(Self::ThreadStart)),
+                        .map(|decoded| {
+                            decoded.with_request(request).map(Self::ThreadStart)
+                        }),
                 )
             }
             _ => None,

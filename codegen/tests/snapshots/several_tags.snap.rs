@@ -1,5 +1,5 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
@@ -9,11 +9,10 @@ pub struct NoteStep {
     pub author: Option<String>,
     pub text: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     NoteStep("type" = "note") [] { author = "author" text = "text" }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Step {
     /// `step.closed`, `step.opened`
     Step(StepStep),
@@ -41,31 +40,31 @@ impl runtime::Union for Step {
         }
     }
 }
-impl runtime::Tagged for Step {
+impl runtime::TaggedUnion for Step {
     const KEY: &'static str = "type";
     const NAME: &'static str = "Step";
     fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'_, '_>,
-    ) -> runtime::Read<()> {
+        mut object: runtime::TaggedObject<'_, '_>,
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "note" => runtime::variant!(place, rest, Note),
+            "note" => runtime::read_variant!(place, object, Note),
             "step.closed" | "step.opened" => {
-                rest.keep();
-                runtime::variant!(place, rest, Step)
+                object.keep_tag();
+                runtime::read_variant!(place, object, Step)
             }
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown(&joined)?;
+                let raw = object.into_unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
         }
     }
 }
-runtime::tagged_union!(Step);
+runtime::impl_tagged_union!(Step);
 impl ::serde::Serialize for Step {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -83,7 +82,7 @@ pub struct StepStep {
     pub at: Option<i64>,
     pub type_: Option<StepStepType>,
 }
-runtime::object! {
+runtime::impl_object! {
     StepStep() [] { at = "at" type_ = "type" }
 }
 runtime::open_enum! {

@@ -1,5 +1,5 @@
 #[allow(unused_imports)]
-use super::runtime::{self, Json};
+use ::interlingua_native_runtime::{Json, generated as runtime};
 #[allow(unused_imports)]
 use ::serde_json::Number;
 #[allow(unused_imports)]
@@ -8,7 +8,7 @@ use ::std::collections::BTreeMap;
 pub struct Assistant {
     pub text: Option<String>,
 }
-runtime::object! {
+runtime::impl_object! {
     Assistant("type" = "assistant") [] { text = "text" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -16,7 +16,7 @@ pub struct Failure {
     pub errors: Option<Vec<String>>,
     pub subtype: Option<FailureSubtype>,
 }
-runtime::object! {
+runtime::impl_object! {
     Failure("type" = "result") [] { errors = "errors" subtype = "subtype" }
 }
 runtime::open_enum! {
@@ -28,14 +28,13 @@ pub struct Init {
     pub subtype: Option<InitSubtype>,
     pub tools: Option<Vec<String>>,
 }
-runtime::object! {
+runtime::impl_object! {
     Init("type" = "system") [] { subtype = "subtype" tools = "tools" }
 }
 runtime::open_enum! {
     InitSubtype { Init = "init", }
 }
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Line {
     /// `assistant`
     Assistant(Assistant),
@@ -75,20 +74,20 @@ impl runtime::Union for Line {
         }
     }
 }
-impl runtime::Tagged for Line {
+impl runtime::TaggedUnion for Line {
     const KEY: &'static str = "type";
     const NAME: &'static str = "Line";
     fn from_tag(
         place: &mut Option<Self>,
         tag: &str,
         #[allow(unused_mut)]
-        mut rest: runtime::Rest<'_, '_>,
-    ) -> runtime::Read<()> {
+        mut object: runtime::TaggedObject<'_, '_>,
+    ) -> runtime::ReadResult<()> {
         match tag {
-            "assistant" => runtime::variant!(place, rest, Assistant),
+            "assistant" => runtime::read_variant!(place, object, Assistant),
             "result" => {
-                let Some(found) = rest.tag("subtype")? else {
-                    let raw = rest.unknown("result")?;
+                let Some(found) = object.find_tag("subtype")? else {
+                    let raw = object.into_unknown("result")?;
                     *place = Some(Self::Unknown {
                         tag: "result".to_owned(),
                         raw,
@@ -98,20 +97,20 @@ impl runtime::Tagged for Line {
                 let found = &*found;
                 match found {
                     "error_during_execution" | "error_max_turns" => {
-                        runtime::variant!(place, rest, ResultError)
+                        runtime::read_variant!(place, object, ResultError)
                     }
-                    "success" => runtime::variant!(place, rest, ResultSuccess),
+                    "success" => runtime::read_variant!(place, object, ResultSuccess),
                     unknown => {
                         let joined = format!("result/{unknown}");
-                        let raw = rest.unknown(&joined)?;
+                        let raw = object.into_unknown(&joined)?;
                         *place = Some(Self::Unknown { tag: joined, raw });
                         Ok(())
                     }
                 }
             }
             "system" => {
-                let Some(found) = rest.tag("subtype")? else {
-                    let raw = rest.unknown("system")?;
+                let Some(found) = object.find_tag("subtype")? else {
+                    let raw = object.into_unknown("system")?;
                     *place = Some(Self::Unknown {
                         tag: "system".to_owned(),
                         raw,
@@ -120,11 +119,11 @@ impl runtime::Tagged for Line {
                 };
                 let found = &*found;
                 match found {
-                    "init" => runtime::variant!(place, rest, SystemInit),
-                    "status" => runtime::variant!(place, rest, SystemStatus),
+                    "init" => runtime::read_variant!(place, object, SystemInit),
+                    "status" => runtime::read_variant!(place, object, SystemStatus),
                     unknown => {
                         let joined = format!("system/{unknown}");
-                        let raw = rest.unknown(&joined)?;
+                        let raw = object.into_unknown(&joined)?;
                         *place = Some(Self::Unknown { tag: joined, raw });
                         Ok(())
                     }
@@ -132,14 +131,14 @@ impl runtime::Tagged for Line {
             }
             unknown => {
                 let joined = unknown.to_owned();
-                let raw = rest.unknown(&joined)?;
+                let raw = object.into_unknown(&joined)?;
                 *place = Some(Self::Unknown { tag: joined, raw });
                 Ok(())
             }
         }
     }
 }
-runtime::tagged_union!(Line);
+runtime::impl_tagged_union!(Line);
 impl ::serde::Serialize for Line {
     fn serialize<S: ::serde::Serializer>(
         &self,
@@ -160,7 +159,7 @@ pub struct Status {
     pub status: Option<String>,
     pub subtype: Option<StatusSubtype>,
 }
-runtime::object! {
+runtime::impl_object! {
     Status("type" = "system") [] { status = "status" subtype = "subtype" }
 }
 runtime::open_enum! {
@@ -171,7 +170,7 @@ pub struct Success {
     pub result: Option<String>,
     pub subtype: Option<SuccessSubtype>,
 }
-runtime::object! {
+runtime::impl_object! {
     Success("type" = "result") [] { result = "result" subtype = "subtype" }
 }
 runtime::open_enum! {

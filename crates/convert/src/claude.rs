@@ -192,7 +192,6 @@ impl ClaudeConverter {
                 self.unknown_result(tag, &raw, out);
             }
             StdoutMessage::Unknown { tag, .. } => out.current().unparsed(HERE, "unknown type", Some(tag)),
-            // The union may grow with a schema refresh; a test names the variants that are missing here.
         }
     }
 

@@ -21,19 +21,8 @@
 //! # Ok::<(), interlingua_native::DecodeError>(())
 //! ```
 
-#![allow(missing_docs, clippy::all, clippy::pedantic, rustdoc::all)]
-// Not every agent needs all of what reads them.
-#![cfg_attr(not(all(feature = "amp", feature = "claude", feature = "codex", feature = "opencode")), allow(dead_code))]
+pub use interlingua_native_runtime::{
+    DecodeError, Decoded, Json, LossList, Losses, Missing, Native, Repair, Union, Unknown, UnknownKind,
+};
 
-include!(concat!(env!("OUT_DIR"), "/runtime.rs"));
-
-pub use runtime::{DecodeError, Decoded, Json, LossList, Losses, Missing, Native, Repair, Union, Unknown, UnknownKind};
-
-#[cfg(feature = "amp")]
-include!(concat!(env!("OUT_DIR"), "/amp.rs"));
-#[cfg(feature = "claude")]
-include!(concat!(env!("OUT_DIR"), "/claude.rs"));
-#[cfg(feature = "codex")]
-include!(concat!(env!("OUT_DIR"), "/codex.rs"));
-#[cfg(feature = "opencode")]
-include!(concat!(env!("OUT_DIR"), "/opencode.rs"));
+include!(concat!(env!("OUT_DIR"), "/agents.rs"));

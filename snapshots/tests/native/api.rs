@@ -6,10 +6,11 @@ use interlingua_codegen::{Source, generate};
 use interlingua_convert::Agent;
 use interlingua_snapshots::recordings;
 
-use crate::{bind, root};
+use crate::bind;
 
 fn source(agent: Agent) -> Source {
-    Source::load(&root().join("../agent-schemas").join(agent.id())).unwrap()
+    let schemas = interlingua_agent_schemas::find(agent.id()).unwrap();
+    Source::parse(agent.id(), schemas.files()).unwrap()
 }
 
 /// A schema update is reviewed as a diff of this.

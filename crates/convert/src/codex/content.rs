@@ -29,7 +29,6 @@ fn user_part(input: UserInput) -> ContentPart {
         UserInput::Skill(input) => file(input.path.or(input.name)),
         UserInput::Mention(input) => file(input.path.or(input.name)),
         UserInput::Unknown { raw, .. } => ContentPart::Json { json: raw.to_value() },
-        // The enum may grow with a schema refresh; a test finds a variant that is missing here.
     }
 }
 

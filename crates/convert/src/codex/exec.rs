@@ -129,7 +129,7 @@ impl Exec {
             ThreadEvent::Error(event) => self.error(event.message.unwrap_or_default(), out),
             ThreadEvent::Unknown { tag, .. } => {
                 out.current().unparsed(WHERE, format!("unknown event `{tag}`"), Some(tag));
-            } // The enum may grow with a schema refresh; a test finds a variant that is missing here.
+            }
         }
     }
 

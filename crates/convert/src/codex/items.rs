@@ -74,7 +74,7 @@ impl CodexConverter {
             }
             ThreadItem::Unknown { tag, .. } => {
                 thread.session(out).unparsed(WHERE, format!("unknown item `{tag}`"), Some("item/started".to_owned()));
-            } // The enum may grow with a schema refresh; a test finds a variant that is missing here.
+            }
         }
     }
 

@@ -2,8 +2,6 @@
 
 use std::cmp::Ordering;
 
-use toml::Table;
-
 use crate::agents::Fit;
 
 /// An agent that can be installed.
@@ -13,8 +11,6 @@ pub(crate) struct Package {
     pub(crate) agent: &'static str,
     /// Its name in npm's registry.
     pub(crate) npm: &'static str,
-    /// Where its types come from: the only place that says which version they were made for.
-    source: &'static str,
     /// Variables that a key may be in.
     pub(crate) keys: &'static [&'static str],
     /// Files that a login leaves below the home folder, and what to call it.
@@ -25,7 +21,6 @@ pub(crate) struct Package {
 pub(crate) const CLAUDE: Package = Package {
     agent: "claude",
     npm: "@anthropic-ai/claude-code",
-    source: include_str!("../../../../agent-schemas/claude/source.toml"),
     keys: &["ANTHROPIC_API_KEY", "CLAUDE_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
     logins: &[(".claude/.credentials.json", "claude login")],
 };
@@ -34,7 +29,6 @@ pub(crate) const CLAUDE: Package = Package {
 pub(crate) const CODEX: Package = Package {
     agent: "codex",
     npm: "@openai/codex",
-    source: include_str!("../../../../agent-schemas/codex/source.toml"),
     keys: &["OPENAI_API_KEY", "CODEX_API_KEY"],
     logins: &[(".codex/auth.json", "codex login")],
 };
@@ -43,7 +37,6 @@ pub(crate) const CODEX: Package = Package {
 pub(crate) const OPENCODE: Package = Package {
     agent: "opencode",
     npm: "opencode-ai",
-    source: include_str!("../../../../agent-schemas/opencode/source.toml"),
     keys: &[
         "OPENAI_API_KEY",
         "ANTHROPIC_API_KEY",
@@ -63,7 +56,6 @@ pub(crate) const OPENCODE: Package = Package {
 pub(crate) const AMP: Package = Package {
     agent: "amp",
     npm: "@sourcegraph/amp",
-    source: include_str!("../../../../agent-schemas/amp/source.toml"),
     keys: &["AMP_API_KEY", "ANTHROPIC_API_KEY"],
     logins: &[(".local/share/amp/secrets.json", "amp login")],
 };
@@ -71,13 +63,7 @@ pub(crate) const AMP: Package = Package {
 impl Package {
     /// The version that our types were made for.
     pub(crate) fn version(&self) -> Option<String> {
-        let source: Table = self.source.parse().ok()?;
-        // Where the types come from another package than the agent, the file says which agent they describe.
-        let package = match source.get("pull")?.get("describes") {
-            Some(agent) if agent.get("package")?.as_str() == Some(self.npm) => agent,
-            _ => source.get("package")?.get(self.npm)?,
-        };
-        package.get("version")?.as_str().map(str::to_owned)
+        interlingua_agent_schemas::find(self.agent).map(|schemas| schemas.agent_version.to_owned())
     }
 
     /// The command that installs it.

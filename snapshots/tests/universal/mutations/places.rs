@@ -1,7 +1,6 @@
 //! The places of a payload that the agent's schema says something about, and the ways to break each.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use interlingua_codegen::{Arm, Branch, Field, JsonKind, Kind, Model, Source, Type, model};
 use interlingua_convert::Agent;
@@ -48,8 +47,8 @@ pub(super) struct Schema {
 
 impl Schema {
     pub(super) fn load(agent: Agent) -> Self {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agent-schemas").join(agent.id());
-        let source = Source::load(&folder).unwrap();
+        let schemas = interlingua_agent_schemas::find(agent.id()).unwrap();
+        let source = Source::parse(agent.id(), schemas.files()).unwrap();
         let modules = source.modules.into_iter();
         let modules = modules.map(|module| (module.name, model(&module.document, &module.settings).unwrap())).collect();
         Self { agent, modules }

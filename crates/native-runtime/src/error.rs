@@ -1,12 +1,13 @@
-//! Why reading stopped.
+//! Why reading a text into a type stopped.
 
 use std::fmt;
 
-pub(crate) type Result<T> = std::result::Result<T, Fault>;
+/// The result of everything that reads a text into a type.
+pub type ReadResult<T> = Result<T, ReadError>;
 
-/// Why a text could not be read into a type; one pointer wide, since success should not pay for it.
+/// Why a text could not be read into a type. It is one pointer wide, so that success does not pay for it.
 #[derive(Debug)]
-pub(crate) struct Fault(Box<Reason>);
+pub struct ReadError(Box<Reason>);
 
 #[derive(Debug)]
 enum Reason {
@@ -14,57 +15,57 @@ enum Reason {
     TooDeep,
     Mismatch { expected: &'static str, found: &'static str },
     Range(String),
-    Missing { what: &'static str, key: &'static str },
-    Repeated(String),
+    Missing { name: &'static str, key: &'static str },
+    RepeatedTag(String),
 }
 
-impl Fault {
+impl ReadError {
     /// The text is not JSON.
     #[cold]
     pub(crate) fn syntax() -> Self {
         Self(Box::new(Reason::Syntax))
     }
 
-    /// The text nests deeper than the stack should be trusted with.
+    /// The text nests deeper than the reader follows.
     #[cold]
     pub(crate) fn too_deep() -> Self {
         Self(Box::new(Reason::TooDeep))
     }
 
-    /// One kind of JSON in the place of another.
+    /// The value is of another kind of JSON than expected.
     #[cold]
     pub(crate) fn mismatch(expected: &'static str, found: &'static str) -> Self {
         Self(Box::new(Reason::Mismatch { expected, found }))
     }
 
-    /// A number too large, too small or too fine for its type.
+    /// The number does not fit its Rust type.
     #[cold]
     pub(crate) fn range(number: &str) -> Self {
         Self(Box::new(Reason::Range(number.to_owned())))
     }
 
-    /// `what` without the `key` that it cannot be without.
+    /// The type `name` lacks its required `key`.
     #[cold]
-    pub(crate) fn missing(what: &'static str, key: &'static str) -> Self {
-        Self(Box::new(Reason::Missing { what, key }))
+    pub(crate) fn missing(name: &'static str, key: &'static str) -> Self {
+        Self(Box::new(Reason::Missing { name, key }))
     }
 
-    /// A tag that comes again, so that the first may have led to the wrong variant.
+    /// The tag `key` occurs twice, so the first one may have led to the wrong variant.
     #[cold]
-    pub(crate) fn repeated(key: &str) -> Self {
-        Self(Box::new(Reason::Repeated(key.to_owned())))
+    pub(crate) fn repeated_tag(key: &str) -> Self {
+        Self(Box::new(Reason::RepeatedTag(key.to_owned())))
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
             Reason::Syntax => f.write_str("not JSON"),
             Reason::TooDeep => f.write_str("nested too deeply"),
             Reason::Mismatch { expected, found } => write!(f, "expected {expected}, found {found}"),
             Reason::Range(number) => write!(f, "the number {number} is out of range"),
-            Reason::Missing { what, key } => write!(f, "{what} lacks `{key}`"),
-            Reason::Repeated(key) => write!(f, "the tag `{key}` comes twice"),
+            Reason::Missing { name, key } => write!(f, "{name} lacks `{key}`"),
+            Reason::RepeatedTag(key) => write!(f, "the tag `{key}` comes twice"),
         }
     }
 }

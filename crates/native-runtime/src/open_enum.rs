@@ -1,13 +1,17 @@
-//! String enums that accept the value a later release adds.
+//! String enums that accept the values of a later release.
 
-/// Declares an enum of known strings with an `Unknown` for all others, which are noted unless `or any string` follows.
+/// Declares an enum of known strings with an `Unknown` variant for all others.
+///
+/// An unknown value is reported among the losses of its payload, unless `or any string` follows the declaration.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! open_enum {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $wire:literal,)* } $($any:tt)*) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         pub enum $name {
             $($(#[$doc])* #[doc = concat!("`", $wire, "`")] $variant,)*
-            /// A value that the schema these types were made from does not list.
+            /// A value that the schema of these types does not list.
             Unknown(String),
         }
 
@@ -59,18 +63,17 @@ macro_rules! open_enum {
             }
         }
 
-        impl $crate::runtime::Field for $name {
-            fn field(reader: &mut $crate::runtime::Reader<'_>) -> $crate::runtime::Read<Self> {
-                let wire = reader.string()?;
+        impl $crate::generated::Field for $name {
+            fn read(reader: &mut $crate::generated::Reader<'_>) -> $crate::generated::ReadResult<Self> {
+                let wire = reader.read_string()?;
                 let value = Self::from(&*wire);
                 if stringify!($($any)*).is_empty()
                     && let Self::Unknown(_) = value
                 {
-                    $crate::runtime::note_unknown_value(stringify!($name), &wire, reader);
+                    $crate::generated::note_unknown_value(stringify!($name), &wire, reader);
                 }
                 Ok(value)
             }
         }
     };
 }
-pub(crate) use open_enum;

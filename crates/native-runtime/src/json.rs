@@ -1,0 +1,138 @@
+//! JSON without a declared type, kept as the text that the agent sent.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer};
+use serde::ser::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::decode::{DecodeError, Decoded, Native, decode};
+use crate::error::ReadResult;
+use crate::field::Field;
+use crate::reader::Reader;
+
+/// A JSON value without a declared type, kept byte for byte.
+///
+/// Two values are equal if they mean the same JSON: white space and the order of keys do not count.
+#[derive(Clone)]
+pub struct Json(Box<str>);
+
+impl Json {
+    /// The JSON text.
+    #[must_use]
+    pub fn get(&self) -> &str {
+        &self.0
+    }
+
+    /// Checks a text and keeps it.
+    ///
+    /// # Errors
+    /// When the text is not exactly one JSON value.
+    pub fn from_text(text: String) -> serde_json::Result<Self> {
+        RawValue::from_string(text).map(Self::from)
+    }
+
+    /// Parses the text into a tree.
+    #[must_use]
+    pub fn to_value(&self) -> serde_json::Value {
+        // The text was checked when it was read. Only a value that nests too deeply for serde_json fails here.
+        serde_json::from_str(self.get()).unwrap_or_default()
+    }
+
+    /// Decodes the text into a type of the caller's.
+    ///
+    /// # Errors
+    /// When the value does not fit `T`.
+    pub fn decode<'a, T: Deserialize<'a>>(&'a self) -> serde_json::Result<T> {
+        serde_json::from_str(self.get())
+    }
+}
+
+impl Field for Json {
+    #[inline]
+    fn read(reader: &mut Reader<'_>) -> ReadResult<Self> {
+        reader.read_raw().map(|text| Self(text.into()))
+    }
+}
+
+impl Native for Json {
+    const TAG_KEYS: &'static [&'static str] = &[];
+    const OWN_TAG_KEYS: &'static [&'static str] = &[];
+
+    fn decode(text: &str) -> Result<Decoded<Self>, DecodeError> {
+        decode(text)
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.get())
+    }
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get() || self.to_value() == other.to_value()
+    }
+}
+
+impl From<serde_json::Value> for Json {
+    fn from(value: serde_json::Value) -> Self {
+        Self(value.to_string().into())
+    }
+}
+
+impl From<Box<RawValue>> for Json {
+    fn from(raw: Box<RawValue>) -> Self {
+        Self(raw.into())
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serde_json::from_str::<&RawValue>(&self.0).map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(Self::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_text_is_kept_byte_for_byte() {
+        let text = r#"{"b": 1.50, "a": "\u00e9"}"#;
+        let json = Json::from_text(text.to_owned()).unwrap();
+        assert_eq!(json.get(), text);
+        assert_eq!(serde_json::to_string(&json).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Json>(text).unwrap().get(), text);
+    }
+
+    #[test]
+    fn white_space_and_the_order_of_keys_do_not_count() {
+        let json = Json::from_text(r#"{ "b": [1], "a": null }"#.to_owned()).unwrap();
+        assert_eq!(json, Json::from(json!({ "a": null, "b": [1] })));
+        assert_ne!(json, Json::from(json!({ "a": null, "b": [2] })));
+    }
+
+    #[test]
+    fn a_text_that_is_not_one_value_is_refused() {
+        for text in ["", "{", "1 2"] {
+            assert!(Json::from_text(text.to_owned()).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_decodes_into_a_type_of_the_caller() {
+        let json = Json::from(json!(["a", "b"]));
+        assert_eq!(json.decode::<Vec<&str>>().unwrap(), ["a", "b"]);
+        assert!(json.decode::<bool>().is_err());
+    }
+}

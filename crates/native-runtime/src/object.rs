@@ -1,0 +1,250 @@
+//! Structs, read in place: each field is written into the struct when its key is read, in any order.
+//!
+//! A derived `Deserialize` keeps every field in a local variable and moves all of them into the struct at the end. For
+//! hundreds of wide structs that is slow to run and slower to compile. It also refuses a key that occurs twice; here the
+//! last occurrence counts.
+
+use serde::ser::{SerializeMap, Serializer};
+
+use crate::error::{ReadError, ReadResult};
+use crate::field::Slot;
+use crate::losses::note_missing;
+use crate::reader::{Members, Reader};
+use crate::repair::{failed_in_needed, failed_in_optional};
+use crate::tagged::refuse_repeated_tag;
+
+/// The bit that [`ObjectFields::read_field`] returns for every key that has a field.
+const KNOWN: u64 = 1;
+
+/// Reads the fields of an object. Usable as a trait object, so that there is one loop over the keys for all structs.
+pub trait ObjectFields {
+    /// The name of the struct, for error messages.
+    fn name(&self) -> &'static str;
+
+    /// The keys with special rules.
+    fn key_lists(&self) -> &'static KeyLists;
+
+    /// Reads the value of `key` into its field and returns the [`key_mask`] of the key, or 0 if it has no field.
+    fn read_field(&mut self, key: &str, reader: &mut Reader<'_>) -> ReadResult<u64>;
+}
+
+/// A generated struct.
+pub trait Object: Default + ObjectFields {
+    /// The key and value that mark this struct in its union. They are written, and not read.
+    const MARK: Option<(&'static str, &'static str)>;
+    /// The keys with special rules.
+    const KEY_LISTS: &'static KeyLists;
+
+    /// Writes the fields that have a value.
+    fn write_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error>;
+}
+
+/// The keys of an object with special rules.
+pub struct KeyLists {
+    /// Keys that may be neither missing nor null: ids, and needed fields that the schema requires.
+    pub required: &'static [&'static str],
+    /// Keys that are reported if they are missing or null.
+    pub expected: &'static [&'static str],
+    /// Keys that may be missing, but must fit their type if they are not: needed fields that the schema leaves optional.
+    pub fitting: &'static [&'static str],
+}
+
+impl<T: Object> ObjectFields for Box<T> {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn key_lists(&self) -> &'static KeyLists {
+        T::KEY_LISTS
+    }
+
+    fn read_field(&mut self, key: &str, reader: &mut Reader<'_>) -> ReadResult<u64> {
+        (**self).read_field(key, reader)
+    }
+}
+
+impl<T: Object> Object for Box<T> {
+    const MARK: Option<(&'static str, &'static str)> = T::MARK;
+    const KEY_LISTS: &'static KeyLists = T::KEY_LISTS;
+
+    fn write_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        (**self).write_fields(map)
+    }
+}
+
+/// The bits of `key`: its own if it is required or expected, and the one of all known keys.
+///
+/// # Panics
+/// If more keys are required or expected than there are bits. It is evaluated when generated code is compiled.
+#[must_use]
+pub const fn key_mask(lists: &KeyLists, key: &str) -> u64 {
+    assert!(lists.required.len() + lists.expected.len() < 63, "at most 62 keys of a struct are required or expected");
+    let required = position(lists.required, key);
+    let index = if required == lists.required.len() { required + position(lists.expected, key) } else { required };
+    if index < lists.required.len() + lists.expected.len() { KNOWN | 2 << index } else { KNOWN }
+}
+
+/// The index of `key` in `keys`, or their number if it is not among them.
+const fn position(keys: &[&str], key: &str) -> usize {
+    let mut index = 0;
+    while index < keys.len() && !is_equal(keys[index].as_bytes(), key.as_bytes()) {
+        index += 1;
+    }
+    index
+}
+
+const fn is_equal(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
+/// The bits of a key that was read into `slot`. A required or expected key with the value null does not count as found.
+#[expect(clippy::inline_always, reason = "called for every field, and `mask` is a constant there")]
+#[inline(always)]
+pub fn found_mask(mask: u64, slot: &impl Slot) -> u64 {
+    if mask != KNOWN && slot.is_null() { KNOWN } else { mask }
+}
+
+/// Reads an object into a struct.
+pub fn read_object(object: &mut dyn ObjectFields, reader: &mut Reader<'_>) -> ReadResult<()> {
+    let members = reader.enter_object()?;
+    read_members(object, reader, members, ["", ""], [false, false])
+}
+
+/// Reads the remaining keys of an object. Each of `tags` may occur once; `seen` says which have occurred.
+///
+/// There is one loop for all structs: a copy for each is slow to compile, and no faster.
+pub(crate) fn read_members(
+    object: &mut dyn ObjectFields,
+    reader: &mut Reader<'_>,
+    mut members: Members,
+    tags: [&'static str; 2],
+    mut seen: [bool; 2],
+) -> ReadResult<()> {
+    let mut found = 0;
+    while let Some(key) = members.next_key(reader)? {
+        refuse_repeated_tag(&key, tags, &mut seen)?;
+        match object.read_field(&key, reader) {
+            Ok(0) => reader.skip()?,
+            Ok(bits) => found |= bits,
+            Err(error) => {
+                failed_in_field(object.key_lists(), &key);
+                return Err(error);
+            }
+        }
+    }
+    let lists = object.key_lists();
+    let all = (2_u64 << (lists.required.len() + lists.expected.len())) - 2;
+    if found & all == all { Ok(()) } else { check_missing(object.name(), lists, found, reader) }
+}
+
+/// Notes that reading failed inside a field.
+#[cold]
+fn failed_in_field(lists: &KeyLists, key: &str) {
+    let is_needed = lists.required.iter().chain(lists.fitting).any(|needed| *needed == key);
+    if is_needed { failed_in_needed(key) } else { failed_in_optional(key) }
+}
+
+/// Fails if a required key is missing, and reports missing expected keys.
+#[cold]
+fn check_missing(name: &'static str, lists: &KeyLists, found: u64, reader: &Reader<'_>) -> ReadResult<()> {
+    let is_missing = |index: usize| found & (2 << index) == 0;
+    let mut required = lists.required.iter().enumerate();
+    if let Some((_, key)) = required.find(|(index, _)| is_missing(*index)) {
+        return Err(ReadError::missing(name, key));
+    }
+    let expected = lists.expected.iter().enumerate();
+    let expected = expected.filter(|(index, _)| is_missing(lists.required.len() + index));
+    note_missing(name, &expected.map(|(_, key)| *key).collect::<Vec<_>>(), reader);
+    Ok(())
+}
+
+/// Serialises an [`Object`].
+pub fn write_object<T: Object, S: Serializer>(object: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    if let Some((key, value)) = T::MARK {
+        map.serialize_entry(key, value)?;
+    }
+    object.write_fields(&mut map)?;
+    map.end()
+}
+
+/// Implements reading and writing of a struct from the list of its fields and keys.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! impl_object {
+    (
+        $name:ident ($($mark:literal = $value:literal)?)
+        [$($required:literal)* $(, expected $($expected:literal)*)? $(, fitting $($fitting:literal)*)?]
+        { $($field:ident = $key:literal)* }
+    ) => {
+        impl $crate::generated::ObjectFields for $name {
+            fn name(&self) -> &'static str {
+                stringify!($name)
+            }
+
+            fn key_lists(&self) -> &'static $crate::generated::KeyLists {
+                <Self as $crate::generated::Object>::KEY_LISTS
+            }
+
+            #[allow(unused_variables)]
+            fn read_field(
+                &mut self,
+                key: &str,
+                reader: &mut $crate::generated::Reader<'_>,
+            ) -> $crate::generated::ReadResult<u64> {
+                match key {
+                    $($key => {
+                        $crate::generated::Slot::read_next(&mut self.$field, reader)?;
+                        let mask = const {
+                            $crate::generated::key_mask(<Self as $crate::generated::Object>::KEY_LISTS, $key)
+                        };
+                        Ok($crate::generated::found_mask(mask, &self.$field))
+                    })*
+                    _ => Ok(0),
+                }
+            }
+        }
+
+        impl $crate::generated::Object for $name {
+            const MARK: Option<(&'static str, &'static str)> = [$(Some(($mark, $value)),)? None][0];
+            const KEY_LISTS: &'static $crate::generated::KeyLists = &$crate::generated::KeyLists {
+                required: &[$($required),*],
+                expected: &[$($($expected),*)?],
+                fitting: &[$($($fitting),*)?],
+            };
+
+            #[allow(unused_variables)]
+            fn write_fields<M: ::serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+                $($crate::generated::WriteField::write_field(&self.$field, $key, map)?;)*
+                Ok(())
+            }
+        }
+
+        impl ::serde::Serialize for $name {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                $crate::generated::write_object(self, serializer)
+            }
+        }
+
+        impl $crate::generated::Field for $name {
+            fn read(reader: &mut $crate::generated::Reader<'_>) -> $crate::generated::ReadResult<Self> {
+                let mut object = Self::default();
+                $crate::generated::read_object(&mut object, reader)?;
+                Ok(object)
+            }
+
+            fn read_into(
+                place: &mut Option<Self>,
+                reader: &mut $crate::generated::Reader<'_>,
+            ) -> $crate::generated::ReadResult<()> {
+                $crate::generated::read_object(place.insert(Self::default()), reader)
+            }
+        }
+
+        $crate::impl_deserialize!($name);
+    };
+}

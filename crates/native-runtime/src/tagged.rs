@@ -1,0 +1,157 @@
+//! Unions whose members differ in the value of one or more tag keys.
+//!
+//! If the tag is the first key, the variant's struct reads the rest of the object from there. Otherwise the tag is
+//! looked up ahead, and the struct reads the object from its start.
+
+use std::borrow::Cow;
+
+use crate::error::{ReadError, ReadResult};
+use crate::field::Field as _;
+use crate::json::Json;
+use crate::losses::note_unknown_tag;
+use crate::object::{ObjectFields, read_members};
+use crate::reader::{Members, Reader};
+use crate::repair::failed_in_needed;
+
+/// A generated union of this form.
+pub trait TaggedUnion: Sized {
+    /// The key of the (first) tag.
+    const KEY: &'static str;
+    /// The union's name, for error messages.
+    const NAME: &'static str;
+
+    /// Reads the object into the variant of `tag`.
+    fn from_tag(place: &mut Option<Self>, tag: &str, object: TaggedObject<'_, '_>) -> ReadResult<()>;
+}
+
+/// Reads a [`TaggedUnion`].
+pub fn read_tagged<T: TaggedUnion>(reader: &mut Reader<'_>) -> ReadResult<T> {
+    let mut place = None;
+    read_tagged_into(&mut place, reader)?;
+    place.ok_or_else(|| ReadError::missing(T::NAME, T::KEY))
+}
+
+/// Reads a [`TaggedUnion`] into its final place.
+pub fn read_tagged_into<T: TaggedUnion>(place: &mut Option<T>, reader: &mut Reader<'_>) -> ReadResult<()> {
+    let start = reader.clone();
+    let mut members = reader.enter_object()?;
+    let mut is_first = true;
+    while let Some(key) = members.next_key(reader)? {
+        if key == T::KEY {
+            let tag = reader.read_string().inspect_err(|_| failed_in_needed(T::KEY))?;
+            let object = TaggedObject { union: T::NAME, tags: [T::KEY, ""], start, reader, follows_tag: is_first };
+            return T::from_tag(place, &tag, object);
+        }
+        is_first = false;
+        reader.skip()?;
+    }
+    Err(ReadError::missing(T::NAME, T::KEY))
+}
+
+/// An object whose (first) tag has been read.
+pub struct TaggedObject<'r, 'a> {
+    union: &'static str,
+    tags: [&'static str; 2],
+    /// At the start of the object.
+    start: Reader<'a>,
+    /// Behind the tag.
+    reader: &'r mut Reader<'a>,
+    /// Whether the struct can continue behind the tag, because the tag is the first key.
+    follows_tag: bool,
+}
+
+impl<'a> TaggedObject<'_, 'a> {
+    /// Finds a further tag, which stays a field of the variant's struct.
+    pub fn find_tag(&mut self, key: &'static str) -> ReadResult<Option<Cow<'a, str>>> {
+        self.tags[1] = key;
+        let mut ahead = self.start.clone();
+        let mut members = ahead.enter_object()?;
+        while let Some(found) = members.next_key(&mut ahead)? {
+            if found == key {
+                return ahead.read_string().map(Some).inspect_err(|_| failed_in_needed(key));
+            }
+            ahead.skip()?;
+        }
+        Ok(None)
+    }
+
+    /// Lets the variant's struct read the tag again, because the struct has it as a field.
+    #[inline]
+    pub fn keep_tag(&mut self) {
+        self.follows_tag = false;
+    }
+
+    /// Reads the object into the variant's struct.
+    pub fn read_into(self, object: &mut dyn ObjectFields) -> ReadResult<()> {
+        let (members, seen) = if self.follows_tag {
+            (Members::after_first_key(), [true, false])
+        } else {
+            *self.reader = self.start;
+            (self.reader.enter_object()?, [false, false])
+        };
+        read_members(object, self.reader, members, self.tags, seen)
+    }
+
+    /// Keeps an object with unknown tags; `joined` is all of them.
+    pub fn into_unknown(self, joined: &str) -> ReadResult<Json> {
+        let mut ahead = self.start.clone();
+        let mut members = ahead.enter_object()?;
+        let mut seen = [false, false];
+        while let Some(key) = members.next_key(&mut ahead)? {
+            refuse_repeated_tag(&key, self.tags, &mut seen)?;
+            ahead.skip()?;
+        }
+        *self.reader = self.start;
+        let raw = Json::read(self.reader)?;
+        note_unknown_tag(self.union, joined, self.reader);
+        Ok(raw)
+    }
+}
+
+/// Fails when a tag occurs again.
+///
+/// The last occurrence of a key counts, so the first tag may have led to the wrong variant. The repair reads a tree, in
+/// which only the last one is left.
+#[inline]
+pub(crate) fn refuse_repeated_tag(key: &str, tags: [&'static str; 2], seen: &mut [bool; 2]) -> ReadResult<()> {
+    for (tag, seen) in tags.into_iter().zip(seen) {
+        if key == tag && std::mem::replace(seen, true) {
+            return Err(ReadError::repeated_tag(key));
+        }
+    }
+    Ok(())
+}
+
+/// Puts a struct into its variant and reads the object into it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! read_variant {
+    ($place:ident, $object:ident, $variant:ident) => {{
+        if let Self::$variant(payload) = $place.insert(Self::$variant(Default::default())) {
+            $object.read_into(payload)?;
+        }
+        Ok(())
+    }};
+}
+
+/// Makes a [`TaggedUnion`] readable, as a field and through serde.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! impl_tagged_union {
+    ($name:ident) => {
+        impl $crate::generated::Field for $name {
+            fn read(reader: &mut $crate::generated::Reader<'_>) -> $crate::generated::ReadResult<Self> {
+                $crate::generated::read_tagged(reader)
+            }
+
+            fn read_into(
+                place: &mut Option<Self>,
+                reader: &mut $crate::generated::Reader<'_>,
+            ) -> $crate::generated::ReadResult<()> {
+                $crate::generated::read_tagged_into(place, reader)
+            }
+        }
+
+        $crate::impl_deserialize!($name);
+    };
+}
