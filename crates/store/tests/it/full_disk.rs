@@ -1,9 +1,8 @@
 //! A disk without room: the store refuses, says so, serves what it has, and goes on when there is room again.
 
-mod made;
+use interlingua_store::{Append, Error, NewSession, Raw, SessionKey, Store, StoreOptions};
 
-use interlingua_store::{Append, Error, NewSession, Options, Raw, SessionKey, Store};
-use made::{all, padded, session, written};
+use crate::made::{self, all, padded, session, written};
 
 /// Appends until the store refuses; the last sequence that it took.
 async fn fill(store: &Store, session: SessionKey, mut last: u64) -> (u64, Error) {
@@ -18,7 +17,7 @@ async fn fill(store: &Store, session: SessionKey, mut last: u64) -> (u64, Error)
 #[tokio::test]
 async fn a_full_disk_is_said_and_what_is_there_is_served() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options { most_pages: Some(100), ..Options::default() };
+    let options = StoreOptions::default().max_pages(100);
     let store = Store::open(folder.path(), options).unwrap();
     let (old, session) = (session(&store, "old").await, session(&store, "s").await);
     store.append(old.key, Append::events((1..=10).map(|n| padded(n, 3000)))).await.unwrap();
@@ -46,7 +45,7 @@ async fn a_full_disk_is_said_and_what_is_there_is_served() {
 #[tokio::test]
 async fn what_is_too_large_does_not_take_what_is_small_with_it() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), Options { most_pages: Some(100), ..Options::default() }).unwrap();
+    let store = Store::open(folder.path(), StoreOptions::default().max_pages(100)).unwrap();
     let (large, small) = (session(&store, "large").await, session(&store, "small").await);
     // Queued without waiting, so that they are likely to share a transaction.
     let refused = store.append(large.key, Append::events([padded(1, 0), padded(2, 1_000_000)]));

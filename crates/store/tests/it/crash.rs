@@ -1,14 +1,13 @@
 //! `kill -9` at any moment: what was acknowledged is there, and the sequence has no gap.
 
-mod made;
-
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use interlingua_schema::RawJson;
 use interlingua_store::{Append, Message, Raw, Store};
-use made::{all, open, with_raw, written};
+
+use crate::made::{self, all, open, with_raw, written};
 
 const SESSIONS: usize = 3;
 
@@ -57,7 +56,7 @@ fn a_killed_writer_loses_nothing_it_acknowledged() {
     let mut acknowledged = [0; SESSIONS];
     for round in 0..12 {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "write_until_killed", "--ignored", "--nocapture", "--test-threads=1"])
+            .args(["--exact", "crash::write_until_killed", "--ignored", "--nocapture", "--test-threads=1"])
             .env("CRASH_FOLDER", folder.path())
             .stdout(Stdio::piped())
             .spawn()

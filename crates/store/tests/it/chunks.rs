@@ -1,11 +1,10 @@
 //! Events are stored many in a row; nobody who reads them can tell.
 
-mod made;
-
 use interlingua_schema::{RawJson, UniversalEvent};
 use interlingua_store::{Append, Limits, Raw, SessionKey, Store};
-use made::{all, open, padded, session, written};
 use proptest::prelude::*;
+
+use crate::made::{self, all, open, padded, session, written};
 
 /// An event that is to be made: how long its text is, and which payload it has, one of a few, or that of the event
 /// before.

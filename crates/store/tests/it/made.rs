@@ -1,19 +1,16 @@
 //! Events and stores to test with.
 
-// Each test file is a program of its own and uses what it needs of this.
-#![allow(dead_code, reason = "shared by several test programs")]
-
 use std::path::Path;
 
 use interlingua_schema::{
     EventData, ItemDelta, Origin, RawJson, SessionEnded, SessionStarted, Timestamp, UniversalEvent,
 };
-use interlingua_store::{Append, Limits, NewSession, Options, Raw, Session, SessionKey, Store};
+use interlingua_store::{Append, Limits, NewSession, Raw, Session, SessionKey, Store, StoreOptions};
 
 pub(crate) const ALL: Limits = Limits { events: usize::MAX, bytes: usize::MAX };
 
 pub(crate) fn open(folder: &Path) -> Store {
-    Store::open(folder, Options::default()).unwrap()
+    Store::open(folder, StoreOptions::default()).unwrap()
 }
 
 pub(crate) async fn session(store: &Store, id: &str) -> Session {

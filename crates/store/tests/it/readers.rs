@@ -1,9 +1,8 @@
 //! Readers are cursors.
 
-mod made;
-
 use interlingua_store::{Append, Raw, Reader};
-use made::{append, open, session};
+
+use crate::made::{self, append, open, session};
 
 async fn sequences(reader: &mut Reader) -> Option<Vec<u64>> {
     let batch = reader.next().await.unwrap()?;

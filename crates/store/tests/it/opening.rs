@@ -1,13 +1,13 @@
 //! Opening a store: who may, and what with.
 
-mod made;
-
 use std::os::unix::fs::PermissionsExt;
 
-use interlingua_store::{OpenError, Options, Store};
+use interlingua_store::{OpenError, Store, StoreOptions};
+
+use crate::made;
 
 fn refusal(folder: &std::path::Path) -> OpenError {
-    Store::open(folder, Options::default()).expect_err("the folder should be refused")
+    Store::open(folder, StoreOptions::default()).expect_err("the folder should be refused")
 }
 
 #[tokio::test]
@@ -35,15 +35,21 @@ async fn what_was_written_is_there_after_reopening() {
 }
 
 #[test]
-fn a_newer_format_is_refused_in_words() {
-    let folder = tempfile::tempdir().unwrap();
-    drop(made::open(folder.path()));
-    let database = rusqlite::Connection::open(folder.path().join("interlingua.db")).unwrap();
-    database.pragma_update(None, "user_version", 99).unwrap();
-    drop(database);
-    let error = refusal(folder.path());
-    assert!(matches!(error, OpenError::Newer { found: 99, .. }), "{error}");
-    assert!(error.to_string().contains("format 99"), "{error}");
+fn another_format_is_refused_with_the_file_the_formats_and_a_remedy() {
+    for found in [1, 99] {
+        let folder = tempfile::tempdir().unwrap();
+        drop(made::open(folder.path()));
+        let file = folder.path().join("interlingua.db");
+        let database = rusqlite::Connection::open(&file).unwrap();
+        database.pragma_update(None, "user_version", found).unwrap();
+        drop(database);
+        let error = refusal(folder.path());
+        assert!(matches!(error, OpenError::Format { expected: 2, .. }), "{error}");
+        let text = error.to_string();
+        for part in [file.to_str().unwrap(), &format!("format {found}"), "format 2", "--data-dir"] {
+            assert!(text.contains(part), "{part} is not in: {text}");
+        }
+    }
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! What a session's log promises.
 
-mod made;
-
 use interlingua_schema::RawJson;
-use interlingua_store::{Append, Attachment, Error, Limits, Message, NewSession, Options, Raw, Store};
-use made::{all, append, numbered, open, session, with_raw, written};
+use interlingua_store::{Append, Attachment, Durability, Error, Limits, Message, NewSession, Raw, Store, StoreOptions};
+
+use crate::made::{self, all, append, numbered, open, session, with_raw, written};
 
 #[tokio::test]
 async fn events_come_back_as_the_bytes_that_were_written() {
@@ -19,7 +18,7 @@ async fn events_come_back_as_the_bytes_that_were_written() {
 #[tokio::test]
 async fn with_full_sync_too() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options { sync: interlingua_store::Sync::Full, ..Options::default() };
+    let options = StoreOptions::default().durability(Durability::Full);
     let store = Store::open(folder.path(), options).unwrap();
     let session = session(&store, "s").await;
     append(&store, session.key, 1..=2).await;

@@ -1,12 +1,11 @@
 //! Whatever is done in whatever order, the store holds what a list in memory would hold.
 
-mod made;
-
 use std::collections::BTreeMap;
 
 use interlingua_store::{Append, Error, Message, NewSession, Raw, Session, Store};
-use made::{all, ended, numbered, open, written};
 use proptest::prelude::*;
+
+use crate::made::{all, ended, numbered, open, written};
 
 #[derive(Clone, Debug)]
 enum Step {
