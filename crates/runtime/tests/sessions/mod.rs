@@ -8,5 +8,5 @@ mod create;
 mod flood;
 mod requests;
 mod restart;
-mod stage;
+pub(crate) mod stage;
 mod turns;

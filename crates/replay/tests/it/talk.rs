@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 
-use interlingua_replay::{Options, environment, make_stand_ins};
+use interlingua_recordings::Transcripts;
+use interlingua_replay::{ReplayOptions, environment, make_stand_ins};
 use serde_json::Value;
 use tempfile::TempDir;
 
 /// A recording of this repository.
 pub(crate) fn transcript(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/transcripts").join(format!("{name}.jsonl"))
+    Transcripts::in_repository().find(name).unwrap()
 }
 
 /// A recording made up for a test: a header of this agent, and records.
@@ -55,7 +56,7 @@ pub(crate) struct Talk {
 
 impl Talk {
     /// Starts a stand-in.
-    pub(crate) fn start(agent: &str, words: &[&str], recording: &Path, options: &Options) -> Self {
+    pub(crate) fn start(agent: &str, words: &[&str], recording: &Path, options: &ReplayOptions) -> Self {
         let mut command = command(agent, words);
         command.envs(environment(recording, options));
         Self::of(command)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use interlingua_replay::Options;
+use interlingua_replay::ReplayOptions;
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ struct Server {
 }
 
 impl Server {
-    fn start(path: &Path, options: &Options, password: Option<&str>) -> Self {
+    fn start(path: &Path, options: &ReplayOptions, password: Option<&str>) -> Self {
         let mut command = command("opencode", &["serve", "--port", "0", "--hostname", "127.0.0.1"]);
         command.envs(interlingua_replay::environment(path, options));
         if let Some(password) = password {
@@ -84,7 +84,7 @@ impl Events {
 #[tokio::test]
 async fn a_prompt_in_either_way_gets_the_recorded_answer_and_permissions_are_waited_for() {
     let path = transcript("opencode/1.18.33/permission_once");
-    let server = Server::start(&path, &Options::default(), None);
+    let server = Server::start(&path, &ReplayOptions::default(), None);
     let mut events = server.events("/event").await;
     assert_eq!(events.next().await["type"], "server.connected");
     let session: Value = server.post("/session", &json!({"title": "x"})).await.json().await.unwrap();
@@ -118,7 +118,7 @@ async fn a_prompt_in_either_way_gets_the_recorded_answer_and_permissions_are_wai
 #[tokio::test]
 async fn a_host_that_does_not_wait_is_answered_at_once_where_the_recorded_one_waited() {
     let path = transcript("opencode/1.18.33/bash_tool");
-    let server = Server::start(&path, &Options::default(), None);
+    let server = Server::start(&path, &ReplayOptions::default(), None);
     let mut events = server.events("/event").await;
     let session: Value = server.post("/session", &json!({})).await.json().await.unwrap();
     let prompt = format!("/session/{}/prompt_async", session["id"].as_str().unwrap());
@@ -129,7 +129,7 @@ async fn a_host_that_does_not_wait_is_answered_at_once_where_the_recorded_one_wa
 #[tokio::test]
 async fn with_a_password_everything_else_is_refused() {
     let path = transcript("opencode/1.18.33/auth_password");
-    let server = Server::start(&path, &Options::default(), Some("secret"));
+    let server = Server::start(&path, &ReplayOptions::default(), Some("secret"));
     for path in ["/global/health", "/event", "/session?auth_token=d3Jvbmc="] {
         assert_eq!(server.get(path).await.status(), 401);
     }
@@ -142,7 +142,7 @@ async fn with_a_password_everything_else_is_refused() {
 #[tokio::test]
 async fn what_the_recording_lacks_is_empty_or_not_found() {
     let path = transcript("opencode/1.18.33/bash_tool");
-    let server = Server::start(&path, &Options::default(), None);
+    let server = Server::start(&path, &ReplayOptions::default(), None);
     let list: Value = server.get("/question").await.json().await.unwrap();
     assert_eq!(list, json!([]));
     let missing = server.get("/no/such/thing").await;
@@ -155,7 +155,7 @@ async fn what_the_recording_lacks_is_empty_or_not_found() {
 #[tokio::test]
 async fn an_unexpected_abort_ends_the_turn() {
     let path = transcript("opencode/1.18.33/permission_once");
-    let server = Server::start(&path, &Options::default(), None);
+    let server = Server::start(&path, &ReplayOptions::default(), None);
     let mut events = server.events("/event").await;
     let session: Value = server.post("/session", &json!({})).await.json().await.unwrap();
     let id = session["id"].as_str().unwrap();
@@ -183,7 +183,7 @@ async fn a_reader_hears_of_its_own_directory_only() {
     };
     let records = [made(1, "ses_aaaaaaaaaaaa"), made(2, "ses_bbbbbbbbbbbb")].concat();
     let path = recording(folder.path(), "two", "opencode", &records.iter().map(String::as_str).collect::<Vec<_>>());
-    let server = Server::start(&path, &Options::default(), None);
+    let server = Server::start(&path, &ReplayOptions::default(), None);
     let mut one = server.events("/event?directory=/one").await;
     let mut two = server.events("/event?directory=/two").await;
     server.post("/session?directory=/one", &json!({})).await;
@@ -208,7 +208,7 @@ fn three(folder: &Path) -> std::path::PathBuf {
 
 async fn faulty(fault: &str) -> (Server, Events, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options { faults: vec![fault.parse().unwrap()], ..Options::default() };
+    let options = ReplayOptions { faults: vec![fault.parse().unwrap()], ..ReplayOptions::default() };
     let server = Server::start(&three(folder.path()), &options, None);
     let mut events = server.events("/event").await;
     assert_eq!(events.next().await["type"], "server.connected");
@@ -237,7 +237,7 @@ async fn a_server_that_exits_has_answered_before() {
     ];
     let path = recording(folder.path(), "exit", "opencode", &records);
     for _ in 0..20 {
-        let mut server = Server::start(&path, &Options::default(), None);
+        let mut server = Server::start(&path, &ReplayOptions::default(), None);
         let made: Value = server.post("/session", &json!({})).await.json().await.unwrap();
         assert_eq!(made["id"], "ses_aaaaaaaaaaaa");
         assert_eq!(server.talk.exit(), 0);

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use interlingua_convert::{Agent, Options as StreamOptions, Stream, convert_log};
-use interlingua_replay::{Capture, Host, Options, Recording, environment, make_stand_ins};
+use interlingua_recordings::Transcripts;
+use interlingua_replay::{Capture, Host, Recording, ReplayOptions, environment, make_stand_ins};
 use interlingua_wirelog::{Reader, Record, Wire};
 use serde_json::Value;
 use tokio::process::Command;
@@ -17,20 +18,7 @@ use tokio::process::Command;
 const AT_ONCE: usize = 8;
 
 fn recordings() -> Vec<PathBuf> {
-    fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                collect(&path, found);
-            } else if path.extension().is_some_and(|extension| extension == "jsonl") {
-                found.push(path);
-            }
-        }
-    }
-    let mut found = Vec::new();
-    collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/transcripts"), &mut found);
-    found.sort();
-    found
+    Transcripts::in_repository().all().unwrap().into_iter().map(|recording| recording.path).collect()
 }
 
 /// The universal stream of a wirelog, one event a line, without the times and how long a turn took.
@@ -54,11 +42,11 @@ fn universal(agent: &str, wirelog: &[u8]) -> Vec<String> {
 async fn play(path: &Path, stand_ins: &Path, work: &Path, number: usize) -> Result<Capture, String> {
     let recording = Recording::open(path).map_err(|error| error.to_string())?;
     let agent = recording.agent;
-    let options = Options {
+    let options = ReplayOptions {
         // Nothing may come because the machine is slow.
         patience: Duration::from_secs(600),
         state: (recording.processes().len() > 1).then(|| work.join(format!("{number}.state"))),
-        ..Options::default()
+        ..ReplayOptions::default()
     };
     let start = |words: &[String]| {
         let mut command = Command::new(stand_ins.join(agent.name()));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use interlingua_replay::Options;
+use interlingua_replay::ReplayOptions;
 use rustix::process::Signal;
 
 use crate::talk::{Talk, recording};
@@ -18,7 +18,7 @@ const RECORDS: &[&str] = &[
 fn start(folder: &Path, faults: &[&str]) -> Talk {
     let path = recording(folder, "three", "amp", RECORDS);
     let faults = faults.iter().map(|fault| fault.parse().unwrap()).collect();
-    Talk::start("amp", &["-x", "go"], &path, &Options { faults, ..Options::default() })
+    Talk::start("amp", &["-x", "go"], &path, &ReplayOptions { faults, ..ReplayOptions::default() })
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_deaf_one_only_ends_by_force() {
     let path = recording(folder.path(), "three", "amp", RECORDS);
     let journal = folder.path().join("journal");
     let faults = vec!["hang-after=1:deaf".parse().unwrap()];
-    let options = Options { faults, journal: Some(journal.clone()), ..Options::default() };
+    let options = ReplayOptions { faults, journal: Some(journal.clone()), ..ReplayOptions::default() };
     let mut talk = Talk::start("amp", &["-x", "go"], &path, &options);
     assert_eq!(talk.line(), r#"{"n":1}"#);
     talk.signal(Signal::TERM);

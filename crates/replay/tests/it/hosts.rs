@@ -1,6 +1,6 @@
 //! Hosts that are not the recorded one.
 
-use interlingua_replay::Options;
+use interlingua_replay::ReplayOptions;
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -19,10 +19,10 @@ fn without_a_recording_it_says_what_to_set() {
 #[test]
 fn a_recording_of_another_agent_is_refused() {
     let path = transcript("codex/0.166.0/exec_basic");
-    let mut talk = Talk::start("claude", &[], &path, &Options::default());
+    let mut talk = Talk::start("claude", &[], &path, &ReplayOptions::default());
     assert_eq!(talk.exit(), 2);
     assert!(talk.errors().contains("expected a recording of claude, found one of codex app-server"));
-    let mut talk = Talk::start("codex", &["exec", "--json", "hi"], &path, &Options::default());
+    let mut talk = Talk::start("codex", &["exec", "--json", "hi"], &path, &ReplayOptions::default());
     assert_eq!(talk.exit(), 2);
     assert!(talk.errors().contains("expected a recording of codex exec"));
 }
@@ -35,13 +35,14 @@ fn probes_are_answered_as_the_agent_does() {
         ("opencode", "opencode/1.18.33/bash_tool", "1.18.33"),
         ("amp", "amp/0.0.1790142911-g7618fb/text", "0.0.1790142911-g7618fb"),
     ] {
-        let mut talk = Talk::start(agent, &["--version"], &transcript(name), &Options::default());
+        let mut talk = Talk::start(agent, &["--version"], &transcript(name), &ReplayOptions::default());
         assert_eq!(talk.rest().trim_end(), version);
         assert_eq!(talk.exit(), 0);
-        let mut talk = Talk::start(agent, &["--help"], &transcript(name), &Options::default());
+        let mut talk = Talk::start(agent, &["--help"], &transcript(name), &ReplayOptions::default());
         assert!(talk.rest().starts_with(&format!("Usage: {agent}")));
     }
-    let mut talk = Talk::start("amp", &["--help"], &transcript("amp/0.0.1790142911-g7618fb/text"), &Options::default());
+    let mut talk =
+        Talk::start("amp", &["--help"], &transcript("amp/0.0.1790142911-g7618fb/text"), &ReplayOptions::default());
     let help = talk.rest();
     assert!(["--execute", "--stream-json", "--no-ide"].iter().all(|flag| help.contains(flag)), "{help}");
 }
@@ -49,7 +50,7 @@ fn probes_are_answered_as_the_agent_does() {
 #[test]
 fn a_one_shot_recording_plays_to_a_host_that_talks() {
     let path = transcript("claude/2.1.325/text");
-    let mut talk = Talk::start("claude", TALKING, &path, &Options::default());
+    let mut talk = Talk::start("claude", TALKING, &path, &ReplayOptions::default());
     talk.say(r#"{"type":"control_request","request_id":"r1","request":{"subtype":"initialize"}}"#);
     assert_eq!(talk.json()["response"]["request_id"], "r1");
     talk.say(r#"{"type":"user","message":{"role":"user","content":"anything"}}"#);
@@ -66,7 +67,7 @@ fn a_session_is_called_as_the_command_line_calls_it() {
     let path = transcript("claude/2.1.325/perm-allow");
     let id = "01234567-89ab-4cde-8f01-23456789abcd";
     let words = [TALKING, &["--resume", id]].concat();
-    let mut talk = Talk::start("claude", &words, &path, &Options::default());
+    let mut talk = Talk::start("claude", &words, &path, &ReplayOptions::default());
     talk.say(r#"{"type":"user","message":{"role":"user","content":"go"}}"#);
     assert_eq!(talk.json()["session_id"], id);
 }
@@ -74,7 +75,7 @@ fn a_session_is_called_as_the_command_line_calls_it() {
 #[test]
 fn a_permission_is_waited_for_and_any_answer_will_do() {
     let path = transcript("claude/2.1.325/perm-allow");
-    let mut talk = Talk::start("claude", TALKING, &path, &Options::default());
+    let mut talk = Talk::start("claude", TALKING, &path, &ReplayOptions::default());
     talk.say(r#"{"type":"user","message":{"role":"user","content":"go"}}"#);
     let request = loop {
         let line = talk.json();
@@ -93,7 +94,8 @@ fn a_permission_is_waited_for_and_any_answer_will_do() {
 
 #[test]
 fn a_termination_ends_it() {
-    let mut talk = Talk::start("codex", &["app-server"], &transcript("codex/0.166.0/exec_basic"), &Options::default());
+    let mut talk =
+        Talk::start("codex", &["app-server"], &transcript("codex/0.166.0/exec_basic"), &ReplayOptions::default());
     talk.say(r#"{"id":1,"method":"initialize"}"#);
     talk.line();
     talk.signal(Signal::TERM);
@@ -104,7 +106,7 @@ fn a_termination_ends_it() {
 fn a_journal_tells_what_was_made_of_the_host() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
-    let options = Options { journal: Some(journal.clone()), ..Options::default() };
+    let options = ReplayOptions { journal: Some(journal.clone()), ..ReplayOptions::default() };
     let mut talk = Talk::start("codex", &["app-server"], &transcript("codex/0.166.0/exec_basic"), &options);
     talk.say(r#"{"id":1,"method":"initialize"}"#);
     talk.line();
