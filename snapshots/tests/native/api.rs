@@ -1,15 +1,16 @@
 //! What the generated types are, and that their corrections are needed.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use interlingua_codegen::{Source, generate};
 use interlingua_convert::Agent;
 use interlingua_snapshots::recordings;
 
-use crate::{bind, root};
+use crate::snapshots_in;
 
 fn source(agent: Agent) -> Source {
-    Source::load(&root().join("../agent-schemas").join(agent.name())).unwrap()
+    Source::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../agent-schemas").join(agent.name())).unwrap()
 }
 
 /// A schema update is reviewed as a diff of this.
@@ -23,7 +24,7 @@ fn the_generated_types_are_these() {
                 let _ = writeln!(digest, "{name}{line}");
             }
         }
-        bind(|| insta::assert_snapshot!(format!("api_{agent}"), digest));
+        snapshots_in("native").bind(|| insta::assert_snapshot!(format!("api_{agent}"), digest));
     }
 }
 

@@ -1,9 +1,6 @@
-//! What no recording can show, written down by hand: how far an agent is to be relied on, what it is started with, and
-//! what it cannot do at all.
+//! What no recording can show, declared by hand: how stable an agent's wire is and how the agent runs.
 
 use crate::Agent;
-
-use super::Feature;
 
 /// How far an agent's wire can be relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,19 +47,5 @@ impl Declared {
             Agent::Amp => (Stability::Experimental, false, false),
         };
         Self { stability, variants, shared_process }
-    }
-}
-
-/// Why an agent cannot do something, so that no recording will ever show it; `None` where one could.
-#[must_use]
-pub const fn cannot(agent: Agent, feature: Feature) -> Option<&'static str> {
-    match (agent, feature) {
-        (Agent::Amp, Feature::FileAttachments) => Some("takes images; any other file is named in the text"),
-        (Agent::Amp, Feature::StreamingDeltas | Feature::ItemStarted) => Some("prints whole messages only"),
-        (Agent::Amp, Feature::SubAgents) => Some("leaves out what a sub-agent does"),
-        (Agent::Amp, Feature::Questions) => Some("has no tool that asks the user"),
-        (Agent::Amp, Feature::Permissions) => Some("refuses, or gives up, where it would have to ask"),
-        (Agent::Amp, Feature::Compaction | Feature::Retries | Feature::Status) => Some("says nothing of it"),
-        _ => None,
     }
 }

@@ -1,5 +1,6 @@
 //! What every recording becomes: its universal stream, and what that must always be.
 
+mod canonical;
 mod chaos;
 mod counts;
 mod coverage;

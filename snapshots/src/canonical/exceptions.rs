@@ -1,6 +1,6 @@
 //! What an agent truly cannot do as the others do, each with the recording that shows it.
 
-use crate::Agent;
+use interlingua_convert::Agent;
 
 use super::{About, Scenario};
 

@@ -1,6 +1,6 @@
 //! One place of one recorded line is broken. The stream must then mean the same, or say `agent.unparsed` and where.
 //!
-//! `cargo test -p interlingua-snapshots --test universal mutations -- --nocapture` prints the table. What is lost is
+//! `cargo test -p interlingua-snapshots mutations -- --nocapture` prints the table. What is lost is
 //! cured by `needed` or `expected` in the agent's `source.toml`, a false success in its converter.
 
 mod outcome;
