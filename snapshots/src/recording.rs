@@ -1,10 +1,11 @@
 //! Recordings, and how the tests find them.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use interlingua_convert::Agent;
+use interlingua_recordings::{RecordingFile, Transcripts, version_numbers};
 use interlingua_wirelog::{Entry, Reader, Record, Wire};
 
 /// One recording.
@@ -33,7 +34,7 @@ impl Recording {
     /// The numbers of the version, by which versions are in order.
     #[must_use]
     pub fn version_numbers(&self) -> Vec<u64> {
-        self.version.split(|character: char| !character.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
+        version_numbers(&self.version)
     }
 
     /// Opens the recording.
@@ -78,27 +79,13 @@ impl Recording {
 /// # Errors
 /// When the folder of recordings cannot be read, or has a folder in it that is named after no agent.
 pub fn recordings() -> io::Result<Vec<Recording>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("transcripts");
-    let mut found = Vec::new();
-    for folder_of_agent in folder(&root)? {
-        let agent: Agent = name(&folder_of_agent).parse().map_err(io::Error::other)?;
-        for version in folder(&folder_of_agent)? {
-            for path in folder(&version)? {
-                if path.extension().is_some_and(|extension| extension == "jsonl") {
-                    let scenario = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-                    found.push(Recording { agent, version: name(&version), scenario, path });
-                }
-            }
-        }
-    }
+    let files = Transcripts::in_repository().all()?.into_iter();
+    let mut found = files
+        .map(|RecordingFile { agent, version, scenario, path, .. }| {
+            let agent: Agent = agent.parse().map_err(io::Error::other)?;
+            Ok(Recording { agent, version, scenario, path })
+        })
+        .collect::<io::Result<Vec<_>>>()?;
     found.sort();
     Ok(found)
-}
-
-fn folder(path: &Path) -> io::Result<Vec<PathBuf>> {
-    fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect()
-}
-
-fn name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

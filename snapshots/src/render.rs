@@ -8,6 +8,8 @@
 //! The number is the event's sequence, then comes the time; `*` marks what is synthetic. Long texts are cut in the
 //! middle, with their length and a hash, so that no change goes unseen.
 
+mod envelope;
+
 use std::fmt::Write as _;
 
 use interlingua_schema::{ContentPart, EventData, Item, ItemStatus, SessionId, UniversalEvent};
@@ -15,6 +17,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::Converted;
+
+pub use envelope::render_envelope;
 
 /// Texts up to this long are shown whole.
 const WHOLE: usize = 600;

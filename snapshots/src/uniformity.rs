@@ -10,12 +10,10 @@ mod exceptions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::io;
 
 use interlingua_convert::Agent;
-use interlingua_schema::UniversalEvent;
 
-use crate::{Recording, convert, recordings};
+use crate::{Corpus, CorpusEntry};
 
 pub use aspects::{Aspect, lines, optional_keys};
 pub use exceptions::{EXCEPTIONS, Exception, OPTIONAL_KEYS, OptionalKey};
@@ -61,44 +59,31 @@ impl Comparison {
 }
 
 /// Compares every aspect of every scenario that is recorded with all compared agents.
-///
-/// # Errors
-/// When a recording cannot be read.
-pub fn compare() -> io::Result<Vec<Comparison>> {
-    compare_with(|recording| Ok(convert(recording)?.events))
-}
-
-/// As [`compare`], with the events that `events` makes of a recording.
-///
-/// # Errors
-/// As [`compare`], and when `events` fails.
-pub fn compare_with(
-    mut events: impl FnMut(&Recording) -> io::Result<Vec<UniversalEvent>>,
-) -> io::Result<Vec<Comparison>> {
-    let mut scenarios: BTreeMap<String, BTreeMap<Agent, Recording>> = BTreeMap::new();
-    let all = recordings()?;
+#[must_use]
+pub fn compare(corpus: &Corpus) -> Vec<Comparison> {
+    let mut scenarios: BTreeMap<&str, BTreeMap<Agent, &CorpusEntry>> = BTreeMap::new();
     for agent in COMPARED {
-        let of_agent = all.iter().filter(|recording| recording.agent == agent);
-        let newest = of_agent.clone().map(Recording::version_numbers).max();
-        for recording in of_agent.filter(|recording| Some(recording.version_numbers()) == newest).cloned() {
-            scenarios.entry(recording.scenario.clone()).or_default().insert(agent, recording);
+        let of_agent = corpus.entries().iter().filter(|entry| entry.recording.agent == agent);
+        let newest = of_agent.clone().map(|entry| entry.recording.version_numbers()).max();
+        for entry in of_agent.filter(|entry| Some(entry.recording.version_numbers()) == newest) {
+            scenarios.entry(&entry.recording.scenario).or_default().insert(agent, entry);
         }
     }
-    scenarios.retain(|_, recordings| recordings.len() == COMPARED.len());
+    scenarios.retain(|_, entries| entries.len() == COMPARED.len());
     let mut comparisons = Vec::new();
-    for (scenario, recordings) in scenarios {
+    for (scenario, entries) in scenarios {
         let mut shown: BTreeMap<Aspect, BTreeMap<Agent, Vec<String>>> = BTreeMap::new();
-        for (agent, recording) in recordings {
-            let mut found = lines(&events(&recording)?);
+        for (agent, entry) in entries {
+            let mut found = lines(&entry.converted.events);
             for &aspect in Aspect::ALL {
                 shown.entry(aspect).or_default().insert(agent, found.remove(&aspect).unwrap_or_default());
             }
         }
         let compared =
-            shown.into_iter().map(|(aspect, shown)| Comparison { scenario: scenario.clone(), aspect, shown });
+            shown.into_iter().map(|(aspect, shown)| Comparison { scenario: scenario.to_owned(), aspect, shown });
         comparisons.extend(compared);
     }
-    Ok(comparisons)
+    comparisons
 }
 
 /// The table for a reader: for each aspect, in how many scenarios it is the same with every agent.

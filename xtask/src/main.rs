@@ -6,7 +6,8 @@
 //! * `drift` compares two states of it and says what the difference means for this repository.
 //!
 //! The others are started: `record` plays the scenarios on the real agents and writes down what they say, `live` runs the
-//! real agents behind the server and says what works, `coverage` converts every recording and says what they prove,
+//! real agents behind the server and says what works, `generate` writes the generated files, among them what the
+//! recordings prove,
 //! `bench-server` measures the server.
 //!
 //! Nothing here links the generated types: a schema that breaks them must not stop `refresh-schemas` from
@@ -15,10 +16,10 @@
 mod bench_server;
 mod cache;
 mod canonical;
-mod coverage;
 mod definitions;
 mod drift;
 mod extract;
+mod generate;
 mod isolated;
 mod live;
 mod npm;
@@ -45,7 +46,8 @@ use clap::Parser;
 enum Task {
     RefreshSchemas(refresh::Args),
     Drift(drift::Args),
-    Coverage(coverage::Args),
+    Generate(generate::Args),
+    Coverage(generate::CoverageArgs),
     BenchServer(bench_server::Args),
     Record(record::Args),
     Live(live::Args),
@@ -55,7 +57,8 @@ fn main() -> ExitCode {
     let outcome = match Task::parse() {
         Task::RefreshSchemas(args) => refresh::run(&args),
         Task::Drift(args) => drift::run(&args),
-        Task::Coverage(args) => coverage::run(&args),
+        Task::Generate(args) => generate::run(&args),
+        Task::Coverage(args) => generate::run_coverage(&args),
         Task::BenchServer(args) => bench_server::run(&args),
         Task::Record(args) => record::run(&args),
         Task::Live(args) => live::run(&args),

@@ -14,7 +14,7 @@ use interlingua_agents::Agent;
 ///
 /// For each agent: installs it into a cache with npm (no package script is run), plays every file in scenarios/ to it
 /// with a scripted model, answers what it asks as the scenario says, and writes
-/// snapshots/transcripts/<agent>/<version>/<scenario>.jsonl. A recording that differs from the last one only in ids,
+/// snapshots/transcripts/recorded/<agent>/<version>/<scenario>.jsonl. A recording that differs from the last one only in ids,
 /// times and the like is not touched, but must become the same universal stream. Then it prints scenario × agent, and
 /// what differs from the last recordings.
 ///
@@ -32,7 +32,7 @@ Examples:
 
 Afterwards `cargo insta test --review -p interlingua-snapshots` shows what the recordings become.
 The pins are in agent-schemas/<agent>/source.toml. Amp's model runs on Amp's own server, so it cannot
-be recorded like this: its recordings in snapshots/transcripts/amp stay as they are.
+be recorded like this: its recordings in snapshots/transcripts/captured/amp stay as they are.
 Exit codes: 0 all were played, 1 one could not be or was not the same for a client as its recording,
 or nothing could be done.")]
 pub(crate) struct Args {
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if agents.contains(&Agent::Amp) {
         say::note(format_args!(
             "amp: its model runs on its own server, so a scripted one cannot play to it; \
-             snapshots/transcripts/amp stays what it is"
+             snapshots/transcripts/captured/amp stays what it is"
         ));
         agents.retain(|agent| *agent != Agent::Amp);
     }

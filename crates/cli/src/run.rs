@@ -101,7 +101,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         None => Some(TempDir::new().context("cannot make a temporary folder")?),
     };
     let folder = args.data_dir.as_deref().or(temporary.as_ref().map(TempDir::path)).context("no folder")?;
-    let store = Store::open(folder, interlingua_store::Options::default())?;
+    let store = Store::open(folder, interlingua_store::StoreOptions::default())?;
     // Agents are where they were installed, wherever the session is kept.
     let machine = machine(&data_folder(None).unwrap_or_else(|_| folder.to_owned()))?;
     let agents = drivers(&machine, args.mock.driver()?);

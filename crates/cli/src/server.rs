@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 use interlingua_runtime::{Options, Runtime, drivers};
 use interlingua_server::{Access, Config, Origin, Token};
-use interlingua_store::{Store, Sync};
+use interlingua_store::{Store, StoreOptions};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -92,13 +92,13 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     start_log(&args)?;
     let access = access(&args)?;
     let folder = data_folder(args.data_dir)?;
-    let sync = match args.sync {
-        Durability::Normal => Sync::Normal,
-        Durability::Full => Sync::Full,
+    let durability = match args.sync {
+        Durability::Normal => interlingua_store::Durability::Normal,
+        Durability::Full => interlingua_store::Durability::Full,
     };
     let mock = args.mock.driver()?;
     let machine = machine(&folder)?;
-    let store = Store::open(&folder, interlingua_store::Options { sync, ..interlingua_store::Options::default() })?;
+    let store = Store::open(&folder, StoreOptions::default().durability(durability))?;
     let config = Config { access, allowed_origins: args.cors_allow_origin };
     let options = Options { auto_install: args.auto_install, ..Options::default() };
     let tokio = tokio::runtime::Builder::new_multi_thread()

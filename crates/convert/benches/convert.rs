@@ -4,10 +4,11 @@
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use interlingua_convert::{Agent, End, Input, Launch, Options, Stream, converter_for};
+use interlingua_recordings::Transcripts;
 use interlingua_schema::JsonLines;
 use interlingua_wirelog::{Entry, Reader, Wire};
 use serde::de::IgnoredAny;
@@ -143,19 +144,12 @@ fn to_float(amount: usize) -> f64 {
 
 /// All recordings of an agent, of every version, in which it speaks JSON.
 fn corpus(agent: Agent) -> io::Result<Vec<Recording>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/transcripts").join(agent.id());
     let mut recordings = Vec::new();
-    for version in folder(&root)? {
-        for file in folder(&version)? {
-            let recording = Recording::read(&file)?;
-            if recording.is_json() {
-                recordings.push(recording);
-            }
+    for file in Transcripts::in_repository().of_agent(agent.id())? {
+        let recording = Recording::read(&file.path)?;
+        if recording.is_json() {
+            recordings.push(recording);
         }
     }
     Ok(recordings)
-}
-
-fn folder(path: &Path) -> io::Result<Vec<PathBuf>> {
-    std::fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect()
 }

@@ -127,7 +127,6 @@
 mod agent;
 pub mod amp;
 mod arguments;
-pub mod canonical;
 pub mod claude;
 pub mod codex;
 mod converter;

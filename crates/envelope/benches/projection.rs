@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::io;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use interlingua_convert::{Agent, Options, Stream, convert_log, converter_for};
 use interlingua_envelope::{EnvelopeLine, Projector};
+use interlingua_recordings::Transcripts;
 use interlingua_wirelog::Reader;
 
 /// Rounds per recording; the three take turns, and the fastest of each counts. A recording takes less time than a slice
@@ -88,20 +88,12 @@ fn convert(agent: Agent, log: &[u8], work: Work, out: &mut Vec<u8>) -> io::Resul
 
 /// The recordings of each agent, in memory.
 fn corpus() -> io::Result<BTreeMap<Agent, Vec<Vec<u8>>>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/transcripts");
+    let transcripts = Transcripts::in_repository();
     let mut found = BTreeMap::new();
     for agent in Agent::ALL {
-        let mut logs = Vec::new();
-        for version in folder(&root.join(agent.id()))? {
-            for file in folder(&version)? {
-                logs.push(std::fs::read(file)?);
-            }
-        }
+        let files = transcripts.of_agent(agent.id())?;
+        let logs = files.iter().map(|file| std::fs::read(&file.path)).collect::<io::Result<_>>()?;
         found.insert(agent, logs);
     }
     Ok(found)
-}
-
-fn folder(path: &Path) -> io::Result<Vec<PathBuf>> {
-    std::fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect()
 }

@@ -21,7 +21,7 @@ enum Line {
 /// The JSON Schema (draft 2020-12) of one line of an envelope stream, with that of the event and of the completion in its
 /// definitions.
 ///
-/// `schema.json` beside this crate's manifest is this, written down; a test compares the two.
+/// `schema.json` beside this crate's manifest holds it; `cargo xtask generate` writes that file.
 #[must_use]
 pub fn json_schema() -> Schema {
     SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Line>()

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use interlingua_native::codex::{JsonrpcError, Response, ServerNotificationEnvelope, ServerRequestEnvelope};
 use interlingua_native::{Native, amp, claude, codex, opencode};
+use interlingua_recordings::Transcripts;
 use interlingua_wirelog::{Entry, Reader, Wire};
 use serde_json::Value;
 
@@ -67,14 +68,12 @@ fn typed<T: Native>(text: &str) -> bool {
 
 /// The JSON that each agent sent, with the type it decodes into.
 fn corpus() -> io::Result<BTreeMap<&'static str, Vec<Line>>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/transcripts");
+    let transcripts = Transcripts::in_repository();
     let mut found = BTreeMap::new();
     for agent in ["amp", "claude", "codex", "opencode"] {
         let mut lines = Vec::new();
-        for version in folder(&root.join(agent))? {
-            for file in folder(&version)? {
-                read(agent, &file, &mut lines)?;
-            }
+        for file in transcripts.of_agent(agent)? {
+            read(agent, &file.path, &mut lines)?;
         }
         found.insert(agent, lines);
     }
@@ -137,8 +136,4 @@ fn answer(method: &str) -> Option<fn(&str) -> bool> {
         };
     }
     answers!("initialize" "model/list" "thread/fork" "thread/resume" "thread/start" "turn/interrupt" "turn/start" "turn/steer")
-}
-
-fn folder(path: &Path) -> io::Result<Vec<PathBuf>> {
-    std::fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect()
 }

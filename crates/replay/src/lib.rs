@@ -16,10 +16,10 @@
 //!
 //! ```no_run
 //! use std::path::Path;
-//! use interlingua_replay::{Fault, Options, environment, make_stand_ins};
+//! use interlingua_replay::{Fault, ReplayOptions, environment, make_stand_ins};
 //!
 //! make_stand_ins(Path::new("target/debug/interlingua-replay"), Path::new("/tmp/agents"))?;
-//! let options = Options { faults: vec![Fault::DieAfter { lines: 3, code: 1 }], ..Options::default() };
+//! let options = ReplayOptions { faults: vec![Fault::DieAfter { lines: 3, code: 1 }], ..ReplayOptions::default() };
 //! std::process::Command::new("/tmp/agents/claude")
 //!     .args(["--print", "--output-format", "stream-json", "hello"])
 //!     .envs(environment(Path::new("recordings/hello.jsonl"), &options))
@@ -49,6 +49,6 @@ mod stand_in;
 pub use fault::Fault;
 pub use host::{Capture, Host, HostError};
 pub use interlingua_agents::Agent;
-pub use options::{Options, Speed};
+pub use options::{ReplayOptions, Speed};
 pub use recording::{Recording, RecordingError};
 pub use stand_in::{environment, make_stand_ins, play, stand_in};

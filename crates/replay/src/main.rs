@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use interlingua_replay::{Agent, Fault, Options, Speed, make_stand_ins, play, stand_in};
+use interlingua_replay::{Agent, Fault, ReplayOptions, Speed, make_stand_ins, play, stand_in};
 
 /// Plays a recorded transcript back as if it were the agent.
 ///
@@ -98,7 +98,7 @@ fn called_as() -> Option<Agent> {
 async fn run(cli: Cli) -> Result<(), String> {
     match cli.command {
         Command::Play(args) => {
-            let options = Options {
+            let options = ReplayOptions {
                 speed: args.speed,
                 faults: args.fault,
                 step: args.step,

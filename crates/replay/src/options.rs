@@ -30,7 +30,7 @@ impl FromStr for Speed {
 
 /// How a recording is played.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ReplayOptions {
     /// How fast.
     pub speed: Speed,
     /// What goes wrong.
@@ -48,7 +48,7 @@ pub struct Options {
     pub journal: Option<PathBuf>,
 }
 
-impl Default for Options {
+impl Default for ReplayOptions {
     /// Fast, from the start, without faults, with a second's patience.
     fn default() -> Self {
         Self {
@@ -66,7 +66,7 @@ impl Default for Options {
 /// The environment variable that names the recording, or a folder of recordings.
 pub(crate) const RECORDING: &str = "INTERLINGUA_REPLAY";
 
-impl Options {
+impl ReplayOptions {
     /// Takes the options from the environment: `INTERLINGUA_REPLAY_SPEED`, `_FAULT` (several with commas), `_STEP`,
     /// `_STATE`, `_TURN`, `_PATIENCE` (milliseconds) and `_JOURNAL`.
     ///
@@ -124,8 +124,8 @@ impl Options {
 mod tests {
     use super::*;
 
-    fn from(variables: &[(&str, &str)]) -> Result<Options, String> {
-        Options::from_env(|name| {
+    fn from(variables: &[(&str, &str)]) -> Result<ReplayOptions, String> {
+        ReplayOptions::from_env(|name| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
         })
     }

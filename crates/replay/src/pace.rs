@@ -8,7 +8,7 @@ use tokio::net::UnixListener;
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant};
 
-use crate::{Options, Speed};
+use crate::{ReplayOptions, Speed};
 
 /// What keeps a line back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    pub(crate) fn new(options: &Options, start: i64) -> io::Result<Self> {
+    pub(crate) fn new(options: &ReplayOptions, start: i64) -> io::Result<Self> {
         let steps = match (options.speed, &options.step) {
             (Speed::Step, Some(path)) => Some(Steps::listen(path)?),
             _ => None,

@@ -14,7 +14,7 @@ use crate::play::{Next, Play};
 use crate::script::{Act, Channel};
 use crate::source::State;
 use crate::stage::Incoming;
-use crate::{Agent, Options};
+use crate::{Agent, ReplayOptions};
 
 /// What keeps the next processes going where this one stops.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct Performer {
     mouth: Mouth,
     pace: Pace,
     incoming: UnboundedReceiver<Incoming>,
-    options: Options,
+    options: ReplayOptions,
     progress: Option<Progress>,
     journal: Option<File>,
 }
@@ -42,7 +42,7 @@ impl Performer {
         play: Play,
         mouth: Mouth,
         incoming: UnboundedReceiver<Incoming>,
-        options: Options,
+        options: ReplayOptions,
         progress: Option<Progress>,
     ) -> io::Result<Self> {
         let start = play.upcoming_step().filter(|_| play.progress() > 0).map_or(0, |step| step.t);

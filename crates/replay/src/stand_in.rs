@@ -18,7 +18,7 @@ use crate::said::{Role, Said};
 use crate::script::{Act, Script};
 use crate::source::{Source, SourceError, State, start_after, start_of_turn};
 use crate::stage::{Http, Incoming, Stage, Stdio};
-use crate::{Agent, Fault, Options};
+use crate::{Agent, Fault, ReplayOptions};
 
 /// Passes for an agent, set up by the environment, until it is time to leave. `words` is the agent's command line
 /// without its first word.
@@ -31,7 +31,7 @@ pub async fn stand_in(agent: Agent, words: &[String]) -> Result<(), String> {
     let path = variable(RECORDING).filter(|path| !path.is_empty()).ok_or_else(|| {
         format!("no recording: set {RECORDING} to a wirelog of {agent}, or to a folder with one (this is a stand-in for `{agent}`)")
     })?;
-    let options = Options::from_env(variable)?;
+    let options = ReplayOptions::from_env(variable)?;
     play(Path::new(&path), Some(agent), Some(words), options).await
 }
 
@@ -41,7 +41,12 @@ pub async fn stand_in(agent: Agent, words: &[String]) -> Result<(), String> {
 /// # Errors
 ///
 /// When it cannot be played; the text is for the user.
-pub async fn play(path: &Path, agent: Option<Agent>, words: Option<&[String]>, options: Options) -> Result<(), String> {
+pub async fn play(
+    path: &Path,
+    agent: Option<Agent>,
+    words: Option<&[String]>,
+    options: ReplayOptions,
+) -> Result<(), String> {
     options.check()?;
     let launch = match (agent, words) {
         (Some(agent), Some(words)) => Launch::read(agent, words),
@@ -87,7 +92,7 @@ pub async fn play(path: &Path, agent: Option<Agent>, words: Option<&[String]>, o
 }
 
 /// Where to start. With a state file, that much is taken: the next process starts after it.
-fn start(scripts: &[Script], options: &Options) -> Result<(usize, usize, Ids), SourceError> {
+fn start(scripts: &[Script], options: &ReplayOptions) -> Result<(usize, usize, Ids), SourceError> {
     if let Some(turn) = options.turn {
         let (process, step) = start_of_turn(scripts, turn)?;
         return Ok((process, step, Ids::default()));
@@ -196,7 +201,7 @@ pub fn make_stand_ins(program: &Path, folder: &Path) -> io::Result<Vec<PathBuf>>
 
 /// The environment for a stand-in: the variables that make it play a recording in a certain way.
 #[must_use]
-pub fn environment(path: &Path, options: &Options) -> Vec<(String, OsString)> {
+pub fn environment(path: &Path, options: &ReplayOptions) -> Vec<(String, OsString)> {
     let mut variables = vec![(RECORDING.to_owned(), path.as_os_str().to_owned())];
     let mut add = |name: &str, value: OsString| variables.push((format!("{RECORDING}_{name}"), value));
     add("SPEED", format!("{:?}", options.speed).to_lowercase().into());

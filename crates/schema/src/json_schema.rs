@@ -34,7 +34,7 @@ struct Wire {
 
 /// The JSON Schema (draft 2020-12) of one event. `$defs` also has `StatusData`, the shapes of a status item's data.
 ///
-/// `schema.json` beside this crate's manifest is this, written down; a test compares the two.
+/// `schema.json` beside this crate's manifest holds it; `cargo xtask generate` writes that file.
 #[must_use]
 pub fn json_schema() -> Schema {
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();

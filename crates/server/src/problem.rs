@@ -238,7 +238,8 @@ impl From<interlingua_store::Error> for Problem {
             Error::NoSuchSession => Kind::SessionNotFound,
             Error::Ended => Kind::SessionEnded,
             Error::AlreadyExists(_) => Kind::SessionAlreadyExists,
-            Error::OutOfOrder { .. } | Error::Database(_) => Kind::InternalError,
+            // The store's own faults, and whatever it learns to report.
+            _ => Kind::InternalError,
         };
         Self::new(kind, error.to_string())
     }

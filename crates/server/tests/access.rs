@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 
 async fn with(access: Access, origins: &[&str]) -> Served {
     let allowed_origins = origins.iter().map(|origin| origin.parse().unwrap()).collect();
-    served_with(Config { access, allowed_origins }, interlingua_store::Options::default()).await
+    served_with(Config { access, allowed_origins }, interlingua_store::StoreOptions::default()).await
 }
 
 fn token() -> Access {

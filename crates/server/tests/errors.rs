@@ -236,7 +236,7 @@ async fn queries_that_are_not_what_they_should_be() {
 async fn a_full_disk_is_said_and_what_is_there_is_served() {
     let access = interlingua_server::Access::Loopback;
     let config = interlingua_server::Config { access, allowed_origins: Vec::new() };
-    let options = interlingua_store::Options { most_pages: Some(160), ..interlingua_store::Options::default() };
+    let options = interlingua_store::StoreOptions::default().max_pages(160);
     let served = served_with(config, options).await;
     served.create("s").await;
     served.turn("s", "echo before").await;

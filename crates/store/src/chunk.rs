@@ -7,9 +7,6 @@
 //! Their payloads lie behind them in the same row, with as many lines: the payload, or nothing, or [`SAME`]. `SQLite`
 //! reads a long row only as far as it is asked for, so whoever does not want them does not read them; and a commit has
 //! one page less to write than if they had a table of their own.
-//!
-//! That they had in format 1, which had one event in a row: a chunk of one line, whose payload lies in another table
-//! at its own place or an earlier one.
 
 use std::ops::Range;
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::lock::Lock;
-use crate::schema::{self, APPLICATION, FORMAT, FORMAT_BEFORE};
-use crate::{OpenError, Options, Sync, checkpoint};
+use crate::schema::{self, APPLICATION, FORMAT};
+use crate::{Durability, OpenError, StoreOptions, checkpoint};
 
 const FILE: &str = "interlingua.db";
 
@@ -21,7 +21,7 @@ pub(crate) struct Opened {
 }
 
 /// Opens the database of a folder for writing; makes both if they are not there.
-pub(crate) fn open(folder: &Path, options: Options) -> Result<Opened, OpenError> {
+pub(crate) fn open(folder: &Path, options: StoreOptions) -> Result<Opened, OpenError> {
     let unusable = |source| OpenError::Folder { path: folder.to_owned(), source };
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unusable)?;
     let lock = Lock::take(folder)?;
@@ -36,7 +36,7 @@ pub(crate) fn open(folder: &Path, options: Options) -> Result<Opened, OpenError>
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(&file, flags).map_err(refused)?;
     // Before anything is written: what is not asked for need not be waited for.
-    set_sync(&connection, options.sync).map_err(refused)?;
+    set_durability(&connection, options.durability).map_err(refused)?;
     check_format(&mut connection, &file, refused)?;
     set_up(&connection, options).map_err(refused)?;
     Ok(Opened { connection, file, lock })
@@ -54,8 +54,7 @@ fn check_format(
     let found = pragma(connection, "user_version")?;
     match (pragma(connection, "application_id")?, found) {
         (APPLICATION, FORMAT) => Ok(()),
-        (APPLICATION, FORMAT_BEFORE) => schema::upgrade(connection).map_err(refused),
-        (APPLICATION, found) if found > FORMAT => Err(OpenError::Newer { path: file.to_owned(), found, known: FORMAT }),
+        (APPLICATION, found) => Err(OpenError::Format { path: file.to_owned(), found, expected: FORMAT }),
         (0, 0) if pragma(connection, "schema_version")? == 0 => {
             connection.pragma_update(None, "journal_mode", "wal").map_err(&refused)?;
             schema::create(connection).map_err(refused)
@@ -64,23 +63,23 @@ fn check_format(
     }
 }
 
-fn set_sync(connection: &Connection, sync: Sync) -> rusqlite::Result<()> {
+fn set_durability(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
     connection.pragma_update(
         None,
         "synchronous",
-        match sync {
-            Sync::Normal => "normal",
-            Sync::Full => "full",
+        match durability {
+            Durability::Normal => "normal",
+            Durability::Full => "full",
         },
     )
 }
 
-fn set_up(connection: &Connection, options: Options) -> rusqlite::Result<()> {
+fn set_up(connection: &Connection, options: StoreOptions) -> rusqlite::Result<()> {
     // The write-ahead log is moved into the database beside the writer (see `checkpoint`).
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "journal_size_limit", checkpoint::BYTES_KEPT)?;
     connection.pragma_update(None, "cache_size", -2048)?;
-    if let Some(pages) = options.most_pages {
+    if let Some(pages) = options.max_pages {
         connection.pragma_update(None, "max_page_count", pages)?;
     }
     connection.set_prepared_statement_cache_capacity(32);

@@ -6,6 +6,7 @@ use interlingua_schema::SessionId;
 
 /// Why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The folder cannot be made, read or written.
     #[error("the data folder {path} cannot be used: {source}")]
@@ -26,18 +27,18 @@ pub enum OpenError {
         /// The other process, as far as it is known.
         holder: String,
     },
-    /// It was written by a newer version of this program.
+    /// It was written by a version of this program that stores things in another format.
     #[error(
-        "the database {path} has format {found}, and this version of interlingua knows formats up to {known}; use the \
-         version that wrote it, or another folder with --data-dir"
+        "the database {path} has format {found}, and this version of interlingua reads and writes format {expected} \
+         only; use the version that wrote it, or another folder with --data-dir"
     )]
-    Newer {
+    Format {
         /// The database file.
         path: PathBuf,
         /// The format it has.
         found: i64,
-        /// The newest format this version knows.
-        known: i64,
+        /// The format this version knows.
+        expected: i64,
     },
     /// The file is something else.
     #[error("{path} is not an interlingua database; use another folder with --data-dir")]
@@ -57,6 +58,7 @@ pub enum OpenError {
 
 /// Why the store refused a request. Whatever it refuses has changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// There is a session of that name.
     #[error("session `{0}` already exists")]

@@ -149,9 +149,7 @@ impl Batch {
 }
 
 const WITHOUT_RAW: &str = "SELECT place, json FROM events WHERE place > ?1 AND place <= ?2 ORDER BY place";
-const WITH_RAW: &str = "SELECT events.place, events.json, coalesce(events.payloads, payloads.json) FROM events \
-     LEFT JOIN payloads ON payloads.place = events.payload \
-     WHERE events.place > ?1 AND events.place <= ?2 ORDER BY events.place";
+const WITH_RAW: &str = "SELECT place, json, payloads FROM events WHERE place > ?1 AND place <= ?2 ORDER BY place";
 
 /// Reads what follows `after`; empty if nothing does.
 pub(crate) fn read(

@@ -230,10 +230,7 @@ impl Write for DeleteSession {
             return Err(Error::NoSuchSession);
         }
         let (from, to) = places_after(self.session, 0);
-        for table in ["events", "payloads"] {
-            let delete = format!("DELETE FROM {table} WHERE place > ?1 AND place <= ?2");
-            connection.prepare_cached(&delete)?.execute((from, to))?;
-        }
+        connection.prepare_cached("DELETE FROM events WHERE place > ?1 AND place <= ?2")?.execute((from, to))?;
         connection.prepare_cached("DELETE FROM kept WHERE session = ?1")?.execute([session])?;
         message::remove_all(connection, self.session)
     }

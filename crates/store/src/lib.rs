@@ -2,7 +2,7 @@
 //!
 //! One `SQLite` database in a data folder holds every session, its messages that wait for the agent, and its events.
 //! All writing goes through one thread, which commits whatever has been queued since its last commit as one
-//! transaction and only then answers: what the store has acknowledged survives `kill -9`, and with [`Sync::Full`] the
+//! transaction and only then answers: what the store has acknowledged survives `kill -9`, and with [`Durability::Full`] the
 //! loss of power too. Nobody sees an event before that.
 //!
 //! A reader is a cursor. [`Store::reader`] starts one after any event; [`Reader::next`] gives what follows, a small
@@ -16,11 +16,11 @@
 //!
 //! ```
 //! use interlingua_schema::{EventData, Origin, SessionStarted, Timestamp, UniversalEvent};
-//! use interlingua_store::{Append, NewSession, Options, Raw, Store};
+//! use interlingua_store::{Append, NewSession, Raw, Store, StoreOptions};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-//! let store = Store::open(folder.path(), Options::default())?;
+//! let store = Store::open(folder.path(), StoreOptions::default())?;
 //! let session = store.create(NewSession::new("s1", "mock")).await?;
 //!
 //! let data = EventData::SessionStarted(SessionStarted::default());
@@ -60,7 +60,7 @@ pub use append::Append;
 pub use error::{Error, OpenError};
 pub use events::{Batch, Limits, Raw};
 pub use message::{Attachment, Message, MessageId, QueuedMessage};
-pub use options::{Options, Sync};
+pub use options::{Durability, StoreOptions};
 pub use reader::Reader;
 pub use session::{Kept, NewSession, Session, SessionKey, SessionPage};
 pub use store::{Pending, Store, Totals};

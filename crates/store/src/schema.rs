@@ -7,9 +7,6 @@ use crate::SessionKey;
 /// The format this version writes, kept in the file as `user_version`.
 pub(crate) const FORMAT: i64 = 2;
 
-/// The format before, with one event in a row and the payloads in a table of their own.
-pub(crate) const FORMAT_BEFORE: i64 = 1;
-
 /// Marks the file as ours (`application_id`): "ilng".
 pub(crate) const APPLICATION: i64 = 0x696c_6e67;
 
@@ -18,8 +15,6 @@ pub(crate) const APPLICATION: i64 = 0x696c_6e67;
 /// holds several of them (see `chunk`) and lies at the place of the last.
 ///
 /// What changes with every event (`sessions`) is apart from what is large and seldom changes (`kept`).
-///
-/// `payload` and the table `payloads` hold what was stored in format 1, and nothing new.
 const TABLES: &str = "
     CREATE TABLE sessions (
         key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -47,8 +42,7 @@ const TABLES: &str = "
         attachments TEXT
     ) STRICT;
     CREATE INDEX messages_of_session ON messages (session, id);
-    CREATE TABLE events (place INTEGER PRIMARY KEY, json TEXT NOT NULL, payload INTEGER, payloads TEXT) STRICT;
-    CREATE TABLE payloads (place INTEGER PRIMARY KEY, json TEXT NOT NULL) STRICT;
+    CREATE TABLE events (place INTEGER PRIMARY KEY, json TEXT NOT NULL, payloads TEXT) STRICT;
 ";
 
 /// Makes the tables of a new database, in one transaction.
@@ -56,14 +50,6 @@ pub(crate) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     transaction.execute_batch(TABLES)?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;
-    transaction.pragma_update(None, "user_version", FORMAT)?;
-    transaction.commit()
-}
-
-/// Turns a database of the format before into one of this: what is stored stays as it is.
-pub(crate) fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
-    let transaction = connection.transaction()?;
-    transaction.execute_batch("ALTER TABLE events ADD COLUMN payloads TEXT")?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
     transaction.commit()
 }

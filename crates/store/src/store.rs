@@ -14,8 +14,8 @@ use crate::pool::Pool;
 use crate::watchers::{Tail, Watchers};
 use crate::writer::Writer;
 use crate::{
-    Append, Batch, Error, Kept, Limits, Message, MessageId, NewSession, OpenError, Options, QueuedMessage, Raw, Reader,
-    Session, SessionKey, SessionPage, database, events, message, session,
+    Append, Batch, Error, Kept, Limits, Message, MessageId, NewSession, OpenError, QueuedMessage, Raw, Reader, Session,
+    SessionKey, SessionPage, StoreOptions, database, events, message, session,
 };
 
 /// The durable log of sessions and events. Cloning it copies a pointer.
@@ -73,7 +73,7 @@ impl Store {
     /// # Errors
     ///
     /// If the folder or the database in it cannot be used, or another process uses it.
-    pub fn open(folder: &Path, options: Options) -> Result<Self, OpenError> {
+    pub fn open(folder: &Path, options: StoreOptions) -> Result<Self, OpenError> {
         let opened = database::open(folder, options)?;
         let watchers = Arc::new(Watchers::default());
         let writer = Writer::start(opened.connection, &opened.file, Arc::clone(&watchers))?;

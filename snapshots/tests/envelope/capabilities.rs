@@ -4,9 +4,8 @@ use interlingua_convert::Agent;
 use interlingua_envelope::{
     AgentWrapperCompletionStatus, AgentWrapperEvent, AgentWrapperEventKind as Kind, Capability, capabilities,
 };
-use interlingua_snapshots::recordings;
 
-use crate::projected::Projected;
+use super::projected::{Projected, all};
 
 fn shows(projected: &Projected, capability: Capability) -> bool {
     let has = |kind: Kind| projected.events.iter().any(|event| event.kind() == kind);
@@ -47,12 +46,11 @@ fn shows(projected: &Projected, capability: Capability) -> bool {
 
 #[test]
 fn the_recording_that_is_named_shows_the_capability() {
-    let recordings = recordings().unwrap();
     for agent in Agent::ALL {
         for (capability, proof) in capabilities(agent) {
-            let recording = recordings.iter().find(|recording| recording.name() == proof);
-            let recording = recording.unwrap_or_else(|| panic!("{proof}, which proves {capability}, is gone"));
-            assert!(shows(&Projected::of(recording.clone()), capability), "{proof} does not show {capability}");
+            let projected = all().iter().find(|projected| projected.recording.name() == proof);
+            let projected = projected.unwrap_or_else(|| panic!("{proof}, which proves {capability}, is gone"));
+            assert!(shows(projected, capability), "{proof} does not show {capability}");
         }
     }
 }

@@ -7,7 +7,7 @@ use interlingua_envelope::{
 };
 use interlingua_schema::{ContentPart, EventData, ItemKind, ItemStatus, Role, SessionId};
 
-use crate::projected::{Projected, all};
+use super::projected::{Projected, all};
 
 #[test]
 fn the_words_of_every_message_come_out_once_and_on_the_right_channel() {
@@ -21,7 +21,7 @@ fn the_words_of_every_message_come_out_once_and_on_the_right_channel() {
             said.entry(key).or_default().push_str(event.text().unwrap());
         }
         let mut expected = BTreeMap::new();
-        for event in &projected.universal {
+        for event in projected.universal {
             let EventData::ItemCompleted(data) = &event.data else { continue };
             let item = &data.item;
             let text: String = item.streamed_text().collect();
@@ -38,7 +38,7 @@ fn the_words_of_every_message_come_out_once_and_on_the_right_channel() {
             }
         }
         // A log that stops in the middle leaves words of messages that never complete.
-        let open = open_items(&projected);
+        let open = open_items(projected);
         said.retain(|(_, item, _), _| !open.contains(item));
         assert_eq!(said, expected, "{}", projected.recording.name());
     }
@@ -47,7 +47,7 @@ fn the_words_of_every_message_come_out_once_and_on_the_right_channel() {
 
 fn open_items(projected: &Projected) -> BTreeSet<String> {
     let mut open = BTreeSet::new();
-    for event in &projected.universal {
+    for event in projected.universal {
         match &event.data {
             EventData::ItemStarted(data) => drop(open.insert(data.item.item_id.to_string())),
             EventData::ItemCompleted(data) => drop(open.remove(data.item.item_id.as_str())),
@@ -70,8 +70,8 @@ fn every_tool_has_its_name_its_ids_and_its_figures() {
     for projected in all() {
         let name = projected.recording.name();
         let mut calls = BTreeMap::new();
-        let mut results = ended_results(&projected).into_iter();
-        for event in &projected.universal {
+        let mut results = ended_results(projected).into_iter();
+        for event in projected.universal {
             let item = match &event.data {
                 EventData::ItemStarted(data) | EventData::ItemCompleted(data) => &data.item,
                 _ => continue,

@@ -1,34 +1,39 @@
 //! A recording as an envelope stream.
 
+use std::sync::LazyLock;
+
 use interlingua_envelope::{AgentWrapperCompletion, AgentWrapperEvent, EnvelopeLine, Projector};
 use interlingua_schema::UniversalEvent;
-use interlingua_snapshots::{Recording, convert, recordings};
+use interlingua_snapshots::{CorpusEntry, Recording};
+
+use crate::corpus;
 
 /// What a recording becomes.
 pub(crate) struct Projected {
-    pub(crate) recording: Recording,
-    pub(crate) universal: Vec<UniversalEvent>,
+    pub(crate) recording: &'static Recording,
+    pub(crate) universal: &'static [UniversalEvent],
     pub(crate) events: Vec<AgentWrapperEvent>,
     pub(crate) completions: Vec<AgentWrapperCompletion>,
 }
 
 impl Projected {
-    pub(crate) fn of(recording: Recording) -> Self {
-        let universal = convert(&recording).unwrap().events;
+    fn of(entry: &'static CorpusEntry) -> Self {
+        let (recording, universal) = (&entry.recording, entry.converted.events.as_slice());
         let mut projector = Projector::new(recording.agent);
         let events = universal.iter().flat_map(|event| projector.push(event)).collect();
         Self { recording, universal, events, completions: projector.finish().collect() }
     }
 
-    /// The lines as they are written.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+    /// The lines of the stream.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = EnvelopeLine> {
         let events = self.events.iter().cloned().map(EnvelopeLine::Event);
         let completions = self.completions.iter().cloned().map(EnvelopeLine::Completion);
-        events.chain(completions).map(|line| serde_json::to_string(&line).unwrap())
+        events.chain(completions)
     }
 }
 
 /// Every recording.
-pub(crate) fn all() -> impl Iterator<Item = Projected> {
-    recordings().unwrap().into_iter().map(Projected::of)
+pub(crate) fn all() -> &'static [Projected] {
+    static ALL: LazyLock<Vec<Projected>> = LazyLock::new(|| corpus().entries().iter().map(Projected::of).collect());
+    &ALL
 }

@@ -7,7 +7,7 @@ use interlingua_wirelog::Wire;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::projected::{Projected, all};
+use super::projected::{Projected, all};
 
 fn bounded(text: Option<&str>, bound: usize) -> bool {
     text.is_none_or(|text| text.len() <= bound)
@@ -46,7 +46,7 @@ fn every_event_of_every_recording_keeps_the_bounds_and_the_payload_of_its_kind()
             assert!(bounded(completion.final_text(), FINAL_TEXT_BYTES), "{name}: {completion:?}");
             assert!(data_is_bounded(completion.data().as_ref()), "{name}: {completion:?}");
         }
-        for line in projected.lines() {
+        for line in projected.lines().map(|line| serde_json::to_string(&line).unwrap()) {
             let mut written = Vec::new();
             let read: EnvelopeLine =
                 serde_json::from_str(&line).unwrap_or_else(|error| panic!("{name}: {error}: {line}"));
@@ -100,7 +100,7 @@ fn no_line_that_an_agent_printed_comes_out() {
         }
         // An agent may print the very words that it also says in a payload.
         printed.retain(|line| !said.contains(line));
-        let found = leaks(&projected, printed.iter().map(String::as_str));
+        let found = leaks(projected, printed.iter().map(String::as_str));
         assert!(found.is_empty(), "{found:#?}");
     }
 }
@@ -114,7 +114,7 @@ fn no_input_output_or_diff_of_a_tool_comes_out() {
     let mut tools = 0;
     for projected in all() {
         let mut contents = Vec::new();
-        for event in &projected.universal {
+        for event in projected.universal {
             let EventData::ItemCompleted(data) = &event.data else { continue };
             for part in &data.item.content {
                 match part {
@@ -143,9 +143,9 @@ fn no_input_output_or_diff_of_a_tool_comes_out() {
             }
         }
         // A name is one also where a tool is told it or tells it.
-        let names = names(&projected);
+        let names = names(projected);
         contents.retain(|content| !names.contains(content));
-        let found = leaks(&projected, contents.iter().map(String::as_str));
+        let found = leaks(projected, contents.iter().map(String::as_str));
         assert!(found.is_empty(), "{found:#?}");
     }
     assert!(tools > 200, "only {tools} tool calls");
@@ -156,7 +156,7 @@ fn no_input_output_or_diff_of_a_tool_comes_out() {
 fn the_task_of_a_sub_agent_does_not_come_out() {
     let mut tasks = 0;
     for projected in all() {
-        for event in &projected.universal {
+        for event in projected.universal {
             let EventData::ItemCompleted(data) = &event.data else { continue };
             let item = &data.item;
             if item.role == Some(Role::User) && item.parent_id.is_some() {
@@ -182,7 +182,7 @@ fn strings(value: &Value, found: &mut Vec<String>) {
 
 fn names(projected: &Projected) -> Vec<String> {
     let mut names = Vec::new();
-    for event in &projected.universal {
+    for event in projected.universal {
         names.extend(event.native_session_id.as_ref().map(ToString::to_string));
         match &event.data {
             EventData::ItemStarted(data) => {

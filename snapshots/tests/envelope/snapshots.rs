@@ -1,12 +1,11 @@
-//! The envelope streams of some recordings of each agent, as `interlingua convert --envelope` writes them, under
-//! `snapshots/envelope/`. Review with `cargo insta review`.
-
-use std::path::Path;
+//! The envelope streams of some recordings of each agent, as snapshots in `expected/envelope/`. Review with `cargo insta
+//! review`.
 
 use interlingua_convert::Agent;
-use interlingua_snapshots::{Recording, recordings};
+use interlingua_snapshots::render_envelope;
 
-use crate::projected::Projected;
+use super::projected::{Projected, all};
+use crate::{expected, snapshots_in};
 
 /// Which recordings: something of everything that the envelope tells.
 const CHOSEN: [(Agent, &[&str]); 4] = [
@@ -54,25 +53,21 @@ const CHOSEN: [(Agent, &[&str]); 4] = [
 ];
 
 /// The newest recording of a scenario: versions sort as text here, which the folder names allow.
-fn newest(all: &[Recording], agent: Agent, scenario: &str) -> Recording {
-    let found = all.iter().filter(|recording| recording.agent == agent && recording.scenario == scenario);
-    found.max().unwrap_or_else(|| panic!("{agent} has no recording {scenario}")).clone()
+fn newest(agent: Agent, scenario: &str) -> &'static Projected {
+    let found = all().iter().filter(|found| found.recording.agent == agent && found.recording.scenario == scenario);
+    found.max_by_key(|projected| projected.recording).unwrap_or_else(|| panic!("{agent} has no recording {scenario}"))
 }
 
 #[test]
 fn the_envelope_of_some_recordings_is_their_snapshot() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("expected/envelope");
-    let all = recordings().unwrap();
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(&root);
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
+    let settings = snapshots_in("envelope");
+    let root = expected().join("envelope");
     let mut known = Vec::new();
     for (agent, scenarios) in CHOSEN {
         for scenario in scenarios {
             let name = format!("{agent}_{scenario}");
-            let lines: Vec<String> = Projected::of(newest(&all, agent, scenario)).lines().collect();
-            settings.bind(|| insta::assert_snapshot!(name.clone(), lines.join("\n")));
+            let stream = render_envelope(newest(agent, scenario).lines()).unwrap();
+            settings.bind(|| insta::assert_snapshot!(name.clone(), stream));
             known.push(root.join(format!("{name}.snap")));
         }
     }

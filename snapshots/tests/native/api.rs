@@ -6,7 +6,7 @@ use interlingua_codegen::{Source, generate};
 use interlingua_convert::Agent;
 use interlingua_snapshots::recordings;
 
-use crate::bind;
+use crate::snapshots_in;
 
 fn source(agent: Agent) -> Source {
     let schemas = interlingua_agent_schemas::find(agent.id()).unwrap();
@@ -24,7 +24,7 @@ fn the_generated_types_are_these() {
                 let _ = writeln!(digest, "{name}{line}");
             }
         }
-        bind(|| insta::assert_snapshot!(format!("api_{agent}"), digest));
+        snapshots_in("native").bind(|| insta::assert_snapshot!(format!("api_{agent}"), digest));
     }
 }
 

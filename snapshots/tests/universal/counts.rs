@@ -12,9 +12,11 @@ use std::collections::BTreeMap;
 
 use interlingua_convert::Agent;
 use interlingua_schema::{EventData, ItemKind, ItemStatus, Role, Source, UniversalEvent};
-use interlingua_snapshots::{Line, convert, recordings};
+use interlingua_snapshots::{CorpusEntry, Line};
 use interlingua_wirelog::Wire;
 use serde_json::Value;
+
+use crate::corpus;
 
 /// What is said and done in a session.
 #[derive(Debug, Default)]
@@ -130,7 +132,7 @@ fn compare(what: &str, native: &[String], stream: &[String], cut_off: &[String],
 #[test]
 fn whatever_is_native_is_in_the_stream_once() {
     let mut problems = Vec::new();
-    for recording in recordings().unwrap() {
+    for CorpusEntry { recording, converted } in corpus().entries() {
         let lines = recording.lines().unwrap();
         let argv = recording.reader().unwrap().header().map(|header| header.argv.clone()).unwrap_or_default();
         let native = match recording.agent {
@@ -139,7 +141,7 @@ fn whatever_is_native_is_in_the_stream_once() {
             Agent::Codex => codex::said(&lines, &argv),
             Agent::OpenCode => opencode::said(&lines, &argv),
         };
-        let (stream, cut_off) = Said::in_stream(&convert(&recording).unwrap().events);
+        let (stream, cut_off) = Said::in_stream(&converted.events);
         let mut found = Vec::new();
         compare("text", &native.texts, &stream.texts, &cut_off, &mut found);
         compare("reasoning", &native.reasoning, &stream.reasoning, &cut_off, &mut found);

@@ -1,19 +1,22 @@
 //! What is advertised of an agent is what its recordings show.
 
-use interlingua_convert::coverage::Feature;
-use interlingua_snapshots::coverage::{COMMAND, Coverage, shown};
-use interlingua_snapshots::{convert, recordings};
+use interlingua_convert::Agent;
+use interlingua_convert::coverage::{Feature, proof};
+use interlingua_snapshots::coverage::{cannot, shown};
+
+use crate::corpus;
 
 fn shows(name: &str, feature: Feature) -> bool {
-    let recordings = recordings().unwrap();
-    let recording = recordings.iter().find(|recording| recording.name() == name).unwrap();
-    shown(&convert(recording).unwrap().events).contains(&feature)
+    shown(&corpus().find(name).unwrap().converted.events).contains(&feature)
 }
 
 #[test]
-fn the_page_and_the_table_are_what_the_recordings_show() {
-    for file in Coverage::of_recordings().unwrap().files() {
-        assert!(file.is_current(), "{} is not what the recordings show; run `{COMMAND}`", file.path);
+fn nothing_is_both_proven_and_impossible() {
+    for agent in Agent::ALL {
+        for &feature in Feature::ALL {
+            let (proof, cannot) = (proof(agent, feature), cannot(agent, feature));
+            assert!(proof.is_none() || cannot.is_none(), "{agent} {feature:?}: {proof:?}, yet {cannot:?}");
+        }
     }
 }
 

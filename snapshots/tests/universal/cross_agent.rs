@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use interlingua_convert::Agent;
-use interlingua_convert::canonical::{About, EXCEPTIONS, Exception, Focus, Scenario, Shown, trace};
 use interlingua_convert::coverage::{Feature, shows};
 use interlingua_schema::{EventData, ItemKind, UniversalEvent};
-use interlingua_snapshots::{convert, recordings};
+use interlingua_snapshots::CorpusEntry;
+use interlingua_snapshots::canonical::{About, EXCEPTIONS, Exception, Focus, Scenario, Shown, trace};
+
+use crate::corpus;
 
 /// A recording that plays a scenario, and where in it.
 struct Play {
@@ -166,10 +168,8 @@ const OTHERWISE: &[Otherwise] = &[
 /// What nobody has recorded yet, and the feature that a recording of it would prove.
 const UNRECORDED: &[(Scenario, Agent, Feature)] = &[(Scenario::Interrupt, Agent::Amp, Feature::Interrupts)];
 
-fn events(name: &str) -> Vec<UniversalEvent> {
-    let recordings = recordings().unwrap();
-    let recording = recordings.iter().find(|recording| recording.name() == name);
-    convert(recording.unwrap_or_else(|| panic!("there is no recording {name}"))).unwrap().events
+fn events(name: &str) -> &'static [UniversalEvent] {
+    &corpus().find(name).unwrap_or_else(|| panic!("there is no recording {name}")).converted.events
 }
 
 fn agent_of(recording: &str) -> Agent {
@@ -235,7 +235,7 @@ fn is_a_call(data: &EventData) -> bool {
 fn every_agent_plays_a_scenario_with_the_same_trace() {
     let mut problems = Vec::new();
     for play in PLAYS {
-        let found = trace(&events(play.recording), play.focus);
+        let found = trace(events(play.recording), play.focus);
         if found != play.scenario.trace() {
             problems.push(format!("{:?} in {}: {found:#?}", play.scenario, play.recording));
         }
@@ -257,11 +257,11 @@ fn expected(scenario: Scenario, agent: Agent, call: usize) -> (&'static [&'stati
 
 #[test]
 fn a_script_leaves_the_same_trace_with_every_agent_and_version() {
-    let recordings = recordings().unwrap();
     let mut problems = Vec::new();
     for &(script, scenario, turn, call) in SCRIPTS {
         let mut agents = BTreeSet::new();
-        for recording in recordings.iter().filter(|recording| recording.scenario == script) {
+        let of_script = corpus().entries().iter().filter(|entry| entry.recording.scenario == script);
+        for CorpusEntry { recording, converted } in of_script {
             agents.insert(recording.agent);
             let (canonical, about) = expected(scenario, recording.agent, call);
             let name = recording.name();
@@ -274,7 +274,7 @@ fn a_script_leaves_the_same_trace_with_every_agent_and_version() {
                     otherwise.why
                 );
             }
-            let found = trace(&convert(recording).unwrap().events, Focus { turn, about });
+            let found = trace(&converted.events, Focus { turn, about });
             if found != expected {
                 problems.push(format!("{scenario:?} in {name}: {found:#?}"));
             }
@@ -289,30 +289,27 @@ fn an_exception_is_shown_by_its_recording_and_still_needed() {
     for exception in EXCEPTIONS {
         let Exception { scenario, agent, recording, .. } = *exception;
         let events = events(recording);
-        if let Err(found) = is_shown(exception, &events) {
+        if let Err(found) = is_shown(exception, events) {
             panic!("{recording} does not show that {agent} makes an exception in {scenario:?}: {found}");
         }
-        let as_the_others = recordings()
-            .unwrap()
-            .into_iter()
-            .find(|recording| recording.agent == agent && is_played(scenario, &convert(recording).unwrap().events));
-        if let Some(recording) = as_the_others {
-            panic!("{agent} needs no exception in {scenario:?}: see {}", recording.name());
+        let mut of_agent = corpus().entries().iter().filter(|entry| entry.recording.agent == agent);
+        if let Some(entry) = of_agent.find(|entry| is_played(scenario, &entry.converted.events)) {
+            panic!("{agent} needs no exception in {scenario:?}: see {}", entry.recording.name());
         }
     }
 }
 
 #[test]
 fn a_scenario_is_found_wherever_it_is_played() {
-    assert!(is_played(Scenario::PlainText, &events("amp/0.0.1790142911-g7618fb/stream-json-input")));
-    assert!(is_played(Scenario::FileEdit, &events("opencode/1.18.33/file_tools")));
-    assert!(!is_played(Scenario::Question, &events("opencode/1.18.33/file_tools")));
+    assert!(is_played(Scenario::PlainText, events("amp/0.0.1790142911-g7618fb/stream-json-input")));
+    assert!(is_played(Scenario::FileEdit, events("opencode/1.18.33/file_tools")));
+    assert!(!is_played(Scenario::Question, events("opencode/1.18.33/file_tools")));
 }
 
 #[test]
 fn a_tool_that_is_there_is_no_exception() {
     let exception = EXCEPTIONS.iter().find(|exception| matches!(exception.shown, Shown::NoTool(_))).unwrap();
-    assert!(is_shown(exception, &events("claude/2.1.325/ask-user-question")).is_err());
+    assert!(is_shown(exception, events("claude/2.1.325/ask-user-question")).is_err());
     assert!(is_shown(exception, &[]).is_err());
 }
 

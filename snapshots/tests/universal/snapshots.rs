@@ -1,20 +1,18 @@
-//! Each recording's stream as a snapshot, under `snapshots/<agent>/<version>/`. Review with `cargo insta review`.
+//! Each recording's stream as a snapshot, in `expected/<agent>/<version>/`. Review with `cargo insta review`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use interlingua_snapshots::{convert, recordings, render};
+use interlingua_snapshots::{CorpusEntry, recordings, render};
+
+use crate::{corpus, expected, snapshots_in};
 
 #[test]
 fn every_recording_becomes_its_snapshot() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("expected");
     let mut different = Vec::new();
-    for recording in recordings().unwrap() {
-        let stream = render(&convert(&recording).unwrap());
-        let mut settings = insta::Settings::clone_current();
-        settings.set_snapshot_path(root.join(recording.agent.id()).join(&recording.version));
-        settings.set_prepend_module_to_snapshot(false);
-        settings.set_omit_expression(true);
+    for CorpusEntry { recording, converted } in corpus().entries() {
+        let stream = render(converted);
+        let settings = snapshots_in(Path::new(recording.agent.id()).join(&recording.version));
         // One that differs must not keep the others from being written for review.
         let same = catch_unwind(AssertUnwindSafe(|| {
             settings.bind(|| insta::assert_snapshot!(recording.scenario.clone(), stream));
@@ -28,7 +26,7 @@ fn every_recording_becomes_its_snapshot() {
 
 #[test]
 fn no_snapshot_is_left_without_its_recording() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("expected");
+    let root = expected();
     let known: Vec<_> = recordings()
         .unwrap()
         .iter()

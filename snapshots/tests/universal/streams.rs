@@ -4,19 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use interlingua_convert::{Agent, Options, Stream, convert_log, converter_for, write_log};
 use interlingua_schema::{ContentPart, EventData, Item, ItemEvent, ItemKind, StatusLabel};
-use interlingua_snapshots::{Converted, Recording, convert, recordings};
+use interlingua_snapshots::{CorpusEntry, recordings};
 
-fn all() -> impl Iterator<Item = (Recording, Converted)> {
-    recordings().unwrap().into_iter().map(|recording| {
-        let converted = convert(&recording).unwrap();
-        (recording, converted)
-    })
-}
+use crate::corpus;
 
 #[test]
 fn every_stream_keeps_the_rules_and_accounts_for_every_payload() {
     let mut problems = Vec::new();
-    for (recording, converted) in all() {
+    for CorpusEntry { recording, converted } in corpus().entries() {
         let name = recording.name();
         problems.extend(converted.violations().into_iter().map(|violation| format!("{name}: {violation}")));
         if converted.tally.unaccounted > 0 {
@@ -67,7 +62,7 @@ fn events_written_as_they_happen_are_the_events_that_are_made() {
 #[test]
 fn every_plan_has_the_same_words() {
     let mut planners = BTreeSet::new();
-    for (recording, converted) in all() {
+    for CorpusEntry { recording, converted } in corpus().entries() {
         let mut last: BTreeMap<_, &Item> = BTreeMap::new();
         for event in &converted.events {
             let EventData::ItemCompleted(ItemEvent { item, .. }) = &event.data else { continue };
@@ -100,11 +95,11 @@ fn is_plain_text(line: &str) -> bool {
 #[test]
 fn the_share_of_dropped_lines_is_told_and_every_reason_is_documented() {
     let mut agents: BTreeMap<Agent, (u64, BTreeMap<&'static str, u64>)> = BTreeMap::new();
-    for (recording, converted) in all() {
+    for CorpusEntry { recording, converted } in corpus().entries() {
         let (payloads, dropped) = agents.entry(recording.agent).or_default();
         *payloads += converted.tally.payloads;
-        for (reason, count) in converted.tally.dropped {
-            *dropped.entry(reason).or_default() += count;
+        for (reason, count) in &converted.tally.dropped {
+            *dropped.entry(*reason).or_default() += count;
         }
     }
     let mut undocumented = Vec::new();

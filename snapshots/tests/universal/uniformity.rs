@@ -6,7 +6,8 @@ use interlingua_convert::Agent;
 use interlingua_snapshots::uniformity::{
     COMPARED, Comparison, EXCEPTIONS, Exception, OPTIONAL_KEYS, compare, optional_keys, table,
 };
-use interlingua_snapshots::{convert, recordings};
+
+use crate::corpus;
 
 /// The lines of each agent that differ from those of another.
 fn difference(comparison: &Comparison) -> String {
@@ -17,7 +18,7 @@ fn difference(comparison: &Comparison) -> String {
 
 #[test]
 fn the_same_scenario_has_the_same_data_with_every_agent() {
-    let comparisons = compare().unwrap();
+    let comparisons = compare(corpus());
     println!("{}", table(&comparisons));
     let unexplained: Vec<String> =
         comparisons.iter().filter(|comparison| !comparison.is_explained()).map(difference).collect();
@@ -26,7 +27,7 @@ fn the_same_scenario_has_the_same_data_with_every_agent() {
 
 #[test]
 fn every_exception_is_needed_in_each_of_its_scenarios() {
-    let comparisons = compare().unwrap();
+    let comparisons = compare(corpus());
     for exception in EXCEPTIONS {
         let differs = |comparison: &&Comparison| {
             exception.covers(exception.agent, comparison) && comparison.differs(exception.agent)
@@ -46,7 +47,7 @@ fn every_exception_is_needed_in_each_of_its_scenarios() {
 
 #[test]
 fn most_scenarios_are_compared() {
-    let comparisons = compare().unwrap();
+    let comparisons = compare(corpus());
     let scenarios: BTreeSet<_> = comparisons.iter().map(|found| &found.scenario).collect();
     assert!(scenarios.len() >= 52, "{} scenarios are recorded with all of {COMPARED:?}", scenarios.len());
 }
@@ -54,9 +55,9 @@ fn most_scenarios_are_compared() {
 #[test]
 fn a_key_that_is_not_compared_is_one_that_some_agent_does_not_say() {
     let mut said: BTreeMap<&str, BTreeSet<Agent>> = BTreeMap::new();
-    for recording in recordings().unwrap().iter().filter(|recording| COMPARED.contains(&recording.agent)) {
-        for key in optional_keys(&convert(recording).unwrap().events) {
-            said.entry(key).or_default().insert(recording.agent);
+    for entry in corpus().entries().iter().filter(|entry| COMPARED.contains(&entry.recording.agent)) {
+        for key in optional_keys(&entry.converted.events) {
+            said.entry(key).or_default().insert(entry.recording.agent);
         }
     }
     for optional in OPTIONAL_KEYS {

@@ -5,13 +5,14 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use interlingua_recordings::Transcripts;
 use serde_json::Value;
 
 /// A recording, and the passage in it that is said over and over.
 #[derive(Debug)]
 pub(crate) struct Passage {
     pub(crate) agent: &'static str,
-    /// The recording, from the folder of transcripts.
+    /// The recording, as `agent/version/scenario`.
     pub(crate) recording: &'static str,
     /// What the first line of the passage has in it.
     from: &'static str,
@@ -25,28 +26,28 @@ pub(crate) struct Passage {
 pub(crate) const PASSAGES: [Passage; 4] = [
     Passage {
         agent: "claude",
-        recording: "claude/2.1.325/speaks-in-small-pieces.jsonl",
+        recording: "claude/2.1.325/speaks-in-small-pieces",
         from: r#""type":"message_start""#,
         to: r#""type":"message_stop""#,
         names: "msg_",
     },
     Passage {
         agent: "codex",
-        recording: "codex/0.166.0/text_deltas.jsonl",
+        recording: "codex/0.166.0/text_deltas",
         from: r#""type":"agentMessage""#,
         to: r#""method":"item/completed""#,
         names: "msg_",
     },
     Passage {
         agent: "opencode",
-        recording: "opencode/1.18.33/text_deltas.jsonl",
+        recording: "opencode/1.18.33/text_deltas",
         from: r#""type":"text","text":"","time""#,
         to: r#""end":"#,
         names: "prt_",
     },
     Passage {
         agent: "amp",
-        recording: "amp/0.0.1790142911-g7618fb/file-tools.jsonl",
+        recording: "amp/0.0.1790142911-g7618fb/file-tools",
         from: r#""type":"tool_use""#,
         to: r#""type":"tool_result""#,
         names: "TU-",
@@ -56,7 +57,7 @@ pub(crate) const PASSAGES: [Passage; 4] = [
 impl Passage {
     /// Writes the recording with about so many lines to a file. It ends with the turn that the passage is in.
     pub(crate) fn write(&self, transcripts: &Path, lines: usize, file: &Path) -> Result<()> {
-        let path = transcripts.join(self.recording);
+        let path = Transcripts::new(transcripts).find(self.recording)?;
         let short = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let long = self.repeat(&short, lines).with_context(|| format!("{} has another shape", path.display()))?;
         fs::write(file, long).with_context(|| format!("cannot write {}", file.display()))
@@ -107,9 +108,9 @@ mod tests {
 
     #[test]
     fn every_passage_is_found_and_named_anew_each_time() {
-        let transcripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/transcripts");
+        let transcripts = Transcripts::in_repository();
         for passage in &PASSAGES {
-            let short = fs::read_to_string(transcripts.join(passage.recording)).unwrap();
+            let short = fs::read_to_string(transcripts.find(passage.recording).unwrap()).unwrap();
             let long = String::from_utf8(passage.repeat(&short, 1000).unwrap()).unwrap();
             assert!((1000..1200).contains(&long.lines().count()), "{}: {}", passage.agent, long.lines().count());
             for time in [0, 7] {

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use interlingua_replay::{Options, environment, make_stand_ins};
+use interlingua_replay::{ReplayOptions, environment, make_stand_ins};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
@@ -104,7 +104,7 @@ async fn converted(interlingua: &Path, file: &Path) -> Result<f64> {
 async fn served(server: &Server, agent: &str, file: &Path, folder: &TempDir) -> Result<(u64, f64)> {
     let api = Api::new(&server.base, None)?;
     let mut env = Map::new();
-    for (name, value) in environment(file, &Options::default()) {
+    for (name, value) in environment(file, &ReplayOptions::default()) {
         env.insert(name, value.to_string_lossy().into());
     }
     // Amp does not start without one.

@@ -2,9 +2,9 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 use interlingua_convert::Agent;
-use interlingua_convert::canonical::{Exception, Focus, Scenario as Canonical, Shown, trace};
 use interlingua_schema::{Checker, ContentPart, EventData, ItemKind, ItemStatus, Role, TurnStatus, UniversalEvent};
 use interlingua_scripted_model::scenario::{Reply, Step};
+use interlingua_snapshots::canonical::{Exception, Focus, Scenario as Canonical, Shown, trace};
 
 use crate::flow::Flow;
 use crate::session::Session;

@@ -2,10 +2,10 @@
 
 use anyhow::{Result, ensure};
 use interlingua_convert::Agent;
-use interlingua_convert::canonical::{Exception, Scenario as Canonical};
 use interlingua_schema::TurnStatus;
 use interlingua_scripted_model::Scenario;
 use interlingua_scripted_model::scenario::{Deed, MAIN, Role, Step};
+use interlingua_snapshots::canonical::{Exception, Scenario as Canonical};
 
 use crate::checks::{all_was_played, count, ends, has_file, has_key, model_heard, session};
 use crate::settings::KEY;

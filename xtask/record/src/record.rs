@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Parser;
 use interlingua_convert::Agent;
 use interlingua_record::Target;
+use interlingua_recordings::Transcripts;
 use interlingua_scripted_model::Scenario;
 
 use crate::cell::Cell;
@@ -54,7 +55,7 @@ fn target(text: &str) -> Result<Target, String> {
 /// Records, and says what came of it.
 pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
     let scenarios = scenarios(&args.scenarios, &args.only)?;
-    let shelf = Shelf(args.transcripts.clone());
+    let shelf = Shelf(Transcripts::new(&args.transcripts));
     let mut rows: Vec<(String, Vec<Entry>)> =
         scenarios.iter().map(|scenario| (scenario.name.clone(), Vec::new())).collect();
     let mut failures = Vec::new();

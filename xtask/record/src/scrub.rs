@@ -85,8 +85,8 @@ fn replaced(line: &str, field: &str, by: &str) -> String {
 mod tests {
     use std::fs::File;
     use std::io::BufReader;
-    use std::path::{Path, PathBuf};
 
+    use interlingua_recordings::Transcripts;
     use interlingua_wirelog::{Entry, Reader, Wire};
 
     use super::*;
@@ -110,14 +110,9 @@ mod tests {
 
     #[test]
     fn nothing_that_is_kept_has_anything_left_to_scrub() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/transcripts");
-        let below = |folder: &Path| -> Vec<PathBuf> {
-            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
-        };
-        let files: Vec<PathBuf> =
-            below(&folder).iter().flat_map(|agent| below(agent)).flat_map(|version| below(&version)).collect();
+        let files = Transcripts::in_repository().all().unwrap();
         assert!(files.len() > 400, "{}", files.len());
-        for file in files {
+        for file in files.into_iter().map(|recording| recording.path) {
             let mut reader = Reader::new(BufReader::new(File::open(&file).unwrap())).unwrap();
             while let Some(Entry::Record(record)) = reader.next().unwrap() {
                 if let Wire::Received { line } = &record.wire {

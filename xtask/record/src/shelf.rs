@@ -1,21 +1,22 @@
-//! Where recordings are kept: `<folder>/<agent>/<version>/<scenario>.jsonl`.
+//! The recordings that are kept, and when one is rewritten.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use interlingua_convert::Agent;
+use interlingua_recordings::{Provenance, Transcripts, version_numbers};
 
 use crate::cell::Cell;
 use crate::{form, heard, shape};
 
 /// The folder of all recordings.
 #[derive(Clone, Debug)]
-pub(crate) struct Shelf(pub(crate) PathBuf);
+pub(crate) struct Shelf(pub(crate) Transcripts);
 
 impl Shelf {
     fn file(&self, agent: Agent, version: &str, scenario: &str) -> PathBuf {
-        self.0.join(agent.id()).join(version).join(format!("{scenario}.jsonl"))
+        self.0.file(Provenance::Recorded, agent.id(), version, scenario)
     }
 
     /// A recording, if there is one.
@@ -25,19 +26,17 @@ impl Shelf {
 
     /// The newest other version of which there is a recording.
     pub(crate) fn newest_other(&self, agent: Agent, version: &str, scenario: &str) -> Option<String> {
-        let folders = std::fs::read_dir(self.0.join(agent.id())).ok()?.flatten();
+        let folders = std::fs::read_dir(self.0.agent_folder(Provenance::Recorded, agent.id())).ok()?.flatten();
         let versions = folders.map(|folder| folder.file_name().to_string_lossy().into_owned());
         let recorded = versions.filter(|other| other != version && self.file(agent, other, scenario).is_file());
-        recorded.max_by_key(|version| numbers(version))
+        recorded.max_by_key(|version| version_numbers(version))
     }
 
     /// Every kind of thing that an agent said in any recording of a version.
     pub(crate) fn kinds(&self, agent: Agent, version: &str) -> Result<BTreeSet<String>> {
-        let folder = self.0.join(agent.id()).join(version);
-        // There need not be any.
-        let Ok(files) = std::fs::read_dir(&folder) else { return Ok(BTreeSet::new()) };
+        let recordings = self.0.of_agent(agent.id()).context("cannot list the recordings")?;
         let mut kinds = BTreeSet::new();
-        for file in files.flatten().map(|entry| entry.path()) {
+        for file in recordings.into_iter().filter(|file| file.version == version).map(|file| file.path) {
             let unreadable = || format!("cannot read {}", file.display());
             let recording = std::fs::read(&file).with_context(unreadable)?;
             kinds.extend(shape::kinds(agent, &recording).with_context(unreadable)?);
@@ -69,11 +68,6 @@ impl Shelf {
     }
 }
 
-/// A version by its numbers, so that 0.9 comes before 0.10.
-fn numbers(version: &str) -> Vec<u64> {
-    version.split(|letter: char| !letter.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,7 +81,7 @@ mod tests {
     #[test]
     fn a_recording_is_rewritten_only_when_its_form_changed() {
         let folder = tempfile::tempdir().unwrap();
-        let shelf = Shelf(folder.path().to_owned());
+        let shelf = Shelf(Transcripts::new(folder.path()));
         let first = recording("01a1e1a2-952c-7360-8170-54fa7ec436a2", "hello");
         let again = recording("99999999-952c-7360-8170-54fa7ec436a2", "hello");
         let other = recording("99999999-952c-7360-8170-54fa7ec436a2", "bye");
@@ -101,7 +95,7 @@ mod tests {
     #[test]
     fn what_a_version_says_is_what_any_of_its_recordings_says() {
         let folder = tempfile::tempdir().unwrap();
-        let shelf = Shelf(folder.path().to_owned());
+        let shelf = Shelf(Transcripts::new(folder.path()));
         shelf.keep(Agent::Claude, "1.0.0", "x", &recording("a", "b")).unwrap();
         let other = String::from_utf8(recording("a", "b")).unwrap().replace("assistant", "system");
         shelf.keep(Agent::Claude, "1.0.0", "y", other.as_bytes()).unwrap();
@@ -113,7 +107,7 @@ mod tests {
     #[test]
     fn the_newest_other_version_is_found_by_its_numbers() {
         let folder = tempfile::tempdir().unwrap();
-        let shelf = Shelf(folder.path().to_owned());
+        let shelf = Shelf(Transcripts::new(folder.path()));
         for version in ["0.9.0", "0.10.0", "0.11.0"] {
             shelf.keep(Agent::Codex, version, "x", &recording("a", "b")).unwrap();
         }

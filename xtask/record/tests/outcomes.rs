@@ -71,7 +71,7 @@ fn a_scenario_that_fails_says_where_and_the_others_are_played() {
                    {\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\"}\n  \
                    its standard error ends:\n    I cannot go on.\n";
     assert!(told.ends_with(failure), "{told}");
-    let kept = |name: &str| folder.path().join(format!("transcripts/claude/1.0.0/{name}.jsonl")).is_file();
+    let kept = |name: &str| folder.path().join(format!("transcripts/recorded/claude/1.0.0/{name}.jsonl")).is_file();
     assert_eq!(["first", "second", "third"].map(kept), [true, false, true]);
 }
 
@@ -81,7 +81,7 @@ fn a_recording_of_the_same_form_that_becomes_another_stream_is_found_out() {
     let scenarios = [("wavers", "Waver a little")];
     let Some(first) = record(folder.path(), &scenarios) else { return };
     assert_eq!(first.status.code(), Some(0), "{}", String::from_utf8_lossy(&first.stderr));
-    let file = folder.path().join("transcripts/claude/1.0.0/wavers.jsonl");
+    let file = folder.path().join("transcripts/recorded/claude/1.0.0/wavers.jsonl");
     let kept = fs::read(&file).unwrap();
     let second = record(folder.path(), &scenarios).unwrap();
     let told = String::from_utf8(second.stdout).unwrap();

@@ -4,7 +4,6 @@ mod capabilities;
 mod events;
 mod musts;
 mod projection;
-mod schema_json;
 mod secrets;
 mod tools;
 mod unicode;

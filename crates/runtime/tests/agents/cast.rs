@@ -1,10 +1,9 @@
 //! A stage whose agents are stand-ins.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
 
-use interlingua_replay::{Fault, Options, environment, make_stand_ins};
+use interlingua_recordings::Transcripts;
+use interlingua_replay::{Fault, ReplayOptions, environment, stand_in};
 use interlingua_runtime::mock::MockDriver;
 use interlingua_runtime::{CreateSession, Environment, Machine, Supervisor, drivers, supervise};
 use interlingua_schema::{EventData, UniversalEvent};
@@ -18,7 +17,7 @@ const STARTS: &str = "STARTS";
 
 /// This very program, told to be a supervisor.
 fn supervisor() -> Supervisor {
-    Supervisor::this_program(["cast::supervisor_of_the_other_tests", "--exact", "--ignored"]).unwrap()
+    Supervisor::this_program(["agents::cast::supervisor_of_the_other_tests", "--exact", "--ignored"]).unwrap()
 }
 
 #[test]
@@ -27,20 +26,30 @@ fn supervisor_of_the_other_tests() {
     supervise().unwrap();
 }
 
-/// The program that plays recordings.
-fn replay() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let built = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--package", "interlingua-replay", "--bin", "interlingua-replay"])
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .status()
-            .unwrap();
-        assert!(built.success(), "interlingua-replay cannot be built");
-        // This program is in `target/<profile>/deps`.
-        let target = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned();
-        target.join("debug/interlingua-replay")
-    })
+/// This very program, told to be the stand-in of an agent; its words follow. The test harness talks on standard output
+/// before the test runs, so the real one is kept as descriptor 3 until then.
+fn stand_in_command(agent: &str) -> String {
+    let program = std::env::current_exe().unwrap();
+    let test = "agents::cast::stand_in_of_the_other_tests --exact --ignored --nocapture --test-threads=1";
+    format!("exec '{}' {test} -- {agent} \"$@\" 3>&1 1>/dev/null", program.display())
+}
+
+#[test]
+#[ignore = "this is what the other tests start as their agent"]
+fn stand_in_of_the_other_tests() {
+    let mut words = std::env::args().skip_while(|word| word != "--").skip(1);
+    let Some(agent) = words.next() else { return };
+    let output = std::fs::OpenOptions::new().append(true).open("/proc/self/fd/3").unwrap();
+    rustix::stdio::dup2_stdout(&output).unwrap();
+    let played = tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let words: Vec<String> = words.collect();
+        stand_in(agent.parse().unwrap(), &words).await
+    });
+    if let Err(error) = &played {
+        eprintln!("stand-in for {agent}: {error}");
+    }
+    // The harness must not say that the test passed: nobody would understand it.
+    std::process::exit(if played.is_ok() { 0 } else { 2 });
 }
 
 /// A stage, and stand-ins that play one recording.
@@ -48,7 +57,7 @@ pub(crate) struct Cast {
     pub(crate) stage: Stage,
     agent: &'static str,
     recording: PathBuf,
-    options: Options,
+    options: ReplayOptions,
     env: Vec<(String, String)>,
     machine: Machine,
     /// Whether the program knows what to play by itself.
@@ -59,18 +68,16 @@ impl Cast {
     /// With stand-ins that play this recording of an agent; each process goes on where the last one stopped.
     pub(crate) fn playing(agent: &'static str, recording: &str) -> Self {
         let folder = TempDir::new().unwrap();
-        let (links, programs) = (folder.path().join("links"), folder.path().join("programs"));
-        make_stand_ins(replay(), &links).unwrap();
+        let programs = folder.path().join("programs");
         std::fs::create_dir(&programs).unwrap();
-        write_program(&programs.join(agent), &links.join(agent), &pinned(agent));
+        write_program(&programs.join(agent), agent, &pinned(agent));
         let machine = Machine::new(supervisor(), folder.path()).path(&programs);
-        let options = Options { state: Some(folder.path().join("state")), ..Options::default() };
+        let options = ReplayOptions { state: Some(folder.path().join("state")), ..ReplayOptions::default() };
         let starts = folder.path().join("starts").to_str().unwrap().to_owned();
-        let version = recordings(agent);
         Self {
             stage: Stage::in_folder(folder, drivers(&machine, MockDriver::new())),
             agent,
-            recording: version.join(format!("{recording}.jsonl")),
+            recording: self::recording(agent, recording),
             options,
             env: vec![(STARTS.to_owned(), starts)],
             machine,
@@ -168,28 +175,25 @@ impl Cast {
 }
 
 /// A program that writes down how it was started, and becomes the stand-in.
-fn write_program(path: &Path, stand_in: &Path, version: &str) {
+fn write_program(path: &Path, agent: &str, version: &str) {
     use std::os::unix::fs::PermissionsExt as _;
     let script = format!(
         "#!/bin/sh\nif [ \"$*\" = --version ]; then echo '{version} (a stand-in)'; exit; fi\n\
-         if [ \"$*\" != --help ]; then echo \"$$ $*\" >> \"${STARTS}\"; fi\nexec '{}' \"$@\"\n",
-        stand_in.display()
+         if [ \"$*\" != --help ]; then echo \"$$ $*\" >> \"${STARTS}\"; fi\n{}\n",
+        stand_in_command(agent)
     );
     std::fs::write(path, script).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-fn recordings(agent: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/transcripts").join(agent);
-    folder.join(pinned(agent))
+/// A recording of the newest version.
+fn recording(agent: &str, scenario: &str) -> PathBuf {
+    Transcripts::in_repository().find(&format!("{agent}/{}/{scenario}", pinned(agent))).unwrap()
 }
 
 /// The newest version that was recorded.
 fn pinned(agent: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/transcripts").join(agent);
-    let versions = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let numbers = |version: &str| version.split('.').map_while(|part| part.parse().ok()).collect::<Vec<u64>>();
-    versions.max_by_key(|version| numbers(version)).unwrap()
+    Transcripts::in_repository().newest_version(agent).unwrap()
 }
 
 /// Whether a process runs. Of one that is dead but was not noticed yet, the system still knows an empty command.

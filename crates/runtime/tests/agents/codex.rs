@@ -4,8 +4,8 @@ use interlingua_runtime::{CreateSession, PermissionReply, RuntimeError, ServerSt
 use interlingua_schema::{EventData, PermissionStatus, QuestionStatus, TurnStatus, UniversalEvent};
 use rustix::process::{Signal, kill_process};
 
+use super::pair::{both_turns, create_both};
 use crate::cast::{Cast, failures};
-use crate::pair::{both_turns, create_both};
 use crate::stage::{assert_rules, decisions, is_turn_end, kinds, nth, permissions, questions, said, status};
 
 fn codex(recording: &str) -> Cast {

@@ -6,7 +6,7 @@ use interlingua_runtime::mock::{MockDriver, Scenario};
 use interlingua_schema::{EventData, ItemKind, ItemStatus, TurnStatus, UniversalEvent};
 use tempfile::TempDir;
 
-use crate::restart::{die_after, next_server, text, until};
+use super::restart::{die_after, next_server, text, until};
 use crate::stage::{Stage, assert_rules, events, is_turn_end, mock, nth, status};
 
 /// A command that outlives the test: once with output, once without.

@@ -116,7 +116,7 @@ impl Stage {
 }
 
 pub(crate) fn open(folder: &Path) -> Store {
-    Store::open(folder, interlingua_store::Options::default()).unwrap()
+    Store::open(folder, interlingua_store::StoreOptions::default()).unwrap()
 }
 
 pub(crate) fn mock() -> CreateSession {

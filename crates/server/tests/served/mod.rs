@@ -39,11 +39,11 @@ pub(crate) struct Served {
 /// A server with a token.
 pub(crate) async fn served() -> Served {
     let access = Access::Token(Token::new(TOKEN).unwrap());
-    served_with(Config { access, allowed_origins: Vec::new() }, interlingua_store::Options::default()).await
+    served_with(Config { access, allowed_origins: Vec::new() }, interlingua_store::StoreOptions::default()).await
 }
 
 /// A server set up like this, on a machine without agents: nothing is installed, and there is no PATH to find any on.
-pub(crate) async fn served_with(config: Config, options: interlingua_store::Options) -> Served {
+pub(crate) async fn served_with(config: Config, options: interlingua_store::StoreOptions) -> Served {
     let folder = tempfile::tempdir().unwrap();
     let machine = Machine::new(Supervisor::new("false", [""; 0]), folder.path()).path("");
     serving(folder, config, options, drivers(&machine, MockDriver::new()), Options::default()).await
@@ -53,13 +53,13 @@ pub(crate) async fn served_with(config: Config, options: interlingua_store::Opti
 pub(crate) async fn served_agent(driver: Arc<dyn Driver>, options: Options) -> Served {
     let config = Config { access: Access::Loopback, allowed_origins: Vec::new() };
     let folder = tempfile::tempdir().unwrap();
-    serving(folder, config, interlingua_store::Options::default(), vec![driver], options).await
+    serving(folder, config, interlingua_store::StoreOptions::default(), vec![driver], options).await
 }
 
 async fn serving(
     folder: TempDir,
     config: Config,
-    store: interlingua_store::Options,
+    store: interlingua_store::StoreOptions,
     drivers: Vec<Arc<dyn Driver>>,
     options: Options,
 ) -> Served {

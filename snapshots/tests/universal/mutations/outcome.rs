@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Case;
 use super::places::BRAND_NEW;
-use crate::chaos::input;
+use crate::universal::chaos::input;
 
 /// Keys that say how something ended.
 const OUTCOME_KEYS: [&str; 9] =

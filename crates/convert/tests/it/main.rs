@@ -1,0 +1,4 @@
+//! What a conversion promises, live and from a log.
+
+mod live;
+mod log;

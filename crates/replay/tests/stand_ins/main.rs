@@ -1,8 +1,0 @@
-//! Stand-ins as a host sees them: processes with the agent's name, pipes and ports.
-
-mod faults;
-mod hosts;
-mod opencode;
-mod processes;
-mod speeds;
-mod talk;

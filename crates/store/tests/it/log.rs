@@ -1,0 +1,250 @@
+//! What a session's log promises.
+
+use interlingua_schema::RawJson;
+use interlingua_store::{Append, Attachment, Durability, Error, Limits, Message, NewSession, Raw, Store, StoreOptions};
+
+use crate::made::{self, all, append, numbered, open, session, with_raw, written};
+
+#[tokio::test]
+async fn events_come_back_as_the_bytes_that_were_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let session = session(&store, "s").await;
+    append(&store, session.key, 1..=2).await;
+    append(&store, session.key, 3..=3).await;
+    assert_eq!(all(&store, session.key, Raw::Without).await, written((1..=3).map(numbered)));
+}
+
+#[tokio::test]
+async fn with_full_sync_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions::default().durability(Durability::Full);
+    let store = Store::open(folder.path(), options).unwrap();
+    let session = session(&store, "s").await;
+    append(&store, session.key, 1..=2).await;
+    assert_eq!(all(&store, session.key, Raw::Without).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_payload_is_stored_once_and_given_only_when_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let session = session(&store, "s").await;
+    let raw = RawJson::from_payload(r#"{"a" : 1.0, "a": "\u0041"}"#);
+    let events = || [numbered(1), with_raw(2, &raw), with_raw(3, &raw), numbered(4)];
+    store.append(session.key, Append::events(events())).await.unwrap();
+
+    assert_eq!(all(&store, session.key, Raw::With).await, written(events()));
+    assert_eq!(all(&store, session.key, Raw::Without).await, written((1..=4).map(numbered)));
+    drop(store);
+    let database = rusqlite::Connection::open(folder.path().join("interlingua.db")).unwrap();
+    let payloads: String = database.query_row("SELECT payloads FROM events", [], |row| row.get(0)).unwrap();
+    assert_eq!(payloads.matches(raw.as_str()).count(), 1);
+}
+
+#[tokio::test]
+async fn what_does_not_follow_is_refused_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let session = session(&store, "s").await;
+    append(&store, session.key, 1..=2).await;
+    for (first, expected) in [(2, 3), (4, 3), (1, 3)] {
+        let refused = store.append(session.key, Append::events([numbered(first)]).busy(true)).await;
+        assert_eq!(refused, Err(Error::OutOfOrder { expected, found: first }));
+    }
+    let gap = store.append(session.key, Append::events([numbered(3), numbered(5)])).await;
+    assert_eq!(gap, Err(Error::OutOfOrder { expected: 4, found: 5 }));
+    let now = store.session(&session.id).await.unwrap().unwrap();
+    assert_eq!((now.event_count, now.busy), (2, false));
+    append(&store, session.key, 3..=3).await;
+}
+
+#[tokio::test]
+async fn a_refused_write_does_not_take_its_neighbours_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let session = session(&store, "s").await;
+    // Queued without waiting, so that they are likely to share a transaction.
+    let writes: Vec<_> =
+        [1, 2, 9, 3, 9, 4].into_iter().map(|n| store.append(session.key, Append::events([numbered(n)]))).collect();
+    let mut accepted = Vec::new();
+    for write in writes {
+        accepted.push(write.await.is_ok());
+    }
+    assert_eq!(accepted, [true, true, false, true, false, true]);
+    assert_eq!(all(&store, session.key, Raw::Without).await.len(), 4);
+}
+
+#[tokio::test]
+async fn nothing_follows_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let session = session(&store, "s").await;
+    append(&store, session.key, 1..=1).await;
+    store.enqueue(session.key, Message { text: "never taken".into(), ..Message::default() }).await.unwrap();
+    store.append(session.key, Append::events([made::ended(2)]).busy(true)).await.unwrap();
+    let now = store.session(&session.id).await.unwrap().unwrap();
+    assert!(now.ended && !now.busy);
+    assert_eq!(store.next_message(session.key).await.unwrap(), None);
+    assert_eq!(store.append(session.key, Append::events([numbered(3)])).await, Err(Error::Ended));
+    assert_eq!(store.enqueue(session.key, Message::default()).await, Err(Error::Ended));
+    assert_eq!(store.interrupted().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_name_is_given_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let asked: Vec<_> = (0..12).map(|_| store.create(NewSession::new("same", "mock"))).collect();
+    let mut created = 0;
+    for one in asked {
+        match one.await {
+            Ok(_) => created += 1,
+            Err(error) => assert_eq!(error, Error::AlreadyExists("same".into())),
+        }
+    }
+    assert_eq!(created, 1);
+}
+
+#[tokio::test]
+async fn a_deleted_session_leaves_nothing_for_the_next_of_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let raw = RawJson::from_payload("1");
+    let first = session(&store, "s").await;
+    store.append(first.key, Append::events([with_raw(1, &raw)]).state(raw.clone())).await.unwrap();
+    store.enqueue(first.key, Message::default()).await.unwrap();
+    store.delete(first.key).await.unwrap();
+    assert_eq!(store.delete(first.key).await, Err(Error::NoSuchSession));
+    assert_eq!(store.session(&first.id).await.unwrap(), None);
+
+    let second = session(&store, "s").await;
+    assert_ne!(first.key, second.key);
+    assert_eq!(store.append(first.key, Append::events([numbered(2)])).await, Err(Error::NoSuchSession));
+    assert_eq!(store.enqueue(first.key, Message::default()).await, Err(Error::NoSuchSession));
+    assert!(all(&store, first.key, Raw::With).await.is_empty());
+    assert!(all(&store, second.key, Raw::With).await.is_empty());
+    assert_eq!(store.kept(second.key).await.unwrap().state, None);
+    assert_eq!(store.kept(first.key).await, Err(Error::NoSuchSession));
+    assert_eq!(store.next_message(second.key).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn everything_said_at_creation_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let config = RawJson::from_payload(r#"{"mcp": {}}"#);
+    let new = NewSession {
+        agent_mode: Some("plan".into()),
+        permission_mode: Some("default".into()),
+        model: Some("m".into()),
+        variant: Some("v".into()),
+        native_session_id: Some("native".into()),
+        directory: Some("/d".into()),
+        title: Some("t".into()),
+        config: Some(config.clone()),
+        ..NewSession::new("s/ü?", "codex")
+    };
+    let created = store.create(new).await.unwrap();
+    let read = store.session(&"s/ü?".into()).await.unwrap().unwrap();
+    assert_eq!(created, read);
+    assert_eq!(read.agent, "codex");
+    assert_eq!(read.native_session_id, Some("native".into()));
+    assert_eq!((read.directory.as_deref(), read.title.as_deref()), (Some("/d"), Some("t")));
+    assert!(read.created_at.as_millis() > 0 && read.created_at == read.updated_at);
+    assert_eq!(store.kept(created.key).await.unwrap().config, Some(config));
+}
+
+#[tokio::test]
+async fn a_message_is_taken_together_with_the_events_of_its_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let session = session(&store, "s").await;
+    let attachment = Attachment { path: "/a.png".into(), mime: Some("image/png".into()), filename: None };
+    let first = Message { text: "one".into(), attachments: vec![attachment] };
+    let second = Message { text: "two".into(), attachments: Vec::new() };
+    let id = store.enqueue(session.key, first.clone()).await.unwrap();
+    store.enqueue(session.key, second.clone()).await.unwrap();
+    assert_eq!(store.next_message(session.key).await.unwrap().unwrap().message, first);
+
+    let refused = store.append(session.key, Append::events([numbered(7)]).taken(id)).await;
+    assert!(refused.is_err());
+    assert_eq!(store.next_message(session.key).await.unwrap().unwrap().message, first);
+    store.append(session.key, Append::events([numbered(1)]).taken(id)).await.unwrap();
+    assert_eq!(store.next_message(session.key).await.unwrap().unwrap().message, second);
+}
+
+#[tokio::test]
+async fn what_a_dead_process_left_unfinished_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let (idle, busy, waiting) =
+        (session(&store, "idle").await, session(&store, "busy").await, session(&store, "waiting").await);
+    append(&store, idle.key, 1..=1).await;
+    let state = RawJson::from_payload(r#"{"pending":["p1"]}"#);
+    store.append(busy.key, Append::events([numbered(1)]).busy(true).state(state.clone())).await.unwrap();
+    store.enqueue(waiting.key, Message::default()).await.unwrap();
+    drop(store);
+
+    let store = open(folder.path());
+    let found: Vec<_> = store.interrupted().await.unwrap().into_iter().map(|session| session.key).collect();
+    assert_eq!(found, [busy.key, waiting.key]);
+    assert_eq!(store.kept(busy.key).await.unwrap().state, Some(state));
+    store.append(busy.key, Append::events([]).busy(false)).await.unwrap();
+    let found: Vec<_> = store.interrupted().await.unwrap().into_iter().map(|session| session.key).collect();
+    assert_eq!(found, [waiting.key]);
+}
+
+#[tokio::test]
+async fn sessions_are_listed_newest_first_a_page_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    for id in ["a", "b", "c", "d", "e"] {
+        session(&store, id).await;
+    }
+    let mut pages = Vec::new();
+    let mut from = None;
+    loop {
+        let page = store.sessions(2, from).await.unwrap();
+        pages.push(page.sessions.iter().map(|session| session.id.to_string()).collect::<String>());
+        from = page.next;
+        if from.is_none() {
+            break;
+        }
+        // What is created meanwhile does not move the pages.
+        session(&store, &format!("later {}", pages.len())).await;
+    }
+    assert_eq!(pages, ["ed", "cb", "a"]);
+}
+
+#[tokio::test]
+async fn limits_are_kept_but_for_the_first_event() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let session = session(&store, "s").await;
+    store.append(session.key, Append::events((1..=10).map(|n| made::padded(n, 1000)))).await.unwrap();
+    let read = async |events, bytes| store.read(session.key, 4, Limits { events, bytes }, Raw::Without).await.unwrap();
+    assert_eq!(read(3, usize::MAX).await.last(), Some(7));
+    assert_eq!(read(usize::MAX, 1).await.last(), Some(5));
+    assert_eq!(read(usize::MAX, 2000).await.last(), Some(6));
+    assert!(store.read(session.key, u64::MAX, made::ALL, Raw::Without).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn the_write_ahead_log_is_moved_into_the_database_in_a_pause() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let session = session(&store, "s").await;
+    let payload = RawJson::from_payload(&format!("\"{}\"", "x".repeat(1 << 20)));
+    for sequence in 1..=6 {
+        store.append(session.key, Append::events([with_raw(sequence, &payload)])).await.unwrap();
+    }
+    let database = folder.path().join("interlingua.db");
+    // Nothing tells when it is done but the file.
+    let moved = async {
+        while std::fs::metadata(&database).unwrap().len() < 4 << 20 {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(30), moved).await.unwrap();
+}

@@ -1,0 +1,67 @@
+//! Events and stores to test with.
+
+use std::path::Path;
+
+use interlingua_schema::{
+    EventData, ItemDelta, Origin, RawJson, SessionEnded, SessionStarted, Timestamp, UniversalEvent,
+};
+use interlingua_store::{Append, Limits, NewSession, Raw, Session, SessionKey, Store, StoreOptions};
+
+pub(crate) const ALL: Limits = Limits { events: usize::MAX, bytes: usize::MAX };
+
+pub(crate) fn open(folder: &Path) -> Store {
+    Store::open(folder, StoreOptions::default()).unwrap()
+}
+
+pub(crate) async fn session(store: &Store, id: &str) -> Session {
+    store.create(NewSession::new(id, "mock")).await.unwrap()
+}
+
+fn event(sequence: u64, data: EventData) -> UniversalEvent {
+    let time = Timestamp::from_millis(i64::try_from(sequence).unwrap());
+    UniversalEvent::new(format!("evt_{sequence}"), sequence, time, "s", Origin::AGENT, data)
+}
+
+/// A start, when it is the first, or a delta whose text is the sequence and `padding` more bytes.
+pub(crate) fn padded(sequence: u64, padding: usize) -> UniversalEvent {
+    let data = match sequence {
+        1 => EventData::SessionStarted(SessionStarted::default()),
+        _ => EventData::ItemDelta(ItemDelta {
+            item_id: "itm_1".into(),
+            native_item_id: None,
+            delta: format!("{sequence}{}", "x".repeat(padding)),
+        }),
+    };
+    event(sequence, data)
+}
+
+pub(crate) fn numbered(sequence: u64) -> UniversalEvent {
+    padded(sequence, 0)
+}
+
+pub(crate) fn with_raw(sequence: u64, raw: &RawJson) -> UniversalEvent {
+    let mut event = numbered(sequence);
+    event.raw = Some(raw.clone());
+    event
+}
+
+pub(crate) fn ended(sequence: u64) -> UniversalEvent {
+    event(sequence, EventData::SessionEnded(SessionEnded::terminated()))
+}
+
+pub(crate) async fn append(store: &Store, session: SessionKey, sequences: std::ops::RangeInclusive<u64>) {
+    store.append(session, Append::events(sequences.map(numbered))).await.unwrap();
+}
+
+/// Everything that is stored of a session, as text.
+pub(crate) async fn all(store: &Store, session: SessionKey, raw: Raw) -> Vec<String> {
+    let batch = store.read(session, 0, ALL, raw).await.unwrap();
+    for (expected, (sequence, _)) in (1..).zip(batch.iter()) {
+        assert_eq!(sequence, expected, "the sequence has a gap");
+    }
+    batch.iter().map(|(_, json)| json.to_owned()).collect()
+}
+
+pub(crate) fn written(events: impl IntoIterator<Item = UniversalEvent>) -> Vec<String> {
+    events.into_iter().map(|event| serde_json::to_string(&event).unwrap()).collect()
+}

@@ -1,0 +1,143 @@
+//! Whatever is done in whatever order, the store holds what a list in memory would hold.
+
+use std::collections::BTreeMap;
+
+use interlingua_store::{Append, Error, Message, NewSession, Raw, Session, Store};
+use proptest::prelude::*;
+
+use crate::made::{all, ended, numbered, open, written};
+
+#[derive(Clone, Debug)]
+enum Step {
+    Create(u8),
+    /// So many events, beginning so far from where they should.
+    Append(u8, u64, i64),
+    End(u8),
+    Enqueue(u8),
+    TakeOne(u8),
+    Delete(u8),
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let id = 0..3_u8;
+    prop_oneof![
+        2 => id.clone().prop_map(Step::Create),
+        6 => (id.clone(), 1..4_u64).prop_map(|(id, count)| Step::Append(id, count, 0)),
+        1 => (id.clone(), 1..3_u64, -2..3_i64).prop_map(|(id, count, off)| Step::Append(id, count, off)),
+        1 => id.clone().prop_map(Step::End),
+        2 => id.clone().prop_map(Step::Enqueue),
+        2 => id.clone().prop_map(Step::TakeOne),
+        1 => id.prop_map(Step::Delete),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+/// What the store should hold of a session.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Model {
+    events: u64,
+    ended: bool,
+    queue: Vec<String>,
+}
+
+struct Run<'a> {
+    folder: &'a std::path::Path,
+    store: Option<Store>,
+    model: BTreeMap<u8, (Session, Model)>,
+    messages: u64,
+}
+
+impl Run<'_> {
+    async fn take(&mut self, step: Step) {
+        let store = self.store.clone().unwrap();
+        match step {
+            Step::Create(id) => {
+                let created = store.create(NewSession::new(format!("s{id}"), "mock")).await;
+                assert_eq!(created.is_ok(), !self.model.contains_key(&id));
+                if let Ok(session) = created {
+                    self.model.insert(id, (session, Model::default()));
+                }
+            }
+            Step::Append(id, count, off) => {
+                let Some((session, model)) = self.model.get_mut(&id) else { return };
+                let first = (model.events + 1).saturating_add_signed(off);
+                let appended = store.append(session.key, Append::events((first..first + count).map(numbered))).await;
+                let expected = match (model.ended, first == model.events + 1) {
+                    (true, _) => Err(Error::Ended),
+                    (false, true) => Ok(()),
+                    (false, false) => Err(Error::OutOfOrder { expected: model.events + 1, found: first }),
+                };
+                assert_eq!(appended, expected);
+                model.events += if expected.is_ok() { count } else { 0 };
+            }
+            Step::End(id) => {
+                let Some((session, model)) = self.model.get_mut(&id).filter(|(_, model)| !model.ended) else { return };
+                store.append(session.key, Append::events([ended(model.events + 1)])).await.unwrap();
+                *model = Model { events: model.events + 1, ended: true, queue: Vec::new() };
+            }
+            Step::Enqueue(id) => {
+                let Some((session, model)) = self.model.get_mut(&id) else { return };
+                self.messages += 1;
+                let text = format!("message {}", self.messages);
+                let queued = store.enqueue(session.key, Message { text: text.clone(), ..Message::default() }).await;
+                assert_eq!(queued.is_err(), model.ended);
+                if queued.is_ok() {
+                    model.queue.push(text);
+                }
+            }
+            Step::TakeOne(id) => {
+                let Some((session, model)) = self.model.get_mut(&id) else { return };
+                let next = store.next_message(session.key).await.unwrap();
+                assert_eq!(next.as_ref().map(|queued| &queued.message.text), model.queue.first());
+                if let Some(queued) = next {
+                    store.append(session.key, Append::events([]).taken(queued.id)).await.unwrap();
+                    model.queue.remove(0);
+                }
+            }
+            Step::Delete(id) => {
+                if let Some((session, _)) = self.model.remove(&id) {
+                    store.delete(session.key).await.unwrap();
+                }
+            }
+            Step::Reopen => {
+                drop(store);
+                self.store = None;
+                self.store = Some(open(self.folder));
+            }
+        }
+    }
+
+    async fn check(&self) {
+        let store = self.store.as_ref().unwrap();
+        assert_eq!(store.sessions(10, None).await.unwrap().sessions.len(), self.model.len());
+        for (session, model) in self.model.values() {
+            let now = store.session(&session.id).await.unwrap().unwrap();
+            assert_eq!((now.key, now.event_count, now.ended), (session.key, model.events, model.ended));
+            let mut events = written((1..=model.events).map(numbered));
+            if model.ended {
+                events.pop();
+                events.extend(written([ended(model.events)]));
+            }
+            assert_eq!(all(store, session.key, Raw::With).await, events);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_store_holds_what_a_list_would(steps in proptest::collection::vec(step(), 1..60)) {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let store = Some(open(folder.path()));
+            let mut run = Run { folder: folder.path(), store, model: BTreeMap::new(), messages: 0 };
+            for step in steps {
+                run.take(step).await;
+            }
+            run.check().await;
+        });
+    }
+}

@@ -1,0 +1,191 @@
+//! Where the recordings of this repository are.
+//!
+//! ```text
+//! snapshots/transcripts/recorded/<agent>/<version>/<scenario>.jsonl   made by `cargo xtask record` from scenarios/
+//! snapshots/transcripts/captured/<agent>/<version>/<name>.jsonl       captured in another way; cannot be remade
+//! ```
+//!
+//! A recording is known by its name, `agent/version/scenario`, whichever of the two folders it is in. This crate has no
+//! dependencies, so that the tests and benchmarks of every crate can use it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How a recording was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Provenance {
+    /// By `cargo xtask record`, from the file of that name in `scenarios/`.
+    Recorded,
+    /// In another way. It stays as it is.
+    Captured,
+}
+
+impl Provenance {
+    /// Every provenance.
+    pub const ALL: [Self; 2] = [Self::Recorded, Self::Captured];
+
+    /// The folder below `transcripts/`.
+    #[must_use]
+    pub const fn folder(self) -> &'static str {
+        match self {
+            Self::Recorded => "recorded",
+            Self::Captured => "captured",
+        }
+    }
+}
+
+/// One recording.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RecordingFile {
+    /// The agent's id.
+    pub agent: String,
+    /// The agent's version.
+    pub version: String,
+    /// The scenario, or what was captured.
+    pub scenario: String,
+    /// How it was made.
+    pub provenance: Provenance,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// A folder of recordings.
+#[derive(Debug, Clone)]
+pub struct Transcripts {
+    root: PathBuf,
+}
+
+impl Transcripts {
+    /// The recordings of this repository.
+    #[must_use]
+    pub fn in_repository() -> Self {
+        Self::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../transcripts"))
+    }
+
+    /// The recordings below `root`.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The folder of one agent with one folder per version.
+    #[must_use]
+    pub fn agent_folder(&self, provenance: Provenance, agent: &str) -> PathBuf {
+        self.root.join(provenance.folder()).join(agent)
+    }
+
+    /// The file of a recording that was made this way, whether it exists or not.
+    #[must_use]
+    pub fn file(&self, provenance: Provenance, agent: &str, version: &str, scenario: &str) -> PathBuf {
+        self.agent_folder(provenance, agent).join(version).join(format!("{scenario}.jsonl"))
+    }
+
+    /// The file of the recording named `agent/version/scenario`.
+    ///
+    /// # Errors
+    /// When there is no such recording.
+    pub fn find(&self, name: &str) -> io::Result<PathBuf> {
+        let files = Provenance::ALL.map(|provenance| self.root.join(provenance.folder()).join(format!("{name}.jsonl")));
+        files.into_iter().find(|file| file.is_file()).ok_or_else(|| {
+            let root = self.root.display();
+            io::Error::new(io::ErrorKind::NotFound, format!("no recording `{name}` in {root}/recorded or /captured"))
+        })
+    }
+
+    /// Every recording, sorted by agent, version and scenario.
+    ///
+    /// # Errors
+    /// When a folder cannot be read.
+    pub fn all(&self) -> io::Result<Vec<RecordingFile>> {
+        let mut found = Vec::new();
+        for provenance in Provenance::ALL {
+            for agent in entries(&self.root.join(provenance.folder()))? {
+                for version in entries(&agent)? {
+                    for path in entries(&version)? {
+                        if path.extension().is_some_and(|extension| extension == "jsonl") {
+                            let scenario = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                            let (agent, version) = (file_name(&agent), file_name(&version));
+                            found.push(RecordingFile { agent, version, scenario, provenance, path });
+                        }
+                    }
+                }
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    /// Every recording of one agent, sorted by version and scenario.
+    ///
+    /// # Errors
+    /// As [`all`](Self::all).
+    pub fn of_agent(&self, agent: &str) -> io::Result<Vec<RecordingFile>> {
+        let mut found = self.all()?;
+        found.retain(|recording| recording.agent == agent);
+        Ok(found)
+    }
+
+    /// The newest version of an agent that there are recordings of.
+    ///
+    /// # Errors
+    /// As [`all`](Self::all), and when there is no recording of the agent.
+    pub fn newest_version(&self, agent: &str) -> io::Result<String> {
+        let versions = self.of_agent(agent)?.into_iter().map(|recording| recording.version);
+        versions
+            .max_by_key(|version| version_numbers(version))
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("no recording of {agent}")))
+    }
+}
+
+/// The numbers of a version, by which versions are ordered: 0.9 comes before 0.10.
+#[must_use]
+pub fn version_numbers(version: &str) -> Vec<u64> {
+    version.split(|character: char| !character.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
+}
+
+/// What is in a folder; nothing if there is no such folder.
+fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(folder) {
+        Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path())).collect(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_can_be_remade_exactly_when_there_is_a_scenario_of_its_name() {
+        let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        let recordings = Transcripts::in_repository().all().unwrap();
+        assert!(recordings.len() > 500, "{}", recordings.len());
+        for recording in recordings {
+            let has_scenario = scenarios.join(format!("{}.toml", recording.scenario)).is_file();
+            let is_recorded = recording.provenance == Provenance::Recorded;
+            assert_eq!(is_recorded, has_scenario, "{} is in the wrong folder", recording.path.display());
+        }
+    }
+
+    #[test]
+    fn a_recording_is_found_by_its_name() {
+        let transcripts = Transcripts::in_repository();
+        for recording in transcripts.all().unwrap() {
+            let RecordingFile { agent, version, scenario, path, .. } = recording;
+            assert_eq!(transcripts.find(&format!("{agent}/{version}/{scenario}")).unwrap(), path);
+        }
+        assert!(transcripts.find("codex/0.0.0/none").unwrap_err().to_string().contains("codex/0.0.0/none"));
+    }
+
+    #[test]
+    fn versions_are_ordered_by_their_numbers() {
+        assert!(version_numbers("0.9.0") < version_numbers("0.10.0"));
+        assert!(version_numbers("1.18.33") > version_numbers("1.1.34"));
+    }
+}
