@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::process::Stdio;
 use std::time::Duration;
 
+use interlingua_sse::{Decoder, Frame};
 use interlingua_wirelog::{Record, Wire};
 use reqwest::{Client, Method};
 use serde_json::value::RawValue;
@@ -157,14 +158,12 @@ impl Server {
 fn payloads(mut response: reqwest::Response) -> UnboundedReceiver<String> {
     let (send, receive) = mpsc::unbounded_channel();
     tokio::spawn(async move {
-        let mut buffer = Vec::new();
+        let mut decoder = Decoder::default();
         while let Ok(Some(chunk)) = response.chunk().await {
-            buffer.extend_from_slice(&chunk);
-            while let Some(end) = buffer.windows(2).position(|two| two == b"\n\n") {
-                let event: Vec<u8> = buffer.drain(..end + 2).collect();
-                let text = String::from_utf8_lossy(&event[..end]);
-                if let Some(line) = text.strip_prefix("data: ")
-                    && send.send(line.to_owned()).is_err()
+            decoder.push(&chunk);
+            while let Some(frame) = decoder.next_frame() {
+                if let Ok(Frame::Event(event)) = frame
+                    && send.send(String::from_utf8_lossy(&event.data).into_owned()).is_err()
                 {
                     return;
                 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use interlingua_replay::ReplayOptions;
+use interlingua_sse::{Decoder, Frame};
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 
@@ -40,28 +41,27 @@ impl Server {
     }
 
     async fn events(&self, path: &str) -> Events {
-        Events { response: self.get(path).await, buffer: Vec::new() }
+        Events { response: self.get(path).await, decoder: Decoder::default() }
     }
 }
 
 /// An event stream.
 struct Events {
     response: Response,
-    buffer: Vec<u8>,
+    decoder: Decoder,
 }
 
 impl Events {
     /// The next payload as it stands; half of one if the stream ends in it, `None` if it has ended.
     async fn text(&mut self) -> Option<String> {
         loop {
-            if let Some(end) = self.buffer.windows(2).position(|two| two == b"\n\n") {
-                let event: Vec<u8> = self.buffer.drain(..end + 2).collect();
-                return Some(String::from_utf8(event[6..end].to_vec()).unwrap());
+            if let Some(frame) = self.decoder.next_frame() {
+                let Frame::Event(event) = frame.unwrap() else { panic!("the stand-in sends nothing but events") };
+                return Some(String::from_utf8(event.data).unwrap());
             }
             match self.response.chunk().await {
-                Ok(Some(chunk)) => self.buffer.extend_from_slice(&chunk),
-                _ if self.buffer.is_empty() => return None,
-                _ => return Some(String::from_utf8(self.buffer.drain(..).skip(6).collect()).unwrap()),
+                Ok(Some(chunk)) => self.decoder.push(&chunk),
+                _ => return self.decoder.finish().map(|event| String::from_utf8(event.data).unwrap()),
             }
         }
     }

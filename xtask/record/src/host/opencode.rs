@@ -8,6 +8,7 @@ use interlingua_agents::Agent;
 use interlingua_record::mcp;
 use interlingua_scripted_model::scenario::{Answer, Permissions};
 use interlingua_scripted_model::{model, opencode_config, variables};
+use interlingua_sse::{Decoder, Frame};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -232,15 +233,14 @@ async fn listen(
     let (sender, mut events) = mpsc::unbounded_channel();
     let tape = tape.clone();
     let listener = tokio::spawn(async move {
-        let mut buffer = Vec::new();
+        let mut decoder = Decoder::default();
         while let Ok(Some(bytes)) = response.chunk().await {
-            buffer.extend_from_slice(&bytes);
-            while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = buffer.drain(..=end).collect();
-                let line = String::from_utf8_lossy(&line);
-                if let Some(data) = line.trim_end().strip_prefix("data: ") {
-                    tape.received(data);
-                    let _ = sender.send(data.to_owned());
+            decoder.push(&bytes);
+            while let Some(frame) = decoder.next_frame() {
+                if let Ok(Frame::Event(event)) = frame {
+                    let data = String::from_utf8_lossy(&event.data).into_owned();
+                    tape.received(&data);
+                    let _ = sender.send(data);
                 }
             }
         }

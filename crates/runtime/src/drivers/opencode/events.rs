@@ -1,14 +1,11 @@
 //! The event stream: payloads, one after the other.
 
-use memchr::memchr;
-
-/// The longest event. What is longer is not read.
-const LONGEST: usize = 256 << 20;
+use interlingua_sse::{Decoder, Frame};
 
 /// The events of a directory, as they come.
 pub(super) struct Events {
     response: reqwest::Response,
-    lines: Lines,
+    decoder: Decoder,
 }
 
 /// One event.
@@ -20,7 +17,7 @@ pub(super) enum Payload {
 
 impl Events {
     pub(super) fn new(response: reqwest::Response) -> Self {
-        Self { response, lines: Lines::default() }
+        Self { response, decoder: Decoder::default() }
     }
 
     /// The next event; `None` when the stream has ended. Can be cancelled without losing anything.
@@ -29,11 +26,8 @@ impl Events {
             if let Some(payload) = self.at_hand() {
                 return Some(payload);
             }
-            if let Some(bytes) = self.lines.too_long() {
-                return Some(Payload::Garbled { bytes, reason: format!("an event of more than {LONGEST} bytes") });
-            }
             match self.response.chunk().await {
-                Ok(Some(chunk)) => self.lines.add(&chunk),
+                Ok(Some(chunk)) => self.decoder.push(&chunk),
                 Ok(None) | Err(_) => return None,
             }
         }
@@ -41,73 +35,33 @@ impl Events {
 
     /// The next event, if it came together with the last one.
     pub(super) fn at_hand(&mut self) -> Option<Payload> {
-        while let Some(line) = self.lines.next() {
-            // OpenCode says everything in one line, and nothing but data.
-            if let Some(payload) = payload(line) {
-                return Some(payload);
-            }
-        }
-        None
+        next_payload(&mut self.decoder)
     }
 }
 
-/// Lines, from pieces of any size.
-#[derive(Default)]
-struct Lines {
-    buffer: Vec<u8>,
-    /// Where the next line begins: what is before it was given out. It is let go of when more comes, so that a line does
-    /// not cost what is behind it.
-    begin: usize,
-    /// Up to where there is no end of that line.
-    searched: usize,
-}
-
-impl Lines {
-    fn add(&mut self, piece: &[u8]) {
-        self.buffer.drain(..self.begin);
-        self.searched -= self.begin;
-        self.begin = 0;
-        self.buffer.extend_from_slice(piece);
+/// The next payload among the bytes that were received.
+fn next_payload(decoder: &mut Decoder) -> Option<Payload> {
+    loop {
+        return Some(match decoder.next_frame()? {
+            Ok(Frame::Event(event)) => String::from_utf8(event.data).map_or_else(
+                |error| Payload::Garbled {
+                    reason: error.utf8_error().to_string(),
+                    bytes: [b"data: ", error.as_bytes()].concat(),
+                },
+                Payload::Text,
+            ),
+            // OpenCode sends nothing but data. What else it writes is passed on, to be reported as not understood.
+            Ok(Frame::UnknownLine(line)) => match String::from_utf8(line) {
+                Ok(line) => Payload::Text(line),
+                Err(error) => Payload::Garbled { reason: error.utf8_error().to_string(), bytes: error.into_bytes() },
+            },
+            Ok(Frame::Comment(_)) => continue,
+            Err(too_long) => Payload::Garbled {
+                reason: format!("an event of more than {} bytes", too_long.limit),
+                bytes: too_long.line,
+            },
+        });
     }
-
-    /// The next line, if it is whole, without its end.
-    fn next(&mut self) -> Option<&[u8]> {
-        let Some(found) = memchr(b'\n', &self.buffer[self.searched..]) else {
-            self.searched = self.buffer.len();
-            return None;
-        };
-        let end = self.searched + found;
-        let line = &self.buffer[self.begin..end];
-        self.begin = end + 1;
-        self.searched = self.begin;
-        Some(line.strip_suffix(b"\r").unwrap_or(line))
-    }
-
-    /// What there is of a line that is too long, which is then forgotten.
-    fn too_long(&mut self) -> Option<Vec<u8>> {
-        (self.buffer.len() - self.begin > LONGEST).then(|| {
-            let Self { mut buffer, begin, .. } = std::mem::take(self);
-            buffer.drain(..begin);
-            buffer
-        })
-    }
-}
-
-/// What a line carries; `None` for a comment, or the empty line between events.
-fn payload(line: &[u8]) -> Option<Payload> {
-    if line.is_empty() || line.starts_with(b":") {
-        return None;
-    }
-    let line = match std::str::from_utf8(line) {
-        Ok(line) => line,
-        Err(error) => return Some(Payload::Garbled { bytes: line.to_owned(), reason: error.to_string() }),
-    };
-    let text = match line.strip_prefix("data:") {
-        Some(data) => data.strip_prefix(' ').unwrap_or(data),
-        // Whatever it is, it is no event.
-        None => line,
-    };
-    Some(Payload::Text(text.to_owned()))
 }
 
 #[cfg(test)]
@@ -116,15 +70,14 @@ mod tests {
 
     #[test]
     fn an_event_is_a_line_of_data_whatever_the_pieces_it_came_in() {
-        let mut lines = Lines::default();
+        let mut decoder = Decoder::default();
         let mut events = Vec::new();
-        for piece in [&b"data: {\"a\""[..], b":1}\r\n", b"\n: hello\nda", b"ta:x\n\ndata: \xff\n"] {
-            lines.add(piece);
-            while let Some(line) = lines.next() {
-                events.extend(payload(line));
-            }
+        for piece in [&b"data: {\"a\""[..], b":1}\r\n", b"\r\n: hello\nda", b"ta:x\n\ndata: \xff\n\noops\n"] {
+            decoder.push(piece);
+            events.extend(std::iter::from_fn(|| next_payload(&mut decoder)));
         }
         assert_eq!(events[..2], [Payload::Text(r#"{"a":1}"#.to_owned()), Payload::Text("x".to_owned())]);
         assert!(matches!(&events[2], Payload::Garbled { bytes, .. } if bytes == b"data: \xff"));
+        assert_eq!(events[3..], [Payload::Text("oops".to_owned())]);
     }
 }

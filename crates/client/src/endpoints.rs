@@ -1,0 +1,193 @@
+//! One method per endpoint.
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::error::ClientError;
+use crate::follow::EventStream;
+use crate::frames::{FrameStream, TurnStream};
+use crate::types::{
+    AgentInfo, AgentList, AgentModels, CreateSessionRequest, CreatedSession, EventPage, EventQuery, Health,
+    InstallRequest, MessageRequest, ModeInfo, ModeList, PermissionAnswer, SessionInfo, SessionPage, SessionQuery,
+    TurnQuery,
+};
+
+/// # The server
+///
+/// All methods fail if the server cannot be reached or refuses the request.
+#[allow(clippy::missing_errors_doc, reason = "said once for all of them")]
+impl Client {
+    /// Whether the server is up. Needs no token.
+    pub async fn health(&self) -> Result<Health, ClientError> {
+        self.fetch(self.get(&["health"])?).await
+    }
+
+    /// The server's OpenAPI document.
+    pub async fn openapi(&self) -> Result<Value, ClientError> {
+        self.fetch(self.get(&["openapi.json"])?).await
+    }
+
+    /// The JSON Schema of the universal event.
+    pub async fn event_schema(&self) -> Result<Value, ClientError> {
+        self.fetch(self.get(&["schema.json"])?).await
+    }
+
+    /// The server's metrics in the text format of Prometheus.
+    pub async fn metrics(&self) -> Result<String, ClientError> {
+        let response = self.execute(self.request(Method::GET, "/metrics")).await?;
+        response.text().await.map_err(|error| self.failed(&error))
+    }
+}
+
+/// # Agents
+#[allow(clippy::missing_errors_doc, reason = "said once for all of them")]
+impl Client {
+    /// The agents. Starts none of them.
+    pub async fn agents(&self) -> Result<Vec<AgentInfo>, ClientError> {
+        self.fetch::<AgentList>(self.get(&["agents"])?).await.map(|list| list.agents)
+    }
+
+    /// Installs an agent, and returns when it is installed.
+    pub async fn install_agent(&self, agent: &str, install: &InstallRequest) -> Result<(), ClientError> {
+        self.perform(self.post(&["agents", agent, "install"])?.json(install)).await
+    }
+
+    /// The modes that an agent's sessions can be created with.
+    pub async fn modes(&self, agent: &str) -> Result<Vec<ModeInfo>, ClientError> {
+        self.fetch::<ModeList>(self.get(&["agents", agent, "modes"])?).await.map(|list| list.modes)
+    }
+
+    /// The models that an agent's sessions can be created with.
+    pub async fn models(&self, agent: &str) -> Result<AgentModels, ClientError> {
+        self.fetch(self.get(&["agents", agent, "models"])?).await
+    }
+}
+
+/// # Sessions
+#[allow(clippy::missing_errors_doc, reason = "said once for all of them")]
+impl Client {
+    /// The sessions, newest first, a page at a time.
+    pub async fn sessions(&self, query: &SessionQuery) -> Result<SessionPage, ClientError> {
+        let query = [("limit", query.limit.map(|limit| limit.to_string())), ("cursor", query.cursor.clone())];
+        self.fetch(self.endpoint(Method::GET, &["sessions"], &query)?).await
+    }
+
+    /// Creates a session with an id of the caller's choice.
+    pub async fn create_session(
+        &self,
+        session: &str,
+        create: &CreateSessionRequest,
+    ) -> Result<CreatedSession, ClientError> {
+        self.fetch(self.post(&["sessions", session])?.json(create)).await
+    }
+
+    /// What is known of a session.
+    pub async fn session(&self, session: &str) -> Result<SessionInfo, ClientError> {
+        self.fetch(self.get(&["sessions", session])?).await
+    }
+
+    /// Ends a session's agent, and removes the session with all its events.
+    pub async fn delete_session(&self, session: &str) -> Result<(), ClientError> {
+        self.perform(self.endpoint(Method::DELETE, &["sessions", session], &[])?).await
+    }
+
+    /// Ends the running turn, if there is one. The session and messages that wait stay.
+    pub async fn interrupt(&self, session: &str) -> Result<(), ClientError> {
+        self.perform(self.post(&["sessions", session, "interrupt"])?).await
+    }
+
+    /// Ends a session and its agent. Its events can still be read.
+    pub async fn terminate(&self, session: &str) -> Result<(), ClientError> {
+        self.perform(self.post(&["sessions", session, "terminate"])?).await
+    }
+}
+
+/// # Messages and answers
+#[allow(clippy::missing_errors_doc, reason = "said once for all of them")]
+impl Client {
+    /// Queues a message, and returns when it is durable.
+    pub async fn send_message(&self, session: &str, message: &MessageRequest) -> Result<(), ClientError> {
+        self.perform(self.post(&["sessions", session, "messages"])?.json(message)).await
+    }
+
+    /// Queues a message and streams the events of the turn that it begins.
+    pub async fn stream_turn(
+        &self,
+        session: &str,
+        message: &MessageRequest,
+        query: TurnQuery,
+    ) -> Result<TurnStream, ClientError> {
+        let query = [flag("include_raw", query.include_raw), flag("hold", query.hold)];
+        let request = self.endpoint(Method::POST, &["sessions", session, "messages", "stream"], &query)?;
+        Ok(TurnStream::new(FrameStream::open(self, request.json(message)).await?))
+    }
+
+    /// Answers a permission request.
+    pub async fn reply_permission(
+        &self,
+        session: &str,
+        permission_id: &str,
+        answer: PermissionAnswer,
+    ) -> Result<(), ClientError> {
+        let request = self.post(&["sessions", session, "permissions", permission_id, "reply"])?;
+        self.perform(request.json(&json!({ "reply": answer }))).await
+    }
+
+    /// Answers a question with some of its choices, or with other words.
+    pub async fn reply_question(
+        &self,
+        session: &str,
+        question_id: &str,
+        answers: &[String],
+    ) -> Result<(), ClientError> {
+        let request = self.post(&["sessions", session, "questions", question_id, "reply"])?;
+        self.perform(request.json(&json!({ "answers": [answers] }))).await
+    }
+
+    /// Declines to answer a question, and those that were asked together with it.
+    pub async fn reject_question(&self, session: &str, question_id: &str) -> Result<(), ClientError> {
+        self.perform(self.post(&["sessions", session, "questions", question_id, "reject"])?).await
+    }
+}
+
+/// # Events
+#[allow(clippy::missing_errors_doc, reason = "said once for all of them")]
+impl Client {
+    /// A page of a session's events.
+    pub async fn events(&self, session: &str, query: EventQuery) -> Result<EventPage, ClientError> {
+        let query = [
+            ("offset", Some(query.after.to_string())),
+            ("limit", query.limit.map(|limit| limit.to_string())),
+            flag("include_raw", query.include_raw),
+        ];
+        self.fetch(self.endpoint(Method::GET, &["sessions", session, "events"], &query)?).await
+    }
+
+    /// Follows a session's events until it ends. A connection that breaks is made again; see [`EventStream`].
+    pub async fn follow_events(&self, session: &str, query: EventQuery) -> Result<EventStream, ClientError> {
+        EventStream::open(self, session, query).await
+    }
+
+    /// Follows a session's events over one connection, as the server-sent events that they are.
+    pub async fn event_frames(&self, session: &str, query: EventQuery) -> Result<FrameStream, ClientError> {
+        let path = ["sessions", session, "events", "sse"];
+        let request = self.endpoint(Method::GET, &path, &[flag("include_raw", query.include_raw)])?;
+        FrameStream::open(self, request.header("Last-Event-ID", query.after.to_string())).await
+    }
+}
+
+impl Client {
+    fn get(&self, segments: &[&str]) -> Result<RequestBuilder, ClientError> {
+        self.endpoint(Method::GET, segments, &[])
+    }
+
+    fn post(&self, segments: &[&str]) -> Result<RequestBuilder, ClientError> {
+        self.endpoint(Method::POST, segments, &[])
+    }
+}
+
+/// A query parameter that is left out unless it is true.
+fn flag(name: &str, value: bool) -> (&str, Option<String>) {
+    (name, value.then(|| "true".to_owned()))
+}

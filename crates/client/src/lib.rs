@@ -1,0 +1,52 @@
+//! Client of the Interlingua HTTP API.
+//!
+//! A [`Client`] has one method per endpoint. Whatever the server refuses is a [`ClientError::Problem`] with the
+//! server's problem document; whatever does not reach the server is an error that names the address.
+//!
+//! Events are read in three ways:
+//!
+//! | method | what it returns |
+//! |---|---|
+//! | [`Client::events`] | one page of a session's events |
+//! | [`Client::follow_events`] | the session's events until it ends, through broken connections: [`EventStream`] |
+//! | [`Client::stream_turn`] | the events of the turn that a message begins: [`TurnStream`] |
+//!
+//! [`Client::event_frames`] returns the server-sent events of one connection as they are, comments included.
+//!
+//! ```no_run
+//! use interlingua_client::{Client, CreateSessionRequest, EventQuery, MessageRequest};
+//!
+//! # async fn example() -> Result<(), interlingua_client::ClientError> {
+//! let client = Client::builder("http://127.0.0.1:2468").token("secret").build()?;
+//! client.create_session("s1", &CreateSessionRequest::new("mock")).await?;
+//! client.send_message("s1", &MessageRequest::new("echo hello")).await?;
+//!
+//! let mut events = client.follow_events("s1", EventQuery::default()).await?;
+//! while let Some(event) = events.next().await? {
+//!     println!("{} {}", event.sequence, event.data.kind());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod client;
+mod endpoints;
+mod error;
+mod follow;
+mod frames;
+mod types;
+
+pub use client::{Client, ClientBuilder};
+pub use error::{ClientError, Problem};
+pub use follow::{EventStream, Reconnect};
+pub use frames::{FrameStream, TurnStream};
+pub use interlingua_sse::{Event as SseEvent, Frame};
+pub use types::{
+    AgentInfo, AgentModels, AttachedFile, CreateSessionRequest, CreatedSession, EventPage, EventQuery, Health,
+    InstallRequest, MessageRequest, ModeInfo, ModelInfo, PermissionAnswer, SessionInfo, SessionPage, SessionQuery,
+    SharedProcess, SharedProcessState, TurnQuery,
+};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

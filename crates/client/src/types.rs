@@ -1,0 +1,380 @@
+//! What requests and answers look like.
+//!
+//! Answers keep fields that this version does not know in `other`, where a caller may want to pass them on.
+
+use std::collections::BTreeMap;
+
+use interlingua_schema::UniversalEvent;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The server answers.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[non_exhaustive]
+pub struct Health {
+    /// Always `ok`.
+    pub status: String,
+    /// The server's version.
+    pub version: String,
+}
+
+/// The agents that a server knows.
+#[derive(Debug, Deserialize)]
+pub(crate) struct AgentList {
+    pub(crate) agents: Vec<AgentInfo>,
+}
+
+/// An agent, as it is installed on the server's machine.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AgentInfo {
+    /// Its id: `claude`, `codex`, `opencode`, `amp`, `mock`.
+    pub id: String,
+    /// Whether its program is installed.
+    pub installed: bool,
+    /// Whether the server's environment has credentials for it, or it needs none.
+    pub credentials_available: bool,
+    /// Its version; `None` when it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Its program; `None` when there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// What it can do: `planMode`, `permissions`, `questions` and so on.
+    pub capabilities: BTreeMap<String, bool>,
+    /// The process that its sessions share; `None` for agents with a process per session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_status: Option<SharedProcess>,
+}
+
+/// A process that the sessions of an agent share.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SharedProcess {
+    /// Whether it runs.
+    pub status: SharedProcessState,
+    /// Where it listens; `None` when it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// How long it has been running; `None` when it does not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uptime_ms: Option<u64>,
+    /// How often it was started again.
+    pub restart_count: u64,
+    /// Why it last ended; `None` when it never did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+}
+
+/// The state of a [`SharedProcess`].
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SharedProcessState {
+    /// It runs.
+    Running,
+    /// It was not needed yet, or was stopped.
+    Stopped,
+    /// It ended and could not be started again.
+    Error,
+    /// A state that this version does not know.
+    #[serde(untagged)]
+    Unknown(String),
+}
+
+/// What to install. The default is the version that the server was made for, unless it is installed already.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct InstallRequest {
+    /// Whether to install the agent even if it is installed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub reinstall: bool,
+    /// The version; the one that the server was made for when `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// The modes of an agent.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ModeList {
+    pub(crate) modes: Vec<ModeInfo>,
+}
+
+/// A mode that a session can be created with.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[non_exhaustive]
+pub struct ModeInfo {
+    /// What to give as [`CreateSessionRequest::agent_mode`].
+    pub id: String,
+    /// The name for people.
+    pub name: String,
+    /// What the mode does.
+    pub description: String,
+}
+
+/// The models that an agent's sessions can be created with.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AgentModels {
+    /// The models.
+    pub models: Vec<ModelInfo>,
+    /// The one that is used when none is given; `None` when it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_model: Option<String>,
+}
+
+/// A model that a session can be created with.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ModelInfo {
+    /// What to give as [`CreateSessionRequest::model`].
+    pub id: String,
+    /// The name for people; `None` when it is the id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What can be given as [`CreateSessionRequest::variant`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<String>,
+    /// The variant that is used when none is given; `None` when it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_variant: Option<String>,
+}
+
+/// A session to create.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct CreateSessionRequest {
+    /// The agent: `claude`, `codex`, `opencode`, `amp`, `mock`.
+    pub agent: String,
+    /// The agent's mode: `build`, `plan`, `custom`, or one that [`crate::Client::modes`] lists; its default when `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_mode: Option<String>,
+    /// What the agent may do without asking: `default`, `plan`, `bypass`, `acceptEdits`; `default` when `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<String>,
+    /// The model; the agent's default when `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The model's variant; its default when `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+    /// The agent's version; the installed one when `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_version: Option<String>,
+    /// The agent's working directory on the server's machine; the server's own when `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// A title for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Environment variables for the agent's process. The server keeps them in memory only.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// MCP servers for the agent, by name: `{"command", "args", "env"}` or `{"type", "url", "headers"}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<Value>,
+}
+
+impl CreateSessionRequest {
+    /// A session of this agent, with the agent's defaults.
+    #[must_use]
+    pub fn new(agent: impl Into<String>) -> Self {
+        Self { agent: agent.into(), ..Self::default() }
+    }
+}
+
+/// A session was created.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct CreatedSession {
+    /// Always true.
+    pub healthy: bool,
+    /// The agent's own id of the session; `None` while it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub native_session_id: Option<String>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// What is known of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SessionInfo {
+    /// Its id.
+    pub session_id: String,
+    /// The agent.
+    pub agent: String,
+    /// The agent's mode, if one was chosen.
+    pub agent_mode: Option<String>,
+    /// What the agent may do without asking.
+    pub permission_mode: Option<String>,
+    /// The model, if one was chosen.
+    pub model: Option<String>,
+    /// The model's variant, if one was chosen.
+    pub variant: Option<String>,
+    /// The agent's own id of the session; `None` while it is not known.
+    pub native_session_id: Option<String>,
+    /// Whether the session has ended.
+    pub ended: bool,
+    /// How many events it has, which is the sequence of the last one.
+    pub event_count: u64,
+    /// When it was created, in milliseconds since 1970.
+    pub created_at: i64,
+    /// When something last happened in it, in milliseconds since 1970.
+    pub updated_at: i64,
+    /// The agent's working directory.
+    pub directory: Option<String>,
+    /// The title for people.
+    pub title: Option<String>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// Which sessions to list. The default is the newest 1000.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionQuery {
+    /// At most so many; 1000 when `None`, and never more than 10,000.
+    pub limit: Option<u64>,
+    /// The [`SessionPage::next_cursor`] of the page before; the first page when `None`.
+    pub cursor: Option<String>,
+}
+
+/// Some of the sessions, newest first.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SessionPage {
+    /// The sessions.
+    pub sessions: Vec<SessionInfo>,
+    /// What to give as [`SessionQuery::cursor`] for the next page; `None` when this is the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// A message for an agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct MessageRequest {
+    /// The text.
+    pub message: String,
+    /// Files that go with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<AttachedFile>,
+}
+
+impl MessageRequest {
+    /// A message without attachments.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), attachments: Vec::new() }
+    }
+}
+
+/// A file that goes with a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct AttachedFile {
+    /// Where it is on the server's machine, absolute or from the session's directory.
+    pub path: String,
+    /// Its media type; guessed from the path when `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime: Option<String>,
+    /// Its name; the last part of the path when `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filename: Option<String>,
+}
+
+impl AttachedFile {
+    /// The file at this path.
+    #[must_use]
+    pub fn new(path: impl Into<String>) -> Self {
+        Self { path: path.into(), ..Self::default() }
+    }
+}
+
+/// Which events of a turn to stream, and for how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TurnQuery {
+    /// Whether events carry their native payload.
+    pub include_raw: bool,
+    /// Whether the stream stays open while the turn waits for an answer to a permission request or a question.
+    pub hold: bool,
+}
+
+impl TurnQuery {
+    /// Keeps the stream open until the turn ends.
+    #[must_use]
+    pub fn held() -> Self {
+        Self { hold: true, ..Self::default() }
+    }
+}
+
+/// Which events of a session to read. The default is all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EventQuery {
+    /// Only events with a higher sequence.
+    pub after: u64,
+    /// At most so many in a page; 1000 when `None`, and never more than 10,000. Streams have no limit.
+    pub limit: Option<u64>,
+    /// Whether events carry their native payload.
+    pub include_raw: bool,
+}
+
+impl EventQuery {
+    /// Events with a sequence higher than `after`.
+    #[must_use]
+    pub fn after(after: u64) -> Self {
+        Self { after, ..Self::default() }
+    }
+
+    /// At most so many in a page.
+    #[must_use]
+    pub fn limit(mut self, limit: u64) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Whether events carry their native payload.
+    #[must_use]
+    pub fn include_raw(mut self, include_raw: bool) -> Self {
+        self.include_raw = include_raw;
+        self
+    }
+}
+
+/// Some of a session's events.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct EventPage {
+    /// The events, in the order of their sequence.
+    pub events: Vec<UniversalEvent>,
+    /// Whether the session had more when the page was asked for.
+    pub has_more: bool,
+}
+
+/// The answer to a permission request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PermissionAnswer {
+    /// Yes, this time.
+    Once,
+    /// Yes, from now on.
+    Always,
+    /// No.
+    Reject,
+}

@@ -1,0 +1,279 @@
+//! Incremental decoder for server-sent events.
+//!
+//! [`Decoder::push`] takes bytes as they arrive, [`Decoder::next_frame`] returns the frames that are complete. Where
+//! the pieces were cut makes no difference. The decoder does no I/O.
+//!
+//! It follows the [specification](https://html.spec.whatwg.org/multipage/server-sent-events.html) (LF, CR and CRLF
+//! line ends, a byte order mark, multi-line data) and differs from it in three ways:
+//!
+//! * Data is bytes. Whether it must be UTF-8 is for the caller to decide.
+//! * Comments and unknown lines are frames of their own, because a caller may want to see them.
+//! * A frame has a maximum size. A longer one is reported as [`FrameTooLong`] and skipped.
+//!
+//! ```
+//! use interlingua_sse::{Decoder, Frame};
+//!
+//! let mut decoder = Decoder::new(1024);
+//! decoder.push(b"id: 7\ndata: {\"a\":");
+//! assert!(decoder.next_frame().is_none());
+//! decoder.push(b"1}\n\n");
+//! let Some(Ok(Frame::Event(event))) = decoder.next_frame() else { panic!("expected an event") };
+//! assert_eq!((event.id.as_deref(), event.data.as_slice()), (Some("7"), &b"{\"a\":1}"[..]));
+//! ```
+
+use std::ops::Range;
+
+use memchr::{memchr, memchr2};
+
+/// May stand at the start of a stream, and is not part of it.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Maximum size of a frame for [`Decoder::default`]: 256 MiB.
+pub const DEFAULT_MAX_FRAME_SIZE: usize = 256 << 20;
+
+/// One frame of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// An event: lines of fields, ended by an empty line.
+    Event(Event),
+    /// A comment line, without the colon. Servers send comments to keep a connection alive.
+    Comment(Vec<u8>),
+    /// A line that is no field of the format. The specification ignores such lines.
+    UnknownLine(Vec<u8>),
+}
+
+/// An event that has data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Event {
+    /// The `id` field; `None` when the event has none.
+    pub id: Option<String>,
+    /// The `event` field; `None` when the event has none, which means `message`.
+    pub event_type: Option<String>,
+    /// The `data` fields, joined by line feeds.
+    pub data: Vec<u8>,
+}
+
+/// A frame that is longer than the limit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a server-sent event of more than {limit} bytes")]
+#[non_exhaustive]
+pub struct FrameTooLong {
+    /// The limit.
+    pub limit: usize,
+    /// The line that went beyond it, cut where the limit is.
+    pub line: Vec<u8>,
+}
+
+/// Decodes a stream of server-sent events.
+#[derive(Debug)]
+pub struct Decoder {
+    max_frame_size: usize,
+    buffer: Vec<u8>,
+    /// Offset of the first byte in `buffer` that is not consumed.
+    start: usize,
+    /// Offset up to which `buffer` has no line end.
+    searched: usize,
+    /// Whether nothing was decoded yet, so that a byte order mark may follow.
+    at_stream_start: bool,
+    /// Whether the last line ended with a CR, so that an LF belongs to it.
+    after_cr: bool,
+    event: PartialEvent,
+    skip: Skip,
+}
+
+/// The fields of the event that is being received.
+#[derive(Debug, Default)]
+struct PartialEvent {
+    id: Option<String>,
+    event_type: Option<String>,
+    data: Option<Vec<u8>>,
+}
+
+/// What is left out of a frame that is too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Skip {
+    Nothing,
+    /// The rest of the current line, then the rest of the frame.
+    Line,
+    /// The rest of the frame.
+    Frame,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self::new(DEFAULT_MAX_FRAME_SIZE)
+    }
+}
+
+impl Decoder {
+    /// A decoder for frames of at most `max_frame_size` bytes.
+    #[must_use]
+    pub fn new(max_frame_size: usize) -> Self {
+        Self {
+            max_frame_size,
+            buffer: Vec::new(),
+            start: 0,
+            searched: 0,
+            at_stream_start: true,
+            after_cr: false,
+            event: PartialEvent::default(),
+            skip: Skip::Nothing,
+        }
+    }
+
+    /// Adds received bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
+        // Consumed bytes are removed here, once per piece, and not once per frame.
+        self.buffer.drain(..self.start);
+        self.searched -= self.start;
+        self.start = 0;
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next frame; `None` until more bytes are pushed.
+    ///
+    /// # Errors
+    ///
+    /// If a frame is longer than the limit. The decoder skips the rest of that frame and can be used on.
+    pub fn next_frame(&mut self) -> Option<Result<Frame, FrameTooLong>> {
+        loop {
+            let Some(line) = self.next_line() else { return self.check_partial_line().map(Err) };
+            if self.skip != Skip::Nothing {
+                self.skip = match self.skip {
+                    Skip::Frame if line.is_empty() => Skip::Nothing,
+                    _ => Skip::Frame,
+                };
+                continue;
+            }
+            if self.is_too_long(line.len()) {
+                self.skip = Skip::Frame;
+                let line = self.buffer[line].to_vec();
+                return Some(Err(self.frame_too_long(line)));
+            }
+            if let Some(frame) = self.event.decode_line(&self.buffer[line]) {
+                return Some(Ok(frame));
+            }
+        }
+    }
+
+    /// The event that the stream ended in, as far as it was received; `None` if the stream ended after a whole frame.
+    ///
+    /// The specification discards it. The decoder is then ready for another stream.
+    pub fn finish(&mut self) -> Option<Event> {
+        let mut ended = std::mem::replace(self, Self::new(self.max_frame_size));
+        if ended.skip == Skip::Nothing && ended.start < ended.buffer.len() {
+            // What is not a field is no part of an event.
+            let _ = ended.event.decode_line(&ended.buffer[ended.start..]);
+        }
+        ended.event.take()
+    }
+
+    /// Consumes the next line and returns where it is in the buffer, without its end.
+    fn next_line(&mut self) -> Option<Range<usize>> {
+        if self.at_stream_start {
+            let rest = &self.buffer[self.start..];
+            if rest.len() < BYTE_ORDER_MARK.len() && BYTE_ORDER_MARK.starts_with(rest) {
+                return None;
+            }
+            if rest.starts_with(BYTE_ORDER_MARK) {
+                self.consume_to(self.start + BYTE_ORDER_MARK.len());
+            }
+            self.at_stream_start = false;
+        }
+        if self.after_cr {
+            let next = *self.buffer.get(self.start)?;
+            self.after_cr = false;
+            if next == b'\n' {
+                self.consume_to(self.start + 1);
+            }
+        }
+        let Some(length) = memchr2(b'\n', b'\r', &self.buffer[self.searched..]) else {
+            self.searched = self.buffer.len();
+            return None;
+        };
+        let line = self.start..self.searched + length;
+        self.after_cr = self.buffer[line.end] == b'\r';
+        self.consume_to(line.end + 1);
+        Some(line)
+    }
+
+    fn consume_to(&mut self, offset: usize) {
+        self.start = offset;
+        self.searched = offset;
+    }
+
+    /// Drops the current line if it is to be skipped, or is too long already. It is not buffered any further then.
+    fn check_partial_line(&mut self) -> Option<FrameTooLong> {
+        let length = self.buffer.len() - self.start;
+        let too_long = self.skip == Skip::Nothing && self.is_too_long(length);
+        if too_long || (self.skip != Skip::Nothing && length > 0) {
+            self.skip = Skip::Line;
+            let mut line = std::mem::take(&mut self.buffer);
+            line.drain(..self.start);
+            self.consume_to(0);
+            return too_long.then(|| self.frame_too_long(line));
+        }
+        None
+    }
+
+    fn is_too_long(&self, line_length: usize) -> bool {
+        self.event.data_size() + line_length > self.max_frame_size
+    }
+
+    /// Drops the current event. The line is cut where the limit is, so that the error does not depend on the pieces in
+    /// which the line was received.
+    fn frame_too_long(&mut self, mut line: Vec<u8>) -> FrameTooLong {
+        line.truncate(self.max_frame_size - self.event.data_size());
+        self.event = PartialEvent::default();
+        FrameTooLong { limit: self.max_frame_size, line }
+    }
+}
+
+impl PartialEvent {
+    fn data_size(&self) -> usize {
+        self.data.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Takes a line in. Returns a frame if the line is or completes one.
+    fn decode_line(&mut self, line: &[u8]) -> Option<Frame> {
+        if line.is_empty() {
+            return self.take().map(Frame::Event);
+        }
+        let (field, value) = match memchr(b':', line) {
+            Some(colon) => (&line[..colon], &line[colon + 1..]),
+            None => (line, &[][..]),
+        };
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"" => return Some(Frame::Comment(value.to_vec())),
+            b"data" => match &mut self.data {
+                Some(data) => {
+                    data.push(b'\n');
+                    data.extend_from_slice(value);
+                }
+                None => self.data = Some(value.to_vec()),
+            },
+            b"event" => self.event_type = Some(text(value)),
+            // An id with a NUL cannot be sent back in a header, and the specification ignores it.
+            b"id" if !value.contains(&0) => self.id = Some(text(value)),
+            // How long to wait before a new connection is the client's decision.
+            b"id" | b"retry" => {}
+            _ => return Some(Frame::UnknownLine(line.to_vec())),
+        }
+        None
+    }
+
+    /// Ends the event. Without data it is none.
+    fn take(&mut self) -> Option<Event> {
+        let Self { id, event_type, data } = std::mem::take(self);
+        data.map(|data| Event { id, event_type, data })
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

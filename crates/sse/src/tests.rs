@@ -1,0 +1,143 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+
+const LIMIT: usize = 64;
+
+/// Decodes a stream that arrives in these pieces, and what it ended in.
+fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Result<Frame, FrameTooLong>>, Option<Event>) {
+    let mut decoder = Decoder::new(LIMIT);
+    let mut frames = Vec::new();
+    for piece in pieces {
+        decoder.push(piece);
+        frames.extend(std::iter::from_fn(|| decoder.next_frame()));
+    }
+    (frames, decoder.finish())
+}
+
+/// Decodes a stream in which no frame is too long.
+fn decode_all(stream: &str) -> Vec<Frame> {
+    decode([stream.as_bytes()]).0.into_iter().map(Result::unwrap).collect()
+}
+
+fn event(id: Option<&str>, event_type: Option<&str>, data: &str) -> Frame {
+    let (id, event_type) = (id.map(str::to_owned), event_type.map(str::to_owned));
+    Frame::Event(Event { id, event_type, data: data.as_bytes().to_vec() })
+}
+
+fn data(data: &str) -> Frame {
+    event(None, None, data)
+}
+
+#[test]
+fn fields_become_an_event() {
+    assert_eq!(decode_all("id: 7\nevent: tick\ndata: a\n\n"), [event(Some("7"), Some("tick"), "a")]);
+    assert_eq!(decode_all("data:a\n\ndata:  b\n\ndata\n\n"), [data("a"), data(" b"), data("")]);
+    assert_eq!(decode_all("id: a\0b\nretry: 5\ndata: x\n\n"), [data("x")]);
+}
+
+#[test]
+fn lines_of_data_are_joined() {
+    assert_eq!(decode_all("data: one\ndata\ndata: two\n\n"), [data("one\n\ntwo")]);
+}
+
+#[test]
+fn every_line_end_is_taken() {
+    for end in ["\n", "\r", "\r\n"] {
+        let stream = ["data: a", "", ": hi", "data: b", "data: c", "", ""].join(end);
+        assert_eq!(decode_all(&stream), [data("a"), Frame::Comment(b"hi".to_vec()), data("b\nc")], "{end:?}");
+    }
+}
+
+#[test]
+fn an_event_without_data_is_none() {
+    assert_eq!(decode_all("id: 1\nevent: tick\n\n\n\ndata: a\n\n"), [data("a")]);
+}
+
+#[test]
+fn a_byte_order_mark_is_skipped_once() {
+    assert_eq!(decode_all("\u{feff}data: \u{feff}\n\n"), [data("\u{feff}")]);
+    let unknown = Frame::UnknownLine("\u{feff}data: b".as_bytes().to_vec());
+    assert_eq!(decode_all("data: a\n\n\u{feff}data: b\n\n"), [data("a"), unknown]);
+}
+
+#[test]
+fn lines_that_are_no_fields_are_reported() {
+    let unknown = |line: &str| Frame::UnknownLine(line.as_bytes().to_vec());
+    assert_eq!(
+        decode_all("panic: at line 3\ndata: a\nrubbish\n\n"),
+        [unknown("panic: at line 3"), unknown("rubbish"), data("a")]
+    );
+}
+
+#[test]
+fn data_need_not_be_text() {
+    let (frames, _) = decode([&b"data: \xff\n\n"[..]]);
+    assert!(matches!(&frames[..], [Ok(Frame::Event(event))] if event.data == b"\xff"));
+}
+
+#[test]
+fn a_frame_beyond_the_limit_is_reported_and_skipped() {
+    let longest = "x".repeat(LIMIT - "data: ".len());
+    assert_eq!(decode_all(&format!("data: {longest}\n\n")), [data(&longest)]);
+    let is_reported = |stream: &str, cut_line: &str| {
+        let too_long = FrameTooLong { limit: LIMIT, line: cut_line.as_bytes().to_vec() };
+        assert_eq!(decode([stream.as_bytes()]).0, [Err(too_long), Ok(data("next"))]);
+    };
+    is_reported(&format!("data: {longest}x\ndata: same frame\n\ndata: next\n\n"), &format!("data: {longest}"));
+    // Many short lines make a long frame, too.
+    let line = format!("data: {}\n", "y".repeat(20));
+    is_reported(&format!("{}\ndata: next\n\n", line.repeat(5)), &line[..LIMIT - 41]);
+}
+
+#[test]
+fn a_line_beyond_the_limit_is_not_buffered() {
+    let mut decoder = Decoder::new(LIMIT);
+    let mut errors = 0;
+    for _ in 0..1000 {
+        decoder.push(&[b'x'; 100]);
+        errors += std::iter::from_fn(|| decoder.next_frame()).filter(Result::is_err).count();
+        assert!(decoder.buffer.len() <= 100);
+    }
+    assert_eq!(errors, 1);
+}
+
+#[test]
+fn a_stream_may_end_in_the_middle_of_an_event() {
+    let (frames, unfinished) = decode([&b"data: a\n\ndata: b\ndata: c"[..]]);
+    assert_eq!(frames, [Ok(data("a"))]);
+    assert_eq!(unfinished.map(|event| event.data), Some(b"b\nc".to_vec()));
+    assert_eq!(decode([&b"data: a\n\n: hi\n"[..]]).1, None);
+}
+
+/// Streams that are made of what matters to the format, and of anything else.
+fn stream() -> impl Strategy<Value = Vec<u8>> {
+    let token = prop_oneof![
+        Just(b"data:".to_vec()),
+        Just(b"id: 1".to_vec()),
+        Just(b"event: e".to_vec()),
+        Just(b":".to_vec()),
+        Just(b" ".to_vec()),
+        Just(b"\n".to_vec()),
+        Just(b"\r".to_vec()),
+        Just(b"\r\n\r\n".to_vec()),
+        Just(BYTE_ORDER_MARK.to_vec()),
+        Just(vec![b'x'; LIMIT - 3]),
+        vec(any::<u8>(), 0..4),
+    ];
+    vec(token, 0..40).prop_map(|tokens| tokens.concat())
+}
+
+proptest! {
+    #[test]
+    fn any_pieces_give_the_same_frames(stream in stream(), cuts in vec(any::<prop::sample::Index>(), 0..20)) {
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len() + 1)).collect();
+        cuts.sort_unstable();
+        let starts = std::iter::once(0).chain(cuts.iter().copied());
+        let ends = cuts.iter().copied().chain([stream.len()]);
+        let whole = decode([&stream[..]]);
+        prop_assert_eq!(&decode(starts.zip(ends).map(|(start, end)| &stream[start..end])), &whole);
+        prop_assert_eq!(&decode(stream.chunks(1)), &whole);
+    }
+}
