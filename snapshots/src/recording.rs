@@ -5,7 +5,7 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use interlingua_convert::Agent;
-use interlingua_wirelog::{Entry, Reader, Record, Wire};
+use interlingua_wirelog::{Entry, Input, Reader, Record};
 
 /// One recording.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +21,7 @@ pub struct Recording {
 }
 
 /// What crossed the wire, without its time.
-pub type Line = Wire<'static>;
+pub type Line = Input;
 
 impl Recording {
     /// `agent/version/scenario`.
@@ -53,7 +53,7 @@ impl Recording {
         let mut lines = Vec::new();
         while let Some(entry) = reader.next()? {
             match entry {
-                Entry::Record(Record { wire, .. }) => lines.push(wire.into_owned()),
+                Entry::Record(Record { input, .. }) => lines.push(input),
                 Entry::Bad(bad) => return Err(io::Error::other(format!("{}: {bad}", self.name()))),
             }
         }
@@ -66,7 +66,7 @@ impl Recording {
     /// As [`lines`](Self::lines).
     pub fn received(&self) -> io::Result<Vec<String>> {
         let received = self.lines()?.into_iter().filter_map(|line| match line {
-            Wire::Received { line } => Some(line.into_owned()),
+            Input::Received(line) => Some(line),
             _ => None,
         });
         Ok(received.collect())

@@ -74,7 +74,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        Ask, Converter, Drafts, Final, Input, Message, Options, Prompt, Stream, ToolCall, ToolResult, TurnEnd,
+        Ask, Conversion, ConversionOptions, Converter, Drafts, Final, Input, InputRef, Message, Prompt, ToolCall,
+        ToolResult, TurnEnd,
     };
 
     /// Says what it is told to say, one thing a line.
@@ -85,7 +86,7 @@ mod tests {
             "toy"
         }
 
-        fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
+        fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
             let mut session = out.session("toy");
             match input {
                 Input::Sent(text) => session.prompted(Prompt::text(text)),
@@ -109,10 +110,10 @@ mod tests {
     }
 
     fn played(lines: &[&str]) -> Vec<UniversalEvent> {
-        let mut stream = Stream::new(Toy, Options::default());
+        let mut stream = Conversion::new(Toy, ConversionOptions::default());
         let mut events = Vec::new();
         for line in lines {
-            let input = line.strip_prefix("> ").map_or(Input::Received(line), Input::Sent);
+            let input = line.strip_prefix("> ").map_or(InputRef::Received(line), Input::Sent);
             stream.push(None, input, &mut events);
         }
         events

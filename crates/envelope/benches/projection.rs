@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use interlingua_convert::{Agent, Options, Stream, convert_log};
+use interlingua_convert::{Agent, Conversion, ConversionOptions, convert_log};
 use interlingua_envelope::{EnvelopeLine, Projector};
 use interlingua_wirelog::Reader;
 
@@ -70,7 +70,7 @@ fn timed(out: &mut Vec<u8>, work: impl Fn(&mut Vec<u8>) -> io::Result<()>) -> io
 }
 
 fn convert(agent: Agent, log: &[u8], work: Work, out: &mut Vec<u8>) -> io::Result<()> {
-    let mut stream = Stream::new(agent.converter(), Options::default());
+    let mut stream = Conversion::new(agent.converter(), ConversionOptions::default());
     let mut projector = (work != Work::Universal).then(|| Projector::new(agent));
     let line = |line: EnvelopeLine, out: &mut Vec<u8>| {
         if work == Work::Written {

@@ -87,7 +87,7 @@ mod tests {
     use std::io::BufReader;
     use std::path::{Path, PathBuf};
 
-    use interlingua_wirelog::{Entry, Reader, Wire};
+    use interlingua_wirelog::{Entry, Input, Reader};
 
     use super::*;
 
@@ -120,7 +120,7 @@ mod tests {
         for file in files {
             let mut reader = Reader::new(BufReader::new(File::open(&file).unwrap())).unwrap();
             while let Some(Entry::Record(record)) = reader.next().unwrap() {
-                if let Wire::Received { line } = &record.wire {
+                if let Input::Received(line) = &record.input {
                     assert_eq!(Scrubber::default().line(line), *line, "{}", file.display());
                 }
             }

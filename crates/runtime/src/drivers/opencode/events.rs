@@ -1,21 +1,12 @@
 //! The event stream: payloads, one after the other.
 
-use memchr::memchr;
-
-/// The longest event. What is longer is not read.
-const LONGEST: usize = 256 << 20;
+use interlingua_convert::Input;
+use interlingua_wirelog::{LineBuffer, MAX_LINE_BYTES, Problem};
 
 /// The events of a directory, as they come.
 pub(super) struct Events {
     response: reqwest::Response,
     lines: Lines,
-}
-
-/// One event.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Payload {
-    Text(String),
-    Garbled { bytes: Vec<u8>, reason: String },
 }
 
 impl Events {
@@ -24,13 +15,10 @@ impl Events {
     }
 
     /// The next event; `None` when the stream has ended. Can be cancelled without losing anything.
-    pub(super) async fn next(&mut self) -> Option<Payload> {
+    pub(super) async fn next(&mut self) -> Option<Input> {
         loop {
-            if let Some(payload) = self.at_hand() {
-                return Some(payload);
-            }
-            if let Some(bytes) = self.lines.too_long() {
-                return Some(Payload::Garbled { bytes, reason: format!("an event of more than {LONGEST} bytes") });
+            if let Some(event) = self.at_hand() {
+                return Some(event);
             }
             match self.response.chunk().await {
                 Ok(Some(chunk)) => self.lines.add(&chunk),
@@ -40,74 +28,72 @@ impl Events {
     }
 
     /// The next event, if it came together with the last one.
-    pub(super) fn at_hand(&mut self) -> Option<Payload> {
-        while let Some(line) = self.lines.next() {
-            // OpenCode says everything in one line, and nothing but data.
-            if let Some(payload) = payload(line) {
-                return Some(payload);
-            }
-        }
-        None
+    pub(super) fn at_hand(&mut self) -> Option<Input> {
+        self.lines.next_event()
     }
 }
 
-/// Lines, from pieces of any size.
-#[derive(Default)]
+/// Lines, from chunks of any size.
 struct Lines {
-    buffer: Vec<u8>,
-    /// Where the next line begins: what is before it was given out. It is let go of when more comes, so that a line does
-    /// not cost what is behind it.
-    begin: usize,
-    /// Up to where there is no end of that line.
-    searched: usize,
+    chunk: Vec<u8>,
+    /// How much of the chunk was used.
+    used: usize,
+    line: LineBuffer,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self { chunk: Vec::new(), used: 0, line: LineBuffer::new(MAX_LINE_BYTES) }
+    }
 }
 
 impl Lines {
-    fn add(&mut self, piece: &[u8]) {
-        self.buffer.drain(..self.begin);
-        self.searched -= self.begin;
-        self.begin = 0;
-        self.buffer.extend_from_slice(piece);
+    /// Adds a chunk, when the last one is used up.
+    fn add(&mut self, chunk: &[u8]) {
+        self.used = 0;
+        self.chunk.clear();
+        self.chunk.extend_from_slice(chunk);
     }
 
-    /// The next line, if it is whole, without its end.
-    fn next(&mut self) -> Option<&[u8]> {
-        let Some(found) = memchr(b'\n', &self.buffer[self.searched..]) else {
-            self.searched = self.buffer.len();
-            return None;
-        };
-        let end = self.searched + found;
-        let line = &self.buffer[self.begin..end];
-        self.begin = end + 1;
-        self.searched = self.begin;
-        Some(line.strip_suffix(b"\r").unwrap_or(line))
-    }
-
-    /// What there is of a line that is too long, which is then forgotten.
-    fn too_long(&mut self) -> Option<Vec<u8>> {
-        (self.buffer.len() - self.begin > LONGEST).then(|| {
-            let Self { mut buffer, begin, .. } = std::mem::take(self);
-            buffer.drain(..begin);
-            buffer
-        })
+    /// The next event whose line is whole.
+    fn next_event(&mut self) -> Option<Input> {
+        loop {
+            let rest = &self.chunk[self.used..];
+            let Some(used) = self.line.push(rest) else {
+                self.used = self.chunk.len();
+                return None;
+            };
+            self.used += used;
+            let excess_length = self.line.excess_length();
+            let line = self.line.take();
+            // OpenCode says everything in one line, and nothing but data. The others are comments, or empty.
+            if !line.is_empty() && !line.starts_with(b":") {
+                return Some(event(line, excess_length));
+            }
+        }
     }
 }
 
-/// What a line carries; `None` for a comment, or the empty line between events.
-fn payload(line: &[u8]) -> Option<Payload> {
-    if line.is_empty() || line.starts_with(b":") {
-        return None;
+/// What a line carries.
+fn event(line: Vec<u8>, excess_length: Option<usize>) -> Input {
+    if let Some(length) = excess_length {
+        let error = Problem::TooLong { length, limit: MAX_LINE_BYTES }.to_string();
+        return Input::Unreadable { bytes: line, error };
     }
-    let line = match std::str::from_utf8(line) {
-        Ok(line) => line,
-        Err(error) => return Some(Payload::Garbled { bytes: line.to_owned(), reason: error.to_string() }),
-    };
-    let text = match line.strip_prefix("data:") {
-        Some(data) => data.strip_prefix(' ').unwrap_or(data),
-        // Whatever it is, it is no event.
-        None => line,
-    };
-    Some(Payload::Text(text.to_owned()))
+    match String::from_utf8(line) {
+        Err(error) => {
+            let reason = error.utf8_error().to_string();
+            Input::Unreadable { bytes: error.into_bytes(), error: reason }
+        }
+        Ok(mut line) => {
+            // A line without data is no event, whatever it is.
+            if let Some(data) = line.strip_prefix("data:") {
+                let start = line.len() - data.strip_prefix(' ').unwrap_or(data).len();
+                line.drain(..start);
+            }
+            Input::Received(line)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -120,11 +106,11 @@ mod tests {
         let mut events = Vec::new();
         for piece in [&b"data: {\"a\""[..], b":1}\r\n", b"\n: hello\nda", b"ta:x\n\ndata: \xff\n"] {
             lines.add(piece);
-            while let Some(line) = lines.next() {
-                events.extend(payload(line));
+            while let Some(event) = lines.next_event() {
+                events.push(event);
             }
         }
-        assert_eq!(events[..2], [Payload::Text(r#"{"a":1}"#.to_owned()), Payload::Text("x".to_owned())]);
-        assert!(matches!(&events[2], Payload::Garbled { bytes, .. } if bytes == b"data: \xff"));
+        assert_eq!(events[..2], [Input::Received(r#"{"a":1}"#.to_owned()), Input::Received("x".to_owned())]);
+        assert!(matches!(&events[2], Input::Unreadable { bytes, .. } if bytes == b"data: \xff"));
     }
 }
