@@ -2,7 +2,7 @@
 
 use std::io;
 
-use interlingua_convert::{Options, Stream, Tally, convert_log, converter_for};
+use interlingua_convert::{Conversion, ConversionOptions, Tally, convert_log, converter_for};
 use interlingua_schema::{Checker, UniversalEvent};
 
 use crate::Recording;
@@ -30,7 +30,7 @@ impl Converted {
 /// # Errors
 /// When it cannot be read.
 pub fn convert(recording: &Recording) -> io::Result<Converted> {
-    let mut stream = Stream::new(converter_for(recording.agent), Options::default());
+    let mut stream = Conversion::new(converter_for(recording.agent), ConversionOptions::default());
     let mut events = Vec::new();
     convert_log(&mut recording.reader()?, &mut stream, |event| {
         events.push(event);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use interlingua_convert::Agent;
 use interlingua_recordings::{RecordingFile, Transcripts, version_numbers};
-use interlingua_wirelog::{Entry, Reader, Record, Wire};
+use interlingua_wirelog::{Entry, Input, Reader, Record};
 
 /// One recording.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +22,7 @@ pub struct Recording {
 }
 
 /// What crossed the wire, without its time.
-pub type Line = Wire<'static>;
+pub type Line = Input;
 
 impl Recording {
     /// `agent/version/scenario`.
@@ -54,7 +54,7 @@ impl Recording {
         let mut lines = Vec::new();
         while let Some(entry) = reader.next()? {
             match entry {
-                Entry::Record(Record { wire, .. }) => lines.push(wire.into_owned()),
+                Entry::Record(Record { input, .. }) => lines.push(input),
                 Entry::Bad(bad) => return Err(io::Error::other(format!("{}: {bad}", self.name()))),
             }
         }
@@ -67,7 +67,7 @@ impl Recording {
     /// As [`lines`](Self::lines).
     pub fn received(&self) -> io::Result<Vec<String>> {
         let received = self.lines()?.into_iter().filter_map(|line| match line {
-            Wire::Received { line } => Some(line.into_owned()),
+            Input::Received(line) => Some(line),
             _ => None,
         });
         Ok(received.collect())

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use anyhow::{Context, bail};
-use interlingua_convert::{Options, Stream, Tally, UnparsedReason, convert_log, converter_for, write_log};
+use interlingua_convert::{
+    Conversion, ConversionOptions, Tally, UnparsedReason, convert_log, converter_for, write_log,
+};
 use interlingua_envelope::{EnvelopeLine, Projector};
 use interlingua_schema::{EventData, UniversalEvent};
 use interlingua_wirelog::Reader;
@@ -66,7 +68,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let cannot_read = || format!("cannot read {file}");
     let mut reader = Reader::new(log::open(file, &output)?).with_context(cannot_read)?;
     let agent = log::agent(file, &mut reader, given)?;
-    let mut stream = Stream::new(converter_for(agent), Options { raw: args.raw, ..Options::default() });
+    let mut stream = Conversion::new(converter_for(agent), ConversionOptions::with_raw(args.raw));
     let mut lines = Lines { output, is_pretty: args.pretty, line: Vec::new() };
     let cannot_convert = || format!("cannot convert {file}");
     if args.envelope {

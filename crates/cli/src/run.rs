@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use interlingua_runtime::{Attachment, CreateSession, Message, Options, Runtime, drivers};
+use interlingua_runtime::{Attachment, CreateSession, Message, Runtime, RuntimeOptions, drivers};
 use interlingua_schema::SessionId;
 use interlingua_store::Store;
 use tempfile::TempDir;
@@ -108,7 +108,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let tokio =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
     let outcome = tokio.block_on(async {
-        let runtime = Runtime::start(store.clone(), agents, Options::default());
+        let runtime = Runtime::start(store.clone(), agents, RuntimeOptions::default());
         let id = session_id(args);
         if store.session(&id).await?.is_none() {
             runtime.create(id.clone(), create(args)?).await?;

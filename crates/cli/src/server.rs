@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
-use interlingua_runtime::{Options, Runtime, drivers};
+use interlingua_runtime::{Runtime, RuntimeOptions, drivers};
 use interlingua_server::{Access, Config, Origin, Token};
 use interlingua_store::{Store, StoreOptions};
 use tokio::net::TcpListener;
@@ -100,7 +100,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let machine = machine(&folder)?;
     let store = Store::open(&folder, StoreOptions::default().durability(durability))?;
     let config = Config { access, allowed_origins: args.cors_allow_origin };
-    let options = Options { auto_install: args.auto_install, ..Options::default() };
+    let options = RuntimeOptions { auto_install: args.auto_install, ..RuntimeOptions::default() };
     let tokio = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .enable_all()

@@ -7,9 +7,9 @@ mod transcript;
 use std::io::{self, BufRead, Write};
 
 use anyhow::Context as _;
-use interlingua_convert::{Options, Stream, convert_log, converter_for};
+use interlingua_convert::{Conversion, ConversionOptions, convert_log, converter_for};
 use interlingua_schema::UniversalEvent;
-use interlingua_wirelog::{Entry, Reader, Wire};
+use interlingua_wirelog::{Entry, Input, Reader};
 
 pub(crate) use self::paint::{Paint, tame};
 pub(crate) use self::transcript::Transcript;
@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         show_events(&mut reader, &mut transcript).with_context(cannot_read)?;
     } else {
         let agent = log::agent(file, &mut reader, given)?;
-        let mut stream = Stream::new(converter_for(agent), Options::default());
+        let mut stream = Conversion::new(converter_for(agent), ConversionOptions::default());
         convert_log(&mut reader, &mut stream, |event| transcript.event(&event)).with_context(cannot_read)?;
     }
     transcript.finish()?;
@@ -70,7 +70,7 @@ fn show_events<R: BufRead, W: Write>(reader: &mut Reader<R>, transcript: &mut Tr
     while let Some(entry) = reader.next()? {
         match entry {
             Entry::Record(record) => {
-                let Wire::Received { line } = record.wire else { continue };
+                let Input::Received(line) = record.input else { continue };
                 match serde_json::from_str::<UniversalEvent>(&line) {
                     Ok(event) => transcript.event(&event)?,
                     Err(error) => transcript.unreadable(&error.to_string())?,

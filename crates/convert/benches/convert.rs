@@ -7,10 +7,10 @@ use std::io::{self, BufReader};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use interlingua_convert::{Agent, End, Input, Launch, Options, Stream, converter_for};
+use interlingua_convert::{Agent, Conversion, ConversionOptions, End, Input, Launch, converter_for};
 use interlingua_recordings::Transcripts;
 use interlingua_schema::JsonLines;
-use interlingua_wirelog::{Entry, Reader, Wire};
+use interlingua_wirelog::{Entry, Reader};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -24,29 +24,25 @@ const TOGETHER: usize = 64;
 /// What crossed the wire in one recording.
 struct Recording {
     launch: Launch,
-    wires: Vec<Wire<'static>>,
+    inputs: Vec<Input>,
 }
 
 impl Recording {
     fn read(path: &Path) -> io::Result<Self> {
         let mut reader = Reader::new(BufReader::new(File::open(path)?))?;
         let launch = reader.header().map(Launch::from).unwrap_or_default();
-        let mut wires = Vec::new();
+        let mut inputs = Vec::new();
         while let Some(entry) = reader.next()? {
             if let Entry::Record(record) = entry {
-                wires.push(record.wire.into_owned());
+                inputs.push(record.input);
             }
         }
-        Ok(Self { launch, wires })
+        Ok(Self { launch, inputs })
     }
 
     /// The native payloads, both ways.
     fn payloads(&self) -> impl Iterator<Item = &str> {
-        self.wires.iter().filter_map(|wire| match wire {
-            Wire::Sent { line } | Wire::Received { line } => Some(&**line),
-            Wire::Request { body, .. } | Wire::Reply { body, .. } => body.as_ref().map(|body| body.get()),
-            Wire::Stderr { .. } | Wire::Close | Wire::Exit { .. } => None,
-        })
+        self.inputs.iter().filter_map(|input| input.borrowed().payload())
     }
 
     /// Whether there is something to read, and all of it JSON. Plain text is no work at all for the baseline.
@@ -102,11 +98,11 @@ fn convert(agent: Agent, recordings: &[Recording], out: &mut Vec<u8>) -> usize {
     let mut count = 0;
     for recording in recordings {
         let mut lines = JsonLines::behind(std::mem::take(out));
-        let mut stream = Stream::new(converter_for(agent), Options::default());
+        let mut stream = Conversion::new(converter_for(agent), ConversionOptions::default());
         stream.launch(None, &recording.launch, &mut lines);
-        for wires in recording.wires.chunks(TOGETHER) {
-            for wire in wires {
-                stream.hear(None, Input::from(wire));
+        for inputs in recording.inputs.chunks(TOGETHER) {
+            for input in inputs {
+                stream.hear(None, input.borrowed());
             }
             stream.settle(&mut lines);
         }

@@ -24,7 +24,8 @@ use serde_json::{Number, Value};
 use crate::draft::LastPlan;
 use crate::losses::report_losses;
 use crate::{
-    Converter, Drafts, Failure, Final, Input, Key, Launch, Message, Note, SessionDrafts, ToolCall, TurnEnd, UserMessage,
+    Converter, Drafts, Failure, Final, Input, InputRef, Key, Launch, Message, Note, SessionDrafts, ToolCall, TurnEnd,
+    UserMessage,
 };
 use prompts::Prompts;
 use tools::{Arguments, OpenCalls};
@@ -77,7 +78,7 @@ impl Converter for AmpConverter {
         }
     }
 
-    fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
+    fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
         match input {
             Input::Sent(line) => {
                 if let Some(prompt) = self.prompts.sent(line) {
@@ -93,7 +94,7 @@ impl Converter for AmpConverter {
             Input::Stderr(line) => self.process.stderr.hear(line),
             Input::Exit { code } => self.exited(code, out),
             // Amp has no HTTP interface.
-            Input::Request { .. } => {}
+            Input::Unreadable { .. } | Input::Request { .. } => {}
             Input::Reply { .. } => out.dropped("answer to the host's own request"),
         }
     }

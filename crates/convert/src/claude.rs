@@ -38,7 +38,7 @@ use interlingua_schema::{ContentPart, Timestamp};
 use serde_json::Number;
 
 use crate::losses::report_losses;
-use crate::{Converter, Drafts, Input, Launch, SessionDrafts};
+use crate::{Converter, Drafts, Input, InputRef, Launch, SessionDrafts};
 use briefs::Briefs;
 use calls::Calls;
 use compaction::Compaction;
@@ -90,14 +90,14 @@ impl Converter for ClaudeConverter {
         }
     }
 
-    fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
+    fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
         match input {
             Input::Sent(line) => self.sent(line, out),
             Input::Received(line) => self.received(line, out),
             Input::Close => self.requests.unanswerable(out),
             Input::Exit { .. } => self.process_gone(),
             // Standard error is kept for the session's end, and there is no HTTP interface.
-            Input::Stderr(_) | Input::Request { .. } => {}
+            Input::Stderr(_) | Input::Unreadable { .. } | Input::Request { .. } => {}
             Input::Reply { .. } => out.dropped("answer to the host's own request"),
         }
     }

@@ -1,6 +1,8 @@
-//! What an agent's converter is.
+//! What an agent's converter is, and what it is told before the first input.
 
-use crate::{Drafts, Input, Launch};
+use interlingua_wirelog::{Header, InputRef};
+
+use crate::Drafts;
 
 /// Turns what one agent says into drafts.
 ///
@@ -17,8 +19,9 @@ pub trait Converter: Send {
         let (_, _) = (launch, out);
     }
 
-    /// Something crossed the wire.
-    fn push(&mut self, input: Input<'_>, out: &mut Drafts);
+    /// Something crossed the wire. What is [unreadable](interlingua_wirelog::Input::Unreadable) is reported by the
+    /// conversion and does not come here.
+    fn push(&mut self, input: InputRef<'_>, out: &mut Drafts);
 }
 
 impl<C: Converter + ?Sized> Converter for Box<C> {
@@ -30,7 +33,33 @@ impl<C: Converter + ?Sized> Converter for Box<C> {
         (**self).launch(launch, out);
     }
 
-    fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
+    fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
         (**self).push(input, out);
+    }
+}
+
+/// How an agent was started: what the wire itself does not show.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Launch {
+    /// The agent's version; absent when nobody knows.
+    pub version: Option<String>,
+    /// The command line; empty when nobody knows.
+    pub argv: Vec<String>,
+    /// The prompt of a one-shot run, where it is known apart from `argv`.
+    pub prompt: Option<String>,
+}
+
+impl Launch {
+    /// A program of this version, started with this command line.
+    #[must_use]
+    pub fn new(version: Option<String>, argv: Vec<String>) -> Self {
+        Self { version, argv, prompt: None }
+    }
+}
+
+impl From<&Header> for Launch {
+    fn from(header: &Header) -> Self {
+        Self { version: header.version.clone(), argv: header.argv.clone(), prompt: header.prompt.clone() }
     }
 }

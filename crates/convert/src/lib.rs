@@ -4,13 +4,13 @@
 //! Input ──▶ Converter (one per agent, pure) ──drafts──▶ sequencer (the same for all) ──▶ UniversalEvent
 //! ```
 //!
-//! A [`Stream`] is that path. A live session pushes inputs one at a time, [`convert_log`] reads a file through it, and
+//! A [`Conversion`] is that path. A live session pushes inputs one at a time, [`convert_log`] reads a file through it, and
 //! tests do the same: there is no second path. Events go to an [`EventSink`](interlingua_schema::EventSink), which keeps
 //! them or, as in [`write_log`], writes them down at once.
 //!
 //! # How a converter is written
 //!
-//! A converter implements [`Converter`]: it is shown each [`Input`] and says in [`Drafts`] what that means. It reads as
+//! A converter implements [`Converter`]: it is shown each [`Input`], borrowed, and says in [`Drafts`] what that means. It reads as
 //! a table: one `match` on the native enum, one line or one named function per variant. What carries nothing for a
 //! client is [dropped by name](Drafts::dropped); what does not fit the agent's own schema is
 //! [`unparsed`](SessionDrafts::unparsed). A payload for which neither drafts nor a reason are given is counted as
@@ -50,7 +50,9 @@
 //! A toy agent that prints `say: …`, `run: …`, `ok: …` and `done`, and is told things in plain lines:
 //!
 //! ```
-//! use interlingua_convert::{Converter, Drafts, End, Final, Input, Message, Options, Prompt, Stream, ToolCall, ToolResult, TurnEnd};
+//! use interlingua_convert::{
+//!     Conversion, ConversionOptions, Converter, Drafts, End, Final, Input, InputRef, Message, Prompt, ToolCall, ToolResult, TurnEnd,
+//! };
 //! use interlingua_schema::{Checker, ToolKind};
 //!
 //! #[derive(Default)]
@@ -63,11 +65,11 @@
 //!         "toy"
 //!     }
 //!
-//!     fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
+//!     fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
 //!         match input {
 //!             Input::Sent(line) => out.session("toy-1").prompted(Prompt::text(line)),
 //!             Input::Received(line) => self.received(line, out),
-//!             Input::Stderr(_) | Input::Request { .. } | Input::Reply { .. } | Input::Close | Input::Exit { .. } => {}
+//!             _ => {}
 //!         }
 //!     }
 //! }
@@ -92,7 +94,7 @@
 //!     }
 //! }
 //!
-//! let mut stream = Stream::new(Toy::default(), Options::default());
+//! let mut conversion = Conversion::new(Toy::default(), ConversionOptions::default());
 //! let mut events = Vec::new();
 //! for input in [
 //!     Input::Sent("list files"),
@@ -103,9 +105,9 @@
 //!     Input::Received("done"),
 //!     Input::Exit { code: Some(0) },
 //! ] {
-//!     stream.push(None, input, &mut events);
+//!     conversion.push(None, input, &mut events);
 //! }
-//! stream.finish(None, End::Log, &mut events);
+//! conversion.finish(None, End::Log, &mut events);
 //!
 //! let kinds: Vec<&str> = events.iter().map(|event| event.data.kind()).collect();
 //! assert_eq!(kinds, [
@@ -120,8 +122,8 @@
 //! ]);
 //! let mut checker = Checker::new();
 //! assert!(events.iter().all(|event| checker.push(event).is_empty()));
-//! assert_eq!(stream.tally().dropped["keep-alive"], 1);
-//! assert_eq!(stream.tally().unaccounted, 0);
+//! assert_eq!(conversion.tally().dropped["keep-alive"], 1);
+//! assert_eq!(conversion.tally().unaccounted, 0);
 //! ```
 
 mod agent;
@@ -129,6 +131,7 @@ pub mod amp;
 mod arguments;
 pub mod claude;
 pub mod codex;
+mod conversion;
 mod converter;
 pub mod coverage;
 mod diff;
@@ -137,21 +140,20 @@ mod drafts;
 mod escape_codes;
 mod failure;
 mod ids;
-mod input;
 mod key;
 mod log;
 mod losses;
 pub mod opencode;
 mod paths;
 mod sequencer;
-mod stream;
 mod title;
 mod usage;
 mod version;
 
 pub use agent::{converter_for, detect_agent};
 pub use arguments::json_arguments;
-pub use converter::Converter;
+pub use conversion::{Conversion, ConversionOptions, Tally, UnparsedReason};
+pub use converter::{Converter, Launch};
 pub use diff::unified_diff;
 pub use draft::{
     Ask, Failure, Final, Message, Note, PermissionAsk, Prompt, ToolCall, ToolResult, TurnEnd, UserMessage, plan_step,
@@ -160,10 +162,9 @@ pub use draft::{
 pub use drafts::{Drafts, SessionDrafts};
 pub use failure::{code_for_status, code_for_words};
 pub use ids::{CountingIds, IdSource};
-pub use input::{Input, Launch};
 pub use interlingua_agents::Agent;
+pub use interlingua_wirelog::{Input, InputRef};
 pub use key::Key;
 pub use log::{convert_log, write_log};
 pub use sequencer::{End, LeftOpen, Resume};
-pub use stream::{Options, Stream, Tally, UnparsedReason};
 pub use usage::CumulativeUsage;

@@ -6,10 +6,10 @@ use interlingua_schema::{EventSink, JsonLines, Timestamp, UniversalEvent};
 use interlingua_wirelog::{Entry, Reader};
 
 use crate::sequencer::End;
-use crate::{Converter, Input, Launch, Stream};
+use crate::{Conversion, Converter, Input, Launch};
 
-/// So many lines are heard before events are made of them, unless the next is still to come.
-const TOGETHER: usize = 64;
+/// Number of lines that are converted before events are made of them, unless the next line is still to come.
+const LINES_PER_BATCH: usize = 64;
 
 /// Reads a log to its end and hands each event to `sink` as soon as it is certain. A few lines and what is open at the
 /// time are all that is kept; nothing is held back for a line that the input does not have yet.
@@ -21,10 +21,10 @@ const TOGETHER: usize = 64;
 /// When the log cannot be read, or `sink` fails. A line that makes no sense is no error but an `agent.unparsed` event.
 pub fn convert_log<R: BufRead, C: Converter>(
     reader: &mut Reader<R>,
-    stream: &mut Stream<C>,
+    conversion: &mut Conversion<C>,
     mut sink: impl FnMut(UniversalEvent) -> io::Result<()>,
 ) -> io::Result<()> {
-    read(reader, stream, &mut Vec::new(), |events| events.drain(..).try_for_each(&mut sink))
+    read(reader, conversion, &mut Vec::new(), |events| events.drain(..).try_for_each(&mut sink))
 }
 
 /// As [`convert_log`], but writes each event as one line of JSON. This is faster, because most events need not be made
@@ -35,10 +35,10 @@ pub fn convert_log<R: BufRead, C: Converter>(
 /// When the log cannot be read, or `out` cannot be written to.
 pub fn write_log<R: BufRead, C: Converter>(
     reader: &mut Reader<R>,
-    stream: &mut Stream<C>,
+    conversion: &mut Conversion<C>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    read(reader, stream, &mut JsonLines::new(), |lines| {
+    read(reader, conversion, &mut JsonLines::new(), |lines| {
         out.write_all(lines.as_bytes())?;
         lines.clear();
         Ok(())
@@ -48,7 +48,7 @@ pub fn write_log<R: BufRead, C: Converter>(
 /// Reads a log to its end. Whenever there are new events in `events`, `hand_over` puts them where they belong.
 fn read<R: BufRead, C: Converter, S: EventSink>(
     reader: &mut Reader<R>,
-    stream: &mut Stream<C>,
+    conversion: &mut Conversion<C>,
     events: &mut S,
     mut hand_over: impl FnMut(&mut S) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -58,24 +58,24 @@ fn read<R: BufRead, C: Converter, S: EventSink>(
     let launch = reader.header().map(Launch::from).unwrap_or_default();
     let mut now = start;
     let mut heard = 0;
-    stream.launch(now, &launch, events);
+    conversion.launch(now, &launch, events);
     while let Some(entry) = reader.next()? {
         match entry {
             Entry::Record(record) => {
                 if let (Some(start), Some(t)) = (start, record.t) {
                     now = Some(start.plus_millis(t));
                 }
-                stream.hear(now, Input::from(&record.wire));
+                conversion.hear(now, record.input.borrowed());
             }
-            Entry::Bad(bad) => stream.hear_garbled(now, bad.bytes, &bad.to_string()),
+            Entry::Bad(bad) => conversion.hear(now, Input::from(bad).borrowed()),
         }
         heard += 1;
-        if heard == TOGETHER || !reader.has_more() {
+        if heard == LINES_PER_BATCH || !reader.has_more() {
             heard = 0;
-            stream.settle(events);
+            conversion.settle(events);
             hand_over(events)?;
         }
     }
-    stream.finish(now, End::Log, events);
+    conversion.finish(now, End::Log, events);
     hand_over(events)
 }

@@ -39,7 +39,7 @@ use interlingua_native::Union as _;
 use interlingua_native::opencode::Event;
 
 use crate::losses::report_losses;
-use crate::{Converter, Drafts, Input, Launch};
+use crate::{Converter, Drafts, Input, InputRef, Launch};
 use http::Calls;
 use kinds::McpServers;
 use requests::Asked;
@@ -95,14 +95,14 @@ impl Converter for OpenCodeConverter {
         self.sessions.version.clone_from(&launch.version);
     }
 
-    fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
+    fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
         match input {
             Input::Received(line) => self.received(line, out),
             Input::Request { call, method, path, body } => self.requested(call, method, path, body, out),
             Input::Reply { call, status, body } => self.replied(call, status, body, out),
             Input::Exit { .. } => self.gone(out),
             // The server has no standard input, and its standard error is kept by the sequencer.
-            Input::Sent(_) | Input::Stderr(_) | Input::Close => {}
+            Input::Sent(_) | Input::Stderr(_) | Input::Unreadable { .. } | Input::Close => {}
         }
     }
 }

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::io;
 use std::time::{Duration, Instant};
 
-use interlingua_convert::{Agent, Options, Stream, convert_log, converter_for};
+use interlingua_convert::{Agent, Conversion, ConversionOptions, convert_log, converter_for};
 use interlingua_envelope::{EnvelopeLine, Projector};
 use interlingua_recordings::Transcripts;
 use interlingua_wirelog::Reader;
@@ -65,7 +65,7 @@ fn timed(out: &mut Vec<u8>, work: impl Fn(&mut Vec<u8>) -> io::Result<()>) -> io
 }
 
 fn convert(agent: Agent, log: &[u8], work: Work, out: &mut Vec<u8>) -> io::Result<()> {
-    let mut stream = Stream::new(converter_for(agent), Options::default());
+    let mut stream = Conversion::new(converter_for(agent), ConversionOptions::default());
     let mut projector = (work != Work::Universal).then(|| Projector::new(agent));
     let line = |line: EnvelopeLine, out: &mut Vec<u8>| {
         if work == Work::Written {

@@ -13,7 +13,7 @@
 //! * **Nothing is said twice.** Text that was streamed is not repeated when its message is over.
 //!
 //! ```
-//! use interlingua_convert::{Agent, Options, Stream, convert_log, converter_for};
+//! use interlingua_convert::{Agent, ConversionOptions, Conversion, convert_log, converter_for};
 //! use interlingua_envelope::{AgentWrapperCompletionStatus, Projector};
 //! use interlingua_wirelog::Reader;
 //!
@@ -22,7 +22,7 @@
 //! {"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"Hello."}}
 //! {"type":"turn.completed","usage":{"input_tokens":5,"cached_input_tokens":0,"output_tokens":2}}
 //! "#;
-//! let mut stream = Stream::new(converter_for(Agent::Codex), Options::default());
+//! let mut stream = Conversion::new(converter_for(Agent::Codex), ConversionOptions::default());
 //! let mut projector = Projector::new(Agent::Codex);
 //! let mut said = String::new();
 //! convert_log(&mut Reader::new(log.as_bytes())?, &mut stream, |event| {

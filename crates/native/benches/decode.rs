@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use interlingua_native::codex::{JsonrpcError, Response, ServerNotificationEnvelope, ServerRequestEnvelope};
 use interlingua_native::{Native, amp, claude, codex, opencode};
 use interlingua_recordings::Transcripts;
-use interlingua_wirelog::{Entry, Reader, Wire};
+use interlingua_wirelog::{Entry, Input, Reader};
 use serde_json::Value;
 
 /// Rounds per agent; typed and untyped take turns, and the fastest of each counts, so that a busy machine matters little.
@@ -85,14 +85,14 @@ fn read(agent: &str, file: &Path, lines: &mut Vec<Line>) -> io::Result<()> {
     let mut asked: HashMap<String, String> = HashMap::new();
     while let Some(entry) = reader.next()? {
         let Entry::Record(record) = entry else { continue };
-        match record.wire {
-            Wire::Sent { line } => {
+        match record.input {
+            Input::Sent(line) => {
                 let Ok(request) = serde_json::from_str::<Value>(&line) else { continue };
                 if let (Some(id), Some(method)) = (request.get("id"), request["method"].as_str()) {
                     asked.insert(id.to_string(), method.to_owned());
                 }
             }
-            Wire::Received { line } => {
+            Input::Received(line) => {
                 let Ok(payload) = serde_json::from_str::<Value>(&line) else { continue };
                 lines.extend(
                     decoder(agent, &payload, &asked)

@@ -8,7 +8,7 @@ mod stdio;
 use std::io;
 use std::time::Duration;
 
-use interlingua_wirelog::{Header, Record, Wire, Writer};
+use interlingua_wirelog::{Header, Input, Record, Writer};
 use tokio::process::Command;
 use tokio::time::Instant;
 
@@ -31,7 +31,7 @@ pub struct Capture {
     /// The recorded header, with the command line of this time.
     pub header: Header,
     /// What crossed the wire, in order.
-    pub records: Vec<Record<'static>>,
+    pub records: Vec<Record>,
     /// The ids that the recorded host chose, and what this one chose instead.
     pub renamed: Vec<(String, String)>,
 }
@@ -105,12 +105,12 @@ impl Capture {
 #[derive(Debug)]
 struct Tape {
     start: Instant,
-    records: Vec<Record<'static>>,
+    records: Vec<Record>,
 }
 
 impl Tape {
-    fn take_down(&mut self, wire: Wire<'static>) {
+    fn take_down(&mut self, input: Input) {
         let t = i64::try_from(self.start.elapsed().as_millis()).ok();
-        self.records.push(Record { t, wire });
+        self.records.push(Record { t, input });
     }
 }

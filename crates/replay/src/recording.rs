@@ -5,7 +5,7 @@ use std::io::{self, BufReader};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use interlingua_wirelog::{Entry, Header, Reader, Record, Wire};
+use interlingua_wirelog::{Entry, Header, Input, Reader, Record};
 use serde::Deserialize;
 
 use crate::Agent;
@@ -18,7 +18,7 @@ pub struct Recording {
     /// What it says about itself.
     pub header: Header,
     /// What crossed the wire, in order.
-    pub records: Vec<Record<'static>>,
+    pub records: Vec<Record>,
 }
 
 /// Why a file cannot be played.
@@ -72,7 +72,7 @@ impl Recording {
         let mut records = Vec::new();
         while let Some(entry) = reader.next().map_err(unreadable)? {
             match entry {
-                Entry::Record(Record { t, wire }) => records.push(Record { t, wire: wire.into_owned() }),
+                Entry::Record(record) => records.push(record),
                 Entry::Bad(bad) => {
                     return Err(RecordingError::BadLine { path: path.to_owned(), line: bad.to_string() });
                 }
@@ -89,13 +89,13 @@ impl Recording {
         let mut start = 0;
         let mut introduced = false;
         for (at, record) in self.records.iter().enumerate() {
-            match &record.wire {
-                Wire::Exit { .. } => {
+            match &record.input {
+                Input::Exit { .. } => {
                     processes.push(start..at + 1);
                     start = at + 1;
                     introduced = false;
                 }
-                Wire::Sent { line } if self.agent == Agent::Codex => {
+                Input::Sent(line) if self.agent == Agent::Codex => {
                     if let Some(id) = introduction(line) {
                         if introduced && self.is_accepted(at, &id) {
                             processes.push(start..at);
@@ -123,8 +123,8 @@ impl Recording {
         }
         self.records[at..]
             .iter()
-            .find_map(|record| match &record.wire {
-                Wire::Received { line } => serde_json::from_str(line)
+            .find_map(|record| match &record.input {
+                Input::Received(line) => serde_json::from_str(line)
                     .ok()
                     .filter(|answer: &Answer| answer.method.is_none() && answer.id == *id),
                 _ => None,

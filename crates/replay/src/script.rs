@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use interlingua_wirelog::Wire;
+use interlingua_wirelog::Input;
 
 use crate::dialect::{Dialect as _, is_greeting, request};
 use crate::said::{Role, Said, Sense};
@@ -71,7 +71,7 @@ impl Script {
         }
         for (number, record) in recording.records.iter().enumerate().take(process.end).skip(process.start) {
             t = record.t.unwrap_or(t);
-            if let Some(act) = script.act(&record.wire) {
+            if let Some(act) = script.act(&record.input) {
                 script.steps.push(Step { t, number: number + 1, act });
             }
         }
@@ -117,26 +117,26 @@ impl Script {
         });
     }
 
-    fn act(&mut self, wire: &Wire<'_>) -> Option<Act> {
+    fn act(&mut self, input: &Input) -> Option<Act> {
         let say = |channel, text: &str, sense| Some(Act::Say(Line { channel, text: text.to_owned(), sense }));
-        match wire {
-            Wire::Sent { line } => Some(Act::Hear(self.agent.heard(line))),
-            Wire::Received { line } if self.agent == Agent::OpenCode && is_greeting(line) => {
+        match input {
+            Input::Sent(line) => Some(Act::Hear(self.agent.heard(line))),
+            Input::Received(line) if self.agent == Agent::OpenCode && is_greeting(line) => {
                 self.greeting = Some(line.to_string());
                 None
             }
-            Wire::Received { line } => say(Channel::Out, line, self.agent.sense(line)),
-            Wire::Stderr { line } => say(Channel::Err, line, Sense::default()),
-            Wire::Request { call, method, path, body } => {
-                let body = body.as_ref().map(|body| body.get());
-                Some(Act::Hear(Said { key: Some(call.to_string()), ..request(method, path, body) }))
+            Input::Received(line) => say(Channel::Out, line, self.agent.sense(line)),
+            Input::Stderr(line) => say(Channel::Err, line, Sense::default()),
+            Input::Request { call, method, path, body } => {
+                Some(Act::Hear(Said { key: Some(call.to_string()), ..request(method, path, body.as_deref()) }))
             }
-            Wire::Reply { call, status, body } => {
+            Input::Reply { call, status, body } => {
                 let sense = Sense { answers: Some(call.to_string()), ..Sense::default() };
-                say(Channel::Reply(*status), body.as_ref().map_or("", |body| body.get()), sense)
+                say(Channel::Reply(*status), body.as_deref().unwrap_or_default(), sense)
             }
-            Wire::Close => Some(Act::Close),
-            Wire::Exit { code } => Some(Act::Exit(*code)),
+            Input::Unreadable { .. } => None,
+            Input::Close => Some(Act::Close),
+            Input::Exit { code } => Some(Act::Exit(*code)),
         }
     }
 

@@ -8,7 +8,7 @@
 //!            Order (message, answer, interrupt)
 //!  session ───────────────────────────────────────▶ serve ───▶ the agent's process, or a server that many share
 //!          ◀───────────────────────────────────────       ◀───
-//!            Crossing (every line both ways, exit)
+//!            Input (every line both ways, exit)
 //! ```
 //!
 //! The driver knows the agent's protocol and nothing of universal events. It hands **every** line both ways to the
@@ -26,7 +26,7 @@
 //! * One [`Order::Message`] comes at a time: the next one when the stream has shown that the turn is over. How the
 //!   turn ends is for the converter to say; a driver that knows that a message cannot be delivered says
 //!   [`Wire::failed`].
-//! * An agent that dies is [`Wire::exit`], after the last of its output. `serve` may then return, in which case the next
+//! * An agent that dies is [`Input::Exit`](interlingua_convert::Input::Exit), after the last of its output. `serve` may then return, in which case the next
 //!   message calls it again, or go on and start a process per turn. All clones of the wire are dropped before it
 //!   returns.
 //! * [`Order::Interrupt`] is obeyed as the agent wants it. If the turn does not end within the runtime's grace, the
@@ -56,19 +56,19 @@ use tokio::sync::mpsc;
 
 use crate::agents::{AgentStatus, Install, Mode, Models};
 use crate::batches::{self, Receiver};
-use crate::crossing::Crossing;
 use crate::environment::Environment;
 use crate::error::Refusal;
 use crate::mcp::McpServers;
 use crate::modes::PermissionMode;
+use crate::wire::DriverMessage;
 pub use crate::wire::Wire;
 
 /// Something that is under way and can be sent to another thread.
 pub type Task<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// So many bytes wait for a session before the driver has to. They are taken together, so it is also how much a session
-/// hears before its commands have their turn again.
-const MOST_BYTES: u32 = 32 << 10;
+/// How many bytes can wait for a session before its driver has to wait. They are taken together, so it is also how much a
+/// session reads before its commands have their turn again.
+const WIRE_CAPACITY: u32 = 32 << 10;
 
 /// One agent program, able to serve any number of sessions.
 pub trait Driver: Send + Sync + 'static {
@@ -207,12 +207,13 @@ pub enum PermissionReply {
 pub enum Parting {
     /// The session let go, or the agent is gone and can be brought back.
     Left,
-    /// The agent ended the session: no message will bring it back. To be said after [`Wire::exit`].
+    /// The agent ended the session: no message will bring it back. To be said after the exit was sent.
     Finished,
 }
 
 /// Why a session is not served, or not any longer. The texts are shown to clients.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ServeError {
     /// The agent's program is not there. The running turn fails; the next message tries again.
     #[error("{agent} is not installed: `{command}` installs it")]
@@ -243,8 +244,8 @@ impl Orders {
 }
 
 /// A pair of channels: the session's ends, and the driver's.
-pub(crate) fn channels() -> (mpsc::UnboundedSender<Order>, Orders, Wire, Receiver<Crossing>) {
+pub(crate) fn channels() -> (mpsc::UnboundedSender<Order>, Orders, Wire, Receiver<DriverMessage>) {
     let (orders, ordered) = mpsc::unbounded_channel();
-    let (wire, crossings) = batches::channel(MOST_BYTES);
-    (orders, Orders(ordered), Wire(wire), crossings)
+    let (wire, messages) = batches::channel(WIRE_CAPACITY);
+    (orders, Orders(ordered), Wire(wire), messages)
 }

@@ -5,6 +5,7 @@ use interlingua_schema::SessionId;
 /// Why a request was refused or failed. Each kind is a problem kind of the HTTP API; the text is what a client reads,
 /// and never holds a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RuntimeError {
     /// The request cannot be honoured as it stands.
     #[error("{}", .0.detail)]
@@ -99,6 +100,7 @@ pub enum RuntimeError {
 
 /// What is wrong with a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Invalid {
     /// What was expected and what was found.
     pub detail: String,
@@ -115,6 +117,7 @@ impl RuntimeError {
 
 /// Why a driver refuses a session or a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Refusal {
     /// The agent has no such mode.
     Mode {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use interlingua_convert::IdSource;
 use interlingua_schema::{ItemId, SessionId};
 
-use crate::clock;
+use crate::wire::now;
 
 /// The digits of Crockford's base 32: no letters that look like others.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
@@ -64,7 +64,7 @@ fn with_unique<T>(prefix: &str, make: impl FnOnce(&str) -> T) -> T {
     static PROCESS: OnceLock<u64> = OnceLock::new();
     // The keys of a hasher are the randomness that the standard library has.
     let process = *PROCESS.get_or_init(|| RandomState::new().hash_one(std::process::id()));
-    let time = u64::try_from(clock::now().as_millis()).unwrap_or(0);
+    let time = u64::try_from(now().as_millis()).unwrap_or(0);
     let mut id = [0; PREFIX + LENGTHS[0] + LENGTHS[1] + LENGTHS[2]];
     let begin = PREFIX - prefix.len();
     id[begin..PREFIX].copy_from_slice(prefix.as_bytes());

@@ -4,7 +4,7 @@
 //!                      Command                   Order
 //!  server, run ──▶ Runtime ──▶ session (a task) ──────▶ Driver ──▶ agent
 //!                                 │   ▲                   │
-//!                    events, state│   └────── Crossing ───┘
+//!                    events, state│   └──────── Input ─────┘
 //!                                 ▼
 //!                               Store ──▶ readers
 //! ```
@@ -12,7 +12,7 @@
 //! A [`Runtime`] has every session of a store. A session with nothing to do is a row in the store and nothing else.
 //! When it is asked something, a task takes it up: it reads where the session stands, closes what a dead server left
 //! open, has a [`Driver`](driver::Driver) bring up the agent, and turns every line that crosses the wire into universal
-//! events through [`interlingua_convert::Stream`], the same path that `interlingua convert` takes. Events are durable
+//! events through [`interlingua_convert::Conversion`], the same path that `interlingua convert` takes. Events are durable
 //! before anybody sees them, because everybody reads them from the store. When there is nothing left to do, the task
 //! ends.
 //!
@@ -37,9 +37,7 @@ mod agents;
 mod attached;
 mod attachments;
 mod batches;
-mod clock;
 mod create;
-mod crossing;
 pub mod driver;
 mod drivers;
 mod environment;
@@ -57,6 +55,8 @@ mod wire;
 
 use std::sync::Arc;
 
+use drivers::{InstalledDriver, amp, claude, codex, opencode};
+
 pub use agents::{AgentStatus, Fit, Install, Mode, Model, Models, ServerState, ServerStatus};
 pub use create::CreateSession;
 pub use driver::PermissionReply;
@@ -67,16 +67,16 @@ pub use interlingua_store::{Attachment, Message};
 pub use mcp::{McpServer, McpServers};
 pub use modes::PermissionMode;
 pub use process::{Supervisor, supervise};
-pub use runtime::{Created, Options, Runtime, Sent, check_session_id};
+pub use runtime::{Created, Runtime, RuntimeOptions, Sent, check_session_id};
 
 /// Every agent there is, in the order in which they are listed.
 #[must_use]
 pub fn drivers(machine: &Machine, mock: mock::MockDriver) -> Vec<Arc<dyn driver::Driver>> {
     vec![
-        Arc::new(drivers::claude::ClaudeDriver::new(machine)),
-        Arc::new(drivers::codex::CodexDriver::new(machine)),
-        Arc::new(drivers::opencode::OpenCodeDriver::new(machine)),
-        Arc::new(drivers::amp::AmpDriver::new(machine)),
+        Arc::new(InstalledDriver(claude::ClaudeAgent::new(machine))),
+        Arc::new(InstalledDriver(codex::CodexAgent::new(machine))),
+        Arc::new(InstalledDriver(opencode::OpenCodeAgent::new(machine))),
+        Arc::new(InstalledDriver(amp::AmpAgent::new(machine))),
         Arc::new(mock),
     ]
 }

@@ -21,7 +21,7 @@ const LONGEST_ID: usize = 256;
 
 /// How the runtime goes about things.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct RuntimeOptions {
     /// Whether creating a session installs the agent that it needs.
     pub auto_install: bool,
     /// How long an agent has to end a turn that is interrupted, before it is ended itself.
@@ -32,7 +32,7 @@ pub struct Options {
     pub ask_grace: Duration,
 }
 
-impl Default for Options {
+impl Default for RuntimeOptions {
     fn default() -> Self {
         Self {
             auto_install: false,
@@ -54,7 +54,7 @@ pub struct Runtime {
 
 pub(crate) struct Shared {
     pub(crate) store: Store,
-    pub(crate) options: Options,
+    pub(crate) options: RuntimeOptions,
     pub(crate) actors: Actors,
     drivers: Vec<Arc<dyn Driver>>,
     secrets: Mutex<AllSecrets>,
@@ -87,7 +87,7 @@ impl Runtime {
     ///
     /// Must be called inside a tokio runtime.
     #[must_use]
-    pub fn start(store: Store, drivers: Vec<Arc<dyn Driver>>, options: Options) -> Self {
+    pub fn start(store: Store, drivers: Vec<Arc<dyn Driver>>, options: RuntimeOptions) -> Self {
         let runtime = Self {
             shared: Arc::new(Shared { store, options, actors: Actors::default(), drivers, secrets: Mutex::default() }),
         };

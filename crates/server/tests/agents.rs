@@ -8,7 +8,7 @@ use std::time::Duration;
 use interlingua_convert::Converter;
 use interlingua_runtime::driver::{Driver, Orders, Parting, ServeError, SessionSpec, Task, Wire};
 use interlingua_runtime::mock::MockDriver;
-use interlingua_runtime::{AgentStatus, Install, Mode, Models, Options, Refusal};
+use interlingua_runtime::{AgentStatus, Install, Mode, Models, Refusal, RuntimeOptions};
 use serde_json::json;
 use served::{refused, served, served_agent};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -52,7 +52,8 @@ impl Driver for Dead {
 }
 
 async fn dead() -> served::Served {
-    served_agent(Arc::new(Dead), Options { ask_grace: Duration::from_millis(50), ..Options::default() }).await
+    served_agent(Arc::new(Dead), RuntimeOptions { ask_grace: Duration::from_millis(50), ..RuntimeOptions::default() })
+        .await
 }
 
 #[tokio::test]

@@ -56,11 +56,13 @@ pub struct Event {
 
 /// A frame that is longer than the limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a server-sent event of more than {limit} bytes")]
+#[error("a server-sent event of {length} bytes, where at most {limit} are allowed")]
 #[non_exhaustive]
 pub struct FrameTooLong {
     /// The limit.
     pub limit: usize,
+    /// The length of the frame up to the end of the line that went beyond the limit.
+    pub length: usize,
     /// The line that went beyond it, cut where the limit is.
     pub line: Vec<u8>,
 }
@@ -91,13 +93,15 @@ struct PartialEvent {
 }
 
 /// What is left out of a frame that is too long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Skip {
     Nothing,
-    /// The rest of the current line, then the rest of the frame.
-    Line,
-    /// The rest of the frame.
-    Frame,
+    /// The rest of the current line, after which the error is reported, then the rest of the frame.
+    Line(FrameTooLong),
+    /// The rest of the frame. `in_line` if the beginning of the current line was dropped already.
+    Frame {
+        in_line: bool,
+    },
 }
 
 impl Default for Decoder {
@@ -138,16 +142,26 @@ impl Decoder {
     /// If a frame is longer than the limit. The decoder skips the rest of that frame and can be used on.
     pub fn next_frame(&mut self) -> Option<Result<Frame, FrameTooLong>> {
         loop {
-            let Some(line) = self.next_line() else { return self.check_partial_line().map(Err) };
-            if self.skip != Skip::Nothing {
-                self.skip = match self.skip {
-                    Skip::Frame if line.is_empty() => Skip::Nothing,
-                    _ => Skip::Frame,
-                };
-                continue;
+            let Some(line) = self.next_line() else {
+                self.check_partial_line();
+                return None;
+            };
+            match std::mem::replace(&mut self.skip, Skip::Nothing) {
+                Skip::Nothing => {}
+                Skip::Line(mut error) => {
+                    self.skip = Skip::Frame { in_line: false };
+                    error.length += line.len();
+                    return Some(Err(error));
+                }
+                Skip::Frame { in_line } => {
+                    if in_line || !line.is_empty() {
+                        self.skip = Skip::Frame { in_line: false };
+                    }
+                    continue;
+                }
             }
             if self.is_too_long(line.len()) {
-                self.skip = Skip::Frame;
+                self.skip = Skip::Frame { in_line: false };
                 let line = self.buffer[line].to_vec();
                 return Some(Err(self.frame_too_long(line)));
             }
@@ -162,7 +176,7 @@ impl Decoder {
     /// The specification discards it. The decoder is then ready for another stream.
     pub fn finish(&mut self) -> Option<Event> {
         let mut ended = std::mem::replace(self, Self::new(self.max_frame_size));
-        if ended.skip == Skip::Nothing && ended.start < ended.buffer.len() {
+        if matches!(ended.skip, Skip::Nothing) && ended.start < ended.buffer.len() {
             // What is not a field is no part of an event.
             let _ = ended.event.decode_line(&ended.buffer[ended.start..]);
         }
@@ -204,17 +218,31 @@ impl Decoder {
     }
 
     /// Drops the current line if it is to be skipped, or is too long already. It is not buffered any further then.
-    fn check_partial_line(&mut self) -> Option<FrameTooLong> {
+    fn check_partial_line(&mut self) {
         let length = self.buffer.len() - self.start;
-        let too_long = self.skip == Skip::Nothing && self.is_too_long(length);
-        if too_long || (self.skip != Skip::Nothing && length > 0) {
-            self.skip = Skip::Line;
-            let mut line = std::mem::take(&mut self.buffer);
-            line.drain(..self.start);
-            self.consume_to(0);
-            return too_long.then(|| self.frame_too_long(line));
+        let is_too_long = self.is_too_long(length);
+        match &mut self.skip {
+            Skip::Nothing if is_too_long => {
+                let line = self.take_partial_line();
+                self.skip = Skip::Line(self.frame_too_long(line));
+            }
+            Skip::Line(error) => {
+                error.length += length;
+                self.take_partial_line();
+            }
+            Skip::Frame { in_line } if length > 0 => {
+                *in_line = true;
+                self.take_partial_line();
+            }
+            Skip::Nothing | Skip::Frame { .. } => {}
         }
-        None
+    }
+
+    fn take_partial_line(&mut self) -> Vec<u8> {
+        let mut line = std::mem::take(&mut self.buffer);
+        line.drain(..self.start);
+        self.consume_to(0);
+        line
     }
 
     fn is_too_long(&self, line_length: usize) -> bool {
@@ -224,9 +252,10 @@ impl Decoder {
     /// Drops the current event. The line is cut where the limit is, so that the error does not depend on the pieces in
     /// which the line was received.
     fn frame_too_long(&mut self, mut line: Vec<u8>) -> FrameTooLong {
+        let length = self.event.data_size() + line.len();
         line.truncate(self.max_frame_size - self.event.data_size());
         self.event = PartialEvent::default();
-        FrameTooLong { limit: self.max_frame_size, line }
+        FrameTooLong { limit: self.max_frame_size, length, line }
     }
 }
 

@@ -1,8 +1,7 @@
 //! Recorded transcripts: what crossed the wire between a host and a coding agent, in order.
 //!
-//! A wirelog is one JSON object a line. The first is the [`Header`]; every other one is a [`Record`]: a line in one
-//! direction or the other, a line of standard error, an HTTP request or its reply, the host closing the agent's
-//! input, the agent's exit.
+//! A wirelog is one JSON object a line. The first is the [`Header`]; every other one is a [`Record`]: an
+//! [`Input`] with its time.
 //!
 //! ```text
 //! {"wirelog":1,"agent":"codex","version":"0.166.0","scenario":"exec_basic","argv":["codex","app-server"]}
@@ -13,11 +12,11 @@
 //!
 //! A file without a header is taken for what an agent printed: each line is one received line.
 //!
-//! The [`Reader`] streams: it holds one line at a time, and whatever it cannot read is an [`Entry::Bad`] that says
+//! The [`Reader`] streams: it holds one line of at most [`MAX_LINE_BYTES`] at a time, and whatever it cannot read is an [`Entry::Bad`] that says
 //! where and why, after which it goes on.
 //!
 //! ```
-//! use interlingua_wirelog::{Entry, Reader, Wire};
+//! use interlingua_wirelog::{Entry, Input, Reader};
 //!
 //! let log = br#"{"wirelog": 1, "agent": "amp"}
 //! {"t": 5, "dir": "recv", "line": "{\"type\":\"result\"}"}
@@ -27,9 +26,9 @@
 //! assert_eq!(reader.header().and_then(|header| header.agent.as_deref()), Some("amp"));
 //! while let Some(entry) = reader.next()? {
 //!     match entry {
-//!         Entry::Record(record) => match record.wire {
-//!             Wire::Received { line } => assert_eq!(line, r#"{"type":"result"}"#),
-//!             wire => assert_eq!(wire, Wire::Exit { code: Some(-9) }),
+//!         Entry::Record(record) => match record.input {
+//!             Input::Received(line) => assert_eq!(line, r#"{"type":"result"}"#),
+//!             input => assert_eq!(input, Input::Exit { code: Some(-9) }),
 //!         },
 //!         Entry::Bad(bad) => eprintln!("{bad}"),
 //!     }
@@ -38,12 +37,15 @@
 //! ```
 
 mod header;
+mod input;
 mod lines;
 mod reader;
 mod record;
 mod writer;
 
 pub use header::Header;
+pub use input::{Input, InputRef};
+pub use lines::{LONG_LINE_PREFIX, LineBuffer, MAX_LINE_BYTES};
 pub use reader::{BadLine, Entry, Problem, Reader};
-pub use record::{Record, Wire};
+pub use record::Record;
 pub use writer::Writer;

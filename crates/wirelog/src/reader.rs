@@ -1,37 +1,40 @@
 //! Reading a log as it streams by.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, BufRead};
 
-use crate::lines::{End, Lines};
-use crate::{Header, Record, Wire};
-
-/// Lines longer than this are not kept whole unless [`Reader::limit_lines`] says otherwise.
-const DEFAULT_LIMIT: usize = 64 << 20;
+use crate::lines::{End, LineBuffer, Lines};
+use crate::{Header, Input, MAX_LINE_BYTES, Record};
 
 /// One line of a log.
-#[derive(Debug, PartialEq)]
-pub enum Entry<'a> {
+#[derive(Debug, PartialEq, Eq)]
+pub enum Entry {
     /// What crossed the wire.
-    Record(Record<'a>),
+    Record(Record),
     /// A line that cannot be read; the next may be fine.
-    Bad(BadLine<'a>),
+    Bad(BadLine),
 }
 
 /// A line that cannot be read. Displays as `line 17: expected …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadLine<'a> {
+#[non_exhaustive]
+pub struct BadLine {
     /// Its number in the file; the first is 1.
     pub number: u64,
-    /// Its bytes, or the first of them when it is too long.
-    pub bytes: &'a [u8],
+    /// Its bytes, or the first [`LONG_LINE_PREFIX`](crate::LONG_LINE_PREFIX) of them when it is too long.
+    pub bytes: Vec<u8>,
     /// What is wrong with it.
     pub problem: Problem,
 }
 
-impl fmt::Display for BadLine<'_> {
+impl From<BadLine> for Input {
+    fn from(bad: BadLine) -> Self {
+        Self::Unreadable { error: bad.to_string(), bytes: bad.bytes }
+    }
+}
+
+impl fmt::Display for BadLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}", self.number, self.problem)
     }
@@ -47,8 +50,13 @@ pub enum Problem {
     HalfALine,
     /// It is not UTF-8.
     NotUtf8,
-    /// It is longer than the limit, which is this many bytes.
-    TooLong(usize),
+    /// It is longer than the limit.
+    TooLong {
+        /// Its size in bytes.
+        length: usize,
+        /// The most bytes that a line may have.
+        limit: usize,
+    },
 }
 
 impl fmt::Display for Problem {
@@ -57,7 +65,9 @@ impl fmt::Display for Problem {
             Self::NotARecord(reason) => write!(f, "expected a wirelog record: {reason}"),
             Self::HalfALine => f.write_str("expected a wirelog record, found half a line at the end of the input"),
             Self::NotUtf8 => f.write_str("expected UTF-8, found other bytes"),
-            Self::TooLong(limit) => write!(f, "expected a line of at most {limit} bytes, found a longer one"),
+            Self::TooLong { length, limit } => {
+                write!(f, "expected a line of at most {limit} bytes, found one of {length} bytes")
+            }
         }
     }
 }
@@ -78,9 +88,17 @@ pub struct Reader<R> {
     limit: usize,
     header: Option<Header>,
     format: Format,
-    /// Lines that were read ahead, with their numbers.
-    ahead: VecDeque<(u64, End, Vec<u8>)>,
-    line: Vec<u8>,
+    /// Lines that were read ahead.
+    ahead: VecDeque<NumberedLine>,
+    line: LineBuffer,
+}
+
+/// A line that was read ahead.
+#[derive(Debug)]
+struct NumberedLine {
+    number: u64,
+    end: End,
+    line: LineBuffer,
 }
 
 impl<R: BufRead> Reader<R> {
@@ -90,24 +108,25 @@ impl<R: BufRead> Reader<R> {
     ///
     /// When the input cannot be read.
     pub fn new(input: R) -> io::Result<Self> {
+        Self::with_max_line_bytes(input, MAX_LINE_BYTES)
+    }
+
+    /// As [`new`](Self::new), with another limit than [`MAX_LINE_BYTES`] for the length of a line.
+    ///
+    /// # Errors
+    ///
+    /// When the input cannot be read.
+    pub fn with_max_line_bytes(input: R, limit: usize) -> io::Result<Self> {
         let mut reader = Self {
-            lines: Lines::new(input, DEFAULT_LIMIT),
-            limit: DEFAULT_LIMIT,
+            lines: Lines::new(input),
+            limit,
             header: None,
             format: Format::Plain,
             ahead: VecDeque::new(),
-            line: Vec::new(),
+            line: LineBuffer::new(limit),
         };
         reader.open()?;
         Ok(reader)
-    }
-
-    /// Keeps no more than this many bytes of a line; a longer one is a [`Problem::TooLong`]. 64 MiB unless set.
-    #[must_use]
-    pub fn limit_lines(mut self, bytes: usize) -> Self {
-        self.limit = bytes;
-        self.lines.set_limit(bytes);
-        self
     }
 
     /// The header; absent in a plain log.
@@ -128,19 +147,17 @@ impl<R: BufRead> Reader<R> {
     /// # Errors
     ///
     /// When the input cannot be read.
-    pub fn peek(&mut self, lines: usize) -> io::Result<impl Iterator<Item = Cow<'_, str>>> {
-        while self.ahead.len() < lines {
-            let mut line = Vec::new();
-            let Some(end) = self.lines.read(&mut line)? else {
-                break;
-            };
-            self.ahead.push_back((self.lines.number(), end, line));
+    pub fn peek(&mut self, lines: usize) -> io::Result<impl Iterator<Item = String>> {
+        while self.ahead.len() < lines
+            && let Some(line) = self.read_ahead()?
+        {
+            self.ahead.push_back(line);
         }
         let format = self.format;
-        Ok(self.ahead.iter().take(lines).filter_map(move |(_, _, line)| match format {
-            Format::Plain => std::str::from_utf8(line).ok().map(Cow::Borrowed),
-            Format::Wirelog => match Record::read(line).ok()?.wire {
-                Wire::Received { line } => Some(line),
+        Ok(self.ahead.iter().take(lines).filter_map(move |NumberedLine { line, .. }| match format {
+            Format::Plain => std::str::from_utf8(line.as_bytes()).ok().map(str::to_owned),
+            Format::Wirelog => match Record::parse(line.as_bytes()).ok()?.input {
+                Input::Received(line) => Some(line),
                 _ => None,
             },
         }))
@@ -157,11 +174,11 @@ impl<R: BufRead> Reader<R> {
     /// # Errors
     ///
     /// When the input cannot be read.
-    // Not an `Iterator`: an entry borrows the line it was read from.
-    #[allow(clippy::should_implement_trait, reason = "an entry borrows from the reader")]
-    pub fn next(&mut self) -> io::Result<Option<Entry<'_>>> {
+    // Not an `Iterator`: an error of the input ends the reading, so `?` comes before the entry.
+    #[allow(clippy::should_implement_trait, reason = "reading can fail as a whole")]
+    pub fn next(&mut self) -> io::Result<Option<Entry>> {
         let (number, end) = loop {
-            let (number, end) = if let Some((number, end, line)) = self.ahead.pop_front() {
+            let (number, end) = if let Some(NumberedLine { number, end, line }) = self.ahead.pop_front() {
                 self.line = line;
                 (number, end)
             } else {
@@ -170,49 +187,55 @@ impl<R: BufRead> Reader<R> {
                     None => return Ok(None),
                 }
             };
-            if !self.line.iter().all(u8::is_ascii_whitespace) {
+            if !self.line.is_blank() {
                 break (number, end);
             }
         };
-        let bytes = self.line.as_slice();
-        let bad = |problem| Entry::Bad(BadLine { number, bytes, problem });
-        Ok(Some(match (end, self.format) {
-            (End::Limit, _) => bad(Problem::TooLong(self.limit)),
-            (_, Format::Plain) => match std::str::from_utf8(bytes) {
-                Ok(line) => Entry::Record(Record { t: None, wire: Wire::Received { line: line.into() } }),
-                Err(_) => bad(Problem::NotUtf8),
+        let parsed = match (self.line.excess_length(), self.format) {
+            (Some(length), _) => Err(Problem::TooLong { length, limit: self.limit }),
+            (None, Format::Plain) => match String::from_utf8(self.line.take()) {
+                Ok(line) => return Ok(Some(Entry::Record(Record { t: None, input: Input::Received(line) }))),
+                Err(error) => {
+                    let bad = BadLine { number, bytes: error.into_bytes(), problem: Problem::NotUtf8 };
+                    return Ok(Some(Entry::Bad(bad)));
+                }
             },
-            (end, Format::Wirelog) => match Record::read(bytes) {
-                Ok(record) => Entry::Record(record),
-                Err(_) if std::str::from_utf8(bytes).is_err() => bad(Problem::NotUtf8),
-                Err(_) if end == End::Input => bad(Problem::HalfALine),
-                Err(reason) => bad(Problem::NotARecord(reason)),
-            },
+            (None, Format::Wirelog) => Record::parse(self.line.as_bytes()).map_err(|reason| match end {
+                _ if std::str::from_utf8(self.line.as_bytes()).is_err() => Problem::NotUtf8,
+                End::Input => Problem::HalfALine,
+                End::Break => Problem::NotARecord(reason),
+            }),
+        };
+        Ok(Some(match parsed {
+            Ok(record) => Entry::Record(record),
+            Err(problem) => Entry::Bad(BadLine { number, bytes: self.line.take(), problem }),
         }))
     }
 
     /// Decides from the first line with anything on it what the log is.
     fn open(&mut self) -> io::Result<()> {
-        loop {
-            let mut line = Vec::new();
-            let Some(end) = self.lines.read(&mut line)? else {
-                return Ok(());
-            };
-            if line.iter().all(u8::is_ascii_whitespace) {
+        while let Some(first) = self.read_ahead()? {
+            if first.line.is_blank() {
                 continue;
             }
-            self.header = Header::read(&line);
-            if self.header.is_some() {
-                self.format = Format::Wirelog;
-                return Ok(());
-            }
+            let line = first.line.as_bytes();
+            self.header = Header::read(line);
             // A header that was cut or garbled, or records without one, still make a wirelog.
-            if line.starts_with(b"{\"wirelog\"") || Record::read(&line).is_ok() {
+            if self.header.is_some() || line.starts_with(b"{\"wirelog\"") || Record::parse(line).is_ok() {
                 self.format = Format::Wirelog;
             }
-            self.ahead.push_back((self.lines.number(), end, line));
-            return Ok(());
+            if self.header.is_none() {
+                self.ahead.push_back(first);
+            }
+            break;
         }
+        Ok(())
+    }
+
+    fn read_ahead(&mut self) -> io::Result<Option<NumberedLine>> {
+        let mut line = LineBuffer::new(self.limit);
+        let end = self.lines.read(&mut line)?;
+        Ok(end.map(|end| NumberedLine { number: self.lines.number(), end, line }))
     }
 }
 
@@ -221,11 +244,11 @@ mod tests {
     use super::*;
 
     fn entries(log: &[u8]) -> Vec<String> {
-        let mut reader = Reader::new(log).unwrap().limit_lines(200);
+        let mut reader = Reader::with_max_line_bytes(log, 200).unwrap();
         let mut seen = Vec::new();
         while let Some(entry) = reader.next().unwrap() {
             seen.push(match entry {
-                Entry::Record(Record { t, wire }) => format!("{t:?} {wire:?}"),
+                Entry::Record(Record { t, input }) => format!("{t:?} {input:?}"),
                 Entry::Bad(bad) => bad.to_string(),
             });
         }
@@ -251,10 +274,10 @@ mod tests {
         assert_eq!(
             entries(log),
             [
-                r#"Some(445) Sent { line: "{\"method\": 1}" }"#,
-                r#"Some(608) Received { line: "plain" }"#,
-                r#"Some(610) Stderr { line: "oops" }"#,
-                r#"Some(700) Request { call: 1, method: "POST", path: "/session", body: Some(RawValue({"a" : 1.0})) }"#,
+                r#"Some(445) Sent("{\"method\": 1}")"#,
+                r#"Some(608) Received("plain")"#,
+                r#"Some(610) Stderr("oops")"#,
+                r#"Some(700) Request { call: 1, method: "POST", path: "/session", body: Some("{\"a\" : 1.0}") }"#,
                 "Some(731) Reply { call: 1, status: 204, body: None }",
                 "Some(990) Close",
                 "Some(999) Exit { code: Some(-9) }",
@@ -268,11 +291,7 @@ mod tests {
         assert!(Reader::new(&log[..]).unwrap().is_plain());
         assert_eq!(
             entries(log),
-            [
-                r#"None Received { line: "{\"type\":\"init\"}" }"#,
-                r#"None Received { line: "not json" }"#,
-                r#"None Received { line: "{\"half" }"#,
-            ]
+            [r#"None Received("{\"type\":\"init\"}")"#, r#"None Received("not json")"#, r#"None Received("{\"half")"#,]
         );
         assert_eq!(entries(b"ok\n\xFF\xFE\nok\n")[1], "line 2: expected UTF-8, found other bytes");
     }
@@ -290,7 +309,7 @@ mod tests {
                 "line 3: expected a wirelog record: expected \"dir\" to be send, recv, stderr, reply, close or exit, found \"sideways\"",
                 "line 4: expected a wirelog record: expected a \"line\" in a recv record",
                 "line 5: expected UTF-8, found other bytes",
-                "line 6: expected a line of at most 200 bytes, found a longer one",
+                "line 6: expected a line of at most 200 bytes, found one of 333 bytes",
                 "Some(1) Close",
                 "line 8: expected a wirelog record, found half a line at the end of the input",
             ]

@@ -2,111 +2,18 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer, ser};
 use serde_json::value::RawValue;
 
-/// Something that crossed the wire, and when.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Record<'a> {
+use crate::Input;
+
+/// An input, and when it crossed the wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
     /// Milliseconds since the recording began; absent in a plain log, which has no clock.
     pub t: Option<i64>,
-    /// What it was.
-    pub wire: Wire<'a>,
-}
-
-/// What crossed the wire.
-#[derive(Clone, Debug)]
-pub enum Wire<'a> {
-    /// The host sent a line.
-    Sent {
-        /// The line, byte for byte, without its line break.
-        line: Cow<'a, str>,
-    },
-    /// The agent sent a line, or one payload of an event stream.
-    Received {
-        /// The line, byte for byte, without its line break.
-        line: Cow<'a, str>,
-    },
-    /// The agent wrote a line to its standard error.
-    Stderr {
-        /// The line, without its line break.
-        line: Cow<'a, str>,
-    },
-    /// The host made an HTTP request.
-    Request {
-        /// Numbers the request; its reply has the same number.
-        call: u64,
-        /// `GET`, `POST`, ….
-        method: Cow<'a, str>,
-        /// The path with its query.
-        path: Cow<'a, str>,
-        /// The JSON body; absent when there is none.
-        body: Option<Cow<'a, RawValue>>,
-    },
-    /// The agent answered an HTTP request.
-    Reply {
-        /// The number of the request.
-        call: u64,
-        /// The HTTP status.
-        status: u16,
-        /// The JSON body; absent when there is none.
-        body: Option<Cow<'a, RawValue>>,
-    },
-    /// The host closed the agent's input.
-    Close,
-    /// The agent is gone.
-    Exit {
-        /// Its exit code; a signal is a negative one. Absent when nobody knows.
-        code: Option<i32>,
-    },
-}
-
-impl Wire<'_> {
-    /// The same, borrowing from nothing.
-    #[must_use]
-    pub fn into_owned(self) -> Wire<'static> {
-        fn text(text: Cow<'_, str>) -> Cow<'static, str> {
-            text.into_owned().into()
-        }
-        fn json(body: Option<Cow<'_, RawValue>>) -> Option<Cow<'static, RawValue>> {
-            body.map(|body| Cow::Owned(body.into_owned()))
-        }
-        match self {
-            Self::Sent { line } => Wire::Sent { line: text(line) },
-            Self::Received { line } => Wire::Received { line: text(line) },
-            Self::Stderr { line } => Wire::Stderr { line: text(line) },
-            Self::Request { call, method, path, body } => {
-                Wire::Request { call, method: text(method), path: text(path), body: json(body) }
-            }
-            Self::Reply { call, status, body } => Wire::Reply { call, status, body: json(body) },
-            Self::Close => Wire::Close,
-            Self::Exit { code } => Wire::Exit { code },
-        }
-    }
-}
-
-/// Bodies are equal when their bytes are.
-impl PartialEq for Wire<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        fn text<'b>(body: Option<&'b Cow<'_, RawValue>>) -> Option<&'b str> {
-            body.map(|body| body.get())
-        }
-        match (self, other) {
-            (Self::Sent { line: a }, Self::Sent { line: b })
-            | (Self::Received { line: a }, Self::Received { line: b })
-            | (Self::Stderr { line: a }, Self::Stderr { line: b }) => a == b,
-            (
-                Self::Request { call: c1, method: m1, path: p1, body: b1 },
-                Self::Request { call: c2, method: m2, path: p2, body: b2 },
-            ) => c1 == c2 && m1 == m2 && p1 == p2 && text(b1.as_ref()) == text(b2.as_ref()),
-            (Self::Reply { call: c1, status: s1, body: b1 }, Self::Reply { call: c2, status: s2, body: b2 }) => {
-                c1 == c2 && s1 == s2 && text(b1.as_ref()) == text(b2.as_ref())
-            }
-            (Self::Close, Self::Close) => true,
-            (Self::Exit { code: a }, Self::Exit { code: b }) => a == b,
-            _ => false,
-        }
-    }
+    /// What crossed the wire.
+    pub input: Input,
 }
 
 /// A record with all the fields any of them has.
@@ -136,26 +43,34 @@ struct Fields<'a> {
 #[derive(Deserialize, Serialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-impl<'a> Record<'a> {
-    /// Reads a line; the error says what was expected.
-    pub(crate) fn read(line: &'a [u8]) -> Result<Self, String> {
-        let fields: Fields<'a> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+impl Text<'_> {
+    fn into_owned(self) -> String {
+        self.0.into_owned()
+    }
+}
+
+impl Record {
+    /// Parses a line; the error says what was expected.
+    pub(crate) fn parse(line: &[u8]) -> Result<Self, String> {
+        let fields: Fields<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
         let t = fields.t.as_ref().and_then(millis);
-        let body = fields.body.map(Cow::Borrowed);
-        let wire = match (&*fields.dir, fields.line, fields.call) {
-            ("send", Some(Text(line)), _) => Wire::Sent { line },
-            ("recv", Some(Text(line)), _) => Wire::Received { line },
-            ("stderr", Some(Text(line)), _) => Wire::Stderr { line },
+        let body = fields.body.map(|body| body.get().to_owned());
+        let input = match (&*fields.dir, fields.line.map(Text::into_owned), fields.call) {
+            ("send", Some(line), _) => Input::Sent(line),
+            ("recv", Some(line), _) => Input::Received(line),
+            ("stderr", Some(line), _) => Input::Stderr(line),
             ("send", None, Some(call)) => match (fields.method, fields.path) {
-                (Some(Text(method)), Some(Text(path))) => Wire::Request { call, method, path, body },
+                (Some(method), Some(path)) => {
+                    Input::Request { call, method: method.into_owned(), path: path.into_owned(), body }
+                }
                 _ => return Err("expected \"method\" and \"path\" beside \"call\"".to_owned()),
             },
             ("reply", _, Some(call)) => match fields.status {
-                Some(status) => Wire::Reply { call, status, body },
+                Some(status) => Input::Reply { call, status, body },
                 None => return Err("expected a \"status\" in a reply".to_owned()),
             },
-            ("close", ..) => Wire::Close,
-            ("exit", ..) => Wire::Exit { code: fields.code },
+            ("close", ..) => Input::Close,
+            ("exit", ..) => Input::Exit { code: fields.code },
             ("send", None, None) => {
                 return Err("expected a \"line\" or a \"call\" in what was sent".to_owned());
             }
@@ -167,7 +82,7 @@ impl<'a> Record<'a> {
                 return Err(format!("expected \"dir\" to be send, recv, stderr, reply, close or exit, found {dir:?}"));
             }
         };
-        Ok(Self { t, wire })
+        Ok(Self { t, input })
     }
 }
 
@@ -177,10 +92,16 @@ fn millis(t: &serde_json::Number) -> Option<i64> {
     t.as_i64().or_else(|| t.as_f64().map(|t| t as i64))
 }
 
-impl Serialize for Record<'_> {
+/// A body that is not JSON is an error. Of an unreadable line the text is written as far as it is one, so that reading the
+/// record gives a received line.
+impl Serialize for Record {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         fn text(text: &str) -> Text<'_> {
             Text(Cow::Borrowed(text))
+        }
+        fn json<E: ser::Error>(body: Option<&String>) -> Result<Option<&RawValue>, E> {
+            let body = body.map_or(Ok(RawValue::NULL), |body| serde_json::from_str(body));
+            body.map(Some).map_err(|error| E::custom(format!("expected a body of JSON: {error}")))
         }
         let empty = Fields {
             t: self.t.map(Into::into),
@@ -193,27 +114,30 @@ impl Serialize for Record<'_> {
             body: None,
             code: None,
         };
-        let fields = match &self.wire {
-            Wire::Sent { line } => Fields { dir: "send".into(), line: Some(text(line)), ..empty },
-            Wire::Received { line } => Fields { dir: "recv".into(), line: Some(text(line)), ..empty },
-            Wire::Stderr { line } => Fields { dir: "stderr".into(), line: Some(text(line)), ..empty },
-            Wire::Request { call, method, path, body } => Fields {
+        let fields = match &self.input {
+            Input::Sent(line) => Fields { dir: "send".into(), line: Some(text(line)), ..empty },
+            Input::Received(line) => Fields { dir: "recv".into(), line: Some(text(line)), ..empty },
+            Input::Stderr(line) => Fields { dir: "stderr".into(), line: Some(text(line)), ..empty },
+            Input::Unreadable { bytes, .. } => {
+                Fields { dir: "recv".into(), line: Some(Text(String::from_utf8_lossy(bytes))), ..empty }
+            }
+            Input::Request { call, method, path, body } => Fields {
                 dir: "send".into(),
                 call: Some(*call),
                 method: Some(text(method)),
                 path: Some(text(path)),
-                body: Some(body.as_deref().unwrap_or(RawValue::NULL)),
+                body: json(body.as_ref())?,
                 ..empty
             },
-            Wire::Reply { call, status, body } => Fields {
+            Input::Reply { call, status, body } => Fields {
                 dir: "reply".into(),
                 call: Some(*call),
                 status: Some(*status),
-                body: Some(body.as_deref().unwrap_or(RawValue::NULL)),
+                body: json(body.as_ref())?,
                 ..empty
             },
-            Wire::Close => Fields { dir: "close".into(), ..empty },
-            Wire::Exit { code } => Fields { dir: "exit".into(), code: *code, ..empty },
+            Input::Close => Fields { dir: "close".into(), ..empty },
+            Input::Exit { code } => Fields { dir: "exit".into(), code: *code, ..empty },
         };
         fields.serialize(serializer)
     }

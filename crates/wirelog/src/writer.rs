@@ -27,7 +27,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     ///
     /// When the output cannot be written.
-    pub fn write(&mut self, record: &Record<'_>) -> io::Result<()> {
+    pub fn write(&mut self, record: &Record) -> io::Result<()> {
         serde_json::to_writer(&mut self.output, record)?;
         self.output.write_all(b"\n")
     }
@@ -43,17 +43,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Entry, Reader, Wire};
+    use crate::{Entry, Input, Reader};
 
     #[test]
     fn looks_as_documented() {
         let header = Header { argv: vec!["codex".into()], ..Header::new("codex") };
         let mut writer = Writer::new(Vec::new(), &header).unwrap();
-        let line = "{\"method\":\"initialized\"}".into();
-        writer.write(&Record { t: Some(445), wire: Wire::Sent { line } }).unwrap();
-        let request = Wire::Request { call: 1, method: "GET".into(), path: "/x".into(), body: None };
-        writer.write(&Record { t: Some(446), wire: request }).unwrap();
-        writer.write(&Record { t: Some(447), wire: Wire::Exit { code: Some(0) } }).unwrap();
+        let line = "{\"method\":\"initialized\"}".to_owned();
+        writer.write(&Record { t: Some(445), input: Input::Sent(line) }).unwrap();
+        let request = Input::Request { call: 1, method: "GET".into(), path: "/x".into(), body: None };
+        writer.write(&Record { t: Some(446), input: request }).unwrap();
+        writer.write(&Record { t: Some(447), input: Input::Exit { code: Some(0) } }).unwrap();
         assert_eq!(
             String::from_utf8(writer.into_inner()).unwrap(),
             r#"{"wirelog":1,"agent":"codex","argv":["codex"]}
@@ -68,7 +68,7 @@ mod tests {
         #[test]
         fn a_line_comes_back_byte_for_byte(line in any::<String>(), t in 0..i64::from(u32::MAX)) {
             let mut writer = Writer::new(Vec::new(), &Header::new("amp")).unwrap();
-            let record = Record { t: Some(t), wire: Wire::Received { line: line.into() } };
+            let record = Record { t: Some(t), input: Input::Received(line) };
             writer.write(&record).unwrap();
             let log = writer.into_inner();
             let mut reader = Reader::new(log.as_slice()).unwrap();

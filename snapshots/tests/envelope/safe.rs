@@ -3,7 +3,7 @@
 use interlingua_envelope::bounds::{CHANNEL_BYTES, DATA_BYTES, FINAL_TEXT_BYTES, MESSAGE_BYTES, TEXT_BYTES};
 use interlingua_envelope::{AgentWrapperEvent, AgentWrapperEventKind as Kind, EnvelopeLine, Facts, ToolsFacet};
 use interlingua_schema::{ContentPart, EventData, Item, ItemKind, Role, StatusLabel};
-use interlingua_wirelog::Wire;
+use interlingua_wirelog::Input;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -93,7 +93,7 @@ fn no_line_that_an_agent_printed_comes_out() {
     for projected in all() {
         let (mut printed, mut said) = (Vec::new(), Vec::new());
         for line in projected.recording.lines().unwrap() {
-            if let Wire::Stderr { line } | Wire::Received { line } = line {
+            if let Input::Stderr(line) | Input::Received(line) = line {
                 strings(&serde_json::from_str(&line).unwrap_or_default(), &mut said);
                 printed.push(line.trim().to_owned());
             }

@@ -3,10 +3,10 @@
 
 use std::sync::LazyLock;
 
-use interlingua_convert::{Agent, End, Input, Launch, Options, Stream, converter_for};
+use interlingua_convert::{Agent, Conversion, ConversionOptions, End, Launch, converter_for};
 use interlingua_schema::Checker;
 use interlingua_snapshots::{Damage, Line, corrupt, recordings};
-use interlingua_wirelog::Wire;
+use interlingua_wirelog::Input;
 use proptest::prelude::*;
 
 /// A recording's launch and lines.
@@ -66,8 +66,8 @@ fn apply(lines: &mut Vec<Line>, edit: &Edit, tapes: &[Tape]) {
     let len = lines.len();
     match *edit {
         Edit::Break { line, damage, place, with } => {
-            let (Wire::Received { line } | Wire::Sent { line }) = &mut lines[line % len] else { return };
-            *line = corrupt(line, Damage::ALL[damage % Damage::ALL.len()], place, with).line.into();
+            let (Input::Received(line) | Input::Sent(line)) = &mut lines[line % len] else { return };
+            *line = corrupt(line, Damage::ALL[damage % Damage::ALL.len()], place, with).line;
         }
         Edit::Cut { from, count } => {
             let from = from % len;
@@ -89,33 +89,17 @@ fn apply(lines: &mut Vec<Line>, edit: &Edit, tapes: &[Tape]) {
                 lines.splice(to..to, more);
             }
         }
-        Edit::Exit { at, code } => lines.insert(at % len, Wire::Exit { code: Some(code) }),
-    }
-}
-
-pub(crate) fn input(line: &Line) -> Input<'_> {
-    match line {
-        Wire::Sent { line } => Input::Sent(line),
-        Wire::Received { line } => Input::Received(line),
-        Wire::Stderr { line } => Input::Stderr(line),
-        Wire::Request { call, method, path, body } => {
-            Input::Request { call: *call, method, path, body: body.as_ref().map(|body| body.get()) }
-        }
-        Wire::Reply { call, status, body } => {
-            Input::Reply { call: *call, status: *status, body: body.as_ref().map(|body| body.get()) }
-        }
-        Wire::Close => Input::Close,
-        Wire::Exit { code } => Input::Exit { code: *code },
+        Edit::Exit { at, code } => lines.insert(at % len, Input::Exit { code: Some(code) }),
     }
 }
 
 /// Plays the lines, and says what is wrong with what they become.
 fn play(agent: Agent, launch: &Launch, lines: &[Line], raw: bool) -> Vec<String> {
-    let mut stream = Stream::new(converter_for(agent), Options { raw, ..Options::default() });
+    let mut stream = Conversion::new(converter_for(agent), ConversionOptions::with_raw(raw));
     let mut events = Vec::new();
     stream.launch(None, launch, &mut events);
     for line in lines {
-        stream.push(None, input(line), &mut events);
+        stream.push(None, line.borrowed(), &mut events);
     }
     stream.finish(None, End::Log, &mut events);
     let mut checker = if raw { Checker::with_raw() } else { Checker::new() };

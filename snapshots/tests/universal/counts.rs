@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use interlingua_convert::Agent;
 use interlingua_schema::{EventData, ItemKind, ItemStatus, Role, Source, UniversalEvent};
 use interlingua_snapshots::{CorpusEntry, Line};
-use interlingua_wirelog::Wire;
+use interlingua_wirelog::Input;
 use serde_json::Value;
 
 use crate::corpus;
@@ -89,7 +89,7 @@ fn text(value: &Value) -> String {
 /// The JSON of what was received.
 fn received(lines: &[Line]) -> impl Iterator<Item = Value> {
     lines.iter().filter_map(|line| match line {
-        Wire::Received { line } => serde_json::from_str(line).ok(),
+        Input::Received(line) => serde_json::from_str(line).ok(),
         _ => None,
     })
 }
@@ -97,7 +97,7 @@ fn received(lines: &[Line]) -> impl Iterator<Item = Value> {
 /// The JSON of what was sent.
 fn sent(lines: &[Line]) -> impl Iterator<Item = Value> {
     lines.iter().filter_map(|line| match line {
-        Wire::Sent { line } => serde_json::from_str(line).ok(),
+        Input::Sent(line) => serde_json::from_str(line).ok(),
         _ => None,
     })
 }

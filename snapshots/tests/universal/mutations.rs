@@ -12,7 +12,7 @@ use std::thread;
 
 use interlingua_convert::{Agent, Launch};
 use interlingua_snapshots::{Line, Recording, recordings};
-use interlingua_wirelog::Wire;
+use interlingua_wirelog::Input;
 use serde_json::Value;
 
 use outcome::{Outcome, Played, judge, play};
@@ -55,12 +55,12 @@ fn cases(tapes: &[Tape], agent: Agent) -> Vec<Case> {
     for tape in order {
         let mut asked = BTreeMap::new();
         for (line, wire) in tapes[tape].lines.iter().enumerate() {
-            let (Wire::Sent { line: text } | Wire::Received { line: text }) = wire else { continue };
+            let (Input::Sent(text) | Input::Received(text)) = wire else { continue };
             let Ok(value) = serde_json::from_str::<Value>(text) else { continue };
-            if let (Wire::Sent { .. }, Some(id), Some(method)) = (wire, value.get("id"), value.get("method")) {
+            if let (Input::Sent(_), Some(id), Some(method)) = (wire, value.get("id"), value.get("method")) {
                 asked.insert(id.to_string(), method.as_str().unwrap_or_default().to_owned());
             }
-            let Wire::Received { .. } = wire else { continue };
+            let Input::Received(_) = wire else { continue };
             let Some((native_type, mutations)) = schema.mutations(&value, &asked) else { continue };
             for mutation in mutations {
                 let version = tapes[tape].version.clone();
@@ -75,10 +75,10 @@ fn cases(tapes: &[Tape], agent: Agent) -> Vec<Case> {
 
 fn run(tapes: &[Tape], case: &Case) -> Outcome {
     let tape = &tapes[case.tape];
-    let Wire::Received { line } = &tape.lines[case.line] else { return Outcome::Same };
+    let Input::Received(line) = &tape.lines[case.line] else { return Outcome::Same };
     let broken = case.mutation.apply(&serde_json::from_str(line).unwrap());
     let mut lines = tape.lines.clone();
-    lines[case.line] = Wire::Received { line: broken.to_string().into() };
+    lines[case.line] = Input::Received(broken.to_string());
     let mutated = play(tape.agent, &tape.launch, &lines, Some(case.line));
     judge(&tape.original, &mutated, case, &broken)
 }

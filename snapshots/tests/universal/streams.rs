@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use interlingua_convert::{Agent, Options, Stream, convert_log, converter_for, write_log};
+use interlingua_convert::{Agent, Conversion, ConversionOptions, convert_log, converter_for, write_log};
 use interlingua_schema::{ContentPart, EventData, Item, ItemEvent, ItemKind, StatusLabel};
 use interlingua_snapshots::{CorpusEntry, recordings};
 
@@ -44,7 +44,7 @@ fn every_stream_keeps_the_rules_and_accounts_for_every_payload() {
 fn events_written_as_they_happen_are_the_events_that_are_made() {
     for recording in recordings().unwrap() {
         for raw in [false, true] {
-            let stream = || Stream::new(converter_for(recording.agent), Options { raw, ..Options::default() });
+            let stream = || Conversion::new(converter_for(recording.agent), ConversionOptions::with_raw(raw));
             let (mut made, mut written) = (Vec::new(), Vec::new());
             convert_log(&mut recording.reader().unwrap(), &mut stream(), |event| {
                 serde_json::to_writer(&mut made, &event)?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 
 use interlingua_convert::Agent;
-use interlingua_wirelog::{Entry, Reader, Wire};
+use interlingua_wirelog::{Entry, Input, Reader};
 use serde_json::Value;
 
 /// Something that crossed the wire.
@@ -41,9 +41,9 @@ pub(crate) fn read(agent: Agent, recording: &[u8]) -> io::Result<Vec<Heard>> {
     while let Some(entry) = reader.next()? {
         let Entry::Record(record) = entry else { continue };
         let json = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
-        let (by, kind, value) = match &record.wire {
-            Wire::Stderr { .. } => continue,
-            Wire::Sent { line } => {
+        let (by, kind, value) = match &record.input {
+            Input::Stderr(_) | Input::Unreadable { .. } => continue,
+            Input::Sent(line) => {
                 let value = json(line);
                 let kind = kind_of(agent, &value, &asked);
                 if let Some(method) = value["method"].as_str() {
@@ -51,22 +51,22 @@ pub(crate) fn read(agent: Agent, recording: &[u8]) -> io::Result<Vec<Heard>> {
                 }
                 (By::Host, kind, value)
             }
-            Wire::Received { line } => {
+            Input::Received(line) => {
                 let value = json(line);
                 (By::Agent, kind_of(agent, &value, &asked), value)
             }
-            Wire::Request { call, method, path, body } => {
+            Input::Request { call, method, path, body } => {
                 let name = format!("{method} {}", without_ids(path));
                 asked.insert(call.to_string(), name.clone());
-                (By::Host, name, body.as_ref().map_or(Value::Null, |body| json(body.get())))
+                (By::Host, name, body.as_ref().map_or(Value::Null, |body| json(body)))
             }
-            Wire::Reply { call, status, body } => {
+            Input::Reply { call, status, body } => {
                 let name = asked.get(&call.to_string()).cloned().unwrap_or_default();
-                let body = body.as_ref().map_or(Value::Null, |body| json(body.get()));
+                let body = body.as_ref().map_or(Value::Null, |body| json(body));
                 (By::Agent, format!("{status} to {name}"), body)
             }
-            Wire::Close => (By::Process, "input closed".to_owned(), Value::Null),
-            Wire::Exit { code } => (By::Process, format!("exit {code:?}"), Value::Null),
+            Input::Close => (By::Process, "input closed".to_owned(), Value::Null),
+            Input::Exit { code } => (By::Process, format!("exit {code:?}"), Value::Null),
         };
         heard.push(Heard { by, kind, value });
     }

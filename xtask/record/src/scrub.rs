@@ -87,7 +87,7 @@ mod tests {
     use std::io::BufReader;
 
     use interlingua_recordings::Transcripts;
-    use interlingua_wirelog::{Entry, Reader, Wire};
+    use interlingua_wirelog::{Entry, Input, Reader};
 
     use super::*;
 
@@ -115,7 +115,7 @@ mod tests {
         for file in files.into_iter().map(|recording| recording.path) {
             let mut reader = Reader::new(BufReader::new(File::open(&file).unwrap())).unwrap();
             while let Some(Entry::Record(record)) = reader.next().unwrap() {
-                if let Wire::Received { line } = &record.wire {
+                if let Input::Received(line) = &record.input {
                     assert_eq!(Scrubber::default().line(line), *line, "{}", file.display());
                 }
             }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use interlingua_convert::{Agent, Options, convert_log, converter_for};
+use interlingua_convert::{Agent, Conversion, ConversionOptions, convert_log, converter_for};
 use interlingua_schema::{EventData, ItemKind, UniversalEvent};
 use interlingua_wirelog::Reader;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::{form, redact};
 
 /// The events that a recording becomes.
 pub(crate) fn events(agent: Agent, recording: &[u8]) -> io::Result<Vec<UniversalEvent>> {
-    let mut stream = interlingua_convert::Stream::new(converter_for(agent), Options::default());
+    let mut stream = Conversion::new(converter_for(agent), ConversionOptions::default());
     let mut events = Vec::new();
     convert_log(&mut Reader::new(recording)?, &mut stream, |event| {
         events.push(event);

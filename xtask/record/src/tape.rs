@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use interlingua_wirelog::{Header, Record, Wire, Writer};
-use serde_json::value::RawValue;
+use interlingua_wirelog::{Header, Input, Record, Writer};
+use serde::de::IgnoredAny;
 
 use crate::scrub::Scrubber;
 
@@ -20,7 +20,7 @@ struct Inner {
     header: Header,
     begin: Instant,
     scrubber: Scrubber,
-    records: Vec<Record<'static>>,
+    records: Vec<Record>,
     received: VecDeque<String>,
     stderr: VecDeque<String>,
     ended: bool,
@@ -52,41 +52,41 @@ impl Tape {
     }
 
     pub(crate) fn sent(&self, line: &str) {
-        self.inner().push(|scrubber| Wire::Sent { line: scrubber.line(line).into() });
+        self.inner().push(|scrubber| Input::Sent(scrubber.line(line)));
     }
 
     pub(crate) fn received(&self, line: &str) {
         let mut inner = self.inner();
         keep(&mut inner.received, line);
-        inner.push(|scrubber| Wire::Received { line: scrubber.line(line).into() });
+        inner.push(|scrubber| Input::Received(scrubber.line(line)));
     }
 
     pub(crate) fn stderr(&self, line: &str) {
         let mut inner = self.inner();
         keep(&mut inner.stderr, line);
-        inner.push(|scrubber| Wire::Stderr { line: scrubber.text(line).into() });
+        inner.push(|scrubber| Input::Stderr(scrubber.text(line)));
     }
 
     pub(crate) fn request(&self, call: u64, method: &str, path: &str, body: Option<&str>) {
-        let method = method.to_owned().into();
+        let method = method.to_owned();
         self.inner().push(|scrubber| {
-            let body = body.and_then(|body| raw(scrubber.line(body)));
-            Wire::Request { call, method, path: scrubber.text(path).into(), body }
+            let body = body.and_then(|body| json(scrubber.line(body)));
+            Input::Request { call, method, path: scrubber.text(path), body }
         });
     }
 
     pub(crate) fn reply(&self, call: u64, status: u16, body: &str) {
         let mut inner = self.inner();
         keep(&mut inner.received, &format!("{status} {body}"));
-        inner.push(|scrubber| Wire::Reply { call, status, body: raw(scrubber.line(body)) });
+        inner.push(|scrubber| Input::Reply { call, status, body: json(scrubber.line(body)) });
     }
 
     pub(crate) fn closed(&self) {
-        self.inner().push(|_| Wire::Close);
+        self.inner().push(|_| Input::Close);
     }
 
     pub(crate) fn exited(&self, code: Option<i32>) {
-        self.inner().push(|_| Wire::Exit { code });
+        self.inner().push(|_| Input::Exit { code });
     }
 
     /// Ends the recording: how the host stops an agent that would never stop is no part of it.
@@ -112,12 +112,12 @@ impl Tape {
 }
 
 impl Inner {
-    fn push(&mut self, wire: impl FnOnce(&Scrubber) -> Wire<'static>) {
+    fn push(&mut self, input: impl FnOnce(&Scrubber) -> Input) {
         if self.ended {
             return;
         }
         let t = i64::try_from(self.begin.elapsed().as_millis()).unwrap_or(i64::MAX);
-        self.records.push(Record { t: Some(t), wire: wire(&self.scrubber) });
+        self.records.push(Record { t: Some(t), input: input(&self.scrubber) });
     }
 }
 
@@ -130,6 +130,6 @@ fn keep(lines: &mut VecDeque<String>, line: &str) {
 }
 
 /// A body, if it is JSON.
-fn raw(body: String) -> Option<std::borrow::Cow<'static, RawValue>> {
-    RawValue::from_string(body).ok().map(std::borrow::Cow::Owned)
+fn json(body: String) -> Option<String> {
+    serde_json::from_str::<IgnoredAny>(&body).is_ok().then_some(body)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 
 use interlingua_convert::Agent;
-use interlingua_wirelog::{Entry, Reader, Wire};
+use interlingua_wirelog::{Entry, Input, Reader};
 use serde::Serialize;
 
 use super::judge::{Judge, Judgement, Verdict, generic_path};
@@ -90,14 +90,15 @@ pub fn audit<R: BufRead>(file: &str, reader: &mut Reader<R>, agent: Agent) -> io
     let mut types: BTreeMap<String, TypeReport> = BTreeMap::new();
     while let Some(entry) = reader.next()? {
         let judgement = match entry {
-            Entry::Record(record) => match record.wire {
-                Wire::Received { line } => judge.received(&line),
-                Wire::Reply { .. } => Judgement::new("HTTP reply", Verdict::Untyped),
-                Wire::Sent { line } => {
+            Entry::Record(record) => match record.input {
+                Input::Received(line) => judge.received(&line),
+                Input::Reply { .. } => Judgement::new("HTTP reply", Verdict::Untyped),
+                Input::Sent(line) => {
                     judge.sent(&line);
                     continue;
                 }
-                Wire::Stderr { .. } | Wire::Request { .. } | Wire::Close | Wire::Exit { .. } => continue,
+                Input::Unreadable { error, .. } => Judgement::new("unreadable line", Verdict::Malformed(error)),
+                Input::Stderr(_) | Input::Request { .. } | Input::Close | Input::Exit { .. } => continue,
             },
             Entry::Bad(bad) => Judgement::new("unreadable line", Verdict::Malformed(bad.to_string())),
         };

@@ -4,11 +4,11 @@ use interlingua_schema::{
 use serde_json::{Value, json};
 
 use super::AmpConverter;
-use crate::{End, Input, Launch, Options, Stream};
+use crate::{Conversion, ConversionOptions, End, Input, InputRef, Launch};
 
 /// Plays inputs of one process and checks every rule.
-fn play(argv: &[&str], inputs: &[Input<'_>]) -> Vec<UniversalEvent> {
-    let mut stream = Stream::new(AmpConverter::default(), Options::default());
+fn play(argv: &[&str], inputs: &[InputRef<'_>]) -> Vec<UniversalEvent> {
+    let mut stream = Conversion::new(AmpConverter::default(), ConversionOptions::default());
     let mut events = Vec::new();
     let argv = argv.iter().map(|word| (*word).to_owned()).collect();
     stream.launch(None, &Launch { argv, ..Launch::default() }, &mut events);
@@ -78,7 +78,7 @@ fn result(id: &str, content: &str) -> String {
 
 /// Plays what Amp prints in a process that is not over.
 fn play_lines(lines: &[String]) -> Vec<UniversalEvent> {
-    let lines = lines.iter().map(|line| Input::Received(line));
+    let lines = lines.iter().map(|line| Input::Received(line.as_str()));
     play(&[], &[Input::Received(INIT)].into_iter().chain(lines).collect::<Vec<_>>())
 }
 
@@ -331,7 +331,7 @@ fn a_result_that_is_not_understood_is_no_success() {
         r#"{"type":"result","subtype":"success","is_error":"no","result":"a","session_id":"T-1"}"#,
     ] {
         let lines = [INIT.to_owned(), text("user", "go"), text("assistant", "a"), result.to_owned()];
-        let mut inputs: Vec<_> = lines.iter().map(|line| Input::Received(line)).collect();
+        let mut inputs: Vec<_> = lines.iter().map(|line| Input::Received(line.as_str())).collect();
         inputs.push(Input::Exit { code: Some(0) });
         let events = play(&["amp", "-x", "go", "--stream-json"], &inputs);
         assert_eq!(turns(&events).iter().map(|turn| turn.0).collect::<Vec<_>>(), [TurnStatus::Failed], "{result}");

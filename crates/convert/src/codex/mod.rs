@@ -30,7 +30,7 @@ use interlingua_schema::Timestamp;
 use serde::de::IgnoredAny;
 
 use crate::losses::report_losses;
-use crate::{Converter, Drafts, Input, Key, Launch, SessionDrafts};
+use crate::{Converter, Drafts, Input, InputRef, Key, Launch, SessionDrafts};
 use exec::Exec;
 use host::Asked;
 use requests::Demand;
@@ -72,7 +72,7 @@ impl Converter for CodexConverter {
         self.exec.launch(launch);
     }
 
-    fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
+    fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
         match input {
             Input::Sent(line) if self.exec.is_spoken() => self.exec.sent(line),
             Input::Sent(line) => self.sent(line, out),
@@ -83,7 +83,11 @@ impl Converter for CodexConverter {
                 self.initialized = false;
                 self.process_gone();
             }
-            Input::Stderr(_) | Input::Request { .. } | Input::Reply { .. } | Input::Close => {}
+            Input::Stderr(_)
+            | Input::Unreadable { .. }
+            | Input::Request { .. }
+            | Input::Reply { .. }
+            | Input::Close => {}
         }
     }
 }

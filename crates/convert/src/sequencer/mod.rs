@@ -68,7 +68,7 @@ pub struct Resume {
     pub latest_message: Option<ItemId>,
     /// The permission and question ids it has used.
     pub asked: Vec<String>,
-    /// What it left open, for [`Stream::close_left_open`](crate::Stream::close_left_open) to close.
+    /// What it left open, for [`Conversion::close_left_open`](crate::Conversion::close_left_open) to close.
     pub left_open: LeftOpen,
 }
 

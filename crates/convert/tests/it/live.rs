@@ -1,8 +1,8 @@
 //! A stream that a host begins, leaves and takes up again.
 
 use interlingua_convert::{
-    Ask, Converter, Drafts, Failure, Final, Input, LeftOpen, Message, Options, PermissionAsk, Prompt, Resume, Stream,
-    ToolCall, TurnEnd,
+    Ask, Conversion, ConversionOptions, Converter, Drafts, Failure, Final, Input, InputRef, LeftOpen, Message,
+    PermissionAsk, Prompt, Resume, ToolCall, TurnEnd,
 };
 use interlingua_schema::{
     Checker, CommandInput, ContentPart, ErrorCode, EventData, ItemStatus, SessionEnded, SessionMetadata, Timestamp,
@@ -18,7 +18,7 @@ impl Converter for Told {
         "told"
     }
 
-    fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
+    fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
         let Input::Received(line) = input else { return };
         let (native, what) = line.split_once(' ').unwrap();
         let mut session = out.session(native);
@@ -52,13 +52,13 @@ impl Converter for Told {
 }
 
 struct Live {
-    stream: Stream<Told>,
+    stream: Conversion<Told>,
     events: Vec<UniversalEvent>,
 }
 
 impl Live {
     fn begun() -> Self {
-        let mut live = Self { stream: Stream::new(Told, Options::default()), events: Vec::new() };
+        let mut live = Self { stream: Conversion::new(Told, ConversionOptions::default()), events: Vec::new() };
         let mut metadata = SessionMetadata::default();
         metadata.cwd = Some("/w".to_owned());
         live.stream.begin(None, None, metadata, &mut live.events);
@@ -90,7 +90,7 @@ impl Live {
             }
         }
         // Ids are counted anew, so they are made different here as they are in a server.
-        let mut stream = Stream::new(Told, Options { ids: Box::new(Later::default()), ..Options::default() });
+        let mut stream = Conversion::new(Told, ConversionOptions::new(false, Box::new(Later::default())));
         stream.resume(resume);
         Self { stream, events: self.events }
     }

@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::io::{self, BufRead, Cursor, Read};
 
 use interlingua_convert::{
-    Converter, Drafts, End, Final, Input, Launch, Message, Options, Prompt, Resume, Stream, convert_log,
+    Conversion, ConversionOptions, Converter, Drafts, End, Final, Input, InputRef, Launch, Message, Prompt, Resume,
+    convert_log,
 };
 use interlingua_schema::{Checker, EventData, RawJson, Timestamp, UniversalEvent};
 use interlingua_wirelog::Reader;
@@ -26,7 +27,7 @@ impl Converter for Parrot {
         }
     }
 
-    fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
+    fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
         let (Input::Received(line) | Input::Reply { body: Some(line), .. }) = input else {
             return;
         };
@@ -45,8 +46,8 @@ impl Converter for Parrot {
     }
 }
 
-fn convert(log: &[u8], raw: bool) -> (Vec<UniversalEvent>, Stream<Parrot>) {
-    let mut stream = Stream::new(Parrot::default(), Options { raw, ..Options::default() });
+fn convert(log: &[u8], raw: bool) -> (Vec<UniversalEvent>, Conversion<Parrot>) {
+    let mut stream = Conversion::new(Parrot::default(), ConversionOptions::with_raw(raw));
     let mut events = Vec::new();
     let mut reader = Reader::new(Cursor::new(log)).unwrap();
     convert_log(&mut reader, &mut stream, |event| {
@@ -141,7 +142,7 @@ fn the_same_log_gives_the_same_bytes() {
 fn a_resumed_session_goes_on_counting() {
     let (mut events, mut first) = convert(b"one\n", false);
     let last = events.last().unwrap().clone();
-    let mut second = Stream::new(Parrot { lines: 7 }, Options::default());
+    let mut second = Conversion::new(Parrot { lines: 7 }, ConversionOptions::default());
     second.resume(Resume {
         session_id: last.session_id,
         native: last.native_session_id,
@@ -171,15 +172,16 @@ fn what_is_heard_together_becomes_what_it_becomes_one_by_one() {
         Input::Received("again"),
         Input::Exit { code: None },
     ];
-    let stream = || Stream::new(Parrot::default(), Options { raw: true, ..Options::default() });
+    let stream = || Conversion::new(Parrot::default(), ConversionOptions::with_raw(true));
     let (mut one_by_one, mut expected) = (stream(), Vec::new());
     let (mut together, mut events) = (stream(), Vec::new());
     for input in inputs {
         one_by_one.push(None, input, &mut expected);
         together.hear(None, input);
     }
-    one_by_one.push_garbled(None, b"\xff", "not UTF-8", &mut expected);
-    together.hear_garbled(None, b"\xff", "not UTF-8");
+    let unreadable = Input::Unreadable { bytes: &b"\xff"[..], error: "not UTF-8" };
+    one_by_one.push(None, unreadable, &mut expected);
+    together.hear(None, unreadable);
     together.settle(&mut events);
     assert_eq!(events, expected);
     assert_eq!(together.tally(), one_by_one.tally());
@@ -222,7 +224,7 @@ fn no_event_waits_for_a_line_that_is_still_to_come() {
     let given = Cell::new(0);
     let lines = ["first\n", "second\nthird\nhalf a", " line\n"];
     let mut reader = Reader::new(Drip { lines: &lines, given: &given, rest: b"" }).unwrap();
-    let mut stream = Stream::new(Parrot::default(), Options::default());
+    let mut stream = Conversion::new(Parrot::default(), ConversionOptions::default());
     let mut seen = Vec::new();
     convert_log(&mut reader, &mut stream, |event| {
         if let EventData::ItemCompleted(data) = &event.data {

@@ -5,9 +5,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use interlingua_sse::{Decoder, Frame};
-use interlingua_wirelog::{Record, Wire};
+use interlingua_wirelog::{Input, Record};
 use reqwest::{Client, Method};
-use serde_json::value::RawValue;
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::JoinHandle;
@@ -29,7 +28,7 @@ struct Server {
 
 /// Plays the host with one server.
 pub(super) async fn converse(
-    records: impl Iterator<Item = (usize, &Record<'static>)>,
+    records: impl Iterator<Item = (usize, &Record)>,
     command: Command,
     limit: Duration,
     tape: &mut Tape,
@@ -40,54 +39,55 @@ pub(super) async fn converse(
         found,
     })?;
     for (at, record) in records {
-        let failed = |found| HostError { number: at + 1, expected: format!("{:?}", record.wire), found };
-        match &record.wire {
-            Wire::Received { .. } => {
+        let failed = |found| HostError { number: at + 1, expected: format!("{:?}", record.input), found };
+        match &record.input {
+            Input::Received(_) => {
                 let line = server.event(limit).await.map_err(failed)?;
-                tape.take_down(Wire::Received { line: line.into() });
+                tape.take_down(Input::Received(line));
             }
-            Wire::Request { call, method, path, body } => {
+            Input::Request { call, method, path, body } => {
                 // What only looks changes nothing, so nothing waits for it.
                 if method != "GET"
                     && let Some(line) = server.events.as_mut().and_then(|events| events.try_recv().ok())
                 {
                     return Err(failed(format!("the server not waiting for it but saying {line}")));
                 }
-                tape.take_down(record.wire.clone());
-                server.send(*call, method, path, body.as_ref().map(|body| body.get())).map_err(failed)?;
+                tape.take_down(record.input.clone());
+                server.send(*call, method, path, body.as_deref()).map_err(failed)?;
             }
-            Wire::Reply { call, .. } => {
+            Input::Reply { call, .. } => {
                 let (status, body) = server.reply(*call, limit).await.map_err(failed)?;
-                tape.take_down(Wire::Reply { call: *call, status, body: json(&body).map(std::borrow::Cow::Owned) });
+                tape.take_down(Input::Reply { call: *call, status, body: json(&body) });
             }
-            Wire::Exit { .. } => {
+            Input::Exit { .. } => {
                 let status = timeout(limit, server.child.wait()).await;
                 let status = status.map_err(|_| failed(format!("a server that is there after {limit:?}")))?;
                 for line in server.rest().await {
-                    tape.take_down(Wire::Received { line: line.into() });
+                    tape.take_down(Input::Received(line));
                 }
                 let code = code(status.map_err(|error| failed(error.to_string()))?);
-                tape.take_down(Wire::Exit { code });
+                tape.take_down(Input::Exit { code });
                 return Ok(());
             }
             // What a server prints is beside the conversation, and names an address that is not ours.
-            Wire::Stderr { .. } => tape.take_down(record.wire.clone()),
-            Wire::Sent { .. } | Wire::Close => {}
+            Input::Stderr(_) => tape.take_down(record.input.clone()),
+            Input::Sent(_) | Input::Unreadable { .. } | Input::Close => {}
         }
     }
     let _ = server.child.kill().await;
     for line in server.rest().await {
-        tape.take_down(Wire::Received { line: line.into() });
+        tape.take_down(Input::Received(line));
     }
     Ok(())
 }
 
 /// A body as a recording has it: JSON, text that is none as a JSON string, and nothing as nothing.
-fn json(body: &str) -> Option<Box<RawValue>> {
+fn json(body: &str) -> Option<String> {
     if body.is_empty() {
         return None;
     }
-    RawValue::from_string(body.to_owned()).or_else(|_| RawValue::from_string(serde_json::json!(body).to_string())).ok()
+    let is_json = serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok();
+    Some(if is_json { body.to_owned() } else { serde_json::json!(body).to_string() })
 }
 
 impl Server {

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use interlingua_wirelog::{Record, Wire};
+use interlingua_wirelog::{Input, Record};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
@@ -22,7 +22,7 @@ struct Agent {
 
 /// Plays the host with one process.
 pub(super) async fn converse(
-    records: impl Iterator<Item = (usize, &Record<'static>)>,
+    records: impl Iterator<Item = (usize, &Record)>,
     command: Command,
     limit: Duration,
     renamed: &mut Renamed,
@@ -38,34 +38,34 @@ pub(super) async fn converse(
     let mut has_left = false;
     for (at, record) in records {
         number = at + 1;
-        let failed = |found| HostError { number, expected: format!("{:?}", record.wire), found };
-        match &record.wire {
-            Wire::Received { .. } => {
+        let failed = |found| HostError { number, expected: format!("{:?}", record.input), found };
+        match &record.input {
+            Input::Received(_) => {
                 let line = agent.output.next(limit).await.map_err(failed)?;
-                tape.take_down(Wire::Received { line: line.into() });
+                tape.take_down(Input::Received(line));
             }
-            Wire::Stderr { .. } => {
+            Input::Stderr(_) => {
                 let line = agent.errors.next(limit).await.map_err(failed)?;
-                tape.take_down(Wire::Stderr { line: line.into() });
+                tape.take_down(Input::Stderr(line));
             }
-            Wire::Sent { line } => {
+            Input::Sent(line) => {
                 if let Some(line) = agent.output.early() {
                     return Err(failed(format!("the agent not waiting for it but saying {line}")));
                 }
                 let line = renamed.line(line);
                 agent.send(&line).await.map_err(failed)?;
-                tape.take_down(Wire::Sent { line: line.into() });
+                tape.take_down(Input::Sent(line));
             }
-            Wire::Close => {
+            Input::Close => {
                 agent.input = None;
-                tape.take_down(Wire::Close);
+                tape.take_down(Input::Close);
             }
-            Wire::Exit { .. } => {
+            Input::Exit { .. } => {
                 let code = agent.leave(limit, tape).await.map_err(failed)?;
-                tape.take_down(Wire::Exit { code });
+                tape.take_down(Input::Exit { code });
                 has_left = true;
             }
-            Wire::Request { .. } | Wire::Reply { .. } => {}
+            Input::Request { .. } | Input::Reply { .. } | Input::Unreadable { .. } => {}
         }
     }
     if !has_left {
@@ -100,10 +100,10 @@ impl Agent {
         let status =
             timeout(limit, self.child.wait()).await.map_err(|_| format!("an agent that is there after {limit:?}"))?;
         for line in self.output.rest().await {
-            tape.take_down(Wire::Received { line: line.into() });
+            tape.take_down(Input::Received(line));
         }
         for line in self.errors.rest().await {
-            tape.take_down(Wire::Stderr { line: line.into() });
+            tape.take_down(Input::Stderr(line));
         }
         Ok(code(status.map_err(|error| error.to_string())?))
     }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use interlingua_convert::{Agent, Options as StreamOptions, Stream, convert_log, converter_for};
+use interlingua_convert::{Agent, Conversion, ConversionOptions, convert_log, converter_for};
 use interlingua_recordings::Transcripts;
 use interlingua_replay::{Capture, Host, Recording, ReplayOptions, environment, make_stand_ins};
-use interlingua_wirelog::{Reader, Record, Wire};
+use interlingua_wirelog::{Input, Reader, Record};
 use serde_json::Value;
 use tokio::process::Command;
 
@@ -24,7 +24,7 @@ fn recordings() -> Vec<PathBuf> {
 /// The universal stream of a wirelog, one event a line, without the times and how long a turn took.
 fn universal(agent: &str, wirelog: &[u8]) -> Vec<String> {
     let agent: Agent = agent.parse().unwrap();
-    let mut stream = Stream::new(converter_for(agent), StreamOptions::default());
+    let mut stream = Conversion::new(converter_for(agent), ConversionOptions::default());
     let mut events = Vec::new();
     convert_log(&mut Reader::new(wirelog).unwrap(), &mut stream, |event| {
         let mut event = serde_json::to_value(event).unwrap();
@@ -57,9 +57,9 @@ async fn play(path: &Path, stand_ins: &Path, work: &Path, number: usize) -> Resu
 }
 
 /// How often the agent said an id.
-fn times_said(records: &[Record<'_>], id: &str) -> usize {
-    let said = records.iter().filter_map(|record| match &record.wire {
-        Wire::Received { line } => Some(line),
+fn times_said(records: &[Record], id: &str) -> usize {
+    let said = records.iter().filter_map(|record| match &record.input {
+        Input::Received(line) => Some(line),
         _ => None,
     });
     // A short id stands in texts by chance, so only a whole string counts.
@@ -70,7 +70,7 @@ fn times_said(records: &[Record<'_>], id: &str) -> usize {
 /// An answer of Codex that carries the id of the recorded request, rather than that of this host's.
 fn answered_to_recorded_id(capture: &Capture) -> Option<&str> {
     capture.records.iter().find_map(|record| {
-        let Wire::Received { line } = &record.wire else { return None };
+        let Input::Received(line) = &record.input else { return None };
         let value: Value = serde_json::from_str(line).ok()?;
         let is_answer = value["method"].is_null() && !value["id"].is_null();
         let ours = value["id"].as_str().is_some_and(|id| id.starts_with("other-"));

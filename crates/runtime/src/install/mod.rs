@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use interlingua_convert::Input;
 use serde::Deserialize;
 use tokio::time::timeout;
 
@@ -26,7 +27,7 @@ use crate::agents::{AgentStatus, Install};
 use crate::driver::{ServeError, SessionSpec};
 use crate::environment::Environment;
 use crate::error::{Refusal, RuntimeError};
-use crate::process::{Output, Program, Supervisor};
+use crate::process::{Program, Supervisor};
 use crate::variables::variables;
 use package::fit;
 pub(crate) use package::{AMP, CLAUDE, CODEX, OPENCODE, Package};
@@ -220,10 +221,10 @@ impl Installation {
             let mut said = String::new();
             loop {
                 match process.next().await {
-                    Output::Line(line) => said.extend([line.as_str(), "\n"]),
-                    Output::Garbled { .. } | Output::Stderr(_) => {}
-                    Output::Exited(Some(0)) => return Some(said),
-                    Output::Exited(_) => return None,
+                    Input::Received(line) => said.extend([line.as_str(), "\n"]),
+                    Input::Exit { code: Some(0) } => return Some(said),
+                    Input::Exit { .. } => return None,
+                    _ => {}
                 }
             }
         })

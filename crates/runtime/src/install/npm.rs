@@ -5,10 +5,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use interlingua_convert::Input;
 use tokio::time::{Instant, interval};
 
 use crate::environment::Environment;
-use crate::process::{Output, Program, Supervisor};
+use crate::process::{Program, Supervisor};
 use crate::variables::variables;
 
 /// How often progress is told.
@@ -76,13 +77,13 @@ pub(super) async fn install(
             }
         };
         match output {
-            Output::Stderr(line) => complaint.extend([line.as_str(), "\n"]),
-            Output::Line(_) | Output::Garbled { .. } => {}
-            Output::Exited(Some(0)) => {
+            Input::Stderr(line) => complaint.extend([line.as_str(), "\n"]),
+            Input::Exit { code: Some(0) } => {
                 progress(size(folder));
                 return Ok(());
             }
-            Output::Exited(_) => return Err(understood(&complaint, spec)),
+            Input::Exit { .. } => return Err(understood(&complaint, spec)),
+            _ => {}
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use semver::Version;
+
 use crate::agents::Fit;
 
 /// An agent that can be installed.
@@ -84,13 +86,14 @@ pub(super) fn fit(version: &str, made_for: &str) -> Fit {
     }
 }
 
-/// Which of two versions is older: by their numbers, and with the same numbers the one that is not yet the release.
+/// Compares two versions by their numbers, then by whether they are releases. What follows the numbers of a pre-release
+/// is no order: Amp puts a commit there. A version that is not a semantic one is older than all others.
 fn compare(one: &str, other: &str) -> Ordering {
-    let parts = |version: &str| -> (Vec<u64>, bool) {
-        let (numbers, rest) = version.split_once('-').unwrap_or((version, ""));
-        (numbers.split('.').map(|number| number.parse().unwrap_or(0)).collect(), rest.is_empty())
+    let key = |version: &str| {
+        let version = Version::parse(version).ok()?;
+        Some((version.major, version.minor, version.patch, version.pre.is_empty()))
     };
-    parts(one).cmp(&parts(other))
+    key(one).cmp(&key(other))
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! What the mock agent says, as drafts: the same way that every agent goes.
 
 use interlingua_convert::{
-    Ask, Converter, Drafts, Failure, Final, Input, Message, Note, PermissionAsk, Prompt, ToolCall, ToolResult, TurnEnd,
+    Ask, Converter, Drafts, Failure, Final, Input, InputRef, Message, Note, PermissionAsk, Prompt, ToolCall,
+    ToolResult, TurnEnd,
 };
 use interlingua_schema::{
     Answer, ApprovalScope, ContentPart, FileAction, QuestionOption, SessionMetadata, ToolInput, TurnMetadata,
@@ -26,11 +27,16 @@ impl Converter for MockConverter {
         super::ID
     }
 
-    fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
+    fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
         match input {
             Input::Sent(line) => self.sent(line, out),
             Input::Received(line) => self.received(line, out),
-            Input::Stderr(_) | Input::Request { .. } | Input::Reply { .. } | Input::Close | Input::Exit { .. } => {}
+            Input::Stderr(_)
+            | Input::Unreadable { .. }
+            | Input::Request { .. }
+            | Input::Reply { .. }
+            | Input::Close
+            | Input::Exit { .. } => {}
         }
     }
 }

@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use interlingua_convert::Converter;
+use interlingua_convert::{Converter, Input};
 use interlingua_schema::{NativeSessionId, SessionId};
 use interlingua_store::Message;
 
@@ -145,13 +145,13 @@ impl MockDriver {
             self.allow(&spec.session_id, &player.allowed);
             match turn {
                 Ok(()) if ends => {
-                    player.wire.exit(Some(0)).await;
+                    player.wire.send(Input::Exit { code: Some(0) }).await;
                     return Ok(Parting::Finished);
                 }
                 Ok(()) | Err(Halt::Interrupted) => {}
                 Err(Halt::LetGo) => break,
                 Err(Halt::Exit(code)) => {
-                    player.wire.exit(Some(code)).await;
+                    player.wire.send(Input::Exit { code: Some(code) }).await;
                     break;
                 }
             }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use interlingua_convert::Key;
+use interlingua_convert::{Input, Key};
 use interlingua_schema::{StopReason, ToolKind, TurnStatus, Usage};
 use interlingua_store::Message;
 use serde::Serialize;
@@ -136,11 +136,11 @@ impl Player {
             }
             Step::Unparsed(line) => {
                 self.keep_pace().await?;
-                self.wire.received(line).await;
+                self.wire.send(Input::Received(line)).await;
                 Ok(())
             }
             Step::Stderr(line) => {
-                self.wire.stderr(line).await;
+                self.wire.send(Input::Stderr(line)).await;
                 Ok(())
             }
             Step::WaitMs(wait) => self.pause(Duration::from_millis(wait)).await,
@@ -320,14 +320,14 @@ impl Player {
 
     pub(super) async fn print(&self, line: &Line) {
         if let Some(line) = written(line) {
-            self.wire.received(line).await;
+            self.wire.send(Input::Received(line)).await;
         }
     }
 
     /// What the host said, as it would be written to a process.
     async fn tell(&self, line: HostLine) {
         if let Some(line) = written(&line) {
-            self.wire.sent(line).await;
+            self.wire.send(Input::Sent(line)).await;
         }
     }
 }

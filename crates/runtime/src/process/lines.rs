@@ -1,111 +1,101 @@
-//! Lines out of bytes of any length and encoding.
+//! Lines that a process writes, of any length and encoding.
 
+use interlingua_convert::Input;
+use interlingua_wirelog::{LineBuffer, Problem};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
-/// So much is read at once.
-const AT_ONCE: usize = 64 << 10;
-/// So many lines are given out at once.
-const MOST_LINES: usize = 128;
-/// So much of a line that is too long is shown.
-const SHOWN: usize = 4 << 10;
+/// How much is read from the pipe at once.
+const READ_BUFFER_BYTES: usize = 64 << 10;
+/// How many lines are returned at once.
+const MAX_LINES_PER_READ: usize = 128;
 
-/// What came before the end of a line.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
-    /// A line, without its end.
-    Text(String),
-    /// Something that is no line of text, for this reason.
-    Garbled { bytes: Vec<u8>, reason: String },
+/// Which pipe lines come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source {
+    Stdout,
+    Stderr,
 }
 
-/// Reads lines.
+/// Reads the lines of a pipe as inputs.
 #[derive(Debug)]
 pub(super) struct Lines<R> {
-    from: BufReader<R>,
-    longest: usize,
+    pipe: BufReader<R>,
+    line: LineBuffer,
+    max_line_bytes: usize,
+    source: Source,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    /// Reads lines of at most so many bytes. Of longer ones only the beginning is kept.
-    pub(super) fn new(from: R, longest: usize) -> Self {
-        Self { from: BufReader::with_capacity(AT_ONCE, from), longest }
+    /// Reads lines of at most this many bytes. Of longer ones only the beginning is kept.
+    pub(super) fn new(pipe: R, max_line_bytes: usize, source: Source) -> Self {
+        let pipe = BufReader::with_capacity(READ_BUFFER_BYTES, pipe);
+        Self { pipe, line: LineBuffer::new(max_line_bytes), max_line_bytes, source }
     }
 
-    /// The next line that is not empty, and those behind it that are there already; none at the end. What stands behind
-    /// the last line end counts as a line.
-    pub(super) async fn next(&mut self) -> Vec<Line> {
+    /// The next line that is not blank, and those behind it that are there already; none at the end. What stands behind
+    /// the last line break counts as a line. Can be cancelled without losing anything.
+    pub(super) async fn next(&mut self) -> Vec<Input> {
         let mut lines = Vec::new();
-        while lines.is_empty() {
-            let Some((bytes, length)) = self.read().await else { break };
-            lines.extend(self.line(bytes, length));
+        loop {
+            if !lines.is_empty() && (lines.len() == MAX_LINES_PER_READ || !self.has_line()) {
+                return lines;
+            }
+            // A pipe that cannot be read is a pipe that has ended.
+            let chunk = self.pipe.fill_buf().await.unwrap_or_default();
+            if chunk.is_empty() {
+                lines.extend(self.take_line());
+                return lines;
+            }
+            let complete = self.line.push(chunk);
+            let used = complete.unwrap_or(chunk.len());
+            self.pipe.consume(used);
+            if complete.is_some() {
+                lines.extend(self.take_line());
+            }
         }
-        while lines.len() < MOST_LINES
-            && let Some(bytes) = self.at_hand()
-        {
-            let length = bytes.len();
-            lines.extend(self.line(bytes, length));
-        }
-        lines
     }
 
-    /// The bytes of the next line, if all of it is there already.
-    fn at_hand(&mut self) -> Option<Vec<u8>> {
-        let found = self.from.buffer();
-        let end = memchr::memchr(b'\n', found)?;
-        let line = found[..end].to_vec();
-        self.from.consume(end + 1);
-        Some(line)
+    /// Reads what is left and drops it.
+    pub(super) async fn drain(mut self) {
+        loop {
+            let length = self.pipe.fill_buf().await.unwrap_or_default().len();
+            if length == 0 {
+                return;
+            }
+            self.pipe.consume(length);
+        }
     }
 
-    /// What so many bytes are, of which only the first were kept if they are too many; nothing if they are blank.
-    fn line(&self, mut line: Vec<u8>, length: usize) -> Option<Line> {
-        if line.last() == Some(&b'\r') {
-            line.pop();
-        }
-        if length > self.longest {
-            line.truncate(SHOWN);
-            let reason =
-                format!("a line of {length} bytes, of at most {} expected: only its beginning is kept", self.longest);
-            return Some(Line::Garbled { bytes: line, reason });
-        }
-        if line.iter().all(u8::is_ascii_whitespace) {
+    /// Whether a whole line is in the buffer.
+    fn has_line(&self) -> bool {
+        memchr::memchr(b'\n', self.pipe.buffer()).is_some()
+    }
+
+    /// The line in the buffer as an input; `None` if it is blank.
+    fn take_line(&mut self) -> Option<Input> {
+        if self.line.is_blank() {
+            drop(self.line.take());
             return None;
         }
-        Some(match String::from_utf8(line) {
-            Ok(line) => Line::Text(line),
-            Err(error) => {
-                let reason = format!("a line that is not UTF-8: {}", error.utf8_error());
-                Line::Garbled { bytes: error.into_bytes(), reason }
+        let excess_length = self.line.excess_length();
+        let bytes = self.line.take();
+        Some(match (self.source, excess_length) {
+            (Source::Stderr, _) => Input::Stderr(match String::from_utf8(bytes) {
+                Ok(line) => line,
+                Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+            }),
+            (Source::Stdout, Some(length)) => {
+                let error = Problem::TooLong { length, limit: self.max_line_bytes }.to_string();
+                Input::Unreadable { bytes, error }
             }
+            (Source::Stdout, None) => match String::from_utf8(bytes) {
+                Ok(line) => Input::Received(line),
+                Err(error) => {
+                    let reason = format!("a line that is not UTF-8: {}", error.utf8_error());
+                    Input::Unreadable { bytes: error.into_bytes(), error: reason }
+                }
+            },
         })
-    }
-
-    /// The bytes up to the next line end, and how many there were; fewer are kept of a line that is too long. `None`
-    /// when nothing is left.
-    async fn read(&mut self) -> Option<(Vec<u8>, usize)> {
-        let mut line = Vec::new();
-        let mut length = 0;
-        loop {
-            // A pipe that cannot be read is a pipe that has ended.
-            let found = self.from.fill_buf().await.unwrap_or_default();
-            if found.is_empty() {
-                return (length > 0).then_some((line, length));
-            }
-            let end = memchr::memchr(b'\n', found);
-            let piece = &found[..end.unwrap_or(found.len())];
-            length += piece.len();
-            if length <= self.longest {
-                line.extend_from_slice(piece);
-            } else {
-                line.truncate(SHOWN);
-                line.shrink_to_fit();
-            }
-            let used = end.map_or(found.len(), |end| end + 1);
-            self.from.consume(used);
-            if end.is_some() {
-                return Some((line, length));
-            }
-        }
     }
 }
 
@@ -113,10 +103,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 mod tests {
     use super::*;
 
+    use interlingua_wirelog::{LONG_LINE_PREFIX, MAX_LINE_BYTES};
     use tokio::io::AsyncWriteExt as _;
 
-    async fn read(bytes: &[u8], longest: usize) -> Vec<Line> {
-        let mut lines = Lines::new(bytes, longest);
+    async fn read(bytes: &[u8], max_line_bytes: usize) -> Vec<Input> {
+        let mut lines = Lines::new(bytes, max_line_bytes, Source::Stdout);
         let mut read = Vec::new();
         loop {
             let batch = lines.next().await;
@@ -127,8 +118,8 @@ mod tests {
         }
     }
 
-    fn text(line: &str) -> Line {
-        Line::Text(line.to_owned())
+    fn text(line: &str) -> Input {
+        Input::Received(line.to_owned())
     }
 
     #[tokio::test]
@@ -139,39 +130,51 @@ mod tests {
     #[tokio::test]
     async fn a_line_of_fifty_megabytes_is_a_line() {
         let long = "x".repeat(50 << 20);
-        let read = read(format!("{long}\nnext\n").as_bytes(), super::super::LONGEST_LINE).await;
-        assert!(read == [Line::Text(long), text("next")], "{} lines", read.len());
+        let read = read(format!("{long}\nnext\n").as_bytes(), MAX_LINE_BYTES).await;
+        assert!(read == [Input::Received(long), text("next")], "{} lines", read.len());
     }
 
     #[tokio::test]
     async fn of_a_line_that_is_too_long_the_beginning_is_kept_and_the_next_is_read() {
-        let long = "x".repeat(AT_ONCE * 2);
-        let read = read(format!("{long}\nnext\n").as_bytes(), AT_ONCE).await;
-        let [Line::Garbled { bytes, reason }, next] = read.as_slice() else { panic!("{} lines", read.len()) };
-        assert_eq!((bytes.len(), next), (SHOWN, &text("next")));
-        assert!(reason.contains("131072 bytes"), "{reason}");
+        let long = "x".repeat(READ_BUFFER_BYTES * 2);
+        let read = read(format!("{long}\nnext\n").as_bytes(), READ_BUFFER_BYTES).await;
+        let [Input::Unreadable { bytes, error }, next] = read.as_slice() else { panic!("{} lines", read.len()) };
+        assert_eq!((bytes.len(), next), (LONG_LINE_PREFIX, &text("next")));
+        assert_eq!(error, "expected a line of at most 65536 bytes, found one of 131072 bytes");
     }
 
     #[tokio::test]
     async fn bytes_that_are_no_text_are_kept_as_they_are() {
         let read = read(b"\xff\xfe\nnext\n", 100).await;
-        let [Line::Garbled { bytes, reason }, next] = read.as_slice() else { panic!("{read:?}") };
+        let [Input::Unreadable { bytes, error }, next] = read.as_slice() else { panic!("{read:?}") };
         assert_eq!((bytes.as_slice(), next), (&b"\xff\xfe"[..], &text("next")));
-        assert!(reason.contains("not UTF-8"), "{reason}");
+        assert!(error.contains("not UTF-8"), "{error}");
     }
 
     #[tokio::test]
     async fn lines_that_are_there_come_together_and_none_is_waited_for() {
         let (mut agent, pipe) = tokio::io::duplex(1 << 20);
-        let mut lines = Lines::new(pipe, 1000);
+        let mut lines = Lines::new(pipe, 1000, Source::Stderr);
+        let text = |line: &str| Input::Stderr(line.to_owned());
         agent.write_all(b"one\n\ntwo\nthr").await.unwrap();
         assert_eq!(lines.next().await, [text("one"), text("two")]);
         agent.write_all(b"ee\n").await.unwrap();
         assert_eq!(lines.next().await, [text("three")]);
-        agent.write_all("x\n".repeat(MOST_LINES + 1).as_bytes()).await.unwrap();
-        assert_eq!(lines.next().await.len(), MOST_LINES);
+        agent.write_all("x\n".repeat(MAX_LINES_PER_READ + 1).as_bytes()).await.unwrap();
+        assert_eq!(lines.next().await.len(), MAX_LINES_PER_READ);
         assert_eq!(lines.next().await, [text("x")]);
         drop(agent);
         assert_eq!(lines.next().await, []);
+    }
+
+    #[tokio::test]
+    async fn half_a_line_is_kept_when_reading_is_cancelled() {
+        let (mut agent, pipe) = tokio::io::duplex(1 << 20);
+        let mut lines = Lines::new(pipe, 1000, Source::Stdout);
+        agent.write_all(b"half").await.unwrap();
+        let cancelled = tokio::time::timeout(std::time::Duration::from_millis(10), lines.next()).await;
+        assert!(cancelled.is_err());
+        agent.write_all(b" a line\n").await.unwrap();
+        assert_eq!(lines.next().await, [text("half a line")]);
     }
 }

@@ -18,15 +18,14 @@
 //!
 //! # For drivers
 //!
-//! [`Supervisor::start`] takes a [`Program`] and gives a [`Process`]. [`Process::hear`] is what it says, all that is at
-//! hand: lines, rubbish, complaints, and last of all its exit, which comes when nothing is left of it. [`Process::send`] queues a line and
-//! never waits, so that a driver cannot be stuck between an agent that does not read and one that is not read.
-//! [`Process::leave`] is the way to part.
+//! [`Supervisor::start`] takes a [`Program`] and gives a [`Process`]. [`Process::read`] reads its pipes: all lines that
+//! are there, and last of all its exit, which comes when nothing is left of it. There is no queue in between: a driver that
+//! does not read makes the agent wait. [`Process::send`] queues a line and never waits, so that a driver cannot be stuck
+//! between an agent that does not read and one that is not read. [`Process::leave`] ends it.
 
 mod control;
 mod descendants;
 mod lines;
-mod program;
 mod supervise;
 mod supervisor;
 #[cfg(all(test, target_os = "linux"))]
@@ -35,77 +34,72 @@ mod tests;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use interlingua_convert::Input;
+use interlingua_wirelog::MAX_LINE_BYTES;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout_at};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
-use crate::batches::{self, Bytes, Receiver, Sender};
-use crate::wire::{Gathered, Wire};
+use crate::wire::{Wire, WireBatch};
 use control::Reports;
-use lines::{Line, Lines};
-pub(crate) use program::Program;
+use lines::{Lines, Source};
 pub use supervise::supervise;
+pub(crate) use supervisor::Program;
 #[cfg(all(test, target_os = "linux"))]
 use supervisor::StartError;
 pub use supervisor::Supervisor;
 
-/// The longest line that an agent may print. What is longer is not a line but garbled.
-const LONGEST_LINE: usize = 256 << 20;
-/// The longest complaint that is kept whole.
-const LONGEST_COMPLAINT: usize = 64 << 10;
-/// So many bytes of output wait for whoever reads them before the agent has to.
-const MOST_OUTPUT: u32 = 64 << 10;
+/// The longest line of a standard error that is kept whole.
+const MAX_STDERR_LINE_BYTES: usize = 64 << 10;
 /// How long output is waited for after everything that could have printed it is gone.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long the output of a dropped process is read.
+const DROPPED_DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an agent may take to leave by itself when its input ends.
-const POLITE: Duration = Duration::from_millis(400);
-
-/// What a process says.
-#[derive(Debug)]
-pub(crate) enum Output {
-    /// A line on its standard output, without its end. The last one may have been cut off.
-    Line(String),
-    /// Something on its standard output that is no line of text, for this reason.
-    Garbled { bytes: Vec<u8>, reason: String },
-    /// A line on its standard error.
-    Stderr(String),
-    /// It is gone, and so is everything that it started: the last thing that is said. A signal is a negative code;
-    /// `None` if nobody knows.
-    Exited(Option<i32>),
-}
+const EXIT_GRACE: Duration = Duration::from_millis(400);
 
 /// A running agent. Dropped, it is ended with everything that it started.
 #[derive(Debug)]
 pub(crate) struct Process {
-    input: Option<Input>,
-    output: Receiver<Output>,
-    /// What of it was taken and not given out yet.
-    taken: VecDeque<Output>,
+    stdin: Option<Stdin>,
+    /// `None` once it has ended.
+    stdout: Option<Lines<pipe::Receiver>>,
+    stderr: Option<Lines<pipe::Receiver>>,
+    /// What was read and not returned yet.
+    pending: VecDeque<Input>,
     orders: control::Orders,
-    /// Its exit, once it was told.
-    exit: Option<Exit>,
+    status: Status,
 }
 
-/// How a process ended.
-#[derive(Clone, Copy, Debug)]
-struct Exit(Option<i32>);
+/// Whether a process runs.
+#[derive(Debug)]
+enum Status {
+    /// As far as is known. The task waits until nothing is left of it.
+    Running(JoinHandle<Option<i32>>),
+    /// Nothing is left of it, but its pipes may still hold output, which is read until this deadline.
+    Gone { code: Option<i32>, deadline: Instant },
+    /// All of its output was returned, and its exit.
+    Exited(Option<i32>),
+}
 
 /// A way to send lines to a process that can be kept elsewhere. The process's input ends when all of them are gone.
 #[derive(Clone, Debug)]
-pub(crate) struct Input(mpsc::UnboundedSender<String>);
+pub(crate) struct Stdin(mpsc::UnboundedSender<String>);
 
-impl Input {
-    /// Queues a line, to which its end is added. A process that is gone, or does not read, never gets it.
+impl Stdin {
+    /// Queues a line, to which its line break is added. A process that is gone, or does not read, never gets it.
     pub(crate) fn send(&self, line: &str) {
-        // Whoever is gone says so by its exit.
+        // A process that is gone is reported by its exit.
         let _ = self.0.send(format!("{line}\n"));
     }
 }
 
 impl Process {
-    fn attend(
+    fn new(
         stdin: pipe::Sender,
         stdout: pipe::Receiver,
         stderr: pipe::Receiver,
@@ -113,57 +107,81 @@ impl Process {
         supervised: Supervised,
     ) -> Self {
         let (input, lines) = mpsc::unbounded_channel();
-        let (said, output) = batches::channel(MOST_OUTPUT);
         tokio::spawn(write(stdin, lines));
-        tokio::spawn(attend(stdout, stderr, supervised, said));
-        Self { input: Some(Input(input)), output, taken: VecDeque::new(), orders, exit: None }
+        Self {
+            stdin: Some(Stdin(input)),
+            stdout: Some(Lines::new(stdout, MAX_LINE_BYTES, Source::Stdout)),
+            stderr: Some(Lines::new(stderr, MAX_STDERR_LINE_BYTES, Source::Stderr)),
+            pending: VecDeque::new(),
+            orders,
+            status: Status::Running(tokio::spawn(supervised.gone())),
+        }
     }
 
-    /// What it says next, one thing at a time. Once it is gone, that is all there ever is. Can be cancelled without
-    /// losing anything.
-    pub(crate) async fn next(&mut self) -> Output {
+    /// The next line or the exit. Once it has exited, that is all there ever is. Can be cancelled without losing
+    /// anything.
+    pub(crate) async fn next(&mut self) -> Input {
         loop {
-            if let Some(output) = self.taken.pop_front() {
-                return output;
+            if let Some(input) = self.pending.pop_front() {
+                return input;
             }
-            self.taken = self.hear().await.into();
+            self.pending = self.read().await.into();
         }
     }
 
-    /// All that it says next and is there already, at least one thing. Its exit is the last, and once it is gone, that is
-    /// all there ever is. Can be cancelled without losing anything.
-    pub(crate) async fn hear(&mut self) -> Vec<Output> {
-        if !self.taken.is_empty() {
-            return std::mem::take(&mut self.taken).into();
+    /// All lines that are there, at least one; or its exit, which is the last, and from then on all there ever is. Can be
+    /// cancelled without losing anything.
+    pub(crate) async fn read(&mut self) -> Vec<Input> {
+        if !self.pending.is_empty() {
+            return std::mem::take(&mut self.pending).into();
         }
-        if let Some(Exit(code)) = self.exit {
-            return vec![Output::Exited(code)];
+        loop {
+            let lines = match &mut self.status {
+                Status::Exited(code) => return vec![Input::Exit { code: *code }],
+                Status::Running(gone) => tokio::select! {
+                    lines = next_lines(&mut self.stdout) => lines,
+                    lines = next_lines(&mut self.stderr) => lines,
+                    code = gone => {
+                        let (code, deadline) = (code.unwrap_or_default(), Instant::now() + DRAIN_TIMEOUT);
+                        self.status = Status::Gone { code, deadline };
+                        continue;
+                    }
+                },
+                Status::Gone { code, deadline } => tokio::select! {
+                    lines = next_lines(&mut self.stdout), if self.stdout.is_some() => lines,
+                    lines = next_lines(&mut self.stderr), if self.stderr.is_some() => lines,
+                    // Only something that escaped the supervisor could still hold the pipes.
+                    () = sleep_until(*deadline), if self.stdout.is_some() || self.stderr.is_some() => {
+                        (self.stdout, self.stderr) = (None, None);
+                        continue;
+                    }
+                    else => {
+                        self.status = Status::Exited(*code);
+                        continue;
+                    }
+                },
+            };
+            if !lines.is_empty() {
+                return lines;
+            }
         }
-        let mut output = self.output.recv().await;
-        if output.is_empty() {
-            output.push(Output::Exited(None));
-        }
-        if let Some(Output::Exited(code)) = output.last() {
-            self.exit = Some(Exit(*code));
-        }
-        output
     }
 
-    /// Queues a line for its standard input. See [`Input::send`].
+    /// Queues a line for its standard input. See [`Stdin::send`].
     pub(crate) fn send(&self, line: &str) {
-        if let Some(input) = &self.input {
-            input.send(line);
+        if let Some(stdin) = &self.stdin {
+            stdin.send(line);
         }
     }
 
     /// A way to send it lines from elsewhere; `None` once its input is closed.
-    pub(crate) fn input(&self) -> Option<Input> {
-        self.input.clone()
+    pub(crate) fn stdin(&self) -> Option<Stdin> {
+        self.stdin.clone()
     }
 
     /// Ends its standard input, after what was queued.
     pub(crate) fn close_input(&mut self) {
-        self.input = None;
+        self.stdin = None;
     }
 
     /// Sends it what a terminal's Ctrl-C would: SIGINT, to the agent alone.
@@ -172,62 +190,55 @@ impl Process {
     }
 
     /// Has it ended with everything that it started: SIGTERM, some grace, SIGKILL. What it still says, and its exit,
-    /// come from [`next`](Process::next).
+    /// come from [`read`](Process::read).
     pub(crate) async fn end(&mut self) {
         self.orders.end().await;
     }
 
-    /// Ends it, politely first: its input ends, and if it does not leave then, it is [ended](Process::end). What it
-    /// still says goes to the wire, its exit included.
+    /// Closes its input, and [ends](Process::end) it if it does not exit then. What it still says goes to the wire, its
+    /// exit included.
     pub(crate) async fn leave(mut self, wire: &Wire) {
         self.close_input();
-        wire.closed().await;
-        let patience = Instant::now() + POLITE;
-        while let Ok(output) = timeout_at(patience, self.hear()).await {
-            if hand_over(output, wire).await {
+        wire.send(Input::Close).await;
+        let deadline = Instant::now() + EXIT_GRACE;
+        while let Ok(inputs) = timeout_at(deadline, self.read()).await {
+            if forward(inputs, wire).await {
                 return;
             }
         }
         self.end().await;
-        while !hand_over(self.hear().await, wire).await {}
+        while !forward(self.read().await, wire).await {}
     }
 }
 
-/// Hands over to the wire what a process said. True if its exit is among it.
-async fn hand_over(output: Vec<Output>, wire: &Wire) -> bool {
-    let mut gathered = Gathered::default();
-    let mut is_gone = false;
-    for output in output {
-        is_gone |= output.gather(&mut gathered);
-    }
-    wire.hand_over(&mut gathered).await;
-    is_gone
-}
-
-impl Output {
-    /// Adds it to what goes to the wire. True if it was the exit.
-    pub(crate) fn gather(self, gathered: &mut Gathered) -> bool {
-        match self {
-            Self::Line(line) => gathered.received(line),
-            Self::Garbled { bytes, reason } => gathered.garbled(bytes, reason),
-            Self::Stderr(line) => gathered.stderr(line),
-            Self::Exited(code) => {
-                gathered.exit(code);
-                return true;
-            }
-        }
-        false
-    }
-}
-
-impl Bytes for Output {
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Line(line) | Self::Stderr(line) => line.len(),
-            Self::Garbled { bytes, .. } => bytes.len(),
-            Self::Exited(_) => 0,
+impl Drop for Process {
+    /// The supervisor ends the process now. What it still prints is read and dropped, so that it can come to its end.
+    fn drop(&mut self) {
+        let pipes = [self.stdout.take(), self.stderr.take()];
+        let Ok(runtime) = Handle::try_current() else { return };
+        for lines in pipes.into_iter().flatten() {
+            runtime.spawn(timeout(DROPPED_DRAIN_TIMEOUT, lines.drain()));
         }
     }
+}
+
+/// The next lines of a pipe; none at its end, which is noted. Without a pipe, waits for ever.
+async fn next_lines(pipe: &mut Option<Lines<pipe::Receiver>>) -> Vec<Input> {
+    let Some(lines) = pipe else { return std::future::pending().await };
+    let inputs = lines.next().await;
+    if inputs.is_empty() {
+        *pipe = None;
+    }
+    inputs
+}
+
+/// Forwards what a process said to the wire. True if its exit is among it.
+pub(crate) async fn forward(inputs: Vec<Input>, wire: &Wire) -> bool {
+    let has_exited = matches!(inputs.last(), Some(Input::Exit { .. }));
+    let mut batch = WireBatch::default();
+    batch.extend(inputs);
+    wire.send_batch(&mut batch).await;
+    has_exited
 }
 
 /// The supervisor of a process that was started, and what it reports.
@@ -262,42 +273,5 @@ async fn write(mut stdin: pipe::Sender, mut lines: mpsc::UnboundedReceiver<Strin
         if stdin.write_all(line.as_bytes()).await.is_err() {
             return;
         }
-    }
-}
-
-/// Passes on all that the process says until it is gone.
-async fn attend(stdout: pipe::Receiver, stderr: pipe::Receiver, supervised: Supervised, said: Sender<Output>) {
-    let speech = pass_on(Lines::new(stdout, LONGEST_LINE), &said, |line| match line {
-        Line::Text(line) => Output::Line(line),
-        Line::Garbled { bytes, reason } => Output::Garbled { bytes, reason },
-    });
-    let complaints = pass_on(Lines::new(stderr, LONGEST_COMPLAINT), &said, |line| match line {
-        Line::Text(line) => Output::Stderr(line),
-        Line::Garbled { bytes, .. } => Output::Stderr(String::from_utf8_lossy(&bytes).into_owned()),
-    });
-    let heard = async { tokio::join!(speech, complaints) };
-    tokio::pin!(heard);
-    let gone = supervised.gone();
-    tokio::pin!(gone);
-    let code = tokio::select! {
-        code = &mut gone => {
-            // Only something that escaped the supervisor could still hold the pipes.
-            let _ = timeout_at(Instant::now() + LAST_WORDS, heard).await;
-            code
-        }
-        _ = &mut heard => gone.await,
-    };
-    said.send(vec![Output::Exited(code)]).await;
-}
-
-/// Passes on lines as they come, those that come together together. When nobody listens any more, they are still read:
-/// the process must be able to come to its end.
-async fn pass_on(mut lines: Lines<pipe::Receiver>, said: &Sender<Output>, output: impl Fn(Line) -> Output) {
-    loop {
-        let batch = lines.next().await;
-        if batch.is_empty() {
-            return;
-        }
-        said.send(batch.into_iter().map(&output).collect()).await;
     }
 }

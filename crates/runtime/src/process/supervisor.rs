@@ -13,10 +13,23 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::control::{self, Orders, Report, Reports};
-use super::{Process, Program, Supervised};
+use super::{Process, Supervised};
 
 /// How long a supervisor may take to start an agent.
-const PATIENCE: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A program, as it is to be started.
+#[derive(Clone)]
+pub(crate) struct Program {
+    /// The program's file.
+    pub(crate) path: PathBuf,
+    /// Its arguments, without its name. Other processes of this machine can see them: nothing secret.
+    pub(crate) args: Vec<String>,
+    /// All of its environment. See [`variables`](crate::variables).
+    pub(crate) env: Vec<(OsString, OsString)>,
+    /// Its working directory.
+    pub(crate) directory: PathBuf,
+}
 
 /// The program that supervises agents: one that calls [`supervise`](super::supervise). It is started once per agent.
 #[derive(Clone, Debug)]
@@ -56,10 +69,10 @@ impl Supervisor {
         if !program.directory.is_dir() {
             return Err(failed(format!("its working directory {} is gone", program.directory.display())));
         }
-        match timeout(PATIENCE, self.try_start(program)).await {
+        match timeout(START_TIMEOUT, self.try_start(program)).await {
             Ok(Ok(started)) => started.map_err(failed),
             Ok(Err(error)) => Err(failed(format!("{} does not supervise: {error}", self.program.display()))),
-            Err(_) => Err(failed(format!("nothing happened within {PATIENCE:?}"))),
+            Err(_) => Err(failed(format!("nothing happened within {START_TIMEOUT:?}"))),
         }
     }
 
@@ -95,7 +108,7 @@ impl Supervisor {
                 return Err(io::Error::other(format!("it ended with {status}")));
             }
         };
-        Ok(Ok(Process::attend(
+        Ok(Ok(Process::new(
             pipe::Sender::from_owned_fd(stdin.into())?,
             pipe::Receiver::from_owned_fd(stdout.into())?,
             pipe::Receiver::from_owned_fd(stderr.into())?,

@@ -5,7 +5,9 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{sleep, timeout};
 
-use super::{Output, Process, Program, StartError, Supervisor};
+use interlingua_convert::Input;
+
+use super::{Process, Program, StartError, Supervisor};
 
 /// This very program, told to be a supervisor.
 fn supervisor() -> Supervisor {
@@ -33,17 +35,17 @@ async fn start(script: &str) -> Process {
 
 async fn line(process: &mut Process) -> String {
     match timeout(Duration::from_secs(20), process.next()).await.expect("it says something") {
-        Output::Line(line) => line,
+        Input::Received(line) => line,
         output => panic!("expected a line, found {output:?}"),
     }
 }
 
 /// All that it says until it is gone.
-async fn rest(process: &mut Process) -> Vec<Output> {
+async fn rest(process: &mut Process) -> Vec<Input> {
     let mut said = Vec::new();
     loop {
         let output = timeout(Duration::from_secs(20), process.next()).await.expect("it ends");
-        let is_exit = matches!(output, Output::Exited(_));
+        let is_exit = matches!(output, Input::Exit { .. });
         said.push(output);
         if is_exit {
             return said;
@@ -76,9 +78,9 @@ async fn lines_go_both_ways_and_the_code_comes_last() {
     let mut process = start("read x; echo \"got $x\"; echo oops >&2; exit 3").await;
     process.send("this");
     let said = format!("{:?}", rest(&mut process).await);
-    assert!(said.contains(r#"Line("got this")"#) && said.contains(r#"Stderr("oops")"#), "{said}");
-    assert!(said.ends_with("Exited(Some(3))]"), "{said}");
-    assert!(matches!(process.next().await, Output::Exited(Some(3))), "it stays gone");
+    assert!(said.contains(r#"Received("got this")"#) && said.contains(r#"Stderr("oops")"#), "{said}");
+    assert!(said.ends_with("Exit { code: Some(3) }]"), "{said}");
+    assert!(matches!(process.next().await, Input::Exit { code: Some(3) }), "it stays gone");
 }
 
 #[tokio::test]
@@ -92,7 +94,7 @@ async fn the_environment_is_what_was_given_and_nothing_else() {
 #[tokio::test]
 async fn a_signal_is_a_negative_code() {
     let mut process = start("kill -KILL $$").await;
-    assert!(matches!(rest(&mut process).await.last(), Some(Output::Exited(Some(-9)))));
+    assert!(matches!(rest(&mut process).await.last(), Some(Input::Exit { code: Some(-9) })));
 }
 
 #[tokio::test]
@@ -101,7 +103,7 @@ async fn an_interrupt_reaches_the_agent() {
     assert_eq!(line(&mut process).await, "ready");
     process.interrupt().await;
     assert_eq!(line(&mut process).await, "stopped");
-    assert!(matches!(rest(&mut process).await.last(), Some(Output::Exited(Some(0)))));
+    assert!(matches!(rest(&mut process).await.last(), Some(Input::Exit { code: Some(0) })));
 }
 
 #[tokio::test]
@@ -111,7 +113,7 @@ async fn input_ends_after_what_was_queued() {
     process.send(&long);
     process.close_input();
     assert_eq!(line(&mut process).await, long);
-    assert!(matches!(rest(&mut process).await.last(), Some(Output::Exited(Some(0)))));
+    assert!(matches!(rest(&mut process).await.last(), Some(Input::Exit { code: Some(0) })));
 }
 
 /// Something that heeds no SIGTERM, in a session of its own, whose parent is gone.
@@ -131,7 +133,7 @@ async fn ended_it_is_gone_when_it_says_so() {
     let mut process = start(STUBBORN).await;
     let stubborn = pid(&line(&mut process).await);
     process.end().await;
-    assert!(matches!(rest(&mut process).await.as_slice(), [Output::Exited(Some(-15))]));
+    assert!(matches!(rest(&mut process).await.as_slice(), [Input::Exit { code: Some(-15) }]));
     assert!(!is_alive(stubborn), "nothing is left");
 }
 
@@ -139,7 +141,7 @@ async fn ended_it_is_gone_when_it_says_so() {
 async fn what_an_agent_leaves_behind_is_ended() {
     let mut process = start("sleep 60 & echo $!; exit 0").await;
     let left = pid(&line(&mut process).await);
-    assert!(matches!(rest(&mut process).await.as_slice(), [Output::Exited(Some(0))]));
+    assert!(matches!(rest(&mut process).await.as_slice(), [Input::Exit { code: Some(0) }]));
     assert!(!is_alive(left), "nothing is left");
 }
 
@@ -148,7 +150,7 @@ async fn a_supervisor_that_is_asked_to_stop_ends_the_agent() {
     let mut process = start("echo $PPID; exec sleep 60").await;
     let supervisor = pid(&line(&mut process).await);
     kill_process(supervisor, Signal::TERM).unwrap();
-    assert!(matches!(rest(&mut process).await.as_slice(), [Output::Exited(Some(-15))]));
+    assert!(matches!(rest(&mut process).await.as_slice(), [Input::Exit { code: Some(-15) }]));
 }
 
 #[tokio::test]
@@ -156,7 +158,7 @@ async fn a_supervisor_that_is_killed_does_not_save_the_agent() {
     let mut process = start("echo $PPID; echo $$; sleep 60 & exec sleep 60").await;
     let (supervisor, agent) = (pid(&line(&mut process).await), pid(&line(&mut process).await));
     kill_process(supervisor, Signal::KILL).unwrap();
-    assert!(matches!(rest(&mut process).await.as_slice(), [Output::Exited(None)]));
+    assert!(matches!(rest(&mut process).await.as_slice(), [Input::Exit { code: None }]));
     gone(agent).await;
 }
 

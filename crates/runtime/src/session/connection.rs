@@ -8,8 +8,8 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
 
 use crate::batches::Receiver;
-use crate::crossing::Crossing;
 use crate::driver::{self, Driver, Order, Parting, ServeError, SessionSpec};
+use crate::wire::DriverMessage;
 
 /// How serving ended.
 pub(super) type Served = Result<Parting, ServeError>;
@@ -17,23 +17,18 @@ pub(super) type Served = Result<Parting, ServeError>;
 /// A driver at work on the session.
 pub(super) struct Connection {
     orders: mpsc::UnboundedSender<Order>,
-    crossings: Receiver<Crossing>,
+    messages: Receiver<DriverMessage>,
     task: JoinHandle<Served>,
 }
 
-/// What came from a driver.
-pub(super) enum Heard {
-    /// What crossed the wire; at least one thing.
-    Crossings(Vec<Crossing>),
-    /// The driver is done. This is the last.
-    Over(Vec<Crossing>, Served),
-}
+/// What came from a driver: its messages, and how serving ended if it did. Then there is no more to come.
+pub(super) type Received = (Vec<DriverMessage>, Option<Served>);
 
 impl Connection {
     pub(super) fn open(driver: Arc<dyn Driver>, spec: SessionSpec) -> Self {
-        let (orders, ordered, wire, crossings) = driver::channels();
+        let (orders, ordered, wire, messages) = driver::channels();
         let task = tokio::spawn(driver.serve(spec, ordered, wire));
-        Self { orders, crossings, task }
+        Self { orders, messages, task }
     }
 
     /// Whether the driver can still hear it.
@@ -41,29 +36,27 @@ impl Connection {
         self.orders.send(order).is_ok()
     }
 
-    /// The next thing that the driver says. Nothing is lost if this is cancelled.
-    pub(super) async fn hear(&mut self) -> Heard {
+    /// The next messages of the driver. Nothing is lost if this is cancelled.
+    pub(super) async fn receive(&mut self) -> Received {
         tokio::select! {
             biased;
-            crossings = self.crossings.recv() => {
-                if !crossings.is_empty() {
-                    return Heard::Crossings(crossings);
-                }
-                Heard::Over(crossings, served((&mut self.task).await))
+            messages = self.messages.recv() => {
+                let served = if messages.is_empty() { Some(served((&mut self.task).await)) } else { None };
+                (messages, served)
             }
-            // Somebody kept a wire although serving is over. What it handed over counts, what it holds does not.
-            end = &mut self.task => Heard::Over(self.crossings.close(), served(end)),
+            // Somebody kept a wire although serving is over. What was sent counts, what waits to be sent does not.
+            end = &mut self.task => (self.messages.close(), Some(served(end))),
         }
     }
 
     /// Lets go, gives the driver some time to end its agent, and takes what it still says and how it parts.
-    pub(super) async fn stop(self, grace: Duration) -> (Vec<Crossing>, Served) {
-        let Self { orders, mut crossings, mut task } = self;
+    pub(super) async fn stop(self, grace: Duration) -> (Vec<DriverMessage>, Served) {
+        let Self { orders, mut messages, mut task } = self;
         drop(orders);
         let mut last_words = Vec::new();
         let parting = timeout(grace, async {
             loop {
-                let mut batch = crossings.recv().await;
+                let mut batch = messages.recv().await;
                 if batch.is_empty() {
                     break;
                 }

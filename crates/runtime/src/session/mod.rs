@@ -19,14 +19,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use interlingua_convert::{Converter, End, Stream};
+use interlingua_convert::{Conversion, Converter, End};
 use interlingua_schema::RawJson;
 use interlingua_store::{MessageId, QueuedMessage, Session};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 pub(crate) use command::{Answer, Command, QuestionReply};
-use connection::{Connection, Heard};
+use connection::{Connection, Received};
 use open_work::OpenWork;
 use ordered::Ordered;
 use page::Page;
@@ -35,10 +35,10 @@ use standing::Standing;
 use writing::Writing;
 
 use crate::actors::Commands;
-use crate::clock;
 use crate::driver::{Driver, Order, Parting};
 use crate::error::RuntimeError;
 use crate::runtime::Runtime;
+use crate::wire::now;
 
 /// Takes a session up, obeys its commands, and returns when there is nothing left to do.
 pub(crate) async fn work(runtime: &Runtime, session: Session, commands: &mut Commands) {
@@ -66,7 +66,7 @@ struct Actor {
     session: Session,
     /// What the session was created with.
     config: Option<RawJson>,
-    stream: Stream<Box<dyn Converter>>,
+    conversion: Conversion<Box<dyn Converter>>,
     standing: Standing,
     page: Page,
     writing: Option<Writing>,
@@ -137,7 +137,7 @@ impl Actor {
                     None => return Err(RuntimeError::ShuttingDown),
                 },
                 outcome = writing::outcome(&mut self.writing) => self.written(outcome)?,
-                heard = hear(&mut self.connection), if self.page.has_room() => self.heard(heard).await?,
+                received = receive(&mut self.connection), if self.page.has_room() => self.received(received).await?,
                 () = until(deadline) => self.overdue().await?,
             }
         }
@@ -208,15 +208,14 @@ impl Actor {
         Ok(())
     }
 
-    async fn heard(&mut self, heard: Heard) -> Result<(), RuntimeError> {
-        match heard {
-            Heard::Crossings(crossings) => self.cross(&crossings),
-            Heard::Over(crossings, served) => {
-                self.connection = None;
-                self.cross(&crossings);
-                self.served(served);
-                self.close_commands();
-            }
+    async fn received(&mut self, (messages, served): Received) -> Result<(), RuntimeError> {
+        if served.is_some() {
+            self.connection = None;
+        }
+        self.convert(&messages);
+        if let Some(served) = served {
+            self.served(served);
+            self.close_commands();
         }
         // What comes after the end is of no interest.
         if self.phase == Phase::Ended { self.commit().await } else { Ok(()) }
@@ -277,7 +276,7 @@ impl Actor {
     async fn end_agent(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         let (last_words, parting) = connection.stop(self.runtime.shared.options.stop_grace).await;
-        self.cross(&last_words);
+        self.convert(&last_words);
         // Whatever else it says to being let go is of no interest.
         if parting == Ok(Parting::Finished) {
             self.served(parting);
@@ -293,7 +292,7 @@ impl Actor {
 
     async fn terminate(&mut self, answer: Answer) -> Result<(), RuntimeError> {
         self.show_message();
-        self.stream.finish(Some(clock::now()), End::Terminated, &mut self.page.events);
+        self.conversion.finish(Some(now()), End::Terminated, &mut self.page.events);
         self.watch();
         let written = self.commit().await;
         self.abandon_agent().await;
@@ -315,10 +314,10 @@ fn reply(answer: Answer, result: Result<(), RuntimeError>) {
     let _ = answer.send(result);
 }
 
-/// What the driver says next; nothing ever if there is none.
-async fn hear(connection: &mut Option<Connection>) -> Heard {
+/// The next messages of the driver; waits for ever if there is none.
+async fn receive(connection: &mut Option<Connection>) -> Received {
     match connection {
-        Some(connection) => connection.hear().await,
+        Some(connection) => connection.receive().await,
         None => std::future::pending().await,
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Replies {
 
 impl Actor {
     pub(super) fn reply_permission(&mut self, id: String, reply: PermissionReply) -> Result<(), RuntimeError> {
-        let Some(key) = self.stream.permission_key(&id).cloned() else {
+        let Some(key) = self.conversion.permission_key(&id).cloned() else {
             return Err(if self.standing.has_permission(&id) {
                 self.already_resolved(id)
             } else {
@@ -36,7 +36,7 @@ impl Actor {
     }
 
     pub(super) fn reply_question(&mut self, id: String, reply: QuestionReply) -> Result<(), RuntimeError> {
-        let Some((key, together)) = self.stream.question_key(&id) else {
+        let Some((key, together)) = self.conversion.question_key(&id) else {
             return Err(if self.standing.has_question(&id) {
                 self.already_resolved(id)
             } else {

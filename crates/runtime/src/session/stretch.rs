@@ -1,6 +1,6 @@
 //! The beginning of a stretch of work: where the session stands, and what a dead server left open.
 
-use interlingua_convert::{Failure, Options, Stream};
+use interlingua_convert::{Conversion, ConversionOptions, Failure};
 use interlingua_schema::{ErrorCode, Facts, NativeSessionId, SessionMetadata};
 use interlingua_store::Session;
 use serde_json::json;
@@ -11,10 +11,10 @@ use super::page::Page;
 use super::standing::Standing;
 use super::{Actor, Phase, Replies};
 use crate::agents::AgentStatus;
-use crate::clock;
 use crate::error::RuntimeError;
 use crate::ids::UniqueIds;
 use crate::runtime::Runtime;
+use crate::wire::now;
 
 impl Actor {
     /// Reads where a session stands and brings it to order: one that is new begins, and what was left open closes.
@@ -32,19 +32,19 @@ impl Actor {
         let driver = runtime.driver(&session.agent)?;
         let kept = store.kept(session.key).await?;
         let ids = Box::new(UniqueIds::new(session.id.clone()));
-        let mut stream = Stream::new(driver.converter(), Options { raw: true, ids });
+        let mut conversion = Conversion::new(driver.converter(), ConversionOptions::new(true, ids));
         let mut page = Page::default();
         let mut standing = Standing::default();
         if session.event_count == 0 {
             let native = session.native_session_id.as_ref().map(NativeSessionId::as_str);
             let metadata = metadata(&session, &driver.status());
-            stream.begin(Some(clock::now()), native, metadata, &mut page.events);
+            conversion.begin(Some(now()), native, metadata, &mut page.events);
         } else {
             let (stands, resume) = Standing::load(store, &session, &kept).await?;
             standing = stands;
-            stream.resume(resume);
+            conversion.resume(resume);
             let failure = Failure::new(ErrorCode::AgentError, "the server stopped before the turn was over");
-            stream.close_left_open(Some(clock::now()), &failure, &mut page.events);
+            conversion.close_left_open(Some(now()), &failure, &mut page.events);
         }
         let mut actor = Self {
             runtime: runtime.clone(),
@@ -52,7 +52,7 @@ impl Actor {
             noted_busy: session.busy,
             session,
             config: kept.config,
-            stream,
+            conversion,
             standing,
             page,
             writing: None,

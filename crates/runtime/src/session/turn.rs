@@ -9,10 +9,10 @@ use tokio::time::Instant;
 use super::connection::{Connection, Served};
 use super::ordered::Ordered;
 use super::{Actor, Phase, Replies};
-use crate::clock;
-use crate::crossing::{Crossing, What};
+use crate::batches::Bytes as _;
 use crate::driver::{Order, Parting, ServeError, SessionSpec};
 use crate::error::RuntimeError;
+use crate::wire::{DriverMessage, DriverOutput, now};
 
 impl Actor {
     /// Takes the message that has waited longest, and orders the agent to answer it.
@@ -53,26 +53,25 @@ impl Actor {
         self.order(Order::Message(message));
     }
 
-    /// All of this crossed the wire. Lines are heard together, which is faster; whatever asks where the session stands
-    /// comes after what was heard before it.
-    pub(super) fn cross(&mut self, crossings: &[Crossing]) {
-        for crossing in crossings {
-            let at = Some(crossing.at);
-            self.page.bytes += crossing.what.bytes();
-            match &crossing.what {
-                What::Launched(launch) => {
+    /// Converts what the driver sent. Inputs are converted together, which is faster; whatever asks where the session
+    /// stands comes after the inputs before it.
+    pub(super) fn convert(&mut self, messages: &[DriverMessage]) {
+        for message in messages {
+            let at = Some(message.at);
+            self.page.bytes += message.bytes();
+            match &message.output {
+                DriverOutput::Launched(launch) => {
                     self.touch();
-                    self.stream.launch(at, launch, &mut self.page.events);
+                    self.conversion.launch(at, launch, &mut self.page.events);
                 }
-                What::Garbled { bytes, reason } => self.stream.hear_garbled(at, bytes, reason),
-                What::Failed(failure) => {
+                DriverOutput::Failed(failure) => {
                     self.settle();
                     self.close_turn(Some(failure.clone()));
                 }
-                what => {
-                    match what {
-                        What::Sent(_) | What::Request { .. } => self.touch(),
-                        What::Exit(_) => {
+                DriverOutput::Input(input) => {
+                    match input {
+                        Input::Sent(_) | Input::Request { .. } => self.touch(),
+                        Input::Exit { .. } => {
                             self.settle();
                             // A message that the agent died on is shown in the turn that fails.
                             if self.ordered.as_ref().is_some_and(|ordered| ordered.touched) {
@@ -81,9 +80,7 @@ impl Actor {
                         }
                         _ => {}
                     }
-                    if let Some(input) = what.input() {
-                        self.stream.hear(at, input);
-                    }
+                    self.conversion.hear(at, input.borrowed());
                 }
             }
         }
@@ -92,7 +89,7 @@ impl Actor {
 
     /// Makes events of what was heard, and looks at them.
     fn settle(&mut self) {
-        self.stream.settle(&mut self.page.events);
+        self.conversion.settle(&mut self.page.events);
         self.watch();
     }
 
@@ -107,12 +104,12 @@ impl Actor {
         match served {
             Err(ServeError::Lost(reason)) => {
                 self.show_message();
-                self.stream.lost(Some(clock::now()), &reason, &mut self.page.events);
+                self.conversion.lost(Some(now()), &reason, &mut self.page.events);
                 self.watch();
             }
             Ok(Parting::Finished) => {
                 self.show_message();
-                self.stream.finish(Some(clock::now()), End::Log, &mut self.page.events);
+                self.conversion.finish(Some(now()), End::Log, &mut self.page.events);
                 self.watch();
             }
             Ok(Parting::Left) => {
@@ -124,7 +121,7 @@ impl Actor {
                 }
                 if self.is_busy() {
                     self.show_message();
-                    self.stream.push(Some(clock::now()), Input::Exit { code: None }, &mut self.page.events);
+                    self.conversion.push(Some(now()), Input::Exit { code: None }, &mut self.page.events);
                     self.watch();
                     self.close_turn(Some(Failure::new(ErrorCode::AgentError, "the agent is gone")));
                 }
@@ -173,14 +170,14 @@ impl Actor {
     pub(super) fn close_commands(&mut self) {
         let is_unheard = self.ordered.as_ref().is_none_or(|ordered| !ordered.touched);
         if self.phase == Phase::Rest && is_unheard && !self.open.is_nothing() {
-            self.stream.push(Some(clock::now()), Input::Exit { code: None }, &mut self.page.events);
+            self.conversion.push(Some(now()), Input::Exit { code: None }, &mut self.page.events);
             self.watch();
         }
     }
 
     /// The host itself says something in the session.
     pub(super) fn host(&mut self, say: impl FnOnce(&mut SessionDrafts<'_>)) {
-        self.stream.host(Some(clock::now()), |drafts| say(&mut drafts.current()), &mut self.page.events);
+        self.conversion.host(Some(now()), |drafts| say(&mut drafts.current()), &mut self.page.events);
         self.watch();
     }
 

@@ -101,6 +101,12 @@ impl Cast {
         self
     }
 
+    /// With a shell script instead of the stand-in. It has to write down its start as [`write_program`] does.
+    pub(crate) fn scripted(self, script: &str) -> Self {
+        std::fs::write(self.stage.folder.path().join("programs").join(self.agent), script).unwrap();
+        self
+    }
+
     /// The next server, in the same place.
     pub(crate) async fn restarted(self) -> Self {
         let Stage { runtime, store, folder } = self.stage;

@@ -85,3 +85,30 @@ async fn terminate_ends_a_server_that_heeds_nothing() {
         assert_eq!(kinds(&events).last(), Some(&"session.ended"), "{agent}");
     }
 }
+
+/// An app server whose answer to `thread/start` is longer than any line may be.
+const LONG_ANSWER: &str = r#"#!/bin/sh
+if [ "$*" = --version ]; then echo 1.0.0; exit; fi
+echo "$$ $*" >> "$STARTS"
+while read -r line; do
+  case $line in
+    *'"method":"initialize"'*) echo '{"id":0,"result":{}}' ;;
+    *'"method":"thread/start"'*)
+      id=$(printf %s "$line" | sed 's/^{"id":\([0-9]*\),.*/\1/')
+      printf '{"id":%s,"result":{"thread":{"id":"t","preview":"' "$id"
+      head -c 67108864 /dev/zero | tr '\000' x
+      echo '"}}}' ;;
+  esac
+done
+"#;
+
+#[tokio::test]
+async fn an_answer_that_is_too_long_fails_the_turn_that_waits_for_it() {
+    let cast = Cast::playing("codex", "text_deltas").scripted(LONG_ANSWER).created().await;
+    let events = cast.stage.turn("one").await;
+    assert_eq!(status(&events), Some(TurnStatus::Failed), "{:?}", kinds(&events));
+    let why = failures(&events).join("\n");
+    assert!(why.contains("at most 67108864 bytes, found one of 671089"), "{why}");
+    assert_eq!(unparsed(&events), 1, "{:?}", kinds(&events));
+    end(&cast, 1).await;
+}

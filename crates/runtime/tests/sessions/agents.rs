@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use interlingua_convert::{Converter, Drafts, Failure, Final, Input, Message as Says, Prompt, TurnEnd};
+use interlingua_convert::{Converter, Drafts, Failure, Final, Input, InputRef, Message as Says, Prompt, TurnEnd};
 use interlingua_runtime::driver::{Driver, Order, Orders, Parting, ServeError, SessionSpec, Task, Wire};
 use interlingua_runtime::{AgentStatus, CreateSession, Install, Mode, Models, Refusal, RuntimeError};
 use interlingua_schema::{ErrorCode, EventData, NativeSessionId, TurnStatus};
@@ -32,7 +32,7 @@ impl Converter for Plain {
         "odd"
     }
 
-    fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
+    fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
         let mut session = out.session("odd-1");
         match input {
             Input::Sent(line) => session.prompted(Prompt::text(line)),
@@ -104,9 +104,9 @@ fn message(order: Option<Order>) -> String {
 
 /// Answers one message and waits for the end.
 async fn answer_one(mut orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
-    wire.sent(message(orders.next().await)).await;
-    wire.received("fine").await;
-    wire.received("done").await;
+    wire.send(Input::Sent(message(orders.next().await))).await;
+    wire.send(Input::Received("fine".into())).await;
+    wire.send(Input::Received("done".into())).await;
     while orders.next().await.is_some() {}
     Ok(Parting::Left)
 }
@@ -135,8 +135,8 @@ async fn an_agent_that_cannot_be_started_fails_the_turn_and_is_tried_again() {
 async fn a_session_that_cannot_be_brought_back_ends_with_an_error() {
     let stage = stage(|_, _, mut orders, wire| {
         Box::pin(async move {
-            wire.stderr("session unknown").await;
-            wire.sent(message(orders.next().await)).await;
+            wire.send(Input::Stderr("session unknown".into())).await;
+            wire.send(Input::Sent(message(orders.next().await))).await;
             Err(ServeError::Lost("the agent does not know the session any more".to_owned()))
         })
     })
@@ -156,8 +156,8 @@ async fn an_agent_that_dies_before_it_hears_the_message_fails_the_turn() {
     let stage = stage(|_, _, _orders, wire| {
         Box::pin(async move {
             wire.launched(interlingua_convert::Launch::default()).await;
-            wire.stderr("bad flag").await;
-            wire.exit(Some(2)).await;
+            wire.send(Input::Stderr("bad flag".into())).await;
+            wire.send(Input::Exit { code: Some(2) }).await;
             Ok(Parting::Left)
         })
     })
@@ -203,7 +203,7 @@ async fn a_driver_that_panics_fails_the_turn() {
 async fn a_message_that_the_agent_refuses_fails_its_turn_and_the_next_is_heard() {
     let stage = stage(|_, _, mut orders, wire| {
         Box::pin(async move {
-            wire.sent(message(orders.next().await)).await;
+            wire.send(Input::Sent(message(orders.next().await))).await;
             wire.failed(Failure::new(ErrorCode::InvalidRequest, "too long")).await;
             answer_one(orders, wire).await
         })
@@ -219,10 +219,10 @@ async fn a_message_that_the_agent_refuses_fails_its_turn_and_the_next_is_heard()
 async fn rubbish_is_unparsed_and_the_turn_goes_on() {
     let stage = stage(|_, _, mut orders, wire| {
         Box::pin(async move {
-            wire.sent(message(orders.next().await)).await;
-            wire.garbled([0xff, 0xfe], "expected UTF-8").await;
-            wire.received("fine").await;
-            wire.received("done").await;
+            wire.send(Input::Sent(message(orders.next().await))).await;
+            wire.send(Input::Unreadable { bytes: vec![0xff, 0xfe], error: "expected UTF-8".into() }).await;
+            wire.send(Input::Received("fine".into())).await;
+            wire.send(Input::Received("done".into())).await;
             while orders.next().await.is_some() {}
             Ok(Parting::Left)
         })
@@ -240,10 +240,10 @@ async fn an_agent_learns_its_native_id_and_is_resumed_by_it() {
     let stage = stage(|time, spec, mut orders, wire| {
         Box::pin(async move {
             assert_eq!(spec.native.as_ref().map(NativeSessionId::as_str), (time > 0).then_some("odd-1"));
-            wire.sent(message(orders.next().await)).await;
-            wire.received("fine").await;
-            wire.received("done").await;
-            wire.exit(Some(0)).await;
+            wire.send(Input::Sent(message(orders.next().await))).await;
+            wire.send(Input::Received("fine".into())).await;
+            wire.send(Input::Received("done".into())).await;
+            wire.send(Input::Exit { code: Some(0) }).await;
             Ok(Parting::Left)
         })
     })
@@ -258,10 +258,10 @@ async fn an_agent_learns_its_native_id_and_is_resumed_by_it() {
 async fn an_agent_may_have_a_turn_of_its_own() {
     let stage = stage(|_, _, mut orders, wire| {
         Box::pin(async move {
-            wire.sent(message(orders.next().await)).await;
-            wire.received("fine").await;
-            wire.received("done").await;
-            wire.received("by the way").await;
+            wire.send(Input::Sent(message(orders.next().await))).await;
+            wire.send(Input::Received("fine".into())).await;
+            wire.send(Input::Received("done".into())).await;
+            wire.send(Input::Received("by the way".into())).await;
             answer_one(orders, wire).await
         })
     })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlingua_runtime::mock::{MockDriver, Scenario};
-use interlingua_runtime::{Message, Options, PermissionReply, Runtime};
+use interlingua_runtime::{Message, PermissionReply, Runtime, RuntimeOptions};
 use interlingua_schema::{EventData, PermissionStatus, QuestionStatus, SessionId, UniversalEvent};
 use interlingua_store::{Raw, Store};
 use proptest::prelude::*;
@@ -79,7 +79,7 @@ fn start(folder: &TempDir) -> (Store, Runtime) {
     let file = folder.path().join("scenario.toml");
     std::fs::write(&file, SCENARIO).unwrap();
     let mock = MockDriver::new().scenario(Scenario::read(&file).unwrap());
-    let options = Options { interrupt_grace: Duration::from_millis(30), ..Options::default() };
+    let options = RuntimeOptions { interrupt_grace: Duration::from_millis(30), ..RuntimeOptions::default() };
     let runtime = Runtime::start(store.clone(), vec![Arc::new(mock)], options);
     (store, runtime)
 }

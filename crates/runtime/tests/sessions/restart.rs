@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use interlingua_runtime::mock::{MockDriver, Scenario};
-use interlingua_runtime::{CreateSession, Options, Runtime};
+use interlingua_runtime::{CreateSession, Runtime, RuntimeOptions};
 use interlingua_schema::{EventData, ItemStatus, PermissionStatus, TurnStatus};
 use interlingua_store::Store;
 use tempfile::TempDir;
@@ -19,7 +19,7 @@ where
     let server = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let done = server.block_on(async {
         let store = stage::open(folder);
-        let runtime = Runtime::start(store.clone(), vec![Arc::new(mock)], Options::default());
+        let runtime = Runtime::start(store.clone(), vec![Arc::new(mock)], RuntimeOptions::default());
         act(runtime, store).await
     });
     drop(server);

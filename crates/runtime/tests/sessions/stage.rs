@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use interlingua_runtime::driver::Driver;
 use interlingua_runtime::mock::{MockDriver, Scenario};
-use interlingua_runtime::{CreateSession, Message, Options, Runtime, RuntimeError, Sent};
+use interlingua_runtime::{CreateSession, Message, Runtime, RuntimeError, RuntimeOptions, Sent};
 use interlingua_schema::{Checker, EventData, PermissionStatus, SessionId, TurnStatus, UniversalEvent};
 use interlingua_store::{Limits, Raw, Session, Store};
 use tempfile::TempDir;
@@ -40,10 +40,10 @@ impl Stage {
 
     pub(crate) fn in_folder(folder: TempDir, drivers: Vec<Arc<dyn Driver>>) -> Self {
         let store = open(folder.path());
-        let options = Options {
+        let options = RuntimeOptions {
             interrupt_grace: Duration::from_millis(200),
             stop_grace: Duration::from_secs(2),
-            ..Options::default()
+            ..RuntimeOptions::default()
         };
         let runtime = Runtime::start(store.clone(), drivers, options);
         Self { runtime, store, folder }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use interlingua_runtime::driver::Driver;
 use interlingua_runtime::mock::MockDriver;
-use interlingua_runtime::{Machine, Options, Runtime, Supervisor, drivers};
+use interlingua_runtime::{Machine, Runtime, RuntimeOptions, Supervisor, drivers};
 use interlingua_schema::Checker;
 use interlingua_server::{Access, Config, Token, serve};
 use interlingua_store::Store;
@@ -46,11 +46,11 @@ pub(crate) async fn served() -> Served {
 pub(crate) async fn served_with(config: Config, options: interlingua_store::StoreOptions) -> Served {
     let folder = tempfile::tempdir().unwrap();
     let machine = Machine::new(Supervisor::new("false", [""; 0]), folder.path()).path("");
-    serving(folder, config, options, drivers(&machine, MockDriver::new()), Options::default()).await
+    serving(folder, config, options, drivers(&machine, MockDriver::new()), RuntimeOptions::default()).await
 }
 
 /// A server for this agent alone, without a token.
-pub(crate) async fn served_agent(driver: Arc<dyn Driver>, options: Options) -> Served {
+pub(crate) async fn served_agent(driver: Arc<dyn Driver>, options: RuntimeOptions) -> Served {
     let config = Config { access: Access::Loopback, allowed_origins: Vec::new() };
     let folder = tempfile::tempdir().unwrap();
     serving(folder, config, interlingua_store::StoreOptions::default(), vec![driver], options).await
@@ -61,7 +61,7 @@ async fn serving(
     config: Config,
     store: interlingua_store::StoreOptions,
     drivers: Vec<Arc<dyn Driver>>,
-    options: Options,
+    options: RuntimeOptions,
 ) -> Served {
     let store = Store::open(folder.path(), store).unwrap();
     let runtime = Runtime::start(store.clone(), drivers, options);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use interlingua_snapshots::Line;
-use interlingua_wirelog::Wire;
+use interlingua_wirelog::Input;
 use serde_json::Value;
 
 use super::{Said, text};
@@ -32,16 +32,16 @@ pub(super) fn said(lines: &[Line], _: &[String]) -> Said {
     let mut log = Log { forks: forks(lines), ..Log::default() };
     for line in lines {
         match line {
-            Wire::Received { line } => log.event(&serde_json::from_str(line).unwrap_or_default()),
-            Wire::Request { call, method, path, body } => {
+            Input::Received(line) => log.event(&serde_json::from_str(line).unwrap_or_default()),
+            Input::Request { call, method, path, body } => {
                 if method == "POST" && (path.ends_with("/message") || path.ends_with("/prompt_async")) {
                     log.forks.retain(|fork| !path.contains(fork));
                 }
-                let body = body.as_ref().and_then(|body| serde_json::from_str(body.get()).ok()).unwrap_or_default();
+                let body = body.as_ref().and_then(|body| serde_json::from_str(body).ok()).unwrap_or_default();
                 log.requests.insert(*call, (path.to_string(), body));
             }
-            Wire::Reply { call, status, body: Some(body) } => {
-                log.reply(*call, *status, &serde_json::from_str(body.get()).unwrap_or_default());
+            Input::Reply { call, status, body: Some(body) } => {
+                log.reply(*call, *status, &serde_json::from_str(body).unwrap_or_default());
             }
             _ => {}
         }
@@ -147,11 +147,11 @@ fn forks(lines: &[Line]) -> BTreeSet<String> {
     let mut forks = BTreeSet::new();
     for line in lines {
         match line {
-            Wire::Request { call, path, .. } if path.contains("/fork") => {
+            Input::Request { call, path, .. } if path.contains("/fork") => {
                 asked.insert(*call);
             }
-            Wire::Reply { call, body: Some(body), .. } if asked.contains(call) => {
-                let body: Value = serde_json::from_str(body.get()).unwrap_or_default();
+            Input::Reply { call, body: Some(body), .. } if asked.contains(call) => {
+                let body: Value = serde_json::from_str(body).unwrap_or_default();
                 forks.insert(text(&body["id"]));
             }
             _ => {}

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use interlingua_convert::{Agent, End, Launch, Options, Stream, converter_for};
+use interlingua_convert::{Agent, Conversion, ConversionOptions, End, Launch, converter_for};
 use interlingua_schema::{AgentUnparsed, EventData, ItemKind, ItemStatus, TurnStatus, UniversalEvent};
 use interlingua_snapshots::Line;
 use serde_json::Value;
 
 use super::Case;
 use super::places::BRAND_NEW;
-use crate::universal::chaos::input;
 
 /// Keys that say how something ended.
 const OUTCOME_KEYS: [&str; 9] =
@@ -39,13 +38,13 @@ pub(super) struct Played {
 
 /// Plays the lines, of which one may be broken.
 pub(super) fn play(agent: Agent, launch: &Launch, lines: &[Line], broken: Option<usize>) -> Played {
-    let mut stream = Stream::new(converter_for(agent), Options::default());
+    let mut stream = Conversion::new(converter_for(agent), ConversionOptions::default());
     let mut all = Vec::new();
     let mut completes = false;
     stream.launch(None, launch, &mut all);
     for (index, line) in lines.iter().enumerate() {
         let before = all.len();
-        stream.push(None, input(line), &mut all);
+        stream.push(None, line.borrowed(), &mut all);
         if broken == Some(index) {
             completes = all[before..].iter().any(|event| is_success(&event.data));
         }

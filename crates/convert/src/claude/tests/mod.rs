@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::ClaudeConverter;
 use crate::losses::reports_missing_field;
-use crate::{End, Input, Launch, Options, Stream, Tally};
+use crate::{Conversion, ConversionOptions, End, Input, Launch, Tally};
 
 /// Something that happens in a test.
 enum Step {
@@ -42,14 +42,14 @@ struct Played {
 
 /// Plays what one process does, and checks every rule.
 fn play(argv: &[&str], steps: &[Step]) -> Played {
-    let mut stream = Stream::new(ClaudeConverter::default(), Options::default());
+    let mut stream = Conversion::new(ClaudeConverter::default(), ConversionOptions::default());
     let mut events = Vec::new();
     let argv = argv.iter().map(|word| (*word).to_owned()).collect();
     stream.launch(None, &Launch { argv, ..Launch::default() }, &mut events);
     for step in steps {
         let input = match step {
-            Step::Sent(line) => Input::Sent(line),
-            Step::Received(line) => Input::Received(line),
+            Step::Sent(line) => Input::Sent(line.as_str()),
+            Step::Received(line) => Input::Received(line.as_str()),
             Step::Close => Input::Close,
             Step::Exit(code) => Input::Exit { code: Some(*code) },
         };

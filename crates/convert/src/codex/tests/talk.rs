@@ -4,23 +4,23 @@ use interlingua_schema::{Checker, ContentPart, EventData, ItemKind, ItemStatus, 
 use serde_json::{Value, json};
 
 use crate::codex::CodexConverter;
-use crate::{Input, Options, Stream, Tally};
+use crate::{Conversion, ConversionOptions, Input, InputRef, Tally};
 
 /// A conversation under test. Whatever it comes to, no rule may be broken.
 pub(super) struct Talk {
-    pub(super) stream: Stream<CodexConverter>,
+    pub(super) stream: Conversion<CodexConverter>,
     pub(super) events: Vec<UniversalEvent>,
 }
 
 impl Talk {
     pub(super) fn new() -> Self {
-        Self { stream: Stream::new(CodexConverter::default(), Options::default()), events: Vec::new() }
+        Self { stream: Conversion::new(CodexConverter::default(), ConversionOptions::default()), events: Vec::new() }
     }
 
     /// As [`new`](Self::new), with the payloads in the events.
     pub(super) fn with_raw() -> Self {
-        let options = Options { raw: true, ..Options::default() };
-        Self { stream: Stream::new(CodexConverter::default(), options), events: Vec::new() }
+        let options = ConversionOptions { raw: true, ..ConversionOptions::default() };
+        Self { stream: Conversion::new(CodexConverter::default(), options), events: Vec::new() }
     }
 
     /// A thread `t` has been started, and turn `1` in it with a message of the user's.
@@ -42,7 +42,7 @@ impl Talk {
         self.begin(json!({"type": "userMessage", "id": format!("u{id}"), "content": input}));
     }
 
-    pub(super) fn push(&mut self, input: Input<'_>) {
+    pub(super) fn push(&mut self, input: InputRef<'_>) {
         self.stream.push(None, input, &mut self.events);
     }
 

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use crate::losses::reports_missing_field;
 use crate::opencode::OpenCodeConverter;
-use crate::{End, Input, Options, Stream};
+use crate::{Conversion, ConversionOptions, End, Input};
 
 /// A server and its host: what they say becomes events, and every rule is watched.
 pub(super) struct Play {
-    pub(super) stream: Stream<OpenCodeConverter>,
+    pub(super) stream: Conversion<OpenCodeConverter>,
     pub(super) events: Vec<UniversalEvent>,
     calls: u64,
 }
@@ -19,7 +19,7 @@ pub(super) const CREATED: i64 = 1000;
 #[allow(clippy::needless_pass_by_value, reason = "tests write `json!` in place")]
 impl Play {
     pub(super) fn new() -> Self {
-        let stream = Stream::new(OpenCodeConverter::default(), Options::default());
+        let stream = Conversion::new(OpenCodeConverter::default(), ConversionOptions::default());
         Self { stream, events: Vec::new(), calls: 0 }
     }
 
@@ -30,8 +30,8 @@ impl Play {
 
     /// As [`begun`](Self::begun), with the payloads in the events.
     pub(super) fn begun_with_raw() -> Self {
-        let options = Options { raw: true, ..Options::default() };
-        let stream = Stream::new(OpenCodeConverter::default(), options);
+        let options = ConversionOptions { raw: true, ..ConversionOptions::default() };
+        let stream = Conversion::new(OpenCodeConverter::default(), options);
         Self { stream, events: Vec::new(), calls: 0 }.with_session("1.18.33")
     }
 

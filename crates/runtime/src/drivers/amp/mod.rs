@@ -11,22 +11,21 @@ mod prompt;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use interlingua_convert::{Agent, Converter, Failure, Launch, converter_for};
+use interlingua_convert::{Agent, Failure, Input, Launch};
 use interlingua_schema::ErrorCode;
 use interlingua_store::Message;
 use serde::Deserialize;
 
-use crate::agents::{AgentStatus, Install, Mode, Models};
-use crate::attached;
-use crate::driver::{Driver, Order, Orders, Parting, ServeError, SessionSpec, Task, Wire};
+use super::installed::InstalledAgent;
+use crate::agents::{Mode, Models};
+use crate::driver::{Order, Orders, Parting, ServeError, SessionSpec, Wire};
 use crate::error::Refusal;
 use crate::install::{AMP, Found, Installation, Machine};
-use crate::process::{Output, Process, Program};
+use crate::process::{Process, Program, forward};
 use crate::variables::variables;
-use crate::wire::Gathered;
 use help::Help;
 use mcp_config::McpConfig;
 use prompt::Prompt;
@@ -38,19 +37,19 @@ const SET: [(&str, &str); 1] = [("AMP_SKIP_UPDATE_CHECK", "1")];
 /// The variable without which it waits for somebody to log in.
 const KEY: &str = "AMP_API_KEY";
 
-/// Drives Amp.
-pub(crate) struct AmpDriver {
+/// Amp.
+pub(crate) struct AmpAgent {
     installation: Installation,
     /// What programs say of themselves.
     help: Mutex<HashMap<PathBuf, Help>>,
 }
 
-impl AmpDriver {
+impl AmpAgent {
     pub(crate) fn new(machine: &Machine) -> Self {
         Self { installation: Installation::new(&AMP, machine), help: Mutex::default() }
     }
 
-    async fn run(self: Arc<Self>, spec: SessionSpec, mut orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
+    async fn run(&self, spec: SessionSpec, mut orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
         let mut thread = spec.native.as_ref().map(|native| native.as_str().to_owned());
         let mut waiting = None;
         loop {
@@ -103,13 +102,13 @@ impl AmpDriver {
         let program = Program { path: found.path, args, env, directory: spec.directory.clone() };
         let started = self.installation.supervisor().start(program).await;
         let mut process = started.map_err(|error| ServeError::Unavailable(error.to_string()))?;
-        wire.launched(Launch { version: found.version, argv: words, prompt: None }).await;
+        wire.launched(Launch::new(found.version, words)).await;
         if let Prompt::Line(line) = &prompt {
-            wire.sent(line.as_str()).await;
+            wire.send(Input::Sent(line.clone())).await;
             process.send(line);
         }
         process.close_input();
-        wire.closed().await;
+        wire.send(Input::Close).await;
         Ok(Some(Turn { process, _mcp: mcp }))
     }
 
@@ -159,7 +158,7 @@ impl Turn {
     async fn go_on(&mut self, orders: &mut Orders, wire: &Wire, thread: &mut Option<String>) -> Left {
         let mut waiting = None;
         loop {
-            let output = tokio::select! {
+            let inputs = tokio::select! {
                 biased;
                 order = orders.next() => {
                     match order {
@@ -174,85 +173,51 @@ impl Turn {
                     }
                     continue;
                 }
-                output = self.process.hear() => output,
+                inputs = self.process.read() => inputs,
             };
-            if heard(output, wire, thread).await {
+            if thread.is_none() {
+                *thread = inputs.iter().find_map(thread_of);
+            }
+            if forward(inputs, wire).await {
                 return Left::ByAgent(waiting);
             }
         }
     }
 }
 
-/// Hands over what the process said together, and takes note of the thread. True if the process is gone.
-async fn heard(output: Vec<Output>, wire: &Wire, thread: &mut Option<String>) -> bool {
-    let mut gathered = Gathered::default();
-    let mut is_gone = false;
-    for output in output {
-        if let Output::Line(line) = &output
-            && thread.is_none()
-        {
-            *thread = thread_of(line);
-        }
-        is_gone |= output.gather(&mut gathered);
-    }
-    wire.hand_over(&mut gathered).await;
-    is_gone
-}
-
 /// The thread that a line is about.
-fn thread_of(line: &str) -> Option<String> {
+fn thread_of(input: &Input) -> Option<String> {
     #[derive(Deserialize)]
     struct Line {
         session_id: String,
     }
+    let Input::Received(line) = input else { return None };
     serde_json::from_str::<Line>(line).ok().map(|line| line.session_id).filter(|id| !id.is_empty())
 }
 
-impl Driver for AmpDriver {
-    fn id(&self) -> &'static str {
-        AMP.agent
-    }
+impl InstalledAgent for AmpAgent {
+    const AGENT: Agent = Agent::Amp;
+    /// A process per turn: between turns there is nothing to keep.
+    const LINGER: Duration = Duration::ZERO;
 
-    fn converter(&self) -> Box<dyn Converter> {
-        converter_for(Agent::Amp)
-    }
-
-    fn status(&self) -> AgentStatus {
-        self.installation.status()
-    }
-
-    fn look(self: Arc<Self>) -> Task<()> {
-        Box::pin(async move { self.installation.look().await })
+    fn installation(&self) -> &Installation {
+        &self.installation
     }
 
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal> {
-        self.installation.check_version(spec)?;
         flags::check(spec)
     }
 
-    fn check_message(&self, message: &Message) -> Result<(), Refusal> {
-        attached::check(message)
-    }
-
-    fn modes(self: Arc<Self>) -> Task<Result<Vec<Mode>, ServeError>> {
-        Box::pin(std::future::ready(Ok(flags::modes())))
+    async fn modes(&self) -> Result<Vec<Mode>, ServeError> {
+        Ok(flags::modes())
     }
 
     /// The mode decides the model.
-    fn models(self: Arc<Self>) -> Task<Result<Models, ServeError>> {
-        Box::pin(std::future::ready(Ok(Models::default())))
+    async fn models(&self) -> Result<Models, ServeError> {
+        Ok(Models::default())
     }
 
-    fn install(self: Arc<Self>, install: Install) -> Task<Result<(), String>> {
-        Box::pin(async move { self.installation.install(install, |_| {}).await.map(drop) })
-    }
-
-    /// A process per turn: between turns there is nothing to keep.
-    fn linger(&self) -> Duration {
-        Duration::ZERO
-    }
-
-    fn serve(self: Arc<Self>, spec: SessionSpec, orders: Orders, wire: Wire) -> Task<Result<Parting, ServeError>> {
-        Box::pin(self.run(spec, orders, wire))
+    async fn serve(&self, spec: SessionSpec, orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
+        self.run(spec, orders, wire).await
     }
 }

@@ -8,25 +8,23 @@ mod flags;
 mod message;
 mod requests;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use interlingua_convert::{Agent, Converter, Failure, Launch, converter_for};
+use interlingua_convert::{Agent, Failure, Input, Launch};
 use interlingua_schema::ErrorCode;
-use interlingua_store::Message;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::agents::{AgentStatus, Install, Mode, Model, Models};
-use crate::attached;
-use crate::driver::{Driver, Order, Orders, Parting, ServeError, SessionSpec, Task, Wire};
+use super::installed::InstalledAgent;
+use crate::agents::{Mode, Model, Models};
+use crate::driver::{Order, Orders, Parting, ServeError, SessionSpec, Wire};
 use crate::environment::Environment;
 use crate::error::Refusal;
 use crate::install::{CLAUDE, Found, Installation, Machine};
-use crate::process::{Output, Process, Program};
+use crate::process::{Process, Program};
 use crate::variables::variables;
-use crate::wire::Gathered;
+use crate::wire::WireBatch;
 use requests::Requests;
 
 /// What of the server's environment is Claude Code's: its keys and settings, and those of the clouds it can use.
@@ -42,19 +40,19 @@ const OWN: [&str; 7] = [
 /// An agent that was installed stays as it is.
 const SET: [(&str, &str); 1] = [("DISABLE_AUTOUPDATER", "1")];
 /// How long it may take to say hello, when it is only asked what it can do.
-const PATIENCE: Duration = Duration::from_secs(20);
+const GREETING_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Drives Claude Code.
-pub(crate) struct ClaudeDriver {
+/// Claude Code.
+pub(crate) struct ClaudeAgent {
     installation: Installation,
 }
 
-impl ClaudeDriver {
+impl ClaudeAgent {
     pub(crate) fn new(machine: &Machine) -> Self {
         Self { installation: Installation::new(&CLAUDE, machine) }
     }
 
-    async fn run(self: Arc<Self>, spec: SessionSpec, orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
+    async fn run(&self, spec: SessionSpec, orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
         let found = self.installation.program(spec.agent_version.as_deref())?;
         let (args, mcp_secrets) = flags::of(&spec);
         let mut env = variables(&OWN, &SET, &spec.env);
@@ -62,12 +60,12 @@ impl ClaudeDriver {
         use_either_key(&mut env);
         let process = self.start(&found, args.clone(), env, &spec).await?;
         let words = std::iter::once(CLAUDE.agent.to_owned()).chain(args).collect();
-        wire.launched(Launch { version: found.version, argv: words, prompt: None }).await;
+        wire.launched(Launch::new(found.version, words)).await;
         let plan_leads_to = flags::plan_leads_to(&spec);
         let mut talk = Talk {
             process,
             wire,
-            gathered: Gathered::default(),
+            batch: WireBatch::default(),
             requests: Requests::new(plan_leads_to),
             asked: 0,
             resume: Resume::of(&spec),
@@ -102,20 +100,23 @@ impl ClaudeDriver {
         let started = self.installation.supervisor().start(program).await;
         let mut process = started.map_err(|error| ServeError::Unavailable(error.to_string()))?;
         process.send(&control_request("hello", &json!({"subtype": "initialize", "hooks": {}})));
-        let answer = timeout(PATIENCE, async {
+        let answer = timeout(GREETING_TIMEOUT, async {
             loop {
                 match process.next().await {
-                    Output::Line(line) => {
+                    Input::Received(line) => {
                         if let Some(greeting) = Greeting::read(&line) {
                             return Ok(greeting);
                         }
                     }
-                    Output::Garbled { .. } | Output::Stderr(_) => {}
-                    Output::Exited(code) => return Err(failed(format!("and left with exit code {code:?}"))),
+                    Input::Unreadable { error, .. } => {
+                        return Err(failed(format!("and its answer cannot be read: {error}")));
+                    }
+                    Input::Exit { code } => return Err(failed(format!("and left with exit code {code:?}"))),
+                    _ => {}
                 }
             }
         });
-        answer.await.unwrap_or_else(|_| Err(failed(format!("and said nothing for {PATIENCE:?}"))))
+        answer.await.unwrap_or_else(|_| Err(failed(format!("and said nothing for {GREETING_TIMEOUT:?}"))))
     }
 }
 
@@ -196,8 +197,8 @@ impl Resume {
 struct Talk {
     process: Process,
     wire: Wire,
-    /// What is on its way to the wire.
-    gathered: Gathered,
+    /// What is on its way to the session.
+    batch: WireBatch,
     requests: Requests,
     /// How many requests we made.
     asked: u64,
@@ -216,8 +217,8 @@ impl Talk {
                     };
                     self.obey(order).await;
                 }
-                output = self.process.hear() => {
-                    if self.heard(output).await {
+                inputs = self.process.read() => {
+                    if self.receive(inputs).await {
                         return match self.resume {
                             Resume::Unknown(words) => Err(ServeError::Lost(words)),
                             Resume::Done | Resume::Open => Ok(Parting::Left),
@@ -228,19 +229,20 @@ impl Talk {
         }
     }
 
-    /// Takes in what was heard together, and answers what nobody else will. True if the process is gone.
-    async fn heard(&mut self, output: Vec<Output>) -> bool {
-        let mut is_gone = false;
-        for output in output {
-            let refusal = match &output {
-                Output::Line(line) => self.take_note(line),
+    /// Forwards what the process said, and answers what nobody else will. True if the process is gone.
+    async fn receive(&mut self, inputs: Vec<Input>) -> bool {
+        let has_exited = matches!(inputs.last(), Some(Input::Exit { .. }));
+        for input in inputs {
+            let refusal = match &input {
+                Input::Received(line) => self.take_note(line),
+                Input::Unreadable { bytes, error } => requests::refuse_unreadable(bytes, error),
                 _ => None,
             };
-            is_gone |= output.gather(&mut self.gathered);
+            self.batch.push(input);
             self.answer(refusal).await;
         }
-        self.wire.hand_over(&mut self.gathered).await;
-        is_gone
+        self.wire.send_batch(&mut self.batch).await;
+        has_exited
     }
 
     async fn obey(&mut self, order: Order) {
@@ -286,8 +288,8 @@ impl Talk {
     }
 
     async fn say(&mut self, line: &str) {
-        self.gathered.sent(line);
-        self.wire.hand_over(&mut self.gathered).await;
+        self.batch.push(Input::Sent(line.to_owned()));
+        self.wire.send_batch(&mut self.batch).await;
         self.process.send(line);
     }
 }
@@ -312,46 +314,27 @@ fn resumed(line: &str) -> Resume {
     }
 }
 
-impl Driver for ClaudeDriver {
-    fn id(&self) -> &'static str {
-        CLAUDE.agent
-    }
+impl InstalledAgent for ClaudeAgent {
+    const AGENT: Agent = Agent::Claude;
 
-    fn converter(&self) -> Box<dyn Converter> {
-        converter_for(Agent::Claude)
-    }
-
-    fn status(&self) -> AgentStatus {
-        self.installation.status()
-    }
-
-    fn look(self: Arc<Self>) -> Task<()> {
-        Box::pin(async move { self.installation.look().await })
+    fn installation(&self) -> &Installation {
+        &self.installation
     }
 
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal> {
-        self.installation.check_version(spec)?;
         flags::check(spec)
     }
 
-    fn check_message(&self, message: &Message) -> Result<(), Refusal> {
-        attached::check(message)
+    async fn modes(&self) -> Result<Vec<Mode>, ServeError> {
+        Ok(flags::modes())
     }
 
-    fn modes(self: Arc<Self>) -> Task<Result<Vec<Mode>, ServeError>> {
-        Box::pin(std::future::ready(Ok(flags::modes())))
+    async fn models(&self) -> Result<Models, ServeError> {
+        self.greeting().await.map(Greeting::into_models)
     }
 
-    fn models(self: Arc<Self>) -> Task<Result<Models, ServeError>> {
-        Box::pin(async move { self.greeting().await.map(Greeting::into_models) })
-    }
-
-    fn install(self: Arc<Self>, install: Install) -> Task<Result<(), String>> {
-        Box::pin(async move { self.installation.install(install, |_| {}).await.map(drop) })
-    }
-
-    fn serve(self: Arc<Self>, spec: SessionSpec, orders: Orders, wire: Wire) -> Task<Result<Parting, ServeError>> {
-        Box::pin(self.run(spec, orders, wire))
+    async fn serve(&self, spec: SessionSpec, orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
+        self.run(spec, orders, wire).await
     }
 }
 

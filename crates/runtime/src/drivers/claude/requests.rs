@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::driver::PermissionReply;
+use crate::drivers::scanner::Scanner;
 use crate::drivers::{REFUSED, form};
 
 /// What the agent is told when the user does not answer its questions.
@@ -122,6 +123,25 @@ impl Requests {
             _ => answered(id, &json!({"behavior": "deny", "message": says})),
         }
     }
+}
+
+/// The line that refuses a request which cannot be read, for example because it is too long; `None` if it is none. The
+/// agent would wait for an answer for ever.
+pub(super) fn refuse_unreadable(bytes: &[u8], error: &str) -> Option<String> {
+    let beginning = String::from_utf8_lossy(bytes);
+    let mut json = Scanner::new(&beginning);
+    let (mut kind, mut id) = (None, None);
+    if json.enter_object() {
+        while let Some(key) = json.next_key() {
+            match key {
+                "type" => kind = json.text(),
+                "request_id" => id = json.text(),
+                _ => {}
+            }
+        }
+    }
+    id.filter(|_| kind.as_deref() == Some("control_request"))
+        .map(|id| refused(&id, &format!("the request cannot be read: {error}")))
 }
 
 fn answered(id: &str, response: &Value) -> String {
@@ -279,5 +299,14 @@ mod tests {
         let mut requests = asked(&bash());
         requests.heard(r#"{"type":"control_cancel_request","request_id":"r"}"#);
         assert_eq!(requests.permission("r", PermissionReply::Once), None);
+    }
+
+    #[test]
+    fn a_request_that_is_too_long_is_refused() {
+        let request =
+            br#"{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","input":{"text":"aaa"#;
+        let line = refuse_unreadable(request, "too long").unwrap();
+        assert!(line.contains("r1") && line.contains("too long"), "{line}");
+        assert_eq!(refuse_unreadable(br#"{"type":"assistant","message":{"content":"aaa"#, "too long"), None);
     }
 }

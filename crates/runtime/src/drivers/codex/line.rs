@@ -1,23 +1,23 @@
-//! What a line of the app server is, told from its outermost keys.
+//! What a line of the app server is, told from its outermost fields.
 
-use serde::Deserialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
+use std::borrow::Cow;
 
-use crate::drivers::text::Text;
+use interlingua_convert::Input;
 
-/// What a line is, and whom it concerns. Every line is looked at, so it borrows.
+use crate::drivers::scanner::Scanner;
+
+/// What a line is, and whom it concerns. Every line is scanned for it, so it borrows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Head<'a> {
     pub(super) kind: Kind<'a>,
     /// The thread that it is about.
-    pub(super) thread: Option<Text<'a>>,
+    pub(super) thread: Option<Cow<'a, str>>,
     /// The turn that it is about.
-    turn: Option<Text<'a>>,
+    turn: Option<Cow<'a, str>>,
     /// The thread that the one it tells of works for.
-    pub(super) parent: Option<Text<'a>>,
+    pub(super) parent: Option<Cow<'a, str>>,
     /// Threads of sub-agents that it names.
-    pub(super) children: Vec<Text<'a>>,
+    pub(super) children: Vec<Cow<'a, str>>,
     /// It tells that a sub-agent is being started, or was.
     pub(super) spawning: Option<Spawning>,
 }
@@ -25,14 +25,14 @@ pub(super) struct Head<'a> {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind<'a> {
     /// The server tells something.
-    Notice(Text<'a>),
+    Notice(Cow<'a, str>),
     /// The server asks something, by this id in JSON.
-    Request { method: Text<'a>, id: &'a str },
+    Request { method: Cow<'a, str>, id: &'a str },
     /// The server answers a request of ours, or refuses it in these words.
     Answer { id: u64, refusal: Option<String> },
     /// Nothing that the protocol knows.
     #[default]
-    Strange,
+    Unknown,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,125 +67,124 @@ pub(super) enum News {
     },
 }
 
-#[derive(Deserialize)]
-struct Envelope<'a> {
-    #[serde(borrow)]
-    method: Option<Text<'a>>,
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    params: Option<Body<'a>>,
-    #[serde(borrow)]
-    result: Option<Body<'a>>,
-    error: Option<Refused>,
-}
-
-/// What is looked at in parameters and results. Whatever has another type than expected is nothing.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Body<'a> {
-    #[serde(borrow)]
-    thread_id: Option<Text<'a>>,
-    #[serde(borrow)]
-    conversation_id: Option<Text<'a>>,
-    #[serde(borrow)]
-    turn_id: Option<Text<'a>>,
-    #[serde(borrow)]
-    thread: Option<Thread<'a>>,
-    #[serde(borrow)]
-    turn: Option<Turn<'a>>,
-    #[serde(borrow)]
-    item: Option<Item<'a>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Thread<'a> {
-    #[serde(borrow)]
-    id: Text<'a>,
-    #[serde(borrow)]
-    parent_thread_id: Option<Text<'a>>,
-    source: Option<Value>,
-}
-
-#[derive(Deserialize)]
-struct Turn<'a> {
-    #[serde(borrow)]
-    id: Text<'a>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Item<'a> {
-    #[serde(borrow)]
-    r#type: Text<'a>,
-    #[serde(borrow, default)]
-    tool: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    receiver_thread_ids: Option<Vec<Text<'a>>>,
-    #[serde(borrow)]
-    agent_thread_id: Option<Text<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Refused {
-    #[serde(default)]
-    message: String,
-}
-
 impl<'a> Head<'a> {
-    /// What a line is.
-    pub(super) fn of(line: &'a str) -> Self {
-        let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(line) else { return Self::outermost(line) };
-        let refusal = envelope.error.map(|error| error.message);
-        let kind = Kind::of(envelope.method, envelope.id, refusal);
-        let ends = matches!(&kind, Kind::Notice(method) if **method == *"item/completed");
-        let mut head = Self { kind, ..Self::default() };
-        head.read(envelope.params.or(envelope.result).unwrap_or_default(), ends);
+    /// Scans what the server sent. An answer that cannot be read counts as a refusal, so that nobody waits for it.
+    pub(super) fn of_input(input: &'a Input) -> Self {
+        match input {
+            Input::Received(line) => Self::scan(line),
+            Input::Unreadable { bytes, error } => {
+                let mut head = Self::scan(readable_prefix(bytes));
+                if let Kind::Answer { refusal, .. } = &mut head.kind {
+                    *refusal = Some(format!("the answer cannot be read: {error}"));
+                }
+                head
+            }
+            _ => Self::default(),
+        }
+    }
+
+    /// Scans a line, or the beginning of one that is too long.
+    pub(super) fn scan(line: &'a str) -> Self {
+        let mut head = Self::default();
+        let (mut method, mut id, mut refusal) = (None, None, None);
+        let mut json = Scanner::new(line);
+        if !json.enter_object() {
+            return head;
+        }
+        while let Some(key) = json.next_key() {
+            match key {
+                "method" => method = json.text(),
+                "id" => id = json.raw(),
+                "params" | "result" => {
+                    let is_delta = method.as_deref().is_some_and(is_delta);
+                    head.scan_body(&mut json, method.as_deref() == Some("item/completed"), is_delta);
+                    if is_delta && head.thread.is_some() {
+                        break;
+                    }
+                }
+                "error" => refusal = json.raw().map(refusal_message),
+                _ => {}
+            }
+        }
+        head.kind = match (method, id) {
+            (Some(method), None) => Kind::Notice(method),
+            (Some(method), Some(id)) => Kind::Request { method, id },
+            (None, Some(id)) => id.parse().map_or(Kind::Unknown, |id| Kind::Answer { id, refusal }),
+            (None, None) => Kind::Unknown,
+        };
         head
     }
 
-    /// A line whose inside is of no shape that we know. Requests are answered all the same.
-    fn outermost(line: &'a str) -> Self {
-        #[derive(Deserialize)]
-        struct Outermost<'a> {
-            #[serde(borrow)]
-            method: Option<Text<'a>>,
-            #[serde(borrow)]
-            id: Option<&'a RawValue>,
-            error: Option<Value>,
-            params: Option<Value>,
+    /// Scans parameters or a result. Of a delta, the thread is all that counts.
+    fn scan_body(&mut self, json: &mut Scanner<'a>, is_completed: bool, is_delta: bool) {
+        let (mut conversation, mut thread, mut turn) = (None, None, None);
+        if !json.enter_object() {
+            return;
         }
-        let Ok(outermost) = serde_json::from_str::<Outermost<'_>>(line) else { return Self::default() };
-        let text = |key: &str| outermost.params.as_ref().and_then(|params| params[key].as_str()).map(str::to_owned);
-        let thread = text("threadId").or_else(|| text("conversationId")).map(Text::from);
-        let refusal = outermost.error.map(|error| error.to_string());
-        Self { kind: Kind::of(outermost.method, outermost.id, refusal), thread, ..Self::default() }
+        while let Some(key) = json.next_key() {
+            match key {
+                "threadId" => self.thread = json.text(),
+                "conversationId" => conversation = json.text(),
+                "turnId" => self.turn = json.text(),
+                "thread" => thread = self.scan_thread(json),
+                "turn" => turn = json.text_at(&["id"]),
+                "item" => self.scan_item(json, is_completed),
+                _ => {}
+            }
+            if is_delta && self.thread.is_some() {
+                return;
+            }
+        }
+        self.turn = self.turn.take().or(turn);
+        self.thread = self.thread.take().or(conversation).or(thread);
     }
 
-    fn read(&mut self, body: Body<'a>, ends: bool) {
-        self.turn = body.turn_id.or_else(|| body.turn.map(|turn| turn.id));
-        self.thread = body.thread_id.or(body.conversation_id);
-        if let Some(thread) = body.thread {
-            let spawned = || {
-                let source = thread.source.as_ref()?;
-                let parent = source.pointer("/subAgent/thread_spawn/parent_thread_id")?;
-                parent.as_str().map(|parent| Text::from(parent.to_owned()))
-            };
-            self.parent = thread.parent_thread_id.or_else(spawned);
-            self.thread.get_or_insert(thread.id);
+    /// Scans a thread: its id, and the thread that it works for.
+    fn scan_thread(&mut self, json: &mut Scanner<'a>) -> Option<Cow<'a, str>> {
+        let (mut id, mut parent, mut spawned_by) = (None, None, None);
+        if json.enter_object() {
+            while let Some(key) = json.next_key() {
+                match key {
+                    "id" => id = json.text(),
+                    "parentThreadId" => parent = json.text(),
+                    "source" => spawned_by = json.text_at(&["subAgent", "thread_spawn", "parent_thread_id"]),
+                    _ => {}
+                }
+            }
         }
-        if let Some(item) = body.item {
-            let starts_one = || item.tool.is_some_and(|tool| tool.get() == r#""spawnAgent""#);
-            let is_spawn = *item.r#type == *"collabAgentToolCall" && starts_one();
-            self.spawning = is_spawn.then_some(if ends { Spawning::Ends } else { Spawning::Begins });
-            self.children = item.receiver_thread_ids.into_iter().flatten().chain(item.agent_thread_id).collect();
+        self.parent = parent.or(spawned_by);
+        id
+    }
+
+    /// Scans an item for the sub-agents that it tells of.
+    fn scan_item(&mut self, json: &mut Scanner<'a>, is_completed: bool) {
+        let (mut kind, mut tool) = (None, None);
+        if !json.enter_object() {
+            return;
+        }
+        while let Some(key) = json.next_key() {
+            match key {
+                "type" => {
+                    kind = json.text();
+                    if kind.as_deref().is_some_and(|kind| !NAMES_SUB_AGENTS.contains(&kind)) {
+                        json.leave_object();
+                        return;
+                    }
+                }
+                "tool" => tool = json.text(),
+                "receiverThreadIds" => self.children.extend(json.texts()),
+                "agentThreadId" => self.children.extend(json.text()),
+                _ => {}
+            }
+        }
+        if kind.as_deref() == Some("collabAgentToolCall") && tool.as_deref() == Some("spawnAgent") {
+            self.spawning = Some(if is_completed { Spawning::Ends } else { Spawning::Begins });
         }
     }
 
     /// What the conversation of the session that it goes to has to know.
     pub(super) fn into_news(self) -> News {
-        let text = Text::into_owned;
+        let text = Cow::into_owned;
         match self.kind {
             Kind::Notice(method) => match (&*method, self.thread, self.turn) {
                 ("turn/started", Some(thread), Some(turn)) => {
@@ -197,20 +196,30 @@ impl<'a> Head<'a> {
             },
             Kind::Request { method, id } => News::Request { method: text(method), id: id.to_owned() },
             Kind::Answer { id, refusal } => News::Answer { id, refusal, turn: self.turn.map(text) },
-            Kind::Strange => News::None,
+            Kind::Unknown => News::None,
         }
     }
 }
 
-impl<'a> Kind<'a> {
-    fn of(method: Option<Text<'a>>, id: Option<&'a RawValue>, refusal: Option<String>) -> Self {
-        match (method, id) {
-            (Some(method), None) => Self::Notice(method),
-            (Some(method), Some(id)) => Self::Request { method, id: id.get() },
-            (None, Some(id)) => id.get().parse().map_or(Self::Strange, |id| Self::Answer { id, refusal }),
-            (None, None) => Self::Strange,
-        }
+/// Items that name sub-agents.
+const NAMES_SUB_AGENTS: [&str; 2] = ["collabAgentToolCall", "subAgentActivity"];
+
+/// Whether a notification is a piece of a text: most are, and their thread comes first.
+fn is_delta(method: &str) -> bool {
+    method.ends_with("delta") || method.ends_with("Delta")
+}
+
+/// As much of the bytes as is text.
+fn readable_prefix(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).or_else(|error| std::str::from_utf8(&bytes[..error.valid_up_to()])).unwrap_or_default()
+}
+
+/// The message of a JSON-RPC error; all of it, if it is not an object.
+fn refusal_message(error: &str) -> String {
+    if !error.starts_with('{') {
+        return error.to_owned();
     }
+    Scanner::new(error).text_at(&["message"]).unwrap_or_default().into_owned()
 }
 
 /// A request's id as the converter calls it.
@@ -224,15 +233,15 @@ mod tests {
 
     #[test]
     fn a_line_tells_whom_it_concerns() {
-        let notice = Head::of(r#"{"method":"turn/started","params":{"threadId":"t","turn":{"id":"u"}}}"#);
+        let notice = Head::scan(r#"{"method":"turn/started","params":{"threadId":"t","turn":{"id":"u"}}}"#);
         assert_eq!(notice.kind, Kind::Notice("turn/started".into()));
         assert_eq!((notice.thread.as_deref(), notice.turn.as_deref()), (Some("t"), Some("u")));
-        let answer = Head::of(r#"{"id":7,"result":{"thread":{"id":"t","parentThreadId":null}}}"#);
+        let answer = Head::scan(r#"{"id":7,"result":{"thread":{"id":"t","parentThreadId":null}}}"#);
         assert_eq!(answer.kind, Kind::Answer { id: 7, refusal: None });
         assert_eq!(answer.thread.as_deref(), Some("t"));
-        let refused = Head::of(r#"{"error":{"code":-32600,"message":"no"},"id":7}"#);
+        let refused = Head::scan(r#"{"error":{"code":-32600,"message":"no"},"id":7}"#);
         assert_eq!(refused.kind, Kind::Answer { id: 7, refusal: Some("no".to_owned()) });
-        let old = Head::of(r#"{"method":"execCommandApproval","id":"a","params":{"conversationId":"t"}}"#);
+        let old = Head::scan(r#"{"method":"execCommandApproval","id":"a","params":{"conversationId":"t"}}"#);
         assert_eq!((&old.kind, old.thread.as_deref()), (&request("execCommandApproval", r#""a""#), Some("t")));
     }
 
@@ -243,25 +252,35 @@ mod tests {
     #[test]
     fn a_sub_agent_is_told_by_its_thread_or_by_the_call_that_starts_it() {
         let started = r#"{"method":"thread/started","params":{"thread":{"id":"c","source":{"subAgent":{"thread_spawn":{"parent_thread_id":"t"}}}}}}"#;
-        let started = Head::of(started);
+        let started = Head::scan(started);
         assert_eq!((started.thread.as_deref(), started.parent.as_deref()), (Some("c"), Some("t")));
         let call = r#"{"method":"item/completed","params":{"threadId":"t","item":{"type":"collabAgentToolCall","tool":"spawnAgent","receiverThreadIds":["c"]}}}"#;
-        let call = Head::of(call);
+        let call = Head::scan(call);
         assert_eq!((call.children, call.spawning), (vec!["c".into()], Some(Spawning::Ends)));
     }
 
     #[test]
     fn a_request_of_another_shape_is_still_a_request() {
-        let odd = Head::of(r#"{"method":"new/thing","id":3,"params":{"threadId":"t","turn":7}}"#);
+        let odd = Head::scan(r#"{"method":"new/thing","id":3,"params":{"threadId":"t","turn":7}}"#);
         assert_eq!((&odd.kind, odd.thread.as_deref()), (&request("new/thing", "3"), Some("t")));
-        assert_eq!(Head::of("garbage").kind, Kind::Strange);
-        assert_eq!(Head::of(r#"{"id":1,"result":null}"#).kind, Kind::Answer { id: 1, refusal: None });
-        assert_eq!(Head::of(r#"{"id":1,"result":[1]}"#).kind, Kind::Answer { id: 1, refusal: None });
+        assert_eq!(Head::scan("garbage").kind, Kind::Unknown);
+        assert_eq!(Head::scan(r#"{"id":1,"result":null}"#).kind, Kind::Answer { id: 1, refusal: None });
+        assert_eq!(Head::scan(r#"{"id":1,"result":[1]}"#).kind, Kind::Answer { id: 1, refusal: None });
+    }
+
+    #[test]
+    fn of_a_line_that_is_too_long_the_beginning_tells_what_it_is() {
+        let unreadable = |line: &str| Input::Unreadable { bytes: line.into(), error: "too long".to_owned() };
+        let answer = unreadable(r#"{"id":7,"result":{"thread":{"id":"t","turns":["#);
+        let refusal = Some("the answer cannot be read: too long".to_owned());
+        assert_eq!(Head::of_input(&answer).kind, Kind::Answer { id: 7, refusal });
+        let notice = unreadable(r#"{"method":"turn/diff/updated","params":{"threadId":"t","diff":"aaa"#);
+        assert_eq!(Head::of_input(&notice).thread.as_deref(), Some("t"));
     }
 
     #[test]
     fn a_conversation_hears_of_turns_requests_and_answers() {
-        let news = |line: &str| Head::of(line).into_news();
+        let news = |line: &str| Head::scan(line).into_news();
         let turn = |method: &str| format!(r#"{{"method":"{method}","params":{{"threadId":"t","turn":{{"id":"u"}}}}}}"#);
         let (thread, turn_id) = ("t".to_owned(), "u".to_owned());
         assert_eq!(news(&turn("turn/started")), News::TurnStarted { thread: thread.clone(), turn: turn_id.clone() });

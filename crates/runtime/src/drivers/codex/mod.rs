@@ -1,6 +1,6 @@
 //! Codex: one app server for all sessions, JSON-RPC over its standard input and output.
 //!
-//! A session is a thread. What the server says is [routed](routes) to the sessions by thread; what it asks is answered
+//! A session is a thread. What the server says is [routed](router) to the sessions by thread; what it asks is answered
 //! by the session whose thread it is, and refused where no host can answer. A session that was let go is resumed by the
 //! id of its thread.
 //!
@@ -10,7 +10,7 @@
 mod line;
 mod params;
 mod requests;
-mod routes;
+mod router;
 mod server;
 mod talk;
 
@@ -19,23 +19,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use interlingua_convert::{Agent, Converter, Launch, converter_for};
-use interlingua_store::Message;
+use interlingua_convert::{Agent, Input, Launch};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::timeout;
 
+use super::installed::InstalledAgent;
 use super::shared::{Shared, meanwhile};
-use crate::agents::{AgentStatus, Install, Mode, Model, Models};
-use crate::attached;
-use crate::driver::{Driver, Orders, Parting, ServeError, SessionSpec, Task, Wire};
+use crate::agents::{Mode, Model, Models, ServerStatus};
+use crate::driver::{Orders, Parting, ServeError, SessionSpec, Wire};
 use crate::environment::Environment;
 use crate::error::Refusal;
 use crate::install::{CODEX, Found, Installation, Machine};
 use crate::process::Program;
 use crate::variables::variables;
 use line::News;
-use routes::{Heard, Inbox};
+use router::{Inbox, RoutedInput};
 use server::AppServer;
 use talk::{Talk, request};
 
@@ -46,9 +45,9 @@ const ARGS: [&str; 3] = ["app-server", "-c", "check_for_update_on_startup=false"
 /// A login by key is for this process alone and leaves no trace on the disk.
 const IN_MEMORY: [&str; 2] = ["-c", r#"cli_auth_credentials_store="ephemeral""#];
 /// How long it may take to list its models.
-const PATIENCE: Duration = Duration::from_secs(20);
+const LIST_TIMEOUT: Duration = Duration::from_secs(20);
 /// More pages than this are no list.
-const MOST_PAGES: usize = 64;
+const MAX_PAGES: usize = 64;
 
 /// What sessions have to agree in to share a server.
 #[derive(PartialEq)]
@@ -57,18 +56,18 @@ struct Wanted {
     env: Environment,
 }
 
-/// Drives Codex.
-pub(crate) struct CodexDriver {
+/// Codex.
+pub(crate) struct CodexAgent {
     installation: Installation,
     servers: Shared<Wanted, AppServer>,
 }
 
-impl CodexDriver {
+impl CodexAgent {
     pub(crate) fn new(machine: &Machine) -> Self {
         Self { installation: Installation::new(&CODEX, machine), servers: Shared::new() }
     }
 
-    async fn server(&self, found: &Found, env: &Environment) -> Result<Arc<AppServer>, ServeError> {
+    async fn start_server(&self, found: &Found, env: &Environment) -> Result<Arc<AppServer>, ServeError> {
         let wanted = Wanted { program: found.path.clone(), env: env.clone() };
         let env = variables(&OWN, &[], env);
         let key = key(&env);
@@ -79,26 +78,26 @@ impl CodexDriver {
         self.servers.get(wanted, start).await
     }
 
-    async fn run(self: Arc<Self>, spec: SessionSpec, mut orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
+    async fn run(&self, spec: SessionSpec, mut orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
         let found = self.installation.program(spec.agent_version.as_deref())?;
-        let Some((server, early)) = meanwhile(&mut orders, self.server(&found, &spec.env)).await else {
+        let Some((server, early)) = meanwhile(&mut orders, self.start_server(&found, &spec.env)).await else {
             return Ok(Parting::Left);
         };
         let server = server?;
         let argv = std::iter::once(CODEX.agent).chain(ARGS).map(str::to_owned).collect();
-        wire.launched(Launch { version: found.version, argv, prompt: None }).await;
+        wire.launched(Launch::new(found.version, argv)).await;
         Talk::new(server, spec, wire).go_on(early, orders).await
     }
 
     async fn list_models(&self) -> Result<Models, ServeError> {
         let found = self.installation.program(None)?;
-        let server = self.server(&found, &Environment::default()).await?;
-        let (seat, mut inbox) = server.sit_down(None);
-        let listed = timeout(PATIENCE, async {
+        let server = self.start_server(&found, &Environment::default()).await?;
+        let (subscriber, mut inbox) = server.subscribe(None);
+        let listed = timeout(LIST_TIMEOUT, async {
             let mut offered = Vec::new();
             let mut cursor = None;
-            for _ in 0..MOST_PAGES {
-                let asked = server.ask(seat);
+            for _ in 0..MAX_PAGES {
+                let asked = server.open_request(subscriber);
                 server.send(&request("model/list", asked, &json!({"cursor": cursor})));
                 let page = Page::read(&answered(&mut inbox).await?)?;
                 offered.extend(page.data);
@@ -110,9 +109,9 @@ impl CodexDriver {
             Ok(models(offered))
         })
         .await;
-        server.stand_up(seat);
+        server.unsubscribe(subscriber);
         let failed = |reason: String| ServeError::Unavailable(format!("Codex was asked for its models: {reason}"));
-        listed.unwrap_or_else(|_| Err(format!("no answer within {PATIENCE:?}"))).map_err(failed)
+        listed.unwrap_or_else(|_| Err(format!("no answer within {LIST_TIMEOUT:?}"))).map_err(failed)
     }
 }
 
@@ -135,11 +134,12 @@ async fn answered(inbox: &mut Inbox) -> Result<String, String> {
         if batch.is_empty() {
             return Err("it left".to_owned());
         }
-        for heard in batch {
-            match heard {
-                Heard::Line { text, news: News::Answer { refusal, .. } } => return refusal.map_or(Ok(text), Err),
-                Heard::Line { .. } | Heard::Garbled { .. } => {}
-                Heard::Exited { .. } => return Err("it left".to_owned()),
+        for RoutedInput { input, news } in batch {
+            match (input, news) {
+                (_, News::Answer { refusal: Some(words), .. }) => return Err(words),
+                (Input::Received(line), News::Answer { .. }) => return Ok(line),
+                (Input::Exit { .. }, _) => return Err("it left".to_owned()),
+                _ => {}
             }
         }
     }
@@ -194,50 +194,35 @@ fn models(offered: Vec<Offered>) -> Models {
     Models { models: models.collect(), default_model }
 }
 
-impl Driver for CodexDriver {
-    fn id(&self) -> &'static str {
-        CODEX.agent
-    }
+impl InstalledAgent for CodexAgent {
+    const AGENT: Agent = Agent::Codex;
 
-    fn converter(&self) -> Box<dyn Converter> {
-        converter_for(Agent::Codex)
-    }
-
-    fn status(&self) -> AgentStatus {
-        AgentStatus { server: Some(self.servers.status()), ..self.installation.status() }
-    }
-
-    fn look(self: Arc<Self>) -> Task<()> {
-        Box::pin(async move { self.installation.look().await })
+    fn installation(&self) -> &Installation {
+        &self.installation
     }
 
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal> {
-        self.installation.check_version(spec)?;
         params::check(spec)
     }
 
-    fn check_message(&self, message: &Message) -> Result<(), Refusal> {
-        attached::check(message)
+    async fn modes(&self) -> Result<Vec<Mode>, ServeError> {
+        Ok(params::modes())
     }
 
-    fn modes(self: Arc<Self>) -> Task<Result<Vec<Mode>, ServeError>> {
-        Box::pin(std::future::ready(Ok(params::modes())))
+    async fn models(&self) -> Result<Models, ServeError> {
+        self.list_models().await
     }
 
-    fn models(self: Arc<Self>) -> Task<Result<Models, ServeError>> {
-        Box::pin(async move { self.list_models().await })
+    async fn serve(&self, spec: SessionSpec, orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
+        self.run(spec, orders, wire).await
     }
 
-    fn install(self: Arc<Self>, install: Install) -> Task<Result<(), String>> {
-        Box::pin(async move { self.installation.install(install, |_| {}).await.map(drop) })
+    fn server(&self) -> Option<ServerStatus> {
+        Some(self.servers.status())
     }
 
-    fn serve(self: Arc<Self>, spec: SessionSpec, orders: Orders, wire: Wire) -> Task<Result<Parting, ServeError>> {
-        Box::pin(self.run(spec, orders, wire))
-    }
-
-    fn shutdown(self: Arc<Self>) -> Task<()> {
-        Box::pin(async move { self.servers.ended().await })
+    async fn shutdown(&self) {
+        self.servers.ended().await;
     }
 }
 

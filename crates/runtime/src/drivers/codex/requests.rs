@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use serde_json::{Map, Value, json};
 
 use super::line::id_text;
-use super::routes::unsupported;
+use super::router::unsupported;
 use crate::driver::PermissionReply;
 use crate::drivers::form;
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use interlingua_convert::Failure;
+use interlingua_convert::{Failure, Input};
 use interlingua_schema::ErrorCode;
 use interlingua_store::Message;
 use serde::Deserialize;
@@ -14,10 +14,10 @@ use tokio::time::{Instant, timeout_at};
 use super::line::News;
 use super::params;
 use super::requests::Requests;
-use super::routes::{Heard, Inbox};
+use super::router::{Inbox, RoutedInput};
 use super::server::AppServer;
 use crate::driver::{Order, Orders, Parting, ServeError, SessionSpec, Wire};
-use crate::wire::Gathered;
+use crate::wire::WireBatch;
 
 /// How long a turn may take to end when the session lets go.
 const PARTING: Duration = Duration::from_millis(1500);
@@ -25,11 +25,11 @@ const PARTING: Duration = Duration::from_millis(1500);
 /// A session's part of the conversation.
 pub(super) struct Talk {
     server: Arc<AppServer>,
-    seat: u64,
+    subscriber: u64,
     inbox: Inbox,
     wire: Wire,
-    /// What is on its way to the wire.
-    gathered: Gathered,
+    /// What is on its way to the session.
+    batch: WireBatch,
     spec: SessionSpec,
     /// The thread, once it is open.
     thread: Option<String>,
@@ -59,19 +59,19 @@ type Over = Option<Result<Parting, ServeError>>;
 
 impl Drop for Talk {
     fn drop(&mut self) {
-        self.server.stand_up(self.seat);
+        self.server.unsubscribe(self.subscriber);
     }
 }
 
 impl Talk {
     pub(super) fn new(server: Arc<AppServer>, spec: SessionSpec, wire: Wire) -> Self {
-        let (seat, inbox) = server.sit_down(Some(spec.session_id.as_str()));
+        let (subscriber, inbox) = server.subscribe(Some(spec.session_id.as_str()));
         Self {
             server,
-            seat,
+            subscriber,
             inbox,
             wire,
-            gathered: Gathered::default(),
+            batch: WireBatch::default(),
             spec,
             thread: None,
             model: None,
@@ -90,7 +90,7 @@ impl Talk {
             self.obey(order).await;
         }
         loop {
-            let heard = tokio::select! {
+            let inputs = tokio::select! {
                 biased;
                 order = orders.next() => {
                     let Some(order) = order else {
@@ -100,9 +100,9 @@ impl Talk {
                     self.obey(order).await;
                     continue;
                 }
-                heard = self.inbox.recv() => heard,
+                inputs = self.inbox.recv() => inputs,
             };
-            if let Some(over) = self.heard_together(heard).await {
+            if let Some(over) = self.receive_batch(inputs).await {
                 return over;
             }
         }
@@ -110,9 +110,9 @@ impl Talk {
 
     async fn open(&mut self) {
         let (method, [sent, seen]) = params::opening(&self.spec);
-        let id = self.server.ask(self.seat);
+        let id = self.server.open_request(self.subscriber);
         self.asked.insert(id, Asked::Opening);
-        self.wire.sent(request(method, id, &seen)).await;
+        self.wire.send(Input::Sent(request(method, id, &seen))).await;
         self.server.send(&request(method, id, &sent));
     }
 
@@ -156,68 +156,55 @@ impl Talk {
         self.ask("turn/interrupt", &params, Asked::Interrupt).await;
     }
 
-    /// Takes in what was heard together, nothing if the server is gone. Says what becomes of the conversation, if it is
-    /// over.
-    async fn heard_together(&mut self, batch: Vec<Heard>) -> Over {
+    /// Handles what came together, nothing if the server is gone. Says what becomes of the conversation, if it is over.
+    async fn receive_batch(&mut self, inputs: Vec<RoutedInput>) -> Over {
         let mut over = None;
-        if batch.is_empty() {
-            self.gathered.exit(None);
+        if inputs.is_empty() {
+            self.batch.push(Input::Exit { code: None });
             over = Some(Ok(Parting::Left));
         }
-        for heard in batch {
-            over = self.heard(heard).await;
+        for routed in inputs {
+            over = self.receive(routed).await;
             if over.is_some() {
                 break;
             }
         }
-        self.wire.hand_over(&mut self.gathered).await;
+        self.wire.send_batch(&mut self.batch).await;
         over
     }
 
-    async fn heard(&mut self, heard: Heard) -> Over {
-        match heard {
-            Heard::Line { text, news } => self.line(text, news).await,
-            Heard::Garbled { bytes, reason } => {
-                self.gathered.garbled(bytes, reason);
-                None
-            }
-            Heard::Exited { code, stderr } => {
-                for line in stderr {
-                    self.gathered.stderr(line);
-                }
-                self.gathered.exit(code);
-                Some(Ok(Parting::Left))
-            }
-        }
-    }
-
-    async fn line(&mut self, text: String, news: News) -> Over {
+    async fn receive(&mut self, RoutedInput { input, news }: RoutedInput) -> Over {
+        let line = if let Input::Received(line) = &input { line.as_str() } else { "" };
         match news {
-            News::None => self.gathered.received(text),
+            News::None => {
+                let has_exited = matches!(input, Input::Exit { .. });
+                self.batch.push(input);
+                return has_exited.then_some(Ok(Parting::Left));
+            }
             News::TurnStarted { thread, turn } => {
                 self.running.insert(thread, turn);
-                self.gathered.received(text);
+                self.batch.push(input);
             }
             News::TurnCompleted { thread } => {
                 self.running.remove(&thread);
-                self.gathered.received(text);
+                self.batch.push(input);
                 if self.thread.as_ref() == Some(&thread) && std::mem::take(&mut self.interrupted) {
                     self.clean().await;
                 }
             }
             News::RequestResolved => {
-                self.requests.resolved(&text);
-                self.gathered.received(text);
+                self.requests.resolved(line);
+                self.batch.push(input);
             }
             News::Request { method, id } => {
-                let answer = self.requests.asked(&method, &id, &text);
-                self.gathered.received(text);
+                let answer = self.requests.asked(&method, &id, line);
+                self.batch.push(input);
                 self.say(answer).await;
             }
             News::Answer { id, refusal, turn } => {
                 let asked = self.asked.remove(&id);
-                let opened = (asked == Some(Asked::Opening)).then(|| Opened::read(&text));
-                self.gathered.received(text);
+                let opened = (asked == Some(Asked::Opening)).then(|| Opened::read(line));
+                self.batch.push(input);
                 if let Some(words) = refusal {
                     return self.refused(asked, words);
                 }
@@ -252,7 +239,7 @@ impl Talk {
             }
             Some(Asked::Opening) => Some(Err(ServeError::Unavailable(format!("Codex opens no thread: {words}")))),
             Some(Asked::Turn) => {
-                self.gathered.failed(Failure::new(ErrorCode::AgentError, words));
+                self.batch.push_failure(Failure::new(ErrorCode::AgentError, words));
                 None
             }
             Some(Asked::Interrupt | Asked::Cleaning) | None => None,
@@ -278,40 +265,40 @@ impl Talk {
             cleans || !talk.running.is_empty()
         };
         while is_open(self) {
-            let Ok(heard) = timeout_at(deadline, self.inbox.recv()).await else {
+            let Ok(inputs) = timeout_at(deadline, self.inbox.recv()).await else {
                 // A server that does not even answer is of no use to anybody.
                 if self.asked.values().any(|asked| *asked == Asked::Interrupt) {
                     self.server.end();
                 }
                 break;
             };
-            if self.heard_together(heard).await.is_some() {
+            if self.receive_batch(inputs).await.is_some() {
                 return;
             }
         }
         if let Some(thread) = &self.thread {
-            let id = self.server.ask(self.seat);
+            let id = self.server.open_request(self.subscriber);
             self.server.send(&request("thread/unsubscribe", id, &json!({"threadId": thread})));
         }
     }
 
     async fn ask(&mut self, method: &str, params: &Value, asked: Asked) {
-        let id = self.server.ask(self.seat);
+        let id = self.server.open_request(self.subscriber);
         self.asked.insert(id, asked);
         self.say(Some(request(method, id, params))).await;
     }
 
     async fn say(&mut self, line: Option<String>) {
         if let Some(line) = line {
-            self.gathered.sent(line.as_str());
-            self.wire.hand_over(&mut self.gathered).await;
+            self.batch.push(Input::Sent(line.clone()));
+            self.wire.send_batch(&mut self.batch).await;
             self.server.send(&line);
         }
     }
 
     async fn fail(&mut self, code: ErrorCode, reason: &str) {
-        self.gathered.failed(Failure::new(code, reason));
-        self.wire.hand_over(&mut self.gathered).await;
+        self.batch.push_failure(Failure::new(code, reason));
+        self.wire.send_batch(&mut self.batch).await;
     }
 }
 

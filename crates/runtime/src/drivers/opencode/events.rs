@@ -1,6 +1,8 @@
 //! The event stream: payloads, one after the other.
 
-use interlingua_sse::{Decoder, Frame};
+use interlingua_convert::Input;
+use interlingua_sse::{Decoder, Frame, FrameTooLong};
+use interlingua_wirelog::{LONG_LINE_PREFIX, MAX_LINE_BYTES, Problem};
 
 /// The events of a directory, as they come.
 pub(super) struct Events {
@@ -8,23 +10,16 @@ pub(super) struct Events {
     decoder: Decoder,
 }
 
-/// One event.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Payload {
-    Text(String),
-    Garbled { bytes: Vec<u8>, reason: String },
-}
-
 impl Events {
     pub(super) fn new(response: reqwest::Response) -> Self {
-        Self { response, decoder: Decoder::default() }
+        Self { response, decoder: Decoder::new(MAX_LINE_BYTES) }
     }
 
     /// The next event; `None` when the stream has ended. Can be cancelled without losing anything.
-    pub(super) async fn next(&mut self) -> Option<Payload> {
+    pub(super) async fn next(&mut self) -> Option<Input> {
         loop {
-            if let Some(payload) = self.at_hand() {
-                return Some(payload);
+            if let Some(event) = self.at_hand() {
+                return Some(event);
             }
             match self.response.chunk().await {
                 Ok(Some(chunk)) => self.decoder.push(&chunk),
@@ -34,32 +29,33 @@ impl Events {
     }
 
     /// The next event, if it came together with the last one.
-    pub(super) fn at_hand(&mut self) -> Option<Payload> {
-        next_payload(&mut self.decoder)
+    pub(super) fn at_hand(&mut self) -> Option<Input> {
+        next_event(&mut self.decoder)
     }
 }
 
-/// The next payload among the bytes that were received.
-fn next_payload(decoder: &mut Decoder) -> Option<Payload> {
+/// The next event among the bytes that were received.
+fn next_event(decoder: &mut Decoder) -> Option<Input> {
     loop {
         return Some(match decoder.next_frame()? {
             Ok(Frame::Event(event)) => String::from_utf8(event.data).map_or_else(
-                |error| Payload::Garbled {
-                    reason: error.utf8_error().to_string(),
+                |error| Input::Unreadable {
+                    error: error.utf8_error().to_string(),
                     bytes: [b"data: ", error.as_bytes()].concat(),
                 },
-                Payload::Text,
+                Input::Received,
             ),
             // OpenCode sends nothing but data. What else it writes is passed on, to be reported as not understood.
             Ok(Frame::UnknownLine(line)) => match String::from_utf8(line) {
-                Ok(line) => Payload::Text(line),
-                Err(error) => Payload::Garbled { reason: error.utf8_error().to_string(), bytes: error.into_bytes() },
+                Ok(line) => Input::Received(line),
+                Err(error) => Input::Unreadable { error: error.utf8_error().to_string(), bytes: error.into_bytes() },
             },
             Ok(Frame::Comment(_)) => continue,
-            Err(too_long) => Payload::Garbled {
-                reason: format!("an event of more than {} bytes", too_long.limit),
-                bytes: too_long.line,
-            },
+            Err(too_long) => {
+                let FrameTooLong { limit, length, mut line, .. } = too_long;
+                line.truncate(LONG_LINE_PREFIX);
+                Input::Unreadable { bytes: line, error: Problem::TooLong { length, limit }.to_string() }
+            }
         });
     }
 }
@@ -74,10 +70,10 @@ mod tests {
         let mut events = Vec::new();
         for piece in [&b"data: {\"a\""[..], b":1}\r\n", b"\r\n: hello\nda", b"ta:x\n\ndata: \xff\n\noops\n"] {
             decoder.push(piece);
-            events.extend(std::iter::from_fn(|| next_payload(&mut decoder)));
+            events.extend(std::iter::from_fn(|| next_event(&mut decoder)));
         }
-        assert_eq!(events[..2], [Payload::Text(r#"{"a":1}"#.to_owned()), Payload::Text("x".to_owned())]);
-        assert!(matches!(&events[2], Payload::Garbled { bytes, .. } if bytes == b"data: \xff"));
-        assert_eq!(events[3..], [Payload::Text("oops".to_owned())]);
+        assert_eq!(events[..2], [Input::Received(r#"{"a":1}"#.to_owned()), Input::Received("x".to_owned())]);
+        assert!(matches!(&events[2], Input::Unreadable { bytes, .. } if bytes == b"data: \xff"));
+        assert_eq!(events[3..], [Input::Received("oops".to_owned())]);
     }
 }

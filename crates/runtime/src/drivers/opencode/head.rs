@@ -2,117 +2,137 @@
 
 use std::collections::HashSet;
 
-use serde::Deserialize;
+use std::borrow::Cow;
 
-use crate::drivers::text::Text;
+use crate::drivers::scanner::Scanner;
 
-/// What an event is about. Every event is looked at, so it borrows.
+/// A piece of a message. Nearly all events are pieces, and all that counts of them stands at their beginning.
+const DELTA: &str = "message.part.delta";
+
+/// What an event is about. Every event is scanned for it, so it borrows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Head<'a> {
-    pub(super) kind: Text<'a>,
+    pub(super) kind: Cow<'a, str>,
     /// The session that it belongs to; `None` if it is about none.
-    session: Option<Text<'a>>,
+    session: Option<Cow<'a, str>>,
     /// The session that this session works for.
-    parent: Option<Text<'a>>,
+    parent: Option<Cow<'a, str>>,
     /// A sub-agent's session that it names.
-    child: Option<Text<'a>>,
+    child: Option<Cow<'a, str>>,
     /// The request that it is about.
-    pub(super) request: Option<Text<'a>>,
+    pub(super) request: Option<Cow<'a, str>>,
     is_idle: bool,
 }
 
-#[derive(Deserialize)]
-struct Event<'a> {
-    #[serde(borrow)]
-    r#type: Text<'a>,
-    #[serde(borrow)]
-    properties: Option<Properties<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
+/// What is scanned of the properties of an event.
+#[derive(Default)]
 struct Properties<'a> {
-    #[serde(borrow)]
-    id: Option<Text<'a>>,
-    #[serde(borrow, rename = "sessionID")]
-    session: Option<Text<'a>>,
-    #[serde(borrow, rename = "requestID")]
-    request: Option<Text<'a>>,
-    #[serde(borrow)]
-    info: Option<Info<'a>>,
-    #[serde(borrow)]
-    part: Option<Part<'a>>,
-    status: Option<serde_json::Value>,
+    id: Option<Cow<'a, str>>,
+    session: Option<Cow<'a, str>>,
+    request: Option<Cow<'a, str>>,
+    info: Info<'a>,
+    part_session: Option<Cow<'a, str>>,
+    child: Option<Cow<'a, str>>,
+    status: Option<Cow<'a, str>>,
 }
 
-#[derive(Deserialize)]
+/// A session, or a message.
+#[derive(Default)]
 struct Info<'a> {
-    #[serde(borrow)]
-    id: Option<Text<'a>>,
-    #[serde(borrow, rename = "sessionID")]
-    session: Option<Text<'a>>,
-    #[serde(borrow, rename = "parentID")]
-    parent: Option<Text<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Part<'a> {
-    #[serde(borrow, rename = "sessionID")]
-    session: Option<Text<'a>>,
-    #[serde(borrow)]
-    state: Option<State<'a>>,
-}
-
-#[derive(Deserialize)]
-struct State<'a> {
-    #[serde(borrow)]
-    metadata: Option<Metadata<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Metadata<'a> {
-    #[serde(borrow, rename = "sessionId")]
-    session: Option<Text<'a>>,
+    id: Option<Cow<'a, str>>,
+    session: Option<Cow<'a, str>>,
+    parent: Option<Cow<'a, str>>,
 }
 
 impl<'a> Head<'a> {
-    /// What an event is about. One that cannot be read is about nobody in particular.
-    pub(super) fn of(payload: &'a str) -> Self {
-        if let Some(session) = delta_in(payload) {
-            return Self { kind: DELTA.into(), session: Some(session.into()), ..Self::default() };
+    /// Scans an event. One that cannot be read is about nobody in particular.
+    pub(super) fn scan(payload: &'a str) -> Self {
+        let mut json = Scanner::new(payload);
+        let (mut kind, mut properties) = (None, Properties::default());
+        if json.enter_object() {
+            while let Some(key) = json.next_key() {
+                match key {
+                    "type" => kind = json.text(),
+                    "properties" => {
+                        let is_delta = kind.as_deref() == Some(DELTA);
+                        properties = Properties::scan(&mut json, is_delta);
+                        if is_delta && properties.session.is_some() {
+                            break;
+                        }
+                    }
+                    _ => {}
+                }
+            }
         }
-        let Ok(event) = serde_json::from_str::<Event<'_>>(payload) else { return Self::default() };
-        let kind = event.r#type;
-        let properties = event.properties.unwrap_or_default();
-        let is_idle = *kind == *"session.idle"
-            || *kind == *"session.status" && properties.status.is_some_and(|status| status["type"] == "idle");
-        let mut head = Self { request: properties.request.or(properties.id), is_idle, ..Self::default() };
-        head.session = properties.session;
-        if let Some(info) = properties.info {
-            // The id of a session, or that of a message.
-            let id = info.id.filter(|_| kind.starts_with("session."));
-            head.session = head.session.or(info.session).or(id);
-            head.parent = info.parent.filter(|_| kind.starts_with("session."));
+        let Some(kind) = kind else { return Self::default() };
+        // The id of a session, or that of a message.
+        let Info { id, session, parent } = properties.info;
+        let is_about_session = kind.starts_with("session.");
+        let id = id.filter(|_| is_about_session);
+        Self {
+            session: properties.session.or(session).or(id).or(properties.part_session),
+            parent: parent.filter(|_| is_about_session),
+            child: properties.child,
+            request: properties.request.or(properties.id),
+            is_idle: kind == "session.idle" || kind == "session.status" && properties.status.as_deref() == Some("idle"),
+            kind,
         }
-        if let Some(part) = properties.part {
-            head.session = head.session.or(part.session);
-            head.child = part.state.and_then(|state| state.metadata?.session);
-        }
-        head.kind = kind;
-        head
     }
 }
 
-/// A piece of a message.
-const DELTA: &str = "message.part.delta";
+impl<'a> Properties<'a> {
+    /// Scans properties. Of a delta, the session is all that counts.
+    fn scan(json: &mut Scanner<'a>, is_delta: bool) -> Self {
+        let mut properties = Self::default();
+        if !json.enter_object() {
+            return properties;
+        }
+        while let Some(key) = json.next_key() {
+            match key {
+                "id" => properties.id = json.text(),
+                "sessionID" => properties.session = json.text(),
+                "requestID" => properties.request = json.text(),
+                "info" => properties.info = Info::scan(json),
+                "part" => properties.scan_part(json),
+                "status" => properties.status = json.text_at(&["type"]),
+                _ => {}
+            }
+            if is_delta && properties.session.is_some() {
+                break;
+            }
+        }
+        properties
+    }
 
-/// The session that a piece of a message belongs to, if it is one and written as OpenCode does. Nearly all events are
-/// pieces, and all that counts of them stands at their beginning.
-fn delta_in(payload: &str) -> Option<&str> {
-    let (_, rest) = payload.strip_prefix(r#"{"id":""#)?.split_once('"')?;
-    let rest = rest.strip_prefix(r#","type":""#)?.strip_prefix(DELTA)?;
-    let (session, _) = rest.strip_prefix(r#"","properties":{"sessionID":""#)?.split_once('"')?;
-    (!session.contains('\\')).then_some(session)
+    fn scan_part(&mut self, json: &mut Scanner<'a>) {
+        if !json.enter_object() {
+            return;
+        }
+        while let Some(key) = json.next_key() {
+            match key {
+                "sessionID" => self.part_session = json.text(),
+                "state" => self.child = json.text_at(&["metadata", "sessionId"]),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl<'a> Info<'a> {
+    fn scan(json: &mut Scanner<'a>) -> Self {
+        let mut info = Self::default();
+        if json.enter_object() {
+            while let Some(key) = json.next_key() {
+                match key {
+                    "id" => info.id = json.text(),
+                    "sessionID" => info.session = json.text(),
+                    "parentID" => info.parent = json.text(),
+                    _ => {}
+                }
+            }
+        }
+        info
+    }
 }
 
 /// A session and those of its sub-agents.
@@ -141,7 +161,7 @@ impl Family {
             }
             self.children.insert(session.clone().into_owned());
         }
-        if let Some(child) = head.child.as_ref().filter(|child| ***child != *self.session) {
+        if let Some(child) = head.child.as_ref().filter(|child| *child != self.session.as_str()) {
             self.children.insert(child.clone().into_owned());
         }
         true
@@ -164,7 +184,7 @@ mod tests {
     #[test]
     fn a_session_hears_of_itself_its_sub_agents_and_what_concerns_everybody() {
         let mut family = Family::new("ses_a");
-        let mut concerns = |payload: &str| family.concerns(&Head::of(payload));
+        let mut concerns = |payload: &str| family.concerns(&Head::scan(payload));
         assert!(concerns(r#"{"type":"session.idle","properties":{"sessionID":"ses_a"}}"#));
         assert!(concerns(r#"{"type":"message.updated","properties":{"info":{"id":"msg_1","sessionID":"ses_a"}}}"#));
         assert!(concerns(r#"{"type":"server.heartbeat","properties":{}}"#));
@@ -184,9 +204,8 @@ mod tests {
         let usual = r#"{"id":"evt_1","type":"message.part.delta","properties":{"sessionID":"ses_a","delta":"x"}}"#;
         let other = r#"{"type":"message.part.delta","properties":{"delta":"x","sessionID":"ses_a"}}"#;
         let escaped = r#"{"id":"evt_1","type":"message.part.delta","properties":{"sessionID":"ses\u005fa"}}"#;
-        assert_eq!([usual, other, escaped].map(|payload| delta_in(payload).is_some()), [true, false, false]);
         for payload in [usual, other, escaped] {
-            let Head { kind, session, .. } = Head::of(payload);
+            let Head { kind, session, .. } = Head::scan(payload);
             assert_eq!((&*kind, session.as_deref()), (DELTA, Some("ses_a")), "{payload}");
         }
     }
@@ -195,7 +214,7 @@ mod tests {
     fn only_the_session_itself_ends_its_turn() {
         let mut family = Family::new("ses_a");
         family.children.insert("ses_b".to_owned());
-        let idle = |family: &Family, payload: &str| family.is_idle(&Head::of(payload));
+        let idle = |family: &Family, payload: &str| family.is_idle(&Head::scan(payload));
         assert!(idle(
             &family,
             r#"{"type":"session.status","properties":{"sessionID":"ses_a","status":{"type":"idle"}}}"#

@@ -16,17 +16,16 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use interlingua_convert::{Agent, Converter, Launch, converter_for};
-use interlingua_store::Message;
+use interlingua_convert::{Agent, Launch};
 use reqwest::Method;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
+use super::installed::InstalledAgent;
 use super::shared::{Shared, meanwhile};
-use crate::agents::{AgentStatus, Install, Mode, Model, Models};
-use crate::attached;
-use crate::driver::{Driver, Orders, Parting, ServeError, SessionSpec, Task, Wire};
+use crate::agents::{Mode, Model, Models, ServerStatus};
+use crate::driver::{Orders, Parting, ServeError, SessionSpec, Wire};
 use crate::environment::Environment;
 use crate::error::Refusal;
 use crate::install::{Found, Installation, Machine, OPENCODE};
@@ -72,20 +71,25 @@ struct Wanted {
     mcp: McpServers,
 }
 
-/// Drives OpenCode.
-pub(crate) struct OpenCodeDriver {
+/// OpenCode.
+pub(crate) struct OpenCodeAgent {
     installation: Installation,
     servers: Shared<Wanted, HttpServer>,
     /// Its modes, once it was asked for them.
     modes: Mutex<Option<Vec<String>>>,
 }
 
-impl OpenCodeDriver {
+impl OpenCodeAgent {
     pub(crate) fn new(machine: &Machine) -> Self {
         Self { installation: Installation::new(&OPENCODE, machine), servers: Shared::new(), modes: Mutex::default() }
     }
 
-    async fn server(&self, found: &Found, env: &Environment, mcp: &McpServers) -> Result<Arc<HttpServer>, ServeError> {
+    async fn start_server(
+        &self,
+        found: &Found,
+        env: &Environment,
+        mcp: &McpServers,
+    ) -> Result<Arc<HttpServer>, ServeError> {
         let wanted = Wanted { program: found.path.clone(), env: env.clone(), mcp: mcp.clone() };
         let mut variables = variables(&OWN, &SET, env);
         if !mcp.is_empty() {
@@ -100,12 +104,12 @@ impl OpenCodeDriver {
         self.servers.get(wanted, |running| HttpServer::start(self.installation.supervisor(), program, running)).await
     }
 
-    async fn run(self: Arc<Self>, spec: SessionSpec, mut orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
+    async fn run(&self, spec: SessionSpec, mut orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
         let found = self.installation.program(spec.agent_version.as_deref())?;
         let begun = async {
-            let server = self.server(&found, &spec.env, &spec.mcp).await?;
+            let server = self.start_server(&found, &spec.env, &spec.mcp).await?;
             let argv = std::iter::once(OPENCODE.agent).chain(ARGS).map(str::to_owned).collect();
-            wire.launched(Launch { version: found.version.clone(), argv, prompt: None }).await;
+            wire.launched(Launch::new(found.version.clone(), argv)).await;
             Talk::begin(server, spec.clone(), wire.clone()).await
         };
         let Some((talk, early)) = meanwhile(&mut orders, begun).await else { return Ok(Parting::Left) };
@@ -116,7 +120,7 @@ impl OpenCodeDriver {
     /// What the server answers outside of any session.
     async fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<T, ServeError> {
         let found = self.installation.program(None)?;
-        let server = self.server(&found, &Environment::default(), &McpServers::default()).await?;
+        let server = self.start_server(&found, &Environment::default(), &McpServers::default()).await?;
         let directory = std::env::current_dir().unwrap_or_else(|_| std::env::temp_dir());
         let failed = |reason: String| ServeError::Unavailable(format!("OpenCode was asked for {path}: {reason}"));
         let answer = server.call(Method::GET, &in_directory(path, &directory), None).await.map_err(failed)?;
@@ -201,51 +205,36 @@ fn models(offered: Providers, configuration: Configuration) -> Models {
     Models { models: models.collect(), default_model }
 }
 
-impl Driver for OpenCodeDriver {
-    fn id(&self) -> &'static str {
-        OPENCODE.agent
-    }
+impl InstalledAgent for OpenCodeAgent {
+    const AGENT: Agent = Agent::OpenCode;
 
-    fn converter(&self) -> Box<dyn Converter> {
-        converter_for(Agent::OpenCode)
-    }
-
-    fn status(&self) -> AgentStatus {
-        AgentStatus { server: Some(self.servers.status()), ..self.installation.status() }
-    }
-
-    fn look(self: Arc<Self>) -> Task<()> {
-        Box::pin(async move { self.installation.look().await })
+    fn installation(&self) -> &Installation {
+        &self.installation
     }
 
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal> {
-        self.installation.check_version(spec)?;
         let modes = self.modes.lock().unwrap_or_else(PoisonError::into_inner);
         params::check(spec, modes.as_deref())
     }
 
-    fn check_message(&self, message: &Message) -> Result<(), Refusal> {
-        attached::check(message)
+    async fn modes(&self) -> Result<Vec<Mode>, ServeError> {
+        self.list_modes().await
     }
 
-    fn modes(self: Arc<Self>) -> Task<Result<Vec<Mode>, ServeError>> {
-        Box::pin(async move { self.list_modes().await })
+    async fn models(&self) -> Result<Models, ServeError> {
+        Ok(models(self.ask("/config/providers").await?, self.ask("/config").await?))
     }
 
-    fn models(self: Arc<Self>) -> Task<Result<Models, ServeError>> {
-        Box::pin(async move { Ok(models(self.ask("/config/providers").await?, self.ask("/config").await?)) })
+    async fn serve(&self, spec: SessionSpec, orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
+        self.run(spec, orders, wire).await
     }
 
-    fn install(self: Arc<Self>, install: Install) -> Task<Result<(), String>> {
-        Box::pin(async move { self.installation.install(install, |_| {}).await.map(drop) })
+    fn server(&self) -> Option<ServerStatus> {
+        Some(self.servers.status())
     }
 
-    fn serve(self: Arc<Self>, spec: SessionSpec, orders: Orders, wire: Wire) -> Task<Result<Parting, ServeError>> {
-        Box::pin(self.run(spec, orders, wire))
-    }
-
-    fn shutdown(self: Arc<Self>) -> Task<()> {
-        Box::pin(async move { self.servers.ended().await })
+    async fn shutdown(&self) {
+        self.servers.ended().await;
     }
 }
 

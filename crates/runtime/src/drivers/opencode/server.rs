@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use interlingua_convert::Input;
+use interlingua_wirelog::MAX_LINE_BYTES;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Method, RequestBuilder, Url};
 use tokio::sync::{mpsc, watch};
@@ -17,7 +19,7 @@ use tokio::time::timeout;
 use super::events::Events;
 use crate::driver::ServeError;
 use crate::drivers::shared::{Ending, Running, Server, Tail};
-use crate::process::{Output, Process, Program, Supervisor};
+use crate::process::{Process, Program, Supervisor};
 
 /// How long it may take to listen.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -123,11 +125,18 @@ impl HttpServer {
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
-        let response = request.send().await.map_err(failed)?;
+        let mut response = request.send().await.map_err(failed)?;
         let status = response.status().as_u16();
         let is_web_page =
             response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
-        let body = response.text().await.map_err(failed)?;
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(failed)? {
+            if body.len() + chunk.len() > MAX_LINE_BYTES {
+                return Err(format!("the answer of OpenCode has more than {MAX_LINE_BYTES} bytes"));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        let body = String::from_utf8_lossy(&body).into_owned();
         Ok(Answer { status, body: (!body.is_empty()).then_some(body), is_web_page })
     }
 
@@ -182,15 +191,15 @@ fn password() -> std::io::Result<String> {
 async fn listening(process: &mut Process, stderr: &mut Tail) -> Result<Url, String> {
     loop {
         match process.next().await {
-            Output::Line(line) => {
+            Input::Received(line) => {
                 let place = line.split_once(LISTENING).map(|(_, place)| place.trim());
                 if let Some(url) = place.and_then(|place| Url::parse(place).ok()) {
                     return Ok(url);
                 }
             }
-            Output::Garbled { .. } => {}
-            Output::Stderr(line) => stderr.push(line),
-            Output::Exited(code) => return Err(stderr.farewell("OpenCode", code)),
+            Input::Stderr(line) => stderr.push(line),
+            Input::Exit { code } => return Err(stderr.farewell("OpenCode", code)),
+            _ => {}
         }
     }
 }
@@ -214,15 +223,15 @@ async fn attend(
             }
         };
         match output {
-            Output::Stderr(line) => stderr.push(line),
-            Output::Line(_) | Output::Garbled { .. } => {}
-            Output::Exited(code) => {
+            Input::Stderr(line) => stderr.push(line),
+            Input::Exit { code } => {
                 if ending != Some(Ending::NotNeeded) {
                     running.fell(&stderr.farewell("OpenCode", code));
                 }
                 end.send_replace(Some(Gone { code, stderr: stderr.lines() }));
                 return;
             }
+            _ => {}
         }
     }
 }

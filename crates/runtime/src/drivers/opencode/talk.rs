@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use interlingua_convert::Failure;
+use interlingua_convert::{Failure, Input};
 use interlingua_schema::ErrorCode;
 use interlingua_store::Message;
 use reqwest::Method;
@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::events::{Events, Payload};
+use super::events::Events;
 use super::head::{Family, Head};
 use super::params;
 use super::server::{Answer, HttpServer, in_directory};
 use crate::driver::{Order, Orders, Parting, PermissionReply, ServeError, SessionSpec, Wire};
 use crate::drivers::REFUSED;
-use crate::wire::Gathered;
+use crate::wire::WireBatch;
 
 /// How long a turn may take to end when the session lets go.
 const PARTING: Duration = Duration::from_millis(1500);
@@ -28,23 +28,23 @@ const GREETING: Duration = Duration::from_secs(20);
 /// The pause before events are listened to again.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// So many events are taken at once: then orders have their turn again.
-const AT_ONCE: usize = 128;
+/// How many events are taken at once before orders have their turn again.
+const MAX_EVENTS_PER_READ: usize = 128;
 
 /// A session's part of the conversation.
 pub(super) struct Talk {
     server: Arc<HttpServer>,
     events: Events,
     wire: Wire,
-    /// What is on its way to the wire.
-    gathered: Gathered,
+    /// What is on its way to the session.
+    batch: WireBatch,
     spec: SessionSpec,
     /// The session and its sub-agents, once there is one.
     family: Option<Family>,
     /// A message that waits for the session.
     waiting: Option<Message>,
     /// What was told before it was known whose it is.
-    early: Vec<String>,
+    early: Vec<Input>,
     calls: JoinSet<Call>,
     /// A prompt was sent, and the session is not idle yet.
     is_running: bool,
@@ -81,12 +81,12 @@ enum What {
 type Over = Option<Result<Parting, ServeError>>;
 
 /// Listens to the events of a directory, from its greeting on.
-async fn listen(server: &HttpServer, spec: &SessionSpec) -> Result<(Events, String), String> {
+async fn listen(server: &HttpServer, spec: &SessionSpec) -> Result<(Events, Input), String> {
     let mut events = server.events(&spec.directory).await?;
     match timeout(GREETING, events.next()).await {
-        Ok(Some(Payload::Text(greeting))) => Ok((events, greeting)),
-        Ok(Some(Payload::Garbled { reason, .. })) => Err(format!("OpenCode's greeting is {reason}")),
-        Ok(None) => Err("OpenCode's events ended before they began".to_owned()),
+        Ok(Some(greeting @ Input::Received(_))) => Ok((events, greeting)),
+        Ok(Some(Input::Unreadable { error, .. })) => Err(format!("OpenCode's greeting cannot be read: {error}")),
+        Ok(_) => Err("OpenCode's events ended before they began".to_owned()),
         Err(_) => Err(format!("OpenCode told no event within {GREETING:?}")),
     }
 }
@@ -106,13 +106,13 @@ impl Talk {
                 return Err(ServeError::Unavailable(reason));
             }
         };
-        wire.received(greeting).await;
+        wire.send(greeting).await;
         let family = spec.native.as_ref().map(|native| Family::new(native.as_str()));
         Ok(Self {
             server,
             events,
             wire,
-            gathered: Gathered::default(),
+            batch: WireBatch::default(),
             spec,
             family,
             waiting: None,
@@ -147,7 +147,7 @@ impl Talk {
                     Ok(call) => self.answered(call).await,
                     Err(_) => None,
                 },
-                payload = self.events.next() => self.heard(payload).await,
+                event = self.events.next() => self.receive(event).await,
             };
             if let Some(over) = over {
                 return over;
@@ -205,7 +205,9 @@ impl Talk {
         let path = in_directory(path, &self.spec.directory);
         let number = self.server.number();
         if what != What::Aside {
-            self.wire.request(number, "POST", path.as_str(), body.clone()).await;
+            let request =
+                Input::Request { call: number, method: "POST".to_owned(), path: path.clone(), body: body.clone() };
+            self.wire.send(request).await;
         }
         let server = self.server.clone();
         self.calls.spawn(async move {
@@ -222,7 +224,8 @@ impl Talk {
         if call.what == What::Aside {
             return None;
         }
-        self.wire.reply(call.number, answer.status, answer.body.clone()).await;
+        let reply = Input::Reply { call: call.number, status: answer.status, body: answer.body.clone() };
+        self.wire.send(reply).await;
         match call.what {
             What::Session => {
                 let Some(session) = created(&answer) else {
@@ -231,10 +234,10 @@ impl Talk {
                     return Some(Err(ServeError::Unavailable(reason)));
                 };
                 self.family = Some(Family::new(session));
-                for payload in std::mem::take(&mut self.early) {
-                    self.event(payload);
+                for event in std::mem::take(&mut self.early) {
+                    self.take_event(event);
                 }
-                self.wire.hand_over(&mut self.gathered).await;
+                self.wire.send_batch(&mut self.batch).await;
                 self.prompt().await;
             }
             What::Prompt if answer.status == 404 && self.spec.native.is_some() => {
@@ -268,30 +271,25 @@ impl Talk {
         }
     }
 
-    /// Something was heard, or nothing ever will be. What came together with it is taken along.
-    async fn heard(&mut self, payload: Option<Payload>) -> Over {
-        let Some(payload) = payload else { return self.silence().await };
-        self.take(payload);
-        for _ in 1..AT_ONCE {
-            let Some(payload) = self.events.at_hand() else { break };
-            self.take(payload);
+    /// An event came, or none ever will. What came together with it is taken along.
+    async fn receive(&mut self, event: Option<Input>) -> Over {
+        let Some(event) = event else { return self.silence().await };
+        self.take_event(event);
+        for _ in 1..MAX_EVENTS_PER_READ {
+            let Some(event) = self.events.at_hand() else { break };
+            self.take_event(event);
         }
-        self.wire.hand_over(&mut self.gathered).await;
+        self.wire.send_batch(&mut self.batch).await;
         None
     }
 
-    fn take(&mut self, payload: Payload) {
-        match payload {
-            Payload::Text(payload) => self.event(payload),
-            Payload::Garbled { bytes, reason } => self.gathered.garbled(bytes, reason),
-        }
-    }
-
-    fn event(&mut self, payload: String) {
+    /// Takes note of an event, and passes it on if it concerns the session. What is unreadable concerns everybody.
+    fn take_event(&mut self, event: Input) {
+        let Input::Received(payload) = &event else { return self.batch.push(event) };
         let Some(family) = &mut self.family else {
-            return self.early.push(payload);
+            return self.early.push(event);
         };
-        let head = Head::of(&payload);
+        let head = Head::scan(payload);
         if !family.concerns(&head) {
             return;
         }
@@ -310,23 +308,21 @@ impl Talk {
                 _ => {}
             }
         }
-        self.gathered.received(payload);
+        self.batch.push(event);
     }
 
     /// The events ended: the server is gone, or else they are listened to again.
     async fn silence(&mut self) -> Over {
         if let Some(gone) = self.server.gone().await {
-            for line in gone.stderr {
-                self.wire.stderr(line).await;
-            }
-            self.wire.exit(gone.code).await;
+            self.batch.extend(gone.stderr.into_iter().map(Input::Stderr).chain([Input::Exit { code: gone.code }]));
+            self.wire.send_batch(&mut self.batch).await;
             return Some(Ok(Parting::Left));
         }
         sleep(PAUSE).await;
         match listen(&self.server, &self.spec).await {
             Ok((events, greeting)) => {
                 self.events = events;
-                self.wire.received(greeting).await;
+                self.wire.send(greeting).await;
             }
             Err(reason) => return Some(Err(ServeError::Unavailable(reason))),
         }
@@ -376,8 +372,8 @@ impl Talk {
                     is_answered |= call.what == What::Abort && call.answer.is_ok();
                     timeout_at(deadline, self.answered(call)).await
                 }
-                payload = timeout_at(deadline, self.events.next()) => match payload {
-                    Ok(payload) => timeout_at(deadline, self.heard(payload)).await,
+                event = timeout_at(deadline, self.events.next()) => match event {
+                    Ok(event) => timeout_at(deadline, self.receive(event)).await,
                     Err(late) => Err(late),
                 },
             };

@@ -1,27 +1,43 @@
 //! From inputs to events: a converter and a sequencer, end to end.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use interlingua_schema::{EventSink, RawJson, SessionMetadata, Timestamp};
 use sha2::{Digest, Sha256};
 
 use crate::draft::{Act, Unparsed};
 use crate::sequencer::{End, Moment, Resume, Sequencer};
-use crate::{Converter, CountingIds, Drafts, Failure, IdSource, Input, Key, Launch};
+use crate::{Converter, CountingIds, Drafts, Failure, IdSource, Input, InputRef, Key, Launch};
 
-/// There is room for so much that was heard and not settled before memory is asked for again. It stays below what an
-/// allocator has at hand (1 KiB): a stream may be short.
-const A_FEW: usize = 8;
+/// Room for pending inputs at the start. It stays below what an allocator has at hand (1 KiB), because a conversion may
+/// be short.
+const INITIAL_CAPACITY: usize = 8;
 
-/// How a stream is made.
-pub struct Options {
+/// How events are made.
+#[non_exhaustive]
+pub struct ConversionOptions {
     /// Whether events carry the native payload they were made from.
     pub raw: bool,
     /// Where ids come from.
     pub ids: Box<dyn IdSource>,
 }
 
-impl Default for Options {
+impl ConversionOptions {
+    /// With ids from this source, and native payloads if `raw`.
+    #[must_use]
+    pub fn new(raw: bool, ids: Box<dyn IdSource>) -> Self {
+        Self { raw, ids }
+    }
+
+    /// As the default, with native payloads if `raw`.
+    #[must_use]
+    pub fn with_raw(raw: bool) -> Self {
+        Self { raw, ..Self::default() }
+    }
+}
+
+impl Default for ConversionOptions {
     /// Without payloads, with ids that are counted.
     fn default() -> Self {
         Self { raw: false, ids: Box::new(CountingIds::default()) }
@@ -30,6 +46,7 @@ impl Default for Options {
 
 /// What became of the payloads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Tally {
     /// Lines and bodies from the agent.
     pub payloads: u64,
@@ -55,6 +72,7 @@ impl Tally {
 
 /// Why something became `agent.unparsed`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct UnparsedReason {
     /// The native type of the payload.
     pub native_type: Option<String>,
@@ -66,7 +84,7 @@ pub struct UnparsedReason {
 ///
 /// A live session, a file and a test all go this way: inputs in, one at a time, events out as soon as they are
 /// certain.
-pub struct Stream<C> {
+pub struct Conversion<C> {
     converter: C,
     sequencer: Sequencer,
     drafts: Drafts,
@@ -77,17 +95,17 @@ pub struct Stream<C> {
     tally: Tally,
 }
 
-impl<C: Converter> Stream<C> {
+impl<C: Converter> Conversion<C> {
     /// A stream through this converter.
-    pub fn new(converter: C, options: Options) -> Self {
+    pub fn new(converter: C, options: ConversionOptions) -> Self {
         let mut drafts = Drafts::default();
-        drafts.list.reserve(A_FEW);
+        drafts.list.reserve(INITIAL_CAPACITY);
         Self {
             sequencer: Sequencer::new(converter.agent(), options.ids),
             converter,
             drafts,
             noted: 0,
-            heard: Vec::with_capacity(A_FEW),
+            heard: Vec::with_capacity(INITIAL_CAPACITY),
             raw: options.raw,
             tally: Tally::default(),
         }
@@ -153,14 +171,17 @@ impl<C: Converter> Stream<C> {
     }
 
     /// Something crossed the wire at a time; without one, the payload's own time counts, or else the last one.
-    pub fn push(&mut self, at: Option<Timestamp>, input: Input<'_>, out: &mut dyn EventSink) {
+    pub fn push(&mut self, at: Option<Timestamp>, input: InputRef<'_>, out: &mut dyn EventSink) {
         self.hear(at, input);
         self.settle(out);
     }
 
     /// As [`push`](Self::push), but the events wait for [`settle`](Self::settle). Whoever has several inputs at hand
     /// is faster so, because each half of the work stays in the processor's cache.
-    pub fn hear(&mut self, at: Option<Timestamp>, input: Input<'_>) {
+    pub fn hear(&mut self, at: Option<Timestamp>, input: InputRef<'_>) {
+        if let Input::Unreadable { bytes, error } = input {
+            return self.hear_unreadable(at, bytes, error);
+        }
         let from_agent = input.is_from_agent();
         self.drafts.begin_input();
         self.drafts.payload = input.payload().filter(|_| self.raw).map(RawJson::from_payload);
@@ -198,15 +219,9 @@ impl<C: Converter> Stream<C> {
         self.noted = 0;
     }
 
-    /// Something came that is not even a line of text, for this reason.
-    pub fn push_garbled(&mut self, at: Option<Timestamp>, bytes: &[u8], reason: &str, out: &mut dyn EventSink) {
-        self.hear_garbled(at, bytes, reason);
-        self.settle(out);
-    }
-
-    /// As [`push_garbled`](Self::push_garbled), but the events wait for [`settle`](Self::settle).
-    pub fn hear_garbled(&mut self, at: Option<Timestamp>, bytes: &[u8], reason: &str) {
-        self.drafts.current().unparsed("wire", reason, None);
+    /// The agent sent something that is not a line of text, which no converter needs to see.
+    fn hear_unreadable(&mut self, at: Option<Timestamp>, bytes: &[u8], error: &str) {
+        self.drafts.current().unparsed("wire", error, None);
         self.count();
         if let Some(Act::Unparsed(unparsed)) = self.drafts.list.last_mut().map(|draft| &mut draft.act) {
             unparsed.hash = sha256(bytes);
@@ -291,11 +306,11 @@ enum Heard {
     Exit(Moment, Option<i32>),
 }
 
+/// The SHA-256 digest in lower-case hexadecimal digits.
 fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut hex, byte| {
-        for nibble in [byte >> 4, byte & 15] {
-            hex.push(char::from_digit(nibble.into(), 16).unwrap_or('0'));
-        }
+        // Writing to a string does not fail.
+        let _ = write!(hex, "{byte:02x}");
         hex
     })
 }
