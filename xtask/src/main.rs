@@ -6,9 +6,8 @@
 //! * `drift` compares two states of it and says what the difference means for this repository.
 //!
 //! The others are started: `record` plays the scenarios on the real agents and writes down what they say, `live` runs the
-//! real agents behind the server and says what works, `generate` writes the generated files, among them what the
-//! recordings prove,
-//! `bench-server` measures the server.
+//! real agents behind the server and says what works, `generate` writes the generated files (schemas, and what the
+//! recordings prove), `bench-server` measures the server.
 //!
 //! Nothing here links the generated types: a schema that breaks them must not stop `refresh-schemas` from
 //! building. What needs them is a program of another crate, built when its task is asked for.
