@@ -166,7 +166,7 @@ async fn get(args: InstallArgs) -> anyhow::Result<Outcome> {
         None => (args.agent.as_str(), None),
     };
     let machine = machine(&data_folder(args.data_dir)?)?;
-    let wanted = Install { reinstall: args.reinstall, version };
+    let wanted = Install::new(version, args.reinstall);
     let mut progress = Progress::start(args.agent.clone());
     let installed = install(&machine, agent, wanted, |bytes| progress.tell(bytes)).await;
     progress.finish();

@@ -100,7 +100,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let machine = machine(&folder)?;
     let store = Store::open(&folder, StoreOptions::default().durability(durability))?;
     let config = Config { access, allowed_origins: args.cors_allow_origin };
-    let options = RuntimeOptions { auto_install: args.auto_install, ..RuntimeOptions::default() };
+    let options = RuntimeOptions::default().auto_install(args.auto_install);
     let tokio = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .enable_all()

@@ -1,9 +1,12 @@
 //! Which release of an agent it is.
 
-/// The first two numbers of a version, if it has such.
-pub(crate) fn release(version: &str) -> Option<(u32, u32)> {
-    let mut numbers = version.split('.').map(|number| number.parse().ok());
-    Some((numbers.next()??, numbers.next()??))
+use semver::Version;
+
+/// Major and minor number of a version; `None` if it is not a semantic version. What follows it, such as
+/// `(Claude Code)`, does not count.
+pub(crate) fn release(version: &str) -> Option<(u64, u64)> {
+    let version = Version::parse(version.split_whitespace().next()?).ok()?;
+    Some((version.major, version.minor))
 }
 
 #[cfg(test)]
@@ -13,8 +16,8 @@ mod tests {
     #[test]
     fn releases_are_in_order() {
         assert!(release("0.98.0") < release("0.130.0-alpha.2"));
-        assert_eq!(release("1.18"), Some((1, 18)));
-        for none in ["", "2", "latest", "v1.2"] {
+        assert_eq!(release("2.1.9 (Claude Code)"), Some((2, 1)));
+        for none in ["", "2", "latest", "v1.2.0"] {
             assert_eq!(release(none), None, "{none}");
         }
     }

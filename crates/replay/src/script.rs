@@ -122,7 +122,7 @@ impl Script {
         match input {
             Input::Sent(line) => Some(Act::Hear(self.agent.heard(line))),
             Input::Received(line) if self.agent == Agent::OpenCode && is_greeting(line) => {
-                self.greeting = Some(line.to_string());
+                self.greeting = Some(line.clone());
                 None
             }
             Input::Received(line) => say(Channel::Out, line, self.agent.sense(line)),

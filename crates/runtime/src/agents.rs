@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// An agent, as it is installed here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AgentStatus {
     /// Its name.
     pub id: &'static str,
@@ -28,6 +29,12 @@ pub struct AgentStatus {
 }
 
 impl AgentStatus {
+    /// An agent of which nothing else is known.
+    #[must_use]
+    pub fn new(id: &'static str, installed: bool) -> Self {
+        Self { id, installed, ..Self::default() }
+    }
+
     /// Whether a session can hope for an answer.
     #[must_use]
     pub fn credentials_available(&self) -> bool {
@@ -49,6 +56,7 @@ pub enum Fit {
 
 /// The state of a process that sessions share.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ServerStatus {
     /// What it does.
     pub state: ServerState,
@@ -76,6 +84,7 @@ pub enum ServerState {
 
 /// A mode that a session can be created with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Mode {
     /// What clients give.
     pub id: String,
@@ -96,6 +105,7 @@ impl Mode {
 /// A model that a session can be created with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Model {
     /// What clients give.
     pub id: String,
@@ -113,6 +123,7 @@ pub struct Model {
 /// The models of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Models {
     /// All of them.
     pub models: Vec<Model>,
@@ -123,9 +134,18 @@ pub struct Models {
 
 /// What is to be installed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Install {
     /// Even if it is installed.
     pub reinstall: bool,
     /// This version; the one our types were made for when absent.
     pub version: Option<String>,
+}
+
+impl Install {
+    /// This version, or without one the version that our types were made for.
+    #[must_use]
+    pub fn new(version: Option<String>, reinstall: bool) -> Self {
+        Self { reinstall, version }
+    }
 }

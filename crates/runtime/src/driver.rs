@@ -138,6 +138,7 @@ pub trait Driver: Send + Sync + 'static {
 
 /// What a session wants of its agent.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SessionSpec {
     /// The session, by our name.
     pub session_id: SessionId,
@@ -165,6 +166,7 @@ pub struct SessionSpec {
 
 /// What a session orders.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Order {
     /// Begin a turn with this message.
     Message(Message),

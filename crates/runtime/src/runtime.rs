@@ -17,10 +17,11 @@ use crate::error::RuntimeError;
 use crate::session::{Answer, Command, QuestionReply};
 
 /// How long a session id may be.
-const LONGEST_ID: usize = 256;
+const MAX_SESSION_ID_BYTES: usize = 256;
 
 /// How the runtime goes about things.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RuntimeOptions {
     /// Whether creating a session installs the agent that it needs.
     pub auto_install: bool,
@@ -43,6 +44,36 @@ impl Default for RuntimeOptions {
     }
 }
 
+impl RuntimeOptions {
+    /// Sets whether creating a session installs the agent that it needs.
+    #[must_use]
+    pub fn auto_install(mut self, auto_install: bool) -> Self {
+        self.auto_install = auto_install;
+        self
+    }
+
+    /// Sets how long an agent has to end a turn that is interrupted.
+    #[must_use]
+    pub fn interrupt_grace(mut self, grace: Duration) -> Self {
+        self.interrupt_grace = grace;
+        self
+    }
+
+    /// Sets how long a driver has to end its agent.
+    #[must_use]
+    pub fn stop_grace(mut self, grace: Duration) -> Self {
+        self.stop_grace = grace;
+        self
+    }
+
+    /// Sets how long an agent has to say which modes and models it has.
+    #[must_use]
+    pub fn ask_grace(mut self, grace: Duration) -> Self {
+        self.ask_grace = grace;
+        self
+    }
+}
+
 /// Every session of a store and the agents behind them. Cloning copies a pointer.
 ///
 /// A session with nothing to do is only a row in the store. One with something to do is a task that lives until it is
@@ -62,6 +93,7 @@ pub(crate) struct Shared {
 
 /// A session that was created.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Created {
     /// The agent's own name of it, where that is known before the agent has started.
     pub native_session_id: Option<NativeSessionId>,
@@ -371,8 +403,8 @@ fn unreachable_agent(agent: &'static str, error: ServeError) -> RuntimeError {
 /// What is wrong with the name.
 pub fn check_session_id(id: &SessionId) -> Result<(), RuntimeError> {
     let text = id.as_str();
-    if text.is_empty() || text.len() > LONGEST_ID {
-        let detail = format!("a session id has 1 to {LONGEST_ID} bytes, this one has {}", text.len());
+    if text.is_empty() || text.len() > MAX_SESSION_ID_BYTES {
+        let detail = format!("a session id has 1 to {MAX_SESSION_ID_BYTES} bytes, this one has {}", text.len());
         return Err(RuntimeError::field("sessionId", detail));
     }
     if text.chars().any(char::is_control) {

@@ -131,7 +131,7 @@ pub(crate) async fn install(
     AgentPath(agent): AgentPath,
     OptionalJsonBody(request): OptionalJsonBody<InstallRequest>,
 ) -> Result<StatusCode, Problem> {
-    let install = Install { reinstall: request.reinstall.unwrap_or_default(), version: request.version };
+    let install = Install::new(request.version, request.reinstall.unwrap_or_default());
     app.runtime().install(&agent, install).await?;
     Ok(StatusCode::NO_CONTENT)
 }

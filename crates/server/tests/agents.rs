@@ -27,7 +27,7 @@ impl Driver for Dead {
     }
 
     fn status(&self) -> AgentStatus {
-        AgentStatus { id: "dead", installed: true, ..AgentStatus::default() }
+        AgentStatus::new("dead", true)
     }
 
     fn check(&self, _: &SessionSpec) -> Result<(), Refusal> {
@@ -52,8 +52,7 @@ impl Driver for Dead {
 }
 
 async fn dead() -> served::Served {
-    served_agent(Arc::new(Dead), RuntimeOptions { ask_grace: Duration::from_millis(50), ..RuntimeOptions::default() })
-        .await
+    served_agent(Arc::new(Dead), RuntimeOptions::default().ask_grace(Duration::from_millis(50))).await
 }
 
 #[tokio::test]

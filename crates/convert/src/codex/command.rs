@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use interlingua_native::codex::CommandAction;
+use shlex::Shlex;
 
 /// Shells that a command may be wrapped in.
 const SHELLS: [&str; 5] = ["bash", "sh", "zsh", "dash", "ksh"];
@@ -37,35 +38,11 @@ pub(super) fn as_typed(command: &str, actions: &[CommandAction]) -> Option<Strin
     Some(typed.into_owned()).filter(|typed| !typed.is_empty())
 }
 
-/// The one shell word that a text is, without its quotes; `None` if it is more than one.
+/// The one shell word that a text is, without its quotes; `None` if it is not exactly one.
 fn only_word(text: &str) -> Option<String> {
-    let mut word = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(char) = chars.next() {
-        match char {
-            '\'' => loop {
-                match chars.next()? {
-                    '\'' => break,
-                    quoted => word.push(quoted),
-                }
-            },
-            '"' => loop {
-                match chars.next()? {
-                    '"' => break,
-                    '\\' => match chars.next()? {
-                        escaped @ ('"' | '\\' | '$' | '`') => word.push(escaped),
-                        '\n' => {}
-                        plain => word.extend(['\\', plain]),
-                    },
-                    quoted => word.push(quoted),
-                }
-            },
-            '\\' => word.push(chars.next()?),
-            space if space.is_whitespace() => return None,
-            plain => word.push(plain),
-        }
-    }
-    Some(word)
+    let mut words = Shlex::new(text);
+    let word = words.next()?;
+    (words.next().is_none() && !words.had_error).then_some(word)
 }
 
 /// A command given as words, as one line.

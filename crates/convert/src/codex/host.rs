@@ -21,7 +21,7 @@ use crate::{Drafts, Key, Prompt};
 /// So many requests may go unanswered.
 const MOST_ASKED: usize = 1024;
 /// The first release known to repeat a message that joins a running turn; 0.77 does not.
-const REPEATS_WHAT_JOINS: (u32, u32) = (0, 98);
+const REPEATS_WHAT_JOINS: (u64, u64) = (0, 98);
 /// The request for a compaction.
 const COMPACT: &str = "thread/compact/start";
 const ANSWER: &str = "an answer to the host's own request";

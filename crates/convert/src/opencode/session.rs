@@ -25,7 +25,7 @@ use crate::version::release;
 use crate::{Drafts, Failure, Key, Note, TurnEnd};
 
 /// The first version whose final texts are what was streamed; those before it cut white space off the end.
-const KEEPS_WHITE_SPACE: (u32, u32) = (1, 15);
+const KEEPS_WHITE_SPACE: (u64, u64) = (1, 15);
 /// So many messages of a session are remembered.
 const REMEMBERED: usize = 1024;
 

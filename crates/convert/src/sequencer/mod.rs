@@ -7,7 +7,6 @@
 //! Its memory is bounded by what is open. Of what is over it remembers only the most recent, to know it when it is
 //! spoken of again.
 
-mod excerpt;
 #[cfg(test)]
 mod invariance;
 mod left_open;

@@ -4,8 +4,6 @@ use std::collections::VecDeque;
 
 use interlingua_schema::StderrOutput;
 
-use super::excerpt::head;
-
 const HEAD: usize = 20;
 const TAIL: usize = 50;
 /// No more than this is kept of a line.
@@ -52,6 +50,15 @@ impl Stderr {
 
 fn join<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// As much of a text as fits into so many bytes.
+pub(super) fn head(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@ use interlingua_schema::{
     ToolKind,
 };
 
-use super::excerpt::head;
 use super::messages::{goes_on, outcome};
 use super::moment::Scene;
 use super::scopes::ScopeId;
 use super::session::{ItemRef, Session};
+use super::stderr::head;
 use crate::arguments::Arguments;
 use crate::paths::{settle_input, settle_part};
 use crate::title::{one_line, title};

@@ -109,6 +109,6 @@ async fn an_answer_that_is_too_long_fails_the_turn_that_waits_for_it() {
     assert_eq!(status(&events), Some(TurnStatus::Failed), "{:?}", kinds(&events));
     let why = failures(&events).join("\n");
     assert!(why.contains("at most 67108864 bytes, found one of 671089"), "{why}");
-    assert_eq!(unparsed(&events), 1, "{:?}", kinds(&events));
-    end(&cast, 1).await;
+    let all = end(&cast, 1).await;
+    assert_eq!(unparsed(&all), 1, "{:?}", kinds(&all));
 }

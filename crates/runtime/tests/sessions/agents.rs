@@ -56,7 +56,7 @@ impl Driver for Odd {
     }
 
     fn status(&self) -> AgentStatus {
-        AgentStatus { id: "odd", installed: self.installed, ..AgentStatus::default() }
+        AgentStatus::new("odd", self.installed)
     }
 
     fn check(&self, _spec: &SessionSpec) -> Result<(), Refusal> {

@@ -79,7 +79,7 @@ fn start(folder: &TempDir) -> (Store, Runtime) {
     let file = folder.path().join("scenario.toml");
     std::fs::write(&file, SCENARIO).unwrap();
     let mock = MockDriver::new().scenario(Scenario::read(&file).unwrap());
-    let options = RuntimeOptions { interrupt_grace: Duration::from_millis(30), ..RuntimeOptions::default() };
+    let options = RuntimeOptions::default().interrupt_grace(Duration::from_millis(30));
     let runtime = Runtime::start(store.clone(), vec![Arc::new(mock)], options);
     (store, runtime)
 }

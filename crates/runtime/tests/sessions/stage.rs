@@ -40,11 +40,8 @@ impl Stage {
 
     pub(crate) fn in_folder(folder: TempDir, drivers: Vec<Arc<dyn Driver>>) -> Self {
         let store = open(folder.path());
-        let options = RuntimeOptions {
-            interrupt_grace: Duration::from_millis(200),
-            stop_grace: Duration::from_secs(2),
-            ..RuntimeOptions::default()
-        };
+        let options =
+            RuntimeOptions::default().interrupt_grace(Duration::from_millis(200)).stop_grace(Duration::from_secs(2));
         let runtime = Runtime::start(store.clone(), drivers, options);
         Self { runtime, store, folder }
     }
