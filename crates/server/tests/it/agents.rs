@@ -1,16 +1,14 @@
 //! Agents that cannot be reached, do not answer or cannot be installed, and a client that breaks off.
 
-mod served;
-
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::served::{refused, served, served_agent};
 use interlingua_convert::Converter;
 use interlingua_runtime::driver::{Driver, Orders, Parting, ServeError, SessionSpec, Task, Wire};
 use interlingua_runtime::mock::MockDriver;
 use interlingua_runtime::{AgentStatus, Install, Mode, Models, Options, Refusal};
 use serde_json::json;
-use served::{refused, served, served_agent};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -51,7 +49,7 @@ impl Driver for Dead {
     }
 }
 
-async fn dead() -> served::Served {
+async fn dead() -> crate::served::Served {
     served_agent(Arc::new(Dead), Options { ask_grace: Duration::from_millis(50), ..Options::default() }).await
 }
 

@@ -1,10 +1,8 @@
 //! Who is let in.
 
-mod served;
-
+use crate::served::{Served, TOKEN, refused, served, served_with};
 use interlingua_server::{Access, Config, ServeError, Token, serve};
 use reqwest::{Method, StatusCode};
-use served::{Served, TOKEN, refused, served, served_with};
 use tokio::net::TcpListener;
 
 async fn with(access: Access, origins: &[&str]) -> Served {
@@ -23,7 +21,7 @@ async fn everything_but_health_needs_the_token() {
     for (path, methods) in openapi["paths"].as_object().unwrap() {
         for method in methods.as_object().unwrap().keys() {
             let method: Method = method.to_uppercase().parse().unwrap();
-            let response = served.client.request(method, format!("{}{path}", served.base)).send().await.unwrap();
+            let response = served.http.request(method, format!("{}{path}", served.base)).send().await.unwrap();
             if path == "/v1/health" {
                 assert_eq!(response.status(), StatusCode::OK);
             } else {
@@ -32,7 +30,7 @@ async fn everything_but_health_needs_the_token() {
             }
         }
     }
-    let unknown = served.client.get(format!("{}/v1/nothing", served.base)).send().await.unwrap();
+    let unknown = served.http.get(format!("{}/v1/nothing", served.base)).send().await.unwrap();
     refused(unknown, 401, "token_invalid").await;
 }
 
@@ -40,7 +38,7 @@ async fn everything_but_health_needs_the_token() {
 async fn both_schemes_are_taken_and_nothing_else() {
     let served = served().await;
     let get = async |authorization: &str| {
-        let request = served.client.get(format!("{}/v1/agents", served.base)).header("authorization", authorization);
+        let request = served.http.get(format!("{}/v1/agents", served.base)).header("authorization", authorization);
         request.send().await.unwrap()
     };
     for scheme in ["Bearer", "bearer", "Token", "TOKEN"] {
@@ -60,7 +58,7 @@ async fn without_a_token_web_pages_are_kept_out() {
     let own = served.base.clone();
     let port = own.rsplit(':').next().unwrap();
     let get = async |host: Option<&str>, origin: Option<&str>| {
-        let mut request = served.client.get(format!("{}/v1/agents", served.base));
+        let mut request = served.http.get(format!("{}/v1/agents", served.base));
         if let Some(host) = host {
             request = request.header("host", host);
         }
@@ -89,10 +87,10 @@ async fn without_a_token_web_pages_are_kept_out() {
         refused(get(host, origin).await, 403, "forbidden_origin").await;
     }
     // A page may not even ask whether somebody is there, nor ask in advance.
-    let health = served.client.get(format!("{own}/v1/health")).header("origin", "https://evil.example");
+    let health = served.http.get(format!("{own}/v1/health")).header("origin", "https://evil.example");
     refused(health.send().await.unwrap(), 403, "forbidden_origin").await;
     let preflight = served
-        .client
+        .http
         .request(Method::OPTIONS, format!("{own}/v1/sessions/s"))
         .header("origin", "https://evil.example")
         .header("access-control-request-method", "POST");
@@ -114,7 +112,7 @@ async fn allowed_origins_get_cors_with_their_token() {
     let served = with(token(), &["https://app.example", "http://localhost:5173"]).await;
     for origin in ["https://app.example", "http://localhost:5173"] {
         let preflight = served
-            .client
+            .http
             .request(Method::OPTIONS, format!("{}/v1/sessions/s", served.base))
             .header("origin", origin)
             .header("access-control-request-method", "DELETE")
@@ -133,7 +131,7 @@ async fn allowed_origins_get_cors_with_their_token() {
         let response = served.request(Method::GET, "/v1/agents").header("origin", origin).send().await.unwrap();
         assert_eq!(response.headers()["access-control-allow-origin"], origin);
         // The page can read what is wrong, too.
-        let refused_one = served.client.get(format!("{}/v1/agents", served.base)).header("origin", origin);
+        let refused_one = served.http.get(format!("{}/v1/agents", served.base)).header("origin", origin);
         let refused_one = refused_one.send().await.unwrap();
         assert_eq!(refused_one.headers()["access-control-allow-origin"], origin);
         refused(refused_one, 401, "token_invalid").await;

@@ -1,10 +1,9 @@
 //! Whatever is wrong gets a problem document, and changes nothing.
 
-mod served;
-
+use crate::served::{refused, served, served_with};
+use interlingua_client::EventQuery;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use served::{refused, served, served_with};
 
 #[tokio::test]
 async fn unknown_paths_and_methods() {
@@ -186,7 +185,7 @@ async fn a_secret_is_not_repeated_in_a_problem() {
     ] {
         let response = served.post("/v1/sessions/s", body).await;
         assert!(response.status().is_client_error());
-        let (_, _, document) = served::problem(response).await;
+        let (_, _, document) = crate::served::problem(response).await;
         assert!(!document.to_string().contains("s3cret"), "{document}");
     }
 }
@@ -206,9 +205,9 @@ async fn bodies_that_are_too_large() {
     let title = json!({ "agent": "mock", "title": "x".repeat(2 * 1024 * 1024) });
     refused(served.post("/v1/sessions/t", title).await, 413, "payload_too_large").await;
     assert_eq!(send("/v1/sessions/s/messages", 2).await.status(), StatusCode::NO_CONTENT);
-    let mut stream = served.follow("s", "").await;
+    let mut stream = served.follow("s", EventQuery::default()).await;
     let events = stream.until("turn.ended").await;
-    served::check(&events);
+    crate::served::check(&events);
 }
 
 #[tokio::test]
