@@ -1,13 +1,14 @@
 //! Who is let in.
 
-use crate::served::{Served, TOKEN, refused, served, served_with};
-use interlingua_server::{Access, Config, ServeError, Token, serve};
+use interlingua_server::{Access, ServerConfig, ServerError, Token, serve};
 use reqwest::{Method, StatusCode};
 use tokio::net::TcpListener;
 
+use crate::served::{Served, TOKEN, refused, served, served_with};
+
 async fn with(access: Access, origins: &[&str]) -> Served {
     let allowed_origins = origins.iter().map(|origin| origin.parse().unwrap()).collect();
-    served_with(Config { access, allowed_origins }, interlingua_store::Options::default()).await
+    served_with(ServerConfig::new(access).allowed_origins(allowed_origins), interlingua_store::Options::default()).await
 }
 
 fn token() -> Access {
@@ -145,7 +146,7 @@ async fn allowed_origins_get_cors_with_their_token() {
 async fn without_a_token_only_loopback_addresses_are_served() {
     let served = served().await;
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
-    let config = Config { access: Access::Loopback, allowed_origins: Vec::new() };
+    let config = ServerConfig::new(Access::Loopback);
     let refused = serve(listener, config, served.runtime.clone(), served.store.clone(), std::future::pending()).await;
-    assert!(matches!(refused, Err(ServeError::NotLoopback(_))));
+    assert!(matches!(refused, Err(ServerError::NotLoopback(_))));
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::served::{refused, served, served_agent};
 use interlingua_convert::Converter;
 use interlingua_runtime::driver::{Driver, Orders, Parting, ServeError, SessionSpec, Task, Wire};
 use interlingua_runtime::mock::MockDriver;
@@ -11,6 +10,8 @@ use interlingua_runtime::{AgentStatus, Install, Mode, Models, Options, Refusal};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+
+use crate::served::{refused, served, served_agent};
 
 /// An agent that is installed, and dead: it has no modes to tell, and never gets round to its models.
 struct Dead;

@@ -1,9 +1,10 @@
 //! Every endpoint does what it says.
 
-use crate::served::{kinds, sequences, served};
 use interlingua_client::EventQuery;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+
+use crate::served::{kinds, sequences, served};
 
 #[tokio::test]
 async fn health_and_version() {

@@ -1,9 +1,10 @@
 //! Whatever is wrong gets a problem document, and changes nothing.
 
-use crate::served::{refused, served, served_with};
 use interlingua_client::EventQuery;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+
+use crate::served::{refused, served, served_with};
 
 #[tokio::test]
 async fn unknown_paths_and_methods() {
@@ -234,7 +235,7 @@ async fn queries_that_are_not_what_they_should_be() {
 #[tokio::test]
 async fn a_full_disk_is_said_and_what_is_there_is_served() {
     let access = interlingua_server::Access::Loopback;
-    let config = interlingua_server::Config { access, allowed_origins: Vec::new() };
+    let config = interlingua_server::ServerConfig::new(access);
     let options = interlingua_store::Options { most_pages: Some(160), ..interlingua_store::Options::default() };
     let served = served_with(config, options).await;
     served.create("s").await;

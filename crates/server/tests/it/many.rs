@@ -1,11 +1,12 @@
 //! Many at once: creates, readers, events.
 
-use crate::served::{Served, served};
 use interlingua_client::EventQuery;
 use interlingua_schema::{ContentPart, EventData, Item, ItemDelta, ItemKind, Origin, Outcome, Role, UniversalEvent};
 use interlingua_store::Append;
 use reqwest::StatusCode;
 use serde_json::json;
+
+use crate::served::{Served, served};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_twelve_creates_of_one_id_one_succeeds() {

@@ -11,7 +11,7 @@ use interlingua_runtime::driver::Driver;
 use interlingua_runtime::mock::MockDriver;
 use interlingua_runtime::{Machine, Options, Runtime, Supervisor, drivers};
 use interlingua_schema::Checker;
-use interlingua_server::{Access, Config, Token, serve};
+use interlingua_server::{Access, ServerConfig, Token, serve};
 use interlingua_store::Store;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
@@ -39,11 +39,11 @@ pub(crate) struct Served {
 /// A server with a token.
 pub(crate) async fn served() -> Served {
     let access = Access::Token(Token::new(TOKEN).unwrap());
-    served_with(Config { access, allowed_origins: Vec::new() }, interlingua_store::Options::default()).await
+    served_with(ServerConfig::new(access), interlingua_store::Options::default()).await
 }
 
 /// A server set up like this, on a machine without agents: nothing is installed, and there is no PATH to find any on.
-pub(crate) async fn served_with(config: Config, options: interlingua_store::Options) -> Served {
+pub(crate) async fn served_with(config: ServerConfig, options: interlingua_store::Options) -> Served {
     let folder = tempfile::tempdir().unwrap();
     let machine = Machine::new(Supervisor::new("false", [""; 0]), folder.path()).path("");
     serving(folder, config, options, drivers(&machine, MockDriver::new()), Options::default()).await
@@ -51,14 +51,14 @@ pub(crate) async fn served_with(config: Config, options: interlingua_store::Opti
 
 /// A server for this agent alone, without a token.
 pub(crate) async fn served_agent(driver: Arc<dyn Driver>, options: Options) -> Served {
-    let config = Config { access: Access::Loopback, allowed_origins: Vec::new() };
+    let config = ServerConfig::new(Access::Loopback);
     let folder = tempfile::tempdir().unwrap();
     serving(folder, config, interlingua_store::Options::default(), vec![driver], options).await
 }
 
 async fn serving(
     folder: TempDir,
-    config: Config,
+    config: ServerConfig,
     store: interlingua_store::Options,
     drivers: Vec<Arc<dyn Driver>>,
     options: Options,

@@ -1,9 +1,10 @@
 //! Reading events: pages, streams, and picking up where one left off.
 
-use crate::served::{kinds, sequences, served};
 use interlingua_client::{EventQuery, Frame, TurnQuery};
 use reqwest::Method;
 use serde_json::{Value, json};
+
+use crate::served::{kinds, sequences, served};
 
 #[tokio::test]
 async fn pages_go_on_where_the_last_one_ended() {
