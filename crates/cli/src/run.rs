@@ -90,6 +90,16 @@ impl Reply {
     }
 }
 
+impl From<Reply> for interlingua_client::PermissionAnswer {
+    fn from(reply: Reply) -> Self {
+        match reply {
+            Reply::Once => Self::Once,
+            Reply::Always => Self::Always,
+            Reply::Reject => Self::Reject,
+        }
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors

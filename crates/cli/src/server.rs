@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use interlingua_runtime::{Runtime, RuntimeOptions, drivers};
-use interlingua_server::{Access, Config, Origin, Token};
+use interlingua_server::{Access, ServerConfig, Token, WebOrigin};
 use interlingua_store::{Store, StoreOptions};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -55,7 +55,7 @@ pub struct Args {
     data_dir: Option<PathBuf>,
     /// Let web pages of this origin use the server; can be repeated
     #[arg(long, value_name = "ORIGIN")]
-    cors_allow_origin: Vec<Origin>,
+    cors_allow_origin: Vec<WebOrigin>,
     /// What stored events survive: `normal` the death of the server, `full` also the loss of power
     #[arg(long, value_name = "HOW", default_value = "normal")]
     sync: Durability,
@@ -99,7 +99,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let mock = args.mock.driver()?;
     let machine = machine(&folder)?;
     let store = Store::open(&folder, StoreOptions::default().durability(durability))?;
-    let config = Config { access, allowed_origins: args.cors_allow_origin };
+    let config = ServerConfig::new(access).allowed_origins(args.cors_allow_origin);
     let options = RuntimeOptions::default().auto_install(args.auto_install);
     let tokio = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)

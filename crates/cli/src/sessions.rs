@@ -1,26 +1,25 @@
 //! `interlingua sessions`: sessions on a running server.
 
-mod client;
 mod follow;
-mod sse;
+mod server_args;
 mod table;
 
 use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
-use interlingua_schema::UniversalEvent;
-use reqwest::{Method, RequestBuilder};
-use serde_json::{Map, Value, json};
+use interlingua_client::{
+    AttachedFile, Client, ClientError, CreateSessionRequest, EventQuery, MessageRequest, SessionQuery, TurnQuery,
+};
 
-use self::client::{Client, ServerArgs};
+use self::server_args::{ServerArgs, explain};
 use crate::Outcome;
 use crate::output::Output;
 use crate::printer::Printer;
 use crate::session_args::SessionArgs;
 
-/// How many events are asked for at once.
-const PAGE: u64 = 1000;
+/// Events per request.
+const PAGE_SIZE: u64 = 1000;
 
 /// Work with the sessions of a running server.
 ///
@@ -169,20 +168,20 @@ enum Command {
 /// # Errors
 /// When there is no server, or it refuses.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
-    let client = Client::new(&args.server)?;
+    let client = args.server.client()?;
     let tokio =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
-    tokio.block_on(Session { client, json: args.json }.obey(args.command))
+    tokio.block_on(Sessions { client, json: args.json }.execute(args.command))
 }
 
-/// One use of a client.
-struct Session {
+/// The commands, with the server that they talk to.
+struct Sessions {
     client: Client,
     json: bool,
 }
 
-impl Session {
-    async fn obey(&self, command: Command) -> anyhow::Result<Outcome> {
+impl Sessions {
+    async fn execute(&self, command: Command) -> anyhow::Result<Outcome> {
         match command {
             Command::List { limit, cursor } => self.list(limit, cursor).await,
             Command::Create { id, agent, create } => self.create(&id, &agent, &create).await,
@@ -191,30 +190,21 @@ impl Session {
             }
             Command::Events { id, offset, limit, raw, full } => self.events(&id, offset, limit, raw, full).await,
             Command::Tail { id, offset, raw, full } => {
-                let from = follow::From { after: offset, raw };
-                follow::tail(&self.client, &id, from, self.printer(full)).await
+                let query = EventQuery::after(offset).include_raw(raw);
+                follow::tail(&self.client, &id, query, self.printer(full)).await
             }
-            Command::Interrupt { id } => {
-                self.done(self.post(&["sessions", &id, "interrupt"])?, &format!("interrupted {id}")).await
-            }
-            Command::Terminate { id } => {
-                self.done(self.post(&["sessions", &id, "terminate"])?, &format!("terminated {id}")).await
-            }
-            Command::Delete { id } => {
-                let request = self.client.request(Method::DELETE, &["sessions", &id])?;
-                self.done(request, &format!("deleted {id}")).await
-            }
+            Command::Interrupt { id } => self.done(self.client.interrupt(&id).await, &format!("interrupted {id}")),
+            Command::Terminate { id } => self.done(self.client.terminate(&id).await, &format!("terminated {id}")),
+            Command::Delete { id } => self.done(self.client.delete_session(&id).await, &format!("deleted {id}")),
             Command::ReplyPermission { id, permission, reply } => {
-                let reply = reply.name();
-                let request = self.post(&["sessions", &id, "permissions", &permission, "reply"])?;
-                self.done(request.json(&json!({ "reply": reply })), &format!("answered {reply}")).await
+                let replied = self.client.reply_permission(&id, &permission, reply.into()).await;
+                self.done(replied, &format!("answered {}", reply.name()))
             }
             Command::ReplyQuestion { id, question, reject: true, .. } => {
-                self.done(self.post(&["sessions", &id, "questions", &question, "reject"])?, "declined").await
+                self.done(self.client.reject_question(&id, &question).await, "declined")
             }
             Command::ReplyQuestion { id, question, answers, .. } => {
-                let request = self.post(&["sessions", &id, "questions", &question, "reply"])?;
-                self.done(request.json(&json!({ "answers": [answers] })), "answered").await
+                self.done(self.client.reply_question(&id, &question, &answers).await, "answered")
             }
         }
     }
@@ -223,71 +213,59 @@ impl Session {
         if self.json { Printer::json() } else { Printer::transcript(full) }
     }
 
-    fn post(&self, segments: &[&str]) -> anyhow::Result<RequestBuilder> {
-        self.client.request(Method::POST, segments)
-    }
-
-    /// Sends a request whose answer is empty, and says that it is done.
-    async fn done(&self, request: RequestBuilder, what: &str) -> anyhow::Result<Outcome> {
-        self.client.send(request).await?;
+    /// Reports a request whose answer is empty.
+    fn done(&self, result: Result<(), ClientError>, what: &str) -> anyhow::Result<Outcome> {
+        result.map_err(explain)?;
         print(if self.json { r#"{"ok":true}"# } else { what })
     }
 
     async fn list(&self, limit: Option<u64>, cursor: Option<String>) -> anyhow::Result<Outcome> {
-        let query = [("limit", limit.map(|limit| limit.to_string())), ("cursor", cursor)];
-        let query: Vec<_> = query.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-        let list = self.client.json(self.client.request_with(Method::GET, &["sessions"], &query)?).await?;
+        let mut query = SessionQuery::default();
+        (query.limit, query.cursor) = (limit, cursor);
+        let page = self.client.sessions(&query).await.map_err(explain)?;
         if self.json {
-            return print(&list.to_string());
+            return print(&serde_json::to_value(&page)?.to_string());
         }
         let mut output = Output::new();
-        table::write(&list, &mut output)?;
-        if let Some(cursor) = list["nextCursor"].as_str() {
+        table::write(&page.sessions, &mut output)?;
+        if let Some(cursor) = page.next_cursor {
             writeln!(output, "(there are more: --cursor {cursor})")?;
         }
         output.flush()?;
         Ok(Outcome::Fine)
     }
 
-    async fn create(&self, id: &str, agent: &str, create: &SessionArgs) -> anyhow::Result<Outcome> {
-        let directory = match &create.directory {
-            Some(folder) => Some(std::path::absolute(folder)?.to_string_lossy().into_owned()),
-            None => None,
-        };
-        let env = create.environment()?;
-        let fields = [
-            ("agent", Some(agent.into())),
-            ("agentMode", create.agent_mode.clone().map(Value::from)),
-            ("permissionMode", create.permission_mode.clone().map(Value::from)),
-            ("model", create.model.clone().map(Value::from)),
-            ("variant", create.variant.clone().map(Value::from)),
-            ("agentVersion", create.agent_version.clone().map(Value::from)),
-            ("directory", directory.map(Value::from)),
-            ("title", create.title.clone().map(Value::from)),
-            ("env", (!env.is_empty()).then(|| json!(env))),
-            ("mcp", create.mcp()?),
-        ];
-        let body: Map<String, Value> =
-            fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
-        let created = self.client.json(self.post(&["sessions", id])?.json(&body)).await?;
-        if self.json {
-            return print(&created.to_string());
+    async fn create(&self, id: &str, agent: &str, args: &SessionArgs) -> anyhow::Result<Outcome> {
+        let mut create = CreateSessionRequest::new(agent);
+        create.agent_mode.clone_from(&args.agent_mode);
+        create.permission_mode.clone_from(&args.permission_mode);
+        create.model.clone_from(&args.model);
+        create.variant.clone_from(&args.variant);
+        create.agent_version.clone_from(&args.agent_version);
+        create.title.clone_from(&args.title);
+        create.env = args.environment()?;
+        create.mcp = args.mcp()?;
+        if let Some(folder) = &args.directory {
+            create.directory = Some(std::path::absolute(folder)?.to_string_lossy().into_owned());
         }
-        match created["nativeSessionId"].as_str() {
+        let created = self.client.create_session(id, &create).await.map_err(explain)?;
+        if self.json {
+            return print(&serde_json::to_value(&created)?.to_string());
+        }
+        match created.native_session_id {
             Some(native) => print(&format!("created {id} ({native})")),
             None => print(&format!("created {id}")),
         }
     }
 
     async fn send(&self, id: &str, message: &str, attach: &[PathBuf], follow: Option<bool>) -> anyhow::Result<Outcome> {
-        let attachments: Vec<Value> = attach.iter().map(|file| json!({ "path": file.to_string_lossy() })).collect();
-        let body = json!({ "message": message, "attachments": attachments });
+        let mut message = MessageRequest::new(message);
+        message.attachments = attach.iter().map(|file| AttachedFile::new(file.to_string_lossy())).collect();
         let Some(full) = follow else {
-            return self.done(self.post(&["sessions", id, "messages"])?.json(&body), "queued").await;
+            return self.done(self.client.send_message(id, &message).await, "queued");
         };
-        let path = ["sessions", id, "messages", "stream"];
-        let request = self.client.request_with(Method::POST, &path, &[("hold", "true".to_owned())])?.json(&body);
-        follow::turn(self.client.send(request).await?, self.printer(full)).await
+        let events = self.client.stream_turn(id, &message, TurnQuery::held()).await.map_err(explain)?;
+        follow::turn(events, self.printer(full)).await
     }
 
     async fn events(
@@ -301,14 +279,8 @@ impl Session {
         let mut printer = self.printer(full);
         let (mut after, mut left) = (offset, limit.unwrap_or(u64::MAX));
         while left > 0 {
-            let query = [
-                ("offset", after.to_string()),
-                ("limit", left.min(PAGE).to_string()),
-                ("include_raw", raw.to_string()),
-            ];
-            let request = self.client.request_with(Method::GET, &["sessions", id, "events"], &query)?;
-            let page: Page = serde_json::from_str(&self.client.send(request).await?.text().await?)
-                .context("the server's answer is not a page of events")?;
+            let query = EventQuery::after(after).limit(left.min(PAGE_SIZE)).include_raw(raw);
+            let page = self.client.events(id, query).await.map_err(explain)?;
             let Some(last) = page.events.last().map(|event| event.sequence) else { break };
             if last <= after {
                 bail!("the server repeats events");
@@ -331,12 +303,4 @@ fn print(line: &str) -> anyhow::Result<Outcome> {
     writeln!(output, "{line}")?;
     output.flush()?;
     Ok(Outcome::Fine)
-}
-
-/// A page of events.
-#[derive(serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Page {
-    events: Vec<UniversalEvent>,
-    has_more: bool,
 }

@@ -7,6 +7,7 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 
 use crate::error::{ClientError, Problem};
+use crate::frames::FrameStream;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -126,6 +127,15 @@ impl Client {
             Ok(problem) => ClientError::Problem(Box::new(problem)),
             Err(_) => unexpected(url, status, "the answer is not a problem document"),
         })
+    }
+
+    /// Sends a request that is answered with a stream of server-sent events.
+    ///
+    /// # Errors
+    ///
+    /// If the server is not reached, or answers with anything else.
+    pub async fn execute_stream(&self, request: RequestBuilder) -> Result<FrameStream, ClientError> {
+        FrameStream::open(self, request).await
     }
 
     /// A request for the path under `/v1` that consists of these segments. Segments may hold any character.

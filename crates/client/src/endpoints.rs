@@ -120,7 +120,7 @@ impl Client {
     ) -> Result<TurnStream, ClientError> {
         let query = [flag("include_raw", query.include_raw), flag("hold", query.hold)];
         let request = self.endpoint(Method::POST, &["sessions", session, "messages", "stream"], &query)?;
-        Ok(TurnStream::new(FrameStream::open(self, request.json(message)).await?))
+        Ok(TurnStream::new(self.execute_stream(request.json(message)).await?))
     }
 
     /// Answers a permission request.
@@ -173,7 +173,7 @@ impl Client {
     pub async fn event_frames(&self, session: &str, query: EventQuery) -> Result<FrameStream, ClientError> {
         let path = ["sessions", session, "events", "sse"];
         let request = self.endpoint(Method::GET, &path, &[flag("include_raw", query.include_raw)])?;
-        FrameStream::open(self, request.header("Last-Event-ID", query.after.to_string())).await
+        self.execute_stream(request.header("Last-Event-ID", query.after.to_string())).await
     }
 }
 

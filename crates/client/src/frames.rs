@@ -2,6 +2,7 @@
 
 use interlingua_schema::UniversalEvent;
 use interlingua_sse::{Decoder, Event, Frame};
+use reqwest::header::CONTENT_TYPE;
 use reqwest::{RequestBuilder, Response, StatusCode};
 
 use crate::client::Client;
@@ -16,7 +17,11 @@ pub struct FrameStream {
 
 impl FrameStream {
     pub(crate) async fn open(client: &Client, request: RequestBuilder) -> Result<Self, ClientError> {
-        Ok(Self { response: client.execute(request).await?, decoder: Decoder::default() })
+        let stream = Self { response: client.execute(request).await?, decoder: Decoder::default() };
+        if stream.has_no_content() || stream.is_event_stream() {
+            return Ok(stream);
+        }
+        Err(stream.unexpected("the answer is not a stream of events".to_owned()))
     }
 
     /// The next frame; `None` when the server closed the stream after a whole one. Can be cancelled without loss.
@@ -63,6 +68,11 @@ impl FrameStream {
         self.response.status() == StatusCode::NO_CONTENT
     }
 
+    fn is_event_stream(&self) -> bool {
+        let content_type = self.response.headers().get(CONTENT_TYPE);
+        content_type.is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"))
+    }
+
     pub(crate) fn url(&self) -> &str {
         self.response.url().as_str()
     }
@@ -72,11 +82,12 @@ impl FrameStream {
     }
 
     pub(crate) fn decode(&self, event: &Event) -> Result<UniversalEvent, ClientError> {
-        serde_json::from_slice(&event.data).map_err(|error| ClientError::UnexpectedResponse {
-            url: self.url().to_owned(),
-            status: self.response.status().as_u16(),
-            reason: format!("it sent something that is not an event: {error}"),
-        })
+        serde_json::from_slice(&event.data)
+            .map_err(|error| self.unexpected(format!("it sent something that is not an event: {error}")))
+    }
+
+    fn unexpected(&self, reason: String) -> ClientError {
+        ClientError::UnexpectedResponse { url: self.url().to_owned(), status: self.response.status().as_u16(), reason }
     }
 }
 

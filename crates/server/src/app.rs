@@ -7,7 +7,7 @@ use interlingua_schema::SessionId;
 use interlingua_store::{Session, Store};
 use tokio::sync::watch;
 
-use crate::Config;
+use crate::ServerConfig;
 use crate::metrics::Metrics;
 use crate::problem::Problem;
 
@@ -16,7 +16,7 @@ use crate::problem::Problem;
 pub(crate) struct App(Arc<Shared>);
 
 struct Shared {
-    config: Config,
+    config: ServerConfig,
     runtime: Runtime,
     store: Store,
     metrics: Arc<Metrics>,
@@ -24,11 +24,11 @@ struct Shared {
 }
 
 impl App {
-    pub(crate) fn new(config: Config, runtime: Runtime, store: Store, closing: watch::Receiver<bool>) -> Self {
+    pub(crate) fn new(config: ServerConfig, runtime: Runtime, store: Store, closing: watch::Receiver<bool>) -> Self {
         Self(Arc::new(Shared { config, runtime, store, metrics: Arc::default(), closing }))
     }
 
-    pub(crate) fn config(&self) -> &Config {
+    pub(crate) fn config(&self) -> &ServerConfig {
         &self.0.config
     }
 

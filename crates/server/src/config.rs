@@ -8,15 +8,32 @@ use subtle::ConstantTimeEq;
 
 /// How the server is set up.
 #[derive(Clone, Debug)]
-pub struct Config {
+#[non_exhaustive]
+pub struct ServerConfig {
     /// Who may use it.
     pub access: Access,
     /// Web pages of these origins may use it from a browser.
-    pub allowed_origins: Vec<Origin>,
+    pub allowed_origins: Vec<WebOrigin>,
+}
+
+impl ServerConfig {
+    /// A server that web pages may not use.
+    #[must_use]
+    pub fn new(access: Access) -> Self {
+        Self { access, allowed_origins: Vec::new() }
+    }
+
+    /// Lets web pages of these origins use it from a browser.
+    #[must_use]
+    pub fn allowed_origins(mut self, origins: Vec<WebOrigin>) -> Self {
+        self.allowed_origins = origins;
+        self
+    }
 }
 
 /// Who may use the server.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Access {
     /// Whoever has the token.
     Token(Token),
@@ -27,14 +44,14 @@ pub enum Access {
 
 /// Where a web page comes from: `https://example.com`, `http://localhost:5173`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin(String);
+pub struct WebOrigin(String);
 
 /// A text that is not an origin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected an origin such as https://example.com or http://localhost:5173, found {0:?}")]
-pub struct OriginError(String);
+pub struct WebOriginError(String);
 
-impl Origin {
+impl WebOrigin {
     /// The origin as browsers write it.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -42,11 +59,11 @@ impl Origin {
     }
 }
 
-impl FromStr for Origin {
-    type Err = OriginError;
+impl FromStr for WebOrigin {
+    type Err = WebOriginError;
 
-    fn from_str(text: &str) -> Result<Self, OriginError> {
-        let refused = || OriginError(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, WebOriginError> {
+        let refused = || WebOriginError(text.to_owned());
         let uri: Uri = text.parse().map_err(|_| refused())?;
         let parts = uri.scheme().zip(uri.authority()).filter(|_| uri.path() == "/" && uri.query().is_none());
         let (scheme, authority) = parts.ok_or_else(refused)?;
@@ -63,6 +80,7 @@ pub struct Token(String);
 
 /// Why a text cannot be a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TokenError {
     /// There is nothing in it.
     #[error("the token is empty")]
@@ -121,10 +139,10 @@ mod tests {
             ("http://localhost:5173/", "http://localhost:5173"),
             ("tauri://localhost", "tauri://localhost"),
         ] {
-            assert_eq!(text.parse::<Origin>().unwrap().as_str(), origin);
+            assert_eq!(text.parse::<WebOrigin>().unwrap().as_str(), origin);
         }
         for text in ["*", "", "example.com", "https://a.example/page", "https://*.example", "https://u@a.example"] {
-            assert!(text.parse::<Origin>().is_err(), "{text}");
+            assert!(text.parse::<WebOrigin>().is_err(), "{text}");
         }
     }
 

@@ -37,5 +37,5 @@ mod serve;
 mod sessions;
 mod sse;
 
-pub use config::{Access, Config, Origin, OriginError, Token, TokenError};
-pub use serve::{ServeError, serve};
+pub use config::{Access, ServerConfig, Token, TokenError, WebOrigin, WebOriginError};
+pub use serve::{ServerError, serve};

@@ -13,7 +13,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use crate::app::App;
-use crate::config::{Access, Config};
+use crate::config::{Access, ServerConfig};
 use crate::problem::{Kind, Problem};
 
 /// Lets requests through that no foreign web page can have sent.
@@ -24,7 +24,7 @@ pub(crate) async fn refuse_pages(State(app): State<App>, request: Request, next:
     Ok(next.run(request).await)
 }
 
-fn check(config: &Config, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+fn check(config: &ServerConfig, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     let refused = |detail: String| Problem::new(Kind::ForbiddenOrigin, detail);
     // A request that names the server in its target must be judged by that name.
     let named = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     fn allowed(host: Option<&str>, origin: Option<&str>) -> bool {
-        let config = Config { access: Access::Loopback, allowed_origins: vec!["https://app.example".parse().unwrap()] };
+        let config = ServerConfig::new(Access::Loopback).allowed_origins(vec!["https://app.example".parse().unwrap()]);
         let mut headers = HeaderMap::new();
         for (name, value) in [(HOST, host), (ORIGIN, origin)] {
             if let Some(value) = value {
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_name_in_the_target_counts() {
-        let config = Config { access: Access::Loopback, allowed_origins: Vec::new() };
+        let config = ServerConfig::new(Access::Loopback);
         let mut headers = HeaderMap::new();
         headers.insert(HOST, "localhost".parse().unwrap());
         let target = Uri::from_static("http://evil.example/v1/agents");

@@ -13,7 +13,7 @@ use tower_http::cors::CorsLayer;
 
 use crate::access::require_token;
 use crate::app::App;
-use crate::config::Config;
+use crate::config::ServerConfig;
 use crate::observe::observe;
 use crate::origin::refuse_pages;
 use crate::problem::{method_not_allowed, not_found, panicked};
@@ -56,7 +56,7 @@ pub(crate) fn router(app: App) -> Router {
 }
 
 /// Lets web pages of the allowed origins use the API, their token included.
-fn cors(config: &Config) -> Option<CorsLayer> {
+fn cors(config: &ServerConfig) -> Option<CorsLayer> {
     let origins: Vec<HeaderValue> =
         config.allowed_origins.iter().filter_map(|origin| origin.as_str().parse().ok()).collect();
     if origins.is_empty() {

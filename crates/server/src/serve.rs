@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::app::App;
-use crate::config::{Access, Config};
+use crate::config::{Access, ServerConfig};
 use crate::router::router;
 
 /// A connection buffers so much of what its client has not taken yet, and a request's head may be as large.
@@ -35,7 +35,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Why the server could not run.
 #[derive(Debug, thiserror::Error)]
-pub enum ServeError {
+#[non_exhaustive]
+pub enum ServerError {
     /// Without a token, only this machine may reach it.
     #[error(
         "without a token the server listens on loopback addresses only, and {0} is not one; give it a token, or \
@@ -57,14 +58,14 @@ pub enum ServeError {
 /// If the server is open to everybody and the listener is not bound to a loopback address.
 pub async fn serve(
     listener: TcpListener,
-    config: Config,
+    config: ServerConfig,
     runtime: Runtime,
     store: Store,
     shutdown: impl Future<Output = ()>,
-) -> Result<(), ServeError> {
+) -> Result<(), ServerError> {
     let address = listener.local_addr()?;
     if matches!(config.access, Access::Loopback) && !address.ip().is_loopback() {
-        return Err(ServeError::NotLoopback(address));
+        return Err(ServerError::NotLoopback(address));
     }
     raise_file_limit();
     let (close, closing) = watch::channel(false);

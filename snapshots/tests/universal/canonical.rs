@@ -1,7 +1,8 @@
 //! What is left out of a canonical trace, and what is not.
 
 use interlingua_convert::{
-    Ask, Converter, Drafts, Final, Input, Message, Options, Prompt, Stream, ToolCall, ToolResult, TurnEnd,
+    Ask, Conversion, ConversionOptions, Converter, Drafts, Final, Input, InputRef, Message, Prompt, ToolCall,
+    ToolResult, TurnEnd,
 };
 use interlingua_schema::{ToolKind, UniversalEvent};
 use interlingua_snapshots::canonical::{About, Focus, Scenario, trace};
@@ -14,7 +15,7 @@ impl Converter for Toy {
         "toy"
     }
 
-    fn push(&mut self, input: Input<'_>, out: &mut Drafts) {
+    fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
         let mut session = out.session("toy");
         match input {
             Input::Sent(text) => session.prompted(Prompt::text(text)),
@@ -38,10 +39,10 @@ impl Converter for Toy {
 }
 
 fn played(lines: &[&str]) -> Vec<UniversalEvent> {
-    let mut stream = Stream::new(Toy, Options::default());
+    let mut stream = Conversion::new(Toy, ConversionOptions::default());
     let mut events = Vec::new();
     for line in lines {
-        let input = line.strip_prefix("> ").map_or(Input::Received(line), Input::Sent);
+        let input = line.strip_prefix("> ").map_or(InputRef::Received(line), Input::Sent);
         stream.push(None, input, &mut events);
     }
     events

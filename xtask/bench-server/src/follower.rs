@@ -1,4 +1,6 @@
 //! A client that follows a session's events.
+//!
+//! It reads bytes and decodes nothing: with a decoder in the way, the client would be measured as much as the server.
 
 use anyhow::{Context, Result};
 use memchr::{memchr, memmem};

@@ -8,8 +8,8 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
+use interlingua_client::CreateSessionRequest;
 use interlingua_replay::{ReplayOptions, environment, make_stand_ins};
-use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
@@ -103,14 +103,14 @@ async fn converted(interlingua: &Path, file: &Path) -> Result<f64> {
 /// How many events a client gets of the turn, and how many a second.
 async fn served(server: &Server, agent: &str, file: &Path, folder: &TempDir) -> Result<(u64, f64)> {
     let api = Api::new(&server.base, None)?;
-    let mut env = Map::new();
+    let mut create = CreateSessionRequest::new(agent);
+    create.directory = Some(folder.path().to_string_lossy().into_owned());
     for (name, value) in environment(file, &ReplayOptions::default()) {
-        env.insert(name, value.to_string_lossy().into());
+        create.env.insert(name, value.to_string_lossy().into_owned());
     }
     // Amp does not start without one.
-    env.insert("AMP_API_KEY".to_owned(), "none".into());
-    let create: Value = json!({ "agent": agent, "directory": folder.path(), "env": env });
-    api.create_as("overhead", create).await?;
+    create.env.insert("AMP_API_KEY".to_owned(), "none".to_owned());
+    api.create_as("overhead", &create).await?;
     let mut follower = api.follow("overhead", api.event_count("overhead").await?).await?;
     api.send("overhead", "Go on.").await?;
     // What the server says of itself comes before the agent is up.

@@ -7,7 +7,6 @@
 //! scenario ─▶ scripted model ◀─ agent ◀─ interlingua server ◀─ HTTP, SSE ─ player ─▶ verdict
 //! ```
 
-mod api;
 mod checks;
 mod flow;
 mod leftovers;

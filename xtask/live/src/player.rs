@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use interlingua_client::{MessageRequest, PermissionAnswer};
 use interlingua_schema::{ContentPart, EventData, StatusLabel};
 use interlingua_scripted_model::scenario::{Action, Answer, Deed, Trigger, Turn};
 
@@ -50,7 +51,7 @@ impl<'s, 'a> Player<'s, 'a> {
         if self.said_ahead > 0 {
             self.said_ahead -= 1;
         } else {
-            limited(self.stage.api.send(&id, &turn.user)).await?;
+            limited(self.stage.client.send_message(&id, &MessageRequest::new(&turn.user))).await?;
         }
         let mut answers = Answers::of(turn);
         let mut actions = turn.actions.iter().peekable();
@@ -88,14 +89,16 @@ impl<'s, 'a> Player<'s, 'a> {
                         bail!("the agent asks for {:?} and the scenario has no answer left", asked.action);
                     };
                     *self.step = format!("in turn {number}, answering {answer:?} to {:?}", asked.action);
-                    limited(self.stage.api.permit(&id, &asked.permission_id, reply(answer)?)).await?;
+                    limited(self.stage.client.reply_permission(&id, &asked.permission_id, reply(answer)?)).await?;
                 }
                 Some(EventData::QuestionRequested(asked)) => {
                     let answer = answers.question().with_context(|| format!("the agent asks {:?}", asked.prompt))?;
                     *self.step = format!("in turn {number}, answering {answer:?} to {:?}", asked.prompt);
                     match answer {
-                        Some(chosen) => limited(self.stage.api.answer(&id, &asked.question_id, &chosen)).await?,
-                        None => limited(self.stage.api.reject(&id, &asked.question_id)).await?,
+                        Some(chosen) => {
+                            limited(self.stage.client.reply_question(&id, &asked.question_id, &chosen)).await?;
+                        }
+                        None => limited(self.stage.client.reject_question(&id, &asked.question_id)).await?,
                     }
                 }
                 Some(EventData::TurnEnded(_)) => {
@@ -110,12 +113,12 @@ impl<'s, 'a> Player<'s, 'a> {
 
     async fn act(&mut self, session: &str, action: &Action, index: usize) -> Result<()> {
         match action.deed {
-            Deed::Interrupt => limited(self.stage.api.interrupt(session)).await,
+            Deed::Interrupt => limited(self.stage.client.interrupt(session)).await,
             Deed::Kill | Deed::Terminate => self.stage.kill().await,
             Deed::Say => {
                 self.said_ahead += 1;
                 let next = self.stage.scenario.turns.get(index + self.said_ahead).context("no turn follows")?;
-                limited(self.stage.api.send(session, &next.user)).await
+                limited(self.stage.client.send_message(session, &MessageRequest::new(&next.user))).await
             }
             Deed::Close => bail!("a client of the server cannot close an agent's input"),
         }
@@ -133,12 +136,12 @@ fn triggers(action: &Action, happened: Option<&EventData>, is_said: bool) -> boo
     }
 }
 
-/// An answer to a permission, in the words of the API.
-fn reply(answer: &Answer) -> Result<&'static str> {
+/// The answer to a permission request.
+fn reply(answer: &Answer) -> Result<PermissionAnswer> {
     match answer {
-        Answer::Allow => Ok("once"),
-        Answer::Always => Ok("always"),
-        Answer::Deny(_) => Ok("reject"),
+        Answer::Allow => Ok(PermissionAnswer::Once),
+        Answer::Always => Ok(PermissionAnswer::Always),
+        Answer::Deny(_) => Ok(PermissionAnswer::Reject),
         Answer::Choose(_) | Answer::Dismiss => {
             bail!("the agent asks for a permission, and the answer is to a question")
         }
@@ -199,7 +202,7 @@ mod tests {
 
     #[test]
     fn answers_fit_what_is_asked() {
-        assert_eq!(reply(&Answer::Deny(Some("No.".to_owned()))).unwrap(), "reject");
+        assert_eq!(reply(&Answer::Deny(Some("No.".to_owned()))).unwrap(), PermissionAnswer::Reject);
         assert!(reply(&Answer::Dismiss).is_err());
         let two = Answer::Choose(vec![vec!["Friday".to_owned()], vec!["Cake".to_owned()]]);
         let given = [two, Answer::Allow, Answer::Dismiss];

@@ -1,19 +1,15 @@
 //! A session, as somebody sees it who follows its events.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
+use interlingua_client::{Client, EventQuery, FrameStream};
 use interlingua_schema::{EventData, ItemId, ItemKind, Role, UniversalEvent};
-use reqwest::Response;
-
-use crate::api::Api;
 
 /// A session that is followed from its first event on.
 pub(crate) struct Session {
     /// Its id.
     pub(crate) id: String,
-    api: Api,
-    stream: Response,
-    /// What came of the next lines.
-    pending: Vec<u8>,
+    /// One connection: a stream that resumed by itself would hide a server that breaks off.
+    frames: FrameStream,
     /// All events so far, as they came.
     pub(crate) lines: Vec<String>,
     /// All events so far.
@@ -22,39 +18,27 @@ pub(crate) struct Session {
 
 impl Session {
     /// Follows a session that was just created.
-    pub(crate) async fn follow(api: &Api, id: &str) -> Result<Self> {
-        let stream = api.follow(id, 0).await?;
-        let (lines, events) = (Vec::new(), Vec::new());
-        Ok(Self { id: id.to_owned(), api: api.clone(), stream, pending: Vec::new(), lines, events })
+    pub(crate) async fn follow(client: &Client, id: &str) -> Result<Self> {
+        let frames = client.event_frames(id, EventQuery::default().include_raw(true)).await?;
+        Ok(Self { id: id.to_owned(), frames, lines: Vec::new(), events: Vec::new() })
     }
 
     /// Goes on where it was, with a server that was started anew.
-    pub(crate) async fn follow_again(&mut self, api: &Api) -> Result<()> {
+    pub(crate) async fn follow_again(&mut self, client: &Client) -> Result<()> {
         let last = self.events.last().map_or(0, |event| event.sequence);
-        self.api = api.clone();
-        self.pending.clear();
-        self.stream = api.follow(&self.id, last).await?;
+        self.frames = client.event_frames(&self.id, EventQuery::after(last).include_raw(true)).await?;
         Ok(())
     }
 
     /// The next event. It may be given up while it waits.
     pub(crate) async fn next(&mut self) -> Result<UniversalEvent> {
-        loop {
-            if let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.pending.drain(..=end).collect();
-                let line = String::from_utf8(line).context("the stream is not UTF-8")?;
-                let Some(data) = line.trim_end().strip_prefix("data: ") else { continue };
-                let event: UniversalEvent =
-                    serde_json::from_str(data).with_context(|| format!("no universal event: {data}"))?;
-                self.lines.push(data.to_owned());
-                self.events.push(event.clone());
-                return Ok(event);
-            }
-            match self.stream.chunk().await.context("the stream of events broke")? {
-                Some(bytes) => self.pending.extend_from_slice(&bytes),
-                None => bail!("the stream of events ended"),
-            }
-        }
+        let frame = self.frames.next_event().await?.context("the stream of events ended")?;
+        let line = String::from_utf8(frame.data).context("the stream is not UTF-8")?;
+        let event: UniversalEvent =
+            serde_json::from_str(&line).with_context(|| format!("no universal event: {line}"))?;
+        self.lines.push(line);
+        self.events.push(event.clone());
+        Ok(event)
     }
 
     /// Whether these are words of the agent.

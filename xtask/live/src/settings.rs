@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use interlingua_client::CreateSessionRequest;
 use interlingua_convert::Agent;
 use interlingua_record::mcp;
 use interlingua_scripted_model::scenario::{Permissions, Role, Step};
 use interlingua_scripted_model::{Scenario, codex_config, model, variables};
-use serde_json::{Value, json};
+use serde_json::json;
 use toml::Table;
 
 /// Everybody's key.
@@ -49,29 +50,28 @@ fn codex(url: &str) -> Result<String> {
 }
 
 /// The session that a scenario wants.
-pub(crate) fn session(agent: Agent, scenario: &Scenario, workspace: &Path) -> Result<Value> {
+pub(crate) fn session(agent: Agent, scenario: &Scenario, workspace: &Path) -> Result<CreateSessionRequest> {
     let setup = &scenario.setup;
     let asks = scenario.has(|step| matches!(step, Step::Call(Role::Ask(_))));
     // Codex asks the user in plan mode only.
     let plans = setup.plan_mode || (agent == Agent::Codex && asks);
     let permissions = if setup.plan_mode || setup.permissions == Permissions::Ask { "default" } else { "bypass" };
-    let mut wanted = json!({
-        "agent": agent.id(), "directory": workspace, "permissionMode": permissions, "title": scenario.name,
-    });
-    if let Some(model) = model(agent, scenario) {
-        wanted["model"] = json!(model);
-    }
+    let mut wanted = CreateSessionRequest::new(agent.id());
+    wanted.directory = Some(workspace.to_string_lossy().into_owned());
+    wanted.permission_mode = Some(permissions.to_owned());
+    wanted.title = Some(scenario.name.clone());
+    wanted.model = model(agent, scenario).map(Into::into);
     if plans {
-        wanted["agentMode"] = json!("plan");
+        wanted.agent_mode = Some("plan".to_owned());
     }
     if agent == Agent::Claude && scenario.has(|step| matches!(step, Step::Call(_))) {
         // All tools are offered at once; looking for them first is the same in every scenario. Where none is called it
         // is left out: what a session is given like this does not outlive the server.
-        wanted["env"] = json!({"ENABLE_TOOL_SEARCH": "false"});
+        wanted.env.insert("ENABLE_TOOL_SEARCH".to_owned(), "false".to_owned());
     }
     if setup.mcp {
         let program = std::env::current_exe().context("cannot tell which program this is")?;
-        wanted["mcp"] = json!({"tiny": {"command": program, "args": [mcp::WORD]}});
+        wanted.mcp = Some(json!({"tiny": {"command": program, "args": [mcp::WORD]}}));
     }
     Ok(wanted)
 }
@@ -87,9 +87,10 @@ pub(crate) fn scenario(agent: Agent, mut scenario: Scenario) -> Scenario {
 mod tests {
     use super::*;
 
-    fn wanted(agent: Agent, setup: &str, model: &str) -> Value {
+    fn wanted(agent: Agent, setup: &str, model: &str) -> serde_json::Value {
         let text = format!("about = \"x\"\n{setup}\n[[turn]]\nuser = \"Hello\"\nmodel = [{model}]\n");
-        session(agent, &Scenario::parse("test", &text).unwrap(), Path::new("/workspace")).unwrap()
+        let wanted = session(agent, &Scenario::parse("test", &text).unwrap(), Path::new("/workspace")).unwrap();
+        serde_json::to_value(wanted).unwrap()
     }
 
     #[test]

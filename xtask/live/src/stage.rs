@@ -6,13 +6,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use interlingua_client::Client;
 use interlingua_convert::Agent;
 use interlingua_record::Target;
 use interlingua_record::place::Place;
 use interlingua_schema::EventData;
 use interlingua_scripted_model::{Gates, Model, Scenario};
 
-use crate::api::Api;
 use crate::leftovers;
 use crate::server::{Said, Server};
 use crate::session::Session;
@@ -31,7 +31,7 @@ pub(crate) struct Stage<'a> {
     pub(crate) model: Model,
     /// The sessions, by their names in the scenario.
     pub(crate) sessions: BTreeMap<String, Session>,
-    pub(crate) api: Api,
+    pub(crate) client: Client,
     program: &'a Path,
     variables: Vec<(String, String)>,
     server: Option<Server>,
@@ -58,17 +58,17 @@ impl<'a> Stage<'a> {
         put_on_path(target, &place.home, &mut variables)?;
         variables.extend(settings::server(agent, &model.url()));
         let server = Server::start(program, &variables, &place.home, said).await?;
-        let api = Api::new(&server.url)?;
+        let client = Client::new(&server.url)?;
         let (sessions, said) = (BTreeMap::new(), said.clone());
-        Ok(Self { agent, scenario, place, model, sessions, api, program, variables, server: Some(server), said })
+        Ok(Self { agent, scenario, place, model, sessions, client, program, variables, server: Some(server), said })
     }
 
     /// The session of that name, made if there is none.
     pub(crate) async fn session(&mut self, name: &str) -> Result<&mut Session> {
         if !self.sessions.contains_key(name) {
             let wanted = settings::session(self.agent, self.scenario, &self.place.workspace)?;
-            limited(self.api.create(name, &wanted)).await?;
-            let session = limited(Session::follow(&self.api, name)).await?;
+            limited(self.client.create_session(name, &wanted)).await?;
+            let session = limited(Session::follow(&self.client, name)).await?;
             self.sessions.insert(name.to_owned(), session);
         }
         self.sessions.get_mut(name).context("there is no such session")
@@ -93,10 +93,10 @@ impl<'a> Stage<'a> {
     async fn start_anew(&mut self) -> Result<()> {
         leftovers::none().await?;
         let server = Server::start(self.program, &self.variables, &self.place.home, &self.said).await?;
-        self.api = Api::new(&server.url)?;
+        self.client = Client::new(&server.url)?;
         self.server = Some(server);
         for session in self.sessions.values_mut() {
-            limited(session.follow_again(&self.api)).await?;
+            limited(session.follow_again(&self.client)).await?;
         }
         Ok(())
     }
@@ -104,7 +104,7 @@ impl<'a> Stage<'a> {
     /// Ends all sessions and sees them end.
     pub(crate) async fn end_sessions(&mut self) -> Result<()> {
         for session in self.sessions.values_mut() {
-            limited(self.api.terminate(&session.id)).await?;
+            limited(self.client.terminate(&session.id)).await?;
             while !matches!(limited(session.next()).await?.data, EventData::SessionEnded(_)) {}
         }
         Ok(())
@@ -135,9 +135,9 @@ fn put_on_path(target: &Target, home: &Path, variables: &mut [(String, String)])
 }
 
 /// Does something within the time that a step may take.
-pub(crate) async fn limited<T>(step: impl Future<Output = Result<T>>) -> Result<T> {
+pub(crate) async fn limited<T, E: Into<anyhow::Error>>(step: impl Future<Output = Result<T, E>>) -> Result<T> {
     match tokio::time::timeout(STEP, step).await {
-        Ok(result) => result,
+        Ok(result) => result.map_err(Into::into),
         Err(_) => bail!("nothing happened for {} s", STEP.as_secs()),
     }
 }

@@ -2,14 +2,13 @@
 
 use std::io::{self, Write};
 
+use interlingua_client::SessionInfo;
 use interlingua_schema::Timestamp;
-use serde_json::Value;
 
 use crate::show::tame;
 
-/// Writes the sessions of a list, one a line.
-pub(super) fn write(list: &Value, output: &mut impl Write) -> io::Result<()> {
-    let sessions = list["sessions"].as_array().map(Vec::as_slice).unwrap_or_default();
+/// Writes sessions, one a line.
+pub(super) fn write(sessions: &[SessionInfo], output: &mut impl Write) -> io::Result<()> {
     if sessions.is_empty() {
         return writeln!(output, "no sessions");
     }
@@ -26,12 +25,16 @@ pub(super) fn write(list: &Value, output: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn row(session: &Value) -> [String; 6] {
-    let text = |name: &str| tame(session[name].as_str().unwrap_or_default()).replace('\n', " ");
-    let time = session["updatedAt"].as_i64().map(|time| Timestamp::from_millis(time).to_string());
-    let state = if session["ended"] == true { "ended" } else { "open" };
-    let count = session["eventCount"].as_u64().unwrap_or_default().to_string();
-    [text("sessionId"), text("agent"), state.to_owned(), count, time.unwrap_or_default(), text("title")]
+fn row(session: &SessionInfo) -> [String; 6] {
+    let text = |text: &str| tame(text).replace('\n', " ");
+    [
+        text(&session.session_id),
+        text(&session.agent),
+        if session.ended { "ended" } else { "open" }.to_owned(),
+        session.event_count.to_string(),
+        Timestamp::from_millis(session.updated_at).to_string(),
+        text(session.title.as_deref().unwrap_or_default()),
+    ]
 }
 
 #[cfg(test)]
@@ -42,12 +45,17 @@ mod tests {
 
     #[test]
     fn columns_line_up_and_nothing_reaches_the_terminal_but_text() {
-        let list = json!({ "sessions": [
-            { "sessionId": "a", "agent": "mock", "ended": false, "eventCount": 9, "updatedAt": 0, "title": null },
-            { "sessionId": "longer", "agent": "claude", "ended": true, "eventCount": 10, "updatedAt": 1, "title": "x\u{1b}[2Jy" },
-        ]});
+        let session = |id: &str, agent: &str, ended: bool, updated_at: i64, title: Option<&str>| -> SessionInfo {
+            serde_json::from_value(json!({
+                "sessionId": id, "agent": agent, "ended": ended, "eventCount": 9 + updated_at, "createdAt": 0,
+                "updatedAt": updated_at, "title": title,
+            }))
+            .unwrap()
+        };
+        let sessions =
+            [session("a", "mock", false, 0, None), session("longer", "claude", true, 1, Some("x\u{1b}[2Jy"))];
         let mut out = Vec::new();
-        write(&list, &mut out).unwrap();
+        write(&sessions, &mut out).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "SESSION  AGENT   STATE  EVENTS  UPDATED                   TITLE\n\

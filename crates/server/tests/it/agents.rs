@@ -1,7 +1,5 @@
 //! Agents that cannot be reached, do not answer or cannot be installed, and a client that breaks off.
 
-mod served;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +8,10 @@ use interlingua_runtime::driver::{Driver, Orders, Parting, ServeError, SessionSp
 use interlingua_runtime::mock::MockDriver;
 use interlingua_runtime::{AgentStatus, Install, Mode, Models, Refusal, RuntimeOptions};
 use serde_json::json;
-use served::{refused, served, served_agent};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+
+use crate::served::{refused, served, served_agent};
 
 /// An agent that is installed, and dead: it has no modes to tell, and never gets round to its models.
 struct Dead;
@@ -51,7 +50,7 @@ impl Driver for Dead {
     }
 }
 
-async fn dead() -> served::Served {
+async fn dead() -> crate::served::Served {
     served_agent(Arc::new(Dead), RuntimeOptions::default().ask_grace(Duration::from_millis(50))).await
 }
 

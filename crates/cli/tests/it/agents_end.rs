@@ -1,19 +1,16 @@
 //! Agents end with their server and their session, in whatever way those end, and so does everything that they started.
 
-mod running;
-
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use reqwest::{Method, StatusCode};
+use interlingua_client::CreateSessionRequest;
 use rustix::process::Pid;
-use serde_json::json;
 use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 
-use running::Running;
+use crate::running::Running;
 
 /// A program that passes for Claude Code in the middle of a turn. It writes down its supervisor, itself, and something
 /// that it started: without a parent, in a session of its own, heeding no SIGTERM.
@@ -44,9 +41,10 @@ impl Scene {
         command.args(["server", "--no-token", "--port", "0", "--data-dir"]).arg(folder.path().join("data"));
         command.env("PATH", format!("{}:/usr/bin:/bin", folder.path().display()));
         let server = Running::spawn(command);
-        let env = json!({ "PIDS": folder.path().join("pids") });
-        let created = server.post("/v1/sessions/s", json!({ "agent": "claude", "env": env, "directory": "/" })).await;
-        assert_eq!(created.status(), StatusCode::OK, "{}", created.text().await.unwrap());
+        let mut create = CreateSessionRequest::new("claude");
+        create.env.insert("PIDS".to_owned(), folder.path().join("pids").to_str().unwrap().to_owned());
+        create.directory = Some("/".to_owned());
+        server.client.create_session("s", &create).await.unwrap();
         server.send("s", "work").await;
         server.follow("s", 0).await.until("turn.started").await;
         Self { folder, server }
@@ -81,8 +79,7 @@ async fn terminate_ends_everything_below_the_session() {
     let scene = Scene::begin().await;
     let processes = scene.processes();
     assert!(processes.iter().all(|process| is_alive(*process)));
-    let response = scene.server.post("/v1/sessions/s/terminate", json!({})).await;
-    assert_eq!(response.status(), StatusCode::NO_CONTENT);
+    scene.server.client.terminate("s").await.unwrap();
     assert!(!processes.iter().any(|process| is_alive(*process)), "{processes:?}");
 }
 
@@ -90,8 +87,7 @@ async fn terminate_ends_everything_below_the_session() {
 async fn delete_ends_everything_below_the_session() {
     let scene = Scene::begin().await;
     let processes = scene.processes();
-    let response = scene.server.request(Method::DELETE, "/v1/sessions/s").send().await.unwrap();
-    assert_eq!(response.status(), StatusCode::NO_CONTENT);
+    scene.server.client.delete_session("s").await.unwrap();
     assert!(!processes.iter().any(|process| is_alive(*process)), "{processes:?}");
 }
 

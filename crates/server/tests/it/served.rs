@@ -1,22 +1,20 @@
 //! A server to test with: the real one, on a real socket, with the mock agent.
 
-// Each test file is a program of its own and uses what it needs of this.
-#![allow(dead_code, reason = "shared by several test programs")]
-
-pub(crate) mod sse;
+pub(crate) mod frames;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use interlingua_client::{Client, CreateSessionRequest, EventQuery, MessageRequest, TurnQuery};
 use interlingua_runtime::driver::Driver;
 use interlingua_runtime::mock::MockDriver;
 use interlingua_runtime::{Machine, Runtime, RuntimeOptions, Supervisor, drivers};
 use interlingua_schema::Checker;
-use interlingua_server::{Access, Config, Token, serve};
+use interlingua_server::{Access, ServerConfig, Token, serve};
 use interlingua_store::Store;
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
-use serde_json::{Value, json};
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -26,11 +24,13 @@ pub(crate) const TOKEN: &str = "t0ken-for-tests";
 
 /// A server that runs until it is dropped.
 pub(crate) struct Served {
+    /// A client with the token, if there is one.
     pub(crate) client: Client,
+    /// A client without the token, for requests that no client of the API would make.
+    pub(crate) http: reqwest::Client,
     pub(crate) base: String,
     pub(crate) store: Store,
     pub(crate) runtime: Runtime,
-    token: Option<String>,
     stop: Option<oneshot::Sender<()>>,
     task: Option<JoinHandle<()>>,
     folder: TempDir,
@@ -39,11 +39,11 @@ pub(crate) struct Served {
 /// A server with a token.
 pub(crate) async fn served() -> Served {
     let access = Access::Token(Token::new(TOKEN).unwrap());
-    served_with(Config { access, allowed_origins: Vec::new() }, interlingua_store::StoreOptions::default()).await
+    served_with(ServerConfig::new(access), interlingua_store::StoreOptions::default()).await
 }
 
 /// A server set up like this, on a machine without agents: nothing is installed, and there is no PATH to find any on.
-pub(crate) async fn served_with(config: Config, options: interlingua_store::StoreOptions) -> Served {
+pub(crate) async fn served_with(config: ServerConfig, options: interlingua_store::StoreOptions) -> Served {
     let folder = tempfile::tempdir().unwrap();
     let machine = Machine::new(Supervisor::new("false", [""; 0]), folder.path()).path("");
     serving(folder, config, options, drivers(&machine, MockDriver::new()), RuntimeOptions::default()).await
@@ -51,14 +51,14 @@ pub(crate) async fn served_with(config: Config, options: interlingua_store::Stor
 
 /// A server for this agent alone, without a token.
 pub(crate) async fn served_agent(driver: Arc<dyn Driver>, options: RuntimeOptions) -> Served {
-    let config = Config { access: Access::Loopback, allowed_origins: Vec::new() };
+    let config = ServerConfig::new(Access::Loopback);
     let folder = tempfile::tempdir().unwrap();
     serving(folder, config, interlingua_store::StoreOptions::default(), vec![driver], options).await
 }
 
 async fn serving(
     folder: TempDir,
-    config: Config,
+    config: ServerConfig,
     store: interlingua_store::StoreOptions,
     drivers: Vec<Arc<dyn Driver>>,
     options: RuntimeOptions,
@@ -73,8 +73,13 @@ async fn serving(
         let _ = stopped.await;
     });
     let task = tokio::spawn(async move { serving.await.unwrap() });
-    let client = Client::builder().timeout(Duration::from_secs(60)).build().unwrap();
-    Served { client, base, store, runtime, token, stop: Some(stop), task: Some(task), folder }
+    let http = reqwest::Client::builder().timeout(Duration::from_secs(60)).build().unwrap();
+    let mut client = Client::builder(&base).http_client(http.clone());
+    if let Some(token) = token {
+        client = client.token(token);
+    }
+    let client = client.build().unwrap();
+    Served { client, http, base, store, runtime, stop: Some(stop), task: Some(task), folder }
 }
 
 impl Served {
@@ -84,11 +89,7 @@ impl Served {
 
     /// A request, with the token if there is one.
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self.client.request(method, format!("{}{path}", self.base));
-        match &self.token {
-            Some(token) => request.bearer_auth(token),
-            None => request,
-        }
+        self.client.request(method, path)
     }
 
     pub(crate) async fn get(&self, path: &str) -> Response {
@@ -121,23 +122,28 @@ impl Served {
 
     /// Creates a session with the mock agent.
     pub(crate) async fn create(&self, id: &str) {
-        let response = self.post(&format!("/v1/sessions/{id}"), json!({ "agent": "mock" })).await;
-        assert_eq!(response.status(), StatusCode::OK, "{}", response.text().await.unwrap());
+        self.client.create_session(id, &CreateSessionRequest::new("mock")).await.unwrap();
     }
 
     /// Sends a message and reads the turn's events.
     pub(crate) async fn turn(&self, id: &str, message: &str) -> Vec<Value> {
-        let path = format!("/v1/sessions/{id}/messages/stream");
-        let response = self.post(&path, json!({ "message": message })).await;
-        assert_eq!(response.status(), StatusCode::OK);
-        sse::Frames::of(response).events().await
+        self.stream_turn(id, message, TurnQuery::default()).await.events().await
+    }
+
+    /// Sends a message and streams the turn's events.
+    pub(crate) async fn stream_turn(&self, id: &str, message: &str, query: TurnQuery) -> frames::Frames {
+        let turn = self.client.stream_turn(id, &MessageRequest::new(message), query).await.unwrap();
+        frames::Frames::new(turn.into_frames())
+    }
+
+    /// Sends a request that is answered with a stream of events.
+    pub(crate) async fn stream(&self, request: RequestBuilder) -> frames::Frames {
+        frames::Frames::new(self.client.execute_stream(request).await.unwrap())
     }
 
     /// Follows a session's events.
-    pub(crate) async fn follow(&self, id: &str, query: &str) -> sse::Frames {
-        let response = self.get(&format!("/v1/sessions/{id}/events/sse{query}")).await;
-        assert_eq!(response.status(), StatusCode::OK);
-        sse::Frames::of(response)
+    pub(crate) async fn follow(&self, id: &str, query: EventQuery) -> frames::Frames {
+        frames::Frames::new(self.client.event_frames(id, query).await.unwrap())
     }
 
     /// All events of a session, which must keep the rules.

@@ -1,8 +1,6 @@
 //! `kill -9` in the middle of a stream: what a client saw is there, and it goes on from where it was.
 
-mod running;
-
-use running::Running;
+use crate::running::Running;
 
 #[tokio::test]
 async fn a_client_resumes_after_the_server_was_killed() {
@@ -45,12 +43,13 @@ async fn kill_and_resume(args: &[&str], messages: usize, until: impl Fn(usize) -
 
     let server = Running::start(folder.path(), &[]);
     let mut stream = server.follow("s", seen.len() as u64).await;
-    let ended = |events: &[String]| events.iter().filter(|event| running::kind_of(event) == "turn.ended").count();
+    let ended =
+        |events: &[String]| events.iter().filter(|event| crate::running::kind_of(event) == "turn.ended").count();
     let mut all = seen.clone();
     while ended(&all) < turns {
         all.push(stream.next().await.unwrap());
     }
-    running::check(&all);
+    crate::running::check(&all);
 
     // From the beginning, byte for byte.
     let mut again = server.follow("s", 0).await;

@@ -1,7 +1,5 @@
 //! Ctrl-C while `interlingua run` shows a turn.
 
-mod running;
-
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
@@ -29,7 +27,7 @@ fn ctrl_c_interrupts_the_turn_and_shows_how_it_ends() {
     assert!(pressed.success());
     events.extend(output);
     assert_eq!(child.wait().unwrap().code(), Some(1));
-    running::check(&events);
+    crate::running::check(&events);
     let last: Value = serde_json::from_str(events.last().unwrap()).unwrap();
     assert_eq!((&last["type"], &last["data"]["status"]), (&"turn.ended".into(), &"interrupted".into()));
 }

@@ -1,10 +1,10 @@
 //! Whatever is wrong gets a problem document, and changes nothing.
 
-mod served;
-
+use interlingua_client::EventQuery;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use served::{refused, served, served_with};
+
+use crate::served::{refused, served, served_with};
 
 #[tokio::test]
 async fn unknown_paths_and_methods() {
@@ -186,7 +186,7 @@ async fn a_secret_is_not_repeated_in_a_problem() {
     ] {
         let response = served.post("/v1/sessions/s", body).await;
         assert!(response.status().is_client_error());
-        let (_, _, document) = served::problem(response).await;
+        let (_, _, document) = crate::served::problem(response).await;
         assert!(!document.to_string().contains("s3cret"), "{document}");
     }
 }
@@ -206,9 +206,9 @@ async fn bodies_that_are_too_large() {
     let title = json!({ "agent": "mock", "title": "x".repeat(2 * 1024 * 1024) });
     refused(served.post("/v1/sessions/t", title).await, 413, "payload_too_large").await;
     assert_eq!(send("/v1/sessions/s/messages", 2).await.status(), StatusCode::NO_CONTENT);
-    let mut stream = served.follow("s", "").await;
+    let mut stream = served.follow("s", EventQuery::default()).await;
     let events = stream.until("turn.ended").await;
-    served::check(&events);
+    crate::served::check(&events);
 }
 
 #[tokio::test]
@@ -235,7 +235,7 @@ async fn queries_that_are_not_what_they_should_be() {
 #[tokio::test]
 async fn a_full_disk_is_said_and_what_is_there_is_served() {
     let access = interlingua_server::Access::Loopback;
-    let config = interlingua_server::Config { access, allowed_origins: Vec::new() };
+    let config = interlingua_server::ServerConfig::new(access);
     let options = interlingua_store::StoreOptions::default().max_pages(160);
     let served = served_with(config, options).await;
     served.create("s").await;

@@ -1,15 +1,15 @@
 //! Who is let in.
 
-mod served;
-
-use interlingua_server::{Access, Config, ServeError, Token, serve};
+use interlingua_server::{Access, ServerConfig, ServerError, Token, serve};
 use reqwest::{Method, StatusCode};
-use served::{Served, TOKEN, refused, served, served_with};
 use tokio::net::TcpListener;
+
+use crate::served::{Served, TOKEN, refused, served, served_with};
 
 async fn with(access: Access, origins: &[&str]) -> Served {
     let allowed_origins = origins.iter().map(|origin| origin.parse().unwrap()).collect();
-    served_with(Config { access, allowed_origins }, interlingua_store::StoreOptions::default()).await
+    served_with(ServerConfig::new(access).allowed_origins(allowed_origins), interlingua_store::StoreOptions::default())
+        .await
 }
 
 fn token() -> Access {
@@ -23,7 +23,7 @@ async fn everything_but_health_needs_the_token() {
     for (path, methods) in openapi["paths"].as_object().unwrap() {
         for method in methods.as_object().unwrap().keys() {
             let method: Method = method.to_uppercase().parse().unwrap();
-            let response = served.client.request(method, format!("{}{path}", served.base)).send().await.unwrap();
+            let response = served.http.request(method, format!("{}{path}", served.base)).send().await.unwrap();
             if path == "/v1/health" {
                 assert_eq!(response.status(), StatusCode::OK);
             } else {
@@ -32,7 +32,7 @@ async fn everything_but_health_needs_the_token() {
             }
         }
     }
-    let unknown = served.client.get(format!("{}/v1/nothing", served.base)).send().await.unwrap();
+    let unknown = served.http.get(format!("{}/v1/nothing", served.base)).send().await.unwrap();
     refused(unknown, 401, "token_invalid").await;
 }
 
@@ -40,7 +40,7 @@ async fn everything_but_health_needs_the_token() {
 async fn both_schemes_are_taken_and_nothing_else() {
     let served = served().await;
     let get = async |authorization: &str| {
-        let request = served.client.get(format!("{}/v1/agents", served.base)).header("authorization", authorization);
+        let request = served.http.get(format!("{}/v1/agents", served.base)).header("authorization", authorization);
         request.send().await.unwrap()
     };
     for scheme in ["Bearer", "bearer", "Token", "TOKEN"] {
@@ -60,7 +60,7 @@ async fn without_a_token_web_pages_are_kept_out() {
     let own = served.base.clone();
     let port = own.rsplit(':').next().unwrap();
     let get = async |host: Option<&str>, origin: Option<&str>| {
-        let mut request = served.client.get(format!("{}/v1/agents", served.base));
+        let mut request = served.http.get(format!("{}/v1/agents", served.base));
         if let Some(host) = host {
             request = request.header("host", host);
         }
@@ -89,10 +89,10 @@ async fn without_a_token_web_pages_are_kept_out() {
         refused(get(host, origin).await, 403, "forbidden_origin").await;
     }
     // A page may not even ask whether somebody is there, nor ask in advance.
-    let health = served.client.get(format!("{own}/v1/health")).header("origin", "https://evil.example");
+    let health = served.http.get(format!("{own}/v1/health")).header("origin", "https://evil.example");
     refused(health.send().await.unwrap(), 403, "forbidden_origin").await;
     let preflight = served
-        .client
+        .http
         .request(Method::OPTIONS, format!("{own}/v1/sessions/s"))
         .header("origin", "https://evil.example")
         .header("access-control-request-method", "POST");
@@ -114,7 +114,7 @@ async fn allowed_origins_get_cors_with_their_token() {
     let served = with(token(), &["https://app.example", "http://localhost:5173"]).await;
     for origin in ["https://app.example", "http://localhost:5173"] {
         let preflight = served
-            .client
+            .http
             .request(Method::OPTIONS, format!("{}/v1/sessions/s", served.base))
             .header("origin", origin)
             .header("access-control-request-method", "DELETE")
@@ -133,7 +133,7 @@ async fn allowed_origins_get_cors_with_their_token() {
         let response = served.request(Method::GET, "/v1/agents").header("origin", origin).send().await.unwrap();
         assert_eq!(response.headers()["access-control-allow-origin"], origin);
         // The page can read what is wrong, too.
-        let refused_one = served.client.get(format!("{}/v1/agents", served.base)).header("origin", origin);
+        let refused_one = served.http.get(format!("{}/v1/agents", served.base)).header("origin", origin);
         let refused_one = refused_one.send().await.unwrap();
         assert_eq!(refused_one.headers()["access-control-allow-origin"], origin);
         refused(refused_one, 401, "token_invalid").await;
@@ -147,7 +147,7 @@ async fn allowed_origins_get_cors_with_their_token() {
 async fn without_a_token_only_loopback_addresses_are_served() {
     let served = served().await;
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
-    let config = Config { access: Access::Loopback, allowed_origins: Vec::new() };
+    let config = ServerConfig::new(Access::Loopback);
     let refused = serve(listener, config, served.runtime.clone(), served.store.clone(), std::future::pending()).await;
-    assert!(matches!(refused, Err(ServeError::NotLoopback(_))));
+    assert!(matches!(refused, Err(ServerError::NotLoopback(_))));
 }

@@ -1,12 +1,12 @@
 //! Many at once: creates, readers, events.
 
-mod served;
-
+use interlingua_client::EventQuery;
 use interlingua_schema::{ContentPart, EventData, Item, ItemDelta, ItemKind, Origin, Outcome, Role, UniversalEvent};
 use interlingua_store::Append;
 use reqwest::StatusCode;
 use serde_json::json;
-use served::{Served, served};
+
+use crate::served::{Served, served};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_twelve_creates_of_one_id_one_succeeds() {
@@ -16,7 +16,7 @@ async fn of_twelve_creates_of_one_id_one_succeeds() {
     for response in futures_util::future::join_all(created).await {
         let status = response.status();
         if status != StatusCode::OK {
-            served::refused(response, 409, "session_already_exists").await;
+            crate::served::refused(response, 409, "session_already_exists").await;
         }
         statuses.push(status);
     }
@@ -57,7 +57,7 @@ async fn a_client_that_stopped_reading_for_50_000_events_misses_none() {
     let served = served().await;
     served.create("s").await;
     served.turn("s", "echo hi").await;
-    let mut stalled = served.follow("s", "").await;
+    let mut stalled = served.follow("s", EventQuery::default()).await;
     let mut events = stalled.until("turn.ended").await;
     // Nobody reads `stalled` now: what it does not take stays on the disk.
     append_message(&served, "s", 50_000).await;
@@ -65,7 +65,7 @@ async fn a_client_that_stopped_reading_for_50_000_events_misses_none() {
         events.push(stalled.event().await.unwrap());
     }
     events.extend(stalled.until("item.completed").await);
-    served::check(&events);
+    crate::served::check(&events);
     let count = served.json("/v1/sessions/s").await["eventCount"].as_u64().unwrap();
     assert_eq!(events.len() as u64, count);
 }
@@ -77,11 +77,11 @@ async fn a_thousand_readers_all_see_everything() {
     let before = served.events("s").await;
     let mut readers = Vec::new();
     for _ in 0..1000 {
-        readers.push(served.follow("s", "").await);
+        readers.push(served.follow("s", EventQuery::default()).await);
     }
     let turn = served.turn("s", "markdown").await;
     let expected: Vec<_> = before.into_iter().chain(turn).collect();
-    served::check(&expected);
+    crate::served::check(&expected);
     let reading = readers.into_iter().map(|mut reader| async move { reader.until("turn.ended").await });
     for events in futures_util::future::join_all(reading).await {
         assert_eq!(events, expected);
@@ -96,5 +96,5 @@ async fn a_page_of_ten_thousand_events_is_whole() {
     let page = served.json("/v1/sessions/s/events?limit=99999").await;
     assert_eq!(page["events"].as_array().unwrap().len(), 10_000);
     assert_eq!(page["hasMore"], true);
-    assert_eq!(served::sequences(page["events"].as_array().unwrap()), (1..=10_000).collect::<Vec<_>>());
+    assert_eq!(crate::served::sequences(page["events"].as_array().unwrap()), (1..=10_000).collect::<Vec<_>>());
 }

@@ -1,10 +1,8 @@
 //! A server that is told to stop, stops: whoever still listens.
 
-mod running;
-
 use std::time::{Duration, Instant};
 
-use running::Running;
+use crate::running::Running;
 
 async fn stops_on(signal: &str) {
     let folder = tempfile::tempdir().unwrap();
@@ -30,7 +28,7 @@ async fn stops_on(signal: &str) {
     let mut stream = server.follow("s", 0).await;
     let mut all = stream.until("turn.ended").await;
     all.extend(stream.until("turn.ended").await);
-    running::check(&all);
+    crate::running::check(&all);
     assert!(all.starts_with(&events));
 }
 

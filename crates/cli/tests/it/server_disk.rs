@@ -1,13 +1,11 @@
 //! A disk that is really full, and a folder that is really in use.
 
-mod running;
-
 use std::path::Path;
 use std::process::Command;
 
-use reqwest::{Method, StatusCode};
-use running::Running;
-use serde_json::{Value, json};
+use interlingua_client::MessageRequest;
+
+use crate::running::Running;
 
 /// Starts a server whose data folder is on a disk of 3 MiB. Where that is not allowed, there is nothing to test.
 fn on_a_small_disk(folder: &Path) -> Option<Running> {
@@ -40,24 +38,21 @@ async fn a_server_on_a_full_disk_says_so_and_serves_what_it_has() {
     // Messages that nobody takes up fill the disk.
     server.send("old", "permission").await;
     server.follow("old", 0).await.until("permission.requested").await;
-    let long = json!({ "message": "x".repeat(100 * 1024) });
+    let long = MessageRequest::new("x".repeat(100 * 1024));
     let mut sent = 0;
     let refusal = loop {
-        let response = server.post("/v1/sessions/old/messages", long.clone()).await;
-        if response.status() != StatusCode::NO_CONTENT {
-            break response;
+        if let Err(refusal) = server.client.send_message("old", &long).await {
+            break refusal;
         }
         sent += 1;
         assert!(sent < 100, "the disk does not get full");
     };
-    assert_eq!(refusal.status(), StatusCode::INSUFFICIENT_STORAGE);
-    let problem: Value = refusal.json().await.unwrap();
-    assert_eq!(problem["type"], "urn:interlingua:error:storage_full");
+    let problem = refusal.problem().unwrap();
+    assert_eq!((problem.status, problem.kind()), (507, "storage_full"));
 
-    let health = server.request(Method::GET, "/v1/health").send().await.unwrap();
-    assert_eq!(health.status(), StatusCode::OK);
+    assert_eq!(server.client.health().await.unwrap().status, "ok");
     assert_eq!(server.follow("s", 0).await.until("turn.ended").await, before);
-    running::check(&before);
+    crate::running::check(&before);
 }
 
 #[tokio::test]

@@ -1,10 +1,10 @@
 //! Every endpoint does what it says.
 
-mod served;
-
+use interlingua_client::EventQuery;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use served::{kinds, sequences, served};
+
+use crate::served::{kinds, sequences, served};
 
 #[tokio::test]
 async fn health_and_version() {
@@ -75,9 +75,9 @@ async fn a_session_from_creation_to_deletion() {
     assert_eq!(info["variant"], Value::Null);
 
     served.act("/v1/sessions/one/messages", json!({ "message": "echo hello" })).await;
-    let mut stream = served.follow("one", "").await;
+    let mut stream = served.follow("one", EventQuery::default()).await;
     let events = stream.until("turn.ended").await;
-    served::check(&events);
+    crate::served::check(&events);
     assert_eq!(events[0]["type"], "session.started");
 
     served.act("/v1/sessions/one/terminate", json!({})).await;
@@ -89,8 +89,8 @@ async fn a_session_from_creation_to_deletion() {
     assert_eq!((&info["ended"], info["eventCount"].as_u64()), (&json!(true), Some(events.len() as u64 + 1)));
 
     assert_eq!(served.delete("/v1/sessions/one").await.status(), StatusCode::NO_CONTENT);
-    served::refused(served.get("/v1/sessions/one").await, 404, "session_not_found").await;
-    served::refused(served.delete("/v1/sessions/one").await, 404, "session_not_found").await;
+    crate::served::refused(served.get("/v1/sessions/one").await, 404, "session_not_found").await;
+    crate::served::refused(served.delete("/v1/sessions/one").await, 404, "session_not_found").await;
     served.create("one").await;
     assert_eq!(served.json("/v1/sessions/one").await["ended"], false);
 }
@@ -104,9 +104,9 @@ async fn a_session_id_is_any_text_that_can_be_written_in_a_path() {
         ("..%2F..%2Fetc%2Fpasswd", "../../etc/passwd".to_owned()),
         (&"x".repeat(256), "x".repeat(256)),
     ] {
-        served.create(encoded).await;
+        served.create(&id).await;
         assert_eq!(served.json(&format!("/v1/sessions/{encoded}")).await["sessionId"], json!(id));
-        let events = served.turn(encoded, "echo hi").await;
+        let events = served.turn(&id, "echo hi").await;
         assert_eq!(events[0]["session_id"], json!(id));
     }
 }
@@ -138,12 +138,12 @@ async fn messages_that_come_during_a_turn_are_taken_in_order() {
     for word in ["one", "two", "three"] {
         served.act("/v1/sessions/queue/messages", json!({ "message": format!("echo {word}") })).await;
     }
-    let mut stream = served.follow("queue", "").await;
+    let mut stream = served.follow("queue", EventQuery::default()).await;
     let mut events = Vec::new();
     for _ in 0..3 {
         events.extend(stream.until("turn.ended").await);
     }
-    served::check(&events);
+    crate::served::check(&events);
     let said: Vec<_> = events
         .iter()
         .filter(|event| event["type"] == "item.completed" && event["data"]["item"]["role"] == "assistant")
@@ -157,7 +157,7 @@ async fn permissions_are_replied_to() {
     let served = served().await;
     served.create("p").await;
     served.act("/v1/sessions/p/messages", json!({ "message": "permission" })).await;
-    let mut stream = served.follow("p", "").await;
+    let mut stream = served.follow("p", EventQuery::default()).await;
     let mut events = stream.until("permission.requested").await;
     events.extend(stream.until("permission.requested").await);
     let asked: Vec<_> = events
@@ -168,7 +168,7 @@ async fn permissions_are_replied_to() {
     served.act(&format!("/v1/sessions/p/permissions/{}/reply", asked[0]), json!({ "reply": "always" })).await;
     served.act(&format!("/v1/sessions/p/permissions/{}/reply", asked[1]), json!({ "reply": "reject" })).await;
     events.extend(stream.until("turn.ended").await);
-    served::check(&events);
+    crate::served::check(&events);
     let resolved: Vec<_> = events
         .iter()
         .filter(|event| event["type"] == "permission.resolved")
@@ -177,7 +177,7 @@ async fn permissions_are_replied_to() {
     assert_eq!(resolved, ["approved", "denied"]);
     let again =
         served.post(&format!("/v1/sessions/p/permissions/{}/reply", asked[0]), json!({ "reply": "once" })).await;
-    served::refused(again, 409, "already_resolved").await;
+    crate::served::refused(again, 409, "already_resolved").await;
 }
 
 #[tokio::test]
@@ -185,7 +185,7 @@ async fn questions_are_answered_or_rejected() {
     let served = served().await;
     served.create("q").await;
     served.act("/v1/sessions/q/messages", json!({ "message": "question" })).await;
-    let mut stream = served.follow("q", "").await;
+    let mut stream = served.follow("q", EventQuery::default()).await;
     let mut events = stream.until("question.requested").await;
     events.extend(stream.until("question.requested").await);
     let asked: Vec<_> = events.iter().filter(|event| event["type"] == "question.requested").cloned().collect();
@@ -198,15 +198,15 @@ async fn questions_are_answered_or_rejected() {
     };
     for wrong in [json!([]), json!([["a"], ["b"]])] {
         let refused = served.post(&format!("{}/reply", path(0)), json!({ "answers": wrong })).await;
-        let document = served::refused(refused, 422, "invalid_request").await;
+        let document = crate::served::refused(refused, 422, "invalid_request").await;
         assert_eq!(document["details"]["field"], "answers");
     }
     served.act(&format!("{}/reply", path(0)), json!({ "answers": [[option]] })).await;
     served.act(&format!("{}/reject", path(1)), json!({})).await;
     events.extend(stream.until("turn.ended").await);
-    served::check(&events);
+    crate::served::check(&events);
     let again = served.post(&format!("{}/reject", path(1)), json!({})).await;
-    served::refused(again, 409, "already_resolved").await;
+    crate::served::refused(again, 409, "already_resolved").await;
 }
 
 #[tokio::test]
@@ -214,7 +214,7 @@ async fn an_interrupt_ends_the_turn_and_not_the_session() {
     let served = served().await;
     served.create("i").await;
     served.act("/v1/sessions/i/messages", json!({ "message": "permission" })).await;
-    let mut stream = served.follow("i", "").await;
+    let mut stream = served.follow("i", EventQuery::default()).await;
     let mut events = stream.until("permission.requested").await;
     served.act("/v1/sessions/i/interrupt", json!({})).await;
     events.extend(stream.until("turn.ended").await);
@@ -223,7 +223,7 @@ async fn an_interrupt_ends_the_turn_and_not_the_session() {
     served.act("/v1/sessions/i/messages", json!({ "message": "echo on we go" })).await;
     events.extend(stream.until("turn.ended").await);
     assert_eq!(events.last().unwrap()["data"]["status"], "completed");
-    served::check(&events);
+    crate::served::check(&events);
 }
 
 #[tokio::test]
@@ -231,7 +231,7 @@ async fn the_demo_shows_every_event_type_and_keeps_every_rule() {
     let served = served().await;
     served.create("demo").await;
     served.act("/v1/sessions/demo/messages", json!({ "message": "demo" })).await;
-    let mut stream = served.follow("demo", "").await;
+    let mut stream = served.follow("demo", EventQuery::default()).await;
     let mut events = Vec::new();
     while events.last().is_none_or(|event: &Value| event["type"] != "turn.ended") {
         let event = stream.event().await.unwrap();
@@ -288,7 +288,7 @@ async fn the_documents_describe_what_is_there() {
             let response = served.request(method, &concrete).send().await.unwrap();
             assert_ne!(response.status(), StatusCode::METHOD_NOT_ALLOWED, "{path}");
             if response.status() == StatusCode::NOT_FOUND {
-                let (_, kind, _) = served::problem(response).await;
+                let (_, kind, _) = crate::served::problem(response).await;
                 assert_ne!(kind, "not_found", "{path} is described but not there");
             }
         }
@@ -302,7 +302,7 @@ async fn metrics_count() {
     let served = served().await;
     served.create("m").await;
     served.turn("m", "echo hi").await;
-    let _open = served.follow("m", "").await;
+    let _open = served.follow("m", EventQuery::default()).await;
     let response = served.get("/metrics").await;
     assert!(response.headers()["content-type"].to_str().unwrap().starts_with("text/plain; version=0.0.4"));
     let text = response.text().await.unwrap();

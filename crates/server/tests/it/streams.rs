@@ -1,11 +1,10 @@
 //! Reading events: pages, streams, and picking up where one left off.
 
-mod served;
-
+use interlingua_client::{EventQuery, Frame, TurnQuery};
 use reqwest::Method;
 use serde_json::{Value, json};
-use served::sse::{Frame, Frames};
-use served::{kinds, sequences, served};
+
+use crate::served::{kinds, sequences, served};
 
 #[tokio::test]
 async fn pages_go_on_where_the_last_one_ended() {
@@ -53,7 +52,7 @@ async fn raw_payloads_come_when_they_are_asked_for_in_either_spelling() {
             assert_eq!(with, *without);
         }
     }
-    let mut stream = served.follow("s", "?includeRaw=true").await;
+    let mut stream = served.follow("s", EventQuery::default().include_raw(true)).await;
     let events = stream.until("turn.ended").await;
     assert!(events.iter().any(|event| !event["raw"].is_null()));
 }
@@ -70,8 +69,7 @@ async fn a_stream_resumes_after_the_last_event_and_the_header_wins() {
         if let Some(id) = header {
             request = request.header("Last-Event-ID", id.to_string());
         }
-        let mut stream = Frames::of(request.send().await.unwrap());
-        stream.until("turn.ended").await
+        served.stream(request).await.until("turn.ended").await
     };
     assert_eq!(follow("", None).await, all);
     assert_eq!(follow("?offset=0", None).await, all);
@@ -86,15 +84,15 @@ async fn a_stream_closes_after_the_session_ended() {
     let served = served().await;
     served.create("s").await;
     served.turn("s", "echo hi").await;
-    let open = served.follow("s", "").await;
+    let open = served.follow("s", EventQuery::default()).await;
     served.act("/v1/sessions/s/terminate", json!({})).await;
     let events = open.events().await;
-    served::check(&events);
+    crate::served::check(&events);
     assert_eq!(events.last().unwrap()["type"], "session.ended");
     // So does one that begins later, with or without anything left to read.
     let all = served.events("s").await;
-    assert_eq!(served.follow("s", "").await.events().await, all);
-    let nothing = served.follow("s", &format!("?offset={}", all.len())).await;
+    assert_eq!(served.follow("s", EventQuery::default()).await.events().await, all);
+    let nothing = served.follow("s", EventQuery::after(all.len() as u64)).await;
     assert_eq!(nothing.events().await, Vec::<Value>::new());
 }
 
@@ -103,7 +101,7 @@ async fn a_stream_closes_when_its_session_is_deleted() {
     let served = served().await;
     served.create("s").await;
     let before = served.events("s").await.len();
-    let open = served.follow("s", &format!("?offset={before}")).await;
+    let open = served.follow("s", EventQuery::after(before as u64)).await;
     served.delete("/v1/sessions/s").await;
     assert!(kinds(&open.events().await).iter().all(|kind| *kind == "session.ended"));
 }
@@ -113,7 +111,7 @@ async fn a_comment_every_15_seconds_keeps_the_connection_alive() {
     let served = served().await;
     served.create("s").await;
     let offset = served.events("s").await.len();
-    let mut stream = served.follow("s", &format!("?offset={offset}")).await;
+    let mut stream = served.follow("s", EventQuery::after(offset as u64)).await;
     // From here on nothing happens but time, which need not be waited for.
     tokio::time::pause();
     let began = tokio::time::Instant::now();
@@ -144,7 +142,7 @@ async fn a_turn_that_waits_in_the_queue_is_streamed_when_it_begins() {
     let served = served().await;
     served.create("s").await;
     served.act("/v1/sessions/s/messages", json!({ "message": "permission" })).await;
-    let mut stream = served.follow("s", "").await;
+    let mut stream = served.follow("s", EventQuery::default()).await;
     stream.until("permission.requested").await;
     let (queued, ()) = tokio::join!(served.turn("s", "echo later"), async {
         served.act("/v1/sessions/s/interrupt", json!({})).await;
@@ -166,8 +164,7 @@ async fn a_turns_stream_closes_when_the_user_is_asked_unless_it_is_held() {
         assert!(!kinds(&turn).contains(&"turn.ended"));
         served.act(&format!("/v1/sessions/{kind}/interrupt"), json!({})).await;
 
-        let path = format!("/v1/sessions/{kind}/messages/stream?hold=true");
-        let mut held = Frames::of(served.post(&path, json!({ "message": kind })).await);
+        let mut held = served.stream_turn(kind, kind, TurnQuery::held()).await;
         held.until(&asked).await;
         served.act(&format!("/v1/sessions/{kind}/interrupt"), json!({})).await;
         let rest = held.events().await;
@@ -180,11 +177,10 @@ async fn a_turns_stream_closes_when_the_user_is_asked_unless_it_is_held() {
 async fn a_turns_stream_closes_when_the_session_ends() {
     let served = served().await;
     served.create("s").await;
-    let path = "/v1/sessions/s/messages/stream?hold=true";
-    let mut held = Frames::of(served.post(path, json!({ "message": "permission" })).await);
+    let mut held = served.stream_turn("s", "permission", TurnQuery::held()).await;
     held.until("permission.requested").await;
     // This one waits behind it, and will never be taken up.
-    let waiting = Frames::of(served.post("/v1/sessions/s/messages/stream", json!({ "message": "echo never" })).await);
+    let waiting = served.stream_turn("s", "echo never", TurnQuery::default()).await;
     served.act("/v1/sessions/s/terminate", json!({})).await;
     let rest = held.events().await;
     assert!(kinds(&rest).contains(&"turn.ended") || kinds(&rest).contains(&"session.ended"));

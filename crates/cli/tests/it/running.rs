@@ -1,21 +1,19 @@
 //! The server as a process of its own.
 
-// Each test file is a program of its own and uses what it needs of this.
-#![allow(dead_code, reason = "shared by several test programs")]
-
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
-use serde_json::{Value, json};
+use interlingua_client::{Client, CreateSessionRequest, EventQuery, FrameStream, MessageRequest};
+use serde_json::Value;
+
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server that runs until it is stopped, killed or dropped.
 pub(crate) struct Running {
     child: Child,
-    base: String,
-    client: Client,
+    pub(crate) client: Client,
 }
 
 impl Running {
@@ -41,34 +39,21 @@ impl Running {
         };
         // Somebody has to read what it says, or it will wait for that one day.
         std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-        let client = Client::builder().timeout(Duration::from_secs(60)).build().unwrap();
-        Self { child, base, client }
-    }
-
-    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.client.request(method, format!("{}{path}", self.base))
-    }
-
-    pub(crate) async fn post(&self, path: &str, body: Value) -> Response {
-        self.request(Method::POST, path).json(&body).send().await.unwrap()
+        let http = reqwest::Client::builder().timeout(REQUEST_TIMEOUT).build().unwrap();
+        Self { child, client: Client::builder(base).http_client(http).build().unwrap() }
     }
 
     pub(crate) async fn create(&self, id: &str) {
-        let response = self.post(&format!("/v1/sessions/{id}"), json!({ "agent": "mock" })).await;
-        assert_eq!(response.status(), StatusCode::OK);
+        self.client.create_session(id, &CreateSessionRequest::new("mock")).await.unwrap();
     }
 
     pub(crate) async fn send(&self, id: &str, message: &str) {
-        let response = self.post(&format!("/v1/sessions/{id}/messages"), json!({ "message": message })).await;
-        assert_eq!(response.status(), StatusCode::NO_CONTENT);
+        self.client.send_message(id, &MessageRequest::new(message)).await.unwrap();
     }
 
-    /// Follows a session after an event.
+    /// Follows a session after an event, over one connection.
     pub(crate) async fn follow(&self, id: &str, after: u64) -> Lines {
-        let request = self.request(Method::GET, &format!("/v1/sessions/{id}/events/sse"));
-        let response = request.header("Last-Event-ID", after.to_string()).send().await.unwrap();
-        assert_eq!(response.status(), StatusCode::OK);
-        Lines { response, unread: Vec::new() }
+        Lines(self.client.event_frames(id, EventQuery::after(after)).await.unwrap())
     }
 
     /// Sends the process a signal.
@@ -92,24 +77,13 @@ impl Drop for Running {
 }
 
 /// The events of a stream, as the text that was sent.
-pub(crate) struct Lines {
-    response: Response,
-    unread: Vec<u8>,
-}
+pub(crate) struct Lines(FrameStream);
 
 impl Lines {
     /// The next event; `None` when the stream is over, in whatever way.
     pub(crate) async fn next(&mut self) -> Option<String> {
-        loop {
-            while let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.unread.drain(..=end).collect();
-                let line = String::from_utf8(line).unwrap();
-                if let Some(data) = line.trim_end().strip_prefix("data: ") {
-                    return Some(data.to_owned());
-                }
-            }
-            self.unread.extend(self.response.chunk().await.ok().flatten()?);
-        }
+        let event = self.0.next_event().await.ok().flatten()?;
+        Some(String::from_utf8(event.data).unwrap())
     }
 
     /// The events up to and including the first of a type.

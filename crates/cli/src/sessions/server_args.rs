@@ -1,0 +1,77 @@
+//! Which server the commands talk to.
+
+use anyhow::{Context as _, bail};
+use interlingua_client::{Client, ClientError};
+
+const DEFAULT_ENDPOINT: &str = "http://127.0.0.1:2468";
+const ENDPOINT_HELP: &str = "Where the server is [default: $INTERLINGUA_ENDPOINT, or http://127.0.0.1:2468]";
+
+/// Which server, and how to get in.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct ServerArgs {
+    #[arg(long, value_name = "URL", global = true, help = ENDPOINT_HELP)]
+    endpoint: Option<String>,
+    #[arg(
+        long,
+        value_name = "FILE",
+        global = true,
+        help = "A file with the server's token [default: $INTERLINGUA_TOKEN]"
+    )]
+    token_file: Option<std::path::PathBuf>,
+}
+
+impl ServerArgs {
+    /// A client of that server.
+    pub(super) fn client(&self) -> anyhow::Result<Client> {
+        let endpoint = self
+            .endpoint
+            .clone()
+            .or_else(|| std::env::var("INTERLINGUA_ENDPOINT").ok())
+            .unwrap_or_else(|| DEFAULT_ENDPOINT.to_owned());
+        let mut builder = Client::builder(&endpoint);
+        if let Some(token) = self.token()? {
+            builder = builder.token(token);
+        }
+        match builder.build() {
+            Ok(client) => Ok(client),
+            Err(ClientError::InvalidBaseUrl { .. }) => {
+                bail!("--endpoint {endpoint}: expected an address such as {DEFAULT_ENDPOINT}")
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn token(&self) -> anyhow::Result<Option<String>> {
+        match &self.token_file {
+            Some(file) => {
+                let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+                Ok(Some(text.trim().to_owned()))
+            }
+            None => Ok(std::env::var("INTERLINGUA_TOKEN").ok().filter(|token| !token.is_empty())),
+        }
+    }
+}
+
+/// An error of the client in the words of the command line, which can name another server.
+pub(super) fn explain(error: ClientError) -> anyhow::Error {
+    match error {
+        ClientError::Connect { url, .. } => anyhow::anyhow!(
+            "there is no server at {url}: `interlingua server --no-token` starts one, --endpoint names another"
+        ),
+        error => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_an_http_address() {
+        for bad in ["127.0.0.1:2468", "https://example.com", "mailto:me", ""] {
+            let args = ServerArgs { endpoint: Some(bad.to_owned()), token_file: None };
+            assert!(args.client().unwrap_err().to_string().contains("--endpoint"), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! `interlingua-client` knows every endpoint, and requests and answers as the server has them.
+
+use std::collections::BTreeSet;
+
+use interlingua_client::{
+    AttachedFile, Client, ClientError, CreateSessionRequest, EventQuery, InstallRequest, MessageRequest,
+    PermissionAnswer, SessionQuery, TurnQuery,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::AbortHandle;
+
+use crate::served::{Served, check, kinds, served};
+
+/// Uses every method of the client.
+async fn use_every_endpoint(client: &Client) -> Result<(), ClientError> {
+    client.health().await?;
+    client.openapi().await?;
+    client.event_schema().await?;
+    client.agents().await?;
+    client.install_agent("mock", &InstallRequest::default()).await?;
+    client.modes("mock").await?;
+    client.models("mock").await?;
+    client.create_session("s", &CreateSessionRequest::new("mock")).await?;
+    client.sessions(&SessionQuery::default()).await?;
+    client.session("s").await?;
+    client.send_message("s", &MessageRequest::new("echo hi")).await?;
+    let mut turn = client.stream_turn("s", &MessageRequest::new("echo hi"), TurnQuery::default()).await?;
+    while turn.next().await?.is_some() {}
+    client.events("s", EventQuery::default()).await?;
+    client.interrupt("s").await?;
+    let unknown = client.reply_permission("s", "p", PermissionAnswer::Once).await.unwrap_err();
+    assert_eq!(unknown.problem().unwrap().kind(), "permission_not_found");
+    let unknown = client.reply_question("s", "q", &["a".to_owned()]).await.unwrap_err();
+    assert_eq!(unknown.problem().unwrap().kind(), "question_not_found");
+    let unknown = client.reject_question("s", "q").await.unwrap_err();
+    assert_eq!(unknown.problem().unwrap().details, Some(json!({ "questionId": "q" })));
+    client.terminate("s").await?;
+    let mut events = client.follow_events("s", EventQuery::default()).await?;
+    while events.next().await?.is_some() {}
+    client.delete_session("s").await
+}
+
+#[tokio::test]
+async fn every_endpoint_has_a_method() {
+    let served = served().await;
+    use_every_endpoint(&served.client).await.unwrap();
+    // The server counts which routes were asked for.
+    let metrics = served.client.metrics().await.unwrap();
+    let openapi = served.client.openapi().await.unwrap();
+    for (path, methods) in openapi["paths"].as_object().unwrap() {
+        for method in methods.as_object().unwrap().keys() {
+            let counted = format!("method=\"{}\",route=\"{path}\"", method.to_uppercase());
+            assert!(path == "/metrics" || metrics.contains(&counted), "the client has no method for {method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn answers_have_the_fields_that_the_client_knows_and_no_others() {
+    let served = served().await;
+    let client = &served.client;
+    let same = async |path: &str, known: Value| assert_eq!(served.json(path).await, known, "{path}");
+    same("/v1/health", value(client.health().await.unwrap())).await;
+    same("/v1/agents", json!({ "agents": client.agents().await.unwrap() })).await;
+    same("/v1/agents/mock/modes", json!({ "modes": client.modes("mock").await.unwrap() })).await;
+    same("/v1/agents/mock/models", value(client.models("mock").await.unwrap())).await;
+    let created = client.create_session("s", &CreateSessionRequest::new("mock")).await.unwrap();
+    assert!(created.other.is_empty(), "{created:?}");
+    served.create("t").await;
+    let mut query = SessionQuery::default();
+    query.limit = Some(1);
+    let page = client.sessions(&query).await.unwrap();
+    assert!(page.next_cursor.is_some() && page.other.is_empty(), "{page:?}");
+    same("/v1/sessions?limit=1", value(&page)).await;
+    let session = client.session("s").await.unwrap();
+    assert!(session.other.is_empty(), "{session:?}");
+    same("/v1/sessions/s", value(session)).await;
+    let _ = served.turn("s", "demo").await;
+    let events = client.events("s", EventQuery::default().include_raw(true).limit(3)).await.unwrap();
+    same("/v1/sessions/s/events?include_raw=true&limit=3", value(events)).await;
+
+    let refused = client.create_session("s", &CreateSessionRequest::new("mock")).await.unwrap_err();
+    let document = served.post("/v1/sessions/s", json!({ "agent": "mock" })).await.json::<Value>().await.unwrap();
+    assert_eq!(value(refused.problem().unwrap()), document);
+}
+
+#[tokio::test]
+async fn requests_have_the_fields_that_the_server_knows_and_no_others() {
+    let mut create = CreateSessionRequest::new("mock");
+    for field in [
+        &mut create.agent_mode,
+        &mut create.permission_mode,
+        &mut create.model,
+        &mut create.variant,
+        &mut create.agent_version,
+        &mut create.directory,
+        &mut create.title,
+    ] {
+        *field = Some("x".to_owned());
+    }
+    create.env.insert("A".to_owned(), "b".to_owned());
+    create.mcp = Some(json!({}));
+    let mut file = AttachedFile::new("a.txt");
+    (file.mime, file.filename) = (Some("text/plain".to_owned()), Some("a".to_owned()));
+    let mut message = MessageRequest::new("hi");
+    message.attachments.push(file.clone());
+    let mut install = InstallRequest::default();
+    (install.reinstall, install.version) = (true, Some("1".to_owned()));
+
+    let openapi = served().await.client.openapi().await.unwrap();
+    let known = |schema: &str| -> BTreeSet<String> {
+        let schema = &openapi["components"]["schemas"][schema];
+        schema["properties"].as_object().unwrap_or_else(|| panic!("{schema}")).keys().cloned().collect()
+    };
+    for (schema, request) in [
+        ("CreateSession", value(create)),
+        ("SendMessage", value(message)),
+        ("FileToSend", value(file)),
+        ("InstallRequest", value(install)),
+    ] {
+        let sent: BTreeSet<String> = request.as_object().unwrap().keys().cloned().collect();
+        assert_eq!(sent, known(schema), "{schema}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_is_wrong_is_a_problem() {
+    let served = served().await;
+    let client = Client::builder(&served.base).token("wrong").build().unwrap();
+    let problem = client.agents().await.unwrap_err();
+    assert_eq!(problem.problem().map(|problem| (problem.status, problem.kind())), Some((401, "token_invalid")));
+    client.health().await.unwrap();
+}
+
+/// Passes connections on to the server until they are cut.
+struct Proxy {
+    address: String,
+    cut: tokio::sync::mpsc::UnboundedReceiver<AbortHandle>,
+}
+
+impl Proxy {
+    async fn start(served: &Served) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let server = served.base.strip_prefix("http://").unwrap().to_owned();
+        let (connections, cut) = tokio::sync::mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            while let Ok((mut client, _)) = listener.accept().await {
+                let mut server = TcpStream::connect(&server).await.unwrap();
+                let passing = tokio::spawn(async move { copy_bidirectional(&mut client, &mut server).await });
+                if connections.send(passing.abort_handle()).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { address, cut }
+    }
+
+    /// Cuts every connection that there is.
+    fn cut_connections(&mut self) {
+        while let Ok(connection) = self.cut.try_recv() {
+            connection.abort();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_through_connections_that_are_cut_has_every_event_once() {
+    let served = served().await;
+    served.create("s").await;
+    let mut proxy = Proxy::start(&served).await;
+    let client = Client::builder(&proxy.address).token(crate::served::TOKEN).build().unwrap();
+    let mut events = client.follow_events("s", EventQuery::default()).await.unwrap();
+    let mut received = Vec::new();
+    for round in 0..5 {
+        served.client.send_message("s", &MessageRequest::new("markdown")).await.unwrap();
+        // A few events later than the last time, so that the cut is elsewhere in the turn.
+        for _ in 0..3 + round {
+            received.push(value(events.next().await.unwrap().unwrap()));
+        }
+        proxy.cut_connections();
+    }
+    served.client.send_message("s", &MessageRequest::new("echo last")).await.unwrap();
+    while kinds(&received).iter().filter(|kind| **kind == "turn.ended").count() < 6 {
+        received.push(value(events.next().await.unwrap().unwrap()));
+    }
+    served.client.terminate("s").await.unwrap();
+    received.push(value(events.next().await.unwrap().unwrap()));
+    assert!(events.next().await.unwrap().is_none());
+    check(&received);
+    assert_eq!(received, served.events("s").await);
+}
+
+fn value(known: impl Serialize) -> Value {
+    serde_json::to_value(known).unwrap()
+}
