@@ -93,7 +93,7 @@ fn unparsed_report(file: &str, tally: &Tally) -> String {
         format!("{file}: {} of {} payloads could not be read or lost a part\n", tally.unparsed, tally.payloads);
     let mut reasons: Vec<_> = tally.unparsed_reasons.iter().collect();
     reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    for (UnparsedReason { native_type, error }, count) in reasons.iter().take(MAX_REASONS) {
+    for (UnparsedReason { native_type, error, .. }, count) in reasons.iter().take(MAX_REASONS) {
         let native_type = native_type.as_deref().unwrap_or("no type");
         let _ = writeln!(report, "  {count}x {native_type}: {error}");
     }

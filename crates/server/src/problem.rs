@@ -224,6 +224,8 @@ impl From<RuntimeError> for Problem {
             RuntimeError::Timeout(_) => Self::new(Kind::Timeout, detail),
             RuntimeError::ShuttingDown => Self::new(Kind::Unavailable, detail),
             RuntimeError::Store(error) => error.into(),
+            // A kind of error that a newer runtime has.
+            _ => Self::new(Kind::InternalError, detail),
         }
     }
 }
