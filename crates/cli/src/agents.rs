@@ -224,17 +224,14 @@ mod tests {
 
     #[test]
     fn the_table_says_what_is_missing_and_how_to_get_it() {
-        let there = AgentStatus {
-            id: "claude",
-            installed: true,
-            version: Some("9.0.0".to_owned()),
-            made_for: Some("2.0.0".to_owned()),
-            fit: Some(Fit::Newer),
-            path: Some("/bin/claude".into()),
-            credentials: vec!["ANTHROPIC_API_KEY".to_owned()],
-            ..AgentStatus::default()
-        };
-        let missing = AgentStatus { id: "amp", made_for: Some("0.0.1".to_owned()), ..AgentStatus::default() };
+        let mut there = AgentStatus::new("claude", true);
+        there.version = Some("9.0.0".to_owned());
+        there.made_for = Some("2.0.0".to_owned());
+        there.fit = Some(Fit::Newer);
+        there.path = Some("/bin/claude".into());
+        there.credentials = vec!["ANTHROPIC_API_KEY".to_owned()];
+        let mut missing = AgentStatus::new("amp", false);
+        missing.made_for = Some("0.0.1".to_owned());
         let mut out = Vec::new();
         write_table(&[there, missing], &mut out).unwrap();
         assert_eq!(

@@ -96,7 +96,7 @@ fn read(agent: &str, file: &Path, lines: &mut Vec<Line>) -> io::Result<()> {
                 let Ok(payload) = serde_json::from_str::<Value>(&line) else { continue };
                 lines.extend(
                     decoder(agent, &payload, &asked)
-                        .map(|(text, decode)| Line { text: text.unwrap_or_else(|| line.clone().into_owned()), decode }),
+                        .map(|(text, decode)| Line { text: text.unwrap_or_else(|| line.clone()), decode }),
                 );
             }
             _ => {}
