@@ -145,12 +145,12 @@ impl Proxy {
     async fn start(served: &Served) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let server = served.base.strip_prefix("http://").unwrap().to_owned();
+        let target = served.base.strip_prefix("http://").unwrap().to_owned();
         let (connections, cut) = tokio::sync::mpsc::unbounded_channel();
         tokio::spawn(async move {
             while let Ok((mut client, _)) = listener.accept().await {
-                let mut server = TcpStream::connect(&server).await.unwrap();
-                let passing = tokio::spawn(async move { copy_bidirectional(&mut client, &mut server).await });
+                let mut upstream = TcpStream::connect(&target).await.unwrap();
+                let passing = tokio::spawn(async move { copy_bidirectional(&mut client, &mut upstream).await });
                 if connections.send(passing.abort_handle()).is_err() {
                     break;
                 }
