@@ -1,16 +1,15 @@
 //! Who says an event.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::wire_enum;
 
-/// Whether the agent said it or we filled a gap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// The agent's own words.
-    Agent,
-    /// Made by us, from what was sent, from what is missing or from what the agent implies.
-    Daemon,
+wire_enum! {
+    /// Whether the agent said it or we filled a gap.
+    pub enum Source {
+        /// The agent's own words.
+        Agent = "agent",
+        /// Made by us, from what was sent, from what is missing or from what the agent implies.
+        Daemon = "daemon",
+    }
 }
 
 /// An event's `source` and `synthetic`, which say the same thing twice.
