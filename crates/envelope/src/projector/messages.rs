@@ -6,6 +6,7 @@ use super::items::Open;
 use super::projected::{Projected, Words};
 use super::session::Session;
 use crate::bounds::{Data, FinalText};
+use crate::facts::key;
 use crate::object::Object;
 use crate::{AgentWrapperEvent, AgentWrapperKind};
 
@@ -98,10 +99,10 @@ impl Session {
             _ => None,
         };
         let mut facts = Object::new();
-        facts.name("session_id", self.name.as_ref());
-        facts.text("item_id", Some(item.item_id.as_str()));
-        facts.text("parent_id", item.parent_id.as_ref().map(ItemId::as_str));
-        facts.word("visibility", visibility);
+        facts.name(key::session_id, self.name.as_ref());
+        facts.text(key::item_id, Some(item.item_id.as_str()));
+        facts.text(key::parent_id, item.parent_id.as_ref().map(ItemId::as_str));
+        facts.text(key::visibility, visibility.map(|visibility| visibility.as_str()));
         facts.finish()
     }
 }

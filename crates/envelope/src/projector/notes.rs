@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::projected::Projected;
 use super::session::Session;
+use crate::facts::key;
 use crate::{AgentWrapperEvent, AgentWrapperKind};
 
 impl Session {
@@ -29,7 +30,7 @@ impl Session {
             _ => "a change of state",
         };
         let mut facts = self.about(event, item);
-        facts.word("label", label);
+        facts.text(key::label, label.map(StatusLabel::as_str));
         Projected::one(AgentWrapperEvent::status(agent, message, facts.finish()))
     }
 
@@ -44,8 +45,8 @@ impl Session {
         let exit_code = error.details.as_ref().and_then(|details| details.native.as_ref()?.get("exit_code")?.as_i64());
         let exit_code = exit_code.and_then(|code| i32::try_from(code).ok());
         let mut facts = self.facts(event);
-        facts.word("code", error.code.as_ref());
-        facts.number("exit_code", exit_code);
+        facts.text(key::code, error.code.as_ref().map(ErrorCode::as_str));
+        facts.number(key::exit_code, exit_code);
         let facts = facts.finish();
         let own_words = event.origin.source() == Source::Agent && !error.message.trim().is_empty();
         let event = if own_words {
@@ -64,7 +65,7 @@ impl Session {
         native_type: Option<&str>,
     ) -> Projected<'e> {
         let mut facts = self.facts(event);
-        facts.text("native_type", native_type);
+        facts.text(key::native_type, native_type);
         Projected::one(AgentWrapperEvent::unknown(agent, facts.finish()))
     }
 
@@ -80,7 +81,7 @@ impl Session {
             _ => None,
         });
         let mut facts = self.about(event, item);
-        facts.text("native_type", tag);
+        facts.text(key::native_type, tag);
         Projected::one(AgentWrapperEvent::unknown(agent, facts.finish()))
     }
 }

@@ -11,6 +11,7 @@ use super::notes::farewell;
 use super::projected::Projected;
 use super::tools::Call;
 use crate::bounds::FinalText;
+use crate::facts::key;
 use crate::object::Object;
 use crate::{AgentWrapperCompletion, AgentWrapperCompletionStatus, AgentWrapperEvent, AgentWrapperKind, Name};
 
@@ -62,10 +63,10 @@ impl Session {
     /// What is said of every event that is no text and no tool's.
     pub(super) fn facts(&self, event: &UniversalEvent) -> Object {
         let mut facts = Object::new();
-        facts.text("event", Some(event.data.kind()));
-        facts.name("session_id", self.name.as_ref());
-        facts.name("thread_id", self.thread.as_ref());
-        facts.name("turn_id", self.turn.as_ref());
+        facts.text(key::event, Some(event.data.kind()));
+        facts.name(key::session_id, self.name.as_ref());
+        facts.name(key::thread_id, self.thread.as_ref());
+        facts.name(key::turn_id, self.turn.as_ref());
         facts
     }
 
@@ -105,9 +106,9 @@ impl Session {
             }
         }
         let mut facts = self.facts(event);
-        facts.word("status", Some(&turn.status));
-        facts.number("duration_ms", Some(turn.duration_ms));
-        facts.usage("usage", turn.usage.as_ref());
+        facts.text(key::status, Some(turn.status.as_str()));
+        facts.number(key::duration_ms, Some(turn.duration_ms));
+        facts.usage(key::usage, turn.usage.as_ref());
         self.turn = None;
         Projected::one(AgentWrapperEvent::status(agent, message, facts.finish()))
     }
@@ -120,8 +121,8 @@ impl Session {
     ) -> Projected<'e> {
         self.exit_code = end.exit_code;
         let mut facts = self.facts(event);
-        facts.word("status", Some(&end.reason));
-        facts.number("exit_code", end.exit_code);
+        facts.text(key::status, Some(end.reason.as_str()));
+        facts.number(key::exit_code, end.exit_code);
         let facts = facts.finish();
         let event = match end.reason {
             EndReason::Completed => {
@@ -147,11 +148,11 @@ impl Session {
     /// What it came to.
     pub(super) fn completion(self) -> AgentWrapperCompletion {
         let mut facts = Object::new();
-        facts.name("session_id", self.name.as_ref());
-        facts.name("thread_id", self.thread.as_ref());
-        facts.number("exit_code", self.exit_code);
-        facts.number("turns", Some(self.turns));
-        facts.usage("usage", self.usage.as_ref());
+        facts.name(key::session_id, self.name.as_ref());
+        facts.name(key::thread_id, self.thread.as_ref());
+        facts.number(key::exit_code, self.exit_code);
+        facts.number(key::turns, Some(self.turns));
+        facts.usage(key::usage, self.usage.as_ref());
         AgentWrapperCompletion::new(self.status, self.final_text, facts.finish())
     }
 }

@@ -120,7 +120,8 @@ macro_rules! wire_enum {
 /// Declares a struct that is an object on the wire, its fields in the order of their declaration.
 ///
 /// A field declared with `?` is left out of the object when it has no value; any other is `null` then. `as "key"` names
-/// a key that differs from the field's name. `read by` names a function that finishes a value which was read.
+/// a key that differs from the field's name. `read by` names a function that finishes a value which was read; `keys in`
+/// names a module that gets a constant for every key.
 ///
 /// ```
 /// interlingua_schema::wire_struct! {
@@ -150,6 +151,13 @@ macro_rules! wire_struct {
             [wire_struct @declare [$(#[$meta])*] [::serde::Serialize, ::serde::Deserialize] [$vis] $name [$($lifetime)?]]
             [] $($fields)*
         }
+    };
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident { $($fields:tt)* } keys in $module:ident
+    ) => {
+        $crate::wire_struct! { $(#[$meta])* $vis struct $name { $($fields)* } }
+        $crate::wire_fields! { [wire_struct @keys $module] [] $($fields)* }
     };
     (
         $(#[$meta:meta])*
@@ -189,6 +197,16 @@ macro_rules! wire_struct {
             fn write_json(&self, out: &mut Vec<u8>) {
                 Self::write_members(out, $(&self.$field,)*);
             }
+        }
+    };
+    (
+        @keys $module:ident
+        [$(([$($attribute:tt)*] $field_vis:vis, $field:ident, $key:expr, $presence:ident, $type:ty))*]
+    ) => {
+        /// The keys of the object.
+        #[allow(non_upper_case_globals, reason = "they are called as the fields are")]
+        pub(crate) mod $module {
+            $(pub(crate) const $field: &str = $key;)*
         }
     };
     (
