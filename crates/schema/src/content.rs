@@ -9,7 +9,6 @@ pub const MAX_TITLE_CHARS: usize = 120;
 
 wire_enum! {
     /// What sort of tool is called.
-    #[non_exhaustive]
     pub enum ToolKind {
         /// Runs a command.
         Command = "command",
@@ -31,7 +30,7 @@ wire_enum! {
         Question = "question",
         /// Anything else.
         Other = "other",
-    } else Unlisted
+    } else Unknown
 }
 
 wire_enum! {
@@ -43,7 +42,7 @@ wire_enum! {
         Write = "write",
         /// Changed in places.
         Patch = "patch",
-    }
+    } else Unknown
 }
 
 wire_enum! {
@@ -53,12 +52,11 @@ wire_enum! {
         Public = "public",
         /// Raw or redacted reasoning.
         Private = "private",
-    }
+    } else Unknown
 }
 
 wire_parts! {
     /// One part of an item's content.
-    #[non_exhaustive]
     pub enum ContentPart {
         /// Plain text.
         Text = "text" {

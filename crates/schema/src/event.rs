@@ -129,7 +129,6 @@ macro_rules! event_types {
 
 event_types! {
     /// What happened: an event's `type` and its `data` in one.
-    #[non_exhaustive]
     pub enum EventData {
         /// The session began.
         SessionStarted(SessionStarted) = "session.started",
@@ -335,7 +334,7 @@ impl Serialize for UniversalEvent {
             time: self.time,
             session_id: self.session_id.clone(),
             native_session_id: self.native_session_id.clone(),
-            source: self.origin.source(),
+            source: self.origin.source().clone(),
             synthetic: self.origin.is_synthetic(),
             kind: Cow::Borrowed(self.data.kind()),
             data: WireData::Event(&self.data),
@@ -359,7 +358,6 @@ impl UniversalEvent {
     /// Never: memory does not fail to be written. It fits where writers may.
     pub fn write_json(&self, out: &mut Vec<u8>) -> io::Result<()> {
         let Self { event_id, sequence, time, session_id, native_session_id, origin, data, raw } = self;
-        let (source, synthetic) = (origin.source(), origin.is_synthetic());
         WireEvent::write_members(
             out,
             event_id,
@@ -367,8 +365,8 @@ impl UniversalEvent {
             time,
             session_id,
             native_session_id,
-            &source,
-            &synthetic,
+            origin.source(),
+            &origin.is_synthetic(),
             data.kind(),
             data,
             raw,
@@ -460,7 +458,7 @@ mod tests {
 
     #[test]
     fn data_that_does_not_fit_its_type_is_refused_with_the_reason() {
-        let error = serde_json::from_str::<UniversalEvent>(&event(r#""type":"turn.ended","data":{"status":"soon"}"#));
+        let error = serde_json::from_str::<UniversalEvent>(&event(r#""type":"turn.ended","data":{"status":7}"#));
         assert!(error.unwrap_err().to_string().contains("data of turn.ended"));
     }
 }

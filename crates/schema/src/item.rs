@@ -17,7 +17,9 @@ wire_enum! {
         Status = "status",
         /// Something the agent has and we have no word for.
         Unknown = "unknown",
-    }
+    } else
+        /// It is not `Unknown`, which is the word `unknown`.
+        Unlisted
 }
 
 wire_enum! {
@@ -31,7 +33,7 @@ wire_enum! {
         System = "system",
         /// A tool.
         Tool = "tool",
-    }
+    } else Unknown
 }
 
 wire_enum! {
@@ -43,7 +45,7 @@ wire_enum! {
         Completed = "completed",
         /// Failed, denied, invalid or cut off.
         Failed = "failed",
-    }
+    } else Unknown
 }
 
 /// How an item ended.

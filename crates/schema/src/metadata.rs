@@ -125,7 +125,6 @@ wire_struct! {
 
 wire_enum! {
     /// Why a model stopped.
-    #[non_exhaustive]
     pub enum StopReason {
         /// It had said what it had to say.
         EndTurn = "end_turn",
@@ -137,12 +136,11 @@ wire_enum! {
         Interrupted = "interrupted",
         /// Any other reason.
         Other = "other",
-    } else Unlisted
+    } else Unknown
 }
 
 wire_enum! {
     /// How far an approval reaches.
-    #[non_exhaustive]
     pub enum ApprovalScope {
         /// This call.
         Once = "once",
@@ -150,7 +148,7 @@ wire_enum! {
         Session = "session",
         /// Calls like this from now on.
         Always = "always",
-    }
+    } else Unknown
 }
 
 wire_struct! {

@@ -4,7 +4,6 @@ use crate::{ErrorDetails, lenient, wire_enum, wire_struct};
 
 wire_enum! {
     /// A stable name for a kind of failure.
-    #[non_exhaustive]
     pub enum ErrorCode {
         /// Too many requests; trying later helps.
         RateLimited = "rate_limited",
@@ -22,7 +21,7 @@ wire_enum! {
         Limit = "limit",
         /// The agent itself failed.
         AgentError = "agent_error",
-    } else Other
+    } else Unknown
 }
 
 wire_struct! {

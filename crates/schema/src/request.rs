@@ -11,7 +11,7 @@ wire_enum! {
         Approved = "approved",
         /// The host said no, or nothing before the turn ended.
         Denied = "denied",
-    }
+    } else Unknown
 }
 
 /// What a permission is resolved to. There is no third: silence is never consent.
@@ -62,7 +62,7 @@ wire_enum! {
         Answered = "answered",
         /// The user declined, or said nothing before the turn ended.
         Rejected = "rejected",
-    }
+    } else Unknown
 }
 
 /// What a question is resolved to.

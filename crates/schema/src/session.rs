@@ -21,7 +21,7 @@ wire_enum! {
         Error = "error",
         /// Our own API ended it.
         Terminated = "terminated",
-    }
+    } else Unknown
 }
 
 wire_enum! {
@@ -31,7 +31,7 @@ wire_enum! {
         Agent = "agent",
         /// Our own API.
         Daemon = "daemon",
-    }
+    } else Unknown
 }
 
 wire_struct! {

@@ -7,7 +7,6 @@ use crate::{ContentPart, ErrorCode, Timestamp, wire_enum, wire_struct, wire_unio
 wire_enum! {
     /// What a status item is about, so that a client can tell them apart. Most labels have data, which follows as a `json`
     /// part (`StatusData`).
-    #[non_exhaustive]
     pub enum StatusLabel {
         /// The agent tries a request again.
         Retry = "retry",
@@ -29,13 +28,12 @@ wire_enum! {
         Notice = "notice",
         /// A tool's result that came after its turn; the output follows as a `text` part.
         LateResult = "late_result",
-    } else Other
+    } else Unknown
 }
 
 wire_union! {
     /// The data of a status item, which is its `json` part. Which variant it is follows from the item's label; `hook`,
     /// `notice` and `late_result` have no data.
-    #[non_exhaustive]
     pub enum StatusData by StatusLabel {
         /// Of the label `retry`.
         Retry(Retry),
@@ -112,13 +110,12 @@ wire_struct! {
 
 wire_enum! {
     /// Who asked for a compaction.
-    #[non_exhaustive]
     pub enum CompactionTrigger {
         /// The user.
         Manual = "manual",
         /// The agent itself.
         Auto = "auto",
-    }
+    } else Unknown
 }
 
 wire_struct! {
@@ -172,7 +169,7 @@ wire_enum! {
         Failed = "failed",
         /// It was stopped.
         Stopped = "stopped",
-    }
+    } else Unknown
 }
 
 wire_struct! {
@@ -216,7 +213,7 @@ wire_enum! {
         Completed = "completed",
         /// Given up.
         Cancelled = "cancelled",
-    }
+    } else Unknown
 }
 
 #[cfg(test)]

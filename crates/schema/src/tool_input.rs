@@ -10,7 +10,6 @@ use crate::{PlanStep, ToolKind, wire_enum, wire_struct, wire_union};
 
 wire_union! {
     /// The input of a tool call. Which variant it is follows from the call's `tool_kind`.
-    #[non_exhaustive]
     pub enum ToolInput by ToolKind {
         /// Of a call of kind `command`.
         Command(CommandInput),
@@ -159,7 +158,6 @@ impl FileChange {
 
 wire_enum! {
     /// What happens to a file.
-    #[non_exhaustive]
     pub enum ChangeKind {
         /// It is new.
         Create = "create",
@@ -169,7 +167,7 @@ wire_enum! {
         Delete = "delete",
         /// It is moved, and perhaps changed.
         Move = "move",
-    }
+    } else Unknown
 }
 
 wire_struct! {
@@ -209,13 +207,12 @@ impl SearchInput {
 
 wire_enum! {
     /// What is searched.
-    #[non_exhaustive]
     pub enum SearchTarget {
         /// The names of files.
         Names = "names",
         /// The contents of files.
         Contents = "contents",
-    }
+    } else Unknown
 }
 
 wire_struct! {

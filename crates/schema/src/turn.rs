@@ -56,7 +56,7 @@ wire_enum! {
         Failed = "failed",
         /// The host asked the agent to stop.
         Interrupted = "interrupted",
-    }
+    } else Unknown
 }
 
 wire_struct! {

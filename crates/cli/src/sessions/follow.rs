@@ -68,7 +68,7 @@ pub(super) async fn turn(mut response: Response, mut printer: Printer) -> anyhow
     printer.finish()?;
     let status = match read {
         Read::Met(event) => match &event.data {
-            EventData::TurnEnded(ended) => Some(ended.status),
+            EventData::TurnEnded(ended) => Some(ended.status.clone()),
             _ => None,
         },
         Read::Ended => None,

@@ -11,7 +11,7 @@ pub(super) fn parse_patch(text: &str) -> Vec<FileChange> {
     while let Some(line) = lines.next() {
         let Some((kind, path)) = file_header(line) else { continue };
         let mut change = FileChange::new(path);
-        change.change = Some(kind);
+        change.change = Some(kind.clone());
         if let Some(to) = lines.next_if(|line| line.starts_with(MOVE)).and_then(|line| line.strip_prefix(MOVE)) {
             change.change = Some(ChangeKind::Move);
             change.to = Some(to.trim().to_owned());

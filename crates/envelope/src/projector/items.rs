@@ -38,7 +38,7 @@ impl Session {
                 // One without content says all it has to say when it completes.
                 if item.content.is_empty() { Projected::none() } else { self.note(agent, event, item) }
             }
-            ItemKind::System | ItemKind::Unknown => {
+            ItemKind::System | ItemKind::Unknown | ItemKind::Unlisted(_) => {
                 self.items.insert(item.item_id.clone(), Open::Silent);
                 Projected::none()
             }
@@ -76,7 +76,7 @@ impl Session {
                 let facts = self.about(event, item);
                 Projected::one(AgentWrapperEvent::status(agent, "a system message", facts.finish()))
             }
-            ItemKind::Unknown => self.unknown_item(agent, event, item),
+            ItemKind::Unknown | ItemKind::Unlisted(_) => self.unknown_item(agent, event, item),
         }
     }
 

@@ -27,7 +27,7 @@ impl Session {
             Some(StatusLabel::Task) => "background work moved on",
             Some(StatusLabel::Notice) => "a notice",
             Some(StatusLabel::LateResult) => "a tool's result came after its turn",
-            _ => "a change of state",
+            Some(StatusLabel::Unknown(_)) | None => "a change of state",
         };
         let mut facts = self.about(event, item);
         facts.text(key::label, label.map(StatusLabel::as_str));
@@ -48,7 +48,7 @@ impl Session {
         facts.text(key::code, error.code.as_ref().map(ErrorCode::as_str));
         facts.number(key::exit_code, exit_code);
         let facts = facts.finish();
-        let own_words = event.origin.source() == Source::Agent && !error.message.trim().is_empty();
+        let own_words = *event.origin.source() == Source::Agent && !error.message.trim().is_empty();
         let event = if own_words {
             AgentWrapperEvent::error(agent, &error.message, facts)
         } else {
@@ -99,7 +99,7 @@ fn inferred(code: Option<&ErrorCode>, exit_code: Option<i32>) -> String {
         Some(ErrorCode::ContextOverflow) => "the conversation is too long for the model",
         Some(ErrorCode::Connection) => "the connection failed",
         Some(ErrorCode::Limit) => "a limit was reached",
-        _ => "the agent failed",
+        Some(ErrorCode::AgentError | ErrorCode::Unknown(_)) | None => "the agent failed",
     };
     words.to_owned()
 }

@@ -19,6 +19,7 @@ impl Session {
             PermissionStatus::Requested => "permission requested",
             PermissionStatus::Approved => "permission approved",
             PermissionStatus::Denied => "permission denied",
+            PermissionStatus::Unknown(_) => "permission changed",
         };
         let mut facts =
             self.about_call(event, permission.metadata.as_ref().and_then(|metadata| metadata.call_id.as_deref()));
@@ -37,6 +38,7 @@ impl Session {
             QuestionStatus::Requested => "question requested",
             QuestionStatus::Answered => "question answered",
             QuestionStatus::Rejected => "question rejected",
+            QuestionStatus::Unknown(_) => "question changed",
         };
         let mut facts =
             self.about_call(event, question.metadata.as_ref().and_then(|metadata| metadata.call_id.as_deref()));

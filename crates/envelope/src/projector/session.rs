@@ -97,6 +97,8 @@ impl Session {
             TurnStatus::Completed => (AgentWrapperCompletionStatus::Completed, "turn completed"),
             TurnStatus::Failed => (AgentWrapperCompletionStatus::Failed, "turn failed"),
             TurnStatus::Interrupted => (AgentWrapperCompletionStatus::Interrupted, "turn interrupted"),
+            // An outcome that is not understood is never success.
+            TurnStatus::Unknown(_) => (AgentWrapperCompletionStatus::Failed, "turn ended"),
         };
         self.status = status;
         if let Some(usage) = turn.usage.clone() {
@@ -134,6 +136,11 @@ impl Session {
             EndReason::Terminated => {
                 self.status = AgentWrapperCompletionStatus::Terminated;
                 AgentWrapperEvent::status(agent, "session terminated", facts)
+            }
+            // An outcome that is not understood is never success.
+            EndReason::Unknown(_) => {
+                self.status = AgentWrapperCompletionStatus::Failed;
+                AgentWrapperEvent::status(agent, "session ended", facts)
             }
             // Its own message ends with a line of the agent's standard error.
             EndReason::Error => {
