@@ -7,8 +7,8 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use interlingua_runtime::{Attachment, CreateSession, Message, Options, Runtime, drivers};
-use interlingua_schema::SessionId;
+use interlingua_runtime::{CreateSession, Options, Runtime, drivers};
+use interlingua_schema::{Attachment, Message, SessionId};
 use interlingua_store::Store;
 use tempfile::TempDir;
 

@@ -100,7 +100,7 @@ mod tests {
     fn changes(changes: &[(&str, Option<ChangeKind>)]) -> ToolInput {
         let change = |(path, kind): &(&str, Option<ChangeKind>)| {
             let mut change = FileChange::new(*path);
-            change.change = *kind;
+            change.change = kind.clone();
             change
         };
         ToolInput::FileChange(FileChangeInput::new(changes.iter().map(change).collect()))

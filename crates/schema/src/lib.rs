@@ -52,6 +52,7 @@ mod item;
 #[cfg(feature = "json-schema")]
 mod json_schema;
 mod lenient;
+mod message;
 mod metadata;
 mod notice;
 mod origin;
@@ -74,6 +75,7 @@ pub use ids::{EventId, ItemId, NativeItemId, NativeSessionId, SessionId};
 pub use item::{Item, ItemDelta, ItemEvent, ItemKind, ItemStatus, Outcome, Role};
 #[cfg(feature = "json-schema")]
 pub use json_schema::json_schema;
+pub use message::{Attachment, Message};
 pub use metadata::{
     ApprovalScope, ErrorDetails, McpServer, PermissionMetadata, QuestionMetadata, QuestionOption, SessionMetadata,
     StopReason, TurnEndMetadata, TurnMetadata,

@@ -235,7 +235,7 @@ mod tests {
             (
                 "compaction",
                 json!({ "trigger": "auto", "tokens_before": 9, "tokens_after": 1, "summary": "s" }),
-                json!({ "trigger": "moon" }),
+                json!({ "trigger": 7 }),
             ),
             ("compaction", json!({}), json!([])),
             ("model_changed", json!({ "from": "a", "to": "b" }), json!({ "from": "a" })),
@@ -247,7 +247,7 @@ mod tests {
             ),
             ("rate_limit", json!({ "status": "allowed" }), json!({ "window": "5h" })),
             ("task", json!({ "task_id": "t", "call_id": "c", "state": "stopped" }), json!({ "task_id": "t" })),
-            ("task", json!({ "task_id": "t", "state": "running" }), json!({ "task_id": "t", "state": "lost" })),
+            ("task", json!({ "task_id": "t", "state": "running" }), json!({ "task_id": "t", "state": 7 })),
             ("plan", json!({ "steps": [step] }), json!([step])),
         ] {
             let label: StatusLabel = serde_json::from_value(json!(label)).unwrap();

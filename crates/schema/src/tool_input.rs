@@ -409,7 +409,7 @@ mod tests {
             ("web", json!([])),
             ("mcp", json!({ "server": "s", "tool": "t" })),
             ("sub_agent", json!(["p"])),
-            ("plan", json!({ "steps": [{ "content": "c", "status": "soon" }] })),
+            ("plan", json!({ "steps": [{ "content": "c", "status": 7 }] })),
             ("question", json!({})),
             ("other", json!({ "command": "make" })),
             ("dance", json!({ "command": "make" })),

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use interlingua_schema::SessionId;
+use interlingua_schema::{Message, SessionId};
 use tokio::sync::oneshot;
 
 use crate::job::{AppendEvents, CreateSession, DeleteSession, EnqueueMessage, Write};
@@ -14,8 +14,8 @@ use crate::pool::Pool;
 use crate::watchers::{Tail, Watchers};
 use crate::writer::Writer;
 use crate::{
-    Append, Batch, Error, Kept, Limits, Message, MessageId, NewSession, OpenError, Options, QueuedMessage, Raw, Reader,
-    Session, SessionKey, SessionPage, database, events, message, session,
+    Append, Batch, Error, Kept, Limits, MessageId, NewSession, OpenError, Options, QueuedMessage, Raw, Reader, Session,
+    SessionKey, SessionPage, database, events, message, session,
 };
 
 /// The durable log of sessions and events. Cloning it copies a pointer.

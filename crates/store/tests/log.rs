@@ -2,8 +2,8 @@
 
 mod made;
 
-use interlingua_schema::RawJson;
-use interlingua_store::{Append, Attachment, Error, Limits, Message, NewSession, Options, Raw, Store};
+use interlingua_schema::{Attachment, Message, RawJson};
+use interlingua_store::{Append, Error, Limits, NewSession, Options, Raw, Store};
 use made::{all, append, numbered, open, session, with_raw, written};
 
 #[tokio::test]

@@ -4,7 +4,8 @@ mod made;
 
 use std::collections::BTreeMap;
 
-use interlingua_store::{Append, Error, Message, NewSession, Raw, Session, Store};
+use interlingua_schema::Message;
+use interlingua_store::{Append, Error, NewSession, Raw, Session, Store};
 use made::{all, ended, numbered, open, written};
 use proptest::prelude::*;
 

@@ -4,8 +4,8 @@ mod made;
 
 use std::path::Path;
 
-use interlingua_schema::{RawJson, UniversalEvent};
-use interlingua_store::{Append, Limits, Message, Raw};
+use interlingua_schema::{Message, RawJson, UniversalEvent};
+use interlingua_store::{Append, Limits, Raw};
 use made::{all, numbered, open, with_raw, written};
 use rusqlite::Connection;
 

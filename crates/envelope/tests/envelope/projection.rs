@@ -110,7 +110,7 @@ fn the_task_of_a_sub_agent_is_a_tools_input_and_its_words_are_words() {
 fn words_of_systems_and_tools_stay_behind() {
     let mut play = Play::new();
     for role in [Role::System, Role::Tool] {
-        play.say(started(message("i", role, Vec::new()))).delta("i", "SECRET").say(completed(message(
+        play.say(started(message("i", role.clone(), Vec::new()))).delta("i", "SECRET").say(completed(message(
             "i",
             role,
             text("SECRET"),

@@ -1,7 +1,9 @@
 //! Claude Code, as it was recorded.
 
-use interlingua_runtime::{Attachment, CreateSession, Message, PermissionReply};
-use interlingua_schema::{ApprovalScope, EventData, PermissionStatus, QuestionStatus, TurnStatus, UniversalEvent};
+use interlingua_runtime::{CreateSession, PermissionReply};
+use interlingua_schema::{
+    ApprovalScope, Attachment, EventData, Message, PermissionStatus, QuestionStatus, TurnStatus, UniversalEvent,
+};
 
 use rustix::process::{Signal, kill_process};
 

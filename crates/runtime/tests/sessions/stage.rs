@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use interlingua_runtime::driver::Driver;
 use interlingua_runtime::mock::{MockDriver, Scenario};
-use interlingua_runtime::{CreateSession, Message, Options, Runtime, RuntimeError, Sent};
-use interlingua_schema::{Checker, EventData, PermissionStatus, SessionId, TurnStatus, UniversalEvent};
+use interlingua_runtime::{CreateSession, Options, Runtime, RuntimeError, Sent};
+use interlingua_schema::{Checker, EventData, Message, PermissionStatus, SessionId, TurnStatus, UniversalEvent};
 use interlingua_store::{Limits, Raw, Session, Store};
 use tempfile::TempDir;
 use tokio::time::timeout;

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use interlingua_runtime::RuntimeError;
 use interlingua_runtime::mock::MockDriver;
-use interlingua_runtime::{Attachment, Message, RuntimeError};
-use interlingua_schema::{ContentPart, EventData, PermissionStatus, TurnStatus};
+use interlingua_schema::{Attachment, ContentPart, EventData, Message, PermissionStatus, TurnStatus};
 use tokio::time::Instant;
 
 use crate::stage::{Stage, decisions, is_turn_end, kinds, nth, said, status};

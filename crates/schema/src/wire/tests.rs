@@ -111,8 +111,8 @@ fn parts(text: &str) -> Vec<ContentPart> {
         parts.push(call(Some(tool_kind), some(), None));
     }
     parts.push(call(Some(ToolKind::Web), some(), Some(Box::new(ToolInput::Web(WebInput::search(text))))));
-    for action in all(&["read", "write", "patch"]) {
-        parts.push(ContentPart::FileRef { path: text.into(), action, diff: some() });
+    for action in all::<FileAction>(&["read", "write", "patch"]) {
+        parts.push(ContentPart::FileRef { path: text.into(), action: action.clone(), diff: some() });
         parts.push(ContentPart::FileRef { path: text.into(), action, diff: None });
     }
     for visibility in all(&["public", "private"]) {

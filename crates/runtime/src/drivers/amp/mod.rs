@@ -15,8 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use interlingua_convert::{Agent, Converter, Failure, Launch};
-use interlingua_schema::ErrorCode;
-use interlingua_store::Message;
+use interlingua_schema::{ErrorCode, Message};
 use serde::Deserialize;
 
 use crate::agents::{AgentStatus, Install, Mode, Models};

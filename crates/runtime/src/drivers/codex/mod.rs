@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlingua_convert::{Agent, Converter, Launch};
-use interlingua_store::Message;
+use interlingua_schema::Message;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::timeout;

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use interlingua_convert::{Agent, Converter, Launch};
-use interlingua_store::Message;
+use interlingua_schema::Message;
 use reqwest::Method;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
