@@ -51,7 +51,7 @@ impl Said {
                     let content = serde_json::to_value(&item.content).unwrap();
                     let parts = content.as_array().unwrap();
                     let failed = item.status == ItemStatus::Failed;
-                    match (item.kind, item.role) {
+                    match (item.kind.clone(), item.role.clone()) {
                         (ItemKind::ToolResult, _) => said.results.push(text(&parts[0]["call_id"])),
                         (ItemKind::Message, Some(Role::User)) if item.parent_id.is_none() => {
                             said.users.push(item.streamed_text().collect());
