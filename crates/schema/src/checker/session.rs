@@ -5,8 +5,8 @@ use super::items::Items;
 use super::tools::Tools;
 use super::{RawMode, Report, Rule, status};
 use crate::{
-    EventData, Item, ItemKind, Permission, PermissionStatus, QuestionStatus, Role, Source, Timestamp, TurnEnded,
-    TurnStarted, UniversalEvent,
+    ApprovalScope, EventData, Item, ItemKind, Permission, PermissionStatus, QuestionStatus, Role, Source, Timestamp,
+    TurnEnded, TurnStarted, UniversalEvent,
 };
 
 /// A turn that is running.
@@ -203,7 +203,7 @@ impl Session {
         let Some(metadata) = &permission.metadata else {
             return report.add(Rule::L17, format!("permission {id} has no metadata"));
         };
-        if metadata.scopes.is_empty() {
+        if metadata.scopes.iter().all(|scope| matches!(scope, ApprovalScope::Unknown(_))) {
             report.add(Rule::L17, format!("the metadata of permission {id} has no scopes"));
         }
         if let Some(call_id) = metadata.call_id.as_ref().filter(|call_id| !self.tools.was_called(call_id)) {
