@@ -7,8 +7,8 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use interlingua_runtime::{Attachment, CreateSession, Message, Runtime, RuntimeOptions, drivers};
-use interlingua_schema::SessionId;
+use interlingua_runtime::{CreateSession, Runtime, RuntimeOptions, drivers};
+use interlingua_schema::{Attachment, Message, SessionId};
 use interlingua_store::Store;
 use tempfile::TempDir;
 

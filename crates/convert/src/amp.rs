@@ -386,7 +386,8 @@ impl Process {
     ) -> TurnEnd {
         // A turn that failed did not end because the model had said all.
         let is_certain = |reason: &StopReason| status == TurnStatus::Completed || *reason != StopReason::EndTurn;
-        let mut end = TurnEnd::with_status(status).stop_reason(self.stop_reason.clone().filter(is_certain));
+        let stop_reason = self.stop_reason.clone().filter(is_certain);
+        let mut end = TurnEnd::with_status(status).stop_reason(stop_reason);
         if self.turns <= 1 {
             end.duration_ms = duration.and_then(whole);
         }

@@ -44,11 +44,11 @@ pub(crate) fn title(name: &str, input: Option<&ToolInput>, cwd: Option<&str>) ->
 
 fn file_change(changes: &[FileChange], cwd: Option<&str>) -> String {
     let Some((first, more)) = changes.split_first() else { return "Edit".to_owned() };
-    let all = |kind| changes.iter().all(|change| change.change == Some(kind));
+    let all = |kind: &ChangeKind| changes.iter().all(|change| change.change.as_ref() == Some(kind));
     let path = relative(&first.path, cwd);
     let text = match &first.to {
-        _ if all(ChangeKind::Delete) => format!("Delete {path}"),
-        Some(to) if all(ChangeKind::Move) => format!("Move {path} to {}", relative(to, cwd)),
+        _ if all(&ChangeKind::Delete) => format!("Delete {path}"),
+        Some(to) if all(&ChangeKind::Move) => format!("Move {path} to {}", relative(to, cwd)),
         _ => format!("Edit {path}"),
     };
     if more.is_empty() { text } else { format!("{text} and {} more", more.len()) }
@@ -100,7 +100,7 @@ mod tests {
     fn changes(changes: &[(&str, Option<ChangeKind>)]) -> ToolInput {
         let change = |(path, kind): &(&str, Option<ChangeKind>)| {
             let mut change = FileChange::new(*path);
-            change.change = *kind;
+            change.change = kind.clone();
             change
         };
         ToolInput::FileChange(FileChangeInput::new(changes.iter().map(change).collect()))

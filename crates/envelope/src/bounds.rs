@@ -7,7 +7,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer, ser};
+use interlingua_schema::wire::WriteJson;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -23,6 +24,8 @@ pub const DATA_BYTES: usize = 65_536;
 pub const FINAL_TEXT_BYTES: usize = TEXT_BYTES;
 /// The end of a text that was cut.
 pub const TRUNCATED: &str = "…(truncated)";
+/// The room that is made for data before it is written. Nearly all of it fits.
+pub(crate) const DATA_CAPACITY: usize = 448;
 /// What stands in for data that is too large.
 pub const OVERSIZE: &str = r#"{"dropped":{"reason":"oversize"}}"#;
 
@@ -100,6 +103,18 @@ impl Message {
 /// A completion's `final_text`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct FinalText(String);
+
+impl<'de> Deserialize<'de> for FinalText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Cow::<str>::deserialize(deserializer).map(|text| Self::new(&text))
+    }
+}
+
+impl WriteJson for FinalText {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        self.0.write_json(out);
+    }
+}
 
 impl FinalText {
     /// The text, cut where it is too long.
@@ -190,6 +205,18 @@ impl PartialEq for Data {
 impl Serialize for Data {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serde_json::from_slice::<&RawValue>(self.as_bytes()).map_err(ser::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Data {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(|value| Self::new(&value))
+    }
+}
+
+impl WriteJson for Data {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_bytes());
     }
 }
 

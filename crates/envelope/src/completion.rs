@@ -1,8 +1,9 @@
 //! What a session came to.
 
+use std::borrow::Cow;
 use std::io;
 
-use schemars::JsonSchema;
+use interlingua_schema::{wire_enum, wire_struct};
 use serde::{Deserialize, Serialize, Serializer, de};
 use serde_json::Value;
 
@@ -10,39 +11,45 @@ use crate::AgentWrapperEvent;
 #[cfg(doc)]
 use crate::Facts;
 use crate::bounds::{Data, FinalText};
-use crate::event::DataSchema;
+#[cfg(feature = "json-schema")]
+use crate::json_schema::DataSchema;
 
-/// How a session went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AgentWrapperCompletionStatus {
-    /// The last turn was completed, and the agent, if it left, left in good order.
-    Completed,
-    /// The last turn failed, or the agent left with another exit code than 0.
-    Failed,
-    /// The host asked the agent to stop the last turn.
-    Interrupted,
-    /// The host's own API ended the session.
-    Terminated,
-    /// Nobody knows yet: the stream stops in the middle of a turn, or before the first.
-    Incomplete,
+wire_enum! {
+    /// How a session went.
+    pub enum AgentWrapperCompletionStatus {
+        /// The last turn was completed, and the agent, if it left, left in good order.
+        Completed = "completed",
+        /// The last turn failed, or the agent left with another exit code than 0.
+        Failed = "failed",
+        /// The host asked the agent to stop the last turn.
+        Interrupted = "interrupted",
+        /// The host's own API ended the session.
+        Terminated = "terminated",
+        /// Nobody knows yet: the stream stops in the middle of a turn, or before the first.
+        Incomplete = "incomplete",
+    }
 }
 
-/// What a session came to: one per session, after its last event.
-///
-/// `final_text` is the last thing that the agent itself (no sub-agent) said in the last turn, without its reasoning;
-/// messages that were cut off do not count. It has at most 65536 bytes and is cut as a `message` is: the events have all of
-/// it.
-///
-/// Reading keeps the limits too.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Wire")]
-pub struct AgentWrapperCompletion {
-    status: AgentWrapperCompletionStatus,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    final_text: Option<FinalText>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<Data>,
+wire_struct! {
+    /// What a session came to: one per session, after its last event.
+    ///
+    /// `final_text` is the last thing that the agent itself (no sub-agent) said in the last turn, without its reasoning;
+    /// messages that were cut off do not count. It has at most 65536 bytes and is cut as a `message` is: the events have all of
+    /// it.
+    ///
+    /// Reading keeps the limits too.
+    #[cfg_attr(feature = "json-schema", schemars(description = "A completion as its JSON Schema shows it."))]
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct AgentWrapperCompletion {
+        /// How it went.
+        status: AgentWrapperCompletionStatus,
+        /// The last thing that the agent said in the last turn, at most 65536 bytes.
+        #[cfg_attr(feature = "json-schema", schemars(with = "Option<String>", length(max = 65_536)))]
+        final_text?: Option<FinalText>,
+        /// What else there is to know. At most 65536 bytes of compact JSON.
+        #[cfg_attr(feature = "json-schema", schemars(with = "Option<DataSchema>"))]
+        data?: Option<Data>,
+    }
 }
 
 impl AgentWrapperCompletion {
@@ -69,55 +76,12 @@ impl AgentWrapperCompletion {
     }
 }
 
-impl AgentWrapperCompletion {
-    fn write_json(&self, out: &mut Vec<u8>) -> io::Result<()> {
-        out.extend_from_slice(b"{\"status\":");
-        serde_json::to_writer(&mut *out, &self.status)?;
-        if let Some(text) = self.final_text() {
-            out.extend_from_slice(b",\"final_text\":");
-            serde_json::to_writer(&mut *out, text)?;
-        }
-        if let Some(data) = &self.data {
-            out.extend_from_slice(b",\"data\":");
-            out.extend_from_slice(data.as_bytes());
-        }
-        out.push(b'}');
-        Ok(())
+wire_struct! {
+    /// After the last event of each session.
+    #[cfg_attr(feature = "json-schema", schemars(inline))]
+    pub(crate) struct Completed<'a> {
+        completion: Cow<'a, AgentWrapperCompletion>,
     }
-}
-
-/// A completion as it is read.
-#[derive(Deserialize)]
-struct Wire {
-    status: AgentWrapperCompletionStatus,
-    final_text: Option<String>,
-    data: Option<Value>,
-}
-
-impl From<Wire> for AgentWrapperCompletion {
-    fn from(wire: Wire) -> Self {
-        Self {
-            status: wire.status,
-            final_text: wire.final_text.as_deref().map(FinalText::new),
-            data: wire.data.as_ref().map(Data::new),
-        }
-    }
-}
-
-/// A completion as its JSON Schema shows it.
-#[derive(JsonSchema)]
-#[schemars(rename = "AgentWrapperCompletion")]
-#[allow(dead_code, reason = "only its schema is used")]
-pub(crate) struct CompletionSchema {
-    /// How it went.
-    status: AgentWrapperCompletionStatus,
-    /// The last thing that the agent said in the last turn, at most 65536 bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 65_536))]
-    final_text: Option<String>,
-    /// What else there is to know. At most 65536 bytes of compact JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    data: Option<DataSchema>,
 }
 
 /// One line of an envelope stream, as `interlingua convert --envelope` writes it: an event as it is, or
@@ -140,9 +104,7 @@ impl EnvelopeLine {
         match self {
             Self::Event(event) => event.write_json(out),
             Self::Completion(completion) => {
-                out.extend_from_slice(b"{\"completion\":");
-                completion.write_json(out)?;
-                out.push(b'}');
+                Completed::write_members(out, completion);
                 Ok(())
             }
         }
@@ -151,13 +113,9 @@ impl EnvelopeLine {
 
 impl Serialize for EnvelopeLine {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Completed<'a> {
-            completion: &'a AgentWrapperCompletion,
-        }
         match self {
             Self::Event(event) => event.serialize(serializer),
-            Self::Completion(completion) => Completed { completion }.serialize(serializer),
+            Self::Completion(completion) => Completed { completion: Cow::Borrowed(completion) }.serialize(serializer),
         }
     }
 }

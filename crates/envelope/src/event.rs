@@ -3,15 +3,19 @@
 //! Its fields are private, and each is made of a type that [`bounds`](crate::bounds) alone can fill: there is no way to
 //! an event that exceeds a limit, nor to one that has a `text` or a `message` which its kind does not have.
 
-use std::io;
+use std::borrow::Cow;
+use std::{fmt, io};
 
-use schemars::JsonSchema;
-use serde::ser::SerializeStruct;
+use interlingua_schema::wire_struct;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::bounds::{Channel, Data, Message, Piece, TEXT_BYTES};
-use crate::{AgentWrapperEventKind, AgentWrapperKind, Facts, Tool, ToolsFacet};
+#[cfg(feature = "json-schema")]
+use crate::json_schema::DataSchema;
+use crate::{AgentWrapperEventKind, AgentWrapperKind, Tool};
+#[cfg(doc)]
+use crate::{Facts, ToolsFacet};
 
 /// One event of an agent, bounded and without any tool's payload.
 ///
@@ -22,7 +26,7 @@ use crate::{AgentWrapperEventKind, AgentWrapperKind, Facts, Tool, ToolsFacet};
 /// is too long is refused, for it should have come as several events, and so is a `text` or `message` that does not
 /// belong to the kind or is missing from it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(try_from = "Wire")]
+#[serde(try_from = "WireEvent<'_>")]
 pub struct AgentWrapperEvent {
     agent_kind: AgentWrapperKind,
     channel: Option<Channel>,
@@ -132,6 +136,29 @@ impl AgentWrapperEvent {
     }
 }
 
+wire_struct! {
+    #[cfg_attr(feature = "json-schema", schemars(rename = "AgentWrapperEvent"))]
+    /// An event as its JSON Schema shows it.
+    pub(crate) struct WireEvent<'a> {
+        /// The agent behind it.
+        agent_kind: AgentWrapperKind,
+        /// What it is.
+        kind: AgentWrapperEventKind,
+        /// What it belongs to: `assistant`, `reasoning`, `user`, `tool`, `status` or `error`. At most 128 bytes.
+        #[cfg_attr(feature = "json-schema", schemars(length(max = 128)))]
+        channel?: Option<Cow<'a, str>>,
+        /// The words of a `TextOutput`, at most 65536 bytes: a longer text comes as several events.
+        #[cfg_attr(feature = "json-schema", schemars(length(max = 65_536)))]
+        text?: Option<Cow<'a, str>>,
+        /// The line for a person of a `Status` or an `Error`, at most 4096 bytes.
+        #[cfg_attr(feature = "json-schema", schemars(length(max = 4096)))]
+        message?: Option<Cow<'a, str>>,
+        /// What else there is to know. At most 65536 bytes of compact JSON.
+        #[cfg_attr(feature = "json-schema", schemars(with = "Option<DataSchema>"))]
+        data?: Option<Cow<'a, Data>>,
+    }
+}
+
 impl AgentWrapperEvent {
     /// Appends the event as one line of JSON, without the line break: the same bytes as `serde_json::to_writer`, in half the
     /// time.
@@ -140,28 +167,15 @@ impl AgentWrapperEvent {
     ///
     /// Never in practice: memory does not fail to be written.
     pub fn write_json(&self, out: &mut Vec<u8>) -> io::Result<()> {
-        // Kinds have nothing to escape.
-        out.extend_from_slice(b"{\"agent_kind\":\"");
-        out.extend_from_slice(self.agent_kind.as_str().as_bytes());
-        out.extend_from_slice(b"\",\"kind\":\"");
-        out.extend_from_slice(self.kind().as_str().as_bytes());
-        out.push(b'"');
-        let texts = [
-            (&b",\"channel\":"[..], self.channel()),
-            (&b",\"text\":"[..], self.text()),
-            (&b",\"message\":"[..], self.message()),
-        ];
-        for (key, text) in texts {
-            if let Some(text) = text {
-                out.extend_from_slice(key);
-                serde_json::to_writer(&mut *out, text)?;
-            }
-        }
-        if let Some(data) = &self.data {
-            out.extend_from_slice(b",\"data\":");
-            out.extend_from_slice(data.as_bytes());
-        }
-        out.push(b'}');
+        WireEvent::write_members(
+            out,
+            &self.agent_kind,
+            &self.kind(),
+            &self.channel(),
+            &self.text(),
+            &self.message(),
+            &self.data,
+        );
         Ok(())
     }
 }
@@ -169,124 +183,74 @@ impl AgentWrapperEvent {
 /// A field without a value is left out.
 impl Serialize for AgentWrapperEvent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("AgentWrapperEvent", 6)?;
-        fields.serialize_field("agent_kind", &self.agent_kind)?;
-        fields.serialize_field("kind", &self.kind())?;
-        if let Some(channel) = self.channel() {
-            fields.serialize_field("channel", channel)?;
-        }
-        if let Some(text) = self.text() {
-            fields.serialize_field("text", text)?;
-        }
-        if let Some(message) = self.message() {
-            fields.serialize_field("message", message)?;
-        }
-        if let Some(data) = &self.data {
-            fields.serialize_field("data", data)?;
-        }
-        fields.end()
+        let wire = WireEvent {
+            agent_kind: self.agent_kind.clone(),
+            kind: self.kind(),
+            channel: self.channel().map(Cow::Borrowed),
+            text: self.text().map(Cow::Borrowed),
+            message: self.message().map(Cow::Borrowed),
+            data: self.data.as_ref().map(Cow::Borrowed),
+        };
+        wire.serialize(serializer)
     }
 }
 
-/// An event as it is read.
-#[derive(Deserialize)]
-struct Wire {
-    agent_kind: AgentWrapperKind,
-    kind: AgentWrapperEventKind,
-    channel: Option<String>,
-    text: Option<String>,
-    message: Option<String>,
-    data: Option<Value>,
-}
+impl TryFrom<WireEvent<'_>> for AgentWrapperEvent {
+    type Error = WrongFields;
 
-impl TryFrom<Wire> for AgentWrapperEvent {
-    type Error = String;
-
-    fn try_from(wire: Wire) -> Result<Self, String> {
+    fn try_from(wire: WireEvent<'_>) -> Result<Self, WrongFields> {
         use AgentWrapperEventKind as Kind;
-        let found = |field: &Option<String>| if field.is_some() { "one" } else { "none" };
-        let (text, message) = (found(&wire.text), found(&wire.message));
+        let (has_text, has_message) = (wire.text.is_some(), wire.message.is_some());
         let payload = match (wire.kind, wire.text, wire.message) {
             (Kind::TextOutput, Some(text), None) => {
                 if Piece::whole(&text).is_none() {
-                    let length = text.len();
-                    return Err(format!(
-                        "expected a text of at most {TEXT_BYTES} bytes, found {length}: a longer one comes as several events"
-                    ));
+                    return Err(WrongFields::LongText(text.len()));
                 }
-                Payload::TextOutput(text)
+                Payload::TextOutput(text.into_owned())
             }
             (Kind::Status, None, Some(message)) => Payload::Status(Message::new(&message)),
             (Kind::Error, None, Some(message)) => Payload::Error(Message::new(&message)),
             (Kind::ToolCall, None, None) => Payload::ToolCall,
             (Kind::ToolResult, None, None) => Payload::ToolResult,
             (Kind::Unknown, None, None) => Payload::Unknown,
-            (kind, ..) => {
+            (kind, ..) => return Err(WrongFields::Kind { kind, has_text, has_message }),
+        };
+        Ok(Self {
+            agent_kind: wire.agent_kind,
+            channel: wire.channel.map(Cow::into_owned).and_then(Channel::new),
+            payload,
+            data: wire.data.map(Cow::into_owned),
+        })
+    }
+}
+
+/// Why something that was read is no event.
+#[derive(Debug)]
+pub(crate) enum WrongFields {
+    /// The text has this many bytes.
+    LongText(usize),
+    /// The fields are not those of the kind.
+    Kind { kind: AgentWrapperEventKind, has_text: bool, has_message: bool },
+}
+
+impl fmt::Display for WrongFields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use AgentWrapperEventKind as Kind;
+        match self {
+            Self::LongText(length) => write!(
+                f,
+                "expected a text of at most {TEXT_BYTES} bytes, found {length}: a longer one comes as several events"
+            ),
+            Self::Kind { kind, has_text, has_message } => {
                 let expected = match kind {
                     Kind::TextOutput => "a `text` and no `message`",
                     Kind::Status | Kind::Error => "a `message` and no `text`",
                     Kind::ToolCall | Kind::ToolResult | Kind::Unknown => "neither `text` nor `message`",
                 };
-                return Err(format!("a {kind:?} has {expected}; found {text} `text` and {message} `message`"));
+                let found = |has: &bool| if *has { "one" } else { "none" };
+                let (text, message) = (found(has_text), found(has_message));
+                write!(f, "a {kind:?} has {expected}; found {text} `text` and {message} `message`")
             }
-        };
-        Ok(Self {
-            agent_kind: wire.agent_kind,
-            channel: wire.channel.and_then(Channel::new),
-            payload,
-            data: wire.data.as_ref().map(Data::new),
-        })
+        }
     }
-}
-
-/// An event as its JSON Schema shows it.
-#[derive(JsonSchema)]
-#[schemars(rename = "AgentWrapperEvent")]
-#[allow(dead_code, reason = "only its schema is used")]
-pub(crate) struct EventSchema {
-    /// The agent behind it.
-    agent_kind: AgentWrapperKind,
-    /// What it is.
-    kind: AgentWrapperEventKind,
-    /// What it belongs to: `assistant`, `reasoning`, `user`, `tool`, `status` or `error`. At most 128 bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128))]
-    channel: Option<String>,
-    /// The words of a `TextOutput`, at most 65536 bytes: a longer text comes as several events.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 65_536))]
-    text: Option<String>,
-    /// The line for a person of a `Status` or an `Error`, at most 4096 bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 4096))]
-    message: Option<String>,
-    /// What else there is to know. At most 65536 bytes of compact JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    data: Option<DataSchema>,
-}
-
-/// The data of an event as its JSON Schema shows it.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-#[allow(dead_code, reason = "only its schema is used")]
-pub(crate) enum DataSchema {
-    Tools(ToolsFacet),
-    Dropped(Dropped),
-    Facts(Box<Facts>),
-}
-
-/// What stands in for data that is too large.
-#[derive(JsonSchema)]
-#[allow(dead_code, reason = "only its schema is used")]
-pub(crate) struct Dropped {
-    dropped: DropReason,
-}
-
-/// Why data was dropped.
-#[derive(JsonSchema)]
-#[schemars(tag = "reason", rename_all = "snake_case")]
-#[allow(dead_code, reason = "only its schema is used")]
-pub(crate) enum DropReason {
-    /// It was larger than 65536 bytes.
-    Oversize,
 }

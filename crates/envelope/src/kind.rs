@@ -5,7 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use interlingua_agents::Agent;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use interlingua_schema::wire::{WriteJson, write_string};
+use interlingua_schema::wire_enum;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::short::Short;
@@ -33,7 +34,7 @@ impl fmt::Display for InvalidAgentWrapperKind {
 impl std::error::Error for InvalidAgentWrapperKind {}
 
 impl AgentWrapperKind {
-    const PATTERN: &'static str = "^[a-z][a-z0-9_]*$";
+    pub(crate) const PATTERN: &'static str = "^[a-z][a-z0-9_]*$";
 
     /// The kind of this name.
     ///
@@ -93,50 +94,28 @@ impl<'de> Deserialize<'de> for AgentWrapperKind {
     }
 }
 
-impl JsonSchema for AgentWrapperKind {
-    fn schema_name() -> Cow<'static, str> {
-        "AgentWrapperKind".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "The agent behind an event.",
-            "type": "string",
-            "pattern": Self::PATTERN,
-            "examples": Agent::ALL.map(|agent| Self::from(agent).as_str().to_owned()),
-        })
+impl WriteJson for AgentWrapperKind {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        write_string(out, &self.0);
     }
 }
 
-/// What an event is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum AgentWrapperEventKind {
-    /// Words, in `text`: of the agent, of its reasoning, of the user. The `channel` says which.
-    TextOutput,
-    /// A tool is called. The tools facet in `data` says which, and nothing says with what.
-    ToolCall,
-    /// A tool gives something back. The tools facet in `data` says how it went, and how much it was.
-    ToolResult,
-    /// A change of state, in `message`.
-    Status,
-    /// A failure, in `message`.
-    Error,
-    /// Something that nobody could classify. `data` has its native type.
-    Unknown,
-}
-
-impl AgentWrapperEventKind {
-    /// The name on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::TextOutput => "TextOutput",
-            Self::ToolCall => "ToolCall",
-            Self::ToolResult => "ToolResult",
-            Self::Status => "Status",
-            Self::Error => "Error",
-            Self::Unknown => "Unknown",
-        }
+wire_enum! {
+    /// What an event is.
+    #[derive(PartialOrd, Ord)]
+    pub enum AgentWrapperEventKind {
+        /// Words, in `text`: of the agent, of its reasoning, of the user. The `channel` says which.
+        TextOutput = "TextOutput",
+        /// A tool is called. The tools facet in `data` says which, and nothing says with what.
+        ToolCall = "ToolCall",
+        /// A tool gives something back. The tools facet in `data` says how it went, and how much it was.
+        ToolResult = "ToolResult",
+        /// A change of state, in `message`.
+        Status = "Status",
+        /// A failure, in `message`.
+        Error = "Error",
+        /// Something that nobody could classify. `data` has its native type.
+        Unknown = "Unknown",
     }
 }
 

@@ -42,6 +42,7 @@ mod capabilities;
 mod completion;
 mod event;
 mod facts;
+#[cfg(feature = "json-schema")]
 mod json_schema;
 mod kind;
 mod name;
@@ -54,6 +55,7 @@ pub use capabilities::{Capability, capabilities};
 pub use completion::{AgentWrapperCompletion, AgentWrapperCompletionStatus, EnvelopeLine};
 pub use event::AgentWrapperEvent;
 pub use facts::Facts;
+#[cfg(feature = "json-schema")]
 pub use json_schema::json_schema;
 pub use kind::{AgentWrapperEventKind, AgentWrapperKind, InvalidAgentWrapperKind};
 pub use name::Name;

@@ -3,7 +3,7 @@
 use std::borrow::{Borrow, Cow};
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use interlingua_schema::wire::{WriteJson, write_string};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::short::Short;
@@ -103,19 +103,9 @@ impl<'de> Deserialize<'de> for Name {
     }
 }
 
-impl JsonSchema for Name {
-    fn schema_name() -> Cow<'static, str> {
-        "Name".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "An id or a name. What has white space, quotes, brackets or more than 128 bytes is none.",
-            "type": "string",
-            "minLength": 1,
-            "maxLength": Self::BYTES,
-            "pattern": r"^[\p{Alphabetic}\p{N}_.:/@#+~$=|*-]+$",
-        })
+impl WriteJson for Name {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        write_string(out, &self.0);
     }
 }
 

@@ -72,7 +72,7 @@ impl Projector {
             }
             EventData::Error(data) => session.error(agent, event, data),
             EventData::AgentUnparsed(data) => session.unknown(agent, event, data.native_type.as_deref()),
-            other => session.unknown(agent, event, Some(other.kind())),
+            EventData::Unknown(data) => session.unknown(agent, event, Some(&data.kind)),
         }
     }
 

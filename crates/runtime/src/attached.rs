@@ -5,7 +5,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use interlingua_store::{Attachment, Message};
+use interlingua_schema::{Attachment, Message};
 
 use crate::error::Refusal;
 

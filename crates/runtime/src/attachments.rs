@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use interlingua_store::Message;
+use interlingua_schema::Message;
 
 use crate::error::RuntimeError;
 

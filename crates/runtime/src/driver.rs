@@ -50,8 +50,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlingua_convert::{Converter, Key};
-use interlingua_schema::{NativeSessionId, SessionId};
-use interlingua_store::Message;
+use interlingua_schema::{Message, NativeSessionId, SessionId};
 use tokio::sync::mpsc;
 
 use crate::agents::{AgentStatus, Install, Mode, Models};

@@ -63,7 +63,6 @@ pub use driver::PermissionReply;
 pub use environment::Environment;
 pub use error::{Invalid, Refusal, RuntimeError};
 pub use install::{Machine, install};
-pub use interlingua_store::{Attachment, Message};
 pub use mcp::{McpServer, McpServers};
 pub use modes::PermissionMode;
 pub use process::{Supervisor, supervise};

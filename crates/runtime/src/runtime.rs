@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use interlingua_schema::{NativeSessionId, SessionId};
-use interlingua_store::{Message, Session, Store};
+use interlingua_schema::{Message, NativeSessionId, SessionId};
+use interlingua_store::{Session, Store};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 

@@ -1,15 +1,17 @@
 //! The envelope around every event.
 
-use schemars::JsonSchema;
+use std::borrow::Cow;
+use std::io;
+
 use serde::de::{self, DeserializeOwned};
-use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::wire::WriteJson;
 use crate::{
     AgentUnparsed, Answer, Decision, ErrorEvent, EventId, Item, ItemDelta, ItemEvent, ItemStatus, NativeSessionId,
     Origin, Outcome, Permission, PermissionStatus, Question, QuestionStatus, RawJson, SessionEnded, SessionId,
-    SessionStarted, Source, Timestamp, TurnEnded, TurnStarted,
+    SessionStarted, Source, Timestamp, TurnEnded, TurnStarted, wire_enum, wire_struct,
 };
 
 /// One event of a session.
@@ -58,53 +60,105 @@ impl UniversalEvent {
     }
 }
 
-/// What happened: an event's `type` and its `data` in one.
-#[derive(Clone, Debug, PartialEq, JsonSchema)]
-#[schemars(tag = "type", content = "data")]
-#[non_exhaustive]
-pub enum EventData {
-    /// The session began.
-    #[schemars(rename = "session.started")]
-    SessionStarted(SessionStarted),
-    /// The session is over; nothing follows.
-    #[schemars(rename = "session.ended")]
-    SessionEnded(SessionEnded),
-    /// A turn began.
-    #[schemars(rename = "turn.started")]
-    TurnStarted(TurnStarted),
-    /// The turn is over.
-    #[schemars(rename = "turn.ended")]
-    TurnEnded(TurnEnded),
-    /// An item began.
-    #[schemars(rename = "item.started")]
-    ItemStarted(ItemEvent),
-    /// An item goes on.
-    #[schemars(rename = "item.delta")]
-    ItemDelta(ItemDelta),
-    /// An item is done; this is the whole of it.
-    #[schemars(rename = "item.completed")]
-    ItemCompleted(ItemEvent),
-    /// The agent asks for permission.
-    #[schemars(rename = "permission.requested")]
-    PermissionRequested(Permission),
-    /// The permission was given, refused or withdrawn.
-    #[schemars(rename = "permission.resolved")]
-    PermissionResolved(Permission),
-    /// The agent asks a question.
-    #[schemars(rename = "question.requested")]
-    QuestionRequested(Question),
-    /// The question was answered, refused or withdrawn.
-    #[schemars(rename = "question.resolved")]
-    QuestionResolved(Question),
-    /// Something failed.
-    #[schemars(rename = "error")]
-    Error(ErrorEvent),
-    /// A payload could not be read.
-    #[schemars(rename = "agent.unparsed")]
-    AgentUnparsed(AgentUnparsed),
-    /// An event of a type this version does not know.
-    #[schemars(skip)]
-    Unknown(UnknownEvent),
+/// Declares the types of events: `Variant(data) = "type"`.
+macro_rules! event_types {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident($data:ident) = $word:literal,)+ }
+        else $(#[$open_meta:meta])* $open:ident($unknown:ident)
+    ) => {
+        #[derive(Clone, Debug, PartialEq)]
+        #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema), schemars(tag = "type", content = "data"))]
+        $(#[$meta])*
+        pub enum $name {
+            $(
+                $(#[$variant_meta])*
+                #[cfg_attr(feature = "json-schema", schemars(rename = $word))]
+                $variant($data),
+            )+
+            $(#[$open_meta])*
+            #[cfg_attr(feature = "json-schema", schemars(skip))]
+            $open($unknown),
+        }
+
+        impl $name {
+            /// The event's `type`.
+            #[must_use]
+            pub fn kind(&self) -> &str {
+                match self {
+                    $(Self::$variant(_) => EventType::$variant.as_str(),)+
+                    Self::$open(event) => &event.kind,
+                }
+            }
+
+            /// Reads the data of an event of this type.
+            fn read(kind: &str, data: Box<RawValue>) -> Result<Self, String> {
+                Ok(match kind {
+                    $($word => Self::$variant(parse(kind, &data)?),)+
+                    _ => Self::$open($unknown { kind: kind.to_owned(), data: data.into() }),
+                })
+            }
+        }
+
+        /// The event's `data`; its type is [`EventData::kind`].
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $(Self::$variant(data) => data.serialize(serializer),)+
+                    Self::$open(event) => event.data.serialize(serializer),
+                }
+            }
+        }
+
+        /// The event's `data`; its type is [`EventData::kind`].
+        impl WriteJson for $name {
+            fn write_json(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$variant(data) => data.write_json(out),)+
+                    Self::$open(event) => event.data.write_json(out),
+                }
+            }
+        }
+
+        wire_enum! {
+            /// The `type` of an event, of those that this version knows.
+            pub(crate) enum EventType { $($variant = $word,)+ }
+        }
+    };
+}
+
+event_types! {
+    /// What happened: an event's `type` and its `data` in one.
+    pub enum EventData {
+        /// The session began.
+        SessionStarted(SessionStarted) = "session.started",
+        /// The session is over; nothing follows.
+        SessionEnded(SessionEnded) = "session.ended",
+        /// A turn began.
+        TurnStarted(TurnStarted) = "turn.started",
+        /// The turn is over.
+        TurnEnded(TurnEnded) = "turn.ended",
+        /// An item began.
+        ItemStarted(ItemEvent) = "item.started",
+        /// An item goes on.
+        ItemDelta(ItemDelta) = "item.delta",
+        /// An item is done; this is the whole of it.
+        ItemCompleted(ItemEvent) = "item.completed",
+        /// The agent asks for permission.
+        PermissionRequested(Permission) = "permission.requested",
+        /// The permission was given, refused or withdrawn.
+        PermissionResolved(Permission) = "permission.resolved",
+        /// The agent asks a question.
+        QuestionRequested(Question) = "question.requested",
+        /// The question was answered, refused or withdrawn.
+        QuestionResolved(Question) = "question.resolved",
+        /// Something failed.
+        Error(ErrorEvent) = "error",
+        /// A payload could not be read.
+        AgentUnparsed(AgentUnparsed) = "agent.unparsed",
+    } else
+        /// An event of a type this version does not know.
+        Unknown(UnknownEvent)
 }
 
 /// An event of a type this version does not know, kept as it was read. It cannot be built, only read.
@@ -164,108 +218,80 @@ impl EventData {
         };
         Self::QuestionResolved(question)
     }
+}
 
-    /// The event's `type`.
-    #[must_use]
-    pub fn kind(&self) -> &str {
-        match self {
-            Self::SessionStarted(_) => "session.started",
-            Self::SessionEnded(_) => "session.ended",
-            Self::TurnStarted(_) => "turn.started",
-            Self::TurnEnded(_) => "turn.ended",
-            Self::ItemStarted(_) => "item.started",
-            Self::ItemDelta(_) => "item.delta",
-            Self::ItemCompleted(_) => "item.completed",
-            Self::PermissionRequested(_) => "permission.requested",
-            Self::PermissionResolved(_) => "permission.resolved",
-            Self::QuestionRequested(_) => "question.requested",
-            Self::QuestionResolved(_) => "question.resolved",
-            Self::Error(_) => "error",
-            Self::AgentUnparsed(_) => "agent.unparsed",
-            Self::Unknown(event) => &event.kind,
-        }
-    }
+fn parse<T: DeserializeOwned>(kind: &str, data: &RawValue) -> Result<T, String> {
+    serde_json::from_str(data.get()).map_err(|error| format!("data of {kind}: {error}"))
+}
 
-    fn write<S: SerializeStruct>(&self, fields: &mut S) -> Result<(), S::Error> {
-        fields.serialize_field("type", self.kind())?;
-        match self {
-            Self::SessionStarted(data) => fields.serialize_field("data", data),
-            Self::SessionEnded(data) => fields.serialize_field("data", data),
-            Self::TurnStarted(data) => fields.serialize_field("data", data),
-            Self::TurnEnded(data) => fields.serialize_field("data", data),
-            Self::ItemStarted(data) | Self::ItemCompleted(data) => fields.serialize_field("data", data),
-            Self::ItemDelta(data) => fields.serialize_field("data", data),
-            Self::PermissionRequested(data) | Self::PermissionResolved(data) => fields.serialize_field("data", data),
-            Self::QuestionRequested(data) | Self::QuestionResolved(data) => fields.serialize_field("data", data),
-            Self::Error(data) => fields.serialize_field("data", data),
-            Self::AgentUnparsed(data) => fields.serialize_field("data", data),
-            Self::Unknown(event) => fields.serialize_field("data", &event.data),
-        }
-    }
-
-    fn read(kind: String, data: Box<RawValue>) -> Result<Self, String> {
-        fn parse<T: DeserializeOwned>(kind: &str, data: &RawValue) -> Result<T, String> {
-            serde_json::from_str(data.get()).map_err(|error| format!("data of {kind}: {error}"))
-        }
-        Ok(match kind.as_str() {
-            "session.started" => Self::SessionStarted(parse(&kind, &data)?),
-            "session.ended" => Self::SessionEnded(parse(&kind, &data)?),
-            "turn.started" => Self::TurnStarted(parse(&kind, &data)?),
-            "turn.ended" => Self::TurnEnded(parse(&kind, &data)?),
-            "item.started" => Self::ItemStarted(parse(&kind, &data)?),
-            "item.delta" => Self::ItemDelta(parse(&kind, &data)?),
-            "item.completed" => Self::ItemCompleted(parse(&kind, &data)?),
-            "permission.requested" => Self::PermissionRequested(parse(&kind, &data)?),
-            "permission.resolved" => Self::PermissionResolved(parse(&kind, &data)?),
-            "question.requested" => Self::QuestionRequested(parse(&kind, &data)?),
-            "question.resolved" => Self::QuestionResolved(parse(&kind, &data)?),
-            "error" => Self::Error(parse(&kind, &data)?),
-            "agent.unparsed" => Self::AgentUnparsed(parse(&kind, &data)?),
-            _ => Self::Unknown(UnknownEvent { kind, data: data.into() }),
-        })
+wire_struct! {
+    /// One event of a session.
+    #[cfg_attr(feature = "json-schema", schemars(rename = "UniversalEvent"))]
+    pub(crate) struct WireEvent<'a> {
+        /// Unique name of the event.
+        event_id: EventId,
+        /// Its place in the session: the first is 1, and there are no gaps.
+        #[cfg_attr(feature = "json-schema", schemars(range(min = 1)))]
+        sequence: u64,
+        /// When it happened; never earlier than the event before it.
+        time: Timestamp,
+        /// The session, by our name.
+        session_id: SessionId,
+        /// The session by the agent's name; null until it is known.
+        native_session_id: Option<NativeSessionId>,
+        /// Whether the agent said it or it was synthesised.
+        source: Source,
+        /// True exactly when the source is `daemon`.
+        synthetic: bool,
+        #[cfg_attr(feature = "json-schema", schemars(skip))]
+        kind as "type": Cow<'a, str>,
+        #[cfg_attr(feature = "json-schema", schemars(flatten, with = "EventData"))]
+        data: WireData<'a>,
+        /// The native payload it was made from, byte for byte; null unless raw payloads were asked for.
+        #[serde(default, deserialize_with = "present")]
+        #[cfg_attr(feature = "json-schema", schemars(!default))]
+        raw: Option<RawJson>,
     }
 }
 
-impl Serialize for UniversalEvent {
+/// The data of an event on the wire.
+enum WireData<'a> {
+    /// As it was read: it stays text until the event's type is known.
+    Text(Box<RawValue>),
+    /// As it is written.
+    Event(&'a EventData),
+}
+
+impl Serialize for WireData<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("UniversalEvent", 10)?;
-        fields.serialize_field("event_id", &self.event_id)?;
-        fields.serialize_field("sequence", &self.sequence)?;
-        fields.serialize_field("time", &self.time)?;
-        fields.serialize_field("session_id", &self.session_id)?;
-        fields.serialize_field("native_session_id", &self.native_session_id)?;
-        fields.serialize_field("source", &self.origin.source())?;
-        fields.serialize_field("synthetic", &self.origin.is_synthetic())?;
-        self.data.write(&mut fields)?;
-        fields.serialize_field("raw", &self.raw)?;
-        fields.end()
+        match self {
+            Self::Text(text) => text.serialize(serializer),
+            Self::Event(data) => data.serialize(serializer),
+        }
     }
 }
 
-/// The envelope as it is read: `data` stays text until `type` is known.
-#[derive(Deserialize)]
-pub(crate) struct Envelope {
-    event_id: EventId,
-    sequence: u64,
-    time: Timestamp,
-    session_id: SessionId,
-    #[serde(default)]
-    native_session_id: Option<NativeSessionId>,
-    source: Source,
-    synthetic: bool,
-    #[serde(rename = "type")]
-    kind: String,
-    data: Box<RawValue>,
-    #[serde(default, deserialize_with = "present")]
-    raw: Option<Box<RawValue>>,
+impl<'de> Deserialize<'de> for WireData<'_> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::deserialize(deserializer).map(Self::Text)
+    }
+}
+
+impl WriteJson for WireData<'_> {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Text(text) => out.extend_from_slice(text.get().as_bytes()),
+            Self::Event(data) => data.write_json(out),
+        }
+    }
 }
 
 /// Tells `null` (present) from an absent key (the default).
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
-    Box::<RawValue>::deserialize(deserializer).map(Some)
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RawJson>, D::Error> {
+    RawJson::deserialize(deserializer).map(Some)
 }
 
-impl Envelope {
+impl WireEvent<'_> {
     pub(crate) fn has_raw_key(&self) -> bool {
         self.raw.is_some()
     }
@@ -274,12 +300,16 @@ impl Envelope {
         &self.kind
     }
 
-    /// The data as JSON text.
+    /// The data as JSON text; empty unless it was read.
     pub(crate) fn data(&self) -> &str {
-        self.data.get()
+        match &self.data {
+            WireData::Text(text) => text.get(),
+            WireData::Event(_) => "",
+        }
     }
 
-    pub(crate) fn open(self) -> Result<UniversalEvent, String> {
+    /// The event that was read.
+    pub(crate) fn into_event(self) -> Result<UniversalEvent, String> {
         Ok(UniversalEvent {
             event_id: self.event_id,
             sequence: self.sequence,
@@ -287,15 +317,61 @@ impl Envelope {
             session_id: self.session_id,
             native_session_id: self.native_session_id,
             origin: Origin::read(self.source, self.synthetic),
-            data: EventData::read(self.kind, self.data)?,
-            raw: self.raw.filter(|raw| raw.get() != "null").map(RawJson::from),
+            data: match self.data {
+                WireData::Text(text) => EventData::read(&self.kind, text)?,
+                WireData::Event(data) => data.clone(),
+            },
+            raw: self.raw.filter(|raw| raw.as_str() != "null"),
         })
+    }
+}
+
+impl Serialize for UniversalEvent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let wire = WireEvent {
+            event_id: self.event_id.clone(),
+            sequence: self.sequence,
+            time: self.time,
+            session_id: self.session_id.clone(),
+            native_session_id: self.native_session_id.clone(),
+            source: self.origin.source().clone(),
+            synthetic: self.origin.is_synthetic(),
+            kind: Cow::Borrowed(self.data.kind()),
+            data: WireData::Event(&self.data),
+            raw: self.raw.clone(),
+        };
+        wire.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for UniversalEvent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Envelope::deserialize(deserializer)?.open().map_err(de::Error::custom)
+        WireEvent::deserialize(deserializer)?.into_event().map_err(de::Error::custom)
+    }
+}
+
+impl UniversalEvent {
+    /// Appends the event as one line of JSON, without the line break: the same bytes as `serde_json::to_writer`.
+    ///
+    /// # Errors
+    ///
+    /// Never: memory does not fail to be written. It fits where writers may.
+    pub fn write_json(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        let Self { event_id, sequence, time, session_id, native_session_id, origin, data, raw } = self;
+        WireEvent::write_members(
+            out,
+            event_id,
+            sequence,
+            time,
+            session_id,
+            native_session_id,
+            origin.source(),
+            &origin.is_synthetic(),
+            data.kind(),
+            data,
+            raw,
+        );
+        Ok(())
     }
 }
 
@@ -382,7 +458,7 @@ mod tests {
 
     #[test]
     fn data_that_does_not_fit_its_type_is_refused_with_the_reason() {
-        let error = serde_json::from_str::<UniversalEvent>(&event(r#""type":"turn.ended","data":{"status":"soon"}"#));
+        let error = serde_json::from_str::<UniversalEvent>(&event(r#""type":"turn.ended","data":{"status":7}"#));
         assert!(error.unwrap_err().to_string().contains("data of turn.ended"));
     }
 }

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -122,20 +121,6 @@ impl<'de> Deserialize<'de> for Facts {
         }
 
         deserializer.deserialize_map(Names)
-    }
-}
-
-impl JsonSchema for Facts {
-    fn schema_name() -> Cow<'static, str> {
-        "Facts".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object" })
     }
 }
 

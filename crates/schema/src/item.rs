@@ -1,52 +1,51 @@
 //! What is said and done in a session.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::{ContentPart, ItemId, NativeItemId, wire_enum, wire_struct};
 
-use crate::{ContentPart, ItemId, NativeItemId};
-
-/// What an item is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ItemKind {
-    /// Something said, or reasoning.
-    Message,
-    /// A tool is called.
-    ToolCall,
-    /// A tool's outcome.
-    ToolResult,
-    /// A system message.
-    System,
-    /// A change of state worth knowing.
-    Status,
-    /// Something the agent has and we have no word for.
-    Unknown,
+wire_enum! {
+    /// What an item is.
+    pub enum ItemKind {
+        /// Something said, or reasoning.
+        Message = "message",
+        /// A tool is called.
+        ToolCall = "tool_call",
+        /// A tool's outcome.
+        ToolResult = "tool_result",
+        /// A system message.
+        System = "system",
+        /// A change of state worth knowing.
+        Status = "status",
+        /// Something the agent has and we have no word for.
+        Unknown = "unknown",
+    } else
+        /// It is not `Unknown`, which is the word `unknown`.
+        Unlisted
 }
 
-/// Who speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// The user, or the agent that prompts a sub-agent.
-    User,
-    /// The agent.
-    Assistant,
-    /// The agent's own system.
-    System,
-    /// A tool.
-    Tool,
+wire_enum! {
+    /// Who speaks.
+    pub enum Role {
+        /// The user, or the agent that prompts a sub-agent.
+        User = "user",
+        /// The agent.
+        Assistant = "assistant",
+        /// The agent's own system.
+        System = "system",
+        /// A tool.
+        Tool = "tool",
+    } else Unknown
 }
 
-/// Where an item stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ItemStatus {
-    /// Begun.
-    InProgress,
-    /// Done.
-    Completed,
-    /// Failed, denied, invalid or cut off.
-    Failed,
+wire_enum! {
+    /// Where an item stands.
+    pub enum ItemStatus {
+        /// Begun.
+        InProgress = "in_progress",
+        /// Done.
+        Completed = "completed",
+        /// Failed, denied, invalid or cut off.
+        Failed = "failed",
+    } else Unknown
 }
 
 /// How an item ended.
@@ -67,24 +66,26 @@ impl From<Outcome> for ItemStatus {
     }
 }
 
-/// One thing that streams: a message, a tool call, its result, a status.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Item {
-    /// Our id.
-    pub item_id: ItemId,
-    /// The agent's own id of the item or message; null when it has none.
-    pub native_item_id: Option<NativeItemId>,
-    /// The item this one came from: a tool's message, a sub-agent's tool call; null when there is none.
-    pub parent_id: Option<ItemId>,
-    /// What it is.
-    pub kind: ItemKind,
-    /// Who speaks; null where nobody does.
-    pub role: Option<Role>,
-    /// Where it stands.
-    pub status: ItemStatus,
-    /// What it consists of, as far as known.
-    pub content: Vec<ContentPart>,
+wire_struct! {
+    /// One thing that streams: a message, a tool call, its result, a status.
+    #[derive(Clone, Debug, PartialEq)]
+    #[non_exhaustive]
+    pub struct Item {
+        /// Our id.
+        pub item_id: ItemId,
+        /// The agent's own id of the item or message; null when it has none.
+        pub native_item_id: Option<NativeItemId>,
+        /// The item this one came from: a tool's message, a sub-agent's tool call; null when there is none.
+        pub parent_id: Option<ItemId>,
+        /// What it is.
+        pub kind: ItemKind,
+        /// Who speaks; null where nobody does.
+        pub role: Option<Role>,
+        /// Where it stands.
+        pub status: ItemStatus,
+        /// What it consists of, as far as known.
+        pub content: Vec<ContentPart>,
+    }
 }
 
 impl Item {
@@ -109,12 +110,14 @@ impl Item {
     }
 }
 
-/// Data of `item.started` and `item.completed`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ItemEvent {
-    /// The item.
-    pub item: Item,
+wire_struct! {
+    /// Data of `item.started` and `item.completed`.
+    #[derive(Clone, Debug, PartialEq)]
+    #[non_exhaustive]
+    pub struct ItemEvent {
+        /// The item.
+        pub item: Item,
+    }
 }
 
 impl ItemEvent {
@@ -124,13 +127,15 @@ impl ItemEvent {
     }
 }
 
-/// Data of `item.delta`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ItemDelta {
-    /// The item that goes on.
-    pub item_id: ItemId,
-    /// The agent's own id of it; null when it has none.
-    pub native_item_id: Option<NativeItemId>,
-    /// What comes next.
-    pub delta: String,
+wire_struct! {
+    /// Data of `item.delta`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ItemDelta {
+        /// The item that goes on.
+        pub item_id: ItemId,
+        /// The agent's own id of it; null when it has none.
+        pub native_item_id: Option<NativeItemId>,
+        /// What comes next.
+        pub delta: String,
+    }
 }

@@ -1,36 +1,12 @@
 //! The JSON Schema of the universal event, made from the types.
 
+use std::borrow::Cow;
+
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use crate::{EventData, EventId, NativeSessionId, RawJson, SessionId, Source, StatusData, Timestamp};
-
-/// One event of a session.
-// `UniversalEvent` as it is on the wire, where `origin` and `data` are two fields each.
-#[derive(JsonSchema)]
-#[schemars(rename = "UniversalEvent")]
-#[allow(dead_code, reason = "only its schema is used")]
-struct Wire {
-    /// Unique name of the event.
-    event_id: EventId,
-    /// Its place in the session: the first is 1, and there are no gaps.
-    #[schemars(range(min = 1))]
-    sequence: u64,
-    /// When it happened; never earlier than the event before it.
-    time: Timestamp,
-    /// The session, by our name.
-    session_id: SessionId,
-    /// The session by the agent's name; null until it is known.
-    native_session_id: Option<NativeSessionId>,
-    /// Whether the agent said it or it was synthesised.
-    source: Source,
-    /// True exactly when the source is `daemon`.
-    synthetic: bool,
-    #[schemars(flatten)]
-    data: EventData,
-    /// The native payload it was made from, byte for byte; null unless raw payloads were asked for.
-    raw: Option<RawJson>,
-}
+use crate::event::WireEvent;
+use crate::{EventId, Facts, ItemId, NativeItemId, NativeSessionId, RawJson, SessionId, StatusData, Timestamp};
 
 /// The JSON Schema (draft 2020-12) of one event. `$defs` also has `StatusData`, the shapes of a status item's data.
 ///
@@ -40,5 +16,63 @@ pub fn json_schema() -> Schema {
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     // Nothing refers to it: it is the value of a `json` part, which may be anything.
     generator.subschema_for::<StatusData>();
-    generator.into_root_schema_for::<Wire>()
+    generator.into_root_schema_for::<WireEvent<'_>>()
+}
+
+macro_rules! id_schemas {
+    ($($id:ident)*) => {
+        $(impl JsonSchema for $id {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($id).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                schemars::json_schema!({ "type": "string" })
+            }
+        })*
+    };
+}
+
+id_schemas! { EventId SessionId ItemId NativeSessionId NativeItemId }
+
+impl JsonSchema for RawJson {
+    fn schema_name() -> Cow<'static, str> {
+        "RawJson".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!(true)
+    }
+}
+
+impl JsonSchema for Facts {
+    fn schema_name() -> Cow<'static, str> {
+        "Facts".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "type": "object" })
+    }
+}
+
+impl JsonSchema for Timestamp {
+    fn schema_name() -> Cow<'static, str> {
+        "Timestamp".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "format": "date-time",
+            "pattern": r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$"
+        })
+    }
 }

@@ -40,14 +40,19 @@
 //!
 //! In `data`, a field without a value is `null`; fields documented as *left out* are absent instead.
 
+// The macros of `wire` name this crate as its users do.
+extern crate self as interlingua_schema;
+
 mod checker;
 mod content;
 mod event;
 mod facts;
 mod ids;
 mod item;
+#[cfg(feature = "json-schema")]
 mod json_schema;
 mod lenient;
+mod message;
 mod metadata;
 mod notice;
 mod origin;
@@ -60,15 +65,17 @@ mod time;
 mod tool_input;
 mod turn;
 mod usage;
-mod write;
+pub mod wire;
 
 pub use checker::{Checker, LineError, Rule, Violation};
-pub use content::{ContentPart, FileAction, MAX_TITLE_CHARS, StatusLabel, ToolKind, Visibility};
+pub use content::{ContentPart, FileAction, MAX_TITLE_CHARS, ToolKind, Visibility};
 pub use event::{EventData, UniversalEvent, UnknownEvent};
 pub use facts::{Fact, Facts};
 pub use ids::{EventId, ItemId, NativeItemId, NativeSessionId, SessionId};
 pub use item::{Item, ItemDelta, ItemEvent, ItemKind, ItemStatus, Outcome, Role};
+#[cfg(feature = "json-schema")]
 pub use json_schema::json_schema;
+pub use message::{Attachment, Message};
 pub use metadata::{
     ApprovalScope, ErrorDetails, McpServer, PermissionMetadata, QuestionMetadata, QuestionOption, SessionMetadata,
     StopReason, TurnEndMetadata, TurnMetadata,
@@ -80,7 +87,8 @@ pub use request::{Answer, Decision, Permission, PermissionStatus, Question, Ques
 pub use session::{EndReason, SessionEnded, SessionStarted, StderrOutput, TerminatedBy};
 pub use sink::{DataParts, EventParts, EventSink};
 pub use status::{
-    Change, Compaction, CompactionTrigger, Plan, PlanStep, RateLimit, Retry, StatusData, StepStatus, Task, TaskState,
+    Change, Compaction, CompactionTrigger, Plan, PlanStep, RateLimit, Retry, StatusData, StatusLabel, StepStatus, Task,
+    TaskState,
 };
 pub use time::{ParseTimestampError, Timestamp};
 pub use tool_input::{
@@ -89,4 +97,4 @@ pub use tool_input::{
 };
 pub use turn::{EndedPhase, StartedPhase, TurnEnded, TurnStarted, TurnStatus};
 pub use usage::{Usage, rounded_cost};
-pub use write::JsonLines;
+pub use wire::JsonLines;

@@ -1,95 +1,79 @@
 //! What is known of a session, a turn, a permission, a question or an error beyond the event's own fields: the same
 //! keys for every agent. What has no key of its own is under `native`, in the agent's words.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::{Facts, StderrOutput, ToolInput, ToolKind};
+use crate::{Facts, StderrOutput, ToolInput, ToolKind, tool_input, wire_enum, wire_struct};
 
-/// Metadata of `session.started`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct SessionMetadata {
-    /// The agent's id: `claude`, `codex`, `opencode`, `amp`, `mock`. Left out only in streams of version 1.0.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub agent: String,
-    /// The agent's version. Left out when it does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent_version: Option<String>,
-    /// The model in use. Left out when the agent does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// The directory that the session works in. Left out when the agent does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<String>,
-    /// The agent's own mode of work, such as OpenCode's `build` and `plan`. Left out when it does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent_mode: Option<String>,
-    /// What may be done without asking: `default`, `plan`, `acceptEdits`, `bypass`, or the agent's own word. Left out
-    /// when the agent does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub permission_mode: Option<String>,
-    /// The names of the agent's tools. Left out when it does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Vec<String>>,
-    /// The MCP servers. Left out when the agent does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mcp_servers: Option<Vec<McpServer>>,
-    /// Whether the session was imported from the agent's history. Left out when it was not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub imported: Option<bool>,
-    /// The native session that this one was forked from. Left out when it was not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub forked_from: Option<String>,
-    /// What else the agent says. Left out when it says nothing else.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub native: Option<Facts>,
+wire_struct! {
+    /// Metadata of `session.started`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[serde(default)]
+    #[non_exhaustive]
+    pub struct SessionMetadata {
+        /// The agent's id: `claude`, `codex`, `opencode`, `amp`, `mock`. Left out only in streams of version 1.0.
+        pub agent?: String,
+        /// The agent's version. Left out when it does not say.
+        pub agent_version?: Option<String>,
+        /// The model in use. Left out when the agent does not say.
+        pub model?: Option<String>,
+        /// The directory that the session works in. Left out when the agent does not say.
+        pub cwd?: Option<String>,
+        /// The agent's own mode of work, such as OpenCode's `build` and `plan`. Left out when it does not say.
+        pub agent_mode?: Option<String>,
+        /// What may be done without asking: `default`, `plan`, `acceptEdits`, `bypass`, or the agent's own word. Left out
+        /// when the agent does not say.
+        pub permission_mode?: Option<String>,
+        /// The names of the agent's tools. Left out when it does not say.
+        pub tools?: Option<Vec<String>>,
+        /// The MCP servers. Left out when the agent does not say.
+        pub mcp_servers?: Option<Vec<McpServer>>,
+        /// Whether the session was imported from the agent's history. Left out when it was not.
+        pub imported?: Option<bool>,
+        /// The native session that this one was forked from. Left out when it was not.
+        pub forked_from?: Option<String>,
+        /// What else the agent says. Left out when it says nothing else.
+        pub native?: Option<Facts>,
+    }
 }
 
-/// An MCP server that an agent uses.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct McpServer {
-    /// Its name.
-    pub name: String,
-    /// Its state in the agent's words. Left out when it does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<String>,
+wire_struct! {
+    /// An MCP server that an agent uses.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct McpServer {
+        /// Its name.
+        pub name: String,
+        /// Its state in the agent's words. Left out when it does not say.
+        pub status?: Option<String>,
+    }
 }
 
-/// Metadata of `turn.started`. An agent that introduces itself with every turn repeats keys of the session's metadata.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct TurnMetadata {
-    /// The model in use. Left out when the agent does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// The ids of the messages that the turn takes up. Left out when they have none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message_ids: Option<Vec<String>>,
-    /// The agent's version. Left out when it does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent_version: Option<String>,
-    /// The directory that the session works in. Left out when the agent does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<String>,
-    /// The agent's own mode of work. Left out when it does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent_mode: Option<String>,
-    /// What may be done without asking. Left out when the agent does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub permission_mode: Option<String>,
-    /// The names of the agent's tools. Left out when it does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Vec<String>>,
-    /// The MCP servers. Left out when the agent does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mcp_servers: Option<Vec<McpServer>>,
-    /// What else the agent says. Left out when it says nothing else.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub native: Option<Facts>,
+wire_struct! {
+    /// Metadata of `turn.started`. An agent that introduces itself with every turn repeats keys of the session's metadata.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[serde(default)]
+    #[non_exhaustive]
+    pub struct TurnMetadata {
+        /// The model in use. Left out when the agent does not say.
+        pub model?: Option<String>,
+        /// The ids of the messages that the turn takes up. Left out when they have none.
+        pub message_ids?: Option<Vec<String>>,
+        /// The agent's version. Left out when it does not say.
+        pub agent_version?: Option<String>,
+        /// The directory that the session works in. Left out when the agent does not say.
+        pub cwd?: Option<String>,
+        /// The agent's own mode of work. Left out when it does not say.
+        pub agent_mode?: Option<String>,
+        /// What may be done without asking. Left out when the agent does not say.
+        pub permission_mode?: Option<String>,
+        /// The names of the agent's tools. Left out when it does not say.
+        pub tools?: Option<Vec<String>>,
+        /// The MCP servers. Left out when the agent does not say.
+        pub mcp_servers?: Option<Vec<McpServer>>,
+        /// What else the agent says. Left out when it says nothing else.
+        pub native?: Option<Facts>,
+    }
 }
 
 impl TurnMetadata {
@@ -126,78 +110,75 @@ impl TurnMetadata {
     }
 }
 
-/// Metadata of `turn.ended`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct TurnEndMetadata {
-    /// Why the model stopped. Left out when the agent does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stop_reason: Option<StopReason>,
-    /// What else the agent says. Left out when it says nothing else.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub native: Option<Facts>,
+wire_struct! {
+    /// Metadata of `turn.ended`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[serde(default)]
+    #[non_exhaustive]
+    pub struct TurnEndMetadata {
+        /// Why the model stopped. Left out when the agent does not say.
+        pub stop_reason?: Option<StopReason>,
+        /// What else the agent says. Left out when it says nothing else.
+        pub native?: Option<Facts>,
+    }
 }
 
-/// Why a model stopped.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum StopReason {
-    /// It had said what it had to say.
-    EndTurn,
-    /// A limit of tokens was reached.
-    MaxTokens,
-    /// It refused.
-    Refusal,
-    /// The host interrupted it.
-    Interrupted,
-    /// Any other reason.
-    Other,
-    /// A reason this version does not know, kept as it was read.
-    #[serde(untagged)]
-    #[schemars(skip)]
-    Unlisted(String),
+wire_enum! {
+    /// Why a model stopped.
+    pub enum StopReason {
+        /// It had said what it had to say.
+        EndTurn = "end_turn",
+        /// A limit of tokens was reached.
+        MaxTokens = "max_tokens",
+        /// It refused.
+        Refusal = "refusal",
+        /// The host interrupted it.
+        Interrupted = "interrupted",
+        /// Any other reason.
+        Other = "other",
+    } else Unknown
 }
 
-/// How far an approval reaches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ApprovalScope {
-    /// This call.
-    Once,
-    /// Calls like this for the rest of the session.
-    Session,
-    /// Calls like this from now on.
-    Always,
+wire_enum! {
+    /// How far an approval reaches.
+    pub enum ApprovalScope {
+        /// This call.
+        Once = "once",
+        /// Calls like this for the rest of the session.
+        Session = "session",
+        /// Calls like this from now on.
+        Always = "always",
+    } else Unknown
 }
 
-/// Metadata of `permission.requested` and `permission.resolved`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "WirePermissionMetadata")]
-#[schemars(!from)]
-#[non_exhaustive]
-pub struct PermissionMetadata {
-    /// The tool call that waits for the permission; null where no call can be known.
-    pub call_id: Option<String>,
-    /// What sort of tool it is about.
-    pub tool_kind: ToolKind,
-    /// What the tool would be called with; null when that is not known.
-    pub input: Option<ToolInput>,
-    /// Why the agent asks. Left out when it does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// What an approval may mean.
-    pub scopes: Vec<ApprovalScope>,
-    /// What the approval meant. Left out until the permission is approved.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scope: Option<ApprovalScope>,
-    /// The name of the token that answered. Left out until the permission is resolved, and when nobody knows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
-    /// The rest, as the agent says it; null when there is none.
-    pub native: Option<Value>,
+wire_struct! {
+    /// Metadata of `permission.requested` and `permission.resolved`.
+    #[derive(Clone, Debug, PartialEq)]
+    #[non_exhaustive]
+    pub struct PermissionMetadata {
+        /// The tool call that waits for the permission; null where no call can be known.
+        pub call_id: Option<String>,
+        /// What sort of tool it is about.
+        #[serde(default = "other", deserialize_with = "read_kind")]
+        #[cfg_attr(feature = "json-schema", schemars(!default))]
+        pub tool_kind: ToolKind,
+        /// What the tool would be called with; null when that is not known.
+        #[serde(default, deserialize_with = "tool_input::read_untyped")]
+        #[cfg_attr(feature = "json-schema", schemars(!default))]
+        pub input: Option<ToolInput>,
+        /// Why the agent asks. Left out when it does not say.
+        pub reason?: Option<String>,
+        /// What an approval may mean.
+        #[serde(default)]
+        #[cfg_attr(feature = "json-schema", schemars(!default))]
+        pub scopes: Vec<ApprovalScope>,
+        /// What the approval meant. Left out until the permission is approved.
+        pub scope?: Option<ApprovalScope>,
+        /// The name of the token that answered. Left out until the permission is resolved, and when nobody knows.
+        pub by?: Option<String>,
+        /// The rest, as the agent says it; null when there is none.
+        pub native: Option<Value>,
+    } read by PermissionMetadata::with_typed_input
 }
 
 impl PermissionMetadata {
@@ -206,62 +187,55 @@ impl PermissionMetadata {
     pub const fn new(tool_kind: ToolKind, scopes: Vec<ApprovalScope>) -> Self {
         Self { call_id: None, tool_kind, input: None, reason: None, scopes, scope: None, by: None, native: None }
     }
-}
 
-/// [`PermissionMetadata`] as it is read: which keys `input` has depends on `tool_kind`.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WirePermissionMetadata {
-    call_id: Option<String>,
-    tool_kind: Option<ToolKind>,
-    input: Option<Value>,
-    reason: Option<String>,
-    scopes: Vec<ApprovalScope>,
-    scope: Option<ApprovalScope>,
-    by: Option<String>,
-    native: Option<Value>,
-}
-
-impl From<WirePermissionMetadata> for PermissionMetadata {
-    fn from(wire: WirePermissionMetadata) -> Self {
-        let WirePermissionMetadata { call_id, tool_kind, input, reason, scopes, scope, by, native } = wire;
-        let input = input.map(|input| ToolInput::read(tool_kind.as_ref(), input));
-        Self { call_id, tool_kind: tool_kind.unwrap_or(ToolKind::Other), input, reason, scopes, scope, by, native }
+    /// Gives an input that was just read the shape of its kind.
+    fn with_typed_input(mut self) -> Self {
+        self.input = self.input.map(|input| input.typed(Some(&self.tool_kind)));
+        self
     }
 }
 
-/// Metadata of `question.requested` and `question.resolved`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct QuestionMetadata {
-    /// The question in a word or two. Left out when the agent does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub header: Option<String>,
-    /// What can be chosen, in the order of the question's `options`.
-    pub options: Vec<QuestionOption>,
-    /// Whether several options may be chosen.
-    pub multi_select: bool,
-    /// Whether the answer may be something else than an option.
-    pub free_text: bool,
-    /// Whether the answer is not to be shown.
-    pub secret: bool,
-    /// The tool call that waits for the answer. Left out when there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub call_id: Option<String>,
-    /// The rest, as the agent says it. Left out when there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub native: Option<Value>,
+const fn other() -> ToolKind {
+    ToolKind::Other
 }
 
-/// Something that can be chosen.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct QuestionOption {
-    /// Its name, which is the answer.
-    pub label: String,
-    /// What it means. Left out when the agent does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
+/// Reads a kind of tool; null is `other`.
+fn read_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ToolKind, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(ToolKind::Other))
+}
+
+wire_struct! {
+    /// Metadata of `question.requested` and `question.resolved`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[serde(default)]
+    #[non_exhaustive]
+    pub struct QuestionMetadata {
+        /// The question in a word or two. Left out when the agent does not say.
+        pub header?: Option<String>,
+        /// What can be chosen, in the order of the question's `options`.
+        pub options: Vec<QuestionOption>,
+        /// Whether several options may be chosen.
+        pub multi_select: bool,
+        /// Whether the answer may be something else than an option.
+        pub free_text: bool,
+        /// Whether the answer is not to be shown.
+        pub secret: bool,
+        /// The tool call that waits for the answer. Left out when there is none.
+        pub call_id?: Option<String>,
+        /// The rest, as the agent says it. Left out when there is none.
+        pub native?: Option<Value>,
+    }
+}
+
+wire_struct! {
+    /// Something that can be chosen.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct QuestionOption {
+        /// Its name, which is the answer.
+        pub label: String,
+        /// What it means. Left out when the agent does not say.
+        pub description?: Option<String>,
+    }
 }
 
 impl QuestionOption {
@@ -272,26 +246,23 @@ impl QuestionOption {
     }
 }
 
-/// Details of `error`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct ErrorDetails {
-    /// The HTTP status that the agent was answered with. Left out when there was none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<u16>,
-    /// The agent's own name for the failure. Left out when it has none.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
-    /// Whether trying again may help. Left out when the agent does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retryable: Option<bool>,
-    /// What the agent's process wrote to its standard error before it ended. Left out unless a process died.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stderr: Option<StderrOutput>,
-    /// The rest, as the agent says it. Left out when there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub native: Option<Value>,
+wire_struct! {
+    /// Details of `error`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[serde(default)]
+    #[non_exhaustive]
+    pub struct ErrorDetails {
+        /// The HTTP status that the agent was answered with. Left out when there was none.
+        pub status?: Option<u16>,
+        /// The agent's own name for the failure. Left out when it has none.
+        pub kind as "type"?: Option<String>,
+        /// Whether trying again may help. Left out when the agent does not say.
+        pub retryable?: Option<bool>,
+        /// What the agent's process wrote to its standard error before it ended. Left out unless a process died.
+        pub stderr?: Option<StderrOutput>,
+        /// The rest, as the agent says it. Left out when there is none.
+        pub native?: Option<Value>,
+    }
 }
 
 impl ErrorDetails {

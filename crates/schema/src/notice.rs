@@ -1,48 +1,42 @@
 //! What went wrong: errors, and payloads that could not be read.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::{ErrorDetails, lenient, wire_enum, wire_struct};
 
-use crate::{ErrorDetails, lenient};
-
-/// A stable name for a kind of failure.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ErrorCode {
-    /// Too many requests; trying later helps.
-    RateLimited,
-    /// The model's provider has no capacity.
-    Overloaded,
-    /// No key, a wrong key, or one without the right.
-    Auth,
-    /// The provider or the agent refuses the request as it stands.
-    InvalidRequest,
-    /// The conversation is too long for the model.
-    ContextOverflow,
-    /// The network, or a server that cannot be reached.
-    Connection,
-    /// A limit that was set was reached: turns, budget, quota.
-    Limit,
-    /// The agent itself failed.
-    AgentError,
-    /// A code this version does not know, kept as it was read.
-    #[serde(untagged)]
-    #[schemars(skip)]
-    Other(String),
+wire_enum! {
+    /// A stable name for a kind of failure.
+    pub enum ErrorCode {
+        /// Too many requests; trying later helps.
+        RateLimited = "rate_limited",
+        /// The model's provider has no capacity.
+        Overloaded = "overloaded",
+        /// No key, a wrong key, or one without the right.
+        Auth = "auth",
+        /// The provider or the agent refuses the request as it stands.
+        InvalidRequest = "invalid_request",
+        /// The conversation is too long for the model.
+        ContextOverflow = "context_overflow",
+        /// The network, or a server that cannot be reached.
+        Connection = "connection",
+        /// A limit that was set was reached: turns, budget, quota.
+        Limit = "limit",
+        /// The agent itself failed.
+        AgentError = "agent_error",
+    } else Unknown
 }
 
-/// Data of `error`: a failure the user must know of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ErrorEvent {
-    /// The agent's own words, without escape codes.
-    pub message: String,
-    /// What kind of failure it is; null only in streams from elsewhere.
-    pub code: Option<ErrorCode>,
-    /// What else the agent says about it; null when nothing.
-    #[serde(default, deserialize_with = "lenient::error")]
-    pub details: Option<Box<ErrorDetails>>,
+wire_struct! {
+    /// Data of `error`: a failure the user must know of.
+    #[derive(Clone, Debug, PartialEq)]
+    #[non_exhaustive]
+    pub struct ErrorEvent {
+        /// The agent's own words, without escape codes.
+        pub message: String,
+        /// What kind of failure it is; null only in streams from elsewhere.
+        pub code: Option<ErrorCode>,
+        /// What else the agent says about it; null when nothing.
+        #[serde(default, deserialize_with = "lenient::error")]
+        pub details: Option<Box<ErrorDetails>>,
+    }
 }
 
 impl ErrorEvent {
@@ -53,19 +47,20 @@ impl ErrorEvent {
     }
 }
 
-/// Data of `agent.unparsed`: a payload that did not fit what we know of the agent. The stream goes on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct AgentUnparsed {
-    /// What was expected and what was found.
-    pub error: String,
-    /// Who could not read it.
-    pub location: String,
-    /// SHA-256 of the payload's bytes, in lower-case hexadecimal.
-    pub raw_hash: String,
-    /// The payload's own type. Left out when it has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub native_type: Option<String>,
+wire_struct! {
+    /// Data of `agent.unparsed`: a payload that did not fit what we know of the agent. The stream goes on.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct AgentUnparsed {
+        /// What was expected and what was found.
+        pub error: String,
+        /// Who could not read it.
+        pub location: String,
+        /// SHA-256 of the payload's bytes, in lower-case hexadecimal.
+        pub raw_hash: String,
+        /// The payload's own type. Left out when it has none.
+        pub native_type?: Option<String>,
+    }
 }
 
 impl AgentUnparsed {

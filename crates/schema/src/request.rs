@@ -1,20 +1,17 @@
 //! What an agent asks a person: permissions and questions.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::{PermissionMetadata, QuestionMetadata, lenient, wire_enum, wire_struct};
 
-use crate::{PermissionMetadata, QuestionMetadata, lenient};
-
-/// Where a permission stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PermissionStatus {
-    /// Waiting for an answer.
-    Requested,
-    /// The host said yes.
-    Approved,
-    /// The host said no, or nothing before the turn ended.
-    Denied,
+wire_enum! {
+    /// Where a permission stands.
+    pub enum PermissionStatus {
+        /// Waiting for an answer.
+        Requested = "requested",
+        /// The host said yes.
+        Approved = "approved",
+        /// The host said no, or nothing before the turn ended.
+        Denied = "denied",
+    } else Unknown
 }
 
 /// What a permission is resolved to. There is no third: silence is never consent.
@@ -26,19 +23,21 @@ pub enum Decision {
     Denied,
 }
 
-/// Data of `permission.requested` and `permission.resolved`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Permission {
-    /// Unique in the session; the agent's own id unless that repeats.
-    pub permission_id: String,
-    /// What the agent wants to do, in one line: the title of the tool call.
-    pub action: String,
-    /// Where it stands.
-    pub status: PermissionStatus,
-    /// What it is about and how it may be given; null only in streams from elsewhere.
-    #[serde(default, deserialize_with = "lenient::permission")]
-    pub metadata: Option<Box<PermissionMetadata>>,
+wire_struct! {
+    /// Data of `permission.requested` and `permission.resolved`.
+    #[derive(Clone, Debug, PartialEq)]
+    #[non_exhaustive]
+    pub struct Permission {
+        /// Unique in the session; the agent's own id unless that repeats.
+        pub permission_id: String,
+        /// What the agent wants to do, in one line: the title of the tool call.
+        pub action: String,
+        /// Where it stands.
+        pub status: PermissionStatus,
+        /// What it is about and how it may be given; null only in streams from elsewhere.
+        #[serde(default, deserialize_with = "lenient::permission")]
+        pub metadata: Option<Box<PermissionMetadata>>,
+    }
 }
 
 impl Permission {
@@ -54,16 +53,16 @@ impl Permission {
     }
 }
 
-/// Where a question stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum QuestionStatus {
-    /// Waiting for an answer.
-    Requested,
-    /// The user answered.
-    Answered,
-    /// The user declined, or said nothing before the turn ended.
-    Rejected,
+wire_enum! {
+    /// Where a question stands.
+    pub enum QuestionStatus {
+        /// Waiting for an answer.
+        Requested = "requested",
+        /// The user answered.
+        Answered = "answered",
+        /// The user declined, or said nothing before the turn ended.
+        Rejected = "rejected",
+    } else Unknown
 }
 
 /// What a question is resolved to.
@@ -75,24 +74,26 @@ pub enum Answer {
     Rejected(Option<String>),
 }
 
-/// Data of `question.requested` and `question.resolved`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Question {
-    /// Unique in the session; the agent's own id, with `:0`, `:1` … when one request has several questions.
-    pub question_id: String,
-    /// The question itself.
-    pub prompt: String,
-    /// What can be chosen; empty when the answer is free.
-    pub options: Vec<String>,
-    /// The answer; null while there is none.
-    pub response: Option<String>,
-    /// Where it stands.
-    pub status: QuestionStatus,
-    /// What a list of strings cannot say: header, descriptions of the options, whether several may be chosen. Left
-    /// out only in streams from elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::question")]
-    pub metadata: Option<Box<QuestionMetadata>>,
+wire_struct! {
+    /// Data of `question.requested` and `question.resolved`.
+    #[derive(Clone, Debug, PartialEq)]
+    #[non_exhaustive]
+    pub struct Question {
+        /// Unique in the session; the agent's own id, with `:0`, `:1` … when one request has several questions.
+        pub question_id: String,
+        /// The question itself.
+        pub prompt: String,
+        /// What can be chosen; empty when the answer is free.
+        pub options: Vec<String>,
+        /// The answer; null while there is none.
+        pub response: Option<String>,
+        /// Where it stands.
+        pub status: QuestionStatus,
+        /// What a list of strings cannot say: header, descriptions of the options, whether several may be chosen. Left
+        /// out only in streams from elsewhere.
+        #[serde(deserialize_with = "lenient::question")]
+        pub metadata?: Option<Box<QuestionMetadata>>,
+    }
 }
 
 impl Question {

@@ -1,58 +1,56 @@
 //! How a session begins and ends.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::{SessionMetadata, lenient, wire_enum, wire_struct};
 
-use crate::{SessionMetadata, lenient};
-
-/// Data of `session.started`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SessionStarted {
-    /// Which agent it is, and what it says of itself. Left out only in streams from elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::session")]
-    pub metadata: Option<Box<SessionMetadata>>,
+wire_struct! {
+    /// Data of `session.started`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SessionStarted {
+        /// Which agent it is, and what it says of itself. Left out only in streams from elsewhere.
+        #[serde(deserialize_with = "lenient::session")]
+        pub metadata?: Option<Box<SessionMetadata>>,
+    }
 }
 
-/// Why a session ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum EndReason {
-    /// The agent left with exit code 0.
-    Completed,
-    /// The agent left with another code, or was killed.
-    Error,
-    /// Our own API ended it.
-    Terminated,
+wire_enum! {
+    /// Why a session ended.
+    pub enum EndReason {
+        /// The agent left with exit code 0.
+        Completed = "completed",
+        /// The agent left with another code, or was killed.
+        Error = "error",
+        /// Our own API ended it.
+        Terminated = "terminated",
+    } else Unknown
 }
 
-/// Who ended a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TerminatedBy {
-    /// The agent, by leaving.
-    Agent,
-    /// Our own API.
-    Daemon,
+wire_enum! {
+    /// Who ended a session.
+    pub enum TerminatedBy {
+        /// The agent, by leaving.
+        Agent = "agent",
+        /// Our own API.
+        Daemon = "daemon",
+    } else Unknown
 }
 
-/// Data of `session.ended`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct SessionEnded {
-    /// Why.
-    pub reason: EndReason,
-    /// By whom.
-    pub terminated_by: TerminatedBy,
-    /// What went wrong, for a person. Left out unless the reason is `error`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-    /// The agent's exit code; a signal is a negative one. Left out unless the reason is `error`, and when it is not
-    /// known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i32>,
-    /// What the agent wrote to its standard error. Left out unless the reason is `error`, and when it wrote nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stderr: Option<StderrOutput>,
+wire_struct! {
+    /// Data of `session.ended`.
+    #[derive(Clone, Debug, PartialEq)]
+    #[non_exhaustive]
+    pub struct SessionEnded {
+        /// Why.
+        pub reason: EndReason,
+        /// By whom.
+        pub terminated_by: TerminatedBy,
+        /// What went wrong, for a person. Left out unless the reason is `error`.
+        pub message?: Option<String>,
+        /// The agent's exit code; a signal is a negative one. Left out unless the reason is `error`, and when it is not
+        /// known.
+        pub exit_code?: Option<i32>,
+        /// What the agent wrote to its standard error. Left out unless the reason is `error`, and when it wrote nothing.
+        pub stderr?: Option<StderrOutput>,
+    }
 }
 
 impl SessionEnded {
@@ -79,18 +77,17 @@ impl SessionEnded {
     }
 }
 
-/// An agent's standard error: all of it up to 70 lines, else the first 20 and the last 50.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct StderrOutput {
-    /// The first 20 lines, or all of them when nothing was cut. Left out when there are none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub head: Option<String>,
-    /// The last 50 lines. Left out when nothing was cut.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tail: Option<String>,
-    /// Whether lines between head and tail are missing.
-    pub truncated: bool,
-    /// How many lines there were. Left out when nobody counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub total_lines: Option<u64>,
+wire_struct! {
+    /// An agent's standard error: all of it up to 70 lines, else the first 20 and the last 50.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct StderrOutput {
+        /// The first 20 lines, or all of them when nothing was cut. Left out when there are none.
+        pub head?: Option<String>,
+        /// The last 50 lines. Left out when nothing was cut.
+        pub tail?: Option<String>,
+        /// Whether lines between head and tail are missing.
+        pub truncated: bool,
+        /// How many lines there were. Left out when nobody counted.
+        pub total_lines?: Option<u64>,
+    }
 }

@@ -1,47 +1,62 @@
 //! The data of status items: one shape per label, in the item's `json` part.
 
-use schemars::JsonSchema;
-use serde::de::{DeserializeOwned, Unexpected};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ContentPart, ErrorCode, StatusLabel, Timestamp};
+use crate::{ContentPart, ErrorCode, Timestamp, wire_enum, wire_struct, wire_union};
 
-/// The data of a status item, which is its `json` part. Which variant it is follows from the item's label; `hook`,
-/// `notice` and `late_result` have no data.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
-#[non_exhaustive]
-pub enum StatusData {
-    /// Of the label `retry`.
-    Retry(Retry),
-    /// Of the label `compaction`.
-    Compaction(Compaction),
-    /// Of the label `model_changed`.
-    ModelChanged(Change),
-    /// Of the label `mode_changed`.
-    ModeChanged(Change),
-    /// Of the label `rate_limit`.
-    RateLimit(RateLimit),
-    /// Of the label `task`.
-    Task(Task),
-    /// Of the label `plan`.
-    Plan(Plan),
+wire_enum! {
+    /// What a status item is about, so that a client can tell them apart. Most labels have data, which follows as a `json`
+    /// part (`StatusData`).
+    pub enum StatusLabel {
+        /// The agent tries a request again.
+        Retry = "retry",
+        /// The conversation was shortened.
+        Compaction = "compaction",
+        /// The steps the agent means to take.
+        Plan = "plan",
+        /// How much of a limit is used.
+        RateLimit = "rate_limit",
+        /// Another model goes on.
+        ModelChanged = "model_changed",
+        /// Another mode: permission, plan, review.
+        ModeChanged = "mode_changed",
+        /// A hook ran.
+        Hook = "hook",
+        /// Background work moved on.
+        Task = "task",
+        /// A warning or a remark.
+        Notice = "notice",
+        /// A tool's result that came after its turn; the output follows as a `text` part.
+        LateResult = "late_result",
+    } else Unknown
+}
+
+wire_union! {
+    /// The data of a status item, which is its `json` part. Which variant it is follows from the item's label; `hook`,
+    /// `notice` and `late_result` have no data.
+    pub enum StatusData by StatusLabel {
+        /// Of the label `retry`.
+        Retry(Retry),
+        /// Of the label `compaction`.
+        Compaction(Compaction),
+        /// Of the label `model_changed`.
+        ModelChanged(Change),
+        /// Of the label `mode_changed`.
+        ModeChanged(Change),
+        /// Of the label `rate_limit`.
+        RateLimit(RateLimit),
+        /// Of the label `task`.
+        Task(Task),
+        /// Of the label `plan`.
+        Plan(Plan),
+    }
 }
 
 impl StatusData {
     /// The label of a status item with this data.
     #[must_use]
     pub const fn label(&self) -> StatusLabel {
-        match self {
-            Self::Retry(_) => StatusLabel::Retry,
-            Self::Compaction(_) => StatusLabel::Compaction,
-            Self::ModelChanged(_) => StatusLabel::ModelChanged,
-            Self::ModeChanged(_) => StatusLabel::ModeChanged,
-            Self::RateLimit(_) => StatusLabel::RateLimit,
-            Self::Task(_) => StatusLabel::Task,
-            Self::Plan(_) => StatusLabel::Plan,
-        }
+        self.word()
     }
 
     /// Reads the `json` part of a status item with this label; `None` for a label without data.
@@ -50,26 +65,7 @@ impl StatusData {
     ///
     /// When the value does not have the keys of the label.
     pub fn read(label: &StatusLabel, json: &Value) -> Option<Result<Self, serde_json::Error>> {
-        fn parse<T: DeserializeOwned>(
-            json: &Value,
-            wrap: fn(T) -> StatusData,
-        ) -> Result<StatusData, serde_json::Error> {
-            // An array would be read as the fields in order.
-            if json.is_array() {
-                return Err(serde::de::Error::invalid_type(Unexpected::Seq, &"an object"));
-            }
-            T::deserialize(json).map(wrap)
-        }
-        Some(match label {
-            StatusLabel::Retry => parse(json, Self::Retry),
-            StatusLabel::Compaction => parse(json, Self::Compaction),
-            StatusLabel::ModelChanged => parse(json, Self::ModelChanged),
-            StatusLabel::ModeChanged => parse(json, Self::ModeChanged),
-            StatusLabel::RateLimit => parse(json, Self::RateLimit),
-            StatusLabel::Task => parse(json, Self::Task),
-            StatusLabel::Plan => parse(json, Self::Plan),
-            StatusLabel::Hook | StatusLabel::Notice | StatusLabel::LateResult | StatusLabel::Other(_) => return None,
-        })
+        Self::read_as(label, json)
     }
 
     /// The `json` part with this data.
@@ -80,117 +76,120 @@ impl StatusData {
     }
 }
 
-/// A request that the agent makes again by itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Retry {
-    /// Which attempt comes next; the first retry is 1.
-    pub attempt: u64,
-    /// How many attempts there will be at most. Left out when the agent does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_attempts: Option<u64>,
-    /// How long the agent waits before it. Left out when the agent does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delay_ms: Option<u64>,
-    /// Why, in the agent's words.
-    pub reason: String,
-    /// What kind of failure it was. Left out when nothing tells.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<ErrorCode>,
+wire_struct! {
+    /// A request that the agent makes again by itself.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Retry {
+        /// Which attempt comes next; the first retry is 1.
+        pub attempt: u64,
+        /// How many attempts there will be at most. Left out when the agent does not say.
+        pub max_attempts?: Option<u64>,
+        /// How long the agent waits before it. Left out when the agent does not say.
+        pub delay_ms?: Option<u64>,
+        /// Why, in the agent's words.
+        pub reason: String,
+        /// What kind of failure it was. Left out when nothing tells.
+        pub code?: Option<ErrorCode>,
+    }
 }
 
-/// The conversation is shortened.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Compaction {
-    /// Who asked for it. Left out when the agent does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trigger: Option<CompactionTrigger>,
-    /// How long the conversation was. Left out when the agent does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens_before: Option<u64>,
-    /// How long it is now. Left out when the agent does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens_after: Option<u64>,
-    /// What stands in place of what was said. Left out when the agent does not show it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<String>,
+wire_struct! {
+    /// The conversation is shortened.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Compaction {
+        /// Who asked for it. Left out when the agent does not say.
+        pub trigger?: Option<CompactionTrigger>,
+        /// How long the conversation was. Left out when the agent does not say.
+        pub tokens_before?: Option<u64>,
+        /// How long it is now. Left out when the agent does not say.
+        pub tokens_after?: Option<u64>,
+        /// What stands in place of what was said. Left out when the agent does not show it.
+        pub summary?: Option<String>,
+    }
 }
 
-/// Who asked for a compaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum CompactionTrigger {
-    /// The user.
-    Manual,
-    /// The agent itself.
-    Auto,
+wire_enum! {
+    /// Who asked for a compaction.
+    pub enum CompactionTrigger {
+        /// The user.
+        Manual = "manual",
+        /// The agent itself.
+        Auto = "auto",
+    } else Unknown
 }
 
-/// A model or a mode that gives way to another.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Change {
-    /// What was in use before. Left out when the agent does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
-    /// What is in use now.
-    pub to: String,
+wire_struct! {
+    /// A model or a mode that gives way to another.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Change {
+        /// What was in use before. Left out when the agent does not say.
+        pub from?: Option<String>,
+        /// What is in use now.
+        pub to: String,
+    }
 }
 
-/// How much of a limit is used.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RateLimit {
-    /// `allowed`, `warning` or `rejected`, or the agent's own word where none of these fits.
-    pub status: String,
-    /// When the limit is lifted. Left out when the agent does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resets_at: Option<Timestamp>,
-    /// The period that the limit is for, such as `5h` or `7d`. Left out when the agent does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub window: Option<String>,
+wire_struct! {
+    /// How much of a limit is used.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct RateLimit {
+        /// `allowed`, `warning` or `rejected`, or the agent's own word where none of these fits.
+        pub status: String,
+        /// When the limit is lifted. Left out when the agent does not say.
+        pub resets_at?: Option<Timestamp>,
+        /// The period that the limit is for, such as `5h` or `7d`. Left out when the agent does not say.
+        pub window?: Option<String>,
+    }
 }
 
-/// Background work, or a sub-agent's, that moved on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Task {
-    /// The agent's own id of the task.
-    pub task_id: String,
-    /// The tool call that the task belongs to. Left out when the agent does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call_id: Option<String>,
-    /// How far it is.
-    pub state: TaskState,
+wire_struct! {
+    /// Background work, or a sub-agent's, that moved on.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Task {
+        /// The agent's own id of the task.
+        pub task_id: String,
+        /// The tool call that the task belongs to. Left out when the agent does not say.
+        pub call_id?: Option<String>,
+        /// How far it is.
+        pub state: TaskState,
+    }
 }
 
-/// How far a task is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TaskState {
-    /// It began.
-    Started,
-    /// It goes on.
-    Running,
-    /// It is done.
-    Completed,
-    /// It failed.
-    Failed,
-    /// It was stopped.
-    Stopped,
+wire_enum! {
+    /// How far a task is.
+    #[derive(PartialOrd, Ord)]
+    pub enum TaskState {
+        /// It began.
+        Started = "started",
+        /// It goes on.
+        Running = "running",
+        /// It is done.
+        Completed = "completed",
+        /// It failed.
+        Failed = "failed",
+        /// It was stopped.
+        Stopped = "stopped",
+    } else Unknown
 }
 
-/// What the agent means to do.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Plan {
-    /// All steps, in order.
-    pub steps: Vec<PlanStep>,
+wire_struct! {
+    /// What the agent means to do.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Plan {
+        /// All steps, in order.
+        pub steps: Vec<PlanStep>,
+    }
 }
 
-/// A step of a plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PlanStep {
-    /// What is to be done.
-    pub content: String,
-    /// How far it is.
-    pub status: StepStatus,
+wire_struct! {
+    /// A step of a plan.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct PlanStep {
+        /// What is to be done.
+        pub content: String,
+        /// How far it is.
+        pub status: StepStatus,
+    }
 }
 
 impl PlanStep {
@@ -201,19 +200,20 @@ impl PlanStep {
     }
 }
 
-/// How far a step of a plan is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StepStatus {
-    /// Still to be done.
-    #[default]
-    Pending,
-    /// Being done.
-    InProgress,
-    /// Done.
-    Completed,
-    /// Given up.
-    Cancelled,
+wire_enum! {
+    /// How far a step of a plan is.
+    #[derive(Default)]
+    pub enum StepStatus {
+        /// Still to be done.
+        #[default]
+        Pending = "pending",
+        /// Being done.
+        InProgress = "in_progress",
+        /// Done.
+        Completed = "completed",
+        /// Given up.
+        Cancelled = "cancelled",
+    } else Unknown
 }
 
 #[cfg(test)]
@@ -235,7 +235,7 @@ mod tests {
             (
                 "compaction",
                 json!({ "trigger": "auto", "tokens_before": 9, "tokens_after": 1, "summary": "s" }),
-                json!({ "trigger": "moon" }),
+                json!({ "trigger": 7 }),
             ),
             ("compaction", json!({}), json!([])),
             ("model_changed", json!({ "from": "a", "to": "b" }), json!({ "from": "a" })),
@@ -247,7 +247,7 @@ mod tests {
             ),
             ("rate_limit", json!({ "status": "allowed" }), json!({ "window": "5h" })),
             ("task", json!({ "task_id": "t", "call_id": "c", "state": "stopped" }), json!({ "task_id": "t" })),
-            ("task", json!({ "task_id": "t", "state": "running" }), json!({ "task_id": "t", "state": "lost" })),
+            ("task", json!({ "task_id": "t", "state": "running" }), json!({ "task_id": "t", "state": 7 })),
             ("plan", json!({ "steps": [step] }), json!([step])),
         ] {
             let label: StatusLabel = serde_json::from_value(json!(label)).unwrap();

@@ -3,102 +3,83 @@
 //! The keys of an `input` depend on the call's `tool_kind` alone, whichever agent makes the call. What the agent does
 //! not say is left out.
 
-use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::{PlanStep, ToolKind};
+use crate::{PlanStep, ToolKind, wire_enum, wire_struct, wire_union};
 
-/// The input of a tool call. Which variant it is follows from the call's `tool_kind`.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
-#[non_exhaustive]
-pub enum ToolInput {
-    /// Of a call of kind `command`.
-    Command(CommandInput),
-    /// Of a call of kind `file_read`.
-    FileRead(FileReadInput),
-    /// Of a call of kind `file_change`.
-    FileChange(FileChangeInput),
-    /// Of a call of kind `search`.
-    Search(SearchInput),
-    /// Of a call of kind `web`.
-    Web(WebInput),
-    /// Of a call of kind `mcp`.
-    Mcp(McpInput),
-    /// Of a call of kind `sub_agent`.
-    SubAgent(SubAgentInput),
-    /// Of a call of kind `plan`.
-    Plan(PlanInput),
-    /// Of a call of kind `question`.
-    Question(QuestionInput),
-    /// An input that does not have the keys of its kind, kept as it was read.
-    #[schemars(skip)]
-    Unknown(Value),
+wire_union! {
+    /// The input of a tool call. Which variant it is follows from the call's `tool_kind`.
+    pub enum ToolInput by ToolKind {
+        /// Of a call of kind `command`.
+        Command(CommandInput),
+        /// Of a call of kind `file_read`.
+        FileRead(FileReadInput),
+        /// Of a call of kind `file_change`.
+        FileChange(FileChangeInput),
+        /// Of a call of kind `search`.
+        Search(SearchInput),
+        /// Of a call of kind `web`.
+        Web(WebInput),
+        /// Of a call of kind `mcp`.
+        Mcp(McpInput),
+        /// Of a call of kind `sub_agent`.
+        SubAgent(SubAgentInput),
+        /// Of a call of kind `plan`.
+        Plan(PlanInput),
+        /// Of a call of kind `question`.
+        Question(QuestionInput),
+    } else
+        /// An input that does not have the keys of its kind, kept as it was read.
+        Unknown(Value)
 }
 
 impl ToolInput {
     /// The kind of tool that is called with this; `None` for [`ToolInput::Unknown`].
     #[must_use]
     pub const fn kind(&self) -> Option<ToolKind> {
-        Some(match self {
-            Self::Command(_) => ToolKind::Command,
-            Self::FileRead(_) => ToolKind::FileRead,
-            Self::FileChange(_) => ToolKind::FileChange,
-            Self::Search(_) => ToolKind::Search,
-            Self::Web(_) => ToolKind::Web,
-            Self::Mcp(_) => ToolKind::Mcp,
-            Self::SubAgent(_) => ToolKind::SubAgent,
-            Self::Plan(_) => ToolKind::Plan,
-            Self::Question(_) => ToolKind::Question,
-            Self::Unknown(_) => return None,
-        })
+        self.word()
     }
 
     /// Reads the input of a call of this kind. One without the keys of its kind is [`ToolInput::Unknown`].
     #[must_use]
     pub fn read(kind: Option<&ToolKind>, input: Value) -> Self {
-        fn parse<T: DeserializeOwned>(input: Value, wrap: fn(T) -> ToolInput) -> ToolInput {
-            // An array would be read as the fields in order.
-            match input.as_object().map(T::deserialize) {
-                Some(Ok(read)) => wrap(read),
-                Some(Err(_)) | None => ToolInput::Unknown(input),
-            }
+        match kind.and_then(|kind| Self::read_as(kind, &input)) {
+            Some(Ok(read)) => read,
+            Some(Err(_)) | None => Self::Unknown(input),
         }
-        match kind {
-            Some(ToolKind::Command) => parse(input, Self::Command),
-            Some(ToolKind::FileRead) => parse(input, Self::FileRead),
-            Some(ToolKind::FileChange) => parse(input, Self::FileChange),
-            Some(ToolKind::Search) => parse(input, Self::Search),
-            Some(ToolKind::Web) => parse(input, Self::Web),
-            Some(ToolKind::Mcp) => parse(input, Self::Mcp),
-            Some(ToolKind::SubAgent) => parse(input, Self::SubAgent),
-            Some(ToolKind::Plan) => parse(input, Self::Plan),
-            Some(ToolKind::Question) => parse(input, Self::Question),
-            Some(ToolKind::Other | ToolKind::Unlisted(_)) | None => Self::Unknown(input),
+    }
+
+    /// Gives an input that was read without knowing the kind of its call the shape of that kind.
+    pub(crate) fn typed(self, kind: Option<&ToolKind>) -> Self {
+        match self {
+            Self::Unknown(input) => Self::read(kind, input),
+            typed => typed,
         }
     }
 }
 
-/// A command to run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct CommandInput {
-    /// The command as a person would type it, without a shell around it.
-    pub command: String,
-    /// The directory it runs in. Left out when the call does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<String>,
-    /// Whether it runs in the background. Left out when the call does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub background: Option<bool>,
-    /// How long it may run. Left out when the call does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
-    /// What it is for, in the model's words. Left out when the call does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
+/// Reads an input whose kind is not known yet, for [`ToolInput::typed`].
+pub(crate) fn read_untyped<'de, T: From<ToolInput>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    Ok(Option::<Value>::deserialize(from)?.map(|input| ToolInput::Unknown(input).into()))
+}
+
+wire_struct! {
+    /// A command to run.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct CommandInput {
+        /// The command as a person would type it, without a shell around it.
+        pub command: String,
+        /// The directory it runs in. Left out when the call does not say.
+        pub cwd?: Option<String>,
+        /// Whether it runs in the background. Left out when the call does not say.
+        pub background?: Option<bool>,
+        /// How long it may run. Left out when the call does not say.
+        pub timeout_ms?: Option<u64>,
+        /// What it is for, in the model's words. Left out when the call does not say.
+        pub description?: Option<String>,
+    }
 }
 
 impl CommandInput {
@@ -109,18 +90,18 @@ impl CommandInput {
     }
 }
 
-/// A file to read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct FileReadInput {
-    /// Its path; absolute where the session's directory is known.
-    pub path: String,
-    /// The first line to read. Left out when the call does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub offset: Option<u64>,
-    /// How many lines to read. Left out when the call does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u64>,
+wire_struct! {
+    /// A file to read.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct FileReadInput {
+        /// Its path; absolute where the session's directory is known.
+        pub path: String,
+        /// The first line to read. Left out when the call does not say.
+        pub offset?: Option<u64>,
+        /// How many lines to read. Left out when the call does not say.
+        pub limit?: Option<u64>,
+    }
 }
 
 impl FileReadInput {
@@ -131,12 +112,14 @@ impl FileReadInput {
     }
 }
 
-/// Changes of files.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct FileChangeInput {
-    /// One for each file.
-    pub changes: Vec<FileChange>,
+wire_struct! {
+    /// Changes of files.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct FileChangeInput {
+        /// One for each file.
+        pub changes: Vec<FileChange>,
+    }
 }
 
 impl FileChangeInput {
@@ -147,24 +130,22 @@ impl FileChangeInput {
     }
 }
 
-/// The change of one file.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct FileChange {
-    /// The file's path; absolute where the session's directory is known.
-    pub path: String,
-    /// What happens to the file. Left out when the call does not say: a write may create or replace.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub change: Option<ChangeKind>,
-    /// Where a moved file goes. Left out when it is not moved.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
-    /// The change as a unified diff. Left out when the call does not have one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub diff: Option<String>,
-    /// The texts to replace. Left out when the call does not have them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub edits: Option<Vec<TextEdit>>,
+wire_struct! {
+    /// The change of one file.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct FileChange {
+        /// The file's path; absolute where the session's directory is known.
+        pub path: String,
+        /// What happens to the file. Left out when the call does not say: a write may create or replace.
+        pub change?: Option<ChangeKind>,
+        /// Where a moved file goes. Left out when it is not moved.
+        pub to?: Option<String>,
+        /// The change as a unified diff. Left out when the call does not have one.
+        pub diff?: Option<String>,
+        /// The texts to replace. Left out when the call does not have them.
+        pub edits?: Option<Vec<TextEdit>>,
+    }
 }
 
 impl FileChange {
@@ -175,45 +156,45 @@ impl FileChange {
     }
 }
 
-/// What happens to a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ChangeKind {
-    /// It is new.
-    Create,
-    /// It is changed.
-    Update,
-    /// It is deleted.
-    Delete,
-    /// It is moved, and perhaps changed.
-    Move,
+wire_enum! {
+    /// What happens to a file.
+    pub enum ChangeKind {
+        /// It is new.
+        Create = "create",
+        /// It is changed.
+        Update = "update",
+        /// It is deleted.
+        Delete = "delete",
+        /// It is moved, and perhaps changed.
+        Move = "move",
+    } else Unknown
 }
 
-/// A text in a file that is replaced by another.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TextEdit {
-    /// The text that is replaced.
-    pub old: String,
-    /// The text that replaces it.
-    pub new: String,
+wire_struct! {
+    /// A text in a file that is replaced by another.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct TextEdit {
+        /// The text that is replaced.
+        pub old: String,
+        /// The text that replaces it.
+        pub new: String,
+    }
 }
 
-/// A search in files or their names.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct SearchInput {
-    /// The text or pattern to find.
-    pub query: String,
-    /// Whether names or contents are searched. Left out when the call does not say.
-    #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
-    pub target: Option<SearchTarget>,
-    /// The directory or file to search. Left out when the call does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    /// Which files to search. Left out when the call does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub glob: Option<String>,
+wire_struct! {
+    /// A search in files or their names.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct SearchInput {
+        /// The text or pattern to find.
+        pub query: String,
+        /// Whether names or contents are searched. Left out when the call does not say.
+        pub target as "in"?: Option<SearchTarget>,
+        /// The directory or file to search. Left out when the call does not say.
+        pub path?: Option<String>,
+        /// Which files to search. Left out when the call does not say.
+        pub glob?: Option<String>,
+    }
 }
 
 impl SearchInput {
@@ -224,27 +205,26 @@ impl SearchInput {
     }
 }
 
-/// What is searched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum SearchTarget {
-    /// The names of files.
-    Names,
-    /// The contents of files.
-    Contents,
+wire_enum! {
+    /// What is searched.
+    pub enum SearchTarget {
+        /// The names of files.
+        Names = "names",
+        /// The contents of files.
+        Contents = "contents",
+    } else Unknown
 }
 
-/// A page to fetch or a web search.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct WebInput {
-    /// The page. Left out when the web is searched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub url: Option<String>,
-    /// What is searched for. Left out when a page is fetched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub query: Option<String>,
+wire_struct! {
+    /// A page to fetch or a web search.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct WebInput {
+        /// The page. Left out when the web is searched.
+        pub url?: Option<String>,
+        /// What is searched for. Left out when a page is fetched.
+        pub query?: Option<String>,
+    }
 }
 
 impl WebInput {
@@ -261,16 +241,18 @@ impl WebInput {
     }
 }
 
-/// A tool of an MCP server.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct McpInput {
-    /// The server's name.
-    pub server: String,
-    /// The tool's name.
-    pub tool: String,
-    /// What the tool is called with.
-    pub arguments: Value,
+wire_struct! {
+    /// A tool of an MCP server.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[non_exhaustive]
+    pub struct McpInput {
+        /// The server's name.
+        pub server: String,
+        /// The tool's name.
+        pub tool: String,
+        /// What the tool is called with.
+        pub arguments: Value,
+    }
 }
 
 impl McpInput {
@@ -281,18 +263,18 @@ impl McpInput {
     }
 }
 
-/// A task for another agent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct SubAgentInput {
-    /// What the agent is to do.
-    pub prompt: String,
-    /// The task in a few words. Left out when the call does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// Which agent is to do it. Left out when the call does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
+wire_struct! {
+    /// A task for another agent.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct SubAgentInput {
+        /// What the agent is to do.
+        pub prompt: String,
+        /// The task in a few words. Left out when the call does not say.
+        pub description?: Option<String>,
+        /// Which agent is to do it. Left out when the call does not say.
+        pub agent?: Option<String>,
+    }
 }
 
 impl SubAgentInput {
@@ -303,12 +285,14 @@ impl SubAgentInput {
     }
 }
 
-/// A plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct PlanInput {
-    /// All steps, in order.
-    pub steps: Vec<PlanStep>,
+wire_struct! {
+    /// A plan.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct PlanInput {
+        /// All steps, in order.
+        pub steps: Vec<PlanStep>,
+    }
 }
 
 impl PlanInput {
@@ -319,12 +303,14 @@ impl PlanInput {
     }
 }
 
-/// Questions to the user.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct QuestionInput {
-    /// The questions, in order.
-    pub questions: Vec<AskedQuestion>,
+wire_struct! {
+    /// Questions to the user.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct QuestionInput {
+        /// The questions, in order.
+        pub questions: Vec<AskedQuestion>,
+    }
 }
 
 impl QuestionInput {
@@ -335,13 +321,15 @@ impl QuestionInput {
     }
 }
 
-/// A question that a tool asks.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AskedQuestion {
-    /// The question itself.
-    pub prompt: String,
-    /// What can be chosen; empty when the answer is free.
-    pub options: Vec<String>,
+wire_struct! {
+    /// A question that a tool asks.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct AskedQuestion {
+        /// The question itself.
+        pub prompt: String,
+        /// What can be chosen; empty when the answer is free.
+        pub options: Vec<String>,
+    }
 }
 
 #[cfg(test)]
@@ -421,7 +409,7 @@ mod tests {
             ("web", json!([])),
             ("mcp", json!({ "server": "s", "tool": "t" })),
             ("sub_agent", json!(["p"])),
-            ("plan", json!({ "steps": [{ "content": "c", "status": "soon" }] })),
+            ("plan", json!({ "steps": [{ "content": "c", "status": 7 }] })),
             ("question", json!({})),
             ("other", json!({ "command": "make" })),
             ("dance", json!({ "command": "make" })),

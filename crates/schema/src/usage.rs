@@ -2,31 +2,27 @@
 
 use std::ops::AddAssign;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::wire_struct;
 
-/// Tokens and cost of one turn, its sub-agents included; never cumulative over the session.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Usage {
-    /// All input tokens, cached ones included.
-    pub input_tokens: u64,
-    /// The part of the input that was read from a cache; left out when the agent does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cached_input_tokens: Option<u64>,
-    /// The part of the input that was written to a cache; left out when the agent does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_write_tokens: Option<u64>,
-    /// All output tokens, reasoning included.
-    pub output_tokens: u64,
-    /// The part of the output that was reasoning; left out when the agent does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reasoning_tokens: Option<u64>,
-    /// Price in US dollars; left out when the agent does not say or the turn's share is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<f64>,
-    /// The model that was used; left out when the agent does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
+wire_struct! {
+    /// Tokens and cost of one turn, its sub-agents included; never cumulative over the session.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Usage {
+        /// All input tokens, cached ones included.
+        pub input_tokens: u64,
+        /// The part of the input that was read from a cache; left out when the agent does not say.
+        pub cached_input_tokens?: Option<u64>,
+        /// The part of the input that was written to a cache; left out when the agent does not say.
+        pub cache_write_tokens?: Option<u64>,
+        /// All output tokens, reasoning included.
+        pub output_tokens: u64,
+        /// The part of the output that was reasoning; left out when the agent does not say.
+        pub reasoning_tokens?: Option<u64>,
+        /// Price in US dollars; left out when the agent does not say or the turn's share is not known.
+        pub cost_usd?: Option<f64>,
+        /// The model that was used; left out when the agent does not say.
+        pub model?: Option<String>,
+    }
 }
 
 /// Adds the figures; a figure that only one side knows is kept, and so is the first model named.

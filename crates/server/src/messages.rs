@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use interlingua_store::{Attachment, Message};
+use interlingua_schema::{Attachment, Message};
 use serde::Deserialize;
 use utoipa::ToSchema;
 

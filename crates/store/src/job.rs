@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use interlingua_schema::{NativeSessionId, RawJson, Timestamp};
+use interlingua_schema::{Message, NativeSessionId, RawJson, Timestamp};
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
 use crate::append::Prepared;
@@ -14,7 +14,7 @@ use crate::chunk::Chunk;
 use crate::events::Lines;
 use crate::schema::{place, places_after};
 use crate::watchers::Tail;
-use crate::{Append, Error, Message, MessageId, NewSession, Session, SessionKey, message, session};
+use crate::{Append, Error, MessageId, NewSession, Session, SessionKey, message, session};
 
 /// One change of the database.
 pub(crate) trait Write: Send + 'static {

@@ -59,7 +59,7 @@ mod writer;
 pub use append::Append;
 pub use error::{Error, OpenError};
 pub use events::{Batch, Limits, Raw};
-pub use message::{Attachment, Message, MessageId, QueuedMessage};
+pub use message::{MessageId, QueuedMessage};
 pub use options::{Durability, StoreOptions};
 pub use reader::Reader;
 pub use session::{Kept, NewSession, Session, SessionKey, SessionPage};

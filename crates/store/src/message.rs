@@ -1,35 +1,13 @@
 //! Messages that wait for the agent.
 
+use interlingua_schema::Message;
 use rusqlite::{Connection, OptionalExtension};
-use serde::{Deserialize, Serialize};
 
 use crate::{Error, SessionKey};
 
 /// Names a message that was queued. Later ones have greater ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId(pub(crate) i64);
-
-/// A file that goes with a message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attachment {
-    /// Where it is.
-    pub path: String,
-    /// Its media type, left out where the client did not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mime: Option<String>,
-    /// What to call it, left out where the client did not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub filename: Option<String>,
-}
-
-/// What a user says to an agent.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Message {
-    /// The words.
-    pub text: String,
-    /// The files that go with them.
-    pub attachments: Vec<Attachment>,
-}
 
 /// A message that no agent has taken up yet.
 #[derive(Clone, Debug, PartialEq, Eq)]

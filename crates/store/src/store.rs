@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use interlingua_schema::SessionId;
+use interlingua_schema::{Message, SessionId};
 use tokio::sync::oneshot;
 
 use crate::job::{AppendEvents, CreateSession, DeleteSession, EnqueueMessage, Write};
@@ -14,7 +14,7 @@ use crate::pool::Pool;
 use crate::watchers::{Tail, Watchers};
 use crate::writer::Writer;
 use crate::{
-    Append, Batch, Error, Kept, Limits, Message, MessageId, NewSession, OpenError, QueuedMessage, Raw, Reader, Session,
+    Append, Batch, Error, Kept, Limits, MessageId, NewSession, OpenError, QueuedMessage, Raw, Reader, Session,
     SessionKey, SessionPage, StoreOptions, database, events, message, session,
 };
 

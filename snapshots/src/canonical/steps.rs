@@ -80,7 +80,7 @@ impl Steps {
     }
 
     fn item_started(&mut self, item: &Item) {
-        let (kind, call) = match (item.kind, item.role) {
+        let (kind, call) = match (&item.kind, &item.role) {
             (ItemKind::Status, _) => return,
             (ItemKind::Message, Some(Role::User)) => (StepKind::Asked, None),
             (ItemKind::Message, _) => (StepKind::Said, None),
@@ -90,7 +90,7 @@ impl Steps {
             }
             _ => (StepKind::Item, self.calls.iter().position(|call| call == call_id(item))),
         };
-        let role = item.role.map(|role| format!("/{}", name(&role))).unwrap_or_default();
+        let role = item.role.as_ref().map(|role| format!("/{}", name(role))).unwrap_or_default();
         self.items.insert(item.item_id.clone(), self.so_far.len());
         let line = format!("{}{role}: started {}", name(&item.kind), parts(item));
         self.so_far.push(Step { line, kind, call });

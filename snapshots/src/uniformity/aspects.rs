@@ -177,7 +177,7 @@ impl Lines {
             }
             EventData::PermissionResolved(permission) => {
                 self.add(Aspect::Sequence, format!("permission.resolved {}", name(&permission.status)));
-                let scope = permission.metadata.as_ref().and_then(|metadata| metadata.scope);
+                let scope = permission.metadata.as_ref().and_then(|metadata| metadata.scope.as_ref());
                 self.add_json(Aspect::Permissions, &json!({ "status": permission.status, "scope": scope }));
             }
             EventData::QuestionRequested(question) => {
@@ -228,7 +228,7 @@ impl Lines {
         if item.kind != ItemKind::Status {
             let is_below_call = item.parent_id.as_ref().is_some_and(|parent| self.calls.contains(parent));
             let below = if is_below_call { " of a sub-agent" } else { "" };
-            let role = item.role.map(|role| format!("/{}", name(&role))).unwrap_or_default();
+            let role = item.role.as_ref().map(|role| format!("/{}", name(role))).unwrap_or_default();
             let detail = item.content.iter().find_map(|part| match part {
                 ContentPart::ToolCall { tool_kind, .. } => Some(format!(" {}", name(tool_kind))),
                 ContentPart::Reasoning { .. } => Some(" reasoning".to_owned()),

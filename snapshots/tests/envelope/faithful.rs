@@ -26,7 +26,7 @@ fn the_words_of_every_message_come_out_once_and_on_the_right_channel() {
             let item = &data.item;
             let text: String = item.streamed_text().collect();
             let reasons = item.content.iter().any(|part| matches!(part, ContentPart::Reasoning { .. }));
-            let channel = match (item.kind, item.role) {
+            let channel = match (item.kind.clone(), item.role.clone()) {
                 (ItemKind::Message, Some(Role::Assistant)) if reasons => "reasoning",
                 (ItemKind::Message, Some(Role::Assistant)) => "assistant",
                 (ItemKind::Message, Some(Role::User)) if item.parent_id.is_none() => "user",

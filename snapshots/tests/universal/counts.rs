@@ -53,7 +53,7 @@ impl Said {
                     let content = serde_json::to_value(&item.content).unwrap();
                     let parts = content.as_array().unwrap();
                     let failed = item.status == ItemStatus::Failed;
-                    match (item.kind, item.role) {
+                    match (item.kind.clone(), item.role.clone()) {
                         (ItemKind::ToolResult, _) => said.results.push(text(&parts[0]["call_id"])),
                         (ItemKind::Message, Some(Role::User)) if item.parent_id.is_none() => {
                             said.users.push(item.streamed_text().collect());
@@ -74,7 +74,7 @@ impl Said {
                 }
                 EventData::PermissionRequested(_) => said.permissions += 1,
                 EventData::QuestionRequested(_) => said.questions += 1,
-                EventData::Error(_) if event.origin.source() == Source::Agent => said.errors += 1,
+                EventData::Error(_) if *event.origin.source() == Source::Agent => said.errors += 1,
                 _ => {}
             }
         }

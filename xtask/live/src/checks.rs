@@ -66,7 +66,7 @@ pub(crate) fn has_file(stage: &Stage<'_>, name: &str) -> bool {
 /// How the turns of a session ended.
 pub(crate) fn ends(session: &Session) -> Vec<TurnStatus> {
     let end = |event: &UniversalEvent| match &event.data {
-        EventData::TurnEnded(ended) => Some(ended.status),
+        EventData::TurnEnded(ended) => Some(ended.status.clone()),
         _ => None,
     };
     session.events.iter().filter_map(end).collect()

@@ -63,7 +63,7 @@ impl Turn<'_> {
                 };
                 answered?;
                 if let EventData::TurnEnded(ended) = &event.data {
-                    shown = Some((event.sequence, ended.status));
+                    shown = Some((event.sequence, ended.status.clone()));
                 }
             }
         }

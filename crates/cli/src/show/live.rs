@@ -29,7 +29,7 @@ impl<W: Write> Transcript<W> {
                 let depth = self.depths.get(item).copied().unwrap_or(0);
                 let thinks = self.thoughts.contains(item);
                 if !thinks {
-                    self.speaker(depth, role, "")?;
+                    self.speaker(depth, &role, "")?;
                 }
                 let depth = if thinks { depth } else { depth + 1 };
                 self.speaking = Some(Speaking { item: item.clone(), depth, thinks, at_start: true });

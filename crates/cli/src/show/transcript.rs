@@ -75,7 +75,7 @@ impl<W: Write> Transcript<W> {
                 let Some((role, text)) = self.open.get_mut(&data.item_id) else { return Ok(()) };
                 let is_first = text.is_empty();
                 text.push_str(&data.delta);
-                let role = *role;
+                let role = role.clone();
                 if self.live { self.speak(&data.item_id, role, &data.delta, is_first) } else { Ok(()) }
             }
             EventData::ItemCompleted(data) => self.completed(&data.item),
@@ -104,7 +104,7 @@ impl<W: Write> Transcript<W> {
         self.fall_silent()?;
         for (role, text) in std::mem::take(&mut self.open).into_values() {
             if !text.is_empty() {
-                self.said(0, role, &text, false)?;
+                self.said(0, &role, &text, false)?;
                 self.line(1, Ink::Faint, "(the log ends here)")?;
             }
         }
@@ -120,17 +120,20 @@ impl<W: Write> Transcript<W> {
         self.depths.insert(item.item_id.clone(), depth);
         if item.kind == ItemKind::Message {
             self.note_thought(item);
-            self.open.insert(item.item_id.clone(), (item.role.unwrap_or(Role::Assistant), String::new()));
+            self.open.insert(item.item_id.clone(), (item.role.clone().unwrap_or(Role::Assistant), String::new()));
         }
     }
 
     /// What a sub-agent says hangs on a tool call, and is shown to the right of it.
     fn depth(&self, item: &Item) -> usize {
         let above = item.parent_id.as_ref().and_then(|parent| self.depths.get(parent)).copied();
-        match (item.kind, above) {
+        match (&item.kind, above) {
             (_, None) => 0,
-            (ItemKind::Message | ItemKind::Status | ItemKind::System | ItemKind::Unknown, Some(above)) => above + 1,
             (ItemKind::ToolCall | ItemKind::ToolResult, Some(above)) => above,
+            (
+                ItemKind::Message | ItemKind::Status | ItemKind::System | ItemKind::Unknown | ItemKind::Unlisted(_),
+                Some(above),
+            ) => above + 1,
         }
     }
 
@@ -138,12 +141,12 @@ impl<W: Write> Transcript<W> {
         self.open.remove(&item.item_id);
         let spoken = self.has_spoken(item)?;
         let depth = self.depths.get(&item.item_id).copied().unwrap_or(0);
-        let failed = item.status == ItemStatus::Failed;
+        let failed = matches!(item.status, ItemStatus::Failed | ItemStatus::Unknown(_));
         for part in &item.content {
             match part {
                 ContentPart::Text { .. } | ContentPart::Reasoning { .. } if spoken => {}
                 ContentPart::Text { text } if item.kind == ItemKind::Message => {
-                    self.said(depth, item.role.unwrap_or(Role::Assistant), text, failed)?;
+                    self.said(depth, item.role.as_ref().unwrap_or(&Role::Assistant), text, failed)?;
                 }
                 ContentPart::Text { text } => self.block(depth + 1, Ink::Faint, text)?,
                 ContentPart::Reasoning { text, .. } if text.is_empty() => {
@@ -183,7 +186,7 @@ impl<W: Write> Transcript<W> {
         Ok(())
     }
 
-    fn said(&mut self, depth: usize, role: Role, text: &str, failed: bool) -> io::Result<()> {
+    fn said(&mut self, depth: usize, role: &Role, text: &str, failed: bool) -> io::Result<()> {
         self.speaker(depth, role, if failed { " (cut off)" } else { "" })?;
         for line in tame(text).lines() {
             writeln!(self.out, "{}{line}", indent(depth + 1))?;
@@ -191,12 +194,13 @@ impl<W: Write> Transcript<W> {
         Ok(())
     }
 
-    pub(super) fn speaker(&mut self, depth: usize, role: Role, remark: &str) -> io::Result<()> {
+    pub(super) fn speaker(&mut self, depth: usize, role: &Role, remark: &str) -> io::Result<()> {
         let (mark, ink) = match role {
             Role::User => ("you", Ink::User),
             Role::Assistant => ("agent", Ink::Agent),
             Role::System => ("system", Ink::Faint),
             Role::Tool => ("tool", Ink::Tool),
+            Role::Unknown(_) => ("unknown", Ink::Faint),
         };
         self.line(depth, ink, &format!("{mark}{remark}:"))
     }
@@ -234,6 +238,7 @@ impl<W: Write> Transcript<W> {
                 StepStatus::InProgress => "[>]",
                 StepStatus::Completed => "[x]",
                 StepStatus::Cancelled => "[-]",
+                StepStatus::Unknown(_) => "[?]",
             };
             self.line(depth, Ink::Faint, &format!("{mark} {}", step.content))?;
         }
@@ -246,6 +251,7 @@ impl<W: Write> Transcript<W> {
             PermissionStatus::Requested => self.line(0, Ink::Asked, &format!("? allow: {action}")),
             PermissionStatus::Approved => self.line(1, Ink::Added, "✓ approved"),
             PermissionStatus::Denied => self.line(1, Ink::Removed, "✗ denied"),
+            PermissionStatus::Unknown(_) => self.line(1, Ink::Removed, "✗ unknown decision"),
         }
     }
 
@@ -261,6 +267,7 @@ impl<W: Write> Transcript<W> {
             }
             QuestionStatus::Answered => self.line(1, Ink::User, &format!("→ {response}")),
             QuestionStatus::Rejected => self.line(1, Ink::Removed, &format!("✗ not answered {response}")),
+            QuestionStatus::Unknown(_) => self.line(1, Ink::Removed, "✗ unknown answer"),
         }
     }
 
@@ -276,6 +283,10 @@ impl<W: Write> Transcript<W> {
             TurnStatus::Interrupted => {
                 words.push("interrupted".to_owned());
                 Ink::Asked
+            }
+            TurnStatus::Unknown(_) => {
+                words.push("unknown outcome".to_owned());
+                Ink::Bad
             }
         };
         if end.duration_ms > 0 {
@@ -296,6 +307,7 @@ impl<W: Write> Transcript<W> {
             EndReason::Completed => return Ok(()),
             EndReason::Error => "ended with an error",
             EndReason::Terminated => "terminated",
+            EndReason::Unknown(_) => "ended for an unknown reason",
         };
         let message = end.message.as_deref().map(|message| format!(": {message}")).unwrap_or_default();
         self.line(0, Ink::Bad, &format!("── session {how}{message} ──"))

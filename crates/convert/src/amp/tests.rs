@@ -38,7 +38,7 @@ fn text(kind: &str, text: &str) -> String {
 
 fn texts(events: &[UniversalEvent], role: Role) -> Vec<String> {
     let completed = events.iter().filter_map(|event| match &event.data {
-        EventData::ItemCompleted(data) if data.item.role == Some(role) => Some(&data.item),
+        EventData::ItemCompleted(data) if data.item.role == Some(role.clone()) => Some(&data.item),
         _ => None,
     });
     completed.map(|item| item.streamed_text().collect()).collect()
@@ -46,7 +46,7 @@ fn texts(events: &[UniversalEvent], role: Role) -> Vec<String> {
 
 fn turns(events: &[UniversalEvent]) -> Vec<(TurnStatus, Option<u64>)> {
     let ended = events.iter().filter_map(|event| match &event.data {
-        EventData::TurnEnded(data) => Some((data.status, data.usage.as_ref().map(|usage| usage.input_tokens))),
+        EventData::TurnEnded(data) => Some((data.status.clone(), data.usage.as_ref().map(|usage| usage.input_tokens))),
         _ => None,
     });
     ended.collect()
@@ -334,7 +334,11 @@ fn a_result_that_is_not_understood_is_no_success() {
         let mut inputs: Vec<_> = lines.iter().map(|line| Input::Received(line.as_str())).collect();
         inputs.push(Input::Exit { code: Some(0) });
         let events = play(&["amp", "-x", "go", "--stream-json"], &inputs);
-        assert_eq!(turns(&events).iter().map(|turn| turn.0).collect::<Vec<_>>(), [TurnStatus::Failed], "{result}");
+        assert_eq!(
+            turns(&events).iter().map(|turn| turn.0.clone()).collect::<Vec<_>>(),
+            [TurnStatus::Failed],
+            "{result}"
+        );
         assert_eq!(errors(&events).len(), 1, "{result}");
     }
 }

@@ -359,7 +359,7 @@ impl ClaudeConverter {
             Pending::Permission { .. } => match verdict(answer.as_ref()) {
                 Some(PermissionResult::Allow(allow)) => {
                     let given = approval_scopes(allow.updated_permissions.as_deref());
-                    session.permission_approved(id, given.last().copied().unwrap_or(ApprovalScope::Once));
+                    session.permission_approved(id, given.last().cloned().unwrap_or(ApprovalScope::Once));
                 }
                 denied => {
                     session.permission_denied(id);

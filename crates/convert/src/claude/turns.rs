@@ -244,7 +244,7 @@ impl ClaudeConverter {
             // Older versions do not say why a turn that went well is over.
             None if ending.status == TurnStatus::Completed && !is_local => Some(StopReason::EndTurn),
             _ if failed && self.turn.hit_token_limit => Some(StopReason::MaxTokens),
-            reason => stop_reason(reason, ending.status),
+            reason => stop_reason(reason, &ending.status),
         };
         let native = Facts::new()
             .with("terminal_reason", result.terminal_reason.as_ref().map(TerminalReason::as_str))
@@ -253,7 +253,8 @@ impl ClaudeConverter {
             .with("structured_output", result.structured_output.as_ref().map(Json::to_value))
             .with("permission_denials", denials(result.permission_denials))
             .with("deferred_tool_use", result.deferred_tool_use.and_then(|tool| serde_json::to_value(tool).ok()));
-        let end = TurnEnd { usage, stop_reason, native, ..turn_end(ending.status, result.duration_ms.as_ref()) };
+        let end =
+            TurnEnd { usage, stop_reason, native, ..turn_end(ending.status.clone(), result.duration_ms.as_ref()) };
         let kind = failures::Kind {
             api_type: result.api_error_type.as_deref(),
             status: whole(result.api_error_status.as_ref()),
@@ -292,13 +293,14 @@ impl ClaudeConverter {
             result.total_cost_usd.as_ref(),
             self.settings.model(),
         );
-        let stop_reason = stop_reason(result.stop_reason.as_deref(), ending.status);
+        let stop_reason = stop_reason(result.stop_reason.as_deref(), &ending.status);
         let native = Facts::new()
             .with("subtype", result.subtype.as_ref().map(ResultErrorSubtype::as_str))
             .with("terminal_reason", result.terminal_reason.as_ref().map(TerminalReason::as_str))
             .with("origin", result.origin.and_then(|origin| serde_json::to_value(origin).ok()))
             .with("permission_denials", denials(result.permission_denials));
-        let end = TurnEnd { usage, stop_reason, native, ..turn_end(ending.status, result.duration_ms.as_ref()) };
+        let end =
+            TurnEnd { usage, stop_reason, native, ..turn_end(ending.status.clone(), result.duration_ms.as_ref()) };
         let kind = failures::Kind {
             api_type: result.api_error_type.as_deref(),
             terminal: result.terminal_reason.as_ref(),
@@ -394,11 +396,11 @@ fn was_interrupted(reason: Option<&TerminalReason>) -> bool {
 }
 
 /// Why the model stopped. A reason to go on says nothing about the end of a turn that failed.
-fn stop_reason(reason: Option<&str>, status: TurnStatus) -> Option<StopReason> {
+fn stop_reason(reason: Option<&str>, status: &TurnStatus) -> Option<StopReason> {
     match reason? {
         "max_tokens" => Some(StopReason::MaxTokens),
         "refusal" => Some(StopReason::Refusal),
-        _ if status != TurnStatus::Completed => None,
+        _ if *status != TurnStatus::Completed => None,
         "end_turn" => Some(StopReason::EndTurn),
         _ => Some(StopReason::Other),
     }

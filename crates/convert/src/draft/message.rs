@@ -7,7 +7,7 @@ use interlingua_schema::{ContentPart, NativeItemId, Role, Visibility};
 use crate::Key;
 
 /// What a message streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
     Text,
     Reasoning(Visibility),
@@ -33,7 +33,7 @@ impl Channel {
     /// What streams in a message of this content.
     pub(crate) fn of(content: &[ContentPart]) -> Self {
         match content.first() {
-            Some(ContentPart::Reasoning { visibility, .. }) => Self::Reasoning(*visibility),
+            Some(ContentPart::Reasoning { visibility, .. }) => Self::Reasoning(visibility.clone()),
             _ => Self::Text,
         }
     }

@@ -120,16 +120,10 @@ impl Note {
     /// task is shown once.
     #[must_use]
     pub fn task(task: Task, description: Option<&str>, call: Option<Key>) -> Self {
-        let state = match task.state {
-            TaskState::Started => "started",
-            TaskState::Running => "running",
-            TaskState::Completed => "completed",
-            TaskState::Failed => "failed",
-            TaskState::Stopped => "stopped",
-        };
         let description = description.map(|description| format!(": {description}")).unwrap_or_default();
-        let about = (Key::from(&task.task_id), task.state);
-        let mut note = Self::with_data(&StatusData::Task(task), format!("Task {state}{description}"));
+        let about = (Key::from(&task.task_id), task.state.clone());
+        let detail = format!("Task {}{description}", task.state);
+        let mut note = Self::with_data(&StatusData::Task(task), detail);
         note.task = Some(about);
         note.call = call;
         note

@@ -11,7 +11,7 @@ pub(super) fn parse_patch(text: &str) -> Vec<FileChange> {
     while let Some(line) = lines.next() {
         let Some((kind, path)) = file_header(line) else { continue };
         let mut change = FileChange::new(path);
-        change.change = Some(kind);
+        change.change = Some(kind.clone());
         if let Some(to) = lines.next_if(|line| line.starts_with(MOVE)).and_then(|line| line.strip_prefix(MOVE)) {
             change.change = Some(ChangeKind::Move);
             change.to = Some(to.trim().to_owned());
@@ -63,7 +63,7 @@ mod tests {
     fn a_patch_is_one_change_for_each_file() {
         let text = "*** Begin Patch\n*** Add File: new.txt\n+one\n+two\n*** Update File: a.py\n*** Move to: b.py\n@@ def f():\n-    return 1\n+    return 2\n*** End of File\n*** Update File: c.py\n a\n-b\n*** Delete File: old.txt\n*** End Patch";
         let changes = parse_patch(text);
-        let kinds: Vec<_> = changes.iter().map(|change| (change.path.as_str(), change.change)).collect();
+        let kinds: Vec<_> = changes.iter().map(|change| (change.path.as_str(), change.change.clone())).collect();
         assert_eq!(
             kinds,
             [

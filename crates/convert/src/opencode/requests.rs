@@ -107,7 +107,7 @@ impl OpenCodeConverter {
 
     /// A permission is asked for. `always`: what an approval with that word means.
     pub(super) fn permission_needed(&mut self, request: Request, always: ApprovalScope, out: &mut Drafts) {
-        self.asks(&request.session, &request.id, always, out);
+        self.asks(&request.session, &request.id, always.clone(), out);
         let kinds = Kinds::new(&self.mcp);
         let session = self.sessions.of(&request.session);
         if let Some(call) = &request.call {

@@ -48,7 +48,7 @@ impl Session {
         if self.messages.contains_key(&at) || self.closed_messages.get(&at).is_some() {
             return;
         }
-        self.before_message(scene, at.0, message.role);
+        self.before_message(scene, at.0, &message.role);
         self.open_message(scene, at, origin, message);
     }
 
@@ -91,7 +91,7 @@ impl Session {
                 return;
             }
         }
-        self.before_message(scene, at.0, message.role);
+        self.before_message(scene, at.0, &message.role);
         self.finish_whole(scene, at, origin, message, end);
     }
 
@@ -107,7 +107,7 @@ impl Session {
         if open.item.native_item_id.is_none() {
             open.item.native_item_id.clone_from(&message.native_id);
         }
-        let channel = open.channel;
+        let channel = open.channel.clone();
         let (said, content, rest) = if let Some(text) = end.text {
             let said = hash(&text);
             let content = content(channel, text, end.parts);
@@ -124,7 +124,7 @@ impl Session {
             self.complete_message(scene, origin, open.item, content, end.failed);
         } else {
             // The final text contradicts what was streamed: that was another message.
-            let role = open.item.role.unwrap_or(Role::Assistant);
+            let role = open.item.role.clone().unwrap_or(Role::Assistant);
             open.unsaid.clear();
             self.fail_message(scene, Origin::DAEMON, open);
             let whole = WholeMessage { role, native_id: message.native_id, of: message.of, content };
@@ -167,8 +167,8 @@ impl Session {
         let mut item = Item::new(scene.ids.item(), ItemKind::Message);
         item.native_item_id = whole.native_id;
         item.parent_id = self.spawner(scope);
+        self.spoken(scope, &whole.role);
         item.role = Some(whole.role);
-        self.spoken(scope, whole.role);
         self.note_message(scope, whole.of.as_ref(), &item.item_id);
         item.content = Channel::of(&whole.content).opening();
         self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&item));
@@ -196,9 +196,9 @@ impl Session {
         let mut item = Item::new(scene.ids.item(), ItemKind::Message);
         item.native_item_id = message.native_id;
         item.parent_id = self.spawner(at.0);
+        self.spoken(at.0, &message.role);
         item.role = Some(message.role);
-        item.content = message.channel.opening();
-        self.spoken(at.0, message.role);
+        item.content = message.channel.clone().opening();
         self.note_message(at.0, message.of.as_ref(), &item.item_id);
         self.voice.say(scene, origin, DataParts::ItemStarted(&item));
         let serial = self.next_serial();

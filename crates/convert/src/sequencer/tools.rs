@@ -273,7 +273,7 @@ impl Session {
             call: None,
             result: None,
         };
-        self.spoken(scope, Role::Assistant);
+        self.spoken(scope, &Role::Assistant);
         (tool, OpenCall { name, kind, arguments, input, title })
     }
 
@@ -318,7 +318,7 @@ impl Session {
         // A call from before the first message has no parent; its result may have one.
         let parent = tool.parent.clone().or_else(|| self.tool_parent(at.0, tool.of.as_ref()));
         let item = tool.result_item(scene.ids.item(), parent);
-        self.spoken(at.0, Role::Tool);
+        self.spoken(at.0, &Role::Tool);
         self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&item));
         if let Some(tool) = self.tools.get_mut(at) {
             tool.result = Some(OpenResult { item, streamed: String::new() });

@@ -104,12 +104,13 @@ impl Session {
             self.cwd = Some(cwd);
         }
         let id = native_id.clone().unwrap_or_else(|| scene.ids.turn());
+        let confirmed = origin == Origin::AGENT;
         self.voice.say(scene, origin, DataParts::TurnStarted { turn_id: &id, metadata: metadata.as_ref() });
         self.turn = Some(Turn {
             id,
             native_id,
             started_at: self.voice.time(),
-            confirmed: origin == Origin::AGENT,
+            confirmed,
             interrupt_asked: std::mem::take(&mut self.interrupt_asked),
             ..Turn::default()
         });
@@ -130,8 +131,8 @@ impl Session {
         }
     }
 
-    pub(super) fn before_message(&mut self, scene: &mut Scene<'_>, scope: ScopeId, role: Role) {
-        if role != Role::User {
+    pub(super) fn before_message(&mut self, scene: &mut Scene<'_>, scope: ScopeId, role: &Role) {
+        if *role != Role::User {
             self.before_speech(scene, scope, true);
         } else if self.is_main(scope) {
             self.user_enters(scene);
@@ -150,13 +151,13 @@ impl Session {
     }
 
     /// Notes who speaks in the turn.
-    pub(super) fn spoken(&mut self, scope: ScopeId, role: Role) {
+    pub(super) fn spoken(&mut self, scope: ScopeId, role: &Role) {
         if self.is_main(scope)
             && let Some(turn) = &mut self.turn
         {
             match role {
                 Role::User => turn.spoke.user = true,
-                Role::Assistant | Role::System | Role::Tool => turn.spoke.agent = true,
+                Role::Assistant | Role::System | Role::Tool | Role::Unknown(_) => turn.spoke.agent = true,
             }
         }
     }
@@ -245,9 +246,9 @@ impl Session {
         }
         ended.duration_ms = end.duration_ms.unwrap_or_else(|| now.millis_since(turn.started_at));
         let mut metadata = TurnEndMetadata::default();
-        metadata.stop_reason = match status {
+        metadata.stop_reason = match &ended.status {
             TurnStatus::Interrupted => Some(StopReason::Interrupted),
-            TurnStatus::Completed | TurnStatus::Failed => end.stop_reason,
+            TurnStatus::Completed | TurnStatus::Failed | TurnStatus::Unknown(_) => end.stop_reason,
         };
         metadata.native = end.native.known();
         ended.metadata = Some(metadata).filter(|metadata| *metadata != TurnEndMetadata::default());

@@ -6,6 +6,7 @@ use super::messages::OpenMessage;
 use super::projected::Projected;
 use super::session::Session;
 use super::tools::OpenTool;
+use crate::facts::key;
 use crate::object::Object;
 use crate::{AgentWrapperEvent, AgentWrapperKind};
 
@@ -37,7 +38,7 @@ impl Session {
                 // One without content says all it has to say when it completes.
                 if item.content.is_empty() { Projected::none() } else { self.note(agent, event, item) }
             }
-            ItemKind::System | ItemKind::Unknown => {
+            ItemKind::System | ItemKind::Unknown | ItemKind::Unlisted(_) => {
                 self.items.insert(item.item_id.clone(), Open::Silent);
                 Projected::none()
             }
@@ -52,8 +53,8 @@ impl Session {
             // Nobody knows what it is a part of, so it may be anything.
             None => {
                 let mut facts = Object::new();
-                facts.name("session_id", self.name.as_ref());
-                facts.text("native_type", Some("item.delta"));
+                facts.name(key::session_id, self.name.as_ref());
+                facts.text(key::native_type, Some("item.delta"));
                 Projected::one(AgentWrapperEvent::unknown(agent, facts.finish()))
             }
         }
@@ -75,16 +76,16 @@ impl Session {
                 let facts = self.about(event, item);
                 Projected::one(AgentWrapperEvent::status(agent, "a system message", facts.finish()))
             }
-            ItemKind::Unknown => self.unknown_item(agent, event, item),
+            ItemKind::Unknown | ItemKind::Unlisted(_) => self.unknown_item(agent, event, item),
         }
     }
 
     /// What is said of an item that is no tool.
     pub(super) fn about(&self, event: &UniversalEvent, item: &Item) -> Object {
         let mut facts = self.facts(event);
-        facts.text("item_id", Some(item.item_id.as_str()));
-        facts.text("parent_id", item.parent_id.as_ref().map(ItemId::as_str));
-        facts.word("status", Some(&item.status));
+        facts.text(key::item_id, Some(item.item_id.as_str()));
+        facts.text(key::parent_id, item.parent_id.as_ref().map(ItemId::as_str));
+        facts.text(key::status, Some(item.status.as_str()));
         facts
     }
 }

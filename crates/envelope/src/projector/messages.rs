@@ -1,11 +1,12 @@
 //! Messages: the only things whose words are let through.
 
-use interlingua_schema::{ContentPart, Item, ItemDelta, ItemId, ItemStatus, Role, UniversalEvent};
+use interlingua_schema::{ContentPart, Item, ItemDelta, ItemId, ItemStatus, Role, UniversalEvent, Visibility};
 
 use super::items::Open;
 use super::projected::{Projected, Words};
 use super::session::Session;
 use crate::bounds::{Data, FinalText};
+use crate::facts::key;
 use crate::object::Object;
 use crate::{AgentWrapperEvent, AgentWrapperKind};
 
@@ -19,23 +20,23 @@ pub(super) struct OpenMessage {
 }
 
 /// Where the words of a part go, or those of a message whose first part is not known yet.
-pub(super) fn channel(role: Role, part: Option<&ContentPart>) -> Option<&'static str> {
+pub(super) fn channel(role: &Role, part: Option<&ContentPart>) -> Option<&'static str> {
     match (role, part) {
         (Role::Assistant, Some(ContentPart::Reasoning { .. })) => Some("reasoning"),
         (Role::Assistant, _) => Some("assistant"),
         (Role::User, _) => Some("user"),
         // What a tool or the agent's own system says may be anything.
-        (Role::System | Role::Tool, _) => None,
+        (Role::System | Role::Tool | Role::Unknown(_), _) => None,
     }
 }
 
 /// The role of a message whose words are let through. A user's message that hangs on another item is the task of a
 /// sub-agent, which is to say a tool's input.
-fn speaker(item: &Item) -> Option<Role> {
-    match item.role {
+fn speaker(item: &Item) -> Option<&Role> {
+    match &item.role {
         Some(Role::User) if item.parent_id.is_some() => None,
         Some(role @ (Role::User | Role::Assistant)) => Some(role),
-        _ => None,
+        Some(Role::System | Role::Tool | Role::Unknown(_)) | None => None,
     }
 }
 
@@ -64,8 +65,8 @@ impl Session {
             Some(Open::Message(open)) => (open.said, open.data),
             _ => (0, self.words(item).shared()),
         };
-        let failed = item.status == ItemStatus::Failed;
-        if role == Role::Assistant && item.parent_id.is_none() && !failed {
+        let failed = matches!(item.status, ItemStatus::Failed | ItemStatus::Unknown(_));
+        if *role == Role::Assistant && item.parent_id.is_none() && !failed {
             self.answered(item);
         }
         let silent = said == 0 && item.streamed_text().all(str::is_empty);
@@ -98,10 +99,10 @@ impl Session {
             _ => None,
         };
         let mut facts = Object::new();
-        facts.name("session_id", self.name.as_ref());
-        facts.text("item_id", Some(item.item_id.as_str()));
-        facts.text("parent_id", item.parent_id.as_ref().map(ItemId::as_str));
-        facts.word("visibility", visibility);
+        facts.name(key::session_id, self.name.as_ref());
+        facts.text(key::item_id, Some(item.item_id.as_str()));
+        facts.text(key::parent_id, item.parent_id.as_ref().map(ItemId::as_str));
+        facts.text(key::visibility, visibility.map(Visibility::as_str));
         facts.finish()
     }
 }

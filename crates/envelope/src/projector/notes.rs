@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::projected::Projected;
 use super::session::Session;
+use crate::facts::key;
 use crate::{AgentWrapperEvent, AgentWrapperKind};
 
 impl Session {
@@ -26,10 +27,10 @@ impl Session {
             Some(StatusLabel::Task) => "background work moved on",
             Some(StatusLabel::Notice) => "a notice",
             Some(StatusLabel::LateResult) => "a tool's result came after its turn",
-            _ => "a change of state",
+            Some(StatusLabel::Unknown(_)) | None => "a change of state",
         };
         let mut facts = self.about(event, item);
-        facts.word("label", label);
+        facts.text(key::label, label.map(StatusLabel::as_str));
         Projected::one(AgentWrapperEvent::status(agent, message, facts.finish()))
     }
 
@@ -44,10 +45,10 @@ impl Session {
         let exit_code = error.details.as_ref().and_then(|details| details.native.as_ref()?.get("exit_code")?.as_i64());
         let exit_code = exit_code.and_then(|code| i32::try_from(code).ok());
         let mut facts = self.facts(event);
-        facts.word("code", error.code.as_ref());
-        facts.number("exit_code", exit_code);
+        facts.text(key::code, error.code.as_ref().map(ErrorCode::as_str));
+        facts.number(key::exit_code, exit_code);
         let facts = facts.finish();
-        let own_words = event.origin.source() == Source::Agent && !error.message.trim().is_empty();
+        let own_words = *event.origin.source() == Source::Agent && !error.message.trim().is_empty();
         let event = if own_words {
             AgentWrapperEvent::error(agent, &error.message, facts)
         } else {
@@ -64,7 +65,7 @@ impl Session {
         native_type: Option<&str>,
     ) -> Projected<'e> {
         let mut facts = self.facts(event);
-        facts.text("native_type", native_type);
+        facts.text(key::native_type, native_type);
         Projected::one(AgentWrapperEvent::unknown(agent, facts.finish()))
     }
 
@@ -80,7 +81,7 @@ impl Session {
             _ => None,
         });
         let mut facts = self.about(event, item);
-        facts.text("native_type", tag);
+        facts.text(key::native_type, tag);
         Projected::one(AgentWrapperEvent::unknown(agent, facts.finish()))
     }
 }
@@ -98,7 +99,7 @@ fn inferred(code: Option<&ErrorCode>, exit_code: Option<i32>) -> String {
         Some(ErrorCode::ContextOverflow) => "the conversation is too long for the model",
         Some(ErrorCode::Connection) => "the connection failed",
         Some(ErrorCode::Limit) => "a limit was reached",
-        _ => "the agent failed",
+        Some(ErrorCode::AgentError | ErrorCode::Unknown(_)) | None => "the agent failed",
     };
     words.to_owned()
 }

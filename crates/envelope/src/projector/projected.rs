@@ -49,7 +49,7 @@ impl Iterator for Projected<'_> {
 pub(super) struct Words<'e> {
     agent: AgentWrapperKind,
     data: Data,
-    role: Role,
+    role: &'e Role,
     channel: &'static str,
     pieces: Pieces<'e>,
     parts: std::slice::Iter<'e, ContentPart>,
@@ -60,14 +60,14 @@ pub(super) struct Words<'e> {
 impl<'e> Words<'e> {
     /// Words that go to this channel.
     pub(super) fn new(agent: AgentWrapperKind, data: Data, channel: &'static str, text: &'e str) -> Self {
-        Self { agent, data, role: Role::Assistant, channel, pieces: Pieces::of(text), parts: [].iter(), said: 0 }
+        Self { agent, data, role: &Role::Assistant, channel, pieces: Pieces::of(text), parts: [].iter(), said: 0 }
     }
 
     /// The words of a whole message of which so many bytes were streamed before. What is no text has none.
     pub(super) fn of_message(
         agent: AgentWrapperKind,
         data: Data,
-        role: Role,
+        role: &'e Role,
         content: &'e [ContentPart],
         said: usize,
     ) -> Self {

@@ -4,6 +4,7 @@ use interlingua_schema::{Permission, PermissionStatus, Question, QuestionStatus,
 
 use super::projected::Projected;
 use super::session::Session;
+use crate::facts::key;
 use crate::object::Object;
 use crate::{AgentWrapperEvent, AgentWrapperKind};
 
@@ -18,11 +19,12 @@ impl Session {
             PermissionStatus::Requested => "permission requested",
             PermissionStatus::Approved => "permission approved",
             PermissionStatus::Denied => "permission denied",
+            PermissionStatus::Unknown(_) => "permission changed",
         };
         let mut facts =
             self.about_call(event, permission.metadata.as_ref().and_then(|metadata| metadata.call_id.as_deref()));
-        facts.word("status", Some(&permission.status));
-        facts.text("request_id", Some(&permission.permission_id));
+        facts.text(key::status, Some(permission.status.as_str()));
+        facts.text(key::request_id, Some(&permission.permission_id));
         Projected::one(AgentWrapperEvent::status(agent, message, facts.finish()))
     }
 
@@ -36,11 +38,12 @@ impl Session {
             QuestionStatus::Requested => "question requested",
             QuestionStatus::Answered => "question answered",
             QuestionStatus::Rejected => "question rejected",
+            QuestionStatus::Unknown(_) => "question changed",
         };
         let mut facts =
             self.about_call(event, question.metadata.as_ref().and_then(|metadata| metadata.call_id.as_deref()));
-        facts.word("status", Some(&question.status));
-        facts.text("request_id", Some(&question.question_id));
+        facts.text(key::status, Some(question.status.as_str()));
+        facts.text(key::request_id, Some(&question.question_id));
         Projected::one(AgentWrapperEvent::status(agent, message, facts.finish()))
     }
 
@@ -52,8 +55,8 @@ impl Session {
             None => self.calls.only(),
         };
         let mut facts = self.facts(event);
-        facts.name("tool_name", call.and_then(|(_, call)| call.name.as_ref()));
-        facts.name("tool_use_id", call.map(|(call_id, _)| call_id));
+        facts.name(key::tool_name, call.and_then(|(_, call)| call.name.as_ref()));
+        facts.name(key::tool_use_id, call.map(|(call_id, _)| call_id));
         facts
     }
 }

@@ -11,6 +11,7 @@ use super::notes::farewell;
 use super::projected::Projected;
 use super::tools::Call;
 use crate::bounds::FinalText;
+use crate::facts::key;
 use crate::object::Object;
 use crate::{AgentWrapperCompletion, AgentWrapperCompletionStatus, AgentWrapperEvent, AgentWrapperKind, Name};
 
@@ -62,10 +63,10 @@ impl Session {
     /// What is said of every event that is no text and no tool's.
     pub(super) fn facts(&self, event: &UniversalEvent) -> Object {
         let mut facts = Object::new();
-        facts.text("event", Some(event.data.kind()));
-        facts.name("session_id", self.name.as_ref());
-        facts.name("thread_id", self.thread.as_ref());
-        facts.name("turn_id", self.turn.as_ref());
+        facts.text(key::event, Some(event.data.kind()));
+        facts.name(key::session_id, self.name.as_ref());
+        facts.name(key::thread_id, self.thread.as_ref());
+        facts.name(key::turn_id, self.turn.as_ref());
         facts
     }
 
@@ -96,6 +97,8 @@ impl Session {
             TurnStatus::Completed => (AgentWrapperCompletionStatus::Completed, "turn completed"),
             TurnStatus::Failed => (AgentWrapperCompletionStatus::Failed, "turn failed"),
             TurnStatus::Interrupted => (AgentWrapperCompletionStatus::Interrupted, "turn interrupted"),
+            // An outcome that is not understood is never success.
+            TurnStatus::Unknown(_) => (AgentWrapperCompletionStatus::Failed, "turn ended"),
         };
         self.status = status;
         if let Some(usage) = turn.usage.clone() {
@@ -105,9 +108,9 @@ impl Session {
             }
         }
         let mut facts = self.facts(event);
-        facts.word("status", Some(&turn.status));
-        facts.number("duration_ms", Some(turn.duration_ms));
-        facts.usage("usage", turn.usage.as_ref());
+        facts.text(key::status, Some(turn.status.as_str()));
+        facts.number(key::duration_ms, Some(turn.duration_ms));
+        facts.usage(key::usage, turn.usage.as_ref());
         self.turn = None;
         Projected::one(AgentWrapperEvent::status(agent, message, facts.finish()))
     }
@@ -120,8 +123,8 @@ impl Session {
     ) -> Projected<'e> {
         self.exit_code = end.exit_code;
         let mut facts = self.facts(event);
-        facts.word("status", Some(&end.reason));
-        facts.number("exit_code", end.exit_code);
+        facts.text(key::status, Some(end.reason.as_str()));
+        facts.number(key::exit_code, end.exit_code);
         let facts = facts.finish();
         let event = match end.reason {
             EndReason::Completed => {
@@ -133,6 +136,11 @@ impl Session {
             EndReason::Terminated => {
                 self.status = AgentWrapperCompletionStatus::Terminated;
                 AgentWrapperEvent::status(agent, "session terminated", facts)
+            }
+            // An outcome that is not understood is never success.
+            EndReason::Unknown(_) => {
+                self.status = AgentWrapperCompletionStatus::Failed;
+                AgentWrapperEvent::status(agent, "session ended", facts)
             }
             // Its own message ends with a line of the agent's standard error.
             EndReason::Error => {
@@ -147,11 +155,11 @@ impl Session {
     /// What it came to.
     pub(super) fn completion(self) -> AgentWrapperCompletion {
         let mut facts = Object::new();
-        facts.name("session_id", self.name.as_ref());
-        facts.name("thread_id", self.thread.as_ref());
-        facts.number("exit_code", self.exit_code);
-        facts.number("turns", Some(self.turns));
-        facts.usage("usage", self.usage.as_ref());
+        facts.name(key::session_id, self.name.as_ref());
+        facts.name(key::thread_id, self.thread.as_ref());
+        facts.number(key::exit_code, self.exit_code);
+        facts.number(key::turns, Some(self.turns));
+        facts.usage(key::usage, self.usage.as_ref());
         AgentWrapperCompletion::new(self.status, self.final_text, facts.finish())
     }
 }

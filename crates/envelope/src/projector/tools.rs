@@ -45,7 +45,8 @@ impl Session {
         let mut tool = self.call(item, open);
         (tool.phase, tool.status) = match item.status {
             ItemStatus::Failed => (ToolPhase::Fail, ToolStatus::Failed),
-            _ => (ToolPhase::Complete, ToolStatus::Running),
+            ItemStatus::Completed | ItemStatus::InProgress => (ToolPhase::Complete, ToolStatus::Running),
+            ItemStatus::Unknown(_) => (ToolPhase::Fail, ToolStatus::Unknown),
         };
         Projected::one(AgentWrapperEvent::tool_call(agent, &tool))
     }
@@ -67,7 +68,8 @@ impl Session {
         let (mut tool, _) = self.result(item, open);
         (tool.phase, tool.status) = match item.status {
             ItemStatus::Failed => (ToolPhase::Fail, ToolStatus::Failed),
-            _ => (ToolPhase::Complete, ToolStatus::Completed),
+            ItemStatus::Completed | ItemStatus::InProgress => (ToolPhase::Complete, ToolStatus::Completed),
+            ItemStatus::Unknown(_) => (ToolPhase::Fail, ToolStatus::Unknown),
         };
         if let Some(call) = &tool.tool_use_id {
             self.calls.remove(call);
@@ -180,7 +182,7 @@ fn kind_name(kind: Option<&ToolKind>, otherwise: &'static str) -> Name {
         Some(ToolKind::SubAgent) => "sub_agent",
         Some(ToolKind::Plan) => "plan",
         Some(ToolKind::Question) => "question",
-        Some(ToolKind::Unlisted(kind)) => return Name::of(kind).unwrap_or_else(|| Name::fixed(otherwise)),
-        _ => otherwise,
+        Some(ToolKind::Unknown(kind)) => return Name::of(kind).unwrap_or_else(|| Name::fixed(otherwise)),
+        Some(ToolKind::Other) | None => otherwise,
     })
 }

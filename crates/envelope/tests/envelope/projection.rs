@@ -110,7 +110,7 @@ fn the_task_of_a_sub_agent_is_a_tools_input_and_its_words_are_words() {
 fn words_of_systems_and_tools_stay_behind() {
     let mut play = Play::new();
     for role in [Role::System, Role::Tool] {
-        play.say(started(message("i", role, Vec::new()))).delta("i", "SECRET").say(completed(message(
+        play.say(started(message("i", role.clone(), Vec::new()))).delta("i", "SECRET").say(completed(message(
             "i",
             role,
             text("SECRET"),
@@ -134,7 +134,7 @@ fn a_status_has_its_label_and_words_of_ours() {
     };
     // One that lasts is told of when it begins and when it is over.
     play.say(started(status(StatusLabel::Hook))).say(failed(status(StatusLabel::Hook)));
-    play.say(started(Item::new("s", ItemKind::Status))).say(completed(status(StatusLabel::Other("new".to_owned()))));
+    play.say(started(Item::new("s", ItemKind::Status))).say(completed(status(StatusLabel::Unknown("new".to_owned()))));
     assert_eq!(messages(&play), ["a hook ran", "a hook ran", "a change of state"]);
     let told: Vec<_> = play.events.iter().map(|event| event.data().unwrap()).collect();
     let told: Vec<_> = told.iter().map(|data| (&data["label"], &data["status"])).collect();

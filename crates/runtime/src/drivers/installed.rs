@@ -1,10 +1,10 @@
 //! What the drivers of installed agents have in common.
 
+use interlingua_schema::Message;
 use std::sync::Arc;
 use std::time::Duration;
 
 use interlingua_convert::{Agent, Converter, converter_for};
-use interlingua_store::Message;
 
 use crate::agents::{AgentStatus, Install, Mode, Models, ServerStatus};
 use crate::attached;

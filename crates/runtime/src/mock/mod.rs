@@ -20,8 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use interlingua_convert::{Converter, Input};
-use interlingua_schema::{NativeSessionId, SessionId};
-use interlingua_store::Message;
+use interlingua_schema::{Message, NativeSessionId, SessionId};
 
 use crate::agents::{AgentStatus, Install, Mode, Model, Models};
 use crate::driver::{Driver, Order, Orders, Parting, ServeError, SessionSpec, Task, Wire};

@@ -4,8 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use interlingua_convert::{Input, Key};
-use interlingua_schema::{StopReason, ToolKind, TurnStatus, Usage};
-use interlingua_store::Message;
+use interlingua_schema::{Message, StopReason, ToolKind, TurnStatus, Usage};
 use serde::Serialize;
 use tokio::time::Instant;
 

@@ -1,6 +1,6 @@
 //! What is asked of a running session.
 
-use interlingua_store::Message;
+use interlingua_schema::Message;
 use tokio::sync::oneshot;
 
 use crate::driver::PermissionReply;

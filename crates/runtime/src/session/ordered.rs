@@ -1,8 +1,8 @@
 //! A message on its way from the queue into the stream.
 
 use interlingua_convert::Prompt;
-use interlingua_schema::{ContentPart, FileAction};
-use interlingua_store::{Message, MessageId, QueuedMessage};
+use interlingua_schema::{ContentPart, FileAction, Message};
+use interlingua_store::{MessageId, QueuedMessage};
 use tokio::sync::oneshot;
 
 /// The message that the agent was given last, until its turn is over.

@@ -1,7 +1,9 @@
 //! Claude Code, as it was recorded.
 
-use interlingua_runtime::{Attachment, CreateSession, Message, PermissionReply};
-use interlingua_schema::{ApprovalScope, EventData, PermissionStatus, QuestionStatus, TurnStatus, UniversalEvent};
+use interlingua_runtime::{CreateSession, PermissionReply};
+use interlingua_schema::{
+    ApprovalScope, Attachment, EventData, Message, PermissionStatus, QuestionStatus, TurnStatus, UniversalEvent,
+};
 
 use rustix::process::{Signal, kill_process};
 
@@ -17,7 +19,7 @@ fn answers(events: &[UniversalEvent]) -> Vec<(QuestionStatus, Option<String>)> {
     events
         .iter()
         .filter_map(|event| match &event.data {
-            EventData::QuestionResolved(question) => Some((question.status, question.response.clone())),
+            EventData::QuestionResolved(question) => Some((question.status.clone(), question.response.clone())),
             _ => None,
         })
         .collect()
@@ -64,7 +66,7 @@ async fn what_is_always_allowed_is_said_to_be() {
     cast.stage.runtime.reply_permission(&"s".into(), &permissions(&asked)[0], PermissionReply::Always).await.unwrap();
     let events = cast.stage.until(nth("permission.resolved", 1)).await;
     let EventData::PermissionResolved(resolved) = &events.last().unwrap().data else { panic!() };
-    let scope = resolved.metadata.as_ref().unwrap().scope;
+    let scope = resolved.metadata.as_ref().unwrap().scope.clone();
     assert!(matches!(scope, Some(ApprovalScope::Session | ApprovalScope::Always)), "{scope:?}");
 }
 

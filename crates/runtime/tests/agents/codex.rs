@@ -59,7 +59,7 @@ async fn permissions_are_given_once_for_good_and_not() {
     }
     let events = end(&cast, 1).await;
     let (yes, no) = (PermissionStatus::Approved, PermissionStatus::Denied);
-    assert_eq!(decisions(&events), [yes, yes, no]);
+    assert_eq!(decisions(&events), [yes.clone(), yes, no]);
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn questions_are_answered_together() {
 
 fn answer(event: &UniversalEvent) -> Option<(QuestionStatus, Option<String>)> {
     match &event.data {
-        EventData::QuestionResolved(question) => Some((question.status, question.response.clone())),
+        EventData::QuestionResolved(question) => Some((question.status.clone(), question.response.clone())),
         _ => None,
     }
 }

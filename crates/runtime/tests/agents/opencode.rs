@@ -55,7 +55,7 @@ async fn tools_run_once_they_are_allowed() {
     }
     let events = cast.stage.until(is_turn_end).await;
     let yes = PermissionStatus::Approved;
-    assert_eq!((decisions(&events), status(&events)), (vec![yes, yes], Some(TurnStatus::Completed)));
+    assert_eq!((decisions(&events), status(&events)), (vec![yes.clone(), yes], Some(TurnStatus::Completed)));
     end(&cast, 1).await;
 }
 
@@ -97,7 +97,7 @@ fn answers(events: &[UniversalEvent]) -> Vec<(QuestionStatus, Option<String>)> {
     events
         .iter()
         .filter_map(|event| match &event.data {
-            EventData::QuestionResolved(question) => Some((question.status, question.response.clone())),
+            EventData::QuestionResolved(question) => Some((question.status.clone(), question.response.clone())),
             _ => None,
         })
         .collect()

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use interlingua_runtime::Message;
-use interlingua_schema::UniversalEvent;
+use interlingua_schema::{Message, UniversalEvent};
 use interlingua_store::Raw;
 use tokio::time::timeout;
 

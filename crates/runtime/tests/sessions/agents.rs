@@ -293,8 +293,8 @@ async fn an_agent_that_takes_no_attachments_refuses_them() {
     let file = stage.folder.path().join("note.txt");
     std::fs::write(&file, "x").unwrap();
     let attachment =
-        interlingua_runtime::Attachment { path: file.to_str().unwrap().to_owned(), mime: None, filename: None };
-    let message = interlingua_runtime::Message { text: "look".to_owned(), attachments: vec![attachment] };
+        interlingua_schema::Attachment { path: file.to_str().unwrap().to_owned(), mime: None, filename: None };
+    let message = interlingua_schema::Message { text: "look".to_owned(), attachments: vec![attachment] };
     let refused = stage.runtime.send(&"s".into(), message).await.unwrap_err();
     assert!(matches!(refused, RuntimeError::InvalidRequest(_)), "{refused:?}");
 }

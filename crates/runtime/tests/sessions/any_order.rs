@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlingua_runtime::mock::{MockDriver, Scenario};
-use interlingua_runtime::{Message, PermissionReply, Runtime, RuntimeOptions};
-use interlingua_schema::{EventData, PermissionStatus, QuestionStatus, SessionId, UniversalEvent};
+use interlingua_runtime::{PermissionReply, Runtime, RuntimeOptions};
+use interlingua_schema::{EventData, Message, PermissionStatus, QuestionStatus, SessionId, UniversalEvent};
 use interlingua_store::{Raw, Store};
 use proptest::prelude::*;
 use tempfile::TempDir;

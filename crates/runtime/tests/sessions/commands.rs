@@ -66,7 +66,7 @@ async fn a_tool_reads_writes_and_patches() {
         .content
         .iter()
         .filter_map(|part| match part {
-            ContentPart::FileRef { action, diff, .. } => Some((*action, diff.is_some())),
+            ContentPart::FileRef { action, diff, .. } => Some((action.clone(), diff.is_some())),
             _ => None,
         })
         .collect();

@@ -10,7 +10,7 @@ fn results(events: &[UniversalEvent]) -> Vec<ItemStatus> {
     events
         .iter()
         .filter_map(|event| match &event.data {
-            EventData::ItemCompleted(done) if done.item.kind == ItemKind::ToolResult => Some(done.item.status),
+            EventData::ItemCompleted(done) if done.item.kind == ItemKind::ToolResult => Some(done.item.status.clone()),
             _ => None,
         })
         .collect()
@@ -43,14 +43,16 @@ async fn what_was_allowed_always_is_not_asked_again() {
     let scopes: Vec<_> = events
         .iter()
         .filter_map(|event| match &event.data {
-            EventData::PermissionResolved(permission) => permission.metadata.as_ref().and_then(|about| about.scope),
+            EventData::PermissionResolved(permission) => {
+                permission.metadata.as_ref().and_then(|about| about.scope.clone())
+            }
             _ => None,
         })
         .collect();
-    assert_eq!(scopes, [ApprovalScope::Session; 2]);
+    assert_eq!(scopes, [ApprovalScope::Session, ApprovalScope::Session]);
     let again = stage.turn("permission").await;
     assert_eq!(permissions(&again), [""; 0]);
-    assert_eq!(results(&again), [ItemStatus::Completed; 2]);
+    assert_eq!(results(&again), [ItemStatus::Completed, ItemStatus::Completed]);
 }
 
 #[tokio::test]
@@ -117,7 +119,7 @@ async fn questions_are_answered_or_refused_one_by_one() {
     let resolved: Vec<_> = events
         .iter()
         .filter_map(|event| match &event.data {
-            EventData::QuestionResolved(question) => Some((question.status, question.response.as_deref())),
+            EventData::QuestionResolved(question) => Some((question.status.clone(), question.response.as_deref())),
             _ => None,
         })
         .collect();
@@ -174,9 +176,9 @@ async fn one_refusal_is_for_all_questions_of_a_request() {
     let statuses: Vec<_> = events
         .iter()
         .filter_map(|event| match &event.data {
-            EventData::QuestionResolved(question) => Some(question.status),
+            EventData::QuestionResolved(question) => Some(question.status.clone()),
             _ => None,
         })
         .collect();
-    assert_eq!(statuses, [QuestionStatus::Rejected; 2]);
+    assert_eq!(statuses, [QuestionStatus::Rejected, QuestionStatus::Rejected]);
 }

@@ -44,8 +44,8 @@ pub(crate) async fn until(store: &Store, is_meant: impl Fn(&interlingua_schema::
     panic!("the session ended");
 }
 
-pub(crate) fn text(text: &str) -> interlingua_runtime::Message {
-    interlingua_runtime::Message { text: text.to_owned(), attachments: Vec::new() }
+pub(crate) fn text(text: &str) -> interlingua_schema::Message {
+    interlingua_schema::Message { text: text.to_owned(), attachments: Vec::new() }
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn what_was_open_is_closed_and_the_queue_goes_on() {
         let stage = Stage::in_folder(folder, vec![Arc::new(MockDriver::new())]);
         let events = stage.until(nth("turn.ended", 2)).await;
         assert_rules(&events);
-        assert_eq!(decisions(&events), [PermissionStatus::Denied; 2]);
+        assert_eq!(decisions(&events), [PermissionStatus::Denied, PermissionStatus::Denied]);
         let first = events.iter().position(is_turn_end).unwrap();
         assert_eq!(status(&events[..=first]), Some(TurnStatus::Failed));
         assert!(events[..first].iter().any(|event| matches!(&event.data, EventData::Error(_))));

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use interlingua_runtime::driver::Driver;
 use interlingua_runtime::mock::{MockDriver, Scenario};
-use interlingua_runtime::{CreateSession, Message, Runtime, RuntimeError, RuntimeOptions, Sent};
-use interlingua_schema::{Checker, EventData, PermissionStatus, SessionId, TurnStatus, UniversalEvent};
+use interlingua_runtime::{CreateSession, Runtime, RuntimeError, RuntimeOptions, Sent};
+use interlingua_schema::{Checker, EventData, Message, PermissionStatus, SessionId, TurnStatus, UniversalEvent};
 use interlingua_store::{Limits, Raw, Session, Store};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -141,7 +141,7 @@ pub(crate) fn kinds(events: &[UniversalEvent]) -> Vec<&str> {
 /// How the last turn in these events ended.
 pub(crate) fn status(events: &[UniversalEvent]) -> Option<TurnStatus> {
     events.iter().rev().find_map(|event| match &event.data {
-        EventData::TurnEnded(ended) => Some(ended.status),
+        EventData::TurnEnded(ended) => Some(ended.status.clone()),
         _ => None,
     })
 }
@@ -181,7 +181,7 @@ pub(crate) fn decisions(events: &[UniversalEvent]) -> Vec<PermissionStatus> {
     events
         .iter()
         .filter_map(|event| match &event.data {
-            EventData::PermissionResolved(permission) => Some(permission.status),
+            EventData::PermissionResolved(permission) => Some(permission.status.clone()),
             _ => None,
         })
         .collect()

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use interlingua_runtime::RuntimeError;
 use interlingua_runtime::mock::MockDriver;
-use interlingua_runtime::{Attachment, Message, RuntimeError};
-use interlingua_schema::{ContentPart, EventData, PermissionStatus, TurnStatus};
+use interlingua_schema::{Attachment, ContentPart, EventData, Message, PermissionStatus, TurnStatus};
 use tokio::time::Instant;
 
 use crate::stage::{Stage, decisions, is_turn_end, kinds, nth, said, status};
@@ -49,7 +49,7 @@ async fn an_interrupt_ends_the_turn_and_not_the_queue() {
     let events = stage.events().await;
     let first_turn = &events[..=events.iter().position(is_turn_end).expect("an interrupt returns after the turn")];
     assert_eq!(status(first_turn), Some(TurnStatus::Interrupted));
-    assert_eq!(decisions(first_turn), [PermissionStatus::Denied; 2]);
+    assert_eq!(decisions(first_turn), [PermissionStatus::Denied, PermissionStatus::Denied]);
     assert!(!kinds(first_turn).contains(&"error"));
     let events = stage.until(nth("turn.ended", 2)).await;
     assert_eq!(said(&events).last().unwrap(), "next");

@@ -28,9 +28,9 @@ impl Asked {
         self.pending.insert(id.to_owned());
     }
 
-    pub(super) fn resolved(&mut self, id: &str, status_fits: bool, report: &mut Report) {
+    pub(super) fn resolved(&mut self, id: &str, status_fits: bool, status: &str, report: &mut Report) {
         if !status_fits {
-            report.add(Rule::L9, format!("{} {id} is resolved but its status is requested", self.what));
+            report.add(Rule::L9, format!("{} {id} is resolved but its status is {status}", self.what));
         }
         if !self.pending.remove(id) {
             let why = if self.requested.contains(&hash(id)) { "was resolved before" } else { "was never requested" };

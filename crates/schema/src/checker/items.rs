@@ -55,7 +55,12 @@ impl Items {
         if !self.started.insert(hash(&item.item_id)) {
             report.add(Rule::L3, format!("item {} started twice", item.item_id));
         }
-        let open = Open { kind: item.kind, streamed: String::new(), call: call_of_result(item), outlives_turns: false };
+        let open = Open {
+            kind: item.kind.clone(),
+            streamed: String::new(),
+            call: call_of_result(item),
+            outlives_turns: false,
+        };
         self.open.insert(item.item_id.clone(), open);
     }
 
@@ -73,8 +78,8 @@ impl Items {
     }
 
     pub(super) fn completed(&mut self, item: &Item, report: &mut Report) {
-        if item.status == ItemStatus::InProgress {
-            report.add(Rule::L6, format!("item {} completed but is in_progress", item.item_id));
+        if !matches!(item.status, ItemStatus::Completed | ItemStatus::Failed) {
+            report.add(Rule::L6, format!("item {} completed but is {}", item.item_id, item.status));
         }
         self.parent(item, report);
         failed_command(item, report);
@@ -110,11 +115,11 @@ impl Items {
 
     /// L4 at the end of a turn. The result of a command may stay open when its turn ends `completed`, and then no later
     /// turn closes it. Its first output may come after that turn.
-    pub(super) fn turn_ended(&mut self, status: TurnStatus, tools: &Tools, report: &mut Report) {
+    pub(super) fn turn_ended(&mut self, status: &TurnStatus, tools: &Tools, report: &mut Report) {
         for open in self.open.values_mut() {
             open.outlives_turns |= open.call.is_some_and(|call| match status {
                 TurnStatus::Completed => tools.is_command(call),
-                TurnStatus::Failed | TurnStatus::Interrupted => tools.is_background(call),
+                TurnStatus::Failed | TurnStatus::Interrupted | TurnStatus::Unknown(_) => tools.is_background(call),
             });
         }
         let left = self.open.extract_if(|_, open| !open.outlives_turns).map(|(id, _)| id).collect();

@@ -4,16 +4,17 @@
 use serde_json::Value;
 
 use super::Rule;
+use crate::event::EventType;
 
 /// The rules that an event breaks by leaving out a key.
 pub(super) fn missing(kind: &str, data: &str) -> Vec<(Rule, String)> {
     let read = || serde_json::from_str::<Value>(data).unwrap_or_default();
-    match kind {
-        "turn.ended" if read().get("duration_ms").is_none() => {
-            vec![(Rule::L16, "turn.ended has no duration_ms".to_owned())]
-        }
-        "permission.requested" => missing_in_permission(&read()),
-        _ => Vec::new(),
+    if kind == EventType::TurnEnded.as_str() && read().get("duration_ms").is_none() {
+        vec![(Rule::L16, "turn.ended has no duration_ms".to_owned())]
+    } else if kind == EventType::PermissionRequested.as_str() {
+        missing_in_permission(&read())
+    } else {
+        Vec::new()
     }
 }
 

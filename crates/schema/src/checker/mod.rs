@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::event::Envelope;
+use crate::event::WireEvent;
 use crate::{SessionId, UniversalEvent};
 use session::Session;
 
@@ -166,10 +166,10 @@ impl Checker {
     ///
     /// When the line is not a universal event.
     pub fn push_line(&mut self, line: &str) -> Result<Vec<Violation>, LineError> {
-        let envelope: Envelope = serde_json::from_str(line).map_err(|error| LineError(error.to_string()))?;
-        let has_raw_key = envelope.has_raw_key();
-        let missing_keys = keys::missing(envelope.kind(), envelope.data());
-        let event = envelope.open().map_err(LineError)?;
+        let wire: WireEvent<'_> = serde_json::from_str(line).map_err(|error| LineError(error.to_string()))?;
+        let has_raw_key = wire.has_raw_key();
+        let missing_keys = keys::missing(wire.kind(), wire.data());
+        let event = wire.into_event().map_err(LineError)?;
         let mut violations = self.push(&event);
         let sequence = event.sequence;
         if !has_raw_key {

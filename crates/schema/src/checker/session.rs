@@ -5,8 +5,8 @@ use super::items::Items;
 use super::tools::Tools;
 use super::{RawMode, Report, Rule, status};
 use crate::{
-    EventData, Item, ItemKind, Permission, PermissionStatus, QuestionStatus, Role, Source, Timestamp, TurnEnded,
-    TurnStarted, UniversalEvent,
+    ApprovalScope, EventData, Item, ItemKind, Permission, PermissionStatus, QuestionStatus, Role, Source, Timestamp,
+    TurnEnded, TurnStarted, UniversalEvent,
 };
 
 /// A turn that is running.
@@ -76,7 +76,7 @@ impl Session {
                 status::check_data(&data.item, report);
             }
             EventData::ItemDelta(delta) => {
-                self.items.delta(delta, event.origin.source() == Source::Daemon, report);
+                self.items.delta(delta, *event.origin.source() == Source::Daemon, report);
             }
             EventData::ItemCompleted(data) => {
                 self.items.completed(&data.item, report);
@@ -94,7 +94,8 @@ impl Session {
             EventData::PermissionResolved(permission) => {
                 self.permissions.resolved(
                     &permission.permission_id,
-                    permission.status != PermissionStatus::Requested,
+                    matches!(permission.status, PermissionStatus::Approved | PermissionStatus::Denied),
+                    permission.status.as_str(),
                     report,
                 );
             }
@@ -102,7 +103,12 @@ impl Session {
                 self.questions.requested(&question.question_id, question.status == QuestionStatus::Requested, report);
             }
             EventData::QuestionResolved(question) => {
-                self.questions.resolved(&question.question_id, question.status != QuestionStatus::Requested, report);
+                self.questions.resolved(
+                    &question.question_id,
+                    matches!(question.status, QuestionStatus::Answered | QuestionStatus::Rejected),
+                    question.status.as_str(),
+                    report,
+                );
             }
             EventData::Error(_) | EventData::AgentUnparsed(_) | EventData::Unknown(_) => {}
         }
@@ -123,11 +129,11 @@ impl Session {
             report.add(Rule::L2, format!("{} after session.ended", event.data.kind()));
         }
         if !event.origin.is_consistent() {
-            let source = if event.origin.source() == Source::Agent { "agent" } else { "daemon" };
+            let source = event.origin.source();
             let synthetic = event.origin.is_synthetic();
             report.add(Rule::L10, format!("source is {source} but synthetic is {synthetic}"));
         }
-        if event.origin.source() == Source::Agent {
+        if *event.origin.source() == Source::Agent {
             let has_raw = event.raw.is_some();
             let expected = self.raw == RawMode::On || *self.raw_seen.get_or_insert(has_raw);
             if expected && !has_raw {
@@ -186,8 +192,8 @@ impl Session {
             }
             Some(_) => {}
         }
-        self.tools.turn_ended(data.status);
-        self.items.turn_ended(data.status, &self.tools, report);
+        self.tools.turn_ended(&data.status);
+        self.items.turn_ended(&data.status, &self.tools, report);
         self.close_requests("the turn", report);
     }
 
@@ -197,7 +203,7 @@ impl Session {
         let Some(metadata) = &permission.metadata else {
             return report.add(Rule::L17, format!("permission {id} has no metadata"));
         };
-        if metadata.scopes.is_empty() {
+        if metadata.scopes.iter().all(|scope| matches!(scope, ApprovalScope::Unknown(_))) {
             report.add(Rule::L17, format!("the metadata of permission {id} has no scopes"));
         }
         if let Some(call_id) = metadata.call_id.as_ref().filter(|call_id| !self.tools.was_called(call_id)) {

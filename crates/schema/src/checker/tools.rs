@@ -55,9 +55,9 @@ impl Tools {
         self.calls.get(&call).is_some_and(|count| count.is_background)
     }
 
-    pub(super) fn turn_ended(&mut self, status: TurnStatus) {
+    pub(super) fn turn_ended(&mut self, status: &TurnStatus) {
         for call in std::mem::take(&mut self.recent_commands) {
-            self.calls.entry(call).or_default().is_background = status == TurnStatus::Completed;
+            self.calls.entry(call).or_default().is_background = *status == TurnStatus::Completed;
         }
     }
 
@@ -151,9 +151,9 @@ fn check_title(title: &str) -> Result<(), String> {
 /// An input of a kind that this version does not know cannot be judged.
 fn check_input(tool_kind: Option<&ToolKind>, input: &ToolInput) -> Result<(), String> {
     let Some(kind) = tool_kind else { return Err("is there although the call has no tool_kind".to_owned()) };
-    let name = || serde_json::to_string(kind).unwrap_or_default();
+    let name = || format!("{:?}", kind.as_str());
     match (kind, input) {
-        (ToolKind::Unlisted(_), _) => Ok(()),
+        (ToolKind::Unknown(_), _) => Ok(()),
         (ToolKind::Other, _) => Err(format!("is there although the tool_kind is {}", name())),
         (_, ToolInput::Web(web)) if web.url.is_none() && web.query.is_none() => {
             Err("has neither url nor query".to_owned())

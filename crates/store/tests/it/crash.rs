@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use interlingua_schema::RawJson;
-use interlingua_store::{Append, Message, Raw, Store};
+use interlingua_schema::{Message, RawJson};
+use interlingua_store::{Append, Raw, Store};
 
 use crate::made::{self, all, open, with_raw, written};
 

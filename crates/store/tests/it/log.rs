@@ -1,7 +1,7 @@
 //! What a session's log promises.
 
-use interlingua_schema::RawJson;
-use interlingua_store::{Append, Attachment, Durability, Error, Limits, Message, NewSession, Raw, Store, StoreOptions};
+use interlingua_schema::{Attachment, Message, RawJson};
+use interlingua_store::{Append, Durability, Error, Limits, NewSession, Raw, Store, StoreOptions};
 
 use crate::made::{self, all, append, numbered, open, session, with_raw, written};
 

@@ -1,8 +1,9 @@
 //! Whatever is done in whatever order, the store holds what a list in memory would hold.
 
+use interlingua_schema::Message;
 use std::collections::BTreeMap;
 
-use interlingua_store::{Append, Error, Message, NewSession, Raw, Session, Store};
+use interlingua_store::{Append, Error, NewSession, Raw, Session, Store};
 use proptest::prelude::*;
 
 use crate::made::{all, ended, numbered, open, written};

@@ -42,7 +42,7 @@ pub(super) fn read(text: &str) -> Vec<PatchedFile> {
             ("*** Update File: ", ChangeKind::Update),
             ("*** Delete File: ", ChangeKind::Delete),
         ];
-        let begun = head.iter().find_map(|(head, change)| Some((line.strip_prefix(head)?.trim(), *change)));
+        let begun = head.iter().find_map(|(head, change)| Some((line.strip_prefix(head)?.trim(), change.clone())));
         if let Some((path, change)) = begun {
             finish(files.last_mut(), &mut body);
             files.push(PatchedFile { path: path.to_owned(), change, to: None, diff: None });

@@ -129,14 +129,18 @@ fn short(event: &UniversalEvent) -> Option<String> {
             let item = &data.item;
             let content: Vec<String> = item.content.iter().map(part).collect();
             let failed = if word(&item.status) == "failed" { "!" } else { "" };
-            let role = item.role.map(|role| format!("/{}", word(&role))).unwrap_or_default();
+            let role = item.role.clone().map(|role| format!("/{}", word(&role))).unwrap_or_default();
             format!("{}{role}{failed} {}", word(&item.kind), content.join(" "))
         }
         EventData::TurnEnded(data) => format!("turn.ended {}", word(&data.status)),
         EventData::Error(data) => format!("error {}: {}", word(&data.code), data.message),
         EventData::PermissionRequested(data) | EventData::PermissionResolved(data) => {
-            let scope =
-                data.metadata.as_ref().and_then(|data| data.scope).map(|scope| word(&scope)).unwrap_or_default();
+            let scope = data
+                .metadata
+                .as_ref()
+                .and_then(|data| data.scope.clone())
+                .map(|scope| word(&scope))
+                .unwrap_or_default();
             format!("permission {} {} {scope}", data.action, word(&data.status)).trim_end().to_owned()
         }
         EventData::QuestionRequested(data) | EventData::QuestionResolved(data) => {

@@ -56,7 +56,7 @@ fn a_background_command_ends_as_it_says_whatever_it_printed() {
             talk.end(command(status, json!({"exitCode": code, "aggregatedOutput": "begun and done"})));
             let results: Vec<_> = talk.items().into_iter().filter(|item| item.0 == ItemKind::ToolResult).collect();
             assert_eq!(results.len(), 1);
-            assert_eq!((results[0].2, results[0].3.as_str()), (expected, "begun and done"));
+            assert_eq!((results[0].2.clone(), results[0].3.as_str()), (expected, "begun and done"));
             assert!(talk.texts().iter().all(|text| !text.starts_with("late_result")));
         }
     }

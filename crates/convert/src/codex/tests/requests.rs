@@ -140,7 +140,7 @@ fn a_patch_is_asked_for_with_the_changes_of_its_item() {
     assert!(asked[0]["metadata"].to_string().contains("/w/a"), "{asked:?}");
     assert_eq!(talk.of_type("permission.resolved")[0]["status"], "denied");
     let items = talk.items();
-    assert_eq!((items[2].0, items[2].2), (ItemKind::ToolResult, ItemStatus::Failed), "{items:?}");
+    assert_eq!((items[2].0.clone(), items[2].2.clone()), (ItemKind::ToolResult, ItemStatus::Failed), "{items:?}");
 }
 
 #[test]

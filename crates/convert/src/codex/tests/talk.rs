@@ -112,7 +112,7 @@ impl Talk {
                 }
                 part => part.streamed_text().map(str::to_owned),
             });
-            (item.kind, item.role, item.status, texts.collect::<Vec<_>>().join("|"))
+            (item.kind.clone(), item.role.clone(), item.status.clone(), texts.collect::<Vec<_>>().join("|"))
         })
         .collect()
     }

@@ -56,9 +56,9 @@ fn what_a_retry_takes_back_is_failed() {
     talk.end(json!({"type": "agentMessage", "id": "m2", "text": "whole"}));
     talk.end_turn("1", "completed");
     let items = talk.items();
-    assert_eq!((items[1].2, items[1].3.as_str()), (ItemStatus::Failed, "par"));
+    assert_eq!((items[1].2.clone(), items[1].3.as_str()), (ItemStatus::Failed, "par"));
     assert_eq!(items[2].3, "retry Retry 1 of 2: Reconnecting...");
-    assert_eq!((items[3].2, items[3].3.as_str()), (ItemStatus::Completed, "whole"));
+    assert_eq!((items[3].2.clone(), items[3].3.as_str()), (ItemStatus::Completed, "whole"));
     assert!(talk.of_type("error").is_empty());
 }
 
@@ -414,7 +414,8 @@ fn thoughts_and_patches_are_taken_back_too() {
         talk.tell("item/reasoning/textDelta", json!({"itemId": "r", "contentIndex": 0, "delta": "raw"}));
         talk.tell("item/fileChange/patchUpdated", json!({"itemId": "p", "changes": []}));
         talk.tell(method, params);
-        let taken_back: Vec<_> = talk.items()[1..].iter().map(|item| (item.2, item.3.clone())).take(4).collect();
+        let taken_back: Vec<_> =
+            talk.items()[1..].iter().map(|item| (item.2.clone(), item.3.clone())).take(4).collect();
         let failed = |text: &str| (ItemStatus::Failed, text.to_owned());
         assert_eq!(taken_back, [failed("raw"), failed("I"), failed("fileChange"), failed("")]);
         // The model writes the same patch once more.

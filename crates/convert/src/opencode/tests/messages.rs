@@ -81,7 +81,8 @@ fn what_a_cut_stream_left_is_failed() {
     play.say("session.status", json!({ "sessionID": "ses_1", "status": status }));
     play.text("ses_1", "msg_2", "prt_3", "half and half").done("ses_1", "msg_2", "stop").idle("ses_1");
     let items = play.completed();
-    let statuses: Vec<(ItemKind, ItemStatus)> = items.iter().map(|item| (item.kind, item.status)).collect();
+    let statuses: Vec<(ItemKind, ItemStatus)> =
+        items.iter().map(|item| (item.kind.clone(), item.status.clone())).collect();
     assert_eq!(statuses[1], (ItemKind::Message, ItemStatus::Failed));
     assert_eq!(statuses[2], (ItemKind::Status, ItemStatus::Completed));
     assert_eq!(statuses[3], (ItemKind::Message, ItemStatus::Completed));
@@ -111,7 +112,7 @@ fn what_opencode_adds_is_not_the_users() {
     play.busy("ses_1");
     let items = play.completed();
     assert_eq!(said(&items, Role::User), ["a"]);
-    assert_eq!((items[1].kind, &items[1].content), (ItemKind::System, &vec![ContentPart::text("Continue")]));
+    assert_eq!((items[1].kind.clone(), &items[1].content), (ItemKind::System, &vec![ContentPart::text("Continue")]));
 }
 
 #[test]

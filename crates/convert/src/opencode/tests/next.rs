@@ -168,7 +168,7 @@ fn a_call_that_is_interrupted_before_it_is_made_is_failed() {
     play.request("POST", "/api/session/ses_1/interrupt", &Value::Null);
     fails(&mut play);
     let items = play.completed();
-    assert_eq!((items[1].kind, items[1].status), (ItemKind::ToolCall, ItemStatus::Failed));
+    assert_eq!((items[1].kind.clone(), items[1].status.clone()), (ItemKind::ToolCall, ItemStatus::Failed));
     assert_eq!(result(&items[2]), "Tool execution interrupted");
 }
 
@@ -187,5 +187,5 @@ fn a_text_that_is_begun_again_is_another() {
     step_ends(&mut play, "msg_1", "stop");
     let items = play.completed();
     assert_eq!(said(&items, Role::Assistant), ["Hel", "Hello"]);
-    assert_eq!((items[1].status, answer(&items).status), (ItemStatus::Failed, ItemStatus::Completed));
+    assert_eq!((items[1].status.clone(), answer(&items).status.clone()), (ItemStatus::Failed, ItemStatus::Completed));
 }

@@ -182,7 +182,7 @@ impl Play {
     pub(super) fn turns(&mut self) -> Vec<TurnStatus> {
         let events = self.end().iter();
         let ended = events.filter_map(|event| match &event.data {
-            EventData::TurnEnded(end) => Some(end.status),
+            EventData::TurnEnded(end) => Some(end.status.clone()),
             _ => None,
         });
         ended.collect()
@@ -200,6 +200,6 @@ impl Play {
 
 /// What somebody said, in order.
 pub(super) fn said(items: &[Item], role: Role) -> Vec<String> {
-    let messages = items.iter().filter(|item| item.kind == ItemKind::Message && item.role == Some(role));
+    let messages = items.iter().filter(|item| item.kind == ItemKind::Message && item.role == Some(role.clone()));
     messages.map(|item| item.streamed_text().collect()).collect()
 }

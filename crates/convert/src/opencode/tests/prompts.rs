@@ -116,7 +116,7 @@ fn a_prompt_that_wants_no_answer_is_a_turn_of_its_own() {
     play.prompted("d").answer("ses_1", "msg_2", "msg_d", &json!({})).done("ses_1", "msg_2", "stop").idle("ses_1");
     assert_eq!(said(&play.completed(), Role::User), ["b", "c", "d"]);
     assert_eq!(play.completed().iter().filter(|item| item.kind == ItemKind::System).count(), 1);
-    assert_eq!(play.turns(), [TurnStatus::Completed; 3]);
+    assert_eq!(play.turns(), [const { TurnStatus::Completed }; 3]);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_message_that_never_completes_does_not_hold_up_the_next_turn() {
     play.text("ses_1", "msg_3", "prt_3", "to b").done("ses_1", "msg_3", "stop").idle("ses_1");
     let texts: Vec<String> = play.completed().iter().map(|item| item.streamed_text().collect()).collect();
     assert_eq!(texts, ["a", "to a", "b", "to b"]);
-    assert_eq!(play.turns(), [TurnStatus::Completed; 2]);
+    assert_eq!(play.turns(), [const { TurnStatus::Completed }; 2]);
 }
 
 #[test]
@@ -162,6 +162,6 @@ fn a_file_that_comes_before_its_message_is_the_users() {
     play.part("ses_1", "msg_a", json!({ "id": "prt_f", "type": "file", "mime": "image/png", "url": "data:," }));
     play.user("ses_1", "msg_a", "see").busy("ses_1");
     let items = play.completed();
-    assert_eq!((items.len(), items[0].role), (1, Some(Role::User)));
+    assert_eq!((items.len(), items[0].role.clone()), (1, Some(Role::User)));
     assert_eq!(items[0].content.len(), 2);
 }

@@ -49,7 +49,7 @@ fn a_call_that_is_cut_off_before_it_runs_is_failed() {
     play.tool("msg_2", "write", json!({ "status": "pending", "input": {}, "raw": "" }));
     play.tool("msg_2", "write", aborted.clone());
     let items = play.completed();
-    assert_eq!((items[1].kind, items[1].status), (ItemKind::ToolCall, ItemStatus::Failed));
+    assert_eq!((items[1].kind.clone(), items[1].status.clone()), (ItemKind::ToolCall, ItemStatus::Failed));
     assert_eq!(items[2].status, ItemStatus::Failed);
     assert!(
         matches!(&items[2].content[0], ContentPart::ToolResult { output, .. } if output == "Tool execution aborted")
@@ -59,7 +59,7 @@ fn a_call_that_is_cut_off_before_it_runs_is_failed() {
     play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
     play.tool("msg_2", "list", json!({ "status": "running", "input": {} })).tool("msg_2", "list", aborted);
     let items = play.completed();
-    assert_eq!((items[1].status, items[2].status), (ItemStatus::Completed, ItemStatus::Failed));
+    assert_eq!((items[1].status.clone(), items[2].status.clone()), (ItemStatus::Completed, ItemStatus::Failed));
 }
 
 #[test]

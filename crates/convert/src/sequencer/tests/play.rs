@@ -141,7 +141,7 @@ fn number(id: &str) -> &str {
 
 fn describe(item: &Item) -> String {
     let parent = item.parent_id.as_ref().map(|id| format!("<{}", number(id.as_str()))).unwrap_or_default();
-    let role = item.role.map(|role| format!("/{role:?}").to_lowercase()).unwrap_or_default();
+    let role = item.role.clone().map(|role| format!("/{role:?}").to_lowercase()).unwrap_or_default();
     let failed = if item.status == ItemStatus::Failed { "!" } else { "" };
     let kind = format!("{:?}", item.kind).to_lowercase();
     let content: String = item.content.iter().map(part).collect();

@@ -165,7 +165,7 @@ fn a_command_that_runs_on_when_its_turn_ends_completes_later_whether_it_printed_
         play.shows(&["turn.started", "turn.ended Interrupted"]);
         play.agent(|s| s.tool_finished("c", ToolResult::ok("done").exit_code(Some(0))));
         let EventData::ItemCompleted(done) = &play.events.last().unwrap().data else { panic!("{:?}", play.events) };
-        assert_eq!((done.item.kind, done.item.status), (ItemKind::ToolResult, ItemStatus::Completed));
+        assert_eq!((done.item.kind.clone(), done.item.status.clone()), (ItemKind::ToolResult, ItemStatus::Completed));
         play.skip().shows(&[]);
     }
 }

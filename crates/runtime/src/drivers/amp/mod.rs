@@ -15,8 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use interlingua_convert::{Agent, Failure, Input, Launch};
-use interlingua_schema::ErrorCode;
-use interlingua_store::Message;
+use interlingua_schema::{ErrorCode, Message};
 use serde::Deserialize;
 
 use super::installed::InstalledAgent;

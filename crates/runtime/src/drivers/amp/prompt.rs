@@ -1,6 +1,6 @@
 //! What the user says, as Amp can hear it.
 
-use interlingua_store::Message;
+use interlingua_schema::Message;
 use serde_json::json;
 
 use super::help::Help;
@@ -59,7 +59,7 @@ impl Prompt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use interlingua_store::Attachment;
+    use interlingua_schema::Attachment;
 
     fn message(text: &str, path: Option<&str>) -> Message {
         let attachment = |path: &str| Attachment { path: path.to_owned(), mime: None, filename: None };

@@ -1,6 +1,6 @@
 //! What the user says, as a line. Images and PDF files go along.
 
-use interlingua_store::Message;
+use interlingua_schema::Message;
 use serde_json::{Value, json};
 
 use crate::attached::{self, Attached};
@@ -34,7 +34,7 @@ pub(super) async fn line(message: &Message) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use interlingua_store::Attachment;
+    use interlingua_schema::Attachment;
 
     #[tokio::test]
     async fn words_alone_are_text() {

@@ -1,6 +1,6 @@
 //! What a session wants, as the app server is told.
 
-use interlingua_store::Message;
+use interlingua_schema::Message;
 use serde_json::{Map, Value, json};
 
 use crate::agents::Mode;
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::driver::SessionSpec;
     use crate::mcp::McpServers;
-    use interlingua_store::Attachment;
+    use interlingua_schema::Attachment;
 
     fn spec() -> SessionSpec {
         SessionSpec {

@@ -1,6 +1,6 @@
 //! What a session wants, as OpenCode is told.
 
-use interlingua_store::{Attachment, Message};
+use interlingua_schema::{Attachment, Message};
 use serde_json::{Map, Value, json};
 
 use crate::attached::{self, Attached};

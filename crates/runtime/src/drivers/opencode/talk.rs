@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlingua_convert::{Failure, Input};
-use interlingua_schema::ErrorCode;
-use interlingua_store::Message;
+use interlingua_schema::{ErrorCode, Message};
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};

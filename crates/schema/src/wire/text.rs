@@ -1,28 +1,32 @@
-//! Texts, with what JSON wants escaped.
+//! Texts, escaped as JSON.
 
-use super::Json;
+use super::WriteJson;
 use crate::{EventId, ItemId, NativeItemId, NativeSessionId, SessionId};
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-impl Json for str {
-    fn json(&self, out: &mut Vec<u8>) {
-        string(out, self);
+impl WriteJson for str {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        write_string(out, self);
     }
 }
 
-impl Json for String {
-    fn json(&self, out: &mut Vec<u8>) {
-        string(out, self);
+impl WriteJson for String {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        write_string(out, self);
+    }
+
+    fn is_omitted(&self) -> bool {
+        self.is_empty()
     }
 }
 
 macro_rules! ids {
     ($($id:ident)*) => {
-        $(impl Json for $id {
-            fn json(&self, out: &mut Vec<u8>) {
-                string(out, self.as_str());
+        $(impl WriteJson for $id {
+            fn write_json(&self, out: &mut Vec<u8>) {
+                write_string(out, self.as_str());
             }
         })*
     };
@@ -31,7 +35,7 @@ macro_rules! ids {
 ids! { EventId SessionId ItemId NativeSessionId NativeItemId }
 
 /// Appends a JSON string.
-pub(super) fn string(out: &mut Vec<u8>, text: &str) {
+pub fn write_string(out: &mut Vec<u8>, text: &str) {
     let text = text.as_bytes();
     out.push(b'"');
     if !short(out, text) {

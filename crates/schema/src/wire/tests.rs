@@ -3,7 +3,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::Json as _;
+use super::WriteJson as _;
 use crate::*;
 
 fn same_bytes(event: &UniversalEvent) {
@@ -111,8 +111,8 @@ fn parts(text: &str) -> Vec<ContentPart> {
         parts.push(call(Some(tool_kind), some(), None));
     }
     parts.push(call(Some(ToolKind::Web), some(), Some(Box::new(ToolInput::Web(WebInput::search(text))))));
-    for action in all(&["read", "write", "patch"]) {
-        parts.push(ContentPart::FileRef { path: text.into(), action, diff: some() });
+    for action in all::<FileAction>(&["read", "write", "patch"]) {
+        parts.push(ContentPart::FileRef { path: text.into(), action: action.clone(), diff: some() });
         parts.push(ContentPart::FileRef { path: text.into(), action, diff: None });
     }
     for visibility in all(&["public", "private"]) {
@@ -384,7 +384,7 @@ fn every_character_is_escaped_as_serde_does_wherever_it_stands() {
             let text = format!("{}{character}{}", "-".repeat(before), "+".repeat(40 - before));
             for text in [&text, &text[..before + character.len_utf8()]] {
                 let mut written = Vec::new();
-                text.json(&mut written);
+                text.write_json(&mut written);
                 assert_eq!(String::from_utf8(written).unwrap(), serde_json::to_string(text).unwrap());
             }
         }
@@ -403,7 +403,7 @@ proptest! {
     fn numbers_are_written_as_serde_does(whole: u64, negative: i64, float: f64) {
         let tree = json!([whole, negative, float]);
         let mut written = Vec::new();
-        tree.json(&mut written);
+        tree.write_json(&mut written);
         prop_assert_eq!(String::from_utf8(written).unwrap(), serde_json::to_string(&tree).unwrap());
     }
 }

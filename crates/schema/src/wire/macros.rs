@@ -1,0 +1,435 @@
+//! The macros that declare the types of the wire.
+
+/// Declares an enum that is one word on the wire.
+///
+/// With `else`, the enum is open: the variant named there keeps a word that is not listed and writes it back.
+///
+/// ```
+/// interlingua_schema::wire_enum! {
+///     /// What is searched.
+///     pub enum Target {
+///         /// The names of files.
+///         Names = "names",
+///         /// The contents of files.
+///         Contents = "contents",
+///     } else Unknown
+/// }
+///
+/// assert_eq!(Target::from("names"), Target::Names);
+/// assert_eq!(serde_json::from_str::<Target>(r#""symbols""#)?, Target::Unknown("symbols".into()));
+/// assert_eq!(serde_json::to_string(&Target::from("symbols"))?, r#""symbols""#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[macro_export]
+macro_rules! wire_enum {
+    (
+        $(#[$meta:meta])*
+        $vis:vis enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ }
+    ) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ::serde::Serialize, ::serde::Deserialize)]
+        #[cfg_attr(feature = "json-schema", derive(::schemars::JsonSchema))]
+        $(#[$meta])*
+        $vis enum $name {
+            $($(#[$variant_meta])* #[serde(rename = $word)] $variant,)+
+        }
+
+        impl $name {
+            /// The word on the wire.
+            #[must_use]
+            $vis const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+        }
+
+        impl $crate::wire::WriteJson for $name {
+            fn write_json(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$variant => out.extend_from_slice(concat!("\"", $word, "\"").as_bytes()),)+
+                }
+            }
+        }
+    };
+    (
+        $(#[$meta:meta])*
+        $vis:vis enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ }
+        else $(#[$open_meta:meta])* $open:ident
+    ) => {
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[cfg_attr(feature = "json-schema", derive(::schemars::JsonSchema))]
+        $(#[$meta])*
+        $vis enum $name {
+            $($(#[$variant_meta])* #[cfg_attr(feature = "json-schema", schemars(rename = $word))] $variant,)+
+            #[doc = "A word that this version does not know, kept as it was read."]
+            $(#[$open_meta])*
+            #[cfg_attr(feature = "json-schema", schemars(skip))]
+            $open(String),
+        }
+
+        impl $name {
+            /// The word on the wire.
+            #[must_use]
+            $vis fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$variant => $word,)+
+                    Self::$open(word) => word,
+                }
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(word: &str) -> Self {
+                match word {
+                    $($word => Self::$variant,)+
+                    _ => Self::$open(word.to_owned()),
+                }
+            }
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl ::serde::Serialize for $name {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let word = <::std::borrow::Cow<'de, str> as ::serde::Deserialize>::deserialize(deserializer)?;
+                Ok(Self::from(&*word))
+            }
+        }
+
+        impl $crate::wire::WriteJson for $name {
+            fn write_json(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$variant => out.extend_from_slice(concat!("\"", $word, "\"").as_bytes()),)+
+                    Self::$open(word) => $crate::wire::write_string(out, word),
+                }
+            }
+        }
+    };
+}
+
+/// Declares a struct that is an object on the wire, its fields in the order of their declaration.
+///
+/// A field declared with `?` is left out of the object when it has no value; any other is `null` then. `as "key"` names
+/// a key that differs from the field's name. `read by` names a function that finishes a value which was read; `keys in`
+/// names a module that gets a constant for every key.
+///
+/// ```
+/// interlingua_schema::wire_struct! {
+///     /// A search.
+///     #[derive(Default)]
+///     pub struct Search {
+///         /// The text to find.
+///         pub query: String,
+///         /// What is searched. Left out when the call does not say.
+///         pub target as "in"?: Option<String>,
+///     }
+/// }
+///
+/// let mut search = Search { query: "q".into(), ..Search::default() };
+/// assert_eq!(serde_json::to_string(&search)?, r#"{"query":"q"}"#);
+/// search.target = Some("names".into());
+/// assert_eq!(serde_json::to_string(&search)?, r#"{"query":"q","in":"names"}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[macro_export]
+macro_rules! wire_struct {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident $(<$lifetime:lifetime>)? { $($fields:tt)* }
+    ) => {
+        $crate::wire_fields! {
+            [wire_struct @declare [$(#[$meta])*] [::serde::Serialize, ::serde::Deserialize] [$vis] $name [$($lifetime)?]]
+            [] $($fields)*
+        }
+    };
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident { $($fields:tt)* } keys in $module:ident
+    ) => {
+        $crate::wire_struct! { $(#[$meta])* $vis struct $name { $($fields)* } }
+        $crate::wire_fields! { [wire_struct @keys $module] [] $($fields)* }
+    };
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident { $($fields:tt)* } read by $finish:path
+    ) => {
+        $crate::wire_fields! {
+            [wire_struct @declare [$(#[$meta])*] [::serde::Serialize] [$vis] $name []] [] $($fields)*
+        }
+        $crate::wire_fields! { [wire_struct @read $name [$finish]] [] $($fields)* }
+    };
+    (
+        @declare [$($meta:tt)*] [$($derive:tt)*] [$vis:vis] $name:ident [$($lifetime:lifetime)?]
+        [$(([$($attribute:tt)*] $field_vis:vis, $field:ident, $key:expr, $presence:ident, $type:ty))*]
+    ) => {
+        #[derive($($derive)*)]
+        #[cfg_attr(feature = "json-schema", derive(::schemars::JsonSchema))]
+        $($meta)*
+        $vis struct $name $(<$lifetime>)? {
+            $($($attribute)* $field_vis $field: $type,)*
+        }
+
+        impl $(<$lifetime>)? $name $(<$lifetime>)? {
+            /// Writes the object with these values, which may be borrowed.
+            #[allow(clippy::too_many_arguments, reason = "one for each field")]
+            #[inline]
+            pub(crate) fn write_members(
+                out: &mut Vec<u8>,
+                $($field: &(impl $crate::wire::WriteJson + ?Sized),)*
+            ) {
+                let start = out.len();
+                $($crate::wire_member!(out, $presence, $key, $field);)*
+                $crate::wire::close_object(out, start);
+            }
+        }
+
+        impl $(<$lifetime>)? $crate::wire::WriteJson for $name $(<$lifetime>)? {
+            fn write_json(&self, out: &mut Vec<u8>) {
+                Self::write_members(out, $(&self.$field,)*);
+            }
+        }
+    };
+    (
+        @keys $module:ident
+        [$(([$($attribute:tt)*] $field_vis:vis, $field:ident, $key:expr, $presence:ident, $type:ty))*]
+    ) => {
+        /// The keys of the object.
+        #[allow(non_upper_case_globals, reason = "they are called as the fields are")]
+        pub(crate) mod $module {
+            $(pub(crate) const $field: &str = $key;)*
+        }
+    };
+    (
+        @read $name:ident [$finish:path]
+        [$(([$($attribute:tt)*] $field_vis:vis, $field:ident, $key:expr, $presence:ident, $type:ty))*]
+    ) => {
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                #[derive(::serde::Deserialize)]
+                // Fields may have attributes of it.
+                #[cfg_attr(feature = "json-schema", derive(::schemars::JsonSchema))]
+                struct Read {
+                    $($($attribute)* $field: $type,)*
+                }
+                let Read { $($field,)* } = ::serde::Deserialize::deserialize(deserializer)?;
+                Ok($finish(Self { $($field,)* }))
+            }
+        }
+    };
+}
+
+/// Declares an enum of objects that name their variant in `type`.
+///
+/// The fields of a variant are declared as those of [`wire_struct!`](crate::wire_struct). The variant after `else` keeps
+/// an object whose type is not listed. `read by` names a function that finishes a value which was read.
+#[macro_export]
+macro_rules! wire_parts {
+    (
+        $(#[$meta:meta])*
+        $vis:vis enum $name:ident { $($variants:tt)* } else $(#[$open_meta:meta])* $open:ident
+        read by $finish:path
+    ) => {
+        $crate::wire_parts! {
+            @variants [[$(#[$meta])*] [$vis] $name [$(#[$open_meta])*] $open $finish] [] $($variants)*
+        }
+    };
+    (@variants $head:tt [$($done:tt)*]) => {
+        $crate::wire_parts! { @declare $head $($done)* }
+    };
+    (@variants $head:tt $done:tt $(#[$meta:meta])* $variant:ident = $word:literal { $($fields:tt)* }, $($rest:tt)*) => {
+        $crate::wire_fields! {
+            [wire_parts @variant $head $done [[$(#[$meta])*] $variant $word] [$($rest)*]] [] $($fields)*
+        }
+    };
+    (@variant $head:tt [$($done:tt)*] [$($variant:tt)*] [$($rest:tt)*] $fields:tt) => {
+        $crate::wire_parts! { @variants $head [$($done)* ($($variant)* $fields)] $($rest)* }
+    };
+    (
+        @declare [[$($meta:tt)*] [$vis:vis] $name:ident [$($open_meta:tt)*] $open:ident $finish:path]
+        $((
+            [$($variant_meta:tt)*] $variant:ident $word:literal
+            [$(([$($attribute:tt)*] $field_vis:vis, $field:ident, $key:expr, $presence:ident, $type:ty))*]
+        ))*
+    ) => {
+        #[derive(Clone, Debug, PartialEq, ::serde::Serialize)]
+        #[cfg_attr(feature = "json-schema", derive(::schemars::JsonSchema))]
+        #[serde(tag = "type")]
+        $($meta)*
+        $vis enum $name {
+            $($($variant_meta)* #[serde(rename = $word)] $variant { $($($attribute)* $field: $type,)* },)*
+            $($open_meta)*
+            #[serde(untagged)]
+            #[cfg_attr(feature = "json-schema", schemars(skip))]
+            $open(::serde_json::Map<String, ::serde_json::Value>),
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                #[derive(::serde::Deserialize)]
+                // Fields may have attributes of it.
+                #[cfg_attr(feature = "json-schema", derive(::schemars::JsonSchema))]
+                #[serde(tag = "type")]
+                enum Read {
+                    $(#[serde(rename = $word)] $variant { $($($attribute)* $field: $type,)* },)*
+                    #[serde(untagged)]
+                    $open(::serde_json::Map<String, ::serde_json::Value>),
+                }
+                Ok($finish(match ::serde::Deserialize::deserialize(deserializer)? {
+                    $(Read::$variant { $($field,)* } => Self::$variant { $($field,)* },)*
+                    Read::$open(members) => Self::$open(members),
+                }))
+            }
+        }
+
+        impl $crate::wire::WriteJson for $name {
+            fn write_json(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$variant { $($field,)* } => {
+                        let start = out.len();
+                        out.extend_from_slice(concat!(",\"type\":\"", $word, "\"").as_bytes());
+                        $($crate::wire_member!(out, $presence, $key, $field);)*
+                        $crate::wire::close_object(out, start);
+                    })*
+                    Self::$open(members) => $crate::wire::WriteJson::write_json(members, out),
+                }
+            }
+        }
+    };
+}
+
+/// Declares an enum of objects whose variant follows from a word that stands elsewhere: each variant has the name of the
+/// variant of `$word` that it belongs to.
+#[macro_export]
+macro_rules! wire_union {
+    (
+        $(#[$meta:meta])*
+        $vis:vis enum $name:ident by $word:ident {
+            $($(#[$variant_meta:meta])* $variant:ident($type:ty),)+
+        } $(else $(#[$open_meta:meta])* $open:ident($open_type:ty))?
+    ) => {
+        #[derive(Clone, Debug, PartialEq, ::serde::Serialize)]
+        #[cfg_attr(feature = "json-schema", derive(::schemars::JsonSchema))]
+        #[serde(untagged)]
+        $(#[$meta])*
+        $vis enum $name {
+            $($(#[$variant_meta])* $variant($type),)+
+            $($(#[$open_meta])* #[cfg_attr(feature = "json-schema", schemars(skip))] $open($open_type),)?
+        }
+
+        impl $name {
+            /// Reads the object that belongs to this word; `None` for a word without one.
+            fn read_as(word: &$word, json: &::serde_json::Value) -> Option<Result<Self, ::serde_json::Error>> {
+                match word {
+                    $($word::$variant => Some($crate::wire::read_object(json).map(Self::$variant)),)+
+                    _ => None,
+                }
+            }
+        }
+
+        $crate::wire_union! { @word $name $word [$($variant)+] [$($open)?] }
+
+        impl $crate::wire::WriteJson for $name {
+            fn write_json(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$variant(object) => $crate::wire::WriteJson::write_json(object, out),)+
+                    $(Self::$open(object) => $crate::wire::WriteJson::write_json(object, out),)?
+                }
+            }
+        }
+    };
+    (@word $name:ident $word:ident [$($variant:ident)+] []) => {
+        impl $name {
+            /// The word that it belongs to.
+            const fn word(&self) -> $word {
+                match self {
+                    $(Self::$variant(_) => $word::$variant,)+
+                }
+            }
+        }
+    };
+    (@word $name:ident $word:ident [$($variant:ident)+] [$open:ident]) => {
+        impl $name {
+            /// The word that it belongs to; `None` for one that belongs to no listed word.
+            const fn word(&self) -> Option<$word> {
+                match self {
+                    $(Self::$variant(_) => Some($word::$variant),)+
+                    Self::$open(_) => None,
+                }
+            }
+        }
+    };
+}
+
+/// Brings declared fields into one form and hands them to a macro: `([attributes] visibility, name, key, presence, type)`
+/// each, where the presence is `always` or `optional`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! wire_fields {
+    ([$macro:ident $($before:tt)*] $done:tt) => {
+        $crate::$macro! { $($before)* $done }
+    };
+    ($then:tt [$($done:tt)*] $(#[$meta:meta])* $vis:vis $field:ident: $type:ty, $($rest:tt)*) => {
+        $crate::wire_fields! {
+            $then [$($done)* ([$(#[$meta])*] $vis, $field, stringify!($field), always, $type)] $($rest)*
+        }
+    };
+    ($then:tt [$($done:tt)*] $(#[$meta:meta])* $vis:vis $field:ident as $key:literal: $type:ty, $($rest:tt)*) => {
+        $crate::wire_fields! {
+            $then
+            [$($done)* ([$(#[$meta])* #[serde(rename = $key)]] $vis, $field, $key, always, $type)]
+            $($rest)*
+        }
+    };
+    ($then:tt $done:tt $(#[$meta:meta])* $vis:vis $field:ident?: $type:ty, $($rest:tt)*) => {
+        $crate::wire_fields! {
+            @optional $then $done
+            ([$(#[$meta])*] $vis, $field, stringify!($field), optional, $type)
+            $($rest)*
+        }
+    };
+    ($then:tt $done:tt $(#[$meta:meta])* $vis:vis $field:ident as $key:literal?: $type:ty, $($rest:tt)*) => {
+        $crate::wire_fields! {
+            @optional $then $done
+            ([$(#[$meta])* #[serde(rename = $key)]] $vis, $field, $key, optional, $type)
+            $($rest)*
+        }
+    };
+    (@optional $then:tt [$($done:tt)*] ([$($attribute:tt)*] $($field:tt)*) $($rest:tt)*) => {
+        $crate::wire_fields! {
+            $then
+            [$($done)* (
+                [
+                    $($attribute)*
+                    #[serde(default, skip_serializing_if = "interlingua_schema::wire::is_omitted")]
+                ]
+                $($field)*
+            )]
+            $($rest)*
+        }
+    };
+}
+
+/// Appends a member with a comma before it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! wire_member {
+    ($out:ident, always, $key:expr, $value:expr) => {
+        $out.extend_from_slice(concat!(",\"", $key, "\":").as_bytes());
+        $crate::wire::WriteJson::write_json($value, $out);
+    };
+    ($out:ident, optional, $key:expr, $value:expr) => {
+        if !$crate::wire::WriteJson::is_omitted($value) {
+            $crate::wire_member!($out, always, $key, $value);
+        }
+    };
+}

@@ -1,0 +1,189 @@
+//! Numbers, lists, and JSON of any form.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::io::Write as _;
+
+use serde_json::{Map, Number, Value};
+
+use super::text::write_string;
+use super::{WriteJson, close_object};
+use crate::time::{EPOCH, WRITTEN_LEN};
+use crate::{Fact, Facts, RawJson, Timestamp};
+
+impl<T: WriteJson + ?Sized> WriteJson for &T {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        (**self).write_json(out);
+    }
+
+    fn is_omitted(&self) -> bool {
+        (**self).is_omitted()
+    }
+}
+
+impl<T: WriteJson> WriteJson for Box<T> {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        (**self).write_json(out);
+    }
+}
+
+impl<T: WriteJson + ToOwned + ?Sized> WriteJson for Cow<'_, T> {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        (**self).write_json(out);
+    }
+}
+
+impl<T: WriteJson> WriteJson for Option<T> {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        match self {
+            Some(value) => value.write_json(out),
+            None => out.extend_from_slice(b"null"),
+        }
+    }
+
+    fn is_omitted(&self) -> bool {
+        self.is_none()
+    }
+}
+
+impl<T: WriteJson> WriteJson for Vec<T> {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        out.push(b'[');
+        for (index, element) in self.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            element.write_json(out);
+        }
+        out.push(b']');
+    }
+}
+
+impl WriteJson for bool {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(if *self { b"true" } else { b"false" });
+    }
+}
+
+impl WriteJson for u64 {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        let mut digits = [b'0'; 20];
+        let mut start = digits.len();
+        let mut number = *self;
+        for digit in digits.iter_mut().rev() {
+            *digit += u8::try_from(number % 10).unwrap_or(0);
+            number /= 10;
+            start -= 1;
+            if number == 0 {
+                break;
+            }
+        }
+        out.extend_from_slice(&digits[start..]);
+    }
+}
+
+impl WriteJson for u16 {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        u64::from(*self).write_json(out);
+    }
+}
+
+impl WriteJson for i64 {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        if *self < 0 {
+            out.push(b'-');
+        }
+        self.unsigned_abs().write_json(out);
+    }
+}
+
+impl WriteJson for i32 {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        i64::from(*self).write_json(out);
+    }
+}
+
+impl WriteJson for f64 {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        Number::from_f64(*self).write_json(out);
+    }
+}
+
+impl WriteJson for Number {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        if let Some(number) = self.as_u64() {
+            number.write_json(out);
+        } else if let Some(number) = self.as_i64() {
+            number.write_json(out);
+        } else {
+            // Memory does not fail to be written.
+            let _ = write!(out, "{self}");
+        }
+    }
+}
+
+impl WriteJson for Value {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Null => out.extend_from_slice(b"null"),
+            Self::Bool(value) => value.write_json(out),
+            Self::Number(value) => value.write_json(out),
+            Self::String(value) => write_string(out, value),
+            Self::Array(value) => value.write_json(out),
+            Self::Object(value) => value.write_json(out),
+        }
+    }
+}
+
+impl WriteJson for Map<String, Value> {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        for (key, value) in self {
+            out.push(b',');
+            write_string(out, key);
+            out.push(b':');
+            value.write_json(out);
+        }
+        close_object(out, start);
+    }
+}
+
+impl WriteJson for Facts {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        for (name, fact) in self.iter() {
+            out.push(b',');
+            write_string(out, name);
+            out.push(b':');
+            match fact {
+                Fact::Text(text) => write_string(out, text),
+                Fact::Texts(texts) => texts.write_json(out),
+                Fact::Json(json) => json.write_json(out),
+            }
+        }
+        close_object(out, start);
+    }
+}
+
+impl WriteJson for RawJson {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_str().as_bytes());
+    }
+}
+
+impl WriteJson for Timestamp {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        thread_local! {
+            /// The events of one payload have the same time, so the one written last is remembered.
+            static LAST: Cell<(Timestamp, [u8; WRITTEN_LEN])> = const { Cell::new((Timestamp::EPOCH, *EPOCH)) };
+        }
+        let (time, mut text) = LAST.get();
+        if time != *self {
+            text = self.write();
+            LAST.set((*self, text));
+        }
+        out.push(b'"');
+        out.extend_from_slice(&text);
+        out.push(b'"');
+    }
+}
