@@ -52,7 +52,7 @@ wire_enum! {
         Public = "public",
         /// Raw or redacted reasoning.
         Private = "private",
-    } else Unknown
+    }
 }
 
 wire_parts! {

@@ -9,14 +9,14 @@ wire_enum! {
         Agent = "agent",
         /// Made by us, from what was sent, from what is missing or from what the agent implies.
         Daemon = "daemon",
-    } else Unknown
+    }
 }
 
 /// An event's `source` and `synthetic`, which say the same thing twice.
 ///
 /// There are two to build with, [`Origin::AGENT`] and [`Origin::DAEMON`]. One that contradicts itself can only be
 /// read from elsewhere; the [`Checker`](crate::Checker) reports it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
     source: Source,
     synthetic: bool,
@@ -34,19 +34,19 @@ impl Origin {
 
     /// The event's `source`.
     #[must_use]
-    pub const fn source(&self) -> &Source {
-        &self.source
+    pub const fn source(self) -> Source {
+        self.source
     }
 
     /// The event's `synthetic`.
     #[must_use]
-    pub const fn is_synthetic(&self) -> bool {
+    pub const fn is_synthetic(self) -> bool {
         self.synthetic
     }
 
     /// Whether the two fields agree.
     #[must_use]
-    pub fn is_consistent(&self) -> bool {
+    pub fn is_consistent(self) -> bool {
         self.synthetic == (self.source == Source::Daemon)
     }
 }

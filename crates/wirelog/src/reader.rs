@@ -309,7 +309,7 @@ mod tests {
                 "line 3: expected a wirelog record: expected \"dir\" to be send, recv, stderr, reply, close or exit, found \"sideways\"",
                 "line 4: expected a wirelog record: expected a \"line\" in a recv record",
                 "line 5: expected UTF-8, found other bytes",
-                "line 6: expected a line of at most 200 bytes, found one of 333 bytes",
+                "line 6: expected a line of at most 200 bytes, found one of 330 bytes",
                 "Some(1) Close",
                 "line 8: expected a wirelog record, found half a line at the end of the input",
             ]

@@ -54,7 +54,7 @@ fn shows(events: &[UniversalEvent], feature: Feature) -> bool {
 
 /// What the agent says itself.
 fn by_agent(events: &[UniversalEvent]) -> impl Iterator<Item = &UniversalEvent> {
-    events.iter().filter(|event| *event.origin.source() == Source::Agent)
+    events.iter().filter(|event| event.origin.source() == Source::Agent)
 }
 
 fn finish(event: &UniversalEvent) -> Option<&Item> {

@@ -74,7 +74,7 @@ impl Said {
                 }
                 EventData::PermissionRequested(_) => said.permissions += 1,
                 EventData::QuestionRequested(_) => said.questions += 1,
-                EventData::Error(_) if *event.origin.source() == Source::Agent => said.errors += 1,
+                EventData::Error(_) if event.origin.source() == Source::Agent => said.errors += 1,
                 _ => {}
             }
         }

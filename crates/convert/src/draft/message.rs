@@ -7,7 +7,7 @@ use interlingua_schema::{ContentPart, NativeItemId, Role, Visibility};
 use crate::Key;
 
 /// What a message streams.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
     Text,
     Reasoning(Visibility),
@@ -33,7 +33,7 @@ impl Channel {
     /// What streams in a message of this content.
     pub(crate) fn of(content: &[ContentPart]) -> Self {
         match content.first() {
-            Some(ContentPart::Reasoning { visibility, .. }) => Self::Reasoning(visibility.clone()),
+            Some(ContentPart::Reasoning { visibility, .. }) => Self::Reasoning(*visibility),
             _ => Self::Text,
         }
     }
@@ -49,37 +49,53 @@ pub(crate) fn streamed_text(content: &[ContentPart]) -> Cow<'_, str> {
     }
 }
 
+/// Who says a message. A role that is kept in a draft, of which there are many, has to be small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speaker {
+    User,
+    Assistant,
+}
+
+impl From<Speaker> for Role {
+    fn from(speaker: Speaker) -> Self {
+        match speaker {
+            Speaker::User => Self::User,
+            Speaker::Assistant => Self::Assistant,
+        }
+    }
+}
+
 /// Something said: one stream of text, or of reasoning. An agent's message that holds both is two of these, with the
 /// same [`of`](Message::of).
 #[derive(Clone, Debug)]
 pub struct Message {
-    pub(crate) role: Role,
+    pub(crate) speaker: Speaker,
     pub(crate) channel: Channel,
     pub(crate) native_id: Option<NativeItemId>,
     pub(crate) of: Option<Key>,
 }
 
 impl Message {
-    fn new(role: Role, channel: Channel) -> Self {
-        Self { role, channel, native_id: None, of: None }
+    fn new(speaker: Speaker, channel: Channel) -> Self {
+        Self { speaker, channel, native_id: None, of: None }
     }
 
     /// The agent says something.
     #[must_use]
     pub fn assistant() -> Self {
-        Self::new(Role::Assistant, Channel::Text)
+        Self::new(Speaker::Assistant, Channel::Text)
     }
 
     /// The agent thinks.
     #[must_use]
     pub fn reasoning(visibility: Visibility) -> Self {
-        Self::new(Role::Assistant, Channel::Reasoning(visibility))
+        Self::new(Speaker::Assistant, Channel::Reasoning(visibility))
     }
 
     /// A sub-agent is told what to do. (What the user says is a [`UserMessage`](crate::UserMessage).)
     #[must_use]
     pub fn prompt() -> Self {
-        Self::new(Role::User, Channel::Text)
+        Self::new(Speaker::User, Channel::Text)
     }
 
     /// Sets the agent's own id of the item; without one it is null.

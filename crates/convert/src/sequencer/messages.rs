@@ -48,7 +48,7 @@ impl Session {
         if self.messages.contains_key(&at) || self.closed_messages.get(&at).is_some() {
             return;
         }
-        self.before_message(scene, at.0, &message.role);
+        self.before_message(scene, at.0, &message.speaker.into());
         self.open_message(scene, at, origin, message);
     }
 
@@ -91,7 +91,7 @@ impl Session {
                 return;
             }
         }
-        self.before_message(scene, at.0, &message.role);
+        self.before_message(scene, at.0, &message.speaker.into());
         self.finish_whole(scene, at, origin, message, end);
     }
 
@@ -146,7 +146,7 @@ impl Session {
         let text = end.text.unwrap_or_default();
         let said = Some(hash(&text));
         let whole = WholeMessage {
-            role: message.role,
+            role: message.speaker.into(),
             native_id: message.native_id,
             of: message.of,
             content: content(message.channel, text, end.parts),
@@ -196,9 +196,10 @@ impl Session {
         let mut item = Item::new(scene.ids.item(), ItemKind::Message);
         item.native_item_id = message.native_id;
         item.parent_id = self.spawner(at.0);
-        self.spoken(at.0, &message.role);
-        item.role = Some(message.role);
-        item.content = message.channel.clone().opening();
+        let role = Role::from(message.speaker);
+        self.spoken(at.0, &role);
+        item.role = Some(role);
+        item.content = message.channel.opening();
         self.note_message(at.0, message.of.as_ref(), &item.item_id);
         self.voice.say(scene, origin, DataParts::ItemStarted(&item));
         let serial = self.next_serial();

@@ -129,7 +129,7 @@ impl Session {
             let mut question = Question::new(id, prompt, options);
             question.metadata = Some(Box::new(metadata));
             self.questions.push(PendingQuestion { key: key.clone(), question: question.clone() });
-            self.emit(scene, origin.clone(), EventData::question_requested(question));
+            self.emit(scene, origin, EventData::question_requested(question));
         }
     }
 
@@ -155,7 +155,7 @@ impl Session {
                 (None, Some(answer)) => answer,
                 (None, None) => Answer::Rejected(None),
             };
-            self.emit(scene, origin.clone(), EventData::question_resolved(pending.question, answer));
+            self.emit(scene, origin, EventData::question_resolved(pending.question, answer));
         }
     }
 

@@ -102,7 +102,7 @@ impl Session {
         facts.name(key::session_id, self.name.as_ref());
         facts.text(key::item_id, Some(item.item_id.as_str()));
         facts.text(key::parent_id, item.parent_id.as_ref().map(ItemId::as_str));
-        facts.text(key::visibility, visibility.map(Visibility::as_str));
+        facts.text(key::visibility, visibility.copied().map(Visibility::as_str));
         facts.finish()
     }
 }

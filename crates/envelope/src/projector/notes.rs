@@ -48,7 +48,7 @@ impl Session {
         facts.text(key::code, error.code.as_ref().map(ErrorCode::as_str));
         facts.number(key::exit_code, exit_code);
         let facts = facts.finish();
-        let own_words = *event.origin.source() == Source::Agent && !error.message.trim().is_empty();
+        let own_words = event.origin.source() == Source::Agent && !error.message.trim().is_empty();
         let event = if own_words {
             AgentWrapperEvent::error(agent, &error.message, facts)
         } else {

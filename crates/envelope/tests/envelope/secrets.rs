@@ -85,7 +85,7 @@ fn check(source: &UniversalEvent, begun: Option<&Item>, event: &AgentWrapperEven
         json.as_object_mut().unwrap().remove("text");
     }
     if let (EventData::Error(error), Some(message)) = (&source.data, event.message())
-        && *source.origin.source() == Source::Agent
+        && source.origin.source() == Source::Agent
     {
         assert_eq!(message, error.message);
         json.as_object_mut().unwrap().remove("message");

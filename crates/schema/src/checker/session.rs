@@ -76,7 +76,7 @@ impl Session {
                 status::check_data(&data.item, report);
             }
             EventData::ItemDelta(delta) => {
-                self.items.delta(delta, *event.origin.source() == Source::Daemon, report);
+                self.items.delta(delta, event.origin.source() == Source::Daemon, report);
             }
             EventData::ItemCompleted(data) => {
                 self.items.completed(&data.item, report);
@@ -129,11 +129,11 @@ impl Session {
             report.add(Rule::L2, format!("{} after session.ended", event.data.kind()));
         }
         if !event.origin.is_consistent() {
-            let source = event.origin.source();
+            let source = event.origin.source().as_str();
             let synthetic = event.origin.is_synthetic();
             report.add(Rule::L10, format!("source is {source} but synthetic is {synthetic}"));
         }
-        if *event.origin.source() == Source::Agent {
+        if event.origin.source() == Source::Agent {
             let has_raw = event.raw.is_some();
             let expected = self.raw == RawMode::On || *self.raw_seen.get_or_insert(has_raw);
             if expected && !has_raw {

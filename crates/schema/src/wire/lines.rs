@@ -103,7 +103,7 @@ impl EventSink for JsonLines {
             &time,
             &session.id_json,
             &session.native_json,
-            origin.source(),
+            &origin.source(),
             &origin.is_synthetic(),
             &Type(&data),
             &data,
