@@ -1,5 +1,8 @@
 //! Events as lines of JSON, written as they happen.
 
+use std::cell::Cell;
+use std::ops::Range;
+
 use super::WriteJson;
 use crate::event::{EventType, WireEvent};
 use crate::sink::{DataParts, EventParts, EventSink};
@@ -13,7 +16,8 @@ use crate::{
 pub struct JsonLines {
     text: Vec<u8>,
     count: usize,
-    /// The session that was written last. It stands on every event, so its ids are kept as JSON.
+    /// The session that was written last. It stands on every event, so its ids are copied from where
+    /// they were written.
     session: Option<Session>,
 }
 
@@ -21,25 +25,28 @@ pub struct JsonLines {
 struct Session {
     id: SessionId,
     native: Option<NativeSessionId>,
-    id_json: Written,
-    native_json: Written,
+    /// Where the ids stand in the text.
+    id_place: Range<usize>,
+    native_place: Range<usize>,
 }
 
-/// A value that was written before.
-#[derive(Debug)]
-struct Written(Vec<u8>);
-
-impl Written {
-    fn new(value: &impl WriteJson) -> Self {
-        let mut json = Vec::new();
-        value.write_json(&mut json);
-        Self(json)
-    }
+/// A value that was written before is copied; a new one leaves its place.
+enum Copied<'a, T> {
+    From(Range<usize>),
+    New(&'a T, &'a Cell<Range<usize>>),
 }
 
-impl WriteJson for Written {
+impl<T: WriteJson> WriteJson for Copied<'_, T> {
+    #[inline]
     fn write_json(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.0);
+        match self {
+            Self::From(place) => out.extend_from_within(place.clone()),
+            Self::New(value, place) => {
+                let start = out.len();
+                value.write_json(out);
+                place.set(start..out.len());
+            }
+        }
     }
 }
 
@@ -85,30 +92,32 @@ impl JsonLines {
 impl EventSink for JsonLines {
     fn event(&mut self, event: EventParts<'_>) {
         let EventParts { event_id, sequence, time, session_id, native_session_id, origin, data, raw } = event;
-        let same = |session: &Session| session.id == *session_id && session.native.as_ref() == native_session_id;
-        let session = match self.session.take().filter(same) {
-            Some(session) => session,
-            None => Session {
-                id: session_id.clone(),
-                native: native_session_id.cloned(),
-                id_json: Written::new(session_id),
-                native_json: Written::new(&native_session_id),
-            },
+        let is_same = |session: &&Session| session.id == *session_id && session.native.as_ref() == native_session_id;
+        let places = [Cell::default(), Cell::default()];
+        let known = self.session.as_ref().filter(is_same);
+        let (id, native) = match known {
+            Some(session) => (Copied::From(session.id_place.clone()), Copied::From(session.native_place.clone())),
+            None => (Copied::New(session_id, &places[0]), Copied::New(&native_session_id, &places[1])),
         };
-        let session = self.session.insert(session);
+        let is_new = known.is_none();
         WireEvent::write_members(
             &mut self.text,
             event_id,
             &sequence,
             &time,
-            &session.id_json,
-            &session.native_json,
+            &id,
+            &native,
             &origin.source(),
             &origin.is_synthetic(),
             &Type(&data),
             &data,
             &raw,
         );
+        if is_new {
+            let [id_place, native_place] = places.map(Cell::into_inner);
+            let (id, native) = (session_id.clone(), native_session_id.cloned());
+            self.session = Some(Session { id, native, id_place, native_place });
+        }
         self.text.push(b'\n');
         self.count += 1;
     }
