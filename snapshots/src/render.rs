@@ -74,7 +74,7 @@ impl Page {
             EventData::QuestionRequested(data) | EventData::QuestionResolved(data) => self.fields(data),
             EventData::Error(data) => self.fields(data),
             EventData::AgentUnparsed(data) => self.fields(data),
-            other => {
+            other @ EventData::Unknown(_) => {
                 let _ = writeln!(self.text, " {other:?}");
             }
         }

@@ -59,7 +59,7 @@ pub(crate) trait Dialect {
     fn interrupted(self, interruption: &Interruption) -> Vec<Extra>;
 
     /// What another request must mean for its recorded answer to do for one that means `what`.
-    fn as_good_as(self, what: &str) -> Option<&'static str>;
+    fn equivalent_request(self, what: &str) -> Option<&'static str>;
 }
 
 impl Dialect for Agent {
@@ -107,7 +107,7 @@ impl Dialect for Agent {
         }
     }
 
-    fn as_good_as(self, what: &str) -> Option<&'static str> {
+    fn equivalent_request(self, what: &str) -> Option<&'static str> {
         (self == Self::Codex && what == "request thread/resume").then_some("request thread/start")
     }
 }

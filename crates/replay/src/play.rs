@@ -367,7 +367,7 @@ impl Play {
 
     /// The answer to another request that tells the same: a Codex thread is resumed with what it was started with.
     fn answer_about(&self, wanted: &Said) -> Option<(usize, usize)> {
-        let what = self.script.agent.as_good_as(&wanted.what)?;
+        let what = self.script.agent.equivalent_request(&wanted.what)?;
         let session = self.ids.recorded(wanted.ids.first()?);
         self.script.steps.iter().enumerate().find_map(|(asked, step)| {
             let Act::Hear(other) = &step.act else { return None };

@@ -64,6 +64,7 @@ impl StatusData {
     /// # Errors
     ///
     /// When the value does not have the keys of the label.
+    #[must_use]
     pub fn read(label: &StatusLabel, json: &Value) -> Option<Result<Self, serde_json::Error>> {
         Self::read_as(label, json)
     }

@@ -20,7 +20,7 @@ pub(super) struct Speaking {
 
 impl<W: Write> Transcript<W> {
     /// Shows the next piece of a message. While one message is shown, the pieces of others wait for their end.
-    pub(super) fn speak(&mut self, item: &ItemId, role: Role, delta: &str, is_first: bool) -> io::Result<()> {
+    pub(super) fn speak(&mut self, item: &ItemId, role: &Role, delta: &str, is_first: bool) -> io::Result<()> {
         match &self.speaking {
             Some(speaking) if speaking.item == *item => {}
             Some(_) => return Ok(()),
@@ -29,7 +29,7 @@ impl<W: Write> Transcript<W> {
                 let depth = self.depths.get(item).copied().unwrap_or(0);
                 let thinks = self.thoughts.contains(item);
                 if !thinks {
-                    self.speaker(depth, &role, "")?;
+                    self.speaker(depth, role, "")?;
                 }
                 let depth = if thinks { depth } else { depth + 1 };
                 self.speaking = Some(Speaking { item: item.clone(), depth, thinks, at_start: true });

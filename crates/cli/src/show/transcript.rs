@@ -76,7 +76,7 @@ impl<W: Write> Transcript<W> {
                 let is_first = text.is_empty();
                 text.push_str(&data.delta);
                 let role = role.clone();
-                if self.live { self.speak(&data.item_id, role, &data.delta, is_first) } else { Ok(()) }
+                if self.live { self.speak(&data.item_id, &role, &data.delta, is_first) } else { Ok(()) }
             }
             EventData::ItemCompleted(data) => self.completed(&data.item),
             EventData::TurnEnded(data) => self.turn_ended(data),
@@ -90,7 +90,7 @@ impl<W: Write> Transcript<W> {
             }
             EventData::AgentUnparsed(data) => self.unreadable(&data.error),
             EventData::SessionStarted(_) | EventData::TurnStarted(_) => Ok(()),
-            other => self.line(0, Ink::Faint, &format!("· {}", other.kind())),
+            other @ EventData::Unknown(_) => self.line(0, Ink::Faint, &format!("· {}", other.kind())),
         }
     }
 
@@ -180,7 +180,7 @@ impl<W: Write> Transcript<W> {
                 ContentPart::Json { json } => {
                     self.line(depth + 1, Ink::Faint, &shortened(&json.to_string(), MAX_ARGUMENTS))?;
                 }
-                _ => self.line(depth, Ink::Faint, "· something this version does not know")?,
+                ContentPart::Unknown(_) => self.line(depth, Ink::Faint, "· something this version does not know")?,
             }
         }
         Ok(())

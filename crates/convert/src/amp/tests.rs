@@ -36,6 +36,7 @@ fn text(kind: &str, text: &str) -> String {
     line(kind, &json!([{ "type": "text", "text": text }]))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "calls read better")]
 fn texts(events: &[UniversalEvent], role: Role) -> Vec<String> {
     let completed = events.iter().filter_map(|event| match &event.data {
         EventData::ItemCompleted(data) if data.item.role == Some(role.clone()) => Some(&data.item),
@@ -60,6 +61,7 @@ fn stop_reasons(events: &[UniversalEvent]) -> Vec<Option<StopReason>> {
     ended.collect()
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "calls read better")]
 fn completed(events: &[UniversalEvent], kind: ItemKind) -> Vec<&Item> {
     let completed = events.iter().filter_map(|event| match &event.data {
         EventData::ItemCompleted(data) if data.item.kind == kind => Some(&data.item),

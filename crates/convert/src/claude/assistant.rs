@@ -82,18 +82,18 @@ impl ClaudeConverter {
             ContentBlock::ToolUse(block) => {
                 let name = block.name.unwrap_or_default();
                 let about = inputs::read(&name, block.input.as_ref());
-                self.call(place, block.id, name, about, block.input, out);
+                self.call(place, block.id, name, about, block.input.as_ref(), out);
             }
             ContentBlock::ServerToolUse(block) => {
                 let name = block.name.map(|name| name.as_str().to_owned()).unwrap_or_default();
                 let about = inputs::read(&name, block.input.as_ref());
-                self.call(place, block.id.unwrap_or_default(), name, about, block.input, out);
+                self.call(place, block.id.unwrap_or_default(), name, about, block.input.as_ref(), out);
             }
             ContentBlock::McpToolUse(block) => {
                 let name = block.name.unwrap_or_default();
                 let server = block.server_name.unwrap_or_default();
                 let about = CallInput::from(Some(inputs::mcp(&server, &name, block.input.as_ref())));
-                self.call(place, block.id.unwrap_or_default(), name, about, block.input, out);
+                self.call(place, block.id.unwrap_or_default(), name, about, block.input.as_ref(), out);
             }
             block @ (ContentBlock::WebSearchToolResult(_)
             | ContentBlock::WebFetchToolResult(_)
@@ -170,7 +170,7 @@ impl ClaudeConverter {
         id: String,
         name: String,
         about: CallInput,
-        input: Option<Json>,
+        input: Option<&Json>,
         out: &mut Drafts,
     ) {
         let streamed = BlockKind::Tool(id);
@@ -182,9 +182,9 @@ impl ClaudeConverter {
             self.briefs.given(&id, task.prompt.clone(), out.raw());
         }
         let kind = about.input.as_ref().and_then(ToolInput::kind).unwrap_or_else(|| tools::kind(&name));
-        self.calls.begin(&id, &name, kind.clone(), place.call.as_deref(), input.as_ref());
+        self.calls.begin(&id, &name, kind.clone(), place.call.as_deref(), input);
         let mut call = about.describe(ToolCall::new(id.as_str(), name).kind(kind).native(id.as_str()));
-        call = call.json_arguments(input.as_ref());
+        call = call.json_arguments(input);
         if let Some(message) = &place.message {
             call = call.of(message.as_str());
         }
@@ -225,6 +225,6 @@ fn blocks(content: MessageContent) -> Vec<ContentBlock> {
     match content {
         MessageContent::List(blocks) => blocks,
         MessageContent::Text(text) => vec![ContentBlock::Text(TextBlock { text: Some(text), ..TextBlock::default() })],
-        _ => Vec::new(),
+        MessageContent::Unknown(_) => Vec::new(),
     }
 }

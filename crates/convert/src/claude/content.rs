@@ -77,7 +77,7 @@ fn embedded(blocks: Vec<ContentBlockSourceBlock>) -> ContentPart {
         match block {
             ContentBlockSourceBlock::Text(block) => texts.extend(block.text),
             ContentBlockSourceBlock::Image(block) => last_image = Some(image(block)),
-            _ => {}
+            ContentBlockSourceBlock::Unknown { .. } => {}
         }
     }
     match last_image {

@@ -466,6 +466,6 @@ fn destination(update: &PermissionUpdate) -> Option<&PermissionUpdateDestination
         PermissionUpdate::SetMode(update) => update.destination.as_ref(),
         PermissionUpdate::AddDirectories(update) => update.destination.as_ref(),
         PermissionUpdate::RemoveDirectories(update) => update.destination.as_ref(),
-        _ => None,
+        PermissionUpdate::Unknown { .. } => None,
     }
 }

@@ -44,13 +44,13 @@ impl ClaudeConverter {
             let running = Running { call: call.clone(), description: task.description, is_nested };
             self.tasks.0.insert(id.clone(), running);
         }
-        self.task(task.session_id.as_deref(), id, call, TaskState::Started, None, out);
+        self.task(task.session_id.as_deref(), id, call, &TaskState::Started, None, out);
     }
 
     pub(super) fn task_progress(&mut self, task: TaskProgressMessage, out: &mut Drafts) {
         let what = task.summary.as_deref().or(task.description.as_deref());
         let id = task.task_id.unwrap_or_default();
-        self.task(task.session_id.as_deref(), id, task.tool_use_id, TaskState::Running, what, out);
+        self.task(task.session_id.as_deref(), id, task.tool_use_id, &TaskState::Running, what, out);
     }
 
     pub(super) fn task_updated(&mut self, task: TaskUpdatedMessage, out: &mut Drafts) {
@@ -69,7 +69,7 @@ impl ClaudeConverter {
             | None => TaskState::Running,
         };
         let what = patch.error.as_deref().or(patch.description.as_deref());
-        self.task(task.session_id.as_deref(), task.task_id.unwrap_or_default(), None, state, what, out);
+        self.task(task.session_id.as_deref(), task.task_id.unwrap_or_default(), None, &state, what, out);
     }
 
     /// A task is over. A state that is not understood is no success.
@@ -83,7 +83,7 @@ impl ClaudeConverter {
         };
         let id = task.task_id.unwrap_or_default();
         let (native, what) = (task.session_id.as_deref(), task.summary.as_deref());
-        self.task(native, id.clone(), task.tool_use_id, state, what, out);
+        self.task(native, id.clone(), task.tool_use_id, &state, what, out);
         self.tasks.0.remove(&id);
     }
 
@@ -94,7 +94,7 @@ impl ClaudeConverter {
         native: Option<&str>,
         task_id: String,
         call: Option<String>,
-        state: TaskState,
+        state: &TaskState,
         what: Option<&str>,
         out: &mut Drafts,
     ) {
@@ -107,7 +107,7 @@ impl ClaudeConverter {
             call_id.as_deref().map(Key::from),
         );
         // What a sub-agent was told comes before anything that it has done.
-        if state != TaskState::Started
+        if *state != TaskState::Started
             && let Some(call) = &call_id
         {
             let mut session = self.aside(out, native).sub_agent(call.as_str());

@@ -161,7 +161,7 @@ fn instructions(content: SystemMessageParamContent) -> Option<MessageContentPara
             let texts: Vec<String> = blocks.into_iter().filter_map(|block| block.text).collect();
             Some(MessageContentParam::Text(texts.join("\n")))
         }
-        _ => None,
+        SystemMessageParamContent::Unknown(_) => None,
     }
 }
 

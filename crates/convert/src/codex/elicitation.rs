@@ -76,7 +76,7 @@ impl From<McpServerElicitationRequestParams> for Request {
                 schema: None,
                 url: params.url,
             },
-            other => Self::unknown(&to_json(other)),
+            other @ McpServerElicitationRequestParams::Unknown { .. } => Self::unknown(&to_json(other)),
         }
     }
 }

@@ -337,7 +337,7 @@ fn legacy_change((path, change): (String, FileChange)) -> FileUpdateChange {
             let kind = UpdatePatchChangeKind { move_path: change.move_path };
             (Some(PatchChangeKind::Update(kind)), change.unified_diff)
         }
-        _ => (None, None),
+        FileChange::Unknown { .. } => (None, None),
     };
     FileUpdateChange { path: Some(path), kind, diff }
 }

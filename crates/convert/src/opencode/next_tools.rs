@@ -252,7 +252,7 @@ fn result_content(content: Option<Vec<LlmToolContent>>, is_command: bool) -> (St
                 output.push_str(&text.text.unwrap_or_default());
             }
             LlmToolContent::File(content) => files.push(file(content.mime, content.uri, content.name, None)),
-            _ => {}
+            LlmToolContent::Unknown { .. } => {}
         }
     }
     (output, files)

@@ -318,7 +318,7 @@ fn session_of(part: &Part) -> Option<String> {
         Part::Agent(part) => &part.session_id,
         Part::Retry(part) => &part.session_id,
         Part::Compaction(part) => &part.session_id,
-        _ => &None,
+        Part::Unknown { .. } => &None,
     };
     id.clone()
 }
@@ -337,6 +337,6 @@ fn message_of(part: &Part) -> Option<&str> {
         Part::Agent(part) => part.message_id.as_deref(),
         Part::Retry(part) => part.message_id.as_deref(),
         Part::Compaction(part) => part.message_id.as_deref(),
-        _ => None,
+        Part::Unknown { .. } => None,
     }
 }

@@ -427,7 +427,7 @@ impl OpenCodeConverter {
                 out.session(&id).note(session_retries(retry, text));
             }
             SessionStatus::Unknown { .. } => {
-                out.current().unparsed(HERE, "unknown status", Some("session.status".to_owned()))
+                out.current().unparsed(HERE, "unknown status", Some("session.status".to_owned()));
             }
         }
         out.dropped(STATE_ECHO);

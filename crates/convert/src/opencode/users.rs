@@ -263,7 +263,7 @@ pub(super) fn prompt_part(part: PromptBodyPartsItem) -> Option<ContentPart> {
         PromptBodyPartsItem::Subtask(task) => {
             Some(ContentPart::text(task.prompt.or(task.description).unwrap_or_default()))
         }
-        _ => None,
+        PromptBodyPartsItem::Unknown { .. } => None,
     }
 }
 

@@ -107,7 +107,7 @@ impl Session {
         if open.item.native_item_id.is_none() {
             open.item.native_item_id.clone_from(&message.native_id);
         }
-        let channel = open.channel.clone();
+        let channel = open.channel;
         let (said, content, rest) = if let Some(text) = end.text {
             let said = hash(&text);
             let content = content(channel, text, end.parts);

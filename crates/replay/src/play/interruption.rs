@@ -30,14 +30,14 @@ impl Play {
 
     /// What the host calls a session; where a process has only one, that one.
     fn session<'a>(&'a self, session: &'a str) -> &'a str {
-        let recorded = if !self.script.agent.descriptor().process_model.is_shared() {
+        let recorded = if self.script.agent.descriptor().process_model.is_shared() {
+            session
+        } else {
             let mut sessions = self.script.steps.iter().filter_map(|step| match &step.act {
                 Act::Say(line) => line.sense.session.as_deref(),
                 _ => None,
             });
             sessions.next().unwrap_or_default()
-        } else {
-            session
         };
         self.ids.host(recorded)
     }

@@ -38,7 +38,7 @@ pub(super) fn said(lines: &[Line], _: &[String]) -> Said {
                     log.forks.retain(|fork| !path.contains(fork));
                 }
                 let body = body.as_ref().and_then(|body| serde_json::from_str(body).ok()).unwrap_or_default();
-                log.requests.insert(*call, (path.to_string(), body));
+                log.requests.insert(*call, (path.clone(), body));
             }
             Input::Reply { call, status, body: Some(body) } => {
                 log.reply(*call, *status, &serde_json::from_str(body).unwrap_or_default());

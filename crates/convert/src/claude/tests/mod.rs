@@ -170,7 +170,7 @@ fn part(part: &ContentPart) -> String {
         }
         ContentPart::Image { mime, .. } => format!("image {}", mime.as_deref().unwrap_or("-")),
         ContentPart::Json { .. } => "{}".to_owned(),
-        other => format!("{other:?}"),
+        other @ ContentPart::Unknown(_) => format!("{other:?}"),
     }
 }
 

@@ -199,6 +199,7 @@ impl Play {
 }
 
 /// What somebody said, in order.
+#[expect(clippy::needless_pass_by_value, reason = "calls read better")]
 pub(super) fn said(items: &[Item], role: Role) -> Vec<String> {
     let messages = items.iter().filter(|item| item.kind == ItemKind::Message && item.role == Some(role.clone()));
     messages.map(|item| item.streamed_text().collect()).collect()
