@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use interlingua_agents::Agent;
 use interlingua_convert::Input;
 use serde::Deserialize;
 use tokio::time::timeout;
@@ -29,11 +30,8 @@ use crate::environment::Environment;
 use crate::error::{Refusal, RuntimeError};
 use crate::process::{Program, Supervisor};
 use crate::variables::variables;
-use package::fit;
-pub(crate) use package::{AMP, CLAUDE, CODEX, OPENCODE, Package};
+use package::{described_version, fit, install_command};
 
-/// Every agent that can be installed.
-const PACKAGES: [&Package; 4] = [&CLAUDE, &CODEX, &OPENCODE, &AMP];
 /// What the version that was installed last is called.
 const CURRENT: &str = "current";
 /// How long a program may take to say its version.
@@ -77,21 +75,21 @@ pub async fn install(
     install: Install,
     progress: impl FnMut(u64) + Send,
 ) -> Result<AgentStatus, RuntimeError> {
-    let package = PACKAGES.into_iter().find(|package| package.agent == agent).ok_or_else(|| {
-        let known = PACKAGES.map(|package| package.agent).to_vec();
+    let agent = Agent::from_id(agent).ok_or_else(|| {
+        let known = Agent::ALL.map(Agent::id).to_vec();
         RuntimeError::UnsupportedAgent { agent: agent.to_owned(), known }
     })?;
-    let installation = Installation::new(package, machine);
+    let installation = Installation::new(agent, machine);
     match installation.install(install, progress).await {
         Ok(_) => Ok(installation.status()),
-        Err(reason) => Err(RuntimeError::InstallFailed { agent: package.agent, reason }),
+        Err(reason) => Err(RuntimeError::InstallFailed { agent: agent.id(), reason }),
     }
 }
 
 /// An agent on this machine: whether it is there, and how to get it.
 #[derive(Debug)]
 pub(crate) struct Installation {
-    package: &'static Package,
+    agent: Agent,
     /// The version that our types were made for.
     made_for: Option<String>,
     machine: Machine,
@@ -111,10 +109,10 @@ pub(crate) struct Found {
 }
 
 impl Installation {
-    pub(crate) fn new(package: &'static Package, machine: &Machine) -> Self {
+    pub(crate) fn new(agent: Agent, machine: &Machine) -> Self {
         Self {
-            package,
-            made_for: package.version(),
+            agent,
+            made_for: described_version(agent),
             machine: machine.clone(),
             asked: Mutex::default(),
             installing: tokio::sync::Mutex::default(),
@@ -141,7 +139,7 @@ impl Installation {
 
     fn on_path(&self) -> Option<Found> {
         let folders = std::env::split_paths(self.machine.path.as_ref()?);
-        let path = folders.map(|folder| folder.join(self.package.agent)).find(|path| is_program(path))?;
+        let path = folders.map(|folder| folder.join(self.agent.descriptor().program)).find(|path| is_program(path))?;
         let version = self.known_version(&path);
         Some(Found { path, version })
     }
@@ -153,8 +151,8 @@ impl Installation {
             Some(version) => self.of_version(version),
         };
         found.ok_or_else(|| ServeError::NotInstalled {
-            agent: self.package.agent,
-            command: self.package.install_command(version),
+            agent: self.agent.id(),
+            command: install_command(self.agent, version),
         })
     }
 
@@ -166,7 +164,7 @@ impl Installation {
     pub(crate) fn check_version(&self, spec: &SessionSpec) -> Result<(), Refusal> {
         match spec.agent_version.as_deref() {
             Some(version) if self.of_version(version).is_none() => {
-                let (agent, command) = (self.package.agent, self.package.install_command(Some(version)));
+                let (agent, command) = (self.agent.id(), install_command(self.agent, Some(version)));
                 let detail = format!("{agent} {version} is not installed: `{command}` installs it");
                 Err(Refusal::field("agentVersion", detail))
             }
@@ -179,7 +177,7 @@ impl Installation {
         let found = self.found();
         let version = found.as_ref().and_then(|found| found.version.clone());
         AgentStatus {
-            id: self.package.agent,
+            id: self.agent.id(),
             installed: found.is_some(),
             fit: version.as_deref().zip(self.made_for.as_deref()).map(|(version, made_for)| fit(version, made_for)),
             made_for: self.made_for.clone(),
@@ -193,10 +191,10 @@ impl Installation {
     /// The names of the credentials there are.
     fn credentials(&self) -> Vec<String> {
         let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let keys = self.package.keys.iter().copied().filter(is_set);
+        let keys = self.agent.descriptor().credential_variables.iter().copied().filter(is_set);
         let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-        let logins = self.package.logins.iter().filter(|(file, _)| home.join(file).is_file());
-        keys.chain(logins.map(|(_, name)| *name)).map(str::to_owned).collect()
+        let logins = self.agent.descriptor().login_files.iter().filter(|login| home.join(login.path).is_file());
+        keys.chain(logins.map(|login| login.command)).map(str::to_owned).collect()
     }
 
     /// Asks the program on the `PATH` for its version, if it is the one that is used and nobody did yet.
@@ -246,7 +244,7 @@ impl Installation {
     fn packaged_version(&self, program: &Path) -> Option<String> {
         let real = program.canonicalize().ok()?;
         let modules = real.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "node_modules"))?;
-        version_of_package(&modules.join(self.package.npm))
+        version_of_package(&modules.join(self.agent.descriptor().npm_package))
     }
 
     /// Installs the agent, and tells how many bytes have come.
@@ -264,9 +262,9 @@ impl Installation {
             return Ok(found);
         }
         let fresh = Fresh::make(&self.folder())?;
-        let spec = format!("{}@{wanted}", self.package.npm);
+        let spec = format!("{}@{wanted}", self.agent.descriptor().npm_package);
         npm::install(self.supervisor(), &fresh.0, &spec, progress).await?;
-        let version = version_of_package(&fresh.0.join("node_modules").join(self.package.npm))
+        let version = version_of_package(&fresh.0.join("node_modules").join(self.agent.descriptor().npm_package))
             .filter(|version| is_version(version))
             .ok_or_else(|| format!("npm installed {spec}, but there is no package in it"))?;
         let program = self.program_in(&fresh.0);
@@ -289,11 +287,11 @@ impl Installation {
 
     /// Where its versions are.
     fn folder(&self) -> PathBuf {
-        self.machine.data.join("agents").join(self.package.agent)
+        self.machine.data.join("agents").join(self.agent.id())
     }
 
     fn program_in(&self, folder: &Path) -> PathBuf {
-        folder.join("node_modules/.bin").join(self.package.agent)
+        folder.join("node_modules/.bin").join(self.agent.descriptor().program)
     }
 
     fn asked(&self) -> MutexGuard<'_, HashMap<PathBuf, (SystemTime, Option<String>)>> {

@@ -1,79 +1,22 @@
-//! The agents as npm has them.
+//! The versions of an agent, and the command that installs one.
 
 use std::cmp::Ordering;
 
+use interlingua_agents::Agent;
 use semver::Version;
 
 use crate::agents::Fit;
 
-/// An agent that can be installed.
-#[derive(Debug)]
-pub(crate) struct Package {
-    /// Our name of it, which is also that of its program.
-    pub(crate) agent: &'static str,
-    /// Its name in npm's registry.
-    pub(crate) npm: &'static str,
-    /// Variables that a key may be in.
-    pub(crate) keys: &'static [&'static str],
-    /// Files that a login leaves below the home folder, and what to call it.
-    pub(crate) logins: &'static [(&'static str, &'static str)],
+/// The version that the generated types of an agent describe.
+pub(super) fn described_version(agent: Agent) -> Option<String> {
+    interlingua_agent_schemas::find(agent.id()).map(|schemas| schemas.agent_version.to_owned())
 }
 
-/// Claude Code.
-pub(crate) const CLAUDE: Package = Package {
-    agent: "claude",
-    npm: "@anthropic-ai/claude-code",
-    keys: &["ANTHROPIC_API_KEY", "CLAUDE_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
-    logins: &[(".claude/.credentials.json", "claude login")],
-};
-
-/// Codex.
-pub(crate) const CODEX: Package = Package {
-    agent: "codex",
-    npm: "@openai/codex",
-    keys: &["OPENAI_API_KEY", "CODEX_API_KEY"],
-    logins: &[(".codex/auth.json", "codex login")],
-};
-
-/// OpenCode.
-pub(crate) const OPENCODE: Package = Package {
-    agent: "opencode",
-    npm: "opencode-ai",
-    keys: &[
-        "OPENAI_API_KEY",
-        "ANTHROPIC_API_KEY",
-        "OPENCODE_API_KEY",
-        "OPENROUTER_API_KEY",
-        "GEMINI_API_KEY",
-        "GOOGLE_GENERATIVE_AI_API_KEY",
-        "GROQ_API_KEY",
-        "MISTRAL_API_KEY",
-        "DEEPSEEK_API_KEY",
-        "XAI_API_KEY",
-    ],
-    logins: &[(".local/share/opencode/auth.json", "opencode auth login")],
-};
-
-/// Amp.
-pub(crate) const AMP: Package = Package {
-    agent: "amp",
-    npm: "@sourcegraph/amp",
-    keys: &["AMP_API_KEY", "ANTHROPIC_API_KEY"],
-    logins: &[(".local/share/amp/secrets.json", "amp login")],
-};
-
-impl Package {
-    /// The version that our types were made for.
-    pub(crate) fn version(&self) -> Option<String> {
-        interlingua_agent_schemas::find(self.agent).map(|schemas| schemas.agent_version.to_owned())
-    }
-
-    /// The command that installs it.
-    pub(crate) fn install_command(&self, version: Option<&str>) -> String {
-        match version {
-            Some(version) => format!("interlingua agents install {}@{version}", self.agent),
-            None => format!("interlingua agents install {}", self.agent),
-        }
+/// The command that installs an agent.
+pub(super) fn install_command(agent: Agent, version: Option<&str>) -> String {
+    match version {
+        Some(version) => format!("interlingua agents install {agent}@{version}"),
+        None => format!("interlingua agents install {agent}"),
     }
 }
 
@@ -102,9 +45,9 @@ mod tests {
 
     #[test]
     fn every_agent_has_a_version_that_its_types_were_made_for() {
-        for package in [&CLAUDE, &CODEX, &OPENCODE, &AMP] {
-            let version = package.version().unwrap_or_else(|| panic!("{} has none", package.agent));
-            assert!(version.starts_with(|first: char| first.is_ascii_digit()), "{} {version}", package.agent);
+        for agent in Agent::ALL {
+            let version = described_version(agent).unwrap_or_else(|| panic!("{agent} has none"));
+            assert!(version.starts_with(|first: char| first.is_ascii_digit()), "{agent} {version}");
         }
     }
 

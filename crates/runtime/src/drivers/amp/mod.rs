@@ -22,7 +22,7 @@ use super::installed::InstalledAgent;
 use crate::agents::{Mode, Models};
 use crate::driver::{Order, Orders, Parting, ServeError, SessionSpec, Wire};
 use crate::error::Refusal;
-use crate::install::{AMP, Found, Installation, Machine};
+use crate::install::{Found, Installation, Machine};
 use crate::process::{Process, Program, forward};
 use crate::variables::variables;
 use help::Help;
@@ -45,7 +45,7 @@ pub(crate) struct AmpAgent {
 
 impl AmpAgent {
     pub(crate) fn new(machine: &Machine) -> Self {
-        Self { installation: Installation::new(&AMP, machine), help: Mutex::default() }
+        Self { installation: Installation::new(Self::AGENT, machine), help: Mutex::default() }
     }
 
     async fn run(&self, spec: SessionSpec, mut orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
@@ -97,7 +97,7 @@ impl AmpAgent {
         };
         let mcp = McpConfig::of(&spec.mcp).map_err(|error| ServeError::Unavailable(error.to_string()))?;
         let args = flags::of(spec, thread, &prompt, mcp.as_ref(), &help);
-        let words = std::iter::once(AMP.agent.to_owned()).chain(args.iter().cloned()).collect();
+        let words = std::iter::once(Self::AGENT.descriptor().program.to_owned()).chain(args.iter().cloned()).collect();
         let program = Program { path: found.path, args, env, directory: spec.directory.clone() };
         let started = self.installation.supervisor().start(program).await;
         let mut process = started.map_err(|error| ServeError::Unavailable(error.to_string()))?;
@@ -131,7 +131,9 @@ impl AmpAgent {
     /// Whether it can start without asking somebody to log in.
     fn has_key(&self, spec: &SessionSpec) -> bool {
         let of_session = spec.env.get(KEY).is_some_and(|key| !key.is_empty());
-        let is_enough = |name: &String| name == KEY || AMP.logins.iter().any(|(_, login)| login == name);
+        let is_enough = |name: &String| {
+            name == KEY || Self::AGENT.descriptor().login_files.iter().any(|login| login.command == name)
+        };
         let of_server = self.installation.status().credentials.iter().any(is_enough);
         of_session || of_server
     }

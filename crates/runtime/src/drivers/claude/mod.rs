@@ -21,7 +21,7 @@ use crate::agents::{Mode, Model, Models};
 use crate::driver::{Order, Orders, Parting, ServeError, SessionSpec, Wire};
 use crate::environment::Environment;
 use crate::error::Refusal;
-use crate::install::{CLAUDE, Found, Installation, Machine};
+use crate::install::{Found, Installation, Machine};
 use crate::process::{Process, Program};
 use crate::variables::variables;
 use crate::wire::WireBatch;
@@ -49,7 +49,7 @@ pub(crate) struct ClaudeAgent {
 
 impl ClaudeAgent {
     pub(crate) fn new(machine: &Machine) -> Self {
-        Self { installation: Installation::new(&CLAUDE, machine) }
+        Self { installation: Installation::new(Self::AGENT, machine) }
     }
 
     async fn run(&self, spec: SessionSpec, orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
@@ -59,7 +59,7 @@ impl ClaudeAgent {
         env.extend(mcp_secrets);
         use_either_key(&mut env);
         let process = self.start(&found, args.clone(), env, &spec).await?;
-        let words = std::iter::once(CLAUDE.agent.to_owned()).chain(args).collect();
+        let words = std::iter::once(Self::AGENT.descriptor().program.to_owned()).chain(args).collect();
         wire.launched(Launch::new(found.version, words)).await;
         let plan_leads_to = flags::plan_leads_to(&spec);
         let mut talk = Talk {

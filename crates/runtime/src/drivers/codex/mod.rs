@@ -30,7 +30,7 @@ use crate::agents::{Mode, Model, Models, ServerStatus};
 use crate::driver::{Orders, Parting, ServeError, SessionSpec, Wire};
 use crate::environment::Environment;
 use crate::error::Refusal;
-use crate::install::{CODEX, Found, Installation, Machine};
+use crate::install::{Found, Installation, Machine};
 use crate::process::Program;
 use crate::variables::variables;
 use line::News;
@@ -64,7 +64,7 @@ pub(crate) struct CodexAgent {
 
 impl CodexAgent {
     pub(crate) fn new(machine: &Machine) -> Self {
-        Self { installation: Installation::new(&CODEX, machine), servers: Shared::new() }
+        Self { installation: Installation::new(Self::AGENT, machine), servers: Shared::new() }
     }
 
     async fn start_server(&self, found: &Found, env: &Environment) -> Result<Arc<AppServer>, ServeError> {
@@ -84,7 +84,7 @@ impl CodexAgent {
             return Ok(Parting::Left);
         };
         let server = server?;
-        let argv = std::iter::once(CODEX.agent).chain(ARGS).map(str::to_owned).collect();
+        let argv = std::iter::once(Self::AGENT.descriptor().program).chain(ARGS).map(str::to_owned).collect();
         wire.launched(Launch::new(found.version, argv)).await;
         Talk::new(server, spec, wire).go_on(early, orders).await
     }

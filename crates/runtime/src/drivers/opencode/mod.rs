@@ -28,7 +28,7 @@ use crate::agents::{Mode, Model, Models, ServerStatus};
 use crate::driver::{Orders, Parting, ServeError, SessionSpec, Wire};
 use crate::environment::Environment;
 use crate::error::Refusal;
-use crate::install::{Found, Installation, Machine, OPENCODE};
+use crate::install::{Found, Installation, Machine};
 use crate::mcp::McpServers;
 use crate::process::Program;
 use crate::variables::variables;
@@ -81,7 +81,7 @@ pub(crate) struct OpenCodeAgent {
 
 impl OpenCodeAgent {
     pub(crate) fn new(machine: &Machine) -> Self {
-        Self { installation: Installation::new(&OPENCODE, machine), servers: Shared::new(), modes: Mutex::default() }
+        Self { installation: Installation::new(Self::AGENT, machine), servers: Shared::new(), modes: Mutex::default() }
     }
 
     async fn start_server(
@@ -108,7 +108,7 @@ impl OpenCodeAgent {
         let found = self.installation.program(spec.agent_version.as_deref())?;
         let begun = async {
             let server = self.start_server(&found, &spec.env, &spec.mcp).await?;
-            let argv = std::iter::once(OPENCODE.agent).chain(ARGS).map(str::to_owned).collect();
+            let argv = std::iter::once(Self::AGENT.descriptor().program).chain(ARGS).map(str::to_owned).collect();
             wire.launched(Launch::new(found.version.clone(), argv)).await;
             Talk::begin(server, spec.clone(), wire.clone()).await
         };
