@@ -1,6 +1,6 @@
-//! Every generated file is what its generator makes.
+//! Generated files are what their generators make, and the page on adding an agent names every place.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use interlingua_snapshots::coverage::Coverage;
 use interlingua_snapshots::generate::Generator;
@@ -15,4 +15,53 @@ fn every_generated_file_is_up_to_date() {
     let is_current = |path: &str, text: &str| std::fs::read_to_string(root.join(path)).is_ok_and(|found| found == text);
     let stale: Vec<&str> = files.filter(|file| !is_current(file.path, &file.text)).map(|file| file.path).collect();
     assert!(stale.is_empty(), "out of date: {stale:?}; run `cargo xtask generate` and commit the files");
+}
+
+/// The Rust files below a folder that name the agent `Amp` outside of unit tests and comments.
+fn places_of_agents(folder: &Path, places: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            if path.file_name().is_none_or(|name| name != "target") {
+                places_of_agents(&path, places);
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+            let is_code = |line: &&str| !line.trim_start().starts_with("//");
+            if code.lines().filter(is_code).any(|line| line.contains("Agent::Amp") || line.contains("Self::Amp")) {
+                places.push(path);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_page_on_adding_an_agent_names_every_place_that_decides_by_agent() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = std::fs::read_to_string(root.join("docs/adding-an-agent.md")).unwrap();
+    let mut places = Vec::new();
+    for folder in ["crates", "snapshots", "xtask"] {
+        places_of_agents(&root.join(folder), &mut places);
+    }
+    let is_own = |path: &Path| {
+        let name = path.display().to_string();
+        name.contains("/amp/")
+            || name.ends_with("snapshots/tests/generated.rs")
+            || name.contains("/crates/runtime/tests/")
+            || name.contains("/crates/envelope/tests/")
+            || name.contains("/crates/replay/tests/")
+            || path.file_name().is_some_and(|name| name == "tests.rs")
+            || name.contains("/src/play/tests")
+    };
+    let missing: Vec<String> = places
+        .iter()
+        .filter(|path| !is_own(path))
+        .map(|path| path.strip_prefix(&root).unwrap().display().to_string())
+        .filter(|path| !page.contains(&format!("`{path}`")))
+        .collect();
+    assert!(missing.is_empty(), "docs/adding-an-agent.md does not name {missing:?}");
+    let named = page.split('`').skip(1).step_by(2).filter(|word| word.contains(".rs") && !word.contains("toy"));
+    let gone: Vec<&str> = named.filter(|path| path.contains('/') && !root.join(path).is_file()).collect();
+    assert!(gone.is_empty(), "docs/adding-an-agent.md names files that are not there: {gone:?}");
 }

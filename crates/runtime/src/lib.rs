@@ -79,3 +79,17 @@ pub fn drivers(machine: &Machine, mock: mock::MockDriver) -> Vec<Arc<dyn driver:
         Arc::new(mock),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use interlingua_agents::Agent;
+
+    use super::*;
+
+    #[test]
+    fn every_agent_has_a_driver() {
+        let machine = Machine::new(Supervisor::new("false", [""; 0]), "");
+        let ids: Vec<&str> = drivers(&machine, mock::MockDriver::new()).iter().map(|driver| driver.id()).collect();
+        assert_eq!(ids, [Agent::ALL.map(Agent::id).as_slice(), &["mock"]].concat());
+    }
+}

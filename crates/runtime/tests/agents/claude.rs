@@ -152,10 +152,12 @@ async fn a_session_is_resumed_by_its_native_id_when_it_was_let_go() {
     cast.stage.turn("one").await;
     let native = cast.stage.session("s").await.native_session_id.unwrap();
     kill_process(cast.starts()[0].0, Signal::TERM).unwrap();
-    // The next message may come before the death is noticed, or after.
-    let second = cast.stage.turn("two").await;
-    if status(&second) == Some(TurnStatus::Failed) {
+    // A message may still be answered before the signal takes effect, or fail because of it.
+    for _ in 0..3 {
         cast.stage.turn("two").await;
+        if cast.starts().len() > 1 {
+            break;
+        }
     }
     let starts = cast.starts();
     assert!(starts[1].1.contains(&format!("--resume {native}")), "{starts:?}");
