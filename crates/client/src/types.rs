@@ -328,7 +328,7 @@ impl TurnQuery {
 pub struct EventQuery {
     /// Only events with a higher sequence.
     pub after: u64,
-    /// At most so many in a page; 1000 when `None`, and never more than 10,000. Streams have no limit.
+    /// Maximum number of events per page: 1000 when `None`, 10,000 at most. Streams have no limit.
     pub limit: Option<u64>,
     /// Whether events carry their native payload.
     pub include_raw: bool,
@@ -341,7 +341,7 @@ impl EventQuery {
         Self { after, ..Self::default() }
     }
 
-    /// At most so many in a page.
+    /// Maximum number of entries per page.
     #[must_use]
     pub fn limit(mut self, limit: u64) -> Self {
         self.limit = Some(limit);
