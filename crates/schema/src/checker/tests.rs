@@ -163,7 +163,7 @@ fn a_good_stream_breaks_nothing() {
 
 #[test]
 fn the_example_in_the_documentation_breaks_nothing() {
-    let page = include_str!("../../../../../docs/universal-schema.md");
+    let page = include_str!("../../../../docs/universal-schema.md");
     let example = page.split("```").find_map(|block| block.strip_prefix("json\n")).unwrap();
     let mut stream = Stream(vec![]);
     for line in example.lines() {

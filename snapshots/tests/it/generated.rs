@@ -47,7 +47,8 @@ fn the_page_on_adding_an_agent_names_every_place_that_decides_by_agent() {
     let is_own = |path: &Path| {
         let name = path.display().to_string();
         name.contains("/amp/")
-            || name.ends_with("snapshots/tests/generated.rs")
+            || path.file_name().is_some_and(|name| name == "amp.rs")
+            || name.ends_with("snapshots/tests/it/generated.rs")
             || name.contains("/crates/runtime/tests/")
             || name.contains("/crates/envelope/tests/")
             || name.contains("/crates/replay/tests/")
