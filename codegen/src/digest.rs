@@ -1,6 +1,6 @@
 //! The generated API, one line per type and field: what a person reads to see what an update changes.
 
-use crate::model::{Enum, Field, Kind, Model};
+use crate::model::{Enum, Field, Kind, Model, Struct, Type};
 
 /// The lines of a model's digest, sorted by type.
 pub(crate) fn digest(model: &Model) -> Vec<String> {
@@ -9,7 +9,9 @@ pub(crate) fn digest(model: &Model) -> Vec<String> {
         match &definition.kind {
             Kind::Struct(structure) => {
                 let tag = structure.tag.as_ref().map(|(key, value)| format!(" ({key}: {value:?})")).unwrap_or_default();
-                lines.push(format!("struct {name}{tag}"));
+                let is_sent = model.sent.contains(name);
+                let new = if is_sent { format!(" new({})", constructor(structure)) } else { String::new() };
+                lines.push(format!("struct {name}{tag}{new}"));
                 for field in &structure.fields {
                     lines.push(field_line(name, field));
                 }
@@ -45,7 +47,24 @@ pub(crate) fn digest(model: &Model) -> Vec<String> {
     for (request, ty) in &model.responses {
         lines.push(format!("response {request}: {}", ty.to_rust()));
     }
+    for exchange in model.exchanges.iter().filter(|exchange| !model.responses.contains_key(&exchange.method)) {
+        lines.push(format!("reply {}: {}", exchange.method, exchange.response.to_rust()));
+    }
+    for request in &model.http {
+        let rust = |ty: &Option<Type>| ty.as_ref().map_or_else(|| "()".to_owned(), Type::to_rust);
+        let (body, response) = (rust(&request.body), rust(&request.response));
+        let query = request.query.as_deref().unwrap_or("()");
+        lines.push(format!("http {}: {} {}", request.name, request.method, request.path));
+        lines.push(format!("  {}: query {query}, body {body}, response {response}", request.name));
+    }
     lines
+}
+
+/// The parameters of a struct's constructor; `?` marks those that may be null.
+fn constructor(structure: &Struct) -> String {
+    let required = structure.fields.iter().filter(|field| field.declared_required);
+    let keys = required.map(|field| format!("{}{}", field.key, if field.nullable { "?" } else { "" }));
+    keys.collect::<Vec<_>>().join(", ")
 }
 
 /// A field: `?` marks one that may be missing, `!` one that is optional in Rust and needed all the same, `~` one that is

@@ -25,8 +25,8 @@ mod union;
 pub use crate::document::Document;
 pub use crate::error::{Error, Result};
 pub use crate::model::{
-    Adjacent, AdjacentVariant, Arm, Branch, Definition, Enum, Field, JsonKind, Kind, KindVariant, Literal, Model,
-    Struct, Tagged, Type, Variant,
+    Adjacent, AdjacentVariant, Arm, Branch, Definition, Enum, Exchange, Field, HttpRequest, JsonKind, Kind,
+    KindVariant, Literal, Model, Struct, Tagged, Type, Variant,
 };
 pub use crate::settings::Settings;
 pub use crate::source::{Source, SourceModule};

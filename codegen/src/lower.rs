@@ -1,8 +1,10 @@
 //! From a schema document to the [`Model`]: what is reachable from the roots, each type under its Rust name.
 
 mod finish;
+mod http;
 mod names;
 mod objects;
+mod sent;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +22,7 @@ use objects::TAG_AND_CONTENT;
 /// Lowers everything reachable from the settings' roots.
 pub(crate) fn lower(document: &Document, settings: &Settings) -> Result<Model> {
     let mut lowering = Lowering { document, settings, model: Model::default(), named: BTreeMap::new() };
-    for root in settings.roots.iter().chain(settings.responses.values()) {
+    for root in settings.roots.iter().chain(settings.responses.values()).chain(settings.replies.values()) {
         lowering.root(root)?;
     }
     for (name, pointer) in &settings.inline {
@@ -30,6 +32,13 @@ pub(crate) fn lower(document: &Document, settings: &Settings) -> Result<Model> {
         let ty = lowering.definition(definition)?;
         lowering.model.responses.insert(request.clone(), ty);
     }
+    let mut replies = BTreeMap::new();
+    for (request, definition) in &settings.replies {
+        replies.insert(request.clone(), lowering.definition(definition)?);
+    }
+    for (name, operation) in &settings.http {
+        lowering.http_request(name, operation)?;
+    }
     lowering.check_only()?;
     let mut model = lowering.model;
     accept_short_forms(document, settings, &mut model)?;
@@ -38,6 +47,8 @@ pub(crate) fn lower(document: &Document, settings: &Settings) -> Result<Model> {
     require_ids(document, settings, &mut model)?;
     mark_fields(document, settings, &mut model)?;
     refuse_taken_names(document, &model)?;
+    model.exchanges = sent::exchanges(document, &model, &replies)?;
+    model.sent = sent::reachable(document, settings, &model)?;
     Ok(model)
 }
 
@@ -102,13 +113,15 @@ impl<'a> Lowering<'a> {
             };
             let known = |tag: &&String| match kind {
                 Some(Kind::Adjacent(union)) => union.variants.iter().any(|variant| variant.wire == **tag),
+                Some(Kind::Struct(structure)) => structure.fields.iter().any(|field| field.key == **tag),
                 _ => false,
             };
             if let Some(tag) = tags.iter().find(|tag| !known(tag)) {
                 let (method, params) = TAG_AND_CONTENT;
                 let problem = format!("`only` keeps `{tag}` of `{definition}`, which is not there");
-                let advice =
-                    format!("name a `{method}` of a union by `{method}` and `{params}`, or correct source.toml");
+                let advice = format!(
+                    "name a field of an object or a `{method}` of a union by `{method}` and `{params}` in source.toml"
+                );
                 return Err(self.document.error("", problem, advice));
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! Everything in a [`Model`] has its final Rust name; what is left to do is printing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// All types of one module, by Rust name.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -13,6 +13,51 @@ pub struct Model {
     pub roots: Vec<String>,
     /// The answers to requests, by the request's name on the wire.
     pub responses: BTreeMap<String, Type>,
+    /// Requests whose parameters are a type of their own, with the types of their answers.
+    pub exchanges: Vec<Exchange>,
+    /// The operations of an HTTP API.
+    pub http: Vec<HttpRequest>,
+    /// The types that are written as well as read.
+    pub sent: BTreeSet<String>,
+}
+
+/// A request and its answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exchange {
+    /// The request's name on the wire.
+    pub method: String,
+    /// The type of its parameters.
+    pub params: String,
+    /// The union of requests that it belongs to.
+    pub union: String,
+    /// The type of its answer.
+    pub response: Type,
+}
+
+/// An operation of an HTTP API.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HttpRequest {
+    /// The name of its struct.
+    pub name: String,
+    /// The HTTP method.
+    pub method: String,
+    /// The path, its parameters in braces.
+    pub path: String,
+    /// The struct of its query parameters; none where it has none.
+    pub query: Option<String>,
+    /// The type of its body; none where it has none.
+    pub body: Option<Type>,
+    /// Whether the query has a parameter that is required.
+    pub query_is_required: bool,
+    /// The type of a successful answer; none where it has no content.
+    pub response: Option<Type>,
+}
+
+impl HttpRequest {
+    /// The names of the parameters in the path.
+    pub fn parameters(&self) -> impl Iterator<Item = &str> {
+        self.path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
+    }
 }
 
 /// One named type.
@@ -37,6 +82,26 @@ pub enum Kind {
     Adjacent(Adjacent),
     /// Values told apart by their kind of JSON.
     Kinds(Vec<KindVariant>),
+}
+
+impl Kind {
+    /// The named types that a type is made of: of a tagged union, those of the variants with a tag that is wanted.
+    pub(crate) fn contents(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<&str> {
+        match self {
+            Self::Struct(structure) => structure.fields.iter().filter_map(|field| field.ty.named()).collect(),
+            Self::Enum(_) => Vec::new(),
+            Self::Tagged(union) => {
+                let wanted = union.variants.iter().filter(|variant| variant.tags.iter().any(|tag| is_wanted(tag)));
+                wanted.map(|variant| variant.payload.as_str()).collect()
+            }
+            Self::Adjacent(union) => {
+                let wanted = union.variants.iter().filter(|variant| is_wanted(&variant.wire));
+                let payloads = wanted.filter_map(|variant| variant.payload.as_ref());
+                payloads.chain(union.siblings.iter().map(|field| &field.ty)).filter_map(Type::named).collect()
+            }
+            Self::Kinds(variants) => variants.iter().filter_map(|variant| variant.ty.named()).collect(),
+        }
+    }
 }
 
 /// An object with known keys.
@@ -228,6 +293,15 @@ impl Type {
             Self::Map(of) => format!("BTreeMap<String, {}>", of.to_rust()),
             Self::Nullable(of) => format!("Option<{}>", of.to_rust()),
             Self::Named(name) => name.clone(),
+        }
+    }
+
+    /// The named type in this type, if need be behind a list, a map or `null`.
+    pub(crate) fn named(&self) -> Option<&str> {
+        match self {
+            Self::Named(name) => Some(name),
+            Self::List(of) | Self::Map(of) | Self::Nullable(of) => of.named(),
+            _ => None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! From the [`Model`] to Rust source.
 
 mod enums;
+mod requests;
 mod structs;
 mod unions;
 
@@ -28,6 +29,9 @@ pub(crate) fn render(model: &Model, file: &str) -> Result<String> {
         });
     }
     items.extend(responses(model));
+    items.extend(requests::conversions(model));
+    items.extend(requests::exchanges(model));
+    items.extend(requests::http(model));
     items.extend(roots(model));
     let tokens = quote! {
         #[allow(unused_imports)]

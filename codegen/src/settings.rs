@@ -14,10 +14,20 @@ pub struct Settings {
     pub roots: Vec<String>,
     /// Further roots that have no definition of their own, such as HTTP bodies: a Rust name for a JSON pointer.
     pub inline: BTreeMap<String, String>,
-    /// For a union, by definition: the tags to generate. Without an entry, all of them.
+    /// For a union by method, or for an object, by definition: the tags or fields to generate. Without an entry, all of
+    /// them.
     pub only: BTreeMap<String, Vec<String>>,
     /// The definition that answers a request, by the request's name on the wire.
     pub responses: BTreeMap<String, String>,
+    /// The definition that the host answers a request of the agent with, by the request's name on the wire.
+    pub replies: BTreeMap<String, String>,
+    /// Types that are written as well as read, by their Rust names. What they reach gets constructors that take the
+    /// fields which the schema requires.
+    pub sent: Vec<String>,
+    /// For a union that is sent, by its Rust name: the tags that a host sends. Without an entry, all of them.
+    pub sent_tags: BTreeMap<String, Vec<String>>,
+    /// Operations of an HTTP API that are called, as `POST /path/{parameter}`, by the name that their types begin with.
+    pub http: BTreeMap<String, String>,
     /// Fields that stay required, as `Type.field`; a union's name stands for all of its members.
     pub ids: Vec<String>,
     /// Fields without which an object has lost its meaning, as `Type.field`; a union's name stands for all of its

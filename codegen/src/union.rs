@@ -150,37 +150,16 @@ fn first_part(tag: &str, tree: &Branch) -> String {
 fn drop_unreached(model: &mut Model) {
     let mut reached = BTreeSet::new();
     let mut waiting: Vec<String> = model.roots.clone();
-    waiting.extend(model.responses.values().filter_map(|ty| named(ty).map(str::to_owned)));
+    waiting.extend(model.responses.values().filter_map(|ty| ty.named().map(str::to_owned)));
+    waiting.extend(model.http.iter().filter_map(|request| request.query.clone()));
     while let Some(name) = waiting.pop() {
         if reached.insert(name.clone())
             && let Some(definition) = model.types.get(&name)
         {
-            waiting.extend(uses(&definition.kind).into_iter().map(str::to_owned));
+            waiting.extend(definition.kind.contents(|_| true).into_iter().map(str::to_owned));
         }
     }
     model.types.retain(|name, _| reached.contains(name));
-}
-
-/// The named types that a type mentions.
-fn uses(kind: &Kind) -> Vec<&str> {
-    match kind {
-        Kind::Struct(structure) => structure.fields.iter().filter_map(|field| named(&field.ty)).collect(),
-        Kind::Enum(_) => Vec::new(),
-        Kind::Tagged(union) => union.variants.iter().map(|variant| variant.payload.as_str()).collect(),
-        Kind::Adjacent(union) => {
-            let payloads = union.variants.iter().filter_map(|variant| variant.payload.as_ref());
-            payloads.chain(union.siblings.iter().map(|field| &field.ty)).filter_map(named).collect()
-        }
-        Kind::Kinds(variants) => variants.iter().filter_map(|variant| named(&variant.ty)).collect(),
-    }
-}
-
-fn named(ty: &Type) -> Option<&str> {
-    match ty {
-        Type::Named(name) => Some(name),
-        Type::List(of) | Type::Map(of) | Type::Nullable(of) => named(of),
-        _ => None,
-    }
 }
 
 /// A variant whose struct is wider than this is boxed: the union would carry its width everywhere.

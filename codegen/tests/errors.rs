@@ -151,8 +151,44 @@ fn settings_that_name_what_is_not_there() {
     assert_eq!(
         of_schema(SCHEMA, "roots = [\"Event\"]\nonly = { Event = [\"started\"] }"),
         "schema.json#: `only` keeps `started` of `Event`, which is not there\n  \
-         help: name a `method` of a union by `method` and `params`, or correct source.toml"
+         help: name a field of an object or a `method` of a union by `method` and `params` in source.toml"
     );
+}
+
+#[test]
+fn what_is_sent_and_is_not_there() {
+    let schema = r##"{ "definitions": {
+        "Event": { "oneOf": [
+            { "type": "object", "properties": { "method": { "const": "go" }, "params": { "$ref": "#/definitions/Go" } }, "required": ["method"] },
+            { "type": "object", "properties": { "method": { "const": "walk" }, "params": { "$ref": "#/definitions/Go" } }, "required": ["method"] }
+        ] },
+        "Go": { "type": "object", "properties": { "far": { "type": "boolean" } } }
+    }, "paths": {} }"##;
+    let cases = [
+        ("sent = [\"Gone\"]", "#: `Gone` in `sent` names no type\n  help: correct `sent` in source.toml"),
+        (
+            "sent = [\"Event\"]\nsent_tags = { Event = [\"run\"] }",
+            "#: `sent_tags` names `run` of `Event`, which is not there\n  \
+             help: correct `sent_tags` in source.toml, and what sends it",
+        ),
+        (
+            "responses = { run = \"Go\" }",
+            "#: `run` has an answer, but no union has such a request\n  \
+             help: correct `responses` or `replies` in source.toml",
+        ),
+        (
+            "responses = { go = \"Go\", walk = \"Go\" }",
+            "#: `walk` and `go` have the same parameters, `Go`\n  \
+             help: take one of them out of `responses` or `replies` in source.toml",
+        ),
+        (
+            "http = { Run = \"POST /run\" }",
+            "#/paths/~1run: there is no operation `POST /run`\n  help: correct `http` in source.toml, and what calls it",
+        ),
+    ];
+    for (settings, error) in cases {
+        assert_eq!(of_schema(schema, &format!("roots = [\"Event\"]\n{settings}")), format!("schema.json{error}"));
+    }
 }
 
 #[test]

@@ -47,6 +47,12 @@ constructs! {
     draft_07: r#"roots = ["Drawing"]"#,
     draft_2020_12: r#"roots = ["Drawing"]
         docs = true"#,
+    http: r#"
+        roots = ["Session"]
+        ids = ["Session.id"]
+        only = { Session = ["id", "title"] }
+        http = { Prompt = "POST /session/{sessionID}/prompt", SessionList = "GET /session" }
+    "#,
     ids: r#"
         roots = ["Turn"]
         ids = ["Turn.id", "Item.id"]
@@ -99,6 +105,14 @@ constructs! {
         roots = ["Request"]
         ids = ["Thread.id"]
         responses = { "thread/start" = "ThreadStartResponse", "model/list" = "ModelListResponse" }
+    "#,
+    sent: r#"
+        roots = ["HostMessage", "AgentRequest"]
+        ids = ["TurnStartParams.thread"]
+        sent = ["HostMessage"]
+        sent_tags = { HostMessage = ["turn/start"] }
+        responses = { "turn/start" = "TurnStartResponse" }
+        replies = { approve = "ApproveResponse" }
     "#,
     several_tags: r#"roots = ["Step"]"#,
     two_key_tags: r#"roots = ["Line"]"#,

@@ -15,7 +15,8 @@ pub(super) fn refuse_taken_names(document: &Document, model: &Model) -> Result<(
     let has_envelope = |kind: &Kind| matches!(kind, Kind::Adjacent(union) if !union.siblings.is_empty());
     let envelopes = model.types.iter().filter(|(_, definition)| has_envelope(&definition.kind));
     let responses = (!model.responses.is_empty()).then(|| "Response".to_owned());
-    let mut own = envelopes.map(|(name, _)| envelope(name)).chain(responses);
+    let http = model.http.iter().map(|request| request.name.clone());
+    let mut own = envelopes.map(|(name, _)| envelope(name)).chain(responses).chain(http);
     match own.find(|name| model.types.contains_key(name)) {
         None => Ok(()),
         Some(name) => {

@@ -28,7 +28,13 @@ impl<'a> Lowering<'a> {
         self.reserve(&name);
         let doc = objects.first().filter(|_| objects.len() == 1).and_then(|(member, _)| self.doc(member.doc));
         let kind = match objects.len() {
-            1 => Kind::Struct(self.structure(&objects.remove(0).1, &name)?),
+            1 => {
+                let mut object = objects.remove(0).1;
+                if let Some(only) = &hint.only {
+                    object.properties.retain(|key, _| only.iter().any(|keep| keep == key));
+                }
+                Kind::Struct(self.structure(&object, &name)?)
+            }
             _ => self.union(objects, &name, hint.only.as_deref())?,
         };
         Ok(self.define(&name, kind, doc))

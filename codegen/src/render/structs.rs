@@ -42,7 +42,8 @@ pub(super) fn render(model: &Model, file: &str) -> Result<BTreeMap<String, Token
         let name = item.ident.to_string();
         let Some(definition) = model.types.get(&name) else { continue };
         let Kind::Struct(structure) = &definition.kind else { continue };
-        found.insert(name, finish(item, structure, definition.doc.as_deref()));
+        let is_sent = model.sent.contains(&name);
+        found.insert(name, finish(item, structure, is_sent, definition.doc.as_deref()));
     }
     let missing = model
         .types
@@ -54,12 +55,14 @@ pub(super) fn render(model: &Model, file: &str) -> Result<BTreeMap<String, Token
     }
 }
 
-/// Keeps typify's fields with their docs and short paths, and adds how to read and write them.
-fn finish(mut item: ItemStruct, structure: &Struct, doc: Option<&str>) -> TokenStream {
+/// Keeps typify's fields with their docs and short paths, and adds how to read and write them, and how to construct the
+/// struct if it is sent.
+fn finish(mut item: ItemStruct, structure: &Struct, is_sent: bool, doc: Option<&str>) -> TokenStream {
     let name = item.ident.clone();
     let doc = doc_tokens(doc);
     let mut fields = TokenStream::new();
     let mut keys = TokenStream::new();
+    let mut parameters = TokenStream::new();
     let mut taken = BTreeSet::new();
     // An object without known keys is a map to typify; here it is a struct that reads and writes an object.
     for field in item.fields.iter_mut().filter(|_| !structure.fields.is_empty()) {
@@ -72,9 +75,17 @@ fn finish(mut item: ItemStruct, structure: &Struct, doc: Option<&str>) -> TokenS
             taken.insert(ident.to_string());
         }
         let ident = &field.ident;
+        let declared = structure.fields.iter().find(|field| field.key == key && field.declared_required);
+        let declared = declared.filter(|_| is_sent);
+        if let (Some(declared), Some(ident)) = (declared, ident) {
+            parameters.extend(parameter(ident, &field.ty, declared));
+        }
         fields.extend(quote!(#field,));
-        keys.extend(quote!(#ident = #key));
+        // A host has to write such a key, and a reader treats null as absent.
+        let null = declared.filter(|field| field.nullable && !field.required).map(|_| quote!(| null));
+        keys.extend(quote!(#ident = #key #null));
     }
+    let constructor = is_sent.then(|| quote!(new (#parameters)));
     let mark = structure.tag.as_ref().map(|(key, value)| quote!(#key = #value));
     let keys_of = |is_listed: fn(&&Field) -> bool| -> Vec<&String> {
         structure.fields.iter().filter(is_listed).map(|field| &field.key).collect()
@@ -90,8 +101,32 @@ fn finish(mut item: ItemStruct, structure: &Struct, doc: Option<&str>) -> TokenS
         #doc
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct #name { #fields }
-        runtime::impl_object! { #name (#mark) [#(#required)* #expected #fitting] { #keys } }
+        runtime::impl_object! { #name (#mark) [#(#required)* #expected #fitting] { #keys } #constructor }
     }
+}
+
+/// A parameter of the constructor with the way it is put into its field: an id or text as a string, another value as
+/// `Some`, or `as` it is.
+fn parameter(ident: &syn::Ident, ty: &syn::Type, field: &Field) -> TokenStream {
+    let inner = optional_type(ty);
+    match (inner, field.nullable) {
+        // Required in Rust, too.
+        (None, _) if field.ty == Type::String => quote!(#ident id,),
+        (None, _) | (Some(_), true) => quote!(#ident as #ty,),
+        (Some(_), false) if field.ty == Type::String => quote!(#ident text,),
+        (Some(inner), false) => quote!(#ident some #inner,),
+    }
+}
+
+/// `T` of `Option<T>`.
+fn optional_type(ty: &syn::Type) -> Option<&syn::Type> {
+    let syn::Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last().filter(|last| last.ident == "Option")?;
+    let syn::PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    arguments.args.iter().find_map(|argument| match argument {
+        syn::GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    })
 }
 
 /// The key of a field on the wire: what typify renames it to, or its own name.

@@ -484,7 +484,7 @@ fn kind_reader(variant: &KindVariant) -> TokenStream {
     }
 }
 
-fn kind_name(kind: JsonKind) -> &'static str {
+pub(super) fn kind_name(kind: JsonKind) -> &'static str {
     match kind {
         JsonKind::Boolean => "Boolean",
         JsonKind::Number => "Number",

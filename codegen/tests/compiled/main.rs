@@ -8,6 +8,7 @@ mod json;
 mod needed_fields;
 mod order;
 mod repairs;
+mod requests;
 mod unknown;
 
 /// A module per snapshot.
@@ -21,8 +22,8 @@ macro_rules! compiled {
 }
 
 compiled! {
-    adjacent all_of any_of constants draft_07 draft_2020_12 ids kinds maps merged name_collisions names needed nullable
-    only open_api open_enum recursive ref_union responses several_tags two_key_tags
+    adjacent all_of any_of constants draft_07 draft_2020_12 http ids kinds maps merged name_collisions names needed
+    nullable only open_api open_enum recursive ref_union responses sent several_tags two_key_tags
 }
 
 use interlingua_native_runtime::{Decoded, Losses, Native};

@@ -349,6 +349,14 @@ impl Response {
         }
     }
 }
+runtime::impl_from! {
+    Command::Go(GoCommand)
+}
+impl runtime::Request for GoCommand {
+    const METHOD: &'static str = "go";
+    type Response = EverythingState;
+    type Union = Command;
+}
 /// The keys that tell the unions of this module apart.
 const TAG_KEYS: &[&str] = &["method", "type"];
 impl runtime::Native for CommandEnvelope {

@@ -37,6 +37,41 @@ pub trait Native: DeserializeOwned + Serialize {
     fn decode(text: &str) -> Result<Decoded<Self>, DecodeError>;
 }
 
+/// Implements [`Native`] for types that are no part of a schema, such as the whole answer to an HTTP request.
+macro_rules! impl_native {
+    ($($name:ty),*) => {
+        $(impl Native for $name {
+            const TAG_KEYS: &'static [&'static str] = &[];
+            const OWN_TAG_KEYS: &'static [&'static str] = &[];
+
+            fn decode(text: &str) -> Result<Decoded<Self>, DecodeError> {
+                decode(text)
+            }
+        })*
+    };
+}
+
+impl_native!(bool, String, crate::Json);
+
+impl<T: Native + Field> Native for Vec<T> {
+    const TAG_KEYS: &'static [&'static str] = T::TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &[];
+
+    fn decode(text: &str) -> Result<Decoded<Self>, DecodeError> {
+        decode(text)
+    }
+}
+
+/// No content. Whatever there is instead is ignored.
+impl Native for () {
+    const TAG_KEYS: &'static [&'static str] = &[];
+    const OWN_TAG_KEYS: &'static [&'static str] = &[];
+
+    fn decode(_: &str) -> Result<Decoded<Self>, DecodeError> {
+        Ok(Decoded { value: (), losses: Losses::default() })
+    }
+}
+
 /// A generated union: the tags that it knows, and the variant of a value.
 pub trait Union: Sized {
     /// Each tag with the name of its variant.

@@ -8,7 +8,8 @@ pub use crate::kind::{KindUnion, read_by_kind, read_unknown_kind};
 pub use crate::losses::note_unknown_value;
 pub use crate::object::{KeyLists, Object, ObjectFields, found_mask, key_mask, read_object, write_object};
 pub use crate::reader::Reader;
+pub use crate::request::{HttpRequest, Request};
 pub use crate::tagged::{TaggedObject, TaggedUnion, read_tagged, read_tagged_into};
 pub use crate::{
-    impl_deserialize, impl_kind_union, impl_object, impl_tagged_union, open_enum, read_content, read_variant,
+    impl_deserialize, impl_from, impl_kind_union, impl_object, impl_tagged_union, open_enum, read_content, read_variant,
 };

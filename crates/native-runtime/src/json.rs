@@ -6,7 +6,6 @@ use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::decode::{DecodeError, Decoded, Native, decode};
 use crate::error::ReadResult;
 use crate::field::Field;
 use crate::reader::Reader;
@@ -52,15 +51,6 @@ impl Field for Json {
     #[inline]
     fn read(reader: &mut Reader<'_>) -> ReadResult<Self> {
         reader.read_raw().map(|text| Self(text.into()))
-    }
-}
-
-impl Native for Json {
-    const TAG_KEYS: &'static [&'static str] = &[];
-    const OWN_TAG_KEYS: &'static [&'static str] = &[];
-
-    fn decode(text: &str) -> Result<Decoded<Self>, DecodeError> {
-        decode(text)
     }
 }
 

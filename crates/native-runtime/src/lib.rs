@@ -7,6 +7,7 @@
 //! * [`Losses`] names what a payload lost on the way: parts that were removed because they do not fit their type,
 //!   expected fields that are missing, and tags and values that the schema does not list.
 //! * [`Json`] is a value without a declared type, kept as the text that the agent sent.
+//! * [`Request`] and [`HttpRequest`] say which answer belongs to a request that is sent.
 //! * [`Union`] tells which variant of a generated union a value is.
 //!
 //! Decoding reads the text directly into the types, without a tree or buffered values between them. If that fails, the
@@ -28,8 +29,10 @@ mod object;
 mod open_enum;
 mod reader;
 mod repair;
+mod request;
 mod tagged;
 
 pub use crate::decode::{DecodeError, Decoded, Native, Union};
 pub use crate::json::Json;
 pub use crate::losses::{LossList, Losses, Missing, Repair, Unknown, UnknownKind};
+pub use crate::request::{HttpRequest, Request};

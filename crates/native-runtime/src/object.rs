@@ -172,15 +172,18 @@ pub fn write_object<T: Object, S: Serializer>(object: &T, serializer: S) -> Resu
     map.end()
 }
 
-/// Implements reading and writing of a struct from the list of its fields and keys.
+/// Implements reading and writing of a struct from the list of its fields and keys, and its constructor if it is sent.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! impl_object {
     (
         $name:ident ($($mark:literal = $value:literal)?)
         [$($required:literal)* $(, expected $($expected:literal)*)? $(, fitting $($fitting:literal)*)?]
-        { $($field:ident = $key:literal)* }
+        { $($field:ident = $key:literal $(| $null:tt)?)* }
+        $(new ($($parameters:tt)*))?
     ) => {
+        $($crate::impl_new! { $name ($($parameters)*) })?
+
         impl $crate::generated::ObjectFields for $name {
             fn name(&self) -> &'static str {
                 stringify!($name)
@@ -219,7 +222,7 @@ macro_rules! impl_object {
 
             #[allow(unused_variables)]
             fn write_fields<M: ::serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
-                $($crate::generated::WriteField::write_field(&self.$field, $key, map)?;)*
+                $($crate::write_key!(map, $key, &self.$field $(, $null)?);)*
                 Ok(())
             }
         }
@@ -246,5 +249,61 @@ macro_rules! impl_object {
         }
 
         $crate::impl_deserialize!($name);
+    };
+}
+
+/// Writes a key and its value. With `null`, a key without a value is written as null.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! write_key {
+    ($map:ident, $key:literal, $field:expr) => {
+        $crate::generated::WriteField::write_field($field, $key, $map)?
+    };
+    ($map:ident, $key:literal, $field:expr, null) => {
+        $map.serialize_entry($key, $field)?
+    };
+}
+
+/// Implements the constructor of a struct that is sent: it takes the fields that the schema requires.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! impl_new {
+    ($name:ident ($($field:ident $way:tt $($type:ty)?,)*)) => {
+        impl $name {
+            /// The fields that the schema requires. All others are absent.
+            #[allow(clippy::too_many_arguments, clippy::new_without_default)]
+            #[must_use]
+            pub fn new($($field: $crate::parameter_type!($way $($type)?)),*) -> Self {
+                #[allow(clippy::needless_update)]
+                Self { $($field: $crate::parameter_value!($way $field),)* ..Self::default() }
+            }
+        }
+    };
+}
+
+/// The type of a constructor's parameter.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! parameter_type {
+    (id) => { impl Into<String> };
+    (text) => { impl Into<String> };
+    ($way:tt $type:ty) => { $type };
+}
+
+/// What a constructor's parameter is in its field.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! parameter_value {
+    (id $field:ident) => {
+        $field.into()
+    };
+    (text $field:ident) => {
+        Some($field.into())
+    };
+    (some $field:ident) => {
+        Some($field)
+    };
+    (as $field:ident) => {
+        $field
     };
 }

@@ -259,9 +259,11 @@ impl CodexConverter {
             Response::TurnStart(response) => self.accepted(asked, response.turn.map(|turn| turn.id), out),
             Response::TurnSteer(response) => self.accepted(asked, response.turn_id, out),
             Response::ReviewStart(response) => self.review_starts(&asked, *response, out),
-            Response::ModelList(_)
+            Response::AccountLoginStart(_)
+            | Response::ModelList(_)
             | Response::ThreadBackgroundTerminalsClean(_)
             | Response::ThreadCompactStart(_)
+            | Response::ThreadUnsubscribe(_)
             | Response::TurnInterrupt(_) => out.dropped(ANSWER),
         }
     }

@@ -1,0 +1,93 @@
+//! What a host sends: the types that it constructs, and which answer belongs to which request.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::document::Document;
+use crate::error::Result;
+use crate::model::{Exchange, Kind, Model, Type};
+use crate::settings::Settings;
+
+/// Every request that has a type of its own, with the type of its answer. `replies` are the answers of the host.
+pub(super) fn exchanges(document: &Document, model: &Model, replies: &BTreeMap<String, Type>) -> Result<Vec<Exchange>> {
+    let mut exchanges: Vec<Exchange> = Vec::new();
+    for (method, response) in model.responses.iter().chain(replies) {
+        let Some((union, params)) = find_request(model, method) else {
+            let problem = format!("`{method}` has an answer, but no union has such a request");
+            return Err(document.error("", problem, "correct `responses` or `replies` in source.toml"));
+        };
+        let Some(params) = params else { continue };
+        if let Some(other) = exchanges.iter().find(|exchange| exchange.params == params) {
+            let problem = format!("`{method}` and `{}` have the same parameters, `{params}`", other.method);
+            return Err(document.error("", problem, "take one of them out of `responses` or `replies` in source.toml"));
+        }
+        exchanges.push(Exchange { method: method.clone(), params, union, response: response.clone() });
+    }
+    Ok(exchanges)
+}
+
+/// The union that has a request, and the type of the request's parameters if it has one.
+fn find_request(model: &Model, method: &str) -> Option<(String, Option<String>)> {
+    model.types.iter().find_map(|(name, definition)| {
+        let params = match &definition.kind {
+            Kind::Adjacent(union) => {
+                let variant = union.variants.iter().find(|variant| variant.wire == method)?;
+                match &variant.payload {
+                    Some(Type::Named(payload)) => Some(payload.clone()),
+                    _ => None,
+                }
+            }
+            Kind::Tagged(union) => {
+                let variant = union.variants.iter().find(|variant| variant.tags.iter().any(|tag| tag == method))?;
+                Some(variant.payload.clone())
+            }
+            _ => return None,
+        };
+        Some((name.clone(), params))
+    })
+}
+
+/// The types that are sent: those that the settings name, the answers of the host, the queries and bodies of HTTP
+/// requests, and everything that these contain.
+pub(super) fn reachable(document: &Document, settings: &Settings, model: &Model) -> Result<BTreeSet<String>> {
+    let mut waiting: Vec<&str> = Vec::new();
+    for name in &settings.sent {
+        if !model.types.contains_key(name) {
+            let problem = format!("`{name}` in `sent` names no type");
+            return Err(document.error("", problem, "correct `sent` in source.toml"));
+        }
+        waiting.push(name);
+    }
+    let replies = model.exchanges.iter().filter(|exchange| settings.replies.contains_key(&exchange.method));
+    waiting.extend(replies.filter_map(|exchange| exchange.response.named()));
+    for request in &model.http {
+        waiting.extend(request.query.as_deref());
+        waiting.extend(request.body.as_ref().and_then(Type::named));
+    }
+    let mut found = BTreeSet::new();
+    while let Some(name) = waiting.pop() {
+        if found.insert(name.to_owned())
+            && let Some(definition) = model.types.get(name)
+        {
+            let tags = settings.sent_tags.get(name);
+            let is_sent = |tag: &str| tags.is_none_or(|tags| tags.iter().any(|sent| sent == tag));
+            waiting.extend(definition.kind.contents(is_sent));
+        }
+    }
+    for (union, tags) in &settings.sent_tags {
+        let known = model.types.get(union).map(|definition| known_tags(&definition.kind)).unwrap_or_default();
+        if let Some(tag) = tags.iter().find(|tag| !known.contains(&tag.as_str())) {
+            let problem = format!("`sent_tags` names `{tag}` of `{union}`, which is not there");
+            return Err(document.error("", problem, "correct `sent_tags` in source.toml, and what sends it"));
+        }
+    }
+    Ok(found)
+}
+
+/// The tags of a union.
+fn known_tags(kind: &Kind) -> Vec<&str> {
+    match kind {
+        Kind::Tagged(union) => union.variants.iter().flat_map(|variant| &variant.tags).map(String::as_str).collect(),
+        Kind::Adjacent(union) => union.variants.iter().map(|variant| variant.wire.as_str()).collect(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,56 @@
+//! Types that a host sends: constructors, conversions into unions, and the answers to requests.
+
+use interlingua_native_runtime::{HttpRequest, Native, Request};
+use serde_json::json;
+
+use super::{decode, http, sent, written};
+
+#[test]
+fn a_constructor_takes_what_the_schema_requires_and_leaves_the_rest_out() {
+    let text = sent::TextInput::new("hello");
+    let mut params = sent::TurnStartParams::new(vec![text.into()], None, "t1");
+    let required = json!({ "input": [{ "type": "text", "text": "hello" }], "parent": null, "thread": "t1" });
+    assert_eq!(written(&sent::HostMessage::from(params.clone()))["params"], required);
+    params.model = Some("large".to_owned());
+    params.input = Some(vec![sent::PauseInput::new().into()]);
+    assert_eq!(serde_json::to_value(&params).unwrap()["model"], "large");
+    assert_eq!(serde_json::to_value(&params).unwrap()["input"], json!([{ "type": "pause" }]));
+}
+
+#[test]
+fn a_request_on_the_wire_has_its_id_and_method() {
+    let params = sent::TurnStartParams::new(Vec::new(), None, "t1");
+    let message = sent::HostMessageEnvelope { id: Some(7.into()), message: params.into() };
+    let line = json!({ "id": 7, "method": "turn/start", "params": { "input": [], "parent": null, "thread": "t1" } });
+    assert_eq!(written(&message), line);
+}
+
+#[test]
+fn the_answer_to_a_request_has_the_type_of_that_request() {
+    fn answer<R: Request>(_: &R, text: &str) -> R::Response {
+        R::Response::decode(text).unwrap().value
+    }
+    // The agent's requests, too: what the host answers with is known by what it was asked.
+    fn reply<R: Request<Response = sent::ApproveResponse>>(_: &R) -> R::Response {
+        sent::ApproveResponse::new(sent::ApproveResponseDecision::Yes)
+    }
+    let params = sent::TurnStartParams::new(Vec::new(), None, "t1");
+    assert_eq!(answer(&params, r#"{"turn":"1"}"#).turn.as_deref(), Some("1"));
+    assert_eq!(<sent::TurnStartParams as Request>::METHOD, "turn/start");
+    let asked: sent::ApproveParams = serde_json::from_str(r#"{"command":"ls"}"#).unwrap();
+    assert_eq!(written(&reply(&asked)), json!({ "decision": "yes" }));
+}
+
+#[test]
+fn an_http_request_has_path_query_body_and_the_type_of_its_answer() {
+    let query = http::PromptQuery::new("/workspace");
+    let request = http::PromptRequest::new("ses 1", query, http::PromptBody::new("hello"));
+    assert_eq!((http::PromptRequest::METHOD, http::PromptRequest::PATH), ("POST", "/session/{sessionID}/prompt"));
+    assert_eq!(request.parameters(), [("sessionID", "ses 1")]);
+    assert_eq!(serde_json::to_value(request.query()).unwrap(), json!({ "directory": "/workspace" }));
+    assert_eq!(serde_json::to_value(request.body()).unwrap(), json!({ "text": "hello" }));
+    <http::PromptRequest as HttpRequest>::Response::decode("").unwrap();
+    let sessions = decode::<<http::SessionListRequest as HttpRequest>::Response>(r#"[{"id":"1","title":"one"}]"#);
+    assert_eq!(sessions[0].title.as_deref(), Some("one"));
+    assert_eq!(http::SessionListRequest::new().body(), None);
+}
