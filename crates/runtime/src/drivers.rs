@@ -3,7 +3,6 @@
 pub(crate) mod amp;
 pub(crate) mod claude;
 pub(crate) mod codex;
-mod form;
 mod installed;
 pub(crate) mod opencode;
 mod scanner;

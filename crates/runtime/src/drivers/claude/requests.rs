@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use interlingua_protocol::form;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::driver::PermissionReply;
+use crate::drivers::REFUSED;
 use crate::drivers::scanner::Scanner;
-use crate::drivers::{REFUSED, form};
 
 /// What the agent is told when the user does not answer its questions.
 const NO_ANSWER: &str = "The user does not want to answer.";

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::line::id_text;
 use super::router::unsupported;
 use crate::driver::PermissionReply;
-use crate::drivers::form;
+use interlingua_protocol::form;
 
 /// The server's requests that wait for an answer, by their ids.
 #[derive(Debug, Default)]

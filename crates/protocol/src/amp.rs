@@ -1,0 +1,1 @@
+//! Amp: one process per turn, the prompt on its standard input.

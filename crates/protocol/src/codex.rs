@@ -1,0 +1,1 @@
+//! Codex: the JSON-RPC requests of its app server.

@@ -1,0 +1,1 @@
+//! OpenCode: requests over HTTP.

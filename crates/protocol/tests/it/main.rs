@@ -1,0 +1,3 @@
+//! Everything that a host can send fits the schema of the agent's vendor.
+
+mod schema;
