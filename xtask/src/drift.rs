@@ -20,7 +20,6 @@ use self::compare::{Change, Class, compare};
 use self::model::Model;
 use self::report::Report;
 use self::scope::Scope;
-use crate::recipes::recipe;
 use crate::repository::Repository;
 use crate::say;
 use interlingua_agents::Agent;
@@ -29,8 +28,8 @@ use interlingua_agents::Agent;
 ///
 /// OLD and NEW are schema files, folders of one agent (agent-schemas/codex), or folders of agents (agent-schemas).
 /// Each change of a type, field, tag or enum value is classed by what it means for this repository and names the
-/// converter arm it touches; at the end stand the union members that no converter arm handles. Changes
-/// of types that the roots in agent-schemas/<agent>/source.toml do not reach are only counted.
+/// converter arm it touches, and for what is sent the place in the agent's driver that sends it; at the end stand the
+/// union members that no converter arm handles. Changes of types that the roots in agent-schemas/<agent>/source.toml do not reach are only counted.
 #[derive(ClapArgs)]
 #[command(after_long_help = "\
 Classes:
@@ -180,10 +179,6 @@ pub(crate) fn report(old: &Schemas, new: &Schemas, repository: &Repository) -> S
 /// The report, and the worst class in it. With `repository`, it knows what of the schema is used (unless `all` of
 /// it is asked for) and where.
 fn examine(old: &Schemas, new: &Schemas, repository: Option<&Repository>, all: bool) -> (String, Option<Class>) {
-    let written = match Agent::from_id(&new.agent) {
-        Some(agent) => recipe(agent).written.to_vec(),
-        None => Agent::ALL.iter().flat_map(|agent| recipe(*agent).written).copied().collect(),
-    };
     let scope = repository.and_then(|repository| Scope::read(&repository.schemas_of(&new.agent).join("source.toml")));
     let reached = scope.as_ref().map(|scope| scope.reached([&old.model, &new.model]));
     let is_used = |of: &str, tag: Option<&str>| {
@@ -191,12 +186,27 @@ fn examine(old: &Schemas, new: &Schemas, repository: Option<&Repository>, all: b
         let takes = |tag| scope.as_ref().is_none_or(|scope| scope.takes(of, tag));
         reached && tag.is_none_or(takes)
     };
-    let (used, unused): (Vec<_>, Vec<_>) = compare(&old.model, &new.model, &new.model.written(&written))
+    let sent = match &scope {
+        Some(scope) => scope.sent([&old.model, &new.model]),
+        None => new.model.requests(),
+    };
+    let (used, unused): (Vec<_>, Vec<_>) = compare(&old.model, &new.model, &sent)
         .into_iter()
         .partition(|change| all || is_used(&change.of, change.tag.as_deref()));
-    let arms = repository.map(|repository| Arms::read(repository, &new.agent));
+    let arms = repository.map(|repository| Arms::read(repository, &[repository.converters()], &new.agent));
+    let senders = repository.map(|repository| Arms::read(repository, &repository.senders(), &new.agent));
     let worst = worst(&used);
-    let report = Report { old, new, used, unused, is_used: &is_used, scope: scope.as_ref(), arms: arms.as_ref() };
+    let report = Report {
+        old,
+        new,
+        used,
+        unused,
+        sent: &sent,
+        is_used: &is_used,
+        scope: scope.as_ref(),
+        arms: arms.as_ref(),
+        senders: senders.as_ref(),
+    };
     (report.to_string(), worst)
 }
 

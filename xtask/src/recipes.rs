@@ -62,8 +62,6 @@ pub(crate) struct Recipe {
     pub(crate) steps: &'static [&'static str],
     /// The types whose values the agent sends and we read.
     pub(crate) read: &'static [&'static str],
-    /// The types whose values we write and the agent reads.
-    pub(crate) written: &'static [&'static str],
 }
 
 const GENERATOR: Package = Package {
@@ -104,7 +102,6 @@ static CLAUDE: Recipe = Recipe {
         "put generic instances (Record<…>) in place, strip all prose",
     ],
     read: &["StdoutMessage", "SDKMessage"],
-    written: &["StdinMessage", "PermissionResult", "HookJSONOutput"],
 };
 
 static CODEX: Recipe = Recipe {
@@ -133,16 +130,6 @@ static CODEX: Recipe = Recipe {
         "exec.schema.json: ts-json-schema-generator for ThreadEvent of the codex-sdk's index.d.ts, ContentBlock taken from the MCP SDK's spec.types",
     ],
     read: &["ServerNotification", "ServerRequest", "ThreadItem", "exec::ThreadEvent", "exec::ThreadItem"],
-    written: &[
-        "ClientRequest",
-        "ClientNotification",
-        "CommandExecutionRequestApprovalResponse",
-        "DynamicToolCallResponse",
-        "FileChangeRequestApprovalResponse",
-        "McpServerElicitationRequestResponse",
-        "PermissionsRequestApprovalResponse",
-        "ToolRequestUserInputResponse",
-    ],
 };
 
 static OPENCODE: Recipe = Recipe {
@@ -157,8 +144,6 @@ static OPENCODE: Recipe = Recipe {
     keeps_prose: true,
     steps: &["opencode generate, without x-codeSamples"],
     read: &["Event", "Part"],
-    // What the server reads are the requests of its operations.
-    written: &[],
 };
 
 static AMP: Recipe = Recipe {
@@ -177,7 +162,6 @@ static AMP: Recipe = Recipe {
         "put generic instances (Record<…>, z.infer<…>) in place, strip all prose",
     ],
     read: &["StreamMessage"],
-    written: &["UserInputMessage"],
 };
 
 /// How an agent's schema comes to be.

@@ -48,6 +48,11 @@ impl Repository {
         self.root.join("crates/convert/src")
     }
 
+    /// The folders with the source of what is sent to agents.
+    pub(crate) fn senders(&self) -> [PathBuf; 2] {
+        ["crates/protocol/src", "crates/runtime/src/drivers"].map(|folder| self.root.join(folder))
+    }
+
     /// `path` as a person in the repository would type it.
     pub(crate) fn relative(&self, path: &Path) -> String {
         path.strip_prefix(&self.root).unwrap_or(path).display().to_string()

@@ -1,39 +1,43 @@
-//! Where the converters handle what.
+//! Where the converters handle what, and where the drivers send what.
 //!
-//! xtask must build while the generated types do not, so this is a text search in the converter's source: for the
-//! Rust name of a union member (`::TurnStarted`), else for its tag as a string (`"turn/started"`). It points a person
-//! at a line; it proves nothing.
+//! xtask must build while the generated types do not, so this is a text search in the source: for the Rust name of a
+//! union member (`::TurnStarted`), else for its tag as a string (`"turn/started"`); for a field by its name in the files
+//! that name its type. It points a person at a line; it proves nothing.
 
 use std::path::{Path, PathBuf};
 
-use heck::ToUpperCamelCase as _;
+use heck::{ToSnakeCase as _, ToUpperCamelCase as _};
 
 use crate::repository::Repository;
 
 /// How many places are named per question.
 const NAMED: usize = 3;
 
-/// The source of one agent's converter.
+/// The source of one agent's converter, or of its driver.
 pub(crate) struct Arms {
     /// Path in the repository and lines.
     files: Vec<(String, Vec<String>)>,
 }
 
 impl Arms {
-    /// Reads `crates/convert/src/<agent>*.rs` and everything below a folder of that name.
-    pub(crate) fn read(repository: &Repository, agent: &str) -> Self {
+    /// Reads `<folder>/<agent>*.rs` and everything below a folder of that name.
+    pub(crate) fn read(repository: &Repository, folders: &[PathBuf], agent: &str) -> Self {
         let mut paths = Vec::new();
-        rust_files(&repository.converters(), &mut paths);
-        let of_agent = |path: &PathBuf| {
-            let below = path.strip_prefix(repository.converters()).unwrap_or(path);
-            below.components().next().is_some_and(|first| {
-                let first = first.as_os_str().to_string_lossy();
-                let rest = first.strip_prefix(agent);
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '_']))
-            })
-        };
-        paths.retain(of_agent);
-        paths.sort();
+        for folder in folders {
+            let mut found = Vec::new();
+            rust_files(folder, &mut found);
+            let of_agent = |path: &PathBuf| {
+                let below = path.strip_prefix(folder).unwrap_or(path);
+                below.components().next().is_some_and(|first| {
+                    let first = first.as_os_str().to_string_lossy();
+                    let rest = first.strip_prefix(agent);
+                    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '_']))
+                })
+            };
+            found.retain(of_agent);
+            found.sort();
+            paths.extend(found);
+        }
         let files = paths.iter().filter_map(|path| {
             let text = std::fs::read_to_string(path).ok()?;
             Some((repository.relative(path), text.lines().map(str::to_owned).collect()))
@@ -61,6 +65,19 @@ impl Arms {
     /// The places that name a type that may be called any of `names`.
     pub(crate) fn of_type(&self, names: &[String]) -> Vec<String> {
         self.first(names.iter().map(|name| name.to_upper_camel_case()))
+    }
+
+    /// The places that name the field at `path` of a type that may be called any of `types`, in the files that name the
+    /// type.
+    pub(crate) fn of_field(&self, types: &[String], path: &str) -> Vec<String> {
+        let field = path.rsplit(['.', '>', ']', '}']).next().unwrap_or(path).to_snake_case();
+        if field.is_empty() {
+            return Vec::new();
+        }
+        let types: Vec<String> = types.iter().map(|name| name.to_upper_camel_case()).collect();
+        let names_type = |lines: &[String]| lines.iter().any(|line| types.iter().any(|name| has_word(line, name)));
+        let files = self.files.iter().filter(|(_, lines)| names_type(lines)).cloned().collect();
+        Self { files }.search(&field)
     }
 
     /// What the first search finds that finds anything.
@@ -124,7 +141,7 @@ mod tests {
     #[test]
     fn an_arm_is_found_by_its_member_its_short_name_or_its_tag() {
         let (_folder, repository) = repository();
-        let arms = Arms::read(&repository, "codex");
+        let arms = Arms::read(&repository, &[repository.converters()], "codex");
         let found = |union: &str, tag: &str| arms.of_member(&[union.to_owned()], tag);
         assert_eq!(found("ServerNotification", "turn/started"), ["crates/convert/src/codex.rs:3"]);
         assert_eq!(found("ServerNotification", "turn/failed"), ["crates/convert/src/codex.rs:4"]);
@@ -133,9 +150,24 @@ mod tests {
     }
 
     #[test]
+    fn a_field_is_found_where_its_type_is_named() {
+        let (folder, repository) = repository();
+        let protocol = folder.path().join("crates/protocol/src");
+        std::fs::create_dir_all(&protocol).unwrap();
+        let code = "let mut params = ThreadStartParams::new();\nparams.approval_policy = Some(policy);\n";
+        std::fs::write(protocol.join("codex.rs"), code).unwrap();
+        std::fs::write(protocol.join("amp.rs"), code).unwrap();
+        let senders = Arms::read(&repository, &repository.senders(), "codex");
+        let found = |name: &str, field: &str| senders.of_field(&[name.to_owned()], field);
+        assert_eq!(found("ThreadStartParams", "approvalPolicy"), ["crates/protocol/src/codex.rs:2"]);
+        assert_eq!(found("TurnStartParams", "approvalPolicy"), [""; 0]);
+        assert_eq!(found("ThreadStartParams", "cwd"), [""; 0]);
+    }
+
+    #[test]
     fn an_agent_without_a_converter_has_no_arms() {
         let (_folder, repository) = repository();
-        assert!(Arms::read(&repository, "codex").exist());
-        assert!(!Arms::read(&repository, "amp").exist());
+        assert!(Arms::read(&repository, &[repository.converters()], "codex").exist());
+        assert!(!Arms::read(&repository, &[repository.converters()], "amp").exist());
     }
 }

@@ -91,8 +91,12 @@ impl Changes<'_> {
     }
 
     fn fields(&mut self, old: &Shape, new: &Shape, written: bool) {
+        let renamed = renamed(old, new);
         for (at, field) in &old.fields {
             match new.fields.get(at) {
+                None if let Some(name) = renamed.get(at.as_str()) => {
+                    self.push(Class::Breaking, at, format!("field probably renamed to `{name}` ({})", field.is));
+                }
                 None if !comes_with_its_parent(at, old, new) => {
                     self.push(Class::Breaking, at, format!("field removed (was {})", field.is));
                 }
@@ -101,7 +105,7 @@ impl Changes<'_> {
             }
         }
         for (at, field) in new.fields.iter().filter(|(at, _)| !old.fields.contains_key(*at)) {
-            if comes_with_its_parent(at, new, old) {
+            if comes_with_its_parent(at, new, old) || renamed.values().any(|name| name == at) {
                 continue;
             }
             let class = if field.required && written { Class::Breaking } else { Class::Additive };
@@ -149,6 +153,35 @@ impl Changes<'_> {
             self.push_tag(Class::Additive, at, tag, format!("tag {tag:?} added"));
         }
     }
+}
+
+/// Fields that are gone where exactly one field of the same type and presence has come in the same object, with the path
+/// of that one.
+fn renamed<'a>(old: &'a Shape, new: &'a Shape) -> BTreeMap<&'a str, &'a str> {
+    let only_in = |here: &'a Shape, there: &'a Shape| {
+        let fields = here.fields.iter().filter(move |(at, _)| !there.fields.contains_key(*at));
+        let fields = fields.filter(move |(at, _)| !comes_with_its_parent(at, here, there));
+        // The statuses of an HTTP answer are no names.
+        fields.filter(|(at, _)| !at.ends_with(|last: char| last.is_ascii_digit())).collect::<Vec<_>>()
+    };
+    let (gone, come) = (only_in(old, new), only_in(new, old));
+    let is_alike = |(one_at, one): &(&String, &Field), (other_at, other): &(&String, &Field)| {
+        parent(one_at) == parent(other_at) && one == other
+    };
+    let mut renamed = BTreeMap::new();
+    for field in &gone {
+        let candidates: Vec<_> = come.iter().filter(|other| is_alike(field, other)).collect();
+        let rivals = gone.iter().filter(|other| is_alike(field, other)).count();
+        if let ([(at, _)], 1) = (candidates.as_slice(), rivals) {
+            renamed.insert(field.0.as_str(), at.as_str());
+        }
+    }
+    renamed
+}
+
+/// The path of the object that a field is in.
+fn parent(at: &str) -> &str {
+    at.rfind('.').map_or("", |end| &at[..end])
 }
 
 /// The entries that both maps have. What only one has shows in the type of the field that holds it.

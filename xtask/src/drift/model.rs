@@ -55,11 +55,10 @@ impl Model {
         self.types.extend(reader::shapes(prefix, document));
     }
 
-    /// The types that are reached from `roots` or from the requests of operations: what we write.
-    pub(crate) fn written(&self, roots: &[&str]) -> BTreeSet<String> {
+    /// The requests of all operations, with what they refer to: what is sent, where no scope says more.
+    pub(crate) fn requests(&self) -> BTreeSet<String> {
         let requests = self.types.keys().filter(|name| name.ends_with(reader::REQUEST)).cloned();
-        let roots = roots.iter().map(|root| (*root).to_owned());
-        self.reached(roots.chain(requests), |_, _| true)
+        self.reached(requests, |_, _| true)
     }
 
     /// The `roots` and everything that they refer to, through those union members that `takes` (type, tag) takes.

@@ -1,5 +1,6 @@
 //! The drift report as text.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Display};
 
 use super::Schemas;
@@ -21,6 +22,8 @@ pub(crate) struct Report<'a> {
     pub(super) new: &'a Schemas,
     /// The changes that are listed.
     pub(super) used: Vec<Change>,
+    /// The types that are sent.
+    pub(super) sent: &'a BTreeSet<String>,
     /// The changes that are only counted.
     pub(super) unused: Vec<Change>,
     /// Whether a type, or a member of it, is generated here.
@@ -28,6 +31,8 @@ pub(crate) struct Report<'a> {
     pub(super) scope: Option<&'a Scope>,
     /// `None` where no repository is at hand.
     pub(super) arms: Option<&'a Arms>,
+    /// The source of what is sent to the agent; `None` where no repository is at hand.
+    pub(super) senders: Option<&'a Arms>,
 }
 
 impl Display for Report<'_> {
@@ -64,7 +69,29 @@ impl Report<'_> {
         if !places.is_empty() {
             write!(f, "  [{}]", places.join(", "))?;
         }
+        if let Some(senders) = self.senders.filter(|_| self.sent.contains(&change.of)) {
+            self.sender(f, senders, change)?;
+        }
         writeln!(f)
+    }
+
+    /// Where a driver sends what has changed, and in which request.
+    fn sender(&self, f: &mut fmt::Formatter<'_>, senders: &Arms, change: &Change) -> fmt::Result {
+        let names = self.rust_names(&change.of);
+        let mut places = match &change.tag {
+            Some(tag) => senders.of_member(&names, tag),
+            None if change.at.is_empty() => senders.of_type(&names),
+            None => senders.of_field(&names, &change.at),
+        };
+        places.truncate(PLACES);
+        if places.is_empty() {
+            return Ok(());
+        }
+        let agent = Agent::from_id(&self.new.agent).map_or("agent", |agent| agent.descriptor().display_name);
+        let members = [self.new, self.old].map(|schemas| schemas.model.members_with(&change.of));
+        let method = members.into_iter().flatten().find(|(union, _)| self.sent.contains(*union));
+        let method = method.map(|(_, method)| format!("`{method}`, ")).unwrap_or_default();
+        write!(f, "  ({method}used by the {agent} driver at {})", places.join(", "))
     }
 
     /// The converter arms that a change touches: the one of its tag, else those through which its type is met.

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use heck::ToUpperCamelCase as _;
 use toml::{Table, Value};
 
 use super::model::Model;
@@ -22,6 +23,12 @@ struct Module {
     roots: Vec<String>,
     /// Union → the tags that are generated; all if it is not here.
     only: BTreeMap<String, Vec<String>>,
+    /// The Rust names of types that are sent, with everything that they contain.
+    sent: Vec<String>,
+    /// Types and halves of operations that are sent, by their names in the model.
+    sent_roots: Vec<String>,
+    /// Union, by its Rust name → the tags that are sent; all if it is not here.
+    sent_tags: BTreeMap<String, Vec<String>>,
     strip_prefixes: Vec<String>,
     names: BTreeMap<String, String>,
 }
@@ -50,6 +57,43 @@ impl Scope {
         chosen.is_none_or(|tags| tags.iter().any(|chosen| chosen == tag))
     }
 
+    /// Every type that is sent, as one of the `models` has it: what `sent` and `replies` name, the requests of `http`, and
+    /// what these refer to.
+    pub(crate) fn sent(&self, models: [&Model; 2]) -> BTreeSet<String> {
+        let mut sent = BTreeSet::new();
+        for model in models {
+            let named = model.types.keys().filter(|name| self.is_sent(name)).cloned();
+            let listed = self
+                .modules
+                .iter()
+                .flat_map(|module| module.sent_roots.iter().map(|root| format!("{}{root}", module.prefix)));
+            let roots: Vec<String> = named.chain(listed).collect();
+            sent.extend(model.reached(roots, |of, tag| self.takes(of, tag) && self.sends(of, tag)));
+        }
+        sent
+    }
+
+    /// Whether `sent` names the type.
+    fn is_sent(&self, name: &str) -> bool {
+        self.modules.iter().any(|module| {
+            name.starts_with(&module.prefix)
+                && self.is_called(name, |rust_name| module.sent.iter().any(|sent| sent == rust_name))
+        })
+    }
+
+    /// Whether the member `tag` of the union `of` is sent, if the union is.
+    fn sends(&self, of: &str, tag: &str) -> bool {
+        self.modules.iter().flat_map(|module| &module.sent_tags).all(|(union, tags)| {
+            !self.is_called(of, |rust_name| rust_name == union) || tags.iter().any(|sent| sent == tag)
+        })
+    }
+
+    /// Whether one of the Rust names that a type may have is wanted.
+    fn is_called(&self, name: &str, is_wanted: impl Fn(&str) -> bool) -> bool {
+        let own = name.rsplit("::").next().unwrap_or(name).to_owned();
+        self.rust_names(name).into_iter().chain([own]).any(|name| is_wanted(&name.to_upper_camel_case()))
+    }
+
     /// What the type `name` may be called in Rust.
     pub(crate) fn rust_names(&self, name: &str) -> Vec<String> {
         let mut candidates = Vec::new();
@@ -72,10 +116,22 @@ impl Module {
         roots.extend(map(table.get("responses"), |answer| answer.as_str().map(str::to_owned)).into_values());
         let pointers = map(table.get("inline"), |pointer| pointer.as_str().map(str::to_owned));
         roots.extend(pointers.values().filter_map(|pointer| operation(pointer)));
+        let mut sent_roots: Vec<String> =
+            map(table.get("replies"), |answer| answer.as_str().map(str::to_owned)).into_values().collect();
+        for operation in map(table.get("http"), |operation| operation.as_str().map(str::to_owned)).into_values() {
+            if let Some((method, path)) = operation.split_once(' ') {
+                sent_roots.push(operation_name(method, path, Half::Request));
+                roots.push(operation_name(method, path, Half::Response));
+            }
+        }
+        roots.extend(sent_roots.iter().cloned());
         Self {
             prefix: prefix(schema),
             roots,
             only: map(table.get("only"), |tags| Some(strings(Some(tags)))),
+            sent: strings(table.get("sent")),
+            sent_roots,
+            sent_tags: map(table.get("sent_tags"), |tags| Some(strings(Some(tags)))),
             strip_prefixes: strings(table.get("strip_prefixes")),
             names: map(table.get("names"), |name| name.as_str().map(str::to_owned)),
         }
@@ -118,6 +174,10 @@ schema = "schema.json"
 roots = ["SDKRequest"]
 strip_prefixes = ["SDK"]
 only.SDKRequest = ["start"]
+sent = ["Request"]
+sent_tags.Request = ["start"]
+replies.ask = "Reply"
+http.Rename = "PATCH /session/{id}"
 responses.start = "StartResponse"
 inline.Body = "/paths/~1session~1{id}/post/requestBody/content/application~1json/schema"
 names.StartResponse = "Started"
@@ -148,8 +208,21 @@ roots = ["Event"]
         );
         model.add("exec::", &json!({"definitions": {"Event": {}}}));
         let reached = scope.reached([&model, &Model::default()]);
-        let expected = ["Deep", "POST /session/{id} (request)", "SDKRequest", "Start", "StartResponse", "exec::Event"];
+        let expected = [
+            "Deep",
+            "PATCH /session/{id} (request)",
+            "PATCH /session/{id} (response)",
+            "POST /session/{id} (request)",
+            "Reply",
+            "SDKRequest",
+            "Start",
+            "StartResponse",
+            "exec::Event",
+        ];
         assert_eq!(reached.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+        let sent = scope.sent([&model, &Model::default()]);
+        let expected = ["Deep", "PATCH /session/{id} (request)", "Reply", "SDKRequest", "Start"];
+        assert_eq!(sent.iter().map(String::as_str).collect::<Vec<_>>(), expected);
         assert!(scope.takes("SDKRequest", "start"));
         assert!(!scope.takes("SDKRequest", "stop"));
         assert!(scope.takes("exec::Event", "anything"));

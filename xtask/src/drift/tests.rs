@@ -13,7 +13,7 @@ fn model(definitions: &Value) -> Model {
 /// The changes as `class place: what`, with `In` being a type that we write.
 fn changes(old: &Value, new: &Value) -> Vec<String> {
     let (old, new) = (model(old), model(new));
-    let written = new.written(&["In"]);
+    let written = new.reached(["In".to_owned()], |_, _| true);
     let line = |change: compare::Change| format!("{:?} {}|{}: {}", change.class, change.of, change.at, change.what);
     compare(&old, &new, &written).into_iter().map(line).collect()
 }
@@ -44,6 +44,17 @@ fn fields_at_every_depth_are_found() {
             "Additive A|m.list[].new: optional field added: integer",
         ]
     );
+}
+
+#[test]
+fn a_field_that_goes_where_another_comes_is_probably_renamed() {
+    let of = |fields: Value| json!({"A": {"properties": {"m": {"properties": fields}}}});
+    let text = || json!({"type": "string"});
+    let found = changes(&of(json!({"cwd": text(), "x": {}})), &of(json!({"directory": text(), "x": {}})));
+    assert_eq!(found, ["Breaking A|m.cwd: field probably renamed to `m.directory` (string)"]);
+    // Two candidates: nobody can tell.
+    let found = changes(&of(json!({"cwd": text()})), &of(json!({"directory": text(), "folder": text()})));
+    assert_eq!(found.len(), 3, "{found:?}");
 }
 
 #[test]
@@ -138,7 +149,7 @@ fn the_requests_of_http_operations_are_written_and_their_responses_are_read() {
         model
     };
     let (old, new) = (of(false, "200"), of(true, "201"));
-    let written = new.written(&[]);
+    let written = new.requests();
     assert!(written.contains("Body"));
     let found = compare(&old, &new, &written);
     let found: Vec<_> = found.iter().map(|c| format!("{:?} {} {} {}", c.class, c.of, c.at, c.what)).collect();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-const OLD: &str = r#"{"definitions": {"A": {"properties": {"gone": {"type": "string"}}}}}"#;
+const OLD: &str = r#"{"definitions": {"A": {"properties": {"gone": {"type": "integer"}}}}}"#;
 const NEW: &str = r#"{"definitions": {"A": {"properties": {"new": {"type": "string"}}}}}"#;
 
 fn drift(folder: &Path, arguments: &[&str]) -> Output {
@@ -31,11 +31,11 @@ fn files_folders_of_an_agent_and_folders_of_agents_can_be_compared() {
     assert_eq!(
         String::from_utf8(output.stdout).unwrap(),
         "drift of codex: 1 breaking, 1 additive, 0 cosmetic\n\
-         breaking:\n  A.gone: field removed (was string)\n\
+         breaking:\n  A.gone: field removed (was integer)\n\
          additive:\n  A.new: optional field added: string\n"
     );
     let of_agent = drift(folder.path(), &["old/codex", "new/codex"]).stdout;
-    assert!(String::from_utf8(of_agent.clone()).unwrap().contains("  exec::A.gone: field removed (was string)\n"));
+    assert!(String::from_utf8(of_agent.clone()).unwrap().contains("  exec::A.gone: field removed (was integer)\n"));
     assert_eq!(drift(folder.path(), &["old", "new"]).stdout, of_agent);
 }
 

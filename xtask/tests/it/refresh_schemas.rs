@@ -247,7 +247,7 @@ fn a_schema_edited_by_hand_fails_the_check_which_shows_it_and_writes_nothing() {
     let told = stdout(&output);
     assert!(told.contains("\n-          \"edited\": {\n"), "{told}");
     assert!(told.contains("\n+          \"id\": {\n"), "{told}");
-    assert!(told.contains("  Event.edited: field removed (was string)\n"), "{told}");
+    assert!(told.contains("  Event.edited: field probably renamed to `id` (string)\n"), "{told}");
     assert!(told.ends_with("to make it so: cargo xtask refresh-schemas opencode\n"), "{told}");
     assert_eq!(machine.repository(), before);
 
