@@ -29,9 +29,13 @@ Examples:
   cargo xtask live codex opencode              these
   cargo xtask live claude --flow permission    only the flows with that in their names
   cargo xtask live codex --scenario all        every file in scenarios/ instead of the flows
+  cargo xtask live codex --version 0.130.0     another version of one agent
+  cargo xtask live --latest                    all agents at their newest versions
 
-A flow that fails is told with the step, the last events and the end of the server's log; the others
-are still played. Amp's model runs on Amp's own server, so it goes as far as it goes without one.
+Versions are installed from npm into the cache, beside the pinned ones; the pins stay as they are.
+What an older version cannot do is skipped, and the reason is printed. A flow that fails is told with
+the step, the last events and the end of the server's log; the others are still played. Amp's model
+runs on Amp's own server, so it goes as far as it goes without one.
 Exit codes: 0 all passed, 1 one failed, 1 or 2 nothing could be done.")]
 pub(crate) struct Args {
     /// The agents to run; all of them if none is named
@@ -43,6 +47,8 @@ pub(crate) struct Args {
     /// This scenario instead of the flows, or `all` of them; may be given several times
     #[arg(long = "scenario", value_name = "S", conflicts_with = "flows")]
     scenarios: Vec<String>,
+    #[command(flatten)]
+    version: playable::VersionArgs,
     /// Where installed packages are kept
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
@@ -51,7 +57,8 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let agents = playable::chosen(&args.agents);
-    let mut arguments = playable::arguments(&agents, None, args.cache_dir.as_deref())?;
+    let wanted = args.version.wanted("live", &agents)?;
+    let mut arguments = playable::arguments(&agents, wanted, args.cache_dir.as_deref())?;
     for flow in &args.flows {
         arguments.extend(["--flow".to_owned(), flow.clone()]);
     }

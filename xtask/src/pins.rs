@@ -64,7 +64,7 @@ fn pin(package: &Package, pinned: &BTreeMap<String, String>) -> Result<String> {
 }
 
 /// `version` if it is one exact version, which a range (`^1.2`) or a tag (`latest`) is not.
-fn exact(version: &str) -> Result<String> {
+pub(crate) fn exact(version: &str) -> Result<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
     let parts = version.split(['-', '+']).next().unwrap_or_default().split('.');
     let numbers = parts.clone().all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit()));
@@ -93,7 +93,7 @@ impl Ranges {
 }
 
 /// The newest version of `name`, within `range` if there is one.
-fn newest(npm: &Npm, name: &str, range: Option<&str>) -> Result<String> {
+pub(crate) fn newest(npm: &Npm, name: &str, range: Option<&str>) -> Result<String> {
     let spec = range.map_or_else(|| name.to_owned(), |range| format!("{name}@{range}"));
     let found = match npm.view(&spec, "version")? {
         Some(Value::String(only)) => Some(only),

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
+use clap::Args as ClapArgs;
 
 use crate::cache::{Cache, Installed, PackageSet};
 use crate::extract;
 use crate::npm::Npm;
+use crate::pins::{self, Wanted};
 use crate::recipes::recipe;
 use crate::repository::Repository;
 use crate::source_toml::Source;
@@ -14,6 +16,31 @@ use interlingua_agents::Agent;
 
 /// OpenCode searches with this program, and would download it.
 const RIPGREP: (&str, &str) = ("@vscode/ripgrep", "1.18.0");
+
+/// Which version of an agent is played with.
+#[derive(ClapArgs)]
+pub(crate) struct VersionArgs {
+    /// This version of the one named agent instead of the pinned one
+    #[arg(long, value_name = "V", conflicts_with = "latest")]
+    version: Option<String>,
+    /// The newest versions in the registry instead of the pinned ones
+    #[arg(long)]
+    latest: bool,
+}
+
+impl VersionArgs {
+    /// What was asked for. `task` is the task's name, `agents` are those that it works with.
+    pub(crate) fn wanted(&self, task: &str, agents: &[Agent]) -> Result<Wanted<'_>> {
+        match &self.version {
+            Some(version) if agents.len() == 1 => Ok(Wanted::Version(version)),
+            Some(version) => {
+                bail!("--version is of one agent: name it, for example `cargo xtask {task} codex --version {version}`")
+            }
+            None if self.latest => Ok(Wanted::Latest),
+            None => Ok(Wanted::Pinned),
+        }
+    }
+}
 
 /// The agents that were named, each once; all of them if none is.
 pub(crate) fn chosen(named: &[Agent]) -> Vec<Agent> {
@@ -24,14 +51,14 @@ pub(crate) fn chosen(named: &[Agent]) -> Vec<Agent> {
 }
 
 /// Installs agents, and returns what tells a program of this workspace where they are: `--agent NAME@VERSION=PROGRAM`
-/// for each, and `--tools DIR` where one wants more programs. `version` is used instead of the pinned ones.
-pub(crate) fn arguments(agents: &[Agent], version: Option<&str>, cache_dir: Option<&Path>) -> Result<Vec<String>> {
+/// for each, and `--tools DIR` where one wants more programs.
+pub(crate) fn arguments(agents: &[Agent], wanted: Wanted<'_>, cache_dir: Option<&Path>) -> Result<Vec<String>> {
     let repository = Repository::find()?;
     let cache = Cache::locate(cache_dir)?;
     let npm = Npm::default();
     let mut arguments = Vec::new();
     for &agent in agents {
-        let (package, version) = package(&repository, agent, version)?;
+        let (package, version) = package(&repository, &npm, agent, wanted)?;
         let installed = install(&cache, &npm, (package.as_str(), version.as_str()))?;
         let program = extract::program(agent, &installed)?;
         arguments.push("--agent".to_owned());
@@ -46,7 +73,7 @@ pub(crate) fn arguments(agents: &[Agent], version: Option<&str>, cache_dir: Opti
 }
 
 /// The package of the agent itself, and the version that is pinned or wanted.
-fn package(repository: &Repository, agent: Agent, wanted: Option<&str>) -> Result<(String, String)> {
+fn package(repository: &Repository, npm: &Npm, agent: Agent, wanted: Wanted<'_>) -> Result<(String, String)> {
     let source = Source::read(&repository.schemas_of(agent.id()).join("source.toml"))?;
     let main = recipe(agent).main().name;
     // The package that declares an agent's wire may be another than the agent.
@@ -55,8 +82,11 @@ fn package(repository: &Repository, agent: Agent, wanted: Option<&str>) -> Resul
         None => (main.to_owned(), source.pins.get(main).cloned()),
     };
     let version = match wanted {
-        Some(version) => version.to_owned(),
-        None => pinned.with_context(|| format!("source.toml of {} pins no version of {package}", agent.id()))?,
+        Wanted::Version(version) => pins::exact(version)?,
+        Wanted::Latest => pins::newest(npm, &package, None)?,
+        Wanted::Pinned => {
+            pinned.with_context(|| format!("source.toml of {} pins no version of {package}", agent.id()))?
+        }
     };
     Ok((package, version))
 }
@@ -76,4 +106,19 @@ fn ripgrep(installed: &Installed) -> Result<PathBuf> {
 
 fn has(folder: &Path, program: &str) -> bool {
     folder.join(program).is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_of_one_agent_and_the_newest_is_of_any() {
+        let version = VersionArgs { version: Some("0.130.0".to_owned()), latest: false };
+        assert!(matches!(version.wanted("live", &[Agent::Codex]), Ok(Wanted::Version("0.130.0"))));
+        let refused = version.wanted("live", &Agent::ALL).unwrap_err().to_string();
+        assert!(refused.ends_with("name it, for example `cargo xtask live codex --version 0.130.0`"), "{refused}");
+        let latest = VersionArgs { version: None, latest: true };
+        assert!(matches!(latest.wanted("live", &Agent::ALL), Ok(Wanted::Latest)));
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args as ClapArgs;
 
 use crate::start::start;
@@ -28,6 +28,7 @@ Examples:
   cargo xtask record codex                               one agent
   cargo xtask record codex --scenario greeting           one scenario
   cargo xtask record codex --version 0.130.0             another version, beside the pinned one
+  cargo xtask record codex --latest                      the newest version, beside the pinned one
   cargo xtask record codex --against 0.130.0             what changed since that version?
 
 Afterwards `cargo insta test --review -p interlingua-snapshots` shows what the recordings become.
@@ -42,9 +43,8 @@ pub(crate) struct Args {
     /// Only this scenario; may be given several times
     #[arg(long = "scenario", value_name = "S")]
     scenarios: Vec<String>,
-    /// This version of the one named agent instead of the pinned one
-    #[arg(long, value_name = "V")]
-    version: Option<String>,
+    #[command(flatten)]
+    version: playable::VersionArgs,
     /// Say what differs from the recordings of this version instead of the last ones
     #[arg(long, value_name = "V")]
     against: Option<String>,
@@ -56,9 +56,7 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut agents = playable::chosen(&args.agents);
-    if let (Some(version), true) = (&args.version, agents.len() != 1) {
-        bail!("--version is of one agent: name it, for example `cargo xtask record codex --version {version}`");
-    }
+    let wanted = args.version.wanted("record", &agents)?;
     if agents.contains(&Agent::Amp) {
         say::note(format_args!(
             "amp: its model runs on its own server, so a scripted one cannot play to it; \
@@ -69,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if agents.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    let mut arguments = playable::arguments(&agents, args.version.as_deref(), args.cache_dir.as_deref())?;
+    let mut arguments = playable::arguments(&agents, wanted, args.cache_dir.as_deref())?;
     for scenario in &args.scenarios {
         arguments.extend(["--scenario".to_owned(), scenario.clone()]);
     }

@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::checks;
 use crate::flow::{FLOWS, Flow};
 use crate::leftovers;
+use crate::older::{self, Difference};
 use crate::player::Player;
 use crate::server::Said;
 use crate::settings;
@@ -55,6 +56,8 @@ pub(crate) struct Args {
 enum Verdict {
     Pass(Option<String>),
     NotPossible(String),
+    /// This version cannot do it.
+    Skipped(String),
     Failed(Failure),
 }
 
@@ -63,9 +66,20 @@ impl Verdict {
         let (word, remark) = match self {
             Self::Pass(remark) => ("pass", remark.clone()),
             Self::NotPossible(reason) => ("", Some(format!("not possible: {reason}"))),
+            Self::Skipped(reason) => ("skipped", Some(reason.clone())),
             Self::Failed(_) => ("FAILED", None),
         };
         Entry { word: word.to_owned(), remark }
+    }
+
+    /// The verdict in one line: what was not played says why.
+    fn in_words(&self) -> String {
+        match self {
+            Self::Pass(_) => "pass".to_owned(),
+            Self::NotPossible(reason) => format!("not possible: {reason}"),
+            Self::Skipped(reason) => format!("skipped: {reason}"),
+            Self::Failed(_) => "FAILED".to_owned(),
+        }
     }
 }
 
@@ -110,8 +124,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
             let place = format!("[{}/{}] {} {}", number + 1, flows.len(), target.agent, flow.name);
             let verdict = verdict(args, &server, target, flow, scenario).await;
             let entry = verdict.entry();
-            let word = if entry.word.is_empty() { entry.remark.as_deref().unwrap_or_default() } else { &entry.word };
-            eprintln!("{place}: {word} ({:.1} s)", begin.elapsed().as_secs_f32());
+            eprintln!("{place}: {} ({:.1} s)", verdict.in_words(), begin.elapsed().as_secs_f32());
             if let Verdict::Failed(failure) = &verdict {
                 failures.push(format!("{} {} {failure}", target.agent, flow.name));
             }
@@ -162,6 +175,10 @@ async fn verdict(args: &Args, server: &Path, target: &Target, flow: &Flow<'_>, s
     if let Some(reason) = flow.impossible(target.agent, scenario) {
         return Verdict::NotPossible(reason);
     }
+    let older = older::difference(target.agent, &target.version, flow.scenario);
+    if let Some(older) = older.filter(|older| older.difference == Difference::Skipped) {
+        return Verdict::Skipped(older.reason.to_owned());
+    }
     let scenario = settings::scenario(target.agent, scenario.clone());
     let said = Said::default();
     let mut step = "at the start of the server".to_owned();
@@ -172,7 +189,7 @@ async fn verdict(args: &Args, server: &Path, target: &Target, flow: &Flow<'_>, s
             return Verdict::Failed(failure);
         }
     };
-    let mut outcome = played(flow, &mut stage, &mut step).await;
+    let mut outcome = played(flow, &mut stage, &mut step, older.is_none()).await;
     // What the model could not do is why the rest went wrong.
     let problems = stage.model.report().problems;
     if !problems.is_empty() {
@@ -185,12 +202,16 @@ async fn verdict(args: &Args, server: &Path, target: &Target, flow: &Flow<'_>, s
         outcome = struck;
     }
     match outcome {
-        Ok(()) => Verdict::Pass(flow.remark(target.agent)),
+        Ok(()) => {
+            let remarks = flow.remark(target.agent).into_iter().chain(older.map(|older| older.reason.to_owned()));
+            let remarks: Vec<String> = remarks.collect();
+            Verdict::Pass((!remarks.is_empty()).then(|| remarks.join("; ")))
+        }
         Err(error) => Verdict::Failed(Failure { step, reason: format!("{error:#}"), events, said: said.lines() }),
     }
 }
 
-async fn played(flow: &Flow<'_>, stage: &mut Stage<'_>, step: &mut String) -> Result<()> {
+async fn played(flow: &Flow<'_>, stage: &mut Stage<'_>, step: &mut String, has_trace: bool) -> Result<()> {
     Player::new(stage, step).play().await?;
     "after the last turn".clone_into(step);
     leftovers::no_command().await?;
@@ -198,6 +219,9 @@ async fn played(flow: &Flow<'_>, stage: &mut Stage<'_>, step: &mut String) -> Re
     stage.end_sessions().await?;
     "in what came of it".clone_into(step);
     checks::always(flow, stage)?;
+    if has_trace {
+        checks::traces(flow, stage)?;
+    }
     flow.check(stage)
 }
 

@@ -11,6 +11,7 @@ mod checks;
 mod flow;
 mod leftovers;
 mod live;
+mod older;
 mod player;
 mod server;
 mod session;

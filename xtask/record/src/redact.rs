@@ -70,6 +70,34 @@ pub(crate) fn value(value: &Value) -> Value {
 
 /// The text without what is different in every run.
 pub(crate) fn text(text: &str) -> String {
+    words(&date_folders(text))
+}
+
+/// Replaces the folders of a day, `/2026/11/15/`: Codex keeps its sessions in them.
+fn date_folders(text: &str) -> String {
+    let mut rest: &[&str] = &text.split('/').collect::<Vec<_>>();
+    let mut clean = Vec::with_capacity(rest.len());
+    while let [first, others @ ..] = rest {
+        rest = match others {
+            [month, day, later @ ..] if [(first, 4), (month, 2), (day, 2)].iter().all(is_number_of) => {
+                clean.push("<date>");
+                later
+            }
+            _ => {
+                clean.push(*first);
+                others
+            }
+        };
+    }
+    clean.join("/")
+}
+
+/// Whether a text is a number with so many digits.
+fn is_number_of((text, digits): &(&&str, usize)) -> bool {
+    text.len() == *digits && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn words(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut word = String::new();
     // "duration_ms: 12" is also said in words.
@@ -158,6 +186,7 @@ mod tests {
             ("thread 01a1e1a2-952c-7360-8170-54fa7ec436a2.", "thread <uuid>."),
             ("at 2026-11-15T23:52:01.123Z!", "at <time>!"),
             ("rollout-2026-11-15T23-52-01-01a1e19f-fd48-7d33-95fc-76183369f309.jsonl", "<uuid>"),
+            ("/sessions/2026/11/15/x.jsonl and /2026/1/15", "/sessions/<date>/x.jsonl and /2026/1/15"),
             ("/session/ses_e1e5ca0c4ffe2mDprGaJUgkVHc/abort", "/session/<id>/abort"),
             ("que_1e3582a790015607lpk5jgVKU9:1", "<id>:1"),
             ("92346d4eeedf740e17d95697c5e57bba1e38f8c9", "<hash>"),

@@ -13,12 +13,15 @@ use crate::recipes::Group;
 
 const PACKAGE: &str = "@anthropic-ai/claude-agent-sdk";
 const AGENT: &str = "@anthropic-ai/claude-code";
+/// The program of releases before 2.1.113, which run on Node.
+const SCRIPT: &str = "cli.js";
 
 /// What a host may write to standard input. The SDK declares each of them but never their union.
 const STDIN: &str =
     "SDKUserMessage | SDKControlRequest | SDKControlResponse | SDKControlCancelRequest | SDKKeepAliveMessage";
 
-/// The native program of the agent itself, which is another package than the one that declares its wire.
+/// The program of the agent itself, which is another package than the one that declares its wire. Releases without
+/// native programs bring a script for Node.
 pub(super) fn program(installed: &Installed) -> Result<PathBuf> {
     let scope = installed.package("@anthropic-ai");
     let entries = std::fs::read_dir(&scope).with_context(|| format!("cannot read {}", scope.display()))?;
@@ -30,7 +33,8 @@ pub(super) fn program(installed: &Installed) -> Result<PathBuf> {
         .filter(|program| program.is_file())
         .collect();
     programs.sort();
-    programs.into_iter().next().context("npm installed no Claude Code program for this platform")
+    let script = Some(installed.package(AGENT).join(SCRIPT)).filter(|script| script.is_file());
+    programs.into_iter().next().or(script).context("npm installed no Claude Code program for this platform")
 }
 
 pub(super) fn extract(from: &Installations) -> Result<Extracted> {

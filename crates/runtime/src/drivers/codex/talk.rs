@@ -181,8 +181,12 @@ impl Talk {
                 return has_exited.then_some(Ok(Parting::Left));
             }
             News::TurnStarted { thread, turn } => {
-                self.running.insert(thread, turn);
+                self.running.insert(thread.clone(), turn.clone());
                 self.batch.push(input);
+                // Until now Codex refused to interrupt it: "no active turn to interrupt".
+                if self.interrupted {
+                    self.interrupt_turn(&thread, &turn).await;
+                }
             }
             News::TurnCompleted { thread } => {
                 self.running.remove(&thread);
