@@ -28,6 +28,7 @@ pub struct Descriptor {
 
 /// A file that shows that somebody logged in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LoginFile {
     /// Its path below the home folder.
     pub path: &'static str,

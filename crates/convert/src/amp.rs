@@ -423,8 +423,7 @@ fn open<'a>(out: &'a mut Drafts, thread: Option<&str>) -> SessionDrafts<'a> {
 }
 
 fn mcp_server(server: SystemMessageMcpServersItem) -> McpServer {
-    let status = server.status.map(|status| status.as_str().to_owned());
-    McpServer { name: server.name.unwrap_or_default(), status }
+    McpServer::new(server.name.unwrap_or_default()).status(server.status.map(|status| status.as_str().to_owned()))
 }
 
 /// Why the model stopped; `None` where it has not, or does not say.
@@ -448,14 +447,11 @@ fn tokens(usage: &NativeUsage, model: Option<String>) -> Usage {
     let count = |number: &Option<Number>| number.as_ref().and_then(whole);
     let (read, written) = (count(&usage.cache_read_input_tokens), count(&usage.cache_creation_input_tokens));
     let fresh = count(&usage.input_tokens).unwrap_or(0);
-    Usage {
-        input_tokens: fresh.saturating_add(read.unwrap_or(0)).saturating_add(written.unwrap_or(0)),
-        cached_input_tokens: read,
-        cache_write_tokens: written,
-        output_tokens: count(&usage.output_tokens).unwrap_or(0),
-        model,
-        ..Usage::default()
-    }
+    let input = fresh.saturating_add(read.unwrap_or(0)).saturating_add(written.unwrap_or(0));
+    Usage::new(input, count(&usage.output_tokens).unwrap_or(0))
+        .cached_input_tokens(read)
+        .cache_write_tokens(written)
+        .model(model)
 }
 
 /// A number that counts something; the schema says no more than that it is one.

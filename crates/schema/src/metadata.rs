@@ -41,12 +41,15 @@ wire_struct! {
 wire_struct! {
     /// An MCP server that an agent uses.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
     pub struct McpServer {
         /// Its name.
         pub name: String,
         /// Its state in the agent's words. Left out when it does not say.
         pub status?: Option<String>,
     }
+    /// A server of this name.
+    new(name: impl Into<String>)
 }
 
 wire_struct! {
@@ -74,16 +77,11 @@ wire_struct! {
         /// What else the agent says. Left out when it says nothing else.
         pub native?: Option<Facts>,
     }
+    /// Nothing is known.
+    new()
 }
 
 impl TurnMetadata {
-    /// Sets the model in use.
-    #[must_use]
-    pub fn with_model(mut self, model: Option<String>) -> Self {
-        self.model = model;
-        self
-    }
-
     /// Whether nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -230,20 +228,15 @@ wire_struct! {
 wire_struct! {
     /// Something that can be chosen.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
     pub struct QuestionOption {
         /// Its name, which is the answer.
         pub label: String,
         /// What it means. Left out when the agent does not say.
         pub description?: Option<String>,
     }
-}
-
-impl QuestionOption {
     /// An option without a description.
-    #[must_use]
-    pub fn new(label: impl Into<String>) -> Self {
-        Self { label: label.into(), description: None }
-    }
+    new(label: impl Into<String>)
 }
 
 wire_struct! {

@@ -13,6 +13,7 @@ pub struct SessionKey(pub(crate) i64);
 
 /// A session that is to be created. Only `id` and `agent` are needed.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct NewSession {
     /// Its name, chosen by the client.
     pub id: SessionId,
@@ -57,6 +58,7 @@ impl NewSession {
 
 /// A session as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Session {
     /// The store's name of it.
     pub key: SessionKey,
@@ -92,6 +94,7 @@ pub struct Session {
 
 /// What the store keeps for the runtime without understanding it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Kept {
     /// What the session was created with.
     pub config: Option<RawJson>,
@@ -99,8 +102,17 @@ pub struct Kept {
     pub state: Option<RawJson>,
 }
 
+impl Kept {
+    /// What a session was created with; nothing was given to [`Append::state`](crate::Append::state) yet.
+    #[must_use]
+    pub const fn new(config: Option<RawJson>) -> Self {
+        Self { config, state: None }
+    }
+}
+
 /// Some of the sessions, newest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SessionPage {
     /// The sessions.
     pub sessions: Vec<Session>,

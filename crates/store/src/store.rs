@@ -36,6 +36,7 @@ struct Shared {
 
 /// What a store has done since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Totals {
     /// Events that were appended.
     pub events: u64,

@@ -92,11 +92,9 @@ impl Player<'_> {
             (recorder.display().to_string(), "/opt/host/tool".to_owned()),
             (self.target.program.display().to_string(), format!("/opt/agent/{}", self.target.agent)),
         ];
-        let header = Header {
-            version: Some(self.target.version.clone()),
-            scenario: Some(self.scenario.name.clone()),
-            ..Header::new(self.target.agent.to_string())
-        };
+        let mut header = Header::new(self.target.agent.to_string());
+        header.version = Some(self.target.version.clone());
+        header.scenario = Some(self.scenario.name.clone());
         self.tape = Tape::new(header, Scrubber::new(names));
         let model = Model::start(self.scenario.clone(), place.workspace.clone(), MODEL_PORT, Gates::Host)
             .await

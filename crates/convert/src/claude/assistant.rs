@@ -112,7 +112,7 @@ impl ClaudeConverter {
                 self.note_here(place, Note::notice(format!("file {file} is in the container")), out);
             }
             ContentBlock::Compaction(block) => {
-                let note = Note::compaction(Compaction { summary: block.content, ..Compaction::default() });
+                let note = Note::compaction(Compaction::new().summary(block.content));
                 self.note_here(place, note, out);
             }
             ContentBlock::Fallback(block) => {

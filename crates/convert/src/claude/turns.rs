@@ -148,7 +148,7 @@ impl ClaudeConverter {
         if is_new {
             self.session.clone_from(&init.session_id);
             // The session's start says the rest of what its first turn begins with.
-            let first = TurnMetadata::default().with_model(turn.model.clone());
+            let first = TurnMetadata::new().model(turn.model.clone());
             session.started(session_metadata(std::mem::replace(&mut turn, first), init));
         }
         if let Some(lacking) = lacking {
@@ -467,7 +467,7 @@ fn session_metadata(turn: TurnMetadata, init: SystemMessage) -> SessionMetadata 
 }
 
 fn mcp_server(server: SystemMessageMcpServersItem) -> McpServer {
-    McpServer { name: server.name.unwrap_or_default(), status: server.status }
+    McpServer::new(server.name.unwrap_or_default()).status(server.status)
 }
 
 fn hash(text: &str) -> u64 {

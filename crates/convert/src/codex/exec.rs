@@ -438,14 +438,10 @@ fn web_search(item: &WebSearchItem) -> ToolCall {
 
 fn tokens(usage: &NativeUsage) -> Usage {
     let count = |figure: &Option<Number>| figure.as_ref().and_then(Number::as_u64);
-    Usage {
-        input_tokens: count(&usage.input_tokens).unwrap_or_default(),
-        cached_input_tokens: count(&usage.cached_input_tokens),
-        cache_write_tokens: count(&usage.cache_write_input_tokens),
-        output_tokens: count(&usage.output_tokens).unwrap_or_default(),
-        reasoning_tokens: count(&usage.reasoning_output_tokens),
-        ..Usage::default()
-    }
+    Usage::new(count(&usage.input_tokens).unwrap_or_default(), count(&usage.output_tokens).unwrap_or_default())
+        .cached_input_tokens(count(&usage.cached_input_tokens))
+        .cache_write_tokens(count(&usage.cache_write_input_tokens))
+        .reasoning_tokens(count(&usage.reasoning_output_tokens))
 }
 
 /// What a command line says: the prompt, whether an earlier thread goes on, the model and the directory.

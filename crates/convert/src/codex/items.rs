@@ -257,7 +257,7 @@ impl CodexConverter {
         let call = child.and_then(|child| self.threads.at(child).spawned_by.clone());
         let (call, call_id) = call.unzip();
         let task_id = item.id.strip_prefix(COMPLETION_PREFIX).unwrap_or(&item.id).to_owned();
-        let task = Task { task_id, call_id, state: TaskState::Completed };
+        let task = Task::new(task_id, TaskState::Completed).call_id(call_id);
         let note = Note::task(task, agent_of(item), call).native(item.id.as_str());
         self.on(thread, out).session(out).note(note);
     }
@@ -466,5 +466,5 @@ pub(super) fn compaction(thread: &mut Thread, has_sent: bool) -> Compaction {
         (false, true) => Some(CompactionTrigger::Auto),
         (false, false) => None,
     };
-    Compaction { trigger, ..Compaction::default() }
+    Compaction::new().trigger(trigger)
 }

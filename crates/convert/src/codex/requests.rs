@@ -344,7 +344,7 @@ fn legacy_change((path, change): (String, FileChange)) -> FileUpdateChange {
 
 fn option(option: ToolRequestUserInputOption) -> Option<QuestionOption> {
     let description = option.description.filter(|description| !description.is_empty());
-    Some(QuestionOption { label: option.label?, description })
+    Some(QuestionOption::new(option.label?).description(description))
 }
 
 fn resolve(session: &mut SessionDrafts<'_>, id: String, verdict: Verdict) {

@@ -298,13 +298,8 @@ impl OpenCodeConverter {
             return incomplete("session.next.retried", out);
         };
         let reason = error.and_then(|error| error.message).unwrap_or_default();
-        let retry = Retry {
-            attempt: attempt.and_then(|attempt| attempt.as_u64()).unwrap_or(1),
-            max_attempts: None,
-            delay_ms: None,
-            code: code_for_words(&reason),
-            reason,
-        };
+        let code = code_for_words(&reason);
+        let retry = Retry::new(attempt.and_then(|attempt| attempt.as_u64()).unwrap_or(1), reason).code(code);
         self.sessions.of(&id).retried(out);
         self.next(&id, out).note(Note::retry(retry));
     }
@@ -419,7 +414,7 @@ fn compaction(reason: Option<&str>, summary: Option<String>) -> Compaction {
         Some("manual") => Some(CompactionTrigger::Manual),
         _ => None,
     };
-    Compaction { trigger, summary: summary.filter(|summary| !summary.is_empty()), ..Compaction::default() }
+    Compaction::new().trigger(trigger).summary(summary.filter(|summary| !summary.is_empty()))
 }
 
 fn ended(text: String, cut_off: bool) -> Final {

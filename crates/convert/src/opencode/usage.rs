@@ -32,15 +32,12 @@ impl Tokens {
             Some(total) if total >= input_tokens + self.output => total - input_tokens,
             _ => self.output.max(self.reasoning),
         };
-        Usage {
-            input_tokens,
-            cached_input_tokens: Some(self.cache_read),
-            cache_write_tokens: Some(self.cache_write),
-            output_tokens,
-            reasoning_tokens: Some(self.reasoning),
-            cost_usd: cost.and_then(Number::as_f64),
-            model,
-        }
+        Usage::new(input_tokens, output_tokens)
+            .cached_input_tokens(self.cache_read)
+            .cache_write_tokens(self.cache_write)
+            .reasoning_tokens(self.reasoning)
+            .cost_usd(cost.and_then(Number::as_f64))
+            .model(model)
     }
 }
 

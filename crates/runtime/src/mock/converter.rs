@@ -136,13 +136,10 @@ impl MockConverter {
             },
             Line::Oddity { json } => session.note(Note::unknown(json)),
             Line::MayI { request, action, call, reason } => {
-                let ask = PermissionAsk {
-                    call_id: Some(call),
-                    title: Some(action),
-                    reason,
-                    scopes: vec![ApprovalScope::Once, ApprovalScope::Session],
-                    ..PermissionAsk::default()
-                };
+                let mut ask = PermissionAsk::new(call);
+                ask.title = Some(action);
+                ask.reason = reason;
+                ask.scopes = vec![ApprovalScope::Once, ApprovalScope::Session];
                 session.permission_asked(request, ask);
             }
             Line::Ask { request, questions } => {
@@ -172,13 +169,11 @@ fn ask(question: Question) -> Ask {
         Choice::Label(label) => QuestionOption::new(label),
         Choice::Described(option) => option,
     };
-    Ask {
-        prompt: question.prompt,
-        options: question.options.into_iter().map(option).collect(),
-        header: question.header,
-        multi_select: question.multiple,
-        free_text,
-        secret: question.secret,
-        ..Ask::default()
-    }
+    let mut ask = Ask::new(question.prompt);
+    ask.options = question.options.into_iter().map(option).collect();
+    ask.header = question.header;
+    ask.multi_select = question.multiple;
+    ask.free_text = free_text;
+    ask.secret = question.secret;
+    ask
 }

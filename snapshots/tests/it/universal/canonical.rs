@@ -26,9 +26,7 @@ impl Converter for Toy {
                     session.delta(key, "…");
                 }
                 ("finish", key) => session.message_finished(key, Message::assistant(), Final::as_streamed()),
-                ("ask", key) => {
-                    session.questions_asked(key, vec![Ask { prompt: "Which?".to_owned(), ..Ask::default() }]);
-                }
+                ("ask", key) => session.questions_asked(key, vec![Ask::new("Which?")]),
                 ("call", id) => session.tool_called(id, ToolCall::new(id, "run").kind(ToolKind::Command)),
                 ("result", id) => session.tool_finished(id, ToolResult::ok("done")),
                 _ => session.turn_ended(TurnEnd::new()),

@@ -164,7 +164,7 @@ fn a_status_between_turns_begins_none() {
 
 #[test]
 fn a_sub_agents_use_counts_in_the_turn() {
-    let used = |input_tokens| Usage { input_tokens, ..Usage::default() };
+    let used = |input_tokens| Usage::new(input_tokens, 0);
     let mut play = Play::begun();
     play.agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.agent_drafts(|drafts| {
@@ -179,7 +179,7 @@ fn a_sub_agents_use_counts_in_the_turn() {
 
 #[test]
 fn what_messages_used_adds_up_to_the_turn_however_it_ends() {
-    let used = |tokens| Usage { output_tokens: tokens, ..Usage::default() };
+    let used = |tokens| Usage::new(0, tokens);
     let mut play = Play::begun();
     play.host(|s| s.prompted(Prompt::text("hi"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.agent(|s| s.used(used(1))).agent(|s| s.used(used(2))).exit(-9);

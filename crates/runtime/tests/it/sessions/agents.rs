@@ -92,7 +92,7 @@ async fn stage(play: Play) -> Stage {
 }
 
 fn odd_session() -> CreateSession {
-    CreateSession { agent: "odd".to_owned(), ..CreateSession::default() }
+    CreateSession::new("odd")
 }
 
 fn message(order: Option<Order>) -> String {
@@ -292,9 +292,8 @@ async fn an_agent_that_takes_no_attachments_refuses_them() {
     let stage = stage(|_, _, orders, wire| Box::pin(answer_one(orders, wire))).await;
     let file = stage.folder.path().join("note.txt");
     std::fs::write(&file, "x").unwrap();
-    let attachment =
-        interlingua_schema::Attachment { path: file.to_str().unwrap().to_owned(), mime: None, filename: None };
-    let message = interlingua_schema::Message { text: "look".to_owned(), attachments: vec![attachment] };
+    let attachment = interlingua_schema::Attachment::new(file.to_str().unwrap());
+    let message = interlingua_schema::Message::new("look").attachments(vec![attachment]);
     let refused = stage.runtime.send(&"s".into(), message).await.unwrap_err();
     assert!(matches!(refused, RuntimeError::InvalidRequest(_)), "{refused:?}");
 }
