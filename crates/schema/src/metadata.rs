@@ -28,7 +28,7 @@ wire_struct! {
         /// The names of the agent's tools. Left out when it does not say.
         pub tools?: Option<Vec<String>>,
         /// The MCP servers. Left out when the agent does not say.
-        pub mcp_servers?: Option<Vec<McpServer>>,
+        pub mcp_servers?: Option<Vec<McpServerInfo>>,
         /// Whether the session was imported from the agent's history. Left out when it was not.
         pub imported?: Option<bool>,
         /// The native session that this one was forked from. Left out when it was not.
@@ -41,8 +41,9 @@ wire_struct! {
 wire_struct! {
     /// An MCP server that an agent uses.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[cfg_attr(feature = "json-schema", schemars(rename = "McpServer"))]
     #[non_exhaustive]
-    pub struct McpServer {
+    pub struct McpServerInfo {
         /// Its name.
         pub name: String,
         /// Its state in the agent's words. Left out when it does not say.
@@ -73,7 +74,7 @@ wire_struct! {
         /// The names of the agent's tools. Left out when it does not say.
         pub tools?: Option<Vec<String>>,
         /// The MCP servers. Left out when the agent does not say.
-        pub mcp_servers?: Option<Vec<McpServer>>,
+        pub mcp_servers?: Option<Vec<McpServerInfo>>,
         /// What else the agent says. Left out when it says nothing else.
         pub native?: Option<Facts>,
     }

@@ -13,7 +13,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use interlingua_runtime::Sent;
-use interlingua_store::{Batch, Error, Raw, Reader, SessionKey};
+use interlingua_store::{Batch, Error, EventReader, Raw, SessionKey};
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -62,8 +62,8 @@ struct Follower {
 
 enum Source {
     /// The turn has not begun.
-    Waiting(Pin<Box<dyn Future<Output = Option<Reader>> + Send>>),
-    Reading(Reader),
+    Waiting(Pin<Box<dyn Future<Output = Option<EventReader>> + Send>>),
+    Reading(EventReader),
     /// Everything was sent.
     Done,
 }

@@ -113,7 +113,7 @@ impl Kept {
 /// Some of the sessions, newest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct SessionPage {
+pub struct StoredSessionPage {
     /// The sessions.
     pub sessions: Vec<Session>,
     /// Where the next page begins; `None` when this is the last.
@@ -167,7 +167,11 @@ pub(crate) fn by_key(connection: &Connection, key: SessionKey) -> Result<Option<
     Ok(connection.prepare_cached(&query)?.query_row([key.0], from_row).optional()?)
 }
 
-pub(crate) fn page(connection: &Connection, limit: usize, from: Option<SessionKey>) -> Result<SessionPage, Error> {
+pub(crate) fn page(
+    connection: &Connection,
+    limit: usize,
+    from: Option<SessionKey>,
+) -> Result<StoredSessionPage, Error> {
     let query = format!("SELECT {COLUMNS} FROM sessions WHERE key < ?1 ORDER BY key DESC LIMIT ?2");
     // One more than asked for tells whether there is a next page.
     let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
@@ -177,7 +181,7 @@ pub(crate) fn page(connection: &Connection, limit: usize, from: Option<SessionKe
     let more = sessions.len() > limit;
     sessions.truncate(limit);
     let next = sessions.last().map(|last| last.key).filter(|_| more);
-    Ok(SessionPage { sessions, next })
+    Ok(StoredSessionPage { sessions, next })
 }
 
 pub(crate) fn interrupted(connection: &Connection) -> Result<Vec<Session>, Error> {

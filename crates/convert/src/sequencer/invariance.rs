@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{End, Moment, Sequencer};
 use crate::draft::{Act, Draft, Unparsed};
 use crate::{
-    Ask, CountingIds, Failure, Final, Key, Message, Note, PermissionAsk, Prompt, ToolCall, ToolResult, TurnEnd,
+    Ask, CountingIds, Failure, Final, Key, MessageDraft, Note, PermissionAsk, Prompt, ToolCall, ToolResult, TurnEnd,
     UserMessage,
 };
 
@@ -54,12 +54,12 @@ fn parts() -> impl Strategy<Value = Vec<ContentPart>> {
     prop::collection::vec(part(), 0..3)
 }
 
-fn message() -> impl Strategy<Value = Message> {
+fn message() -> impl Strategy<Value = MessageDraft> {
     (0..3, option::of(key()), option::of(key())).prop_map(|(kind, native, of)| {
         let mut message = match kind {
-            0 => Message::assistant(),
-            1 => Message::reasoning(Visibility::Public),
-            _ => Message::prompt(),
+            0 => MessageDraft::assistant(),
+            1 => MessageDraft::reasoning(Visibility::Public),
+            _ => MessageDraft::prompt(),
         };
         message.native_id = native.map(|id| id.as_str().into());
         message.of = of;

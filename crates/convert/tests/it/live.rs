@@ -1,8 +1,8 @@
 //! A stream that a host begins, leaves and takes up again.
 
 use interlingua_convert::{
-    Ask, Conversion, ConversionOptions, Converter, Drafts, Failure, Final, Input, InputRef, Message, PermissionAsk,
-    Prompt, Resume, ToolCall, TurnEnd,
+    Ask, Conversion, ConversionOptions, Converter, Drafts, Failure, Final, Input, InputRef, MessageDraft,
+    PermissionAsk, Prompt, Resume, ToolCall, TurnEnd,
 };
 use interlingua_schema::{
     Checker, CommandInput, ContentPart, ErrorCode, EventData, ItemStatus, SessionEnded, SessionMetadata, ToolInput,
@@ -35,7 +35,7 @@ impl Converter for Told {
             }
             "end" => session.turn_ended(TurnEnd::new()),
             "think" => {
-                session.message_started("m", Message::reasoning(Visibility::Private));
+                session.message_started("m", MessageDraft::reasoning(Visibility::Private));
                 session.delta("m", "hm");
             }
             "call" => session.tool_called("c", ToolCall::new("c", "ls")),
@@ -46,7 +46,7 @@ impl Converter for Told {
             "output" => session.tool_output("c", "a.txt"),
             "ask" => session.permission_asked("p", PermissionAsk::default()),
             "questions" => session.questions_asked("q", vec![Ask::default(), Ask::default()]),
-            text => session.message_finished(text, Message::assistant(), Final::text(text)),
+            text => session.message_finished(text, MessageDraft::assistant(), Final::text(text)),
         }
     }
 }

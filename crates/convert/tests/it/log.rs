@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::io::{self, BufRead, Cursor, Read};
 
 use interlingua_convert::{
-    Conversion, ConversionOptions, Converter, Drafts, End, Final, Input, InputRef, Launch, Message, Prompt, Resume,
-    convert_log,
+    Conversion, ConversionOptions, Converter, Drafts, End, Final, Input, InputRef, Launch, MessageDraft, Prompt,
+    Resume, convert_log,
 };
 use interlingua_schema::{Checker, EventData, RawJson, Timestamp, UniversalEvent};
 use interlingua_wirelog::Reader;
@@ -40,7 +40,7 @@ impl Converter for Parrot {
             "silence" => {}
             _ => {
                 let key = self.lines.to_string();
-                out.session("parrot").message_finished(key, Message::assistant(), Final::text(line));
+                out.session("parrot").message_finished(key, MessageDraft::assistant(), Final::text(line));
             }
         }
     }

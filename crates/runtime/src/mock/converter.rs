@@ -1,7 +1,7 @@
 //! What the mock agent says, as drafts: the same way that every agent goes.
 
 use interlingua_convert::{
-    Ask, Converter, Drafts, Failure, Final, Input, InputRef, Message, Note, PermissionAsk, Prompt, ToolCall,
+    Ask, Converter, Drafts, Failure, Final, Input, InputRef, MessageDraft, Note, PermissionAsk, Prompt, ToolCall,
     ToolResult, TurnEnd,
 };
 use interlingua_schema::{
@@ -100,16 +100,16 @@ impl MockConverter {
             }
             Line::Text { message, delta } => session.delta(message, delta),
             Line::Said { message, text, image } => {
-                let said = Message::assistant().native(message.as_str());
+                let said = MessageDraft::assistant().native(message.as_str());
                 let image = image.map(|image| ContentPart::Image { path: image.path, mime: image.mime });
                 session.message_finished(message, said, image.into_iter().fold(Final::text(text), Final::with));
             }
             Line::Thought { message, delta } => {
-                session.message_started(message.as_str(), Message::reasoning(Visibility::Public));
+                session.message_started(message.as_str(), MessageDraft::reasoning(Visibility::Public));
                 session.delta(message, delta);
             }
             Line::Thinking { message, text } => {
-                session.message_finished(message, Message::reasoning(Visibility::Public), Final::text(text));
+                session.message_finished(message, MessageDraft::reasoning(Visibility::Public), Final::text(text));
             }
             Line::Call { call, name, kind, arguments } => {
                 let text = arguments.to_string();
