@@ -6,13 +6,13 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::pin::Pin;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use interlingua_runtime::Sent;
+use interlingua_sse::{HEARTBEAT, HEARTBEAT_INTERVAL};
 use interlingua_store::{Batch, Error, EventReader, Raw, SessionKey};
 use serde::Deserialize;
 use tokio::sync::watch;
@@ -20,9 +20,6 @@ use tokio::time::sleep;
 
 use crate::app::App;
 use crate::metrics::OpenStream;
-
-/// A comment goes out when nothing else has for so long, so that nobody on the way takes the connection for dead.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// So many bytes are sent at once, if there are as many.
 const PIECE: usize = 64 * 1024;
@@ -70,15 +67,15 @@ enum Source {
 
 impl Follower {
     async fn next(mut self) -> Option<(Result<Vec<u8>, Error>, Self)> {
-        let comment = sleep(KEEP_ALIVE);
-        tokio::pin!(comment);
+        let heartbeat = sleep(HEARTBEAT_INTERVAL);
+        tokio::pin!(heartbeat);
         let piece = loop {
             match &mut self.source {
                 Source::Done => return None,
                 Source::Waiting(begins) => tokio::select! {
                     reader = begins => self.source = reader.map_or(Source::Done, Source::Reading),
                     () = closed(&mut self.closing) => return None,
-                    () = &mut comment => break Ok(b": keep-alive\n\n".to_vec()),
+                    () = &mut heartbeat => break Ok(HEARTBEAT.to_vec()),
                 },
                 Source::Reading(reader) => tokio::select! {
                     batch = reader.next() => match batch {
@@ -87,7 +84,7 @@ impl Follower {
                         Err(error) => break Err(error),
                     },
                     () = closed(&mut self.closing) => return None,
-                    () = &mut comment => break Ok(b": keep-alive\n\n".to_vec()),
+                    () = &mut heartbeat => break Ok(HEARTBEAT.to_vec()),
                 },
             }
         };
