@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use interlingua_agents::Agent;
-use interlingua_scripted_model::{Gates, SUPPORTED_AGENTS, Scenario, ScriptedModel, codex_config, variables};
+use interlingua_scripted_model::{Gates, Scenario, ScriptedModel, codex_config, supported_agents, variables};
 
 use crate::Outcome;
 
@@ -67,7 +67,7 @@ fn introduction(scenario: &Scenario, url: &str) -> String {
     for turn in &scenario.turns {
         let _ = writeln!(text, "  {}", turn.user);
     }
-    for agent in SUPPORTED_AGENTS {
+    for agent in supported_agents() {
         let _ = writeln!(text, "\n{}", agent.id());
         for (name, value) in variables(agent, url) {
             let _ = writeln!(text, "  export {name}='{value}'");

@@ -44,7 +44,7 @@ pub mod scenario;
 mod server;
 mod side;
 
-pub use environment::{SUPPORTED_AGENTS, codex_config, model, opencode_config, variables};
+pub use environment::{codex_config, model, opencode_config, supported_agents, variables};
 pub use progress::Report;
 pub use scenario::{BadScenario, Scenario};
 pub use server::{Gates, ScriptedModel};
