@@ -196,6 +196,19 @@ mod tests {
         assert_eq!(String::from_utf8(frames).unwrap(), expected);
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_stream_has_a_heartbeat() {
+        let (_open, closing) = watch::channel(false);
+        let source = Source::Waiting(Box::pin(std::future::pending()));
+        let metrics = std::sync::Arc::<crate::metrics::Metrics>::default();
+        let follower = Follower { source, turn: None, closing, _open: metrics.stream_opened() };
+        let begin = tokio::time::Instant::now();
+        let (piece, follower) = follower.next().await.unwrap();
+        assert_eq!((piece.unwrap(), begin.elapsed().as_secs()), (HEARTBEAT.to_vec(), HEARTBEAT_INTERVAL.as_secs()));
+        assert_eq!(follower.next().await.unwrap().0.unwrap(), HEARTBEAT);
+        assert_eq!(begin.elapsed().as_secs(), 2 * HEARTBEAT_INTERVAL.as_secs());
+    }
+
     #[test]
     fn a_turn_waits_until_all_is_answered() {
         let mut turn = Turn { hold: false, waits_for: BTreeSet::new() };

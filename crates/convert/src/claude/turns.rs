@@ -355,7 +355,7 @@ impl ClaudeConverter {
         match closing {
             Some(Closing::Failure(failure)) => session.failed(failure),
             Some(Closing::Answer(answer)) => {
-                session.message_finished(key, MessageDraft::assistant(), Final::text(answer))
+                session.message_finished(key, MessageDraft::assistant(), Final::text(answer));
             }
             None => {}
         }
