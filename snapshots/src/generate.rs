@@ -62,7 +62,7 @@ impl Generator {
                 vec![file("crates/schema/schema.json", pretty(&interlingua_schema::json_schema())?)]
             }
             Self::EnvelopeSchema => {
-                vec![file("crates/envelope/schema.json", pretty(&interlingua_envelope::json_schema())?)]
+                vec![file("crates/envelope/schema.json", pretty(&interlingua_envelope::envelope_json_schema())?)]
             }
             Self::Capabilities => vec![file("docs/envelope-capabilities.md", capabilities::page(coverage))],
             Self::Coverage => vec![

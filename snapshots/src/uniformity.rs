@@ -10,6 +10,7 @@ mod exceptions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use interlingua_convert::Agent;
 
@@ -18,8 +19,9 @@ use crate::{Corpus, CorpusEntry};
 pub use aspects::{Aspect, lines, optional_keys};
 pub use exceptions::{EXCEPTIONS, Exception, OPTIONAL_KEYS, OptionalKey};
 
-/// The agents that are compared, each in the newest version that is recorded. Amp's model is its own, so it cannot play the scenarios.
-pub const COMPARED: [Agent; 3] = [Agent::Claude, Agent::Codex, Agent::OpenCode];
+/// The agents that are compared, each in the newest version that is recorded: those that can play the scenarios.
+pub static COMPARED: LazyLock<Vec<Agent>> =
+    LazyLock::new(|| Agent::ALL.into_iter().filter(|agent| agent.descriptor().has_custom_model).collect());
 
 /// What one aspect of one scenario looks like with each agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +64,7 @@ impl Comparison {
 #[must_use]
 pub fn compare(corpus: &Corpus) -> Vec<Comparison> {
     let mut scenarios: BTreeMap<&str, BTreeMap<Agent, &CorpusEntry>> = BTreeMap::new();
-    for agent in COMPARED {
+    for &agent in &*COMPARED {
         let of_agent = corpus.entries().iter().filter(|entry| entry.recording.agent == agent);
         let newest = of_agent.clone().map(|entry| entry.recording.version_numbers()).max();
         for entry in of_agent.filter(|entry| Some(entry.recording.version_numbers()) == newest) {

@@ -57,12 +57,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut agents = playable::chosen(&args.agents);
     let wanted = args.version.wanted("record", &agents)?;
-    if agents.contains(&Agent::Amp) {
+    for agent in agents.extract_if(.., |agent| !agent.descriptor().has_custom_model) {
         say::note(format_args!(
-            "amp: its model runs on its own server, so a scripted one cannot play to it; \
-             snapshots/transcripts/captured/amp stays what it is"
+            "{agent}: its model runs on its own server, so a scripted one cannot play to it; \
+             snapshots/transcripts/captured/{agent} stays what it is"
         ));
-        agents.retain(|agent| *agent != Agent::Amp);
     }
     if agents.is_empty() {
         return Ok(ExitCode::SUCCESS);

@@ -24,10 +24,14 @@ pub struct Descriptor {
     pub stability: Stability,
     /// Whether a session can choose a variant of its model, such as an effort of reasoning.
     pub has_model_variants: bool,
+    /// Whether the agent can be pointed at a model of one's own, such as the scripted one. One that cannot talks to its
+    /// vendor's server only.
+    pub has_custom_model: bool,
 }
 
 /// A file that shows that somebody logged in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LoginFile {
     /// Its path below the home folder.
     pub path: &'static str,
@@ -85,6 +89,7 @@ pub(crate) static CLAUDE: Descriptor = Descriptor {
     envelope_name: "claude_code",
     stability: Stability::Stable,
     has_model_variants: true,
+    has_custom_model: true,
 };
 
 pub(crate) static CODEX: Descriptor = Descriptor {
@@ -98,6 +103,7 @@ pub(crate) static CODEX: Descriptor = Descriptor {
     envelope_name: "codex",
     stability: Stability::Stable,
     has_model_variants: true,
+    has_custom_model: true,
 };
 
 pub(crate) static OPENCODE: Descriptor = Descriptor {
@@ -122,6 +128,7 @@ pub(crate) static OPENCODE: Descriptor = Descriptor {
     envelope_name: "opencode",
     stability: Stability::Experimental,
     has_model_variants: true,
+    has_custom_model: true,
 };
 
 pub(crate) static AMP: Descriptor = Descriptor {
@@ -135,6 +142,7 @@ pub(crate) static AMP: Descriptor = Descriptor {
     envelope_name: "amp",
     stability: Stability::Experimental,
     has_model_variants: false,
+    has_custom_model: false,
 };
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use interlingua_runtime::{CreateSession, Runtime, RuntimeOptions, drivers};
+use interlingua_runtime::{CreateSession, Environment, Runtime, RuntimeOptions, drivers};
 use interlingua_schema::{Attachment, Message, SessionId};
 use interlingua_store::Store;
 use tempfile::TempDir;
@@ -144,9 +144,9 @@ fn message(args: &Args) -> anyhow::Result<Message> {
     };
     let attachments = args.attach.iter().map(|file| {
         let path = std::path::absolute(file).with_context(|| format!("cannot use {}", file.display()))?;
-        Ok(Attachment { path: path.to_string_lossy().into_owned(), mime: None, filename: None })
+        Ok(Attachment::new(path.to_string_lossy()))
     });
-    Ok(Message { text, attachments: attachments.collect::<anyhow::Result<_>>()? })
+    Ok(Message::new(text).attachments(attachments.collect::<anyhow::Result<_>>()?))
 }
 
 fn session_id(args: &Args) -> SessionId {
@@ -159,16 +159,15 @@ fn create(args: &Args) -> anyhow::Result<CreateSession> {
         Some(mcp) => serde_json::from_value(mcp).context("--mcp")?,
         None => interlingua_runtime::McpServers::default(),
     };
-    Ok(CreateSession {
-        agent: args.agent.clone(),
-        agent_mode: args.create.agent_mode.clone(),
-        permission_mode: args.create.permission_mode.clone(),
-        model: args.create.model.clone(),
-        variant: args.create.variant.clone(),
-        agent_version: args.create.agent_version.clone(),
-        directory: args.create.directory.as_ref().map(|folder| folder.to_string_lossy().into_owned()),
-        title: args.create.title.clone(),
-        env: args.create.environment()?.into_iter().collect(),
-        mcp,
-    })
+    let directory = args.create.directory.as_ref().map(|folder| folder.to_string_lossy().into_owned());
+    Ok(CreateSession::new(&args.agent)
+        .agent_mode(args.create.agent_mode.clone())
+        .permission_mode(args.create.permission_mode.clone())
+        .model(args.create.model.clone())
+        .variant(args.create.variant.clone())
+        .agent_version(args.create.agent_version.clone())
+        .directory(directory)
+        .title(args.create.title.clone())
+        .env(args.create.environment()?.into_iter().collect::<Environment>())
+        .mcp(mcp))
 }

@@ -23,7 +23,8 @@ pub struct Args {
 /// When the output cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut output = Output::new();
-    let schema = if args.envelope { interlingua_envelope::json_schema() } else { interlingua_schema::json_schema() };
+    let schema =
+        if args.envelope { interlingua_envelope::envelope_json_schema() } else { interlingua_schema::json_schema() };
     serde_json::to_writer_pretty(&mut output, &schema)?;
     output.write_all(b"\n")?;
     output.flush()?;

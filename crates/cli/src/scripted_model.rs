@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use interlingua_agents::Agent;
-use interlingua_scripted_model::{Gates, Model, SUPPORTED_AGENTS, Scenario, codex_config, variables};
+use interlingua_scripted_model::{Gates, Scenario, ScriptedModel, codex_config, supported_agents, variables};
 
 use crate::Outcome;
 
@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let workspace = std::path::absolute(&args.workspace).context("cannot tell where the workspace is")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot serve anything")?;
     runtime.block_on(async {
-        let model = Model::start(scenario.clone(), workspace, args.port, Gates::Model)
+        let model = ScriptedModel::start(scenario.clone(), workspace, args.port, Gates::Model)
             .await
             .with_context(|| format!("cannot serve on port {} of loopback: choose another with --port", args.port))?;
         anstream::print!("{}", introduction(&scenario, &model.url()));
@@ -67,7 +67,7 @@ fn introduction(scenario: &Scenario, url: &str) -> String {
     for turn in &scenario.turns {
         let _ = writeln!(text, "  {}", turn.user);
     }
-    for agent in SUPPORTED_AGENTS {
+    for agent in supported_agents() {
         let _ = writeln!(text, "\n{}", agent.id());
         for (name, value) in variables(agent, url) {
             let _ = writeln!(text, "  export {name}='{value}'");

@@ -6,7 +6,7 @@ use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 
-use crate::error::{ClientError, Problem};
+use crate::error::{ClientError, ProblemDocument};
 use crate::frames::FrameStream;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -123,7 +123,7 @@ impl Client {
         }
         let url = response.url().to_string();
         let body = response.bytes().await.map_err(|error| self.failed(&error))?;
-        Err(match serde_json::from_slice::<Problem>(&body) {
+        Err(match serde_json::from_slice::<ProblemDocument>(&body) {
             Ok(problem) => ClientError::Problem(Box::new(problem)),
             Err(_) => unexpected(url, status, "the answer is not a problem document"),
         })

@@ -29,7 +29,7 @@ pub enum ClientError {
     },
     /// The server refused the request, or failed.
     #[error("{0}")]
-    Problem(Box<Problem>),
+    Problem(Box<ProblemDocument>),
     /// Nobody listens at the address.
     #[error("there is no server at {url} ({reason}); `interlingua server` starts one")]
     Connect {
@@ -89,7 +89,7 @@ impl ClientError {
 
     /// The server's problem document, if the server answered with one.
     #[must_use]
-    pub fn problem(&self) -> Option<&Problem> {
+    pub fn problem(&self) -> Option<&ProblemDocument> {
         match self {
             Self::Problem(problem) => Some(problem),
             _ => None,
@@ -123,8 +123,8 @@ fn root_cause(error: &dyn Error) -> String {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Problem {
-    /// The kind of problem as a URN: `urn:interlingua:error:session_not_found`. See [`Problem::kind`].
+pub struct ProblemDocument {
+    /// The kind of problem as a URN: `urn:interlingua:error:session_not_found`. See [`ProblemDocument::kind`].
     #[serde(rename = "type")]
     pub type_urn: String,
     /// The kind in words.
@@ -144,7 +144,7 @@ pub struct Problem {
     pub details: Option<Value>,
 }
 
-impl Problem {
+impl ProblemDocument {
     /// The kind of problem: `session_not_found`.
     #[must_use]
     pub fn kind(&self) -> &str {
@@ -152,7 +152,7 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ProblemDocument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let detail = if self.detail.is_empty() { &self.title } else { &self.detail };
         write!(f, "{detail} ({}, {})", self.kind(), self.status)

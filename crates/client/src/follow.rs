@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::stream::{self, Stream};
 use interlingua_schema::{EventData, UniversalEvent};
-use interlingua_sse::{Event, Frame};
+use interlingua_sse::{Event, Frame, HEARTBEAT_INTERVAL};
 use tokio::time::{sleep, timeout};
 
 use crate::client::Client;
@@ -17,8 +17,8 @@ use crate::types::{EventQuery, SessionInfo};
 const MIN_BACKOFF: Duration = Duration::from_millis(200);
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
-/// The server sends a comment every 15 seconds. A connection that is silent for longer than this is dead.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(45);
+/// A connection that is silent for longer than this is dead: three heartbeats of the server did not arrive.
+const IDLE_TIMEOUT: Duration = HEARTBEAT_INTERVAL.saturating_mul(3);
 
 /// A session's events, each of them once and in order, until the session ends.
 ///

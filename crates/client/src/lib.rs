@@ -37,7 +37,7 @@ mod frames;
 mod types;
 
 pub use client::{Client, ClientBuilder};
-pub use error::{ClientError, Problem};
+pub use error::{ClientError, ProblemDocument};
 pub use follow::{EventStream, Reconnect};
 pub use frames::{FrameStream, TurnStream};
 pub use interlingua_sse::{Event as SseEvent, Frame};

@@ -16,7 +16,7 @@ use interlingua_native::amp::{
 };
 use interlingua_native::{DecodeError, Native as _};
 use interlingua_schema::{
-    ContentPart, ErrorCode, Facts, McpServer, NativeItemId, SessionMetadata, StopReason, ToolInput, TurnMetadata,
+    ContentPart, ErrorCode, Facts, McpServerInfo, NativeItemId, SessionMetadata, StopReason, ToolInput, TurnMetadata,
     TurnStatus, Usage, Visibility,
 };
 use serde_json::{Number, Value};
@@ -24,8 +24,8 @@ use serde_json::{Number, Value};
 use crate::draft::LastPlan;
 use crate::losses::report_losses;
 use crate::{
-    Converter, Drafts, Failure, Final, Input, InputRef, Key, Launch, Message, Note, SessionDrafts, ToolCall, TurnEnd,
-    UserMessage,
+    Converter, Drafts, Failure, Final, Input, InputRef, Key, Launch, MessageDraft, Note, SessionDrafts, ToolCall,
+    TurnEnd, UserMessage,
 };
 use prompts::Prompts;
 use tools::{Arguments, OpenCalls};
@@ -177,7 +177,7 @@ impl AmpConverter {
         let mut said = false;
         for (index, block) in (0..).zip(&mut content) {
             let key = Key::numbered(of.as_str(), index);
-            let say = |message: Message| match &native {
+            let say = |message: MessageDraft| match &native {
                 Some(id) => message.native(id.clone()).of(&of),
                 None => message.of(&of),
             };
@@ -186,15 +186,15 @@ impl AmpConverter {
                     let text = block.text.take().unwrap_or_default();
                     self.process.says(&text, said);
                     said = true;
-                    session.message_finished(key, say(Message::assistant()), Final::text(text));
+                    session.message_finished(key, say(MessageDraft::assistant()), Final::text(text));
                 }
                 AssistantContent::ToolUse(block) => self.called(block, &of, &mut session),
                 AssistantContent::Thinking(block) => {
                     let text = block.thinking.take().unwrap_or_default();
-                    session.message_finished(key, say(Message::reasoning(Visibility::Public)), Final::text(text));
+                    session.message_finished(key, say(MessageDraft::reasoning(Visibility::Public)), Final::text(text));
                 }
                 AssistantContent::RedactedThinking(_) => {
-                    session.message_finished(key, say(Message::reasoning(Visibility::Private)), Final::text(""));
+                    session.message_finished(key, say(MessageDraft::reasoning(Visibility::Private)), Final::text(""));
                 }
                 AssistantContent::Unknown { tag, .. } => unknown_block(&mut session, "assistant", tag),
             }
@@ -302,7 +302,7 @@ impl AmpConverter {
                 // An answer that stands nowhere else.
                 self.messages += 1;
                 let key = Key::numbered("message", self.messages);
-                session.message_finished(key, Message::assistant(), Final::text(text));
+                session.message_finished(key, MessageDraft::assistant(), Final::text(text));
             }
             if status == TurnStatus::Failed {
                 session.failed(Failure::new(ErrorCode::AgentError, "the agent does not say whether it succeeded"));
@@ -422,9 +422,8 @@ fn open<'a>(out: &'a mut Drafts, thread: Option<&str>) -> SessionDrafts<'a> {
     out.session_or_current(thread.filter(|id| !id.is_empty()))
 }
 
-fn mcp_server(server: SystemMessageMcpServersItem) -> McpServer {
-    let status = server.status.map(|status| status.as_str().to_owned());
-    McpServer { name: server.name.unwrap_or_default(), status }
+fn mcp_server(server: SystemMessageMcpServersItem) -> McpServerInfo {
+    McpServerInfo::new(server.name.unwrap_or_default()).status(server.status.map(|status| status.as_str().to_owned()))
 }
 
 /// Why the model stopped; `None` where it has not, or does not say.
@@ -448,14 +447,11 @@ fn tokens(usage: &NativeUsage, model: Option<String>) -> Usage {
     let count = |number: &Option<Number>| number.as_ref().and_then(whole);
     let (read, written) = (count(&usage.cache_read_input_tokens), count(&usage.cache_creation_input_tokens));
     let fresh = count(&usage.input_tokens).unwrap_or(0);
-    Usage {
-        input_tokens: fresh.saturating_add(read.unwrap_or(0)).saturating_add(written.unwrap_or(0)),
-        cached_input_tokens: read,
-        cache_write_tokens: written,
-        output_tokens: count(&usage.output_tokens).unwrap_or(0),
-        model,
-        ..Usage::default()
-    }
+    let input = fresh.saturating_add(read.unwrap_or(0)).saturating_add(written.unwrap_or(0));
+    Usage::new(input, count(&usage.output_tokens).unwrap_or(0))
+        .cached_input_tokens(read)
+        .cache_write_tokens(written)
+        .model(model)
 }
 
 /// A number that counts something; the schema says no more than that it is one.

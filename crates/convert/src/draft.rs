@@ -12,7 +12,7 @@ use interlingua_schema::{Answer, ApprovalScope, Decision, SessionMetadata, TurnM
 
 use crate::Key;
 pub(crate) use message::{Channel, streamed_text};
-pub use message::{Final, Message};
+pub use message::{Final, MessageDraft};
 pub use note::{Failure, Note};
 pub(crate) use note::{NoteKind, Unparsed};
 pub(crate) use plan::{AS_BEFORE, LastPlan};
@@ -79,9 +79,9 @@ pub(crate) enum Act {
     CutOff,
     Used(Box<Usage>),
     UserMessage(Key, Box<UserMessage>),
-    MessageStarted(Key, Message),
+    MessageStarted(Key, MessageDraft),
     MessageDelta(Key, String),
-    MessageFinished(Key, Message, Box<Final>),
+    MessageFinished(Key, MessageDraft, Box<Final>),
     MessageAbandoned(Key),
     ToolStarted(Key, Box<ToolCall>),
     ToolArguments(Key, String),

@@ -4,7 +4,7 @@ use interlingua_schema::{Answer, ApprovalScope, Decision, RawJson, SessionMetada
 
 use crate::draft::{Act, Draft, Unparsed};
 use crate::{
-    Ask, Failure, Final, Key, Message, Note, PermissionAsk, Prompt, ToolCall, ToolResult, TurnEnd, UserMessage,
+    Ask, Failure, Final, Key, MessageDraft, Note, PermissionAsk, Prompt, ToolCall, ToolResult, TurnEnd, UserMessage,
 };
 
 /// What a converter makes of one input.
@@ -200,7 +200,7 @@ impl SessionDrafts<'_> {
     }
 
     /// A message begins to stream.
-    pub fn message_started(&mut self, key: impl Into<Key>, message: Message) {
+    pub fn message_started(&mut self, key: impl Into<Key>, message: MessageDraft) {
         self.push(Act::MessageStarted(key.into(), message));
     }
 
@@ -211,7 +211,7 @@ impl SessionDrafts<'_> {
 
     /// A message is over. One that never started starts first. A second end counts only when it says something else,
     /// and is then another message.
-    pub fn message_finished(&mut self, key: impl Into<Key>, message: Message, end: Final) {
+    pub fn message_finished(&mut self, key: impl Into<Key>, message: MessageDraft, end: Final) {
         self.push(Act::MessageFinished(key.into(), message, Box::new(end)));
     }
 

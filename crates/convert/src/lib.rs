@@ -23,7 +23,7 @@
 //! **Messages.** One stream of text is one message: [`message_started`](SessionDrafts::message_started),
 //! [`delta`](SessionDrafts::delta), [`message_finished`](SessionDrafts::message_finished), of which only the last is
 //! needed. Say the final text whether or not it was streamed: what is missing is added, what contradicts becomes a new
-//! item. Reasoning and answer of one native message are two messages with the same [`Message::of`].
+//! item. Reasoning and answer of one native message are two messages with the same [`MessageDraft::of`].
 //!
 //! **Tools.** [`tool_started`](SessionDrafts::tool_started) while the arguments stream,
 //! [`tool_called`](SessionDrafts::tool_called) when they are final, [`tool_output`](SessionDrafts::tool_output) as it
@@ -51,7 +51,7 @@
 //!
 //! ```
 //! use interlingua_convert::{
-//!     Conversion, ConversionOptions, Converter, Drafts, End, Final, Input, InputRef, Message, Prompt, ToolCall, ToolResult, TurnEnd,
+//!     Conversion, ConversionOptions, Converter, Drafts, End, Final, Input, InputRef, MessageDraft, Prompt, ToolCall, ToolResult, TurnEnd,
 //! };
 //! use interlingua_schema::{Checker, ToolKind};
 //!
@@ -80,7 +80,7 @@
 //!         match line.split_once(": ").unwrap_or((line, "")) {
 //!             ("say", text) => {
 //!                 self.messages += 1;
-//!                 session.message_finished(format!("m{}", self.messages), Message::assistant(), Final::text(text));
+//!                 session.message_finished(format!("m{}", self.messages), MessageDraft::assistant(), Final::text(text));
 //!             }
 //!             ("run", command) => {
 //!                 let call = ToolCall::new("call", "run").kind(ToolKind::Command).arguments(format!("[{command:?}]"));
@@ -156,8 +156,8 @@ pub use conversion::{Conversion, ConversionOptions, Tally, UnparsedReason};
 pub use converter::{Converter, Launch};
 pub use diff::unified_diff;
 pub use draft::{
-    Ask, Failure, Final, Message, Note, PermissionAsk, Prompt, ToolCall, ToolResult, TurnEnd, UserMessage, plan_step,
-    plan_step_from_json,
+    Ask, Failure, Final, MessageDraft, Note, PermissionAsk, Prompt, ToolCall, ToolResult, TurnEnd, UserMessage,
+    plan_step, plan_step_from_json,
 };
 pub use drafts::{Drafts, SessionDrafts};
 pub use failure::{code_for_status, code_for_words};

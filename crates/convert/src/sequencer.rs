@@ -52,6 +52,7 @@ pub enum End {
 
 /// Where an earlier stream left a session: what a store knows of it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Resume {
     /// The session.
     pub session_id: SessionId,
@@ -69,6 +70,23 @@ pub struct Resume {
     pub asked: Vec<String>,
     /// What it left open, for [`Conversion::close_left_open`](crate::Conversion::close_left_open) to close.
     pub left_open: LeftOpen,
+}
+
+impl Resume {
+    /// A session of which no event is known yet; see [`Resume::learn`].
+    #[must_use]
+    pub fn new(session_id: impl Into<SessionId>) -> Self {
+        Self {
+            session_id: session_id.into(),
+            native: None,
+            sequence: 0,
+            time: Timestamp::EPOCH,
+            cwd: None,
+            latest_message: None,
+            asked: Vec::new(),
+            left_open: LeftOpen::default(),
+        }
+    }
 }
 
 /// A process that is gone.

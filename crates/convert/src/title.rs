@@ -110,7 +110,7 @@ mod tests {
     fn every_kind_has_its_words() {
         let mut search = SearchInput::new("foo");
         search.path = Some("/w/src".to_owned());
-        let question = |prompt: &str| AskedQuestion { prompt: prompt.to_owned(), options: Vec::new() };
+        let question = |prompt: &str| AskedQuestion::new(prompt, Vec::new());
         for (input, expected) in [
             (ToolInput::Command(CommandInput::new("make test\n")), "Run make test"),
             (ToolInput::FileRead(FileReadInput::new("/w/src/lib.rs")), "Read src/lib.rs"),

@@ -8,7 +8,7 @@ use interlingua_schema::Usage;
 /// use interlingua_convert::CumulativeUsage;
 /// use interlingua_schema::Usage;
 ///
-/// let total = |input_tokens| Usage { input_tokens, ..Usage::default() };
+/// let total = |input_tokens| Usage::new(input_tokens, 0);
 /// let mut meter = CumulativeUsage::from_zero();
 /// assert_eq!(meter.turn(total(100)).input_tokens, 100);
 /// assert_eq!(meter.turn(total(250)).input_tokens, 150);
@@ -42,22 +42,19 @@ impl CumulativeUsage {
     pub fn turn(&mut self, total: Usage) -> Usage {
         let before = self.before.replace(total.clone());
         let Some(before) = before else {
-            return Usage { cost_usd: None, ..total };
+            return total.cost_usd(None);
         };
         let cost_fell = matches!((total.cost_usd, before.cost_usd), (Some(now), Some(then)) if now < then);
         if total.input_tokens < before.input_tokens || total.output_tokens < before.output_tokens || cost_fell {
             return total;
         }
         let share = |now: Option<u64>, then: Option<u64>| now.map(|now| now.saturating_sub(then.unwrap_or(0)));
-        Usage {
-            input_tokens: total.input_tokens - before.input_tokens,
-            cached_input_tokens: share(total.cached_input_tokens, before.cached_input_tokens),
-            cache_write_tokens: share(total.cache_write_tokens, before.cache_write_tokens),
-            output_tokens: total.output_tokens - before.output_tokens,
-            reasoning_tokens: share(total.reasoning_tokens, before.reasoning_tokens),
-            cost_usd: total.cost_usd.map(|cost| cost - before.cost_usd.unwrap_or(0.0)),
-            model: total.model,
-        }
+        Usage::new(total.input_tokens - before.input_tokens, total.output_tokens - before.output_tokens)
+            .cached_input_tokens(share(total.cached_input_tokens, before.cached_input_tokens))
+            .cache_write_tokens(share(total.cache_write_tokens, before.cache_write_tokens))
+            .reasoning_tokens(share(total.reasoning_tokens, before.reasoning_tokens))
+            .cost_usd(total.cost_usd.map(|cost| cost - before.cost_usd.unwrap_or(0.0)))
+            .model(total.model)
     }
 }
 
@@ -67,15 +64,15 @@ mod tests {
 
     #[test]
     fn after_a_resume_the_cost_is_left_out_once() {
-        let total = Usage { input_tokens: 10, cost_usd: Some(3.0), ..Usage::default() };
+        let total = Usage::new(10, 0).cost_usd(3.0);
         let mut meter = CumulativeUsage::resumed();
         assert_eq!(meter.turn(total.clone()).cost_usd, None);
-        assert_eq!(meter.turn(Usage { cost_usd: Some(3.5), ..total }).cost_usd, Some(0.5));
+        assert_eq!(meter.turn(total.cost_usd(3.5)).cost_usd, Some(0.5));
     }
 
     #[test]
     fn a_total_that_went_down_is_a_new_beginning() {
-        let total = |input_tokens, cost| Usage { input_tokens, cost_usd: Some(cost), ..Usage::default() };
+        let total = |input_tokens, cost: f64| Usage::new(input_tokens, 0).cost_usd(cost);
         let mut meter = CumulativeUsage::from_zero();
         meter.turn(total(100, 3.0));
         assert_eq!(meter.turn(total(40, 1.0)), total(40, 1.0));

@@ -15,7 +15,7 @@ use crate::bounds::{Channel, Data, Message, Piece, TEXT_BYTES};
 use crate::json_schema::DataSchema;
 use crate::{AgentWrapperEventKind, AgentWrapperKind, Tool};
 #[cfg(doc)]
-use crate::{Facts, ToolsFacet};
+use crate::{EnvelopeFacts, ToolsFacet};
 
 /// One event of an agent, bounded and without any tool's payload.
 ///
@@ -89,7 +89,7 @@ impl AgentWrapperEvent {
         }
     }
 
-    /// What else there is to know: a [`ToolsFacet`] for tools, [`Facts`] for everything else.
+    /// What else there is to know: a [`ToolsFacet`] for tools, [`EnvelopeFacts`] for everything else.
     #[must_use]
     pub fn data(&self) -> Option<Value> {
         self.data.as_ref().map(Data::value)

@@ -9,8 +9,9 @@ wire_struct! {
     /// not apply is left out.
     #[derive(Debug, Clone, Default, PartialEq)]
     #[serde(default)]
+    #[cfg_attr(feature = "json-schema", schemars(rename = "Facts"))]
     #[non_exhaustive]
-    pub struct Facts {
+    pub struct EnvelopeFacts {
         /// The type of the universal event that it was made from. Left out of `TextOutput`.
         pub event?: Option<Name>,
         /// The session, by our name.

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::completion::Completed;
 use crate::event::WireEvent;
-use crate::{AgentWrapperKind, Facts, Name, ToolsFacet};
+use crate::{AgentWrapperKind, EnvelopeFacts, Name, ToolsFacet};
 
 /// One line of an envelope stream: an event, or what a session came to.
 #[derive(JsonSchema)]
@@ -24,7 +24,7 @@ enum Line<'a> {
 ///
 /// `schema.json` beside this crate's manifest holds it; `cargo xtask generate` writes that file.
 #[must_use]
-pub fn json_schema() -> Schema {
+pub fn envelope_json_schema() -> Schema {
     SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Line<'_>>()
 }
 
@@ -35,7 +35,7 @@ pub fn json_schema() -> Schema {
 pub(crate) enum DataSchema {
     Tools(ToolsFacet),
     Dropped(Dropped),
-    Facts(Box<Facts>),
+    Facts(Box<EnvelopeFacts>),
 }
 
 /// What stands in for data that is too large.

@@ -54,9 +54,9 @@ mod tool;
 pub use capabilities::{Capability, capabilities};
 pub use completion::{AgentWrapperCompletion, AgentWrapperCompletionStatus, EnvelopeLine};
 pub use event::AgentWrapperEvent;
-pub use facts::Facts;
+pub use facts::EnvelopeFacts;
 #[cfg(feature = "json-schema")]
-pub use json_schema::json_schema;
+pub use json_schema::envelope_json_schema;
 pub use kind::{AgentWrapperEventKind, AgentWrapperKind, InvalidAgentWrapperKind};
 pub use name::Name;
 pub use projector::Projector;

@@ -8,6 +8,7 @@ use crate::bounds::{DATA_CAPACITY, Data};
 wire_struct! {
     /// The `data` of every `ToolCall` and `ToolResult`, unless it gave way to the bound.
     #[derive(Debug, Clone, PartialEq, Eq)]
+    #[non_exhaustive]
     pub struct ToolsFacet {
         /// Which facet it is.
         pub schema: ToolsSchema,
@@ -27,6 +28,7 @@ wire_enum! {
 wire_struct! {
     /// What is said of a tool. An id or a name that is no [`Name`] is null.
     #[derive(Debug, Clone, PartialEq, Eq)]
+    #[non_exhaustive]
     pub struct Tool {
         /// The agent's own id of the item; null when it has none.
         pub backend_item_id: Option<Name>,
@@ -96,6 +98,7 @@ wire_struct! {
     /// How many bytes of UTF-8 there were; 0 where there were none or nobody knows. While a result streams they count what
     /// came so far; the last event of the result has the final figures.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
     pub struct ToolBytes {
         /// What a command printed, without what is known to have gone to standard error. Of other tools 0.
         pub stdout: u64,

@@ -27,6 +27,7 @@ pub struct Host {
 
 /// What crossed the wire this time.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Capture {
     /// The recorded header, with the command line of this time.
     pub header: Header,
@@ -39,6 +40,7 @@ pub struct Capture {
 /// Why a recording could not be played through: the agent did not do what it did then.
 #[derive(Debug, thiserror::Error)]
 #[error("record {number}: expected {expected}, found {found}")]
+#[non_exhaustive]
 pub struct HostError {
     /// The number of the record that was to happen; the first is 1.
     pub number: usize,
@@ -83,7 +85,8 @@ impl Host {
                 stdio::converse(records(), start(&words), LIMIT, &mut renamed, is_last, &mut tape).await?;
             }
         }
-        let header = Header { argv, ..self.recording.header.clone() };
+        let mut header = self.recording.header.clone();
+        header.argv = argv;
         Ok(Capture { header, records: tape.records, renamed: renamed.pairs })
     }
 }
@@ -111,6 +114,6 @@ struct Tape {
 impl Tape {
     fn take_down(&mut self, input: Input) {
         let t = i64::try_from(self.start.elapsed().as_millis()).ok();
-        self.records.push(Record { t, input });
+        self.records.push(Record::new(t, input));
     }
 }

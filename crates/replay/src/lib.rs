@@ -19,7 +19,8 @@
 //! use interlingua_replay::{Fault, ReplayOptions, environment, make_stand_ins};
 //!
 //! make_stand_ins(Path::new("target/debug/interlingua-replay"), Path::new("/tmp/agents"))?;
-//! let options = ReplayOptions { faults: vec![Fault::DieAfter { lines: 3, code: 1 }], ..ReplayOptions::default() };
+//! let mut options = ReplayOptions::default();
+//! options.faults.push(Fault::DieAfter { lines: 3, code: 1 });
 //! std::process::Command::new("/tmp/agents/claude")
 //!     .args(["--print", "--output-format", "stream-json", "hello"])
 //!     .envs(environment(Path::new("recordings/hello.jsonl"), &options))

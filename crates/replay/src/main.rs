@@ -98,15 +98,14 @@ fn called_as() -> Option<Agent> {
 async fn run(cli: Cli) -> Result<(), String> {
     match cli.command {
         Command::Play(args) => {
-            let options = ReplayOptions {
-                speed: args.speed,
-                faults: args.fault,
-                step: args.step,
-                state: args.state,
-                turn: args.turn,
-                patience: Duration::from_millis(args.patience),
-                journal: args.journal,
-            };
+            let mut options = ReplayOptions::default();
+            options.speed = args.speed;
+            options.faults = args.fault;
+            options.step = args.step;
+            options.state = args.state;
+            options.turn = args.turn;
+            options.patience = Duration::from_millis(args.patience);
+            options.journal = args.journal;
             let words = (!args.words.is_empty()).then_some(args.words.as_slice());
             play(&args.recording, None, words, options).await
         }

@@ -30,6 +30,7 @@ impl FromStr for Speed {
 
 /// How a recording is played.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ReplayOptions {
     /// How fast.
     pub speed: Speed,

@@ -12,6 +12,7 @@ use crate::Agent;
 
 /// What was recorded of an agent.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Recording {
     /// Whose it is.
     pub agent: Agent,

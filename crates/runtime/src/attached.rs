@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     fn file(path: &Path) -> Attachment {
-        Attachment { path: path.to_str().unwrap().to_owned(), mime: None, filename: None }
+        Attachment::new(path.to_str().unwrap())
     }
 
     #[tokio::test]

@@ -19,6 +19,7 @@ use crate::modes::PermissionMode;
 
 /// A session that a client wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CreateSession {
     /// The agent: `claude`, `codex`, `opencode`, `amp`, `mock`.
     pub agent: String,
@@ -58,6 +59,24 @@ struct Config {
 }
 
 impl CreateSession {
+    /// A session of this agent, with the agent's defaults.
+    #[must_use]
+    pub fn new(agent: impl Into<String>) -> Self {
+        Self { agent: agent.into(), ..Self::default() }
+    }
+
+    interlingua_schema::setters! {
+        pub agent_mode: Option<String>,
+        pub permission_mode: Option<String>,
+        pub model: Option<String>,
+        pub variant: Option<String>,
+        pub agent_version: Option<String>,
+        pub directory: Option<String>,
+        pub title: Option<String>,
+        pub env: Environment,
+        pub mcp: McpServers,
+    }
+
     /// Looks the request over and makes of it what a driver needs.
     pub(crate) fn into_spec(self, id: SessionId, driver: &dyn Driver) -> Result<SessionSpec, RuntimeError> {
         let permission_mode = match &self.permission_mode {

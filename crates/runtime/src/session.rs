@@ -172,7 +172,7 @@ impl Actor {
                     Ok(id) => {
                         reply(queued, Ok(()));
                         if let Some(message) = copy {
-                            return self.take_message(QueuedMessage { id, message }, Some(turn)).await;
+                            return self.take_message(QueuedMessage::new(id, message), Some(turn)).await;
                         }
                         self.waiting.insert(id, turn);
                         self.may_have_messages = true;

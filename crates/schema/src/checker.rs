@@ -69,6 +69,7 @@ impl fmt::Display for Rule {
 
 /// A rule that a stream broke, and where. Displays as `L5 seq 17: …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Violation {
     /// Which rule.
     pub rule: Rule,

@@ -130,6 +130,7 @@ impl ItemEvent {
 wire_struct! {
     /// Data of `item.delta`.
     #[derive(Clone, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
     pub struct ItemDelta {
         /// The item that goes on.
         pub item_id: ItemId,
@@ -138,4 +139,6 @@ wire_struct! {
         /// What comes next.
         pub delta: String,
     }
+    /// What comes next in an item.
+    new(item_id: impl Into<ItemId>, native_item_id: Option<NativeItemId>, delta: impl Into<String>)
 }

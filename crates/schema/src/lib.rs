@@ -77,7 +77,7 @@ pub use item::{Item, ItemDelta, ItemEvent, ItemKind, ItemStatus, Outcome, Role};
 pub use json_schema::json_schema;
 pub use message::{Attachment, Message};
 pub use metadata::{
-    ApprovalScope, ErrorDetails, McpServer, PermissionMetadata, QuestionMetadata, QuestionOption, SessionMetadata,
+    ApprovalScope, ErrorDetails, McpServerInfo, PermissionMetadata, QuestionMetadata, QuestionOption, SessionMetadata,
     StopReason, TurnEndMetadata, TurnMetadata,
 };
 pub use notice::{AgentUnparsed, ErrorCode, ErrorEvent};

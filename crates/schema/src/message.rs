@@ -1,9 +1,10 @@
 //! What a user says to an agent.
 
-use serde::{Deserialize, Serialize};
+use crate::wire_struct;
 
 /// What a user says to an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Message {
     /// The words.
     pub text: String,
@@ -11,15 +12,33 @@ pub struct Message {
     pub attachments: Vec<Attachment>,
 }
 
-/// A file that goes with a message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attachment {
-    /// Where it is.
-    pub path: String,
-    /// Its media type. Left out when the client does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mime: Option<String>,
-    /// What to call it. Left out when the client does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub filename: Option<String>,
+impl Message {
+    /// A message without attachments.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), attachments: Vec::new() }
+    }
+
+    /// Sets the files that go with it.
+    #[must_use]
+    pub fn attachments(mut self, attachments: Vec<Attachment>) -> Self {
+        self.attachments = attachments;
+        self
+    }
+}
+
+wire_struct! {
+    /// A file that goes with a message.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct Attachment {
+        /// Where it is.
+        pub path: String,
+        /// Its media type. Left out when the client does not say.
+        pub mime?: Option<String>,
+        /// What to call it. Left out when the client does not say.
+        pub filename?: Option<String>,
+    }
+    /// The file at this path.
+    new(path: impl Into<String>)
 }

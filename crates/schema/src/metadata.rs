@@ -28,7 +28,7 @@ wire_struct! {
         /// The names of the agent's tools. Left out when it does not say.
         pub tools?: Option<Vec<String>>,
         /// The MCP servers. Left out when the agent does not say.
-        pub mcp_servers?: Option<Vec<McpServer>>,
+        pub mcp_servers?: Option<Vec<McpServerInfo>>,
         /// Whether the session was imported from the agent's history. Left out when it was not.
         pub imported?: Option<bool>,
         /// The native session that this one was forked from. Left out when it was not.
@@ -41,12 +41,16 @@ wire_struct! {
 wire_struct! {
     /// An MCP server that an agent uses.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
-    pub struct McpServer {
+    #[cfg_attr(feature = "json-schema", schemars(rename = "McpServer"))]
+    #[non_exhaustive]
+    pub struct McpServerInfo {
         /// Its name.
         pub name: String,
         /// Its state in the agent's words. Left out when it does not say.
         pub status?: Option<String>,
     }
+    /// A server of this name.
+    new(name: impl Into<String>)
 }
 
 wire_struct! {
@@ -70,20 +74,15 @@ wire_struct! {
         /// The names of the agent's tools. Left out when it does not say.
         pub tools?: Option<Vec<String>>,
         /// The MCP servers. Left out when the agent does not say.
-        pub mcp_servers?: Option<Vec<McpServer>>,
+        pub mcp_servers?: Option<Vec<McpServerInfo>>,
         /// What else the agent says. Left out when it says nothing else.
         pub native?: Option<Facts>,
     }
+    /// Nothing is known.
+    new()
 }
 
 impl TurnMetadata {
-    /// Sets the model in use.
-    #[must_use]
-    pub fn with_model(mut self, model: Option<String>) -> Self {
-        self.model = model;
-        self
-    }
-
     /// Whether nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -230,20 +229,15 @@ wire_struct! {
 wire_struct! {
     /// Something that can be chosen.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
     pub struct QuestionOption {
         /// Its name, which is the answer.
         pub label: String,
         /// What it means. Left out when the agent does not say.
         pub description?: Option<String>,
     }
-}
-
-impl QuestionOption {
     /// An option without a description.
-    #[must_use]
-    pub fn new(label: impl Into<String>) -> Self {
-        Self { label: label.into(), description: None }
-    }
+    new(label: impl Into<String>)
 }
 
 wire_struct! {

@@ -61,12 +61,6 @@ wire_struct! {
         /// The payload's own type. Left out when it has none.
         pub native_type?: Option<String>,
     }
-}
-
-impl AgentUnparsed {
     /// A payload with this hash, and why it could not be read where.
-    #[must_use]
-    pub fn new(error: impl Into<String>, location: impl Into<String>, raw_hash: impl Into<String>) -> Self {
-        Self { error: error.into(), location: location.into(), raw_hash: raw_hash.into(), native_type: None }
-    }
+    new(error: impl Into<String>, location: impl Into<String>, raw_hash: impl Into<String>)
 }

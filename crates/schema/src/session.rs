@@ -5,11 +5,14 @@ use crate::{SessionMetadata, lenient, wire_enum, wire_struct};
 wire_struct! {
     /// Data of `session.started`.
     #[derive(Clone, Debug, Default, PartialEq)]
+    #[non_exhaustive]
     pub struct SessionStarted {
         /// Which agent it is, and what it says of itself. Left out only in streams from elsewhere.
         #[serde(deserialize_with = "lenient::session")]
         pub metadata?: Option<Box<SessionMetadata>>,
     }
+    /// The start of a session of which nothing is known.
+    new()
 }
 
 wire_enum! {
@@ -80,6 +83,7 @@ impl SessionEnded {
 wire_struct! {
     /// An agent's standard error: all of it up to 70 lines, else the first 20 and the last 50.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
     pub struct StderrOutput {
         /// The first 20 lines, or all of them when nothing was cut. Left out when there are none.
         pub head?: Option<String>,
@@ -90,4 +94,6 @@ wire_struct! {
         /// How many lines there were. Left out when nobody counted.
         pub total_lines?: Option<u64>,
     }
+    /// Standard error from which lines are missing if `truncated`; what is kept of it is to be set.
+    new(truncated: bool)
 }

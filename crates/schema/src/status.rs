@@ -80,6 +80,7 @@ impl StatusData {
 wire_struct! {
     /// A request that the agent makes again by itself.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
     pub struct Retry {
         /// Which attempt comes next; the first retry is 1.
         pub attempt: u64,
@@ -92,11 +93,14 @@ wire_struct! {
         /// What kind of failure it was. Left out when nothing tells.
         pub code?: Option<ErrorCode>,
     }
+    /// The attempt with this number, and why it is made.
+    new(attempt: u64, reason: impl Into<String>)
 }
 
 wire_struct! {
     /// The conversation is shortened.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
     pub struct Compaction {
         /// Who asked for it. Left out when the agent does not say.
         pub trigger?: Option<CompactionTrigger>,
@@ -107,6 +111,8 @@ wire_struct! {
         /// What stands in place of what was said. Left out when the agent does not show it.
         pub summary?: Option<String>,
     }
+    /// A compaction of which nothing else is known.
+    new()
 }
 
 wire_enum! {
@@ -122,17 +128,21 @@ wire_enum! {
 wire_struct! {
     /// A model or a mode that gives way to another.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
     pub struct Change {
         /// What was in use before. Left out when the agent does not say.
         pub from?: Option<String>,
         /// What is in use now.
         pub to: String,
     }
+    /// A change to this.
+    new(to: impl Into<String>)
 }
 
 wire_struct! {
     /// How much of a limit is used.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
     pub struct RateLimit {
         /// `allowed`, `warning` or `rejected`, or the agent's own word where none of these fits.
         pub status: String,
@@ -141,11 +151,14 @@ wire_struct! {
         /// The period that the limit is for, such as `5h` or `7d`. Left out when the agent does not say.
         pub window?: Option<String>,
     }
+    /// A limit with this status.
+    new(status: impl Into<String>)
 }
 
 wire_struct! {
     /// Background work, or a sub-agent's, that moved on.
     #[derive(Clone, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
     pub struct Task {
         /// The agent's own id of the task.
         pub task_id: String,
@@ -154,6 +167,8 @@ wire_struct! {
         /// How far it is.
         pub state: TaskState,
     }
+    /// A task that is this far.
+    new(task_id: impl Into<String>, state: TaskState)
 }
 
 wire_enum! {
@@ -176,29 +191,27 @@ wire_enum! {
 wire_struct! {
     /// What the agent means to do.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
     pub struct Plan {
         /// All steps, in order.
         pub steps: Vec<PlanStep>,
     }
+    /// A plan of these steps.
+    new(steps: Vec<PlanStep>)
 }
 
 wire_struct! {
     /// A step of a plan.
     #[derive(Clone, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
     pub struct PlanStep {
         /// What is to be done.
         pub content: String,
         /// How far it is.
         pub status: StepStatus,
     }
-}
-
-impl PlanStep {
     /// A step that is this far.
-    #[must_use]
-    pub fn new(content: impl Into<String>, status: StepStatus) -> Self {
-        Self { content: content.into(), status }
-    }
+    new(content: impl Into<String>, status: StepStatus)
 }
 
 wire_enum! {

@@ -80,14 +80,8 @@ wire_struct! {
         /// What it is for, in the model's words. Left out when the call does not say.
         pub description?: Option<String>,
     }
-}
-
-impl CommandInput {
     /// A command of which nothing else is known.
-    #[must_use]
-    pub fn new(command: impl Into<String>) -> Self {
-        Self { command: command.into(), ..Self::default() }
-    }
+    new(command: impl Into<String>)
 }
 
 wire_struct! {
@@ -102,14 +96,8 @@ wire_struct! {
         /// How many lines to read. Left out when the call does not say.
         pub limit?: Option<u64>,
     }
-}
-
-impl FileReadInput {
     /// The whole of a file.
-    #[must_use]
-    pub fn new(path: impl Into<String>) -> Self {
-        Self { path: path.into(), ..Self::default() }
-    }
+    new(path: impl Into<String>)
 }
 
 wire_struct! {
@@ -120,14 +108,8 @@ wire_struct! {
         /// One for each file.
         pub changes: Vec<FileChange>,
     }
-}
-
-impl FileChangeInput {
     /// These changes.
-    #[must_use]
-    pub const fn new(changes: Vec<FileChange>) -> Self {
-        Self { changes }
-    }
+    new(changes: Vec<FileChange>)
 }
 
 wire_struct! {
@@ -146,14 +128,8 @@ wire_struct! {
         /// The texts to replace. Left out when the call does not have them.
         pub edits?: Option<Vec<TextEdit>>,
     }
-}
-
-impl FileChange {
     /// A change of the file at this path.
-    #[must_use]
-    pub fn new(path: impl Into<String>) -> Self {
-        Self { path: path.into(), ..Self::default() }
-    }
+    new(path: impl Into<String>)
 }
 
 wire_enum! {
@@ -173,12 +149,15 @@ wire_enum! {
 wire_struct! {
     /// A text in a file that is replaced by another.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
     pub struct TextEdit {
         /// The text that is replaced.
         pub old: String,
         /// The text that replaces it.
         pub new: String,
     }
+    /// The replacement of one text by another.
+    new(old: impl Into<String>, new: impl Into<String>)
 }
 
 wire_struct! {
@@ -195,14 +174,8 @@ wire_struct! {
         /// Which files to search. Left out when the call does not say.
         pub glob?: Option<String>,
     }
-}
-
-impl SearchInput {
     /// A search for this.
-    #[must_use]
-    pub fn new(query: impl Into<String>) -> Self {
-        Self { query: query.into(), ..Self::default() }
-    }
+    new(query: impl Into<String>)
 }
 
 wire_enum! {
@@ -253,14 +226,8 @@ wire_struct! {
         /// What the tool is called with.
         pub arguments: Value,
     }
-}
-
-impl McpInput {
     /// A call of a server's tool.
-    #[must_use]
-    pub fn new(server: impl Into<String>, tool: impl Into<String>, arguments: Value) -> Self {
-        Self { server: server.into(), tool: tool.into(), arguments }
-    }
+    new(server: impl Into<String>, tool: impl Into<String>, arguments: Value)
 }
 
 wire_struct! {
@@ -275,14 +242,8 @@ wire_struct! {
         /// Which agent is to do it. Left out when the call does not say.
         pub agent?: Option<String>,
     }
-}
-
-impl SubAgentInput {
     /// A task in these words.
-    #[must_use]
-    pub fn new(prompt: impl Into<String>) -> Self {
-        Self { prompt: prompt.into(), ..Self::default() }
-    }
+    new(prompt: impl Into<String>)
 }
 
 wire_struct! {
@@ -293,14 +254,8 @@ wire_struct! {
         /// All steps, in order.
         pub steps: Vec<PlanStep>,
     }
-}
-
-impl PlanInput {
     /// A plan of these steps.
-    #[must_use]
-    pub const fn new(steps: Vec<PlanStep>) -> Self {
-        Self { steps }
-    }
+    new(steps: Vec<PlanStep>)
 }
 
 wire_struct! {
@@ -311,25 +266,22 @@ wire_struct! {
         /// The questions, in order.
         pub questions: Vec<AskedQuestion>,
     }
-}
-
-impl QuestionInput {
     /// These questions.
-    #[must_use]
-    pub const fn new(questions: Vec<AskedQuestion>) -> Self {
-        Self { questions }
-    }
+    new(questions: Vec<AskedQuestion>)
 }
 
 wire_struct! {
     /// A question that a tool asks.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
     pub struct AskedQuestion {
         /// The question itself.
         pub prompt: String,
         /// What can be chosen; empty when the answer is free.
         pub options: Vec<String>,
     }
+    /// A question with these options.
+    new(prompt: impl Into<String>, options: Vec<String>)
 }
 
 #[cfg(test)]

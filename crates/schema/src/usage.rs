@@ -7,6 +7,7 @@ use crate::wire_struct;
 wire_struct! {
     /// Tokens and cost of one turn, its sub-agents included; never cumulative over the session.
     #[derive(Clone, Debug, Default, PartialEq)]
+    #[non_exhaustive]
     pub struct Usage {
         /// All input tokens, cached ones included.
         pub input_tokens: u64,
@@ -23,6 +24,8 @@ wire_struct! {
         /// The model that was used; left out when the agent does not say.
         pub model?: Option<String>,
     }
+    /// What went in and came out, in tokens.
+    new(input_tokens: u64, output_tokens: u64)
 }
 
 /// Adds the figures; a figure that only one side knows is kept, and so is the first model named.

@@ -42,6 +42,11 @@ impl Answer<'_> {
     }
 }
 
+/// The text that a value is; empty for anything else.
+fn string(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
 impl Dialect {
     /// Reads a request's body.
     pub(crate) fn read(self, body: &Value) -> Conversation {

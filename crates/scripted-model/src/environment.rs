@@ -4,11 +4,13 @@ use interlingua_agents::Agent;
 
 use crate::scenario::{Role, Scenario, Step};
 
-/// The agents that can be pointed at the scripted model. Amp talks to its vendor's server only.
-pub const SUPPORTED_AGENTS: [Agent; 3] = [Agent::Claude, Agent::Codex, Agent::OpenCode];
+/// The agents that can be pointed at the scripted model.
+pub fn supported_agents() -> impl Iterator<Item = Agent> {
+    Agent::ALL.into_iter().filter(|agent| agent.descriptor().has_custom_model)
+}
 
-/// The environment in which the agent talks to the model at `url` and to nobody else. Empty for an agent that is not in
-/// [`SUPPORTED_AGENTS`].
+/// The environment in which the agent talks to the model at `url` and to nobody else. Empty for an agent that is not
+/// among the [`supported_agents`].
 ///
 /// Codex takes the address from `config.toml` in `CODEX_HOME` instead: see [`codex_config`].
 #[must_use]

@@ -2,8 +2,8 @@
 //!
 //! A [`Scenario`] is a small TOML file that says what the user says, what the model answers (words, thoughts, tool
 //! calls, failures) and what the host does meanwhile. It names tools by their *role* (run a command, edit a file, ask
-//! the user), so one file plays on every agent. [`Model::start`] serves it in the three languages that agents speak to
-//! models: Anthropic Messages, `OpenAI` Responses and `OpenAI` Chat Completions.
+//! the user), so one file plays on every agent. [`ScriptedModel::start`] serves it in the three languages that agents
+//! speak to models: Anthropic Messages, `OpenAI` Responses and `OpenAI` Chat Completions.
 //!
 //! # How the model knows where it is
 //!
@@ -44,7 +44,7 @@ pub mod scenario;
 mod server;
 mod side;
 
-pub use environment::{SUPPORTED_AGENTS, codex_config, model, opencode_config, variables};
+pub use environment::{codex_config, model, opencode_config, supported_agents, variables};
 pub use progress::Report;
 pub use scenario::{BadScenario, Scenario};
-pub use server::{Gates, Model};
+pub use server::{Gates, ScriptedModel};

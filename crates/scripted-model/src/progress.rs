@@ -8,6 +8,7 @@ use crate::scenario::{Scenario, Step, breaks_off};
 
 /// What became of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
     /// What the model could not do as the scenario says, each with its place.
     pub problems: Vec<String>,

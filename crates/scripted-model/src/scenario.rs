@@ -16,6 +16,7 @@ pub const MAIN: &str = "main";
 
 /// A conversation between a user, a host, an agent and a model, written down beforehand.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Scenario {
     /// What it is called: the name of its file.
     pub name: String,
@@ -34,6 +35,7 @@ pub struct Scenario {
 /// What is there before a scenario begins.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the file")]
+#[non_exhaustive]
 pub struct Setup {
     /// Whether the agent asks before it does something.
     pub permissions: Permissions,
@@ -63,6 +65,7 @@ pub enum Permissions {
 
 /// What the user says, and what comes of it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Turn {
     /// The user's message. No other message of the scenario may contain it.
     pub user: String,
@@ -84,6 +87,7 @@ pub struct Turn {
 
 /// A sub-agent.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct SubAgent {
     /// What it is told to do. No other message of the scenario may contain it.
     pub task: String,
@@ -131,6 +135,7 @@ pub enum Step {
 
 /// Words, in pieces.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Speech {
     /// The pieces as they are streamed.
     pub chunks: Vec<String>,
@@ -259,6 +264,7 @@ pub enum Change {
 /// A question for the user.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Question {
     /// The question.
     pub question: String,
@@ -274,6 +280,7 @@ pub struct Question {
 /// Something to do.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Todo {
     /// What.
     pub task: String,

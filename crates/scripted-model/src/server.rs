@@ -29,7 +29,7 @@ const MODEL: &str = "scripted";
 
 /// A model that is being served. It stops when it is dropped.
 #[derive(Debug)]
-pub struct Model {
+pub struct ScriptedModel {
     address: SocketAddr,
     stage: Arc<Stage>,
     task: JoinHandle<()>,
@@ -40,7 +40,7 @@ pub struct Model {
 pub enum Gates {
     /// The model, when it has given the last reply of the turn.
     Model,
-    /// The host, with [`Model::turn_is_over`]: only it knows when the agent is done with it.
+    /// The host, with [`ScriptedModel::turn_is_over`]: only it knows when the agent is done with it.
     Host,
 }
 
@@ -55,7 +55,7 @@ struct Stage {
     over: watch::Sender<BTreeSet<String>>,
 }
 
-impl Model {
+impl ScriptedModel {
     /// Serves a scenario on a loopback port, any free one if it is 0. Files that the model speaks of are in
     /// `workspace`.
     ///
@@ -121,7 +121,7 @@ impl Model {
     }
 }
 
-impl Drop for Model {
+impl Drop for ScriptedModel {
     fn drop(&mut self) {
         self.task.abort();
     }

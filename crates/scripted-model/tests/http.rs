@@ -2,16 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use interlingua_scripted_model::{Gates, Model, Scenario};
+use interlingua_scripted_model::{Gates, Scenario, ScriptedModel};
 use serde_json::{Value, json};
 
-async fn model(scenario: &str) -> Model {
+async fn model(scenario: &str) -> ScriptedModel {
     let scenario = Scenario::parse("test", &format!("about = \"x\"\n{scenario}")).unwrap();
-    Model::start(scenario, "/workspace".into(), 0, Gates::Model).await.unwrap()
+    ScriptedModel::start(scenario, "/workspace".into(), 0, Gates::Model).await.unwrap()
 }
 
 /// One turn, whose message is "Hello there".
-async fn replies(replies: &str) -> Model {
+async fn replies(replies: &str) -> ScriptedModel {
     model(&format!("[[turn]]\nuser = \"Hello there\"\nmodel = [{replies}]\n")).await
 }
 
@@ -24,11 +24,11 @@ fn hello() -> Value {
     says(&json!([{"role": "user", "content": "Hello there"}]))
 }
 
-async fn post(model: &Model, path: &str, body: &Value) -> reqwest::Response {
+async fn post(model: &ScriptedModel, path: &str, body: &Value) -> reqwest::Response {
     reqwest::Client::new().post(format!("{}{path}", model.url())).json(body).send().await.unwrap()
 }
 
-async fn chat(model: &Model, body: &Value) -> String {
+async fn chat(model: &ScriptedModel, body: &Value) -> String {
     post(model, "/v1/chat/completions", body).await.text().await.unwrap()
 }
 

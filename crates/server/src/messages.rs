@@ -39,11 +39,9 @@ pub(crate) struct FileToSend {
 
 impl From<SendMessage> for Message {
     fn from(send: SendMessage) -> Self {
-        let attachment = |file: FileToSend| Attachment { path: file.path, mime: file.mime, filename: file.filename };
-        Self {
-            text: send.message,
-            attachments: send.attachments.unwrap_or_default().into_iter().map(attachment).collect(),
-        }
+        let attachment = |file: FileToSend| Attachment::new(file.path).mime(file.mime).filename(file.filename);
+        let attachments = send.attachments.unwrap_or_default().into_iter().map(attachment).collect();
+        Self::new(send.message).attachments(attachments)
     }
 }
 

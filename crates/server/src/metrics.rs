@@ -138,7 +138,9 @@ mod tests {
         for _ in 0..2 {
             metrics.request("GET", "/v1/sessions/{id}", StatusCode::OK, Duration::from_millis(250));
         }
-        let text = metrics.write(Totals { events: 7, ..Totals::default() });
+        let mut totals = Totals::default();
+        totals.events = 7;
+        let text = metrics.write(totals);
         for line in [
             r#"interlingua_http_requests_total{method="GET",route="/v1/sessions/{id}",status="200"} 2"#,
             r#"interlingua_http_request_seconds_total{method="GET",route="/v1/sessions/{id}",status="200"} 0.5"#,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use interlingua_runtime::McpServers;
+use interlingua_runtime::{Environment, McpServers};
 use interlingua_store::{Session, SessionKey};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -49,18 +49,16 @@ pub(crate) struct CreateSession {
 
 impl From<CreateSession> for interlingua_runtime::CreateSession {
     fn from(create: CreateSession) -> Self {
-        Self {
-            agent: create.agent,
-            agent_mode: create.agent_mode,
-            permission_mode: create.permission_mode,
-            model: create.model,
-            variant: create.variant,
-            agent_version: create.agent_version,
-            directory: create.directory,
-            title: create.title,
-            env: create.env.unwrap_or_default().into_iter().collect(),
-            mcp: create.mcp.unwrap_or_default(),
-        }
+        Self::new(create.agent)
+            .agent_mode(create.agent_mode)
+            .permission_mode(create.permission_mode)
+            .model(create.model)
+            .variant(create.variant)
+            .agent_version(create.agent_version)
+            .directory(create.directory)
+            .title(create.title)
+            .env(create.env.unwrap_or_default().into_iter().collect::<Environment>())
+            .mcp(create.mcp.unwrap_or_default())
     }
 }
 

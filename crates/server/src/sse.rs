@@ -6,23 +6,20 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::pin::Pin;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use interlingua_runtime::Sent;
-use interlingua_store::{Batch, Error, Raw, Reader, SessionKey};
+use interlingua_sse::{HEARTBEAT, HEARTBEAT_INTERVAL};
+use interlingua_store::{Batch, Error, EventReader, Raw, SessionKey};
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::app::App;
 use crate::metrics::OpenStream;
-
-/// A comment goes out when nothing else has for so long, so that nobody on the way takes the connection for dead.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// So many bytes are sent at once, if there are as many.
 const PIECE: usize = 64 * 1024;
@@ -62,23 +59,23 @@ struct Follower {
 
 enum Source {
     /// The turn has not begun.
-    Waiting(Pin<Box<dyn Future<Output = Option<Reader>> + Send>>),
-    Reading(Reader),
+    Waiting(Pin<Box<dyn Future<Output = Option<EventReader>> + Send>>),
+    Reading(EventReader),
     /// Everything was sent.
     Done,
 }
 
 impl Follower {
     async fn next(mut self) -> Option<(Result<Vec<u8>, Error>, Self)> {
-        let comment = sleep(KEEP_ALIVE);
-        tokio::pin!(comment);
+        let heartbeat = sleep(HEARTBEAT_INTERVAL);
+        tokio::pin!(heartbeat);
         let piece = loop {
             match &mut self.source {
                 Source::Done => return None,
                 Source::Waiting(begins) => tokio::select! {
                     reader = begins => self.source = reader.map_or(Source::Done, Source::Reading),
                     () = closed(&mut self.closing) => return None,
-                    () = &mut comment => break Ok(b": keep-alive\n\n".to_vec()),
+                    () = &mut heartbeat => break Ok(HEARTBEAT.to_vec()),
                 },
                 Source::Reading(reader) => tokio::select! {
                     batch = reader.next() => match batch {
@@ -87,7 +84,7 @@ impl Follower {
                         Err(error) => break Err(error),
                     },
                     () = closed(&mut self.closing) => return None,
-                    () = &mut comment => break Ok(b": keep-alive\n\n".to_vec()),
+                    () = &mut heartbeat => break Ok(HEARTBEAT.to_vec()),
                 },
             }
         };
@@ -197,6 +194,19 @@ mod tests {
         }
         let expected = [0, 7, 10, u64::MAX].map(|sequence| format!("id: {sequence}\ndata: {{}}\n\n")).concat();
         assert_eq!(String::from_utf8(frames).unwrap(), expected);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_stream_has_a_heartbeat() {
+        let (_open, closing) = watch::channel(false);
+        let source = Source::Waiting(Box::pin(std::future::pending()));
+        let metrics = std::sync::Arc::<crate::metrics::Metrics>::default();
+        let follower = Follower { source, turn: None, closing, _open: metrics.stream_opened() };
+        let begin = tokio::time::Instant::now();
+        let (piece, follower) = follower.next().await.unwrap();
+        assert_eq!((piece.unwrap(), begin.elapsed().as_secs()), (HEARTBEAT.to_vec(), HEARTBEAT_INTERVAL.as_secs()));
+        assert_eq!(follower.next().await.unwrap().0.unwrap(), HEARTBEAT);
+        assert_eq!(begin.elapsed().as_secs(), 2 * HEARTBEAT_INTERVAL.as_secs());
     }
 
     #[test]

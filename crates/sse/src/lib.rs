@@ -22,6 +22,7 @@
 //! ```
 
 use std::ops::Range;
+use std::time::Duration;
 
 use memchr::{memchr, memchr2};
 
@@ -30,6 +31,14 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Maximum size of a frame for [`Decoder::default`]: 256 MiB.
 pub const DEFAULT_MAX_FRAME_SIZE: usize = 256 << 20;
+
+/// How often Interlingua's server sends [`HEARTBEAT`] on a stream that has nothing else to send.
+///
+/// Clients derive from it how long a stream may be silent before they take the connection for dead.
+pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
+
+/// A comment that says that the connection is alive.
+pub const HEARTBEAT: &[u8] = b": keep-alive\n\n";
 
 /// One frame of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]

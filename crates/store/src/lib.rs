@@ -5,7 +5,7 @@
 //! transaction and only then answers: what the store has acknowledged survives `kill -9`, and with [`Durability::Full`] the
 //! loss of power too. Nobody sees an event before that.
 //!
-//! A reader is a cursor. [`Store::reader`] starts one after any event; [`Reader::next`] gives what follows, a small
+//! A reader is a cursor. [`Store::reader`] starts one after any event; [`EventReader::next`] gives what follows, a small
 //! batch at a time, and sleeps when there is nothing. However far it falls behind, it costs its own few bytes: there
 //! is no buffer that it could overrun. Those that keep up are handed the text of the last appends, all of them the same;
 //! the others read from the database. A session that nobody reads or writes costs nothing but its rows.
@@ -61,6 +61,6 @@ pub use error::{Error, OpenError};
 pub use events::{Batch, Limits, Raw};
 pub use message::{MessageId, QueuedMessage};
 pub use options::{Durability, StoreOptions};
-pub use reader::Reader;
-pub use session::{Kept, NewSession, Session, SessionKey, SessionPage};
+pub use reader::EventReader;
+pub use session::{Kept, NewSession, Session, SessionKey, StoredSessionPage};
 pub use store::{Pending, Store, Totals};

@@ -11,11 +11,20 @@ pub struct MessageId(pub(crate) i64);
 
 /// A message that no agent has taken up yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct QueuedMessage {
     /// Its id.
     pub id: MessageId,
     /// What it says.
     pub message: Message,
+}
+
+impl QueuedMessage {
+    /// A message that was queued under this id.
+    #[must_use]
+    pub const fn new(id: MessageId, message: Message) -> Self {
+        Self { id, message }
+    }
 }
 
 pub(crate) fn add(connection: &Connection, session: SessionKey, message: &Message) -> Result<MessageId, Error> {
@@ -34,14 +43,14 @@ pub(crate) fn next(connection: &Connection, session: SessionKey) -> Result<Optio
         .prepare_cached("SELECT id, text, attachments FROM messages WHERE session = ?1 ORDER BY id LIMIT 1")?
         .query_row([session.0], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Option<String>>(2)?)))
         .optional()?;
-    let Some((id, text, attachments)) = found else {
+    let Some((id, text, attachments)): Option<(_, String, _)> = found else {
         return Ok(None);
     };
     let attachments = match attachments {
         Some(json) => serde_json::from_str(&json).map_err(|error| Error::Database(error.to_string()))?,
         None => Vec::new(),
     };
-    Ok(Some(QueuedMessage { id: MessageId(id), message: Message { text, attachments } }))
+    Ok(Some(QueuedMessage::new(MessageId(id), Message::new(text).attachments(attachments))))
 }
 
 pub(crate) fn remove(connection: &Connection, session: SessionKey, id: MessageId) -> Result<(), Error> {

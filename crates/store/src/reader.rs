@@ -11,7 +11,7 @@ const FROM_DISK: Limits = Limits { events: 512, bytes: 64 * 1024 };
 
 /// A cursor into a session's log.
 #[derive(Debug)]
-pub struct Reader {
+pub struct EventReader {
     store: Store,
     subscription: Subscription,
     session: SessionKey,
@@ -19,7 +19,7 @@ pub struct Reader {
     raw: Raw,
 }
 
-impl Reader {
+impl EventReader {
     pub(crate) fn new(store: Store, subscription: Subscription, session: SessionKey, after: u64, raw: Raw) -> Self {
         Self { store, subscription, session, after, raw }
     }

@@ -13,6 +13,7 @@ pub struct SessionKey(pub(crate) i64);
 
 /// A session that is to be created. Only `id` and `agent` are needed.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct NewSession {
     /// Its name, chosen by the client.
     pub id: SessionId,
@@ -57,6 +58,7 @@ impl NewSession {
 
 /// A session as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Session {
     /// The store's name of it.
     pub key: SessionKey,
@@ -92,6 +94,7 @@ pub struct Session {
 
 /// What the store keeps for the runtime without understanding it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Kept {
     /// What the session was created with.
     pub config: Option<RawJson>,
@@ -99,9 +102,18 @@ pub struct Kept {
     pub state: Option<RawJson>,
 }
 
+impl Kept {
+    /// What a session was created with; nothing was given to [`Append::state`](crate::Append::state) yet.
+    #[must_use]
+    pub const fn new(config: Option<RawJson>) -> Self {
+        Self { config, state: None }
+    }
+}
+
 /// Some of the sessions, newest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionPage {
+#[non_exhaustive]
+pub struct StoredSessionPage {
     /// The sessions.
     pub sessions: Vec<Session>,
     /// Where the next page begins; `None` when this is the last.
@@ -155,7 +167,11 @@ pub(crate) fn by_key(connection: &Connection, key: SessionKey) -> Result<Option<
     Ok(connection.prepare_cached(&query)?.query_row([key.0], from_row).optional()?)
 }
 
-pub(crate) fn page(connection: &Connection, limit: usize, from: Option<SessionKey>) -> Result<SessionPage, Error> {
+pub(crate) fn page(
+    connection: &Connection,
+    limit: usize,
+    from: Option<SessionKey>,
+) -> Result<StoredSessionPage, Error> {
     let query = format!("SELECT {COLUMNS} FROM sessions WHERE key < ?1 ORDER BY key DESC LIMIT ?2");
     // One more than asked for tells whether there is a next page.
     let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
@@ -165,7 +181,7 @@ pub(crate) fn page(connection: &Connection, limit: usize, from: Option<SessionKe
     let more = sessions.len() > limit;
     sessions.truncate(limit);
     let next = sessions.last().map(|last| last.key).filter(|_| more);
-    Ok(SessionPage { sessions, next })
+    Ok(StoredSessionPage { sessions, next })
 }
 
 pub(crate) fn interrupted(connection: &Connection) -> Result<Vec<Session>, Error> {

@@ -14,8 +14,8 @@ use crate::pool::Pool;
 use crate::watchers::{Tail, Watchers};
 use crate::writer::Writer;
 use crate::{
-    Append, Batch, Error, Kept, Limits, MessageId, NewSession, OpenError, QueuedMessage, Raw, Reader, Session,
-    SessionKey, SessionPage, StoreOptions, database, events, message, session,
+    Append, Batch, Error, EventReader, Kept, Limits, MessageId, NewSession, OpenError, QueuedMessage, Raw, Session,
+    SessionKey, StoreOptions, StoredSessionPage, database, events, message, session,
 };
 
 /// The durable log of sessions and events. Cloning it copies a pointer.
@@ -36,6 +36,7 @@ struct Shared {
 
 /// What a store has done since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Totals {
     /// Events that were appended.
     pub events: u64,
@@ -133,7 +134,7 @@ impl Store {
     /// # Errors
     ///
     /// If the database fails.
-    pub async fn sessions(&self, limit: usize, from: Option<SessionKey>) -> Result<SessionPage, Error> {
+    pub async fn sessions(&self, limit: usize, from: Option<SessionKey>) -> Result<StoredSessionPage, Error> {
         self.shared.pool.run(move |connection| session::page(connection, limit, from)).await
     }
 
@@ -176,8 +177,8 @@ impl Store {
 
     /// A cursor that stands after `after`, the sequence of an event; 0 is the beginning.
     #[must_use]
-    pub fn reader(&self, session: SessionKey, after: u64, raw: Raw) -> Reader {
-        Reader::new(self.clone(), self.shared.watchers.subscribe(session), session, after, raw)
+    pub fn reader(&self, session: SessionKey, after: u64, raw: Raw) -> EventReader {
+        EventReader::new(self.clone(), self.shared.watchers.subscribe(session), session, after, raw)
     }
 
     /// What was done since the store was opened.

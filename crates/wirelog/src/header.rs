@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 /// What a recording says about itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Header {
     /// The version of the format: 1.
     pub wirelog: u64,

@@ -9,6 +9,7 @@ use crate::Input;
 
 /// An input, and when it crossed the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Record {
     /// Milliseconds since the recording began; absent in a plain log, which has no clock.
     pub t: Option<i64>,
@@ -50,6 +51,12 @@ impl Text<'_> {
 }
 
 impl Record {
+    /// An input that crossed the wire at this time.
+    #[must_use]
+    pub const fn new(t: Option<i64>, input: Input) -> Self {
+        Self { t, input }
+    }
+
     /// Parses a line; the error says what was expected.
     pub(crate) fn parse(line: &[u8]) -> Result<Self, String> {
         let fields: Fields<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;

@@ -11,7 +11,7 @@ use interlingua_convert::Agent;
 use interlingua_record::Target;
 use interlingua_record::place::Place;
 use interlingua_schema::EventData;
-use interlingua_scripted_model::{Gates, Model, Scenario};
+use interlingua_scripted_model::{Gates, Scenario, ScriptedModel};
 
 use crate::leftovers;
 use crate::server::{Said, Server};
@@ -28,7 +28,7 @@ pub(crate) struct Stage<'a> {
     pub(crate) agent: Agent,
     pub(crate) scenario: &'a Scenario,
     pub(crate) place: Place,
-    pub(crate) model: Model,
+    pub(crate) model: ScriptedModel,
     /// The sessions, by their names in the scenario.
     pub(crate) sessions: BTreeMap<String, Session>,
     pub(crate) client: Client,
@@ -50,7 +50,7 @@ impl<'a> Stage<'a> {
     ) -> Result<Self> {
         let agent = target.agent;
         let place = Place::make(scenario, tools)?;
-        let model = Model::start(scenario.clone(), place.workspace.clone(), MODEL_PORT, Gates::Host)
+        let model = ScriptedModel::start(scenario.clone(), place.workspace.clone(), MODEL_PORT, Gates::Host)
             .await
             .context("cannot serve the model")?;
         settings::at_home(agent, &place.home, &model.url())?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use interlingua_record::Target;
 use interlingua_scripted_model::scenario::{Action, Answer, Deed, Trigger, Turn};
-use interlingua_scripted_model::{Gates, Model, Scenario};
+use interlingua_scripted_model::{Gates, Scenario, ScriptedModel};
 use interlingua_wirelog::Header;
 use rustix::process::Signal;
 
@@ -92,13 +92,11 @@ impl Player<'_> {
             (recorder.display().to_string(), "/opt/host/tool".to_owned()),
             (self.target.program.display().to_string(), format!("/opt/agent/{}", self.target.agent)),
         ];
-        let header = Header {
-            version: Some(self.target.version.clone()),
-            scenario: Some(self.scenario.name.clone()),
-            ..Header::new(self.target.agent.to_string())
-        };
+        let mut header = Header::new(self.target.agent.to_string());
+        header.version = Some(self.target.version.clone());
+        header.scenario = Some(self.scenario.name.clone());
         self.tape = Tape::new(header, Scrubber::new(names));
-        let model = Model::start(self.scenario.clone(), place.workspace.clone(), MODEL_PORT, Gates::Host)
+        let model = ScriptedModel::start(self.scenario.clone(), place.workspace.clone(), MODEL_PORT, Gates::Host)
             .await
             .context("cannot serve the model")?;
         let played = self.host(&model, &place, recorder).await;
@@ -113,7 +111,7 @@ impl Player<'_> {
     }
 
     /// Plays the scenario to the agent, which is gone afterwards.
-    async fn host(&mut self, model: &Model, place: &Place, recorder: PathBuf) -> Result<()> {
+    async fn host(&mut self, model: &ScriptedModel, place: &Place, recorder: PathBuf) -> Result<()> {
         let tape = self.tape.clone();
         let url = model.url();
         let stage =
@@ -130,7 +128,7 @@ impl Player<'_> {
     }
 
     /// Plays all turns, and lets the agent end.
-    async fn turns(&mut self, host: &mut Host<'_>, model: &Model, place: &Place) -> Result<()> {
+    async fn turns(&mut self, host: &mut Host<'_>, model: &ScriptedModel, place: &Place) -> Result<()> {
         for (index, turn) in self.scenario.turns.iter().enumerate() {
             self.turn(host, model, place, index, turn).await?;
         }
@@ -155,7 +153,7 @@ impl Player<'_> {
     async fn turn(
         &mut self,
         host: &mut Host<'_>,
-        model: &Model,
+        model: &ScriptedModel,
         place: &Place,
         index: usize,
         turn: &Turn,

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
-use interlingua_convert::Agent;
 use interlingua_record::Target;
 use interlingua_recordings::Transcripts;
 use interlingua_scripted_model::Scenario;
@@ -46,8 +45,10 @@ pub(crate) struct Args {
 
 fn target(text: &str) -> Result<Target, String> {
     let target: Target = text.parse()?;
-    if target.agent == Agent::Amp {
-        return Err("Amp's model runs on its own server, so it cannot be recorded with a scripted one".to_owned());
+    let descriptor = target.agent.descriptor();
+    if !descriptor.has_custom_model {
+        let name = descriptor.display_name;
+        return Err(format!("{name}'s model runs on its own server, so it cannot be recorded with a scripted one"));
     }
     Ok(target)
 }
@@ -212,6 +213,9 @@ impl Recorder<'_> {
 
 #[cfg(test)]
 mod tests {
+    use interlingua_agents::Agent;
+    use interlingua_scripted_model::supported_agents;
+
     use super::*;
 
     #[test]
@@ -219,7 +223,7 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
         let scenarios = scenarios(&folder, &[]).unwrap();
         assert!(scenarios.len() >= 30, "{}", scenarios.len());
-        for agent in [Agent::Claude, Agent::Codex, Agent::OpenCode] {
+        for agent in supported_agents() {
             let played = scenarios.iter().filter(|scenario| !scenario.absent.contains_key(agent.id())).count();
             assert!(played >= 24, "{agent}: {played}");
         }

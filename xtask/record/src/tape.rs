@@ -117,7 +117,7 @@ impl Inner {
             return;
         }
         let t = i64::try_from(self.begin.elapsed().as_millis()).unwrap_or(i64::MAX);
-        self.records.push(Record { t: Some(t), input: input(&self.scrubber) });
+        self.records.push(Record::new(Some(t), input(&self.scrubber)));
     }
 }
 

@@ -100,7 +100,7 @@ mod tests {
     }
 
     fn delta(item: &str, text: &str) -> UniversalEvent {
-        event(EventData::ItemDelta(ItemDelta { item_id: item.into(), native_item_id: None, delta: text.into() }))
+        event(EventData::ItemDelta(ItemDelta::new(item, None, text)))
     }
 
     #[test]

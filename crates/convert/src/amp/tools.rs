@@ -146,7 +146,7 @@ impl<'a> Arguments<'a> {
         match name {
             "edit_file" => {
                 let old = self.text(&["old_str"]);
-                change.edits = old.zip(self.text(&["new_str"])).map(|(old, new)| vec![TextEdit { old, new }]);
+                change.edits = old.zip(self.text(&["new_str"])).map(|(old, new)| vec![TextEdit::new(old, new)]);
             }
             "delete_file" => change.change = Some(ChangeKind::Delete),
             // A file that is there is replaced by `create_file`.

@@ -9,7 +9,7 @@ use interlingua_schema::{Compaction, ContentPart, ToolInput, Visibility};
 use super::inputs::{self, CallInput};
 use super::streaming::BlockKind;
 use super::{ClaudeConverter, HERE, at, failures, hosted, tools};
-use crate::{Drafts, Final, Message, Note, ToolCall, ToolResult};
+use crate::{Drafts, Final, MessageDraft, Note, ToolCall, ToolResult};
 
 /// The model that the agent names when it speaks itself.
 const NO_MODEL: &str = "<synthetic>";
@@ -112,7 +112,7 @@ impl ClaudeConverter {
                 self.note_here(place, Note::notice(format!("file {file} is in the container")), out);
             }
             ContentBlock::Compaction(block) => {
-                let note = Note::compaction(Compaction { summary: block.content, ..Compaction::default() });
+                let note = Note::compaction(Compaction::new().summary(block.content));
                 self.note_here(place, note, out);
             }
             ContentBlock::Fallback(block) => {
@@ -143,15 +143,15 @@ impl ClaudeConverter {
         if place.call.is_none() {
             self.turn.said_in(place.message.as_deref(), &text);
         }
-        self.finish(place, &BlockKind::Text, Message::assistant(), end, out);
+        self.finish(place, &BlockKind::Text, MessageDraft::assistant(), end, out);
     }
 
     fn reason(&mut self, place: &Place, kind: &BlockKind, visibility: Visibility, text: String, out: &mut Drafts) {
-        self.finish(place, kind, Message::reasoning(visibility), Final::text(text), out);
+        self.finish(place, kind, MessageDraft::reasoning(visibility), Final::text(text), out);
     }
 
     /// Ends a message, under the key by which it was streamed if it was.
-    fn finish(&mut self, place: &Place, kind: &BlockKind, message: Message, end: Final, out: &mut Drafts) {
+    fn finish(&mut self, place: &Place, kind: &BlockKind, message: MessageDraft, end: Final, out: &mut Drafts) {
         let key = self.streams.done(place.call.as_deref(), place.message.as_deref(), kind);
         let key = key.unwrap_or_else(|| self.new_key());
         let mut message = message;

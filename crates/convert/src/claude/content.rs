@@ -1,12 +1,14 @@
 //! Images, documents and other parts of what a user says or a tool gives back.
 
-use std::fmt::Write as _;
-
 use interlingua_native::claude::{
     ContentBlockParam, ContentBlockSourceBlock, ContentBlockSourceContent, DocumentBlockParam,
     DocumentBlockParamSource, ImageBlockParam, ImageBlockParamSource, MessageContentParam, SearchResultBlockParam,
 };
 use interlingua_schema::{ContentPart, FileAction};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// The characters of a text that a URI cannot have as they are.
+const ESCAPED_IN_URI: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// What a host sends as a message. What is not for a reader (a tool's result that the host provides) is left out.
 pub(super) fn sent(content: MessageContentParam) -> Vec<ContentPart> {
@@ -45,7 +47,9 @@ pub(super) fn image(block: ImageBlockParam) -> ContentPart {
 /// A document that a user attaches: a file, even if it is a text. The user did not say what is in it.
 fn attached(block: DocumentBlockParam) -> ContentPart {
     match document(block) {
-        ContentPart::Text { text } => file(format!("data:text/plain;charset=utf-8,{}", percent_encoded(&text))),
+        ContentPart::Text { text } => {
+            file(format!("data:text/plain;charset=utf-8,{}", utf8_percent_encode(&text, ESCAPED_IN_URI)))
+        }
         part => part,
     }
 }
@@ -94,20 +98,6 @@ pub(super) fn search_result(block: SearchResultBlockParam) -> String {
 
 fn file(path: String) -> ContentPart {
     ContentPart::FileRef { path, action: FileAction::Read, diff: None }
-}
-
-/// A text as it stands in a URI.
-fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            // Writing to a string does not fail.
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
 }
 
 fn data_uri(mime: &str, base64: &str) -> String {

@@ -165,9 +165,9 @@ fn file_change(arguments: Arguments) -> Option<ToolInput> {
     let mut change = FileChange::new(arguments.file_path.or(arguments.path)?);
     change.edits = match (arguments.edits, arguments.old_string, arguments.new_string) {
         (Some(edits), _, _) => {
-            Some(edits.into_iter().map(|edit| TextEdit { old: edit.old_string, new: edit.new_string }).collect())
+            Some(edits.into_iter().map(|edit| TextEdit::new(edit.old_string, edit.new_string)).collect())
         }
-        (None, Some(old), Some(new)) => Some(vec![TextEdit { old, new }]),
+        (None, Some(old), Some(new)) => Some(vec![TextEdit::new(old, new)]),
         // The whole file is written, or a cell of which only the new text is said.
         _ => None,
     };
@@ -190,25 +190,18 @@ fn search(
     path: Option<String>,
     glob: Option<String>,
 ) -> Option<ToolInput> {
-    let mut input = SearchInput::new(query?);
-    input.target = target;
-    input.path = path;
-    input.glob = glob;
-    Some(ToolInput::Search(input))
+    Some(ToolInput::Search(SearchInput::new(query?).target(target).path(path).glob(glob)))
 }
 
 fn sub_agent(arguments: Arguments) -> Option<ToolInput> {
-    let mut input = SubAgentInput::new(arguments.prompt?);
-    input.description = arguments.description;
-    input.agent = arguments.subagent_type;
-    Some(ToolInput::SubAgent(input))
+    let input = SubAgentInput::new(arguments.prompt?);
+    Some(ToolInput::SubAgent(input.description(arguments.description).agent(arguments.subagent_type)))
 }
 
 fn questions(questions: Option<Vec<Question>>) -> Option<ToolInput> {
     let questions = questions.filter(|questions| !questions.is_empty())?;
-    let asked = questions.into_iter().map(|question| AskedQuestion {
-        prompt: question.question,
-        options: question.options.iter().filter_map(option_label).collect(),
+    let asked = questions.into_iter().map(|question| {
+        AskedQuestion::new(question.question, question.options.iter().filter_map(option_label).collect())
     });
     Some(ToolInput::Question(QuestionInput::new(asked.collect())))
 }

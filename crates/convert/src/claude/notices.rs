@@ -99,19 +99,18 @@ impl ClaudeConverter {
 
     pub(super) fn rate_limit(&mut self, event: RateLimitEvent, out: &mut Drafts) {
         let info = event.rate_limit_info.unwrap_or_default();
-        let limit = RateLimit {
-            status: match &info.status {
-                Some(RateLimitInfoStatus::AllowedWarning) => "warning".to_owned(),
-                Some(status) => status.as_str().to_owned(),
-                None => "unknown".to_owned(),
-            },
-            resets_at: whole(info.resets_at.as_ref()).and_then(from_seconds),
-            window: info.rate_limit_type.as_ref().map(|kind| match kind {
-                RateLimitInfoRateLimitType::FiveHour => "5h".to_owned(),
-                RateLimitInfoRateLimitType::SevenDay => "7d".to_owned(),
-                kind => kind.as_str().to_owned(),
-            }),
+        let status = match &info.status {
+            Some(RateLimitInfoStatus::AllowedWarning) => "warning",
+            Some(status) => status.as_str(),
+            None => "unknown",
         };
+        let window = info.rate_limit_type.as_ref().map(|kind| match kind {
+            RateLimitInfoRateLimitType::FiveHour => "5h".to_owned(),
+            RateLimitInfoRateLimitType::SevenDay => "7d".to_owned(),
+            kind => kind.as_str().to_owned(),
+        });
+        let resets_at = whole(info.resets_at.as_ref()).and_then(from_seconds);
+        let limit = RateLimit::new(status).resets_at(resets_at).window(window);
         self.aside(out, event.session_id.as_deref()).note(Note::rate_limit(limit));
     }
 

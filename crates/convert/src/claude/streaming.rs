@@ -11,7 +11,7 @@ use interlingua_schema::Visibility;
 use serde_json::Number;
 
 use super::{ClaudeConverter, HERE, tools};
-use crate::{Drafts, Final, Message, SessionDrafts, ToolCall};
+use crate::{Drafts, Final, MessageDraft, SessionDrafts, ToolCall};
 
 /// Why the events around the deltas are dropped.
 const FRAME: &str = "stream framing, or what the whole line repeats";
@@ -117,7 +117,7 @@ impl Block {
             BlockKind::Text | BlockKind::Thinking if !self.started => {}
             BlockKind::Text | BlockKind::Thinking if !whole => session.message_abandoned(self.key),
             BlockKind::Text | BlockKind::Thinking => {
-                session.message_finished(self.key, Message::assistant(), Final::as_streamed());
+                session.message_finished(self.key, MessageDraft::assistant(), Final::as_streamed());
             }
         }
     }
@@ -276,8 +276,8 @@ impl Block {
         if !self.started {
             self.started = true;
             let mut start = match self.kind {
-                BlockKind::Thinking => Message::reasoning(Visibility::Public),
-                _ => Message::assistant(),
+                BlockKind::Thinking => MessageDraft::reasoning(Visibility::Public),
+                _ => MessageDraft::assistant(),
             };
             if let Some(message) = message {
                 start = start.native(message).of(message);

@@ -73,13 +73,8 @@ pub(super) fn retry(
     error: Option<&str>,
     status: Option<u64>,
 ) -> Note {
-    Note::retry(Retry {
-        attempt: attempt.unwrap_or(1),
-        max_attempts: most,
-        delay_ms: delay,
-        reason: error.unwrap_or_default().to_owned(),
-        code: failures::retry_code(error, status),
-    })
+    let retry = Retry::new(attempt.unwrap_or(1), error.unwrap_or_default());
+    Note::retry(retry.max_attempts(most).delay_ms(delay).code(failures::retry_code(error, status)))
 }
 
 impl ClaudeConverter {

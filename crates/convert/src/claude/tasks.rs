@@ -101,11 +101,8 @@ impl ClaudeConverter {
         let known = self.tasks.0.get(&task_id);
         let call_id = call.or_else(|| known.and_then(|task| task.call.clone()));
         let what = what.or_else(|| known.and_then(|task| task.description.as_deref())).filter(|what| !what.is_empty());
-        let note = Note::task(
-            Task { task_id, call_id: call_id.clone(), state: state.clone() },
-            what,
-            call_id.as_deref().map(Key::from),
-        );
+        let task = Task::new(task_id, state.clone()).call_id(call_id.clone());
+        let note = Note::task(task, what, call_id.as_deref().map(Key::from));
         // What a sub-agent was told comes before anything that it has done.
         if *state != TaskState::Started
             && let Some(call) = &call_id

@@ -7,13 +7,13 @@ use interlingua_native::claude::{
     StdoutMessage, SystemMessage, SystemMessageMcpServersItem, TerminalReason,
 };
 use interlingua_native::{Json, Native as _};
-use interlingua_schema::{Facts, McpServer, SessionMetadata, StopReason, TurnMetadata, TurnStatus};
+use interlingua_schema::{Facts, McpServerInfo, SessionMetadata, StopReason, TurnMetadata, TurnStatus};
 use serde_json::{Number, Value, json};
 
 use super::system::mode_name;
 use super::{ClaudeConverter, HERE, failures, whole};
 use crate::version::release;
-use crate::{Drafts, Failure, Final, Message, Note, TurnEnd};
+use crate::{Drafts, Failure, Final, MessageDraft, Note, TurnEnd};
 
 /// The agent's note to its makers, which stands among the errors of a turn that was cut off.
 const DIAGNOSTIC: &str = "[ede_diagnostic]";
@@ -148,7 +148,7 @@ impl ClaudeConverter {
         if is_new {
             self.session.clone_from(&init.session_id);
             // The session's start says the rest of what its first turn begins with.
-            let first = TurnMetadata::default().with_model(turn.model.clone());
+            let first = TurnMetadata::new().model(turn.model.clone());
             session.started(session_metadata(std::mem::replace(&mut turn, first), init));
         }
         if let Some(lacking) = lacking {
@@ -354,7 +354,9 @@ impl ClaudeConverter {
         let mut session = self.open(out, ending.session.as_deref());
         match closing {
             Some(Closing::Failure(failure)) => session.failed(failure),
-            Some(Closing::Answer(answer)) => session.message_finished(key, Message::assistant(), Final::text(answer)),
+            Some(Closing::Answer(answer)) => {
+                session.message_finished(key, MessageDraft::assistant(), Final::text(answer));
+            }
             None => {}
         }
         session.turn_ended(end);
@@ -466,8 +468,8 @@ fn session_metadata(turn: TurnMetadata, init: SystemMessage) -> SessionMetadata 
     session
 }
 
-fn mcp_server(server: SystemMessageMcpServersItem) -> McpServer {
-    McpServer { name: server.name.unwrap_or_default(), status: server.status }
+fn mcp_server(server: SystemMessageMcpServersItem) -> McpServerInfo {
+    McpServerInfo::new(server.name.unwrap_or_default()).status(server.status)
 }
 
 fn hash(text: &str) -> u64 {

@@ -46,7 +46,7 @@ impl Meter {
         model: Option<&str>,
     ) -> Option<Usage> {
         let own = own.map(tokens);
-        let mut total = Usage { cost_usd: cost.and_then(Number::as_f64), ..Usage::default() };
+        let mut total = Usage::default().cost_usd(cost.and_then(Number::as_f64));
         for usage in by_model.into_iter().flat_map(BTreeMap::values) {
             total += by_model_tokens(usage);
         }
@@ -60,7 +60,7 @@ impl Meter {
         // input are those of versions up to 2.0.30, which do not count it.
         let has_totals = had_baseline && counts_input;
         if !has_totals && let Some(own) = own {
-            turn = Usage { cost_usd: turn.cost_usd, ..own };
+            turn = own.cost_usd(turn.cost_usd);
         }
         turn.model = match by_model.map(|models| models.keys().collect::<Vec<_>>()).as_deref() {
             Some([only]) => Some((*only).clone()),
@@ -71,31 +71,29 @@ impl Meter {
 }
 
 /// The agent counts what it reads and writes of the cache apart from the rest of the input.
-fn sum(rest: Option<&Number>, read: Option<&Number>, written: Option<&Number>) -> Usage {
+fn sum(rest: Option<&Number>, read: Option<&Number>, written: Option<&Number>, output: Option<&Number>) -> Usage {
     let (read, written) = (whole(read), whole(written));
     let input = whole(rest).unwrap_or(0).saturating_add(read.unwrap_or(0)).saturating_add(written.unwrap_or(0));
-    Usage { input_tokens: input, cached_input_tokens: read, cache_write_tokens: written, ..Usage::default() }
+    Usage::new(input, whole(output).unwrap_or(0)).cached_input_tokens(read).cache_write_tokens(written)
 }
 
 fn tokens(usage: &TurnUsage) -> Usage {
-    let input = sum(
+    let thinking = usage.output_tokens_details.as_ref().and_then(|details| whole(details.thinking_tokens.as_ref()));
+    sum(
         usage.input_tokens.as_ref(),
         usage.cache_read_input_tokens.as_ref(),
         usage.cache_creation_input_tokens.as_ref(),
-    );
-    let thinking = usage.output_tokens_details.as_ref().and_then(|details| whole(details.thinking_tokens.as_ref()));
-    Usage { output_tokens: whole(usage.output_tokens.as_ref()).unwrap_or(0), reasoning_tokens: thinking, ..input }
+        usage.output_tokens.as_ref(),
+    )
+    .reasoning_tokens(thinking)
 }
 
 fn by_model_tokens(usage: &ModelUsage) -> Usage {
-    let input = sum(
+    sum(
         usage.input_tokens.as_ref(),
         usage.cache_read_input_tokens.as_ref(),
         usage.cache_creation_input_tokens.as_ref(),
-    );
-    Usage {
-        output_tokens: whole(usage.output_tokens.as_ref()).unwrap_or(0),
-        reasoning_tokens: whole(usage.thinking_tokens.as_ref()),
-        ..input
-    }
+        usage.output_tokens.as_ref(),
+    )
+    .reasoning_tokens(whole(usage.thinking_tokens.as_ref()))
 }

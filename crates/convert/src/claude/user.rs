@@ -9,7 +9,7 @@ use interlingua_schema::ContentPart;
 
 use super::clean::INTERRUPTED;
 use super::{ClaudeConverter, HERE, at, content, output};
-use crate::{Drafts, Final, Message, Note, UserMessage};
+use crate::{Drafts, Final, MessageDraft, Note, UserMessage};
 
 impl ClaudeConverter {
     pub(super) fn user(&mut self, line: UserStdoutMessage, out: &mut Drafts) {
@@ -123,7 +123,7 @@ impl ClaudeConverter {
             let end = others.fold(Final::text(text), |end, part| end.with(part.clone()));
             let key = self.new_key();
             let mut session = self.open(out, line.session.as_deref()).sub_agent(call);
-            return session.message_finished(key, Message::prompt(), end);
+            return session.message_finished(key, MessageDraft::prompt(), end);
         }
         if line.is_repetition && !self.prompts.repeated(line.uuid.as_deref()) {
             return out.dropped("history that is replayed");

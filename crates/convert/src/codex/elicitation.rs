@@ -28,54 +28,40 @@ struct Request {
     url: Option<String>,
 }
 
+/// The request of one of the forms. They are types of their own that share the first three fields.
+macro_rules! request {
+    ($params:ident, $message:expr, $mode:literal, $schema:expr, $url:expr) => {
+        Self {
+            thread: $params.thread_id,
+            server: $params.server_name,
+            meta: $params.meta,
+            message: $message.unwrap_or_default(),
+            mode: $mode,
+            schema: $schema,
+            url: $url,
+        }
+    };
+}
+
 impl From<McpServerElicitationRequestParams> for Request {
     fn from(params: McpServerElicitationRequestParams) -> Self {
         match params {
-            McpServerElicitationRequestParams::OpenaiUserVerification(params) => Self {
-                thread: params.thread_id,
-                server: params.server_name,
-                meta: params.meta,
-                message: params.description.or(params.title).unwrap_or_default(),
-                mode: "verification",
-                schema: None,
-                url: None,
-            },
-            McpServerElicitationRequestParams::Form(params) => Self {
-                thread: params.thread_id,
-                server: params.server_name,
-                meta: params.meta,
-                message: params.message.unwrap_or_default(),
-                mode: "form",
-                schema: params.requested_schema.map(to_json),
-                url: None,
-            },
-            McpServerElicitationRequestParams::OpenaiForm(params) => Self {
-                thread: params.thread_id,
-                server: params.server_name,
-                meta: params.meta,
-                message: params.message.unwrap_or_default(),
-                mode: "form",
-                schema: params.requested_schema.map(|schema| schema.to_value()),
-                url: None,
-            },
-            McpServerElicitationRequestParams::OpenaiForm2(params) => Self {
-                thread: params.thread_id,
-                server: params.server_name,
-                meta: params.meta,
-                message: params.message.unwrap_or_default(),
-                mode: "form",
-                schema: params.requested_schema.map(|schema| schema.to_value()),
-                url: None,
-            },
-            McpServerElicitationRequestParams::Url(params) => Self {
-                thread: params.thread_id,
-                server: params.server_name,
-                meta: params.meta,
-                message: params.message.unwrap_or_default(),
-                mode: "url",
-                schema: None,
-                url: params.url,
-            },
+            McpServerElicitationRequestParams::OpenaiUserVerification(params) => {
+                let message = params.description.or(params.title);
+                request!(params, message, "verification", None, None)
+            }
+            McpServerElicitationRequestParams::Form(params) => {
+                request!(params, params.message, "form", params.requested_schema.map(to_json), None)
+            }
+            McpServerElicitationRequestParams::OpenaiForm(params) => {
+                request!(params, params.message, "form", params.requested_schema.map(|schema| schema.to_value()), None)
+            }
+            McpServerElicitationRequestParams::OpenaiForm2(params) => {
+                request!(params, params.message, "form", params.requested_schema.map(|schema| schema.to_value()), None)
+            }
+            McpServerElicitationRequestParams::Url(params) => {
+                request!(params, params.message, "url", None, params.url)
+            }
             other @ McpServerElicitationRequestParams::Unknown { .. } => Self::unknown(&to_json(other)),
         }
     }

@@ -22,7 +22,7 @@ use super::tools::{collab_title, mcp_input, qualified, web_input};
 use crate::draft::{AS_BEFORE, LastPlan};
 use crate::losses::report_losses;
 use crate::{
-    CumulativeUsage, Drafts, Final, Launch, Message, Note, Prompt, SessionDrafts, ToolCall, ToolResult, TurnEnd,
+    CumulativeUsage, Drafts, Final, Launch, MessageDraft, Note, Prompt, SessionDrafts, ToolCall, ToolResult, TurnEnd,
     plan_step,
 };
 
@@ -231,12 +231,12 @@ impl Exec {
         match item {
             ThreadItem::AgentMessage(item) => {
                 let id = item.id.unwrap_or_default();
-                let message = Message::assistant().native(id.as_str());
+                let message = MessageDraft::assistant().native(id.as_str());
                 self.session(out).message_finished(id, message, Final::text(item.text.unwrap_or_default()));
             }
             ThreadItem::Reasoning(item) => {
                 let id = item.id.unwrap_or_default();
-                let message = Message::reasoning(Visibility::Public).native(id.as_str());
+                let message = MessageDraft::reasoning(Visibility::Public).native(id.as_str());
                 self.session(out).message_finished(id, message, Final::text(item.text.unwrap_or_default()));
             }
             ThreadItem::CommandExecution(item) => finished(command(&item), command_result(item), self.session(out)),
@@ -438,14 +438,10 @@ fn web_search(item: &WebSearchItem) -> ToolCall {
 
 fn tokens(usage: &NativeUsage) -> Usage {
     let count = |figure: &Option<Number>| figure.as_ref().and_then(Number::as_u64);
-    Usage {
-        input_tokens: count(&usage.input_tokens).unwrap_or_default(),
-        cached_input_tokens: count(&usage.cached_input_tokens),
-        cache_write_tokens: count(&usage.cache_write_input_tokens),
-        output_tokens: count(&usage.output_tokens).unwrap_or_default(),
-        reasoning_tokens: count(&usage.reasoning_output_tokens),
-        ..Usage::default()
-    }
+    Usage::new(count(&usage.input_tokens).unwrap_or_default(), count(&usage.output_tokens).unwrap_or_default())
+        .cached_input_tokens(count(&usage.cached_input_tokens))
+        .cache_write_tokens(count(&usage.cache_write_input_tokens))
+        .reasoning_tokens(count(&usage.reasoning_output_tokens))
 }
 
 /// What a command line says: the prompt, whether an earlier thread goes on, the model and the directory.

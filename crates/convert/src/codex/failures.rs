@@ -108,7 +108,7 @@ pub(super) fn retry(error: TurnError, before: u64) -> Retry {
         Some(info) => code_of(info, &reason),
         None => code_of_message(&reason),
     };
-    Retry { attempt, max_attempts, delay_ms: None, reason, code: Some(code) }
+    Retry::new(attempt, reason).max_attempts(max_attempts).code(code)
 }
 
 /// The numbers that a retry's message has, and the reason in brackets behind them.

@@ -68,6 +68,22 @@ pub(super) struct Opening {
     goes_on: bool,
 }
 
+/// The opening that an answer tells of. The answers are types of their own that share these fields.
+macro_rules! opening {
+    ($response:ident, $mode:expr, $goes_on:expr) => {
+        Opening {
+            model: $response.model,
+            model_provider: $response.model_provider,
+            cwd: $response.cwd,
+            approval: $response.approval_policy,
+            sandbox: $response.sandbox,
+            effort: $response.reasoning_effort,
+            mode: $mode,
+            goes_on: $goes_on,
+        }
+    };
+}
+
 impl CodexConverter {
     /// A line of the host's. One that the agent could not read either means nothing.
     pub(super) fn sent(&mut self, line: &str, out: &mut Drafts) {
@@ -217,45 +233,13 @@ impl CodexConverter {
     fn responds(&mut self, asked: Asked, response: Response, out: &mut Drafts) {
         match response {
             Response::Initialize(_) => self.initialized(Some(asked.order), out),
-            Response::ThreadStart(response) => {
-                let opening = Opening {
-                    model: response.model,
-                    model_provider: response.model_provider,
-                    cwd: response.cwd,
-                    approval: response.approval_policy,
-                    sandbox: response.sandbox,
-                    effort: response.reasoning_effort,
-                    ..Opening::default()
-                };
-                self.opened(response.thread, opening, out);
-            }
+            Response::ThreadStart(response) => self.opened(response.thread, opening!(response, None, false), out),
             Response::ThreadResume(response) => {
                 let mode = response.collaboration_mode.and_then(|mode| mode.mode);
-                let opening = Opening {
-                    model: response.model,
-                    model_provider: response.model_provider,
-                    cwd: response.cwd,
-                    approval: response.approval_policy,
-                    sandbox: response.sandbox,
-                    effort: response.reasoning_effort,
-                    mode: mode.map(|mode| mode.as_str().to_owned()),
-                    goes_on: true,
-                };
-                self.opened(response.thread, opening, out);
+                let mode = mode.map(|mode| mode.as_str().to_owned());
+                self.opened(response.thread, opening!(response, mode, true), out);
             }
-            Response::ThreadFork(response) => {
-                let opening = Opening {
-                    model: response.model,
-                    model_provider: response.model_provider,
-                    cwd: response.cwd,
-                    approval: response.approval_policy,
-                    sandbox: response.sandbox,
-                    effort: response.reasoning_effort,
-                    goes_on: true,
-                    ..Opening::default()
-                };
-                self.opened(response.thread, opening, out);
-            }
+            Response::ThreadFork(response) => self.opened(response.thread, opening!(response, None, true), out),
             Response::TurnStart(response) => self.accepted(asked, response.turn.map(|turn| turn.id), out),
             Response::TurnSteer(response) => self.accepted(asked, response.turn_id, out),
             Response::ReviewStart(response) => self.review_starts(&asked, *response, out),

@@ -15,7 +15,7 @@ use super::content::user_parts;
 use super::thread::{DEFAULT_MODE, Open, Reasoning, Thread, Turn, raw_key};
 use super::tools::{Tool, agent_of};
 use super::{CodexConverter, WHERE};
-use crate::{Drafts, Final, Key, Message, Note, UserMessage};
+use crate::{Drafts, Final, Key, MessageDraft, Note, UserMessage};
 
 /// Between the parts of a summary.
 const PARTS: &str = "\n\n";
@@ -152,7 +152,7 @@ impl CodexConverter {
         if let Some(turn) = thread.turn.as_mut().filter(|turn| turn.silent.contains(&id)) {
             turn.silent.retain(|silent| *silent != id);
             turn.messages.push(message.clone());
-            thread.session(out).message_started(&message, Message::assistant().native(id));
+            thread.session(out).message_started(&message, MessageDraft::assistant().native(id));
         }
         thread.session(out).delta(message, params.delta.unwrap_or_default());
     }
@@ -170,7 +170,7 @@ impl CodexConverter {
         let stream = stream_of(thread, &name);
         let text = joined_to(&mut stream.summary, params.summary_index, params.delta.unwrap_or_default());
         let mut session = thread.session(out);
-        session.message_started(&name, Message::reasoning(Visibility::Public).native(id));
+        session.message_started(&name, MessageDraft::reasoning(Visibility::Public).native(id));
         session.delta(name, text);
     }
 
@@ -182,7 +182,7 @@ impl CodexConverter {
         let text = joined_to(&mut stream.raw, params.content_index, params.delta.unwrap_or_default());
         let name = raw_key(&name);
         let mut session = thread.session(out);
-        session.message_started(&name, Message::reasoning(Visibility::Private).native(id));
+        session.message_started(&name, MessageDraft::reasoning(Visibility::Private).native(id));
         session.delta(name, text);
     }
 
@@ -257,7 +257,7 @@ impl CodexConverter {
         let call = child.and_then(|child| self.threads.at(child).spawned_by.clone());
         let (call, call_id) = call.unzip();
         let task_id = item.id.strip_prefix(COMPLETION_PREFIX).unwrap_or(&item.id).to_owned();
-        let task = Task { task_id, call_id, state: TaskState::Completed };
+        let task = Task::new(task_id, TaskState::Completed).call_id(call_id);
         let note = Note::task(task, agent_of(item), call).native(item.id.as_str());
         self.on(thread, out).session(out).note(note);
     }
@@ -297,7 +297,7 @@ fn message_started(thread: &mut Thread, id: String, out: &mut Drafts) {
         return out.dropped("a message of a review that begins; most are never completed");
     }
     thread.running().messages.push(name.clone());
-    thread.session(out).message_started(name, Message::assistant().native(id));
+    thread.session(out).message_started(name, MessageDraft::assistant().native(id));
 }
 
 fn agent_message(thread: &mut Thread, item: AgentMessageThreadItem, out: &mut Drafts) {
@@ -309,7 +309,7 @@ fn agent_message(thread: &mut Thread, item: AgentMessageThreadItem, out: &mut Dr
     if let Some(questions) = item.questions.filter(|questions| !questions.is_empty()) {
         end = end.with(ContentPart::Json { json: json!({ "questions": questions }) });
     }
-    thread.session(out).message_finished(name, Message::assistant().native(item.id), end);
+    thread.session(out).message_finished(name, MessageDraft::assistant().native(item.id), end);
 }
 
 /// A turn that begins with its first item: a compaction in older releases, a review before it is announced.
@@ -338,7 +338,7 @@ pub(super) fn mode_of(thread: &Thread) -> String {
 /// The plan that the agent proposes in plan mode is something it says.
 fn plan(thread: &mut Thread, item: PlanThreadItem, out: &mut Drafts) {
     let name = done_streaming(thread, &item.id);
-    let message = Message::assistant().native(item.id);
+    let message = MessageDraft::assistant().native(item.id);
     thread.session(out).message_finished(name, message, Final::text(item.text.unwrap_or_default()));
 }
 
@@ -363,12 +363,16 @@ fn reasoning(thread: &mut Thread, item: ReasoningThreadItem, out: &mut Drafts) {
     let end = |parts: Vec<String>| if parts.is_empty() { Final::as_streamed() } else { Final::text(parts.join(PARTS)) };
     let nothing = summary.is_empty() && raw.is_empty() && streamed.summary.is_none() && streamed.raw.is_none();
     if !summary.is_empty() || streamed.summary.is_some() {
-        session.message_finished(&name, Message::reasoning(Visibility::Public).native(id), end(summary));
+        session.message_finished(&name, MessageDraft::reasoning(Visibility::Public).native(id), end(summary));
     }
     if nothing {
-        session.message_finished(raw_key(&name), Message::reasoning(Visibility::Private).native(id), Final::text(""));
+        session.message_finished(
+            raw_key(&name),
+            MessageDraft::reasoning(Visibility::Private).native(id),
+            Final::text(""),
+        );
     } else if !raw.is_empty() || streamed.raw.is_some() {
-        session.message_finished(raw_key(&name), Message::reasoning(Visibility::Private).native(id), end(raw));
+        session.message_finished(raw_key(&name), MessageDraft::reasoning(Visibility::Private).native(id), end(raw));
     }
 }
 
@@ -466,5 +470,5 @@ pub(super) fn compaction(thread: &mut Thread, has_sent: bool) -> Compaction {
         (false, true) => Some(CompactionTrigger::Auto),
         (false, false) => None,
     };
-    Compaction { trigger, ..Compaction::default() }
+    Compaction::new().trigger(trigger)
 }

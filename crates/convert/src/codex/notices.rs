@@ -165,11 +165,9 @@ fn rate_limit(limits: &RateLimitSnapshot) -> RateLimit {
         || limits.spend_control_reached == Some(true)
         || nearest.and_then(|window| window.used_percent).is_some_and(|used| used >= 100);
     let millis = |seconds: i64| seconds.checked_mul(1000).map(Timestamp::from_millis);
-    RateLimit {
-        status: if is_reached { "rejected" } else { "allowed" }.to_owned(),
-        resets_at: nearest.and_then(|window| window.resets_at).and_then(millis),
-        window: nearest.and_then(|window| window.window_duration_mins).map(window_name),
-    }
+    RateLimit::new(if is_reached { "rejected" } else { "allowed" })
+        .resets_at(nearest.and_then(|window| window.resets_at).and_then(millis))
+        .window(nearest.and_then(|window| window.window_duration_mins).map(window_name))
 }
 
 /// The period of a limit: `5h`, `7d`.

@@ -14,7 +14,7 @@ use super::realtime::WORDS;
 use super::thread::Turn;
 use super::{CodexConverter, legacy};
 use crate::draft::AS_BEFORE;
-use crate::{Drafts, Final, Message, Note, TurnEnd, plan_step};
+use crate::{Drafts, Final, MessageDraft, Note, TurnEnd, plan_step};
 
 /// What the agent says of its own state, and what nobody asked.
 const STATE: &str = "an echo of state that other events tell of";
@@ -277,7 +277,7 @@ impl CodexConverter {
         }
         if let Some(review) = ran.review {
             let key = format!("{id}#review");
-            session.message_finished(key, Message::assistant(), Final::text(review));
+            session.message_finished(key, MessageDraft::assistant(), Final::text(review));
         }
         let words = ran.error.or_else(|| turn.error.as_ref().and_then(|error| error.message.clone()));
         if let Some((name, compaction)) = ran.compacting {

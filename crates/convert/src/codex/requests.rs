@@ -154,51 +154,50 @@ impl CodexConverter {
     }
 
     fn ask_exec(&mut self, id: String, params: ExecCommandApprovalParams, out: &mut Drafts) {
-        let thread = self.answering(params.conversation_id.as_deref(), out);
         let call = CommandExecutionThreadItem {
             id: params.call_id.clone().unwrap_or_default(),
             command: params.command.map(|words| joined(&words)),
             cwd: params.cwd,
             ..CommandExecutionThreadItem::default()
         };
-        begin_unknown_call(thread, &call, out);
         let mut native = Map::new();
         set(&mut native, "approvalId", params.approval_id);
-        let ask = PermissionAsk {
-            call_id: params.call_id,
-            kind: Some(ToolKind::Command),
-            input: call.input(),
-            reason: params.reason,
-            scopes: scopes(true, false),
-            native: known(native),
-            ..PermissionAsk::default()
-        };
-        thread.session(out).permission_asked(id.as_str(), ask);
-        self.demand(id, params.conversation_id, What::Legacy);
+        let mut ask =
+            PermissionAsk { kind: Some(ToolKind::Command), native: known(native), ..PermissionAsk::default() };
+        (ask.call_id, ask.reason) = (params.call_id, params.reason);
+        self.ask_legacy(id, params.conversation_id, &call, ask, out);
     }
 
     fn ask_patch(&mut self, id: String, params: ApplyPatchApprovalParams, out: &mut Drafts) {
-        let thread = self.answering(params.conversation_id.as_deref(), out);
         let changes = params.file_changes.unwrap_or_default().into_iter().map(legacy_change).collect();
         let call = FileChangeThreadItem {
             id: params.call_id.clone().unwrap_or_default(),
             changes: Some(changes),
             ..FileChangeThreadItem::default()
         };
-        begin_unknown_call(thread, &call, out);
         let mut native = Map::new();
         set(&mut native, "grantRoot", params.grant_root);
-        let ask = PermissionAsk {
-            call_id: params.call_id,
-            kind: Some(ToolKind::FileChange),
-            input: call.input(),
-            reason: params.reason,
-            scopes: scopes(true, false),
-            native: known(native),
-            ..PermissionAsk::default()
-        };
+        let mut ask =
+            PermissionAsk { kind: Some(ToolKind::FileChange), native: known(native), ..PermissionAsk::default() };
+        (ask.call_id, ask.reason) = (params.call_id, params.reason);
+        self.ask_legacy(id, params.conversation_id, &call, ask, out);
+    }
+
+    /// An approval of the older kind, whose request is the first to tell of the call.
+    fn ask_legacy(
+        &mut self,
+        id: String,
+        conversation: Option<String>,
+        call: &impl Tool,
+        mut ask: PermissionAsk,
+        out: &mut Drafts,
+    ) {
+        let thread = self.answering(conversation.as_deref(), out);
+        begin_unknown_call(thread, call, out);
+        ask.input = call.input();
+        ask.scopes = scopes(true, false);
         thread.session(out).permission_asked(id.as_str(), ask);
-        self.demand(id, params.conversation_id, What::Legacy);
+        self.demand(id, conversation, What::Legacy);
     }
 
     fn ask_user(&mut self, id: String, params: ToolRequestUserInputParams, out: &mut Drafts) {
@@ -344,7 +343,7 @@ fn legacy_change((path, change): (String, FileChange)) -> FileUpdateChange {
 
 fn option(option: ToolRequestUserInputOption) -> Option<QuestionOption> {
     let description = option.description.filter(|description| !description.is_empty());
-    Some(QuestionOption { label: option.label?, description })
+    Some(QuestionOption::new(option.label?).description(description))
 }
 
 fn resolve(session: &mut SessionDrafts<'_>, id: String, verdict: Verdict) {

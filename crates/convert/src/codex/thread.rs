@@ -287,14 +287,10 @@ pub(super) fn raw_key(name: &Key) -> Key {
 
 fn tokens(figures: &TokenUsageBreakdown) -> Usage {
     let count = |figure: Option<i64>| figure.and_then(|figure| u64::try_from(figure).ok());
-    Usage {
-        input_tokens: count(figures.input_tokens).unwrap_or_default(),
-        cached_input_tokens: count(figures.cached_input_tokens),
-        cache_write_tokens: count(figures.cache_write_input_tokens),
-        output_tokens: count(figures.output_tokens).unwrap_or_default(),
-        reasoning_tokens: count(figures.reasoning_output_tokens),
-        ..Usage::default()
-    }
+    Usage::new(count(figures.input_tokens).unwrap_or_default(), count(figures.output_tokens).unwrap_or_default())
+        .cached_input_tokens(count(figures.cached_input_tokens))
+        .cache_write_tokens(count(figures.cache_write_input_tokens))
+        .reasoning_tokens(count(figures.reasoning_output_tokens))
 }
 
 /// All threads of a process, and those of the processes before it.

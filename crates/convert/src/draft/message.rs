@@ -66,16 +66,16 @@ impl From<Speaker> for Role {
 }
 
 /// Something said: one stream of text, or of reasoning. An agent's message that holds both is two of these, with the
-/// same [`of`](Message::of).
+/// same [`of`](MessageDraft::of).
 #[derive(Clone, Debug)]
-pub struct Message {
+pub struct MessageDraft {
     pub(crate) speaker: Speaker,
     pub(crate) channel: Channel,
     pub(crate) native_id: Option<NativeItemId>,
     pub(crate) of: Option<Key>,
 }
 
-impl Message {
+impl MessageDraft {
     fn new(speaker: Speaker, channel: Channel) -> Self {
         Self { speaker, channel, native_id: None, of: None }
     }

@@ -94,7 +94,7 @@ impl Note {
     /// Another model goes on.
     #[must_use]
     pub fn model_changed(from: Option<String>, to: impl Into<String>) -> Self {
-        let change = Change { from, to: to.into() };
+        let change = Change::new(to).from(from);
         let detail = changed("Model", &change);
         Self::with_data(&StatusData::ModelChanged(change), detail)
     }
@@ -102,7 +102,7 @@ impl Note {
     /// Another mode: permission, plan, review.
     #[must_use]
     pub fn mode_changed(from: Option<String>, to: impl Into<String>) -> Self {
-        let change = Change { from, to: to.into() };
+        let change = Change::new(to).from(from);
         let detail = changed("Mode", &change);
         Self::with_data(&StatusData::ModeChanged(change), detail)
     }
@@ -134,7 +134,7 @@ impl Note {
     pub fn plan(steps: Vec<PlanStep>) -> Self {
         let done = steps.iter().filter(|step| step.status == StepStatus::Completed).count();
         let detail = format!("{done} of {} done", steps.len());
-        Self::with_data(&StatusData::Plan(Plan { steps }), detail)
+        Self::with_data(&StatusData::Plan(Plan::new(steps)), detail)
     }
 
     /// A system message.
@@ -242,7 +242,7 @@ impl Failure {
     }
 }
 
-fn changed(what: &str, Change { from, to }: &Change) -> String {
+fn changed(what: &str, Change { from, to, .. }: &Change) -> String {
     match from {
         Some(from) => format!("{what} changed from {from} to {to}"),
         None => format!("{what} changed to {to}"),

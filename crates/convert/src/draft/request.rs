@@ -8,6 +8,7 @@ use serde_json::Value;
 /// What it is about is the tool call that waits for it. The sequencer takes kind, input and title from that call where
 /// it is known, so that a request need not repeat them.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct PermissionAsk {
     /// The agent's id of the call. Without one, the call is found by `kind` and `input`.
     pub call_id: Option<String>,
@@ -25,8 +26,17 @@ pub struct PermissionAsk {
     pub native: Option<Value>,
 }
 
+impl PermissionAsk {
+    /// A permission for this call.
+    #[must_use]
+    pub fn new(call_id: impl Into<String>) -> Self {
+        Self { call_id: Some(call_id.into()), ..Self::default() }
+    }
+}
+
 /// A question to the user.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Ask {
     /// The question itself.
     pub prompt: String,
@@ -47,14 +57,16 @@ pub struct Ask {
 }
 
 impl Ask {
+    /// A question with a free answer.
+    #[must_use]
+    pub fn new(prompt: impl Into<String>) -> Self {
+        Self { prompt: prompt.into(), ..Self::default() }
+    }
+
     /// The options that approve and reject a plan, whichever agent proposes it.
     #[must_use]
     pub fn plan_approval(plan: impl Into<String>) -> Self {
-        Self {
-            prompt: plan.into(),
-            options: vec![QuestionOption::new("approve"), QuestionOption::new("reject")],
-            ..Self::default()
-        }
+        Self { options: vec![QuestionOption::new("approve"), QuestionOption::new("reject")], ..Self::new(plan) }
     }
 
     /// The prompt, the names of the options, and the metadata.

@@ -93,6 +93,7 @@ impl ToolCall {
 
 /// How a tool ends.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct ToolResult {
     pub(crate) output: Option<String>,
     pub(crate) failed: bool,

@@ -4,6 +4,7 @@ use interlingua_schema::{Facts, StopReason, TurnStatus, Usage};
 
 /// How a turn ends.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct TurnEnd {
     pub(crate) status: Option<TurnStatus>,
     /// The turn's own use of tokens. What sub-agents with a session of their own used is added to it.

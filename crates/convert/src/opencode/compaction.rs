@@ -64,7 +64,7 @@ impl Session {
             _ => Compaction::None,
         };
         let trigger = part.auto.map(|auto| if auto { CompactionTrigger::Auto } else { CompactionTrigger::Manual });
-        let data = Data { trigger, ..Data::default() };
+        let data = Data::new().trigger(trigger);
         let note = Note::compacting(data.clone()).native(part.id.as_str());
         out.session(self.id.as_str()).note_started(part.id.as_str(), note);
         self.summary = None;
@@ -116,10 +116,10 @@ impl Session {
         let mut session = out.session(self.id.as_str());
         match self.compaction.take() {
             Some(OpenCompaction { key, data }) => {
-                let note = Note::compaction(Data { summary: text, ..data }).raw(raw);
+                let note = Note::compaction(data.summary(text)).raw(raw);
                 session.note_finished(key, note, false);
             }
-            None => session.note(Note::compaction(Data { summary: text, ..Data::default() }).raw(raw)),
+            None => session.note(Note::compaction(Data::new().summary(text)).raw(raw)),
         }
     }
 }

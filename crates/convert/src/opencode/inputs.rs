@@ -110,22 +110,17 @@ fn edits(fields: &mut Fields) -> Option<FileChange> {
 
 fn text_edit(fields: &mut Fields) -> Option<TextEdit> {
     let old = text(fields, &["oldString", "old_string"])?;
-    Some(TextEdit { old, new: text(fields, &["newString", "new_string"])? })
+    Some(TextEdit::new(old, text(fields, &["newString", "new_string"])?))
 }
 
 fn search(fields: &mut Fields, target: SearchTarget) -> Option<SearchInput> {
-    let mut input = SearchInput::new(text(fields, &["pattern"])?);
-    input.target = Some(target);
-    input.path = text(fields, &["path"]);
-    input.glob = text(fields, &["include"]);
-    Some(input)
+    let input = SearchInput::new(text(fields, &["pattern"])?);
+    Some(input.target(target).path(text(fields, &["path"])).glob(text(fields, &["include"])))
 }
 
 fn sub_agent(fields: &mut Fields) -> Option<SubAgentInput> {
-    let mut input = SubAgentInput::new(text(fields, &["prompt"])?);
-    input.description = text(fields, &["description"]);
-    input.agent = text(fields, &["subagent_type", "agent"]);
-    Some(input)
+    let input = SubAgentInput::new(text(fields, &["prompt"])?);
+    Some(input.description(text(fields, &["description"])).agent(text(fields, &["subagent_type", "agent"])))
 }
 
 fn questions(fields: &mut Fields) -> Option<QuestionInput> {
@@ -137,7 +132,7 @@ fn questions(fields: &mut Fields) -> Option<QuestionInput> {
             Some(Value::Array(options)) => options.iter().filter_map(label).collect(),
             _ => Vec::new(),
         };
-        Some(AskedQuestion { prompt, options })
+        Some(AskedQuestion::new(prompt, options))
     });
     Some(QuestionInput::new(questions.collect::<Option<_>>()?))
 }

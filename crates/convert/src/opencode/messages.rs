@@ -12,7 +12,7 @@ use super::session::Session;
 use super::usage::Tokens;
 use super::users::PendingUser;
 use super::{HERE, HISTORY, OpenCodeConverter, STATE_ECHO, incomplete};
-use crate::{Drafts, Final, Message as Said, Note};
+use crate::{Drafts, Final, MessageDraft as Said, Note};
 
 /// The type of the payloads that tell of messages.
 const MESSAGE_UPDATED: &str = "message.updated";

@@ -12,7 +12,7 @@ use super::session::{reverted, turn_metadata};
 use super::usage::Tokens;
 use super::users::next_prompt;
 use super::{EMPTY_PART, HERE, OpenCodeConverter, STATE_ECHO, incomplete};
-use crate::{Drafts, Final, Message, Note, SessionDrafts, UserMessage, code_for_words};
+use crate::{Drafts, Final, MessageDraft, Note, SessionDrafts, UserMessage, code_for_words};
 
 /// How the words begin with which the v2 API tells of an interrupt.
 const INTERRUPTED: &str = "Provider turn interrupted";
@@ -209,7 +209,7 @@ impl OpenCodeConverter {
         };
         let Said { key, native } = self.sessions.of(&id).saying(&message, text_id);
         let mut session = self.next(&id, out);
-        session.message_started(key.as_str(), Message::assistant().native(native).of(message));
+        session.message_started(key.as_str(), MessageDraft::assistant().native(native).of(message));
         session.delta(key, delta);
     }
 
@@ -234,7 +234,7 @@ impl OpenCodeConverter {
         let session = self.sessions.of(&id);
         let Said { key, native } = session.said(&message, text_id);
         let cut_off = session.is_cut_off();
-        let said = Message::assistant().native(native).of(message);
+        let said = MessageDraft::assistant().native(native).of(message);
         self.next(&id, out).message_finished(key, said, ended(text, cut_off));
     }
 
@@ -254,7 +254,7 @@ impl OpenCodeConverter {
             return incomplete("session.next.reasoning.delta", out);
         };
         let Said { key, native } = self.sessions.of(&id).saying(&message, reasoning_id);
-        let said = Message::reasoning(Visibility::Public).native(native).of(message);
+        let said = MessageDraft::reasoning(Visibility::Public).native(native).of(message);
         let mut session = self.next(&id, out);
         session.message_started(key.as_str(), said);
         session.delta(key, delta);
@@ -284,7 +284,7 @@ impl OpenCodeConverter {
         let session = self.sessions.of(&id);
         let Said { key, native } = session.said(&message, reasoning_id);
         let cut_off = session.is_cut_off();
-        let said = Message::reasoning(visibility).native(native).of(message);
+        let said = MessageDraft::reasoning(visibility).native(native).of(message);
         self.next(&id, out).message_finished(key, said, ended(text, cut_off));
     }
 
@@ -298,13 +298,8 @@ impl OpenCodeConverter {
             return incomplete("session.next.retried", out);
         };
         let reason = error.and_then(|error| error.message).unwrap_or_default();
-        let retry = Retry {
-            attempt: attempt.and_then(|attempt| attempt.as_u64()).unwrap_or(1),
-            max_attempts: None,
-            delay_ms: None,
-            code: code_for_words(&reason),
-            reason,
-        };
+        let code = code_for_words(&reason);
+        let retry = Retry::new(attempt.and_then(|attempt| attempt.as_u64()).unwrap_or(1), reason).code(code);
         self.sessions.of(&id).retried(out);
         self.next(&id, out).note(Note::retry(retry));
     }
@@ -419,7 +414,7 @@ fn compaction(reason: Option<&str>, summary: Option<String>) -> Compaction {
         Some("manual") => Some(CompactionTrigger::Manual),
         _ => None,
     };
-    Compaction { trigger, summary: summary.filter(|summary| !summary.is_empty()), ..Compaction::default() }
+    Compaction::new().trigger(trigger).summary(summary.filter(|summary| !summary.is_empty()))
 }
 
 fn ended(text: String, cut_off: bool) -> Final {

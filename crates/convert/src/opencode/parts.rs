@@ -17,7 +17,7 @@ use super::usage::Tokens;
 use super::users::{UserPart, file_part, mentioned, subtask};
 use super::wire::riding_delta;
 use super::{EMPTY_PART, HERE, HISTORY, OpenCodeConverter, SAID_AGAIN, STATE_ECHO, incomplete};
-use crate::{Drafts, Final, Message, Note};
+use crate::{Drafts, Final, MessageDraft, Note};
 
 /// A text or reasoning that streams.
 #[derive(Debug)]
@@ -140,7 +140,7 @@ impl OpenCodeConverter {
                     let raw = raw();
                     session.user_part(&message, UserPart { id, content: file_part(*part), raw }, out);
                 } else {
-                    let said = Message::assistant().native(id.as_str()).of(message);
+                    let said = MessageDraft::assistant().native(id.as_str()).of(message);
                     out.session(session.id.as_str()).message_finished(id, said, Final::text("").with(file_part(*part)));
                 }
             }
@@ -229,7 +229,7 @@ impl Session {
         }
         self.speaks_in(&told.message, out);
         let visibility = if told.text.is_empty() { Visibility::Private } else { Visibility::Public };
-        let said = if told.reasoning { Message::reasoning(visibility) } else { Message::assistant() };
+        let said = if told.reasoning { MessageDraft::reasoning(visibility) } else { MessageDraft::assistant() };
         let mut end = Final::text(told.text);
         if self.is_cut_off() {
             end = end.failed();
@@ -258,7 +258,8 @@ impl Session {
         self.begun = true;
         if !open.started {
             open.started = true;
-            let said = if open.reasoning { Message::reasoning(Visibility::Public) } else { Message::assistant() };
+            let said =
+                if open.reasoning { MessageDraft::reasoning(Visibility::Public) } else { MessageDraft::assistant() };
             session.message_started(part, said.native(part).of(open.message.as_str()));
         }
         if !self.trims {

@@ -357,7 +357,7 @@ fn ask(question: QuestionInfo, call: Option<&str>) -> Ask {
 }
 
 fn choice(label: Option<String>, description: Option<String>) -> QuestionOption {
-    QuestionOption { label: label.unwrap_or_default(), description }
+    QuestionOption::new(label.unwrap_or_default()).description(description)
 }
 
 /// The change that a permission is asked for.

@@ -11,13 +11,9 @@ use crate::{Note, code_for_words};
 /// The session waits before it tries again. `text` is the event's, whose id tells the time.
 pub(super) fn session_retries(retry: RetrySessionStatus, text: &str) -> Note {
     let reason = retry.message.map_or_else(|| "the model did not answer".to_owned(), in_words);
-    let note = Note::retry(Retry {
-        attempt: count(retry.attempt),
-        max_attempts: None,
-        delay_ms: retry.next.and_then(|next| retry_delay(text, next)),
-        code: code_for_words(&reason),
-        reason,
-    });
+    let code = code_for_words(&reason);
+    let delay = retry.next.and_then(|next| retry_delay(text, next));
+    let note = Note::retry(Retry::new(count(retry.attempt), reason).delay_ms(delay).code(code));
     let Some(action) = retry.action else { return note };
     let said: Vec<String> = [action.title, action.message, action.link].into_iter().flatten().collect();
     note.with(ContentPart::text(said.join("\n")))
@@ -29,8 +25,7 @@ pub(super) fn message_retries(part: RetryPart) -> Note {
         Some(Trouble::Failed(failure)) => (Some(failure.code), failure.message),
         Some(Trouble::Interrupted) | None => (None, String::new()),
     };
-    let retry = Retry { attempt: count(part.attempt), max_attempts: None, delay_ms: None, reason, code };
-    Note::retry(retry).native(part.id)
+    Note::retry(Retry::new(count(part.attempt), reason).code(code)).native(part.id)
 }
 
 /// The first attempt that is made again is number 1.

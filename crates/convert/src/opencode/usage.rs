@@ -32,57 +32,45 @@ impl Tokens {
             Some(total) if total >= input_tokens + self.output => total - input_tokens,
             _ => self.output.max(self.reasoning),
         };
-        Usage {
-            input_tokens,
-            cached_input_tokens: Some(self.cache_read),
-            cache_write_tokens: Some(self.cache_write),
-            output_tokens,
-            reasoning_tokens: Some(self.reasoning),
-            cost_usd: cost.and_then(Number::as_f64),
-            model,
-        }
+        Usage::new(input_tokens, output_tokens)
+            .cached_input_tokens(self.cache_read)
+            .cache_write_tokens(self.cache_write)
+            .reasoning_tokens(self.reasoning)
+            .cost_usd(cost.and_then(Number::as_f64))
+            .model(model)
     }
+}
+
+/// The figures of one of the native types, which share these fields.
+macro_rules! counted {
+    ($tokens:ident, $total:expr) => {{
+        let cache = $tokens.cache.as_ref();
+        Self {
+            input: count($tokens.input.as_ref()),
+            output: count($tokens.output.as_ref()),
+            reasoning: count($tokens.reasoning.as_ref()),
+            cache_read: count(cache.and_then(|cache| cache.read.as_ref())),
+            cache_write: count(cache.and_then(|cache| cache.write.as_ref())),
+            total: $total,
+        }
+    }};
 }
 
 impl From<&StepFinishPartTokens> for Tokens {
     fn from(tokens: &StepFinishPartTokens) -> Self {
-        let cache = tokens.cache.as_ref();
-        Self {
-            input: count(tokens.input.as_ref()),
-            output: count(tokens.output.as_ref()),
-            reasoning: count(tokens.reasoning.as_ref()),
-            cache_read: count(cache.and_then(|cache| cache.read.as_ref())),
-            cache_write: count(cache.and_then(|cache| cache.write.as_ref())),
-            total: tokens.total.as_ref().map(|total| count(Some(total))),
-        }
+        counted!(tokens, tokens.total.as_ref().map(|total| count(Some(total))))
     }
 }
 
 impl From<&AssistantMessageTokens> for Tokens {
     fn from(tokens: &AssistantMessageTokens) -> Self {
-        let cache = tokens.cache.as_ref();
-        Self {
-            input: count(tokens.input.as_ref()),
-            output: count(tokens.output.as_ref()),
-            reasoning: count(tokens.reasoning.as_ref()),
-            cache_read: count(cache.and_then(|cache| cache.read.as_ref())),
-            cache_write: count(cache.and_then(|cache| cache.write.as_ref())),
-            total: tokens.total.as_ref().map(|total| count(Some(total))),
-        }
+        counted!(tokens, tokens.total.as_ref().map(|total| count(Some(total))))
     }
 }
 
 impl From<&EventSessionNextStepEndedPropertiesTokens> for Tokens {
     fn from(tokens: &EventSessionNextStepEndedPropertiesTokens) -> Self {
-        let cache = tokens.cache.as_ref();
-        let told = Self {
-            input: count(tokens.input.as_ref()),
-            output: count(tokens.output.as_ref()),
-            reasoning: count(tokens.reasoning.as_ref()),
-            cache_read: count(cache.and_then(|cache| cache.read.as_ref())),
-            cache_write: count(cache.and_then(|cache| cache.write.as_ref())),
-            total: None,
-        };
+        let told = counted!(tokens, None);
         // Here the reasoning is no part of the output, as it is where there is a total.
         Self { output: told.output + told.reasoning, ..told }
     }

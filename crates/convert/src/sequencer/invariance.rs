@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{End, Moment, Sequencer};
 use crate::draft::{Act, Draft, Unparsed};
 use crate::{
-    Ask, CountingIds, Failure, Final, Key, Message, Note, PermissionAsk, Prompt, ToolCall, ToolResult, TurnEnd,
+    Ask, CountingIds, Failure, Final, Key, MessageDraft, Note, PermissionAsk, Prompt, ToolCall, ToolResult, TurnEnd,
     UserMessage,
 };
 
@@ -54,12 +54,12 @@ fn parts() -> impl Strategy<Value = Vec<ContentPart>> {
     prop::collection::vec(part(), 0..3)
 }
 
-fn message() -> impl Strategy<Value = Message> {
+fn message() -> impl Strategy<Value = MessageDraft> {
     (0..3, option::of(key()), option::of(key())).prop_map(|(kind, native, of)| {
         let mut message = match kind {
-            0 => Message::assistant(),
-            1 => Message::reasoning(Visibility::Public),
-            _ => Message::prompt(),
+            0 => MessageDraft::assistant(),
+            1 => MessageDraft::reasoning(Visibility::Public),
+            _ => MessageDraft::prompt(),
         };
         message.native_id = native.map(|id| id.as_str().into());
         message.of = of;
@@ -100,10 +100,7 @@ fn note() -> impl Strategy<Value = Note> {
     (0..5, option::of(part())).prop_map(|(kind, part)| {
         let note = match kind {
             3 => Note::retry(Retry::default()),
-            4 => {
-                let task = Task { task_id: "t".into(), call_id: None, state: TaskState::Running };
-                Note::task(task, None, Some("k0".into()))
-            }
+            4 => Note::task(Task::new("t", TaskState::Running), None, Some("k0".into())),
             0 => Note::notice("notice"),
             1 => Note::system("system"),
             _ => Note::unknown(json!({})),
@@ -130,7 +127,7 @@ fn turn_end() -> impl Strategy<Value = TurnEnd> {
     let status = prop_oneof![Just(TurnStatus::Completed), Just(TurnStatus::Failed), Just(TurnStatus::Interrupted)];
     (option::of(status), any::<bool>()).prop_map(|(status, used)| TurnEnd {
         status,
-        usage: used.then(|| Usage { input_tokens: 1, ..Usage::default() }),
+        usage: used.then(|| Usage::new(1, 0)),
         ..TurnEnd::default()
     })
 }

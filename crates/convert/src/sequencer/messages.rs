@@ -9,7 +9,7 @@ use super::moment::Scene;
 use super::scopes::ScopeId;
 use super::session::{ItemRef, Session};
 use crate::draft::{Channel, streamed_text};
-use crate::{Final, Key, Message};
+use crate::{Final, Key, MessageDraft};
 
 /// A message that streams.
 #[derive(Debug)]
@@ -44,7 +44,13 @@ impl WholeMessage {
 }
 
 impl Session {
-    pub(super) fn message_started(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, message: Message) {
+    pub(super) fn message_started(
+        &mut self,
+        scene: &mut Scene<'_>,
+        at: ItemRef,
+        origin: Origin,
+        message: MessageDraft,
+    ) {
         if self.messages.contains_key(&at) || self.closed_messages.get(&at).is_some() {
             return;
         }
@@ -57,7 +63,7 @@ impl Session {
             return;
         }
         if !self.messages.contains_key(at) {
-            self.message_started(scene, at.clone(), Origin::DAEMON, Message::assistant());
+            self.message_started(scene, at.clone(), Origin::DAEMON, MessageDraft::assistant());
         }
         let Some(open) = self.messages.get_mut(at) else {
             return;
@@ -76,7 +82,7 @@ impl Session {
         scene: &mut Scene<'_>,
         at: ItemRef,
         origin: Origin,
-        message: Message,
+        message: MessageDraft,
         end: Final,
     ) {
         if let Some(open) = self.messages.remove(&at) {
@@ -101,7 +107,7 @@ impl Session {
         at: ItemRef,
         origin: Origin,
         mut open: OpenMessage,
-        message: Message,
+        message: MessageDraft,
         end: Final,
     ) {
         if open.item.native_item_id.is_none() {
@@ -142,7 +148,7 @@ impl Session {
         }
     }
 
-    fn finish_whole(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, message: Message, end: Final) {
+    fn finish_whole(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, message: MessageDraft, end: Final) {
         let text = end.text.unwrap_or_default();
         let said = Some(hash(&text));
         let whole = WholeMessage {
@@ -192,7 +198,7 @@ impl Session {
         }
     }
 
-    fn open_message(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, message: Message) {
+    fn open_message(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, message: MessageDraft) {
         let mut item = Item::new(scene.ids.item(), ItemKind::Message);
         item.native_item_id = message.native_id;
         item.parent_id = self.spawner(at.0);

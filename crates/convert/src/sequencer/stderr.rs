@@ -39,12 +39,11 @@ impl Stderr {
         let truncated = self.total > (HEAD + TAIL) as u64;
         let tail = || self.tail.iter().map(String::as_str);
         let head = self.head.iter().map(String::as_str);
-        Some(StderrOutput {
-            head: Some(if truncated { join(head) } else { join(head.chain(tail())) }),
-            tail: truncated.then(|| join(tail())),
-            truncated,
-            total_lines: Some(self.total),
-        })
+        let output = StderrOutput::new(truncated)
+            .head(if truncated { join(head) } else { join(head.chain(tail())) })
+            .tail(truncated.then(|| join(tail())))
+            .total_lines(self.total);
+        Some(output)
     }
 }
 

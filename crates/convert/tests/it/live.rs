@@ -1,12 +1,12 @@
 //! A stream that a host begins, leaves and takes up again.
 
 use interlingua_convert::{
-    Ask, Conversion, ConversionOptions, Converter, Drafts, Failure, Final, Input, InputRef, LeftOpen, Message,
+    Ask, Conversion, ConversionOptions, Converter, Drafts, Failure, Final, Input, InputRef, MessageDraft,
     PermissionAsk, Prompt, Resume, ToolCall, TurnEnd,
 };
 use interlingua_schema::{
-    Checker, CommandInput, ContentPart, ErrorCode, EventData, ItemStatus, SessionEnded, SessionMetadata, Timestamp,
-    ToolInput, TurnMetadata, TurnStatus, UniversalEvent, Visibility,
+    Checker, CommandInput, ContentPart, ErrorCode, EventData, ItemStatus, SessionEnded, SessionMetadata, ToolInput,
+    TurnMetadata, TurnStatus, UniversalEvent, Visibility,
 };
 use serde_json::json;
 
@@ -35,7 +35,7 @@ impl Converter for Told {
             }
             "end" => session.turn_ended(TurnEnd::new()),
             "think" => {
-                session.message_started("m", Message::reasoning(Visibility::Private));
+                session.message_started("m", MessageDraft::reasoning(Visibility::Private));
                 session.delta("m", "hm");
             }
             "call" => session.tool_called("c", ToolCall::new("c", "ls")),
@@ -46,7 +46,7 @@ impl Converter for Told {
             "output" => session.tool_output("c", "a.txt"),
             "ask" => session.permission_asked("p", PermissionAsk::default()),
             "questions" => session.questions_asked("q", vec![Ask::default(), Ask::default()]),
-            text => session.message_finished(text, Message::assistant(), Final::text(text)),
+            text => session.message_finished(text, MessageDraft::assistant(), Final::text(text)),
         }
     }
 }
@@ -74,16 +74,7 @@ impl Live {
 
     /// The stream is gone; another one goes on from what was written down since the event with this sequence.
     fn cut_off(self, settled: u64) -> Self {
-        let mut resume = Resume {
-            session_id: self.events[0].session_id.clone(),
-            native: None,
-            sequence: 0,
-            time: Timestamp::EPOCH,
-            cwd: None,
-            latest_message: None,
-            asked: Vec::new(),
-            left_open: LeftOpen::default(),
-        };
+        let mut resume = Resume::new(self.events[0].session_id.clone());
         for event in &self.events {
             if event.sequence > settled {
                 resume.learn(event);

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::io::{self, BufRead, Cursor, Read};
 
 use interlingua_convert::{
-    Conversion, ConversionOptions, Converter, Drafts, End, Final, Input, InputRef, Launch, Message, Prompt, Resume,
-    convert_log,
+    Conversion, ConversionOptions, Converter, Drafts, End, Final, Input, InputRef, Launch, MessageDraft, Prompt,
+    Resume, convert_log,
 };
 use interlingua_schema::{Checker, EventData, RawJson, Timestamp, UniversalEvent};
 use interlingua_wirelog::Reader;
@@ -40,7 +40,7 @@ impl Converter for Parrot {
             "silence" => {}
             _ => {
                 let key = self.lines.to_string();
-                out.session("parrot").message_finished(key, Message::assistant(), Final::text(line));
+                out.session("parrot").message_finished(key, MessageDraft::assistant(), Final::text(line));
             }
         }
     }
@@ -143,16 +143,11 @@ fn a_resumed_session_goes_on_counting() {
     let (mut events, mut first) = convert(b"one\n", false);
     let last = events.last().unwrap().clone();
     let mut second = Conversion::new(Parrot { lines: 7 }, ConversionOptions::default());
-    second.resume(Resume {
-        session_id: last.session_id,
-        native: last.native_session_id,
-        sequence: last.sequence,
-        time: last.time,
-        cwd: None,
-        latest_message: None,
-        asked: Vec::new(),
-        left_open: interlingua_convert::LeftOpen::default(),
-    });
+    let mut resume = Resume::new(last.session_id);
+    resume.native = last.native_session_id;
+    resume.sequence = last.sequence;
+    resume.time = last.time;
+    second.resume(resume);
     let mut more = Vec::new();
     second.push(None, Input::Received("two"), &mut more);
     assert_eq!(kinds(&more), ["item.started", "item.delta", "item.completed"]);

@@ -101,7 +101,7 @@ pub(crate) fn failed(item: Item) -> EventData {
 }
 
 pub(crate) fn delta(item: &str, text: &str) -> EventData {
-    EventData::ItemDelta(ItemDelta { item_id: item.into(), native_item_id: None, delta: text.to_owned() })
+    EventData::ItemDelta(ItemDelta::new(item, None, text))
 }
 
 /// A call of the tool `Bash`, which is a command.

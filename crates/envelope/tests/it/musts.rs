@@ -250,7 +250,7 @@ fn an_event_that_cannot_be_classified_must_be_unknown_with_its_native_type() {
 #[test]
 fn raw_lines_must_not_be_emitted() {
     let line = "Traceback (most recent call last): SECRET";
-    let stderr = StderrOutput { head: Some(line.to_owned()), ..StderrOutput::default() };
+    let stderr = StderrOutput::new(false).head(line.to_owned());
     let died = format!("the agent exited with code 1: {line}");
     let mut play = Play::new();
     // What is inferred when an agent dies ends with the last line of its standard error.

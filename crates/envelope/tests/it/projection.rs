@@ -207,13 +207,14 @@ fn an_error_has_the_agents_words_and_what_is_inferred_has_ours() {
 #[test]
 fn turns_and_sessions_are_told_with_their_figures() {
     let mut play = Play::new();
-    play.say(EventData::SessionStarted(SessionStarted { metadata: Some(from_json(json!({"cwd": "/SECRET"}))) })).turn();
+    play.say(EventData::SessionStarted(SessionStarted::new().metadata(from_json::<Box<_>>(json!({"cwd": "/SECRET"})))))
+        .turn();
     let mut end = TurnEnded::new("turn-1", TurnStatus::Completed);
-    let usage = Usage { input_tokens: 7, output_tokens: 2, model: Some("m-1".to_owned()), ..Usage::default() };
+    let usage = Usage::new(7, 2).model("m-1".to_owned());
     (end.usage, end.duration_ms, end.metadata) =
         (Some(usage.clone()), 30, Some(from_json(json!({"native": {"words": "SECRET"}}))));
     play.say(EventData::TurnEnded(end.clone())).turn();
-    end.usage = Some(Usage { model: Some("no model".to_owned()), ..usage });
+    end.usage = Some(usage.model("no model".to_owned()));
     play.say(EventData::TurnEnded(end)).say(EventData::SessionEnded(SessionEnded::completed()));
     assert_eq!(
         messages(&play),

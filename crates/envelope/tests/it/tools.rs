@@ -148,10 +148,6 @@ fn what_never_ends_is_forgotten_in_time() {
     )));
     let tools = play.tools();
     assert_eq!((&tools[0]["tool_name"], &tools[1]["tool_name"]), (&Value::Null, &json!("Bash")));
-    play.skip().say(interlingua_schema::EventData::ItemDelta(ItemDelta {
-        item_id: "i0".into(),
-        native_item_id: None,
-        delta: "SECRET".to_owned(),
-    }));
+    play.skip().say(interlingua_schema::EventData::ItemDelta(ItemDelta::new("i0", None, "SECRET")));
     assert_eq!(play.last().kind(), Kind::Unknown);
 }

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -277,7 +278,7 @@ async fn handle(
     }
     let directory = query.get("directory").cloned().or_else(|| {
         let header = headers.get("x-opencode-directory")?.to_str().ok()?;
-        Some(unescaped(header))
+        Some(percent_decode_str(header).decode_utf8_lossy().into_owned())
     });
     let wrapping = match (method.as_str(), uri.path()) {
         ("GET", "/event" | "/api/event") => Some(Wrapping::Plain),
@@ -325,17 +326,4 @@ fn response(status: u16, body: String) -> Response {
         }
         _ => (status, [(header::CONTENT_TYPE, "application/json")], Body::from(body)).into_response(),
     }
-}
-
-/// A header value without its percent signs.
-fn unescaped(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let digits = (*first == b'%').then(|| tail.get(..2)).flatten();
-        let byte = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
-        bytes.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() { &tail[2..] } else { tail };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -42,12 +42,10 @@ fn universal(agent: &str, wirelog: &[u8]) -> Vec<String> {
 async fn play(path: &Path, stand_ins: &Path, work: &Path, number: usize) -> Result<Capture, String> {
     let recording = Recording::open(path).map_err(|error| error.to_string())?;
     let agent = recording.agent;
-    let options = ReplayOptions {
-        // Nothing may come because the machine is slow.
-        patience: Duration::from_secs(600),
-        state: (recording.processes().len() > 1).then(|| work.join(format!("{number}.state"))),
-        ..ReplayOptions::default()
-    };
+    let mut options = ReplayOptions::default();
+    // Nothing may come because the machine is slow.
+    options.patience = Duration::from_secs(600);
+    options.state = (recording.processes().len() > 1).then(|| work.join(format!("{number}.state")));
     let start = |words: &[String]| {
         let mut command = Command::new(stand_ins.join(agent.id()));
         command.args(words).envs(environment(path, &options)).env_remove("OPENCODE_SERVER_PASSWORD");

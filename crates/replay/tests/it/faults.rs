@@ -17,8 +17,9 @@ const RECORDS: &[&str] = &[
 
 fn start(folder: &Path, faults: &[&str]) -> Talk {
     let path = recording(folder, "three", "amp", RECORDS);
-    let faults = faults.iter().map(|fault| fault.parse().unwrap()).collect();
-    Talk::start("amp", &["-x", "go"], &path, &ReplayOptions { faults, ..ReplayOptions::default() })
+    let mut options = ReplayOptions::default();
+    options.faults = faults.iter().map(|fault| fault.parse().unwrap()).collect();
+    Talk::start("amp", &["-x", "go"], &path, &options)
 }
 
 #[test]
@@ -72,7 +73,9 @@ fn a_deaf_one_only_ends_by_force() {
     let path = recording(folder.path(), "three", "amp", RECORDS);
     let journal = folder.path().join("journal");
     let faults = vec!["hang-after=1:deaf".parse().unwrap()];
-    let options = ReplayOptions { faults, journal: Some(journal.clone()), ..ReplayOptions::default() };
+    let mut options = ReplayOptions::default();
+    options.faults = faults;
+    options.journal = Some(journal.clone());
     let mut talk = Talk::start("amp", &["-x", "go"], &path, &options);
     assert_eq!(talk.line(), r#"{"n":1}"#);
     talk.signal(Signal::TERM);

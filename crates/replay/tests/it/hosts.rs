@@ -106,7 +106,8 @@ fn a_termination_ends_it() {
 fn a_journal_tells_what_was_made_of_the_host() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
-    let options = ReplayOptions { journal: Some(journal.clone()), ..ReplayOptions::default() };
+    let mut options = ReplayOptions::default();
+    options.journal = Some(journal.clone());
     let mut talk = Talk::start("codex", &["app-server"], &transcript("codex/0.166.0/exec_basic"), &options);
     talk.say(r#"{"id":1,"method":"initialize"}"#);
     talk.line();

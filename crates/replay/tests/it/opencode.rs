@@ -208,7 +208,8 @@ fn three(folder: &Path) -> std::path::PathBuf {
 
 async fn faulty(fault: &str) -> (Server, Events, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let options = ReplayOptions { faults: vec![fault.parse().unwrap()], ..ReplayOptions::default() };
+    let mut options = ReplayOptions::default();
+    options.faults = vec![fault.parse().unwrap()];
     let server = Server::start(&three(folder.path()), &options, None);
     let mut events = server.events("/event").await;
     assert_eq!(events.next().await["type"], "server.connected");

@@ -18,7 +18,8 @@ fn recorded_speed_keeps_the_pauses() {
         r#"{"t":301,"dir":"exit","code":0}"#,
     ];
     let path = recording(folder.path(), "slow", "amp", &records);
-    let options = ReplayOptions { speed: Speed::Recorded, ..ReplayOptions::default() };
+    let mut options = ReplayOptions::default();
+    options.speed = Speed::Recorded;
     let mut talk = Talk::start("amp", &["-x", "go"], &path, &options);
     assert_eq!(talk.line(), "a");
     let since = Instant::now();
@@ -48,7 +49,9 @@ fn a_step_plays_a_line_and_tells_which_or_what_is_missing() {
     ];
     let path = recording(folder.path(), "steps", "codex", &records);
     let socket = folder.path().join("socket");
-    let options = ReplayOptions { speed: Speed::Step, step: Some(socket.clone()), ..ReplayOptions::default() };
+    let mut options = ReplayOptions::default();
+    options.speed = Speed::Step;
+    options.step = Some(socket.clone());
     let mut talk = Talk::start("codex", &["app-server"], &path, &options);
     let mut steps = connect(&mut talk, &socket);
     let mut reports = BufReader::new(steps.try_clone().unwrap()).lines();
@@ -70,7 +73,9 @@ fn a_step_plays_a_line_and_tells_which_or_what_is_missing() {
 fn amp_ends_its_turn_when_it_is_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
-    let options = ReplayOptions { speed: Speed::Step, step: Some(socket.clone()), ..ReplayOptions::default() };
+    let mut options = ReplayOptions::default();
+    options.speed = Speed::Step;
+    options.step = Some(socket.clone());
     let path = transcript("amp/0.0.1790142911-g7618fb/text");
     let mut talk = Talk::start("amp", &["--no-ide", "-x", "say hello", "--stream-json"], &path, &options);
     writeln!(connect(&mut talk, &socket)).unwrap();

@@ -1,7 +1,7 @@
 //! What the mock agent says, as drafts: the same way that every agent goes.
 
 use interlingua_convert::{
-    Ask, Converter, Drafts, Failure, Final, Input, InputRef, Message, Note, PermissionAsk, Prompt, ToolCall,
+    Ask, Converter, Drafts, Failure, Final, Input, InputRef, MessageDraft, Note, PermissionAsk, Prompt, ToolCall,
     ToolResult, TurnEnd,
 };
 use interlingua_schema::{
@@ -100,16 +100,16 @@ impl MockConverter {
             }
             Line::Text { message, delta } => session.delta(message, delta),
             Line::Said { message, text, image } => {
-                let said = Message::assistant().native(message.as_str());
+                let said = MessageDraft::assistant().native(message.as_str());
                 let image = image.map(|image| ContentPart::Image { path: image.path, mime: image.mime });
                 session.message_finished(message, said, image.into_iter().fold(Final::text(text), Final::with));
             }
             Line::Thought { message, delta } => {
-                session.message_started(message.as_str(), Message::reasoning(Visibility::Public));
+                session.message_started(message.as_str(), MessageDraft::reasoning(Visibility::Public));
                 session.delta(message, delta);
             }
             Line::Thinking { message, text } => {
-                session.message_finished(message, Message::reasoning(Visibility::Public), Final::text(text));
+                session.message_finished(message, MessageDraft::reasoning(Visibility::Public), Final::text(text));
             }
             Line::Call { call, name, kind, arguments } => {
                 let text = arguments.to_string();
@@ -136,13 +136,10 @@ impl MockConverter {
             },
             Line::Oddity { json } => session.note(Note::unknown(json)),
             Line::MayI { request, action, call, reason } => {
-                let ask = PermissionAsk {
-                    call_id: Some(call),
-                    title: Some(action),
-                    reason,
-                    scopes: vec![ApprovalScope::Once, ApprovalScope::Session],
-                    ..PermissionAsk::default()
-                };
+                let mut ask = PermissionAsk::new(call);
+                ask.title = Some(action);
+                ask.reason = reason;
+                ask.scopes = vec![ApprovalScope::Once, ApprovalScope::Session];
                 session.permission_asked(request, ask);
             }
             Line::Ask { request, questions } => {
@@ -172,13 +169,11 @@ fn ask(question: Question) -> Ask {
         Choice::Label(label) => QuestionOption::new(label),
         Choice::Described(option) => option,
     };
-    Ask {
-        prompt: question.prompt,
-        options: question.options.into_iter().map(option).collect(),
-        header: question.header,
-        multi_select: question.multiple,
-        free_text,
-        secret: question.secret,
-        ..Ask::default()
-    }
+    let mut ask = Ask::new(question.prompt);
+    ask.options = question.options.into_iter().map(option).collect();
+    ask.header = question.header;
+    ask.multi_select = question.multiple;
+    ask.free_text = free_text;
+    ask.secret = question.secret;
+    ask
 }

@@ -60,7 +60,7 @@ impl Player {
 
     /// Plays a turn from the message to the end, however it ends.
     pub(super) async fn turn(&mut self, message: Message, steps: Vec<Step>) -> Result<(), Halt> {
-        self.usage = Usage { input_tokens: words(&message.text), ..Usage::default() };
+        self.usage = Usage::new(words(&message.text), 0);
         self.failed = false;
         let files =
             message.attachments.into_iter().map(|file| PromptFile { path: file.path, mime: file.mime }).collect();

@@ -1,6 +1,6 @@
 //! Where a session stands between two stretches of work: what is kept of it in the store.
 
-use interlingua_convert::{LeftOpen, Resume};
+use interlingua_convert::Resume;
 use interlingua_schema::{EventData, ItemId, ItemKind, RawJson, Timestamp, UniversalEvent};
 use interlingua_store::{Kept, Limits, Raw, Session, Store};
 use serde::{Deserialize, Serialize};
@@ -38,16 +38,11 @@ impl Standing {
     ) -> Result<(Self, Resume), interlingua_store::Error> {
         let mut standing: Self =
             kept.state.as_ref().and_then(|state| serde_json::from_str(state.as_str()).ok()).unwrap_or_default();
-        let mut resume = Resume {
-            session_id: session.id.clone(),
-            native: session.native_session_id.clone(),
-            sequence: 0,
-            time: Timestamp::EPOCH,
-            cwd: standing.cwd.clone().or_else(|| session.directory.clone()),
-            latest_message: standing.latest_message.clone(),
-            asked: standing.permissions.iter().chain(&standing.questions).cloned().collect(),
-            left_open: LeftOpen::default(),
-        };
+        let mut resume = Resume::new(session.id.clone());
+        resume.native.clone_from(&session.native_session_id);
+        resume.cwd = standing.cwd.clone().or_else(|| session.directory.clone());
+        resume.latest_message.clone_from(&standing.latest_message);
+        resume.asked = standing.permissions.iter().chain(&standing.questions).cloned().collect();
         if let (Some(time), true) = (standing.settled_at, standing.settled == session.event_count) {
             resume.sequence = standing.settled;
             resume.time = time;

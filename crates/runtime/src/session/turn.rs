@@ -40,7 +40,7 @@ impl Actor {
     fn order_message(&mut self) {
         let Some(message) = self.ordered.as_ref().map(|ordered| ordered.message.clone()) else { return };
         if self.connection.is_none() {
-            let kept = Kept { config: self.config.clone(), state: None };
+            let kept = Kept::new(self.config.clone());
             let secrets = self.runtime.secrets_of(&self.session.id);
             match SessionSpec::of_stored(&self.session, &kept, secrets) {
                 Ok(spec) => self.connection = Some(Connection::open(self.driver.clone(), spec)),

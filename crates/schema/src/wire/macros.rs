@@ -123,21 +123,25 @@ macro_rules! wire_enum {
 /// a key that differs from the field's name. `read by` names a function that finishes a value which was read; `keys in`
 /// names a module that gets a constant for every key.
 ///
+/// `new` after the fields declares a constructor, which takes every field declared without `?`. Every field declared with
+/// `?` gets a setter of its name then.
+///
 /// ```
 /// interlingua_schema::wire_struct! {
 ///     /// A search.
-///     #[derive(Default)]
 ///     pub struct Search {
 ///         /// The text to find.
 ///         pub query: String,
 ///         /// What is searched. Left out when the call does not say.
 ///         pub target as "in"?: Option<String>,
 ///     }
+///     /// A search for this text.
+///     new(query: impl Into<String>)
 /// }
 ///
-/// let mut search = Search { query: "q".into(), ..Search::default() };
+/// let search = Search::new("q");
 /// assert_eq!(serde_json::to_string(&search)?, r#"{"query":"q"}"#);
-/// search.target = Some("names".into());
+/// let search = search.target("names".to_owned());
 /// assert_eq!(serde_json::to_string(&search)?, r#"{"query":"q","in":"names"}"#);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
@@ -150,6 +154,16 @@ macro_rules! wire_struct {
         $crate::wire_fields! {
             [wire_struct @declare [$(#[$meta])*] [::serde::Serialize, ::serde::Deserialize] [$vis] $name [$($lifetime)?]]
             [] $($fields)*
+        }
+    };
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident { $($fields:tt)* }
+        $(#[$new_meta:meta])* new($($argument:ident: $argument_type:ty),* $(,)?)
+    ) => {
+        $crate::wire_struct! { $(#[$meta])* $vis struct $name { $($fields)* } }
+        $crate::wire_fields! {
+            [wire_struct @new [$(#[$new_meta])*] $vis $name [$(($argument, $argument_type))*]] [] $($fields)*
         }
     };
     (
@@ -197,6 +211,20 @@ macro_rules! wire_struct {
             fn write_json(&self, out: &mut Vec<u8>) {
                 Self::write_members(out, $(&self.$field,)*);
             }
+        }
+    };
+    (
+        @new [$($meta:tt)*] $vis:vis $name:ident [$(($argument:ident, $argument_type:ty))*]
+        [$(([$($attribute:tt)*] $field_vis:vis, $field:ident, $key:expr, $presence:ident, $type:ty))*]
+    ) => {
+        impl $name {
+            $($meta)*
+            #[must_use]
+            $vis fn new($($argument: $argument_type),*) -> Self {
+                Self { $($field: $crate::wire_initial!($presence, $field),)* }
+            }
+
+            $($crate::wire_setter! { $presence, $field_vis, $field, $type })*
         }
     };
     (
@@ -416,6 +444,44 @@ macro_rules! wire_fields {
             )]
             $($rest)*
         }
+    };
+}
+
+/// The value of a field in a new object: an argument of the constructor, or none.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! wire_initial {
+    (always, $field:ident) => {
+        $field.into()
+    };
+    (optional, $field:ident) => {
+        ::std::default::Default::default()
+    };
+}
+
+/// Declares the setter of a field that the constructor does not take.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! wire_setter {
+    (always, $vis:vis, $field:ident, $type:ty) => {};
+    (optional, $vis:vis, $field:ident, $type:ty) => {
+        $crate::setters! { $vis $field: $type }
+    };
+}
+
+/// Declares setters of fields, each named as its field.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! setters {
+    ($($vis:vis $field:ident: $type:ty),* $(,)?) => {
+        $(
+            #[doc = concat!("Sets [`", stringify!($field), "`](Self#structfield.", stringify!($field), ").")]
+            #[must_use]
+            $vis fn $field(mut self, $field: impl Into<$type>) -> Self {
+                self.$field = $field.into();
+                self
+            }
+        )*
     };
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, speak};
+use super::{Answer, speak, string};
 use crate::conversation::{Conversation, Entry, text_of};
 use crate::offered::Offered;
 use crate::reply::{Frame, Part, Piece, ToolUse, Usage, argument_pieces, event, text};
@@ -208,10 +208,6 @@ fn stop_reason(stop: Stop) -> &'static str {
 /// The arguments as a value, as far as they are one.
 fn input(call: &ToolUse) -> Value {
     serde_json::from_str(call.input.text()).unwrap_or_else(|_| json!({}))
-}
-
-fn string(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

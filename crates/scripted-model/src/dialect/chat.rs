@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, speak};
+use super::{Answer, speak, string};
 use crate::conversation::{Conversation, Entry, text_of};
 use crate::offered::Offered;
 use crate::reply::{Frame, Part, Piece, ToolUse, argument_pieces, event, text};
@@ -147,10 +147,6 @@ fn finish_reason(stop: Stop) -> &'static str {
         Stop::Length => "length",
         Stop::Refusal => "content_filter",
     }
-}
-
-fn string(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, speak};
+use super::{Answer, speak, string};
 use crate::conversation::{Conversation, Entry, text_of};
 use crate::offered::Offered;
 use crate::reply::{Frame, Input, Part, Piece, ToolUse, argument_pieces, event, text};
@@ -251,10 +251,6 @@ fn incomplete(answer: &Answer<'_>, stop: Stop, output: &[Value]) -> Value {
     };
     response["incomplete_details"] = json!({"reason": reason});
     response
-}
-
-fn string(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

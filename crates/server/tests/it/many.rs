@@ -37,9 +37,7 @@ async fn append_message(served: &Served, id: &str, deltas: u64) {
     };
     let mut item = Item::new(format!("itm_made_{}", session.event_count), ItemKind::Message);
     item.role = Some(Role::Assistant);
-    let delta = |item: &Item| {
-        EventData::ItemDelta(ItemDelta { item_id: item.item_id.clone(), native_item_id: None, delta: "word ".into() })
-    };
+    let delta = |item: &Item| EventData::ItemDelta(ItemDelta::new(item.item_id.clone(), None, "word "));
     let mut events = vec![event(EventData::item_started(item.clone()))];
     for _ in 0..deltas {
         events.push(event(delta(&item)));

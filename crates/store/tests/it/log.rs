@@ -81,7 +81,7 @@ async fn nothing_follows_the_end() {
     let store = open(folder.path());
     let session = session(&store, "s").await;
     append(&store, session.key, 1..=1).await;
-    store.enqueue(session.key, Message { text: "never taken".into(), ..Message::default() }).await.unwrap();
+    store.enqueue(session.key, Message::new("never taken")).await.unwrap();
     store.append(session.key, Append::events([made::ended(2)]).busy(true)).await.unwrap();
     let now = store.session(&session.id).await.unwrap().unwrap();
     assert!(now.ended && !now.busy);
@@ -134,17 +134,15 @@ async fn everything_said_at_creation_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let config = RawJson::from_payload(r#"{"mcp": {}}"#);
-    let new = NewSession {
-        agent_mode: Some("plan".into()),
-        permission_mode: Some("default".into()),
-        model: Some("m".into()),
-        variant: Some("v".into()),
-        native_session_id: Some("native".into()),
-        directory: Some("/d".into()),
-        title: Some("t".into()),
-        config: Some(config.clone()),
-        ..NewSession::new("s/ü?", "codex")
-    };
+    let mut new = NewSession::new("s/ü?", "codex");
+    new.agent_mode = Some("plan".into());
+    new.permission_mode = Some("default".into());
+    new.model = Some("m".into());
+    new.variant = Some("v".into());
+    new.native_session_id = Some("native".into());
+    new.directory = Some("/d".into());
+    new.title = Some("t".into());
+    new.config = Some(config.clone());
     let created = store.create(new).await.unwrap();
     let read = store.session(&"s/ü?".into()).await.unwrap().unwrap();
     assert_eq!(created, read);
@@ -160,9 +158,9 @@ async fn a_message_is_taken_together_with_the_events_of_its_turn() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let session = session(&store, "s").await;
-    let attachment = Attachment { path: "/a.png".into(), mime: Some("image/png".into()), filename: None };
-    let first = Message { text: "one".into(), attachments: vec![attachment] };
-    let second = Message { text: "two".into(), attachments: Vec::new() };
+    let attachment = Attachment::new("/a.png").mime("image/png".to_owned());
+    let first = Message::new("one").attachments(vec![attachment]);
+    let second = Message::new("two");
     let id = store.enqueue(session.key, first.clone()).await.unwrap();
     store.enqueue(session.key, second.clone()).await.unwrap();
     assert_eq!(store.next_message(session.key).await.unwrap().unwrap().message, first);

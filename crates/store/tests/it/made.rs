@@ -26,11 +26,7 @@ fn event(sequence: u64, data: EventData) -> UniversalEvent {
 pub(crate) fn padded(sequence: u64, padding: usize) -> UniversalEvent {
     let data = match sequence {
         1 => EventData::SessionStarted(SessionStarted::default()),
-        _ => EventData::ItemDelta(ItemDelta {
-            item_id: "itm_1".into(),
-            native_item_id: None,
-            delta: format!("{sequence}{}", "x".repeat(padding)),
-        }),
+        _ => EventData::ItemDelta(ItemDelta::new("itm_1", None, format!("{sequence}{}", "x".repeat(padding)))),
     };
     event(sequence, data)
 }

@@ -81,7 +81,7 @@ impl Run<'_> {
                 let Some((session, model)) = self.model.get_mut(&id) else { return };
                 self.messages += 1;
                 let text = format!("message {}", self.messages);
-                let queued = store.enqueue(session.key, Message { text: text.clone(), ..Message::default() }).await;
+                let queued = store.enqueue(session.key, Message::new(text.clone())).await;
                 assert_eq!(queued.is_err(), model.ended);
                 if queued.is_ok() {
                     model.queue.push(text);

@@ -1,10 +1,10 @@
 //! Readers are cursors.
 
-use interlingua_store::{Append, Raw, Reader};
+use interlingua_store::{Append, EventReader, Raw};
 
 use crate::made::{self, append, open, session};
 
-async fn sequences(reader: &mut Reader) -> Option<Vec<u64>> {
+async fn sequences(reader: &mut EventReader) -> Option<Vec<u64>> {
     let batch = reader.next().await.unwrap()?;
     assert!(!batch.is_empty());
     Some(batch.iter().map(|(sequence, _)| sequence).collect())

@@ -1,7 +1,7 @@
 //! The bounds hold, and nothing comes out that must not, in the stream of every recording.
 
 use interlingua_envelope::bounds::{CHANNEL_BYTES, DATA_BYTES, FINAL_TEXT_BYTES, MESSAGE_BYTES, TEXT_BYTES};
-use interlingua_envelope::{AgentWrapperEvent, AgentWrapperEventKind as Kind, EnvelopeLine, Facts, ToolsFacet};
+use interlingua_envelope::{AgentWrapperEvent, AgentWrapperEventKind as Kind, EnvelopeFacts, EnvelopeLine, ToolsFacet};
 use interlingua_schema::{ContentPart, EventData, Item, ItemKind, Role, StatusLabel};
 use interlingua_wirelog::Input;
 use serde::de::DeserializeOwned;
@@ -37,7 +37,7 @@ fn every_event_of_every_recording_keeps_the_bounds_and_the_payload_of_its_kind()
             let data = event.data().unwrap();
             let read = match event.kind() {
                 Kind::ToolCall | Kind::ToolResult => serde_json::to_value(read::<ToolsFacet>(&data)),
-                _ => serde_json::to_value(read::<Facts>(&data)),
+                _ => serde_json::to_value(read::<EnvelopeFacts>(&data)),
             };
             assert_eq!(read.unwrap(), data, "{name}: the types know all of it");
             seen += 1;

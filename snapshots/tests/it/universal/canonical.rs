@@ -1,7 +1,7 @@
 //! What is left out of a canonical trace, and what is not.
 
 use interlingua_convert::{
-    Ask, Conversion, ConversionOptions, Converter, Drafts, Final, Input, InputRef, Message, Prompt, ToolCall,
+    Ask, Conversion, ConversionOptions, Converter, Drafts, Final, Input, InputRef, MessageDraft, Prompt, ToolCall,
     ToolResult, TurnEnd,
 };
 use interlingua_schema::{ToolKind, UniversalEvent};
@@ -20,15 +20,13 @@ impl Converter for Toy {
         match input {
             Input::Sent(text) => session.prompted(Prompt::text(text)),
             Input::Received(line) => match line.split_once(' ').unwrap_or((line, "")) {
-                ("say", text) => session.message_finished(text, Message::assistant(), Final::text(text)),
+                ("say", text) => session.message_finished(text, MessageDraft::assistant(), Final::text(text)),
                 ("begin", key) => {
-                    session.message_started(key, Message::assistant());
+                    session.message_started(key, MessageDraft::assistant());
                     session.delta(key, "…");
                 }
-                ("finish", key) => session.message_finished(key, Message::assistant(), Final::as_streamed()),
-                ("ask", key) => {
-                    session.questions_asked(key, vec![Ask { prompt: "Which?".to_owned(), ..Ask::default() }]);
-                }
+                ("finish", key) => session.message_finished(key, MessageDraft::assistant(), Final::as_streamed()),
+                ("ask", key) => session.questions_asked(key, vec![Ask::new("Which?")]),
                 ("call", id) => session.tool_called(id, ToolCall::new(id, "run").kind(ToolKind::Command)),
                 ("result", id) => session.tool_finished(id, ToolResult::ok("done")),
                 _ => session.turn_ended(TurnEnd::new()),

@@ -1,10 +1,10 @@
 use interlingua_schema::{ContentPart, EventData, TurnMetadata, Visibility};
 
 use super::play::Play;
-use crate::{Final, Message, TurnEnd, UserMessage};
+use crate::{Final, MessageDraft, TurnEnd, UserMessage};
 
-fn say(text: &str) -> (Message, Final) {
-    (Message::assistant(), Final::text(text))
+fn say(text: &str) -> (MessageDraft, Final) {
+    (MessageDraft::assistant(), Final::text(text))
 }
 
 #[test]
@@ -19,18 +19,19 @@ fn a_message_that_does_not_stream_gets_start_and_delta() {
 #[test]
 fn what_was_streamed_is_not_said_again_and_what_is_missing_is_added() {
     let mut play = Play::begun();
-    play.agent(|s| s.message_started("m", Message::assistant())).agent(|s| s.delta("m", "Hel"));
-    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello")));
+    play.agent(|s| s.message_started("m", MessageDraft::assistant())).agent(|s| s.delta("m", "Hel"));
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("Hello")));
     play.shows(&["+1 message/assistant", "~1 Hel", "*~1 lo", "=1 message/assistant Hello"]);
     play.agent(|s| s.delta("n", "Hello"))
-        .agent(|s| s.message_finished("n", Message::assistant(), Final::as_streamed()));
+        .agent(|s| s.message_finished("n", MessageDraft::assistant(), Final::as_streamed()));
     play.shows(&["*+2 message/assistant", "~2 Hello", "=2 message/assistant Hello"]);
 }
 
 #[test]
 fn a_final_text_that_contradicts_is_a_new_item() {
     let mut play = Play::begun();
-    play.agent(|s| s.delta("m", "Bye")).agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello")));
+    play.agent(|s| s.delta("m", "Bye"))
+        .agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("Hello")));
     play.shows(&[
         "*+1 message/assistant",
         "~1 Bye",
@@ -52,7 +53,7 @@ fn an_abandoned_message_fails_with_what_it_said() {
 fn a_second_end_and_late_deltas_say_nothing() {
     let mut play = Play::begun();
     play.agent(|s| s.message_finished("m", say("Hi").0, say("Hi").1)).skip();
-    play.agent(|s| s.message_started("m", Message::assistant()))
+    play.agent(|s| s.message_started("m", MessageDraft::assistant()))
         .agent(|s| s.delta("m", "more"))
         .agent(|s| s.message_finished("m", say("Hi").0, say("Hi").1))
         .shows(&[]);
@@ -62,7 +63,7 @@ fn a_second_end_and_late_deltas_say_nothing() {
 fn a_second_end_that_says_something_else_is_another_message() {
     let mut play = Play::begun();
     play.agent(|s| s.delta("m", "Hi"))
-        .agent(|s| s.message_finished("m", Message::assistant(), Final::as_streamed()))
+        .agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::as_streamed()))
         .skip();
     play.agent(|s| s.message_finished("m", say("Hi").0, say("Hi").1)).shows(&[]);
     play.agent(|s| s.message_finished("m", say("Hello").0, say("Hello").1)).shows(&[
@@ -74,7 +75,7 @@ fn a_second_end_that_says_something_else_is_another_message() {
 
 #[test]
 fn redacted_reasoning_is_an_empty_part_without_delta() {
-    let redacted = Message::reasoning(Visibility::Private);
+    let redacted = MessageDraft::reasoning(Visibility::Private);
     Play::begun()
         .agent(|s| s.message_finished("m", redacted, Final::text("")))
         .shows(&["*+1 message/assistant ()", "=1 message/assistant ()"]);
@@ -85,7 +86,7 @@ fn parts_follow_the_text() {
     let image = ContentPart::Image { path: "cat.png".into(), mime: None };
     let end = Final::text("Look").with(image.clone());
     let mut play = Play::begun();
-    play.agent(|s| s.delta("m", "Look")).agent(|s| s.message_finished("m", Message::assistant(), end));
+    play.agent(|s| s.delta("m", "Look")).agent(|s| s.message_finished("m", MessageDraft::assistant(), end));
     play.shows(&["*+1 message/assistant", "~1 Look", "=1 message/assistant Look <cat.png>"]);
     play.agent(|s| s.user_message("u", UserMessage::new(vec![image])));
     play.shows(&["*turn.started", "*+2 message/user", "=2 message/user <cat.png>"]);
@@ -98,18 +99,18 @@ fn a_message_finished_after_its_turn_is_said_only_if_it_says_more() {
         .agent(|s| s.delta("m", "Hel"))
         .agent(|s| s.delta("n", "Bye"));
     play.agent(|s| s.turn_ended(TurnEnd::new())).skip();
-    play.agent(|s| s.message_finished("n", Message::assistant(), Final::text("Bye"))).shows(&[]);
-    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello")));
+    play.agent(|s| s.message_finished("n", MessageDraft::assistant(), Final::text("Bye"))).shows(&[]);
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("Hello")));
     play.shows(&["*+3 message/assistant", "*~3 Hello", "=3 message/assistant Hello"]);
 }
 
 #[test]
 fn reasoning_is_known_as_such_before_its_first_delta() {
     let mut play = Play::begun();
-    let thought = || Message::reasoning(Visibility::Private);
+    let thought = || MessageDraft::reasoning(Visibility::Private);
     play.agent(|s| s.message_started("streamed", thought())).agent(|s| s.delta("streamed", "Hm"));
     play.agent(|s| s.message_finished("whole", thought(), Final::text("Hm")));
-    play.agent(|s| s.message_started("text", Message::assistant()));
+    play.agent(|s| s.message_started("text", MessageDraft::assistant()));
     let starts: Vec<_> = play
         .events
         .iter()

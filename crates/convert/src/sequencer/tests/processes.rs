@@ -2,7 +2,7 @@ use interlingua_schema::{EventData, TurnMetadata};
 
 use super::play::{Play, ask};
 use crate::sequencer::End;
-use crate::{Ask, Final, Message, Note, Prompt, SessionDrafts, ToolCall, TurnEnd};
+use crate::{Ask, Final, MessageDraft, Note, Prompt, SessionDrafts, ToolCall, TurnEnd};
 
 #[test]
 fn an_agent_that_dies_in_a_turn_is_an_error_and_everything_closes() {
@@ -30,7 +30,7 @@ fn an_agent_that_dies_in_a_turn_is_an_error_and_everything_closes() {
 fn an_agent_that_leaves_in_good_order_ends_its_turn_and_the_log_the_session() {
     let mut play = Play::begun();
     play.host(|s| s.prompted(Prompt::text("hi"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
-    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello"))).skip();
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("Hello"))).skip();
     play.exit(0).shows(&["*turn.ended Completed"]);
     play.finish(End::Log).shows(&["*session.ended Completed Agent"]);
 }
@@ -40,7 +40,7 @@ fn an_agent_that_leaves_while_it_is_waited_for_has_died() {
     let leaves = |before: fn(&mut SessionDrafts<'_>)| {
         let mut play = Play::begun();
         play.agent(|s| s.turn_started(None, TurnMetadata::default()));
-        play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello")));
+        play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("Hello")));
         play.agent(before).exit(0);
         let errors = play.events.iter().filter(|event| matches!(event.data, EventData::Error(_))).count();
         assert_eq!(errors, 1);
@@ -109,7 +109,7 @@ fn a_new_process_closes_what_the_old_one_left_and_may_use_its_ids() {
         "*turn.ended Failed",
     ]);
     play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.delta("item_0", "Again"));
-    play.agent(|s| s.message_finished("item_0", Message::assistant(), Final::as_streamed()));
+    play.agent(|s| s.message_finished("item_0", MessageDraft::assistant(), Final::as_streamed()));
     play.agent(|s| s.turn_ended(TurnEnd::new()));
     play.shows(&[
         "turn.started",

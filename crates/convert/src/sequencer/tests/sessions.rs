@@ -2,12 +2,12 @@ use interlingua_schema::{SessionMetadata, TurnMetadata};
 
 use super::play::Play;
 use crate::sequencer::End;
-use crate::{Final, Message, Prompt};
+use crate::{Final, MessageDraft, Prompt};
 
 #[test]
 fn a_session_starts_once_and_by_itself_if_need_be() {
     let mut play = Play::new();
-    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("")))
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("")))
         .agent(|s| s.started(SessionMetadata::default()));
     play.shows(&["*session.started", "*+1 message/assistant", "=1 message/assistant "]);
 }

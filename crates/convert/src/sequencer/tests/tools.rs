@@ -4,7 +4,7 @@ use interlingua_schema::{
 };
 
 use super::play::Play;
-use crate::{Final, Message, ToolCall, ToolResult, TurnEnd};
+use crate::{Final, MessageDraft, ToolCall, ToolResult, TurnEnd};
 
 fn ls() -> ToolCall {
     ToolCall::new("c", "ls").arguments("{\"a\":1}")
@@ -13,8 +13,8 @@ fn ls() -> ToolCall {
 #[test]
 fn a_call_and_its_result_are_items_below_the_message() {
     let mut play = Play::begun();
-    play.agent(|s| s.message_finished("m", Message::assistant().of("msg"), Final::text("Hi")));
-    play.agent(|s| s.message_finished("n", Message::assistant(), Final::text("Ho"))).skip();
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant().of("msg"), Final::text("Hi")));
+    play.agent(|s| s.message_finished("n", MessageDraft::assistant(), Final::text("Ho"))).skip();
     play.agent(|s| s.tool_called("c", ls().of("msg"))).agent(|s| s.tool_finished("c", ToolResult::ok("x")));
     play.shows(&[
         "*+3<1 toolcall/assistant ls{\"a\":1}",

@@ -1,7 +1,7 @@
 use interlingua_schema::{ErrorCode, EventData, StopReason, TurnMetadata, TurnStatus, Usage};
 
 use super::play::Play;
-use crate::{End, Failure, Final, Message, Note, Prompt, TurnEnd, UserMessage};
+use crate::{End, Failure, Final, MessageDraft, Note, Prompt, TurnEnd, UserMessage};
 
 #[test]
 fn a_prompt_is_shown_when_the_agent_begins_its_turn() {
@@ -16,7 +16,7 @@ fn a_prompt_is_shown_when_the_agent_begins_its_turn() {
 fn a_prompt_is_shown_before_anything_the_agent_says() {
     let mut play = Play::begun();
     play.host(|s| s.prompted(Prompt::text("hi").echoed()));
-    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello")));
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("Hello")));
     play.shows(&[
         "*turn.started",
         "*+1 message/user",
@@ -38,7 +38,7 @@ fn the_agents_own_repetition_is_preferred() {
     play.agent(|s| s.user_message("u", UserMessage::text("hi").native("n")));
     play.agent(|s| s.user_message("u", UserMessage::text("hi").native("n")));
     play.shows(&["turn.started", "*+1 message/user", "*~1 hi", "=1 message/user hi"]);
-    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello"))).skip();
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("Hello"))).skip();
     play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["turn.ended Completed"]);
 }
 
@@ -47,7 +47,7 @@ fn a_queued_prompt_waits_for_the_turn_that_takes_it_up() {
     let mut play = Play::begun();
     play.host(|s| s.prompted(Prompt::text("one"))).agent(|s| s.turn_started(None, TurnMetadata::default())).skip();
     play.host(|s| s.prompted(Prompt::text("two")));
-    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("1")));
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("1")));
     play.agent(|s| s.turn_ended(TurnEnd::new())).skip();
     play.agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.shows(&["turn.started", "*+3 message/user", "*~3 two", "*=3 message/user two"]);
@@ -57,7 +57,7 @@ fn a_queued_prompt_waits_for_the_turn_that_takes_it_up() {
 fn a_steered_prompt_joins_the_running_turn() {
     let mut play = Play::begun();
     play.host(|s| s.prompted(Prompt::text("one"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
-    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("1"))).skip();
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("1"))).skip();
     play.host(|s| s.prompted(Prompt::text("no, two").id("p"))).agent(|s| s.prompt_taken(Some("p".into())));
     play.shows(&["*+3 message/user", "*~3 no, two", "*=3 message/user no, two"]);
     play.host(|s| s.prompted(Prompt::text("three").echoed()));
@@ -164,7 +164,7 @@ fn a_status_between_turns_begins_none() {
 
 #[test]
 fn a_sub_agents_use_counts_in_the_turn() {
-    let used = |input_tokens| Usage { input_tokens, ..Usage::default() };
+    let used = |input_tokens| Usage::new(input_tokens, 0);
     let mut play = Play::begun();
     play.agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.agent_drafts(|drafts| {
@@ -179,7 +179,7 @@ fn a_sub_agents_use_counts_in_the_turn() {
 
 #[test]
 fn what_messages_used_adds_up_to_the_turn_however_it_ends() {
-    let used = |tokens| Usage { output_tokens: tokens, ..Usage::default() };
+    let used = |tokens| Usage::new(0, tokens);
     let mut play = Play::begun();
     play.host(|s| s.prompted(Prompt::text("hi"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.agent(|s| s.used(used(1))).agent(|s| s.used(used(2))).exit(-9);
@@ -222,7 +222,7 @@ fn a_prompt_that_was_refused_is_not_shown() {
 fn a_turn_has_one_id_and_a_duration_whatever_the_agent_says() {
     let mut play = Play::begun();
     play.host(|s| s.prompted(Prompt::text("hi").echoed()));
-    play.agent(|s| s.message_finished("m", Message::assistant(), Final::text("Hello")));
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("Hello")));
     // The agent names the turn after it began.
     play.agent(|s| s.turn_started(Some("native".into()), TurnMetadata::default()));
     play.agent(|s| s.turn_ended(TurnEnd::new().stop_reason(Some(StopReason::EndTurn))));

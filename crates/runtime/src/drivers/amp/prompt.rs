@@ -62,8 +62,7 @@ mod tests {
     use interlingua_schema::Attachment;
 
     fn message(text: &str, path: Option<&str>) -> Message {
-        let attachment = |path: &str| Attachment { path: path.to_owned(), mime: None, filename: None };
-        Message { text: text.to_owned(), attachments: path.into_iter().map(attachment).collect() }
+        Message::new(text).attachments(path.into_iter().map(Attachment::new).collect())
     }
 
     #[tokio::test]

@@ -38,7 +38,7 @@ mod tests {
 
     #[tokio::test]
     async fn words_alone_are_text() {
-        let line = line(&Message { text: "hi".to_owned(), attachments: Vec::new() }).await.unwrap();
+        let line = line(&Message::new("hi")).await.unwrap();
         assert_eq!(line, r#"{"message":{"content":"hi","role":"user"},"type":"user"}"#);
     }
 
@@ -47,8 +47,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let paths = ["plan.pdf", "notes.txt"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
         std::fs::write(&paths[0], [1, 2, 3]).unwrap();
-        let attachments = paths.clone().map(|path| Attachment { path, mime: None, filename: None }).to_vec();
-        let line = line(&Message { text: "look".to_owned(), attachments }).await.unwrap();
+        let attachments = paths.clone().map(Attachment::new).to_vec();
+        let line = line(&Message::new("look").attachments(attachments)).await.unwrap();
         let content = serde_json::from_str::<Value>(&line).unwrap()["message"]["content"].take();
         let source = json!({"type": "base64", "media_type": PDF, "data": "AQID"});
         let named = format!("Attached file: {}", paths[1]);

@@ -197,8 +197,8 @@ mod tests {
 
     #[tokio::test]
     async fn images_go_along_and_other_files_are_named() {
-        let file = |path: &str| Attachment { path: path.to_owned(), mime: None, filename: None };
-        let message = Message { text: "look".to_owned(), attachments: vec![file("/a.png"), file("/b.txt")] };
+        let file = |path: &str| Attachment::new(path);
+        let message = Message::new("look").attachments(vec![file("/a.png"), file("/b.txt")]);
         let planning = SessionSpec { agent_mode: Some("plan".to_owned()), ..spec() };
         let params = turn(&planning, "t", Some("m"), &message).await.unwrap();
         assert_eq!(params["input"][1], json!({"type": "localImage", "path": "/a.png"}));

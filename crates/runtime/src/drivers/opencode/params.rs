@@ -169,13 +169,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_prompt_has_its_model_mode_and_files() {
-        let file = |path: &str, mime: Option<&str>| Attachment {
-            path: path.to_owned(),
-            mime: mime.map(str::to_owned),
-            filename: None,
-        };
+        let file = |path: &str, mime: Option<&str>| Attachment::new(path).mime(mime.map(str::to_owned));
         let attachments = vec![file("/a b.png", None), file("/n.md", Some("text/markdown")), file("/x.bin", None)];
-        let message = Message { text: "look".to_owned(), attachments };
+        let message = Message::new("look").attachments(attachments);
         let spec = SessionSpec {
             model: Some("lab/one/two".to_owned()),
             agent_mode: Some("plan".to_owned()),

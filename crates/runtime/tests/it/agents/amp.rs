@@ -1,6 +1,5 @@
 //! Amp, as it was recorded.
 
-use interlingua_runtime::CreateSession;
 use interlingua_schema::TurnStatus;
 
 use crate::cast::{Cast, failures};
@@ -29,11 +28,7 @@ async fn every_turn_is_a_process_and_the_next_continues_the_thread() {
 #[tokio::test]
 async fn it_is_told_only_what_it_lists() {
     let cast = amp("text");
-    let create = CreateSession {
-        agent_mode: Some("low".to_owned()),
-        permission_mode: Some("bypass".to_owned()),
-        ..cast.session()
-    };
+    let create = cast.session().agent_mode("low".to_owned()).permission_mode("bypass".to_owned());
     let cast = cast.created_as(create).await;
     cast.stage.turn("say hello").await;
     let flags = "--no-ide --no-notifications --dangerously-allow-all --mode low -x --stream-json --stream-json-input \
@@ -75,9 +70,9 @@ async fn without_a_key_it_is_not_even_started() {
 async fn what_it_cannot_honour_is_refused() {
     let cast = amp("text");
     let wrong = [
-        CreateSession { agent_mode: Some("plan".to_owned()), ..cast.session() },
-        CreateSession { permission_mode: Some("acceptEdits".to_owned()), ..cast.session() },
-        CreateSession { model: Some("opus".to_owned()), ..cast.session() },
+        cast.session().agent_mode("plan".to_owned()),
+        cast.session().permission_mode("acceptEdits".to_owned()),
+        cast.session().model("opus".to_owned()),
     ];
     for create in wrong {
         assert!(cast.stage.runtime.create("s".into(), create.clone()).await.is_err(), "{create:?}");

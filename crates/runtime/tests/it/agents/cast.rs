@@ -72,7 +72,8 @@ impl Cast {
         std::fs::create_dir(&programs).unwrap();
         write_program(&programs.join(agent), agent, &pinned(agent));
         let machine = Machine::new(supervisor(), folder.path()).path(&programs);
-        let options = ReplayOptions { state: Some(folder.path().join("state")), ..ReplayOptions::default() };
+        let mut options = ReplayOptions::default();
+        options.state = Some(folder.path().join("state"));
         let starts = folder.path().join("starts").to_str().unwrap().to_owned();
         Self {
             stage: Stage::in_folder(folder, drivers(&machine, MockDriver::new())),
@@ -137,12 +138,9 @@ impl Cast {
     pub(crate) fn session(&self) -> CreateSession {
         let played = environment(&self.recording, &self.options);
         let played = played.into_iter().map(|(name, value)| (name, value.into_string().unwrap()));
-        CreateSession {
-            agent: self.agent.to_owned(),
-            directory: Some(self.stage.folder.path().to_str().unwrap().to_owned()),
-            env: played.chain(self.env.iter().cloned()).filter(|_| !self.is_baked).collect::<Environment>(),
-            ..CreateSession::default()
-        }
+        CreateSession::new(self.agent)
+            .directory(self.stage.folder.path().to_str().unwrap().to_owned())
+            .env(played.chain(self.env.iter().cloned()).filter(|_| !self.is_baked).collect::<Environment>())
     }
 
     /// Creates session "s".

@@ -1,6 +1,6 @@
 //! Claude Code, as it was recorded.
 
-use interlingua_runtime::{CreateSession, PermissionReply};
+use interlingua_runtime::PermissionReply;
 use interlingua_schema::{
     ApprovalScope, Attachment, EventData, Message, PermissionStatus, QuestionStatus, TurnStatus, UniversalEvent,
 };
@@ -99,7 +99,7 @@ async fn questions_that_were_asked_together_are_answered_together() {
 #[tokio::test]
 async fn a_plan_is_approved_and_then_carried_out() {
     let cast = claude("plan-file-approved");
-    let create = CreateSession { agent_mode: Some("plan".to_owned()), ..cast.session() };
+    let create = cast.session().agent_mode("plan".to_owned());
     let cast = cast.created_as(create).await;
     cast.stage.send("Plan then fix add()").await.unwrap();
     let asked = cast.stage.until(nth("question.requested", 1)).await;
@@ -170,8 +170,8 @@ async fn an_image_goes_to_the_agent() {
     let cast = claude("image-input").created().await;
     let path = cast.stage.folder.path().join("dot.png");
     std::fs::write(&path, [1, 2, 3]).unwrap();
-    let attachment = Attachment { path: path.to_str().unwrap().to_owned(), mime: None, filename: None };
-    let message = Message { text: "what".to_owned(), attachments: vec![attachment] };
+    let attachment = Attachment::new(path.to_str().unwrap());
+    let message = Message::new("what").attachments(vec![attachment]);
     cast.stage.runtime.send(&"s".into(), message).await.unwrap();
     let events = cast.stage.until(is_turn_end).await;
     let shown = serde_json::to_string(&events).unwrap();
@@ -183,9 +183,9 @@ async fn an_image_goes_to_the_agent() {
 async fn what_it_cannot_honour_is_refused() {
     let cast = claude("text");
     let wrong = [
-        CreateSession { agent_mode: Some("custom".to_owned()), ..cast.session() },
-        CreateSession { variant: Some("huge".to_owned()), ..cast.session() },
-        CreateSession { agent_version: Some("1.0.0".to_owned()), ..cast.session() },
+        cast.session().agent_mode("custom".to_owned()),
+        cast.session().variant("huge".to_owned()),
+        cast.session().agent_version("1.0.0".to_owned()),
     ];
     for create in wrong {
         let refused = cast.stage.runtime.create("s".into(), create.clone()).await;

@@ -1,6 +1,6 @@
 //! Codex, as it was recorded: one app server for all sessions.
 
-use interlingua_runtime::{CreateSession, PermissionReply, RuntimeError, ServerState};
+use interlingua_runtime::{CreateSession, McpServers, PermissionReply, RuntimeError, ServerState};
 use interlingua_schema::{EventData, PermissionStatus, QuestionStatus, TurnStatus, UniversalEvent};
 use rustix::process::{Signal, kill_process};
 
@@ -65,7 +65,7 @@ async fn permissions_are_given_once_for_good_and_not() {
 #[tokio::test]
 async fn questions_are_answered_together() {
     let cast = codex("request_user_input");
-    let create = CreateSession { agent_mode: Some("plan".to_owned()), ..cast.session() };
+    let create = cast.session().agent_mode("plan".to_owned());
     let cast = cast.created_as(create).await;
     cast.stage.send("ask me").await.unwrap();
     let asked = cast.stage.until(nth("question.requested", 2)).await;
@@ -205,18 +205,18 @@ async fn all_sessions_with_a_turn_learn_that_the_server_died() {
 async fn what_codex_cannot_honour_is_refused() {
     let cast = codex("text_deltas");
     let refused = |create: CreateSession| cast.stage.runtime.create("s".into(), create);
-    let mode = CreateSession { agent_mode: Some("custom".to_owned()), ..cast.session() };
+    let mode = cast.session().agent_mode("custom".to_owned());
     assert!(matches!(refused(mode).await, Err(RuntimeError::ModeNotSupported { .. })));
-    let mcp = serde_json::from_str(r#"{"far":{"type":"sse","url":"http://127.0.0.1:1"}}"#).unwrap();
-    let sse = CreateSession { mcp, ..cast.session() };
+    let mcp: McpServers = serde_json::from_str(r#"{"far":{"type":"sse","url":"http://127.0.0.1:1"}}"#).unwrap();
+    let sse = cast.session().mcp(mcp);
     assert!(matches!(refused(sse).await, Err(RuntimeError::InvalidRequest(_))));
 }
 
 #[tokio::test]
 async fn secrets_of_mcp_servers_stay_out_of_the_stream() {
     let cast = codex("text_deltas");
-    let mcp = serde_json::from_str(r#"{"tiny":{"command":"tiny","env":{"KEY":"s3cret"}}}"#).unwrap();
-    let create = CreateSession { mcp, ..cast.session() };
+    let mcp: McpServers = serde_json::from_str(r#"{"tiny":{"command":"tiny","env":{"KEY":"s3cret"}}}"#).unwrap();
+    let create = cast.session().mcp(mcp);
     let cast = cast.created_as(create).await;
     cast.stage.turn("one").await;
     let all = serde_json::to_string(&end(&cast, 1).await).unwrap();

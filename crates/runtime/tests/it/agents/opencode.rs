@@ -188,8 +188,8 @@ async fn all_sessions_with_a_turn_learn_that_the_server_died() {
 async fn what_opencode_cannot_honour_is_refused() {
     let cast = opencode("text_deltas");
     let refused = |create: CreateSession| cast.stage.runtime.create("s".into(), create);
-    let mode = CreateSession { agent_mode: Some("custom".to_owned()), ..cast.session() };
+    let mode = cast.session().agent_mode("custom".to_owned());
     assert!(matches!(refused(mode).await, Err(RuntimeError::ModeNotSupported { .. })));
-    let model = CreateSession { model: Some("gpt".to_owned()), ..cast.session() };
+    let model = cast.session().model("gpt".to_owned());
     assert!(matches!(refused(model).await, Err(RuntimeError::InvalidRequest(_))));
 }

@@ -20,7 +20,7 @@ pub(crate) async fn create_both(cast: &Cast) {
 /// A turn in each of them, at the same time: their events.
 pub(crate) async fn both_turns(cast: &Cast) -> [Vec<UniversalEvent>; 2] {
     for (id, text) in [("s", "slow one"), ("t", "cmd two")] {
-        let message = Message { text: text.to_owned(), attachments: Vec::new() };
+        let message = Message::new(text);
         cast.stage.runtime.send(&id.into(), message).await.unwrap();
     }
     [turn_of(cast, "s").await, turn_of(cast, "t").await]

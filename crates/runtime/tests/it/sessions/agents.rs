@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use interlingua_convert::{Converter, Drafts, Failure, Final, Input, InputRef, Message as Says, Prompt, TurnEnd};
+use interlingua_convert::{Converter, Drafts, Failure, Final, Input, InputRef, MessageDraft, Prompt, TurnEnd};
 use interlingua_runtime::driver::{Driver, Order, Orders, Parting, ServeError, SessionSpec, Task, Wire};
 use interlingua_runtime::{AgentStatus, CreateSession, Install, Mode, Models, Refusal, RuntimeError};
 use interlingua_schema::{ErrorCode, EventData, NativeSessionId, TurnStatus};
@@ -39,7 +39,7 @@ impl Converter for Plain {
             Input::Received("done") => session.turn_ended(TurnEnd::new()),
             Input::Received(line) => {
                 self.messages += 1;
-                session.message_finished(self.messages.to_string(), Says::assistant(), Final::text(line));
+                session.message_finished(self.messages.to_string(), MessageDraft::assistant(), Final::text(line));
             }
             _ => {}
         }
@@ -92,7 +92,7 @@ async fn stage(play: Play) -> Stage {
 }
 
 fn odd_session() -> CreateSession {
-    CreateSession { agent: "odd".to_owned(), ..CreateSession::default() }
+    CreateSession::new("odd")
 }
 
 fn message(order: Option<Order>) -> String {
@@ -292,9 +292,8 @@ async fn an_agent_that_takes_no_attachments_refuses_them() {
     let stage = stage(|_, _, orders, wire| Box::pin(answer_one(orders, wire))).await;
     let file = stage.folder.path().join("note.txt");
     std::fs::write(&file, "x").unwrap();
-    let attachment =
-        interlingua_schema::Attachment { path: file.to_str().unwrap().to_owned(), mime: None, filename: None };
-    let message = interlingua_schema::Message { text: "look".to_owned(), attachments: vec![attachment] };
+    let attachment = interlingua_schema::Attachment::new(file.to_str().unwrap());
+    let message = interlingua_schema::Message::new("look").attachments(vec![attachment]);
     let refused = stage.runtime.send(&"s".into(), message).await.unwrap_err();
     assert!(matches!(refused, RuntimeError::InvalidRequest(_)), "{refused:?}");
 }

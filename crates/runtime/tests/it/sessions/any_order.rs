@@ -112,7 +112,7 @@ impl World {
         // Refusals are fine: the client does not know what it does.
         match act {
             Act::Send(text) => {
-                let message = Message { text: text.to_owned(), attachments: Vec::new() };
+                let message = Message::new(text);
                 self.runtime.send(&id, message).await.unwrap();
             }
             Act::ReplyPermission(which, reply) => {
@@ -146,7 +146,7 @@ impl World {
     /// Sends a last word and interrupts whatever is in its way, until its turn has ended.
     async fn come_to_rest(&self) {
         let id = SessionId::from("s");
-        let message = Message { text: "echo the last word".to_owned(), attachments: Vec::new() };
+        let message = Message::new("echo the last word");
         let mut last = Box::pin(self.runtime.send(&id, message).await.unwrap().turn());
         let after = loop {
             tokio::select! {

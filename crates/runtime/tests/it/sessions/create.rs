@@ -1,16 +1,14 @@
-use interlingua_runtime::{CreateSession, RuntimeError, check_session_id};
+use interlingua_runtime::{CreateSession, Environment, McpServers, RuntimeError, check_session_id};
 
 use crate::stage::{Stage, events, kinds, mock};
 
 #[tokio::test]
 async fn a_new_session_has_started_and_knows_its_agent() {
     let stage = Stage::new();
-    let create = CreateSession {
-        title: Some("A title".to_owned()),
-        model: Some("mock".to_owned()),
-        directory: Some(stage.folder.path().to_str().unwrap().to_owned()),
-        ..mock()
-    };
+    let create = mock()
+        .title("A title".to_owned())
+        .model("mock".to_owned())
+        .directory(stage.folder.path().to_str().unwrap().to_owned());
     let created = stage.runtime.create("s".into(), create).await.unwrap();
     assert_eq!(created.native_session_id.unwrap().as_str(), "mock-s");
     let events = stage.events().await;
@@ -56,28 +54,25 @@ async fn what_cannot_be_honoured_is_refused_and_changes_nothing() {
     let invalid = |field: &'static str| move |error: &RuntimeError| matches!(error, RuntimeError::InvalidRequest(invalid) if invalid.field == Some(field));
     let cases: Vec<(CreateSession, Judge)> = vec![
         (
-            CreateSession { agent: "nobody".to_owned(), ..mock() },
+            CreateSession::new("nobody"),
             Box::new(|error| matches!(error, RuntimeError::UnsupportedAgent { known, .. } if known.contains(&"mock"))),
         ),
         (
-            CreateSession { agent_mode: text("custom"), ..mock() },
+            mock().agent_mode(text("custom")),
             Box::new(|error| matches!(error, RuntimeError::ModeNotSupported { what: "agentMode", .. })),
         ),
         (
-            CreateSession { permission_mode: text("yolo"), ..mock() },
+            mock().permission_mode(text("yolo")),
             Box::new(|error| matches!(error, RuntimeError::ModeNotSupported { what: "permissionMode", .. })),
         ),
-        (CreateSession { model: text("gpt"), ..mock() }, Box::new(invalid("model"))),
-        (CreateSession { variant: text("high"), ..mock() }, Box::new(invalid("variant"))),
-        (CreateSession { agent_version: text("9.9.9"), ..mock() }, Box::new(invalid("agentVersion"))),
-        (CreateSession { directory: text("/nowhere/at/all"), ..mock() }, Box::new(invalid("directory"))),
-        (CreateSession { directory: text("Cargo.toml"), ..mock() }, Box::new(invalid("directory"))),
+        (mock().model(text("gpt")), Box::new(invalid("model"))),
+        (mock().variant(text("high")), Box::new(invalid("variant"))),
+        (mock().agent_version(text("9.9.9")), Box::new(invalid("agentVersion"))),
+        (mock().directory(text("/nowhere/at/all")), Box::new(invalid("directory"))),
+        (mock().directory(text("Cargo.toml")), Box::new(invalid("directory"))),
+        (mock().mcp(serde_json::from_str::<McpServers>(r#"{"x":{"command":"y"}}"#).unwrap()), Box::new(invalid("mcp"))),
         (
-            CreateSession { mcp: serde_json::from_str(r#"{"x":{"command":"y"}}"#).unwrap(), ..mock() },
-            Box::new(invalid("mcp")),
-        ),
-        (
-            CreateSession { env: [("A=B".to_owned(), "c".to_owned())].into_iter().collect(), ..mock() },
+            mock().env([("A=B".to_owned(), "c".to_owned())].into_iter().collect::<Environment>()),
             Box::new(invalid("env")),
         ),
     ];

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use interlingua_runtime::mock::MockDriver;
 use interlingua_schema::{TurnStatus, UniversalEvent};
-use interlingua_store::{Raw, Reader};
+use interlingua_store::{EventReader, Raw};
 
 use crate::stage::{Stage, is_turn_end, kinds, nth, said, status};
 
@@ -25,7 +25,7 @@ fn flood(pieces: usize) -> String {
 }
 
 /// Reads to the end of the turn, and sleeps now and then if it is to be slow.
-async fn read(mut reader: Reader, slow: bool) -> Vec<String> {
+async fn read(mut reader: EventReader, slow: bool) -> Vec<String> {
     let mut events = Vec::new();
     while let Some(batch) = reader.next().await.unwrap() {
         for (sequence, json) in batch.iter() {

@@ -1,4 +1,4 @@
-use interlingua_runtime::{CreateSession, PermissionReply, RuntimeError};
+use interlingua_runtime::{PermissionReply, RuntimeError};
 use interlingua_schema::{
     ApprovalScope, EventData, ItemKind, ItemStatus, PermissionStatus, QuestionStatus, TurnStatus, UniversalEvent,
 };
@@ -63,7 +63,7 @@ async fn permission_modes_are_honoured() {
         ("acceptEdits", 1, [ItemStatus::Completed, ItemStatus::Completed]),
     ] {
         let stage = Stage::new();
-        let create = CreateSession { permission_mode: Some(mode.to_owned()), ..mock() };
+        let create = mock().permission_mode(mode.to_owned());
         stage.runtime.create("s".into(), create).await.unwrap();
         stage.send("permission").await.unwrap();
         if asked > 0 {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use interlingua_runtime::mock::{MockDriver, Scenario};
-use interlingua_runtime::{CreateSession, Runtime, RuntimeOptions};
+use interlingua_runtime::{Environment, Runtime, RuntimeOptions};
 use interlingua_schema::{EventData, ItemStatus, PermissionStatus, TurnStatus};
 use interlingua_store::Store;
 use tempfile::TempDir;
@@ -45,7 +45,7 @@ pub(crate) async fn until(store: &Store, is_meant: impl Fn(&interlingua_schema::
 }
 
 pub(crate) fn text(text: &str) -> interlingua_schema::Message {
-    interlingua_schema::Message { text: text.to_owned(), attachments: Vec::new() }
+    interlingua_schema::Message::new(text)
 }
 
 #[test]
@@ -126,8 +126,8 @@ fn values_that_may_be_secret_are_nowhere_on_disk_and_missed_when_they_are_gone()
     const SECRET: &str = "s3cret-value-0123456789";
     let folder = TempDir::new().unwrap();
     die_after(folder.path(), MockDriver::new(), |runtime, store| async move {
-        let env = [("INTERLINGUA_TEST_KEY".to_owned(), SECRET.to_owned())].into_iter().collect();
-        runtime.create("s".into(), CreateSession { env, ..mock() }).await.unwrap();
+        let env: Environment = [("INTERLINGUA_TEST_KEY".to_owned(), SECRET.to_owned())].into_iter().collect();
+        runtime.create("s".into(), mock().env(env)).await.unwrap();
         runtime.send(&"s".into(), text("demo")).await.unwrap();
         until(&store, nth("permission.requested", 1)).await;
     });

@@ -57,7 +57,7 @@ impl Stage {
     }
 
     pub(crate) async fn send(&self, text: &str) -> Result<Sent, RuntimeError> {
-        let message = Message { text: text.to_owned(), attachments: Vec::new() };
+        let message = Message::new(text);
         self.runtime.send(&"s".into(), message).await
     }
 
@@ -117,7 +117,7 @@ pub(crate) fn open(folder: &Path) -> Store {
 }
 
 pub(crate) fn mock() -> CreateSession {
-    CreateSession { agent: "mock".to_owned(), ..CreateSession::default() }
+    CreateSession::new("mock")
 }
 
 pub(crate) async fn events(store: &Store, id: &str) -> Vec<UniversalEvent> {

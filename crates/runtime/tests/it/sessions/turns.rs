@@ -149,10 +149,7 @@ async fn attachments_are_shown_with_the_message_and_must_be_there() {
     let file = stage.folder.path().join("note.txt");
     std::fs::write(&file, "x").unwrap();
     let path = file.to_str().unwrap().to_owned();
-    let with = |path: &str| Message {
-        text: "look".to_owned(),
-        attachments: vec![Attachment { path: path.to_owned(), mime: None, filename: None }],
-    };
+    let with = |path: &str| Message::new("look").attachments(vec![Attachment::new(path)]);
     let sent = stage.runtime.send(&"s".into(), with(&path)).await.unwrap();
     let turn = stage.until_after(sent.turn().await.unwrap(), is_turn_end).await;
     let shows_it = turn.iter().any(|event| match &event.data {
