@@ -5,6 +5,7 @@
 //! [`ThreadOptions`], and [starts turns](start_turn) on it. [`SentRequests`] decodes each answer by the type of its
 //! request; [`PendingRequests`] answers what the server asks.
 
+mod message;
 mod pending;
 mod request;
 pub mod support;
@@ -18,6 +19,7 @@ use interlingua_native::codex::{
 use interlingua_native::{Json, Request};
 use serde::Serialize;
 
+pub use message::ServerMessage;
 pub use pending::{PendingRequests, Received, Reply};
 pub use request::{Answer, AnswerError, HostRequest, RequestKind, SentRequests, decode_answer};
 pub use thread::{ConfigOverrides, McpServer, PlanMode, ThreadOptions, start_turn};

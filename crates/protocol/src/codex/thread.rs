@@ -73,7 +73,9 @@ impl ThreadOptions {
     pub fn redacted(mut self) -> Self {
         for server in self.config.mcp_servers.values_mut() {
             let (McpServer::Local { env: secrets, .. } | McpServer::Remote { http_headers: secrets, .. }) = server;
-            secrets.values_mut().for_each(|secret| HIDDEN.clone_into(secret));
+            for secret in secrets.values_mut() {
+                HIDDEN.clone_into(secret);
+            }
         }
         self
     }
