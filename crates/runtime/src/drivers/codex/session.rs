@@ -245,7 +245,7 @@ impl CodexSession {
             Answer::InterruptTurn(_)
             | Answer::CleanBackgroundTerminals(_)
             | Answer::Unsubscribe(_)
-            // The server made these requests before there were sessions, or for none.
+            // Sessions do not make these requests.
             | Answer::Initialize(_)
             | Answer::LogIn(_)
             | Answer::ListModels(_) => {}
