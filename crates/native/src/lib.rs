@@ -22,7 +22,21 @@
 //! ```
 
 pub use interlingua_native_runtime::{
-    DecodeError, Decoded, Json, LossList, Losses, Missing, Native, Repair, Union, Unknown, UnknownKind,
+    DecodeError, Decoded, Json, LossList, Losses, Missing, Native, Repair, Request, Union, Unknown, UnknownKind,
 };
 
 include!(concat!(env!("OUT_DIR"), "/agents.rs"));
+
+/// The id as text, by which a request is known: the digits of a number, a string without quotes.
+///
+/// The agent and the host count for themselves, so ids of the two directions have to be kept apart.
+#[cfg(feature = "codex")]
+impl std::fmt::Display for codex::RequestId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => f.write_str(text),
+            Self::Unknown(json) => f.write_str(json.get()),
+        }
+    }
+}

@@ -1,1 +1,117 @@
 //! Codex: the JSON-RPC requests of its app server.
+//!
+//! A message is a line without a `jsonrpc` member. Host and server number their requests independently, so an id means
+//! something only together with the direction. A host [initializes](initialize) the connection, opens a thread with
+//! [`ThreadOptions`], and [starts turns](start_turn) on it. [`SentRequests`] decodes each answer by the type of its
+//! request; [`PendingRequests`] answers what the server asks.
+
+mod message;
+mod pending;
+mod request;
+pub mod support;
+mod thread;
+
+use interlingua_native::codex::{
+    ApiKeyv2LoginAccountParams, ClientInfo, ClientNotification, ClientNotificationMethod, InitializeCapabilities,
+    InitializeParams, JsonrpcError, JsonrpcErrorError, JsonrpcResponse, LoginAccountParams, ModelListParams, RequestId,
+    ThreadBackgroundTerminalsCleanParams, ThreadUnsubscribeParams, TurnInterruptParams,
+};
+use interlingua_native::{Json, Request};
+use serde::Serialize;
+
+pub use message::ServerMessage;
+pub use pending::{PendingRequests, Received, Reply};
+pub use request::{Answer, AnswerError, HostRequest, RequestKind, SentRequests, decode_answer};
+pub use thread::{ConfigOverrides, McpServer, PlanMode, ThreadOptions, start_turn};
+
+/// JSON-RPC error code for a request that the host does not support.
+const METHOD_NOT_FOUND: i64 = -32601;
+/// JSON-RPC error code for a request that cannot be read, or that nobody is there to answer.
+const INVALID_REQUEST: i64 = -32600;
+
+/// The first request on a connection. The server does not send the `muted` notifications.
+#[must_use]
+pub fn initialize(client: ClientInfo, muted: &[&str]) -> InitializeParams {
+    let muted: Vec<String> = muted.iter().map(|&method| method.to_owned()).collect();
+    let capabilities = InitializeCapabilities {
+        // Plan mode and ending background terminals are experimental.
+        experimental_api: Some(true),
+        request_attestation: Some(false),
+        opt_out_notification_methods: Some(muted).filter(|muted| !muted.is_empty()),
+        ..InitializeCapabilities::new()
+    };
+    InitializeParams { capabilities: Some(capabilities), ..InitializeParams::new(client) }
+}
+
+/// The notification that follows the answer to [`initialize`], as a line.
+#[must_use]
+pub fn initialized() -> String {
+    to_line(&ClientNotification::new(ClientNotificationMethod::Initialized))
+}
+
+/// Logs in with an API key.
+#[must_use]
+pub fn log_in(api_key: &str) -> LoginAccountParams {
+    ApiKeyv2LoginAccountParams::new(api_key).into()
+}
+
+/// Asks for a page of the list of models: the first, or the one at the cursor of the page before.
+#[must_use]
+pub fn list_models(cursor: Option<String>) -> ModelListParams {
+    ModelListParams { cursor, ..ModelListParams::new() }
+}
+
+/// Stops a turn. Commands that it runs go on in background terminals.
+#[must_use]
+pub fn interrupt_turn(thread: &str, turn: &str) -> TurnInterruptParams {
+    TurnInterruptParams::new(thread, turn)
+}
+
+/// Ends the commands that an interrupted turn has left running.
+#[must_use]
+pub fn clean_background_terminals(thread: &str) -> ThreadBackgroundTerminalsCleanParams {
+    ThreadBackgroundTerminalsCleanParams::new(thread)
+}
+
+/// Stops the notifications of a thread.
+#[must_use]
+pub fn unsubscribe(thread: &str) -> ThreadUnsubscribeParams {
+    ThreadUnsubscribeParams::new(thread)
+}
+
+/// Refuses a request of the server's that this host does not support, as a line.
+#[must_use]
+pub fn refuse_unsupported(id: RequestId, method: &str) -> String {
+    refuse(id, METHOD_NOT_FOUND, &format!("this host cannot answer `{method}`"))
+}
+
+/// Refuses a request of the server's that cannot be read or that nobody is there to answer, as a line.
+#[must_use]
+pub fn refuse_invalid(id: RequestId, reason: &str) -> String {
+    refuse(id, INVALID_REQUEST, reason)
+}
+
+fn refuse(id: RequestId, code: i64, message: &str) -> String {
+    to_line(&JsonrpcError::new(JsonrpcErrorError::new(code, message), id))
+}
+
+/// Parses the JSON of a request's id. `None` if it is not JSON.
+#[must_use]
+pub fn parse_id(json: &str) -> Option<RequestId> {
+    serde_json::from_str(json).ok()
+}
+
+/// Answers a request of the server's with the type that the request wants, as a line.
+fn respond<R: Request>(id: RequestId, response: &R::Response) -> String {
+    to_line(&JsonrpcResponse::new(id, to_json(response)))
+}
+
+// Generated types are plain data with string keys: writing them does not fail.
+
+fn to_line(message: &impl Serialize) -> String {
+    serde_json::to_string(message).unwrap_or_default()
+}
+
+fn to_json(value: &impl Serialize) -> Json {
+    serde_json::to_value(value).unwrap_or_default().into()
+}

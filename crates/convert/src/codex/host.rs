@@ -13,7 +13,7 @@ use super::content::{json as to_json, user_parts};
 use super::failures::refusal;
 use super::notices::{approval, sandbox};
 use super::thread::Settings;
-use super::wire::{Envelope, id_text};
+use super::wire::Envelope;
 use crate::losses::report_losses;
 use crate::version::release;
 use crate::{Drafts, Key, Prompt};
@@ -94,7 +94,7 @@ impl CodexConverter {
                 if self.asked.len() >= MOST_ASKED {
                     self.asked.clear();
                 }
-                self.asked.insert(id_text(id), Box::new(asked));
+                self.asked.insert(id.to_string(), Box::new(asked));
             }
             (None, Some(_)) => self.answered(&envelope, out),
             // A notification, which has nothing to say but `initialized`.
@@ -212,7 +212,7 @@ impl CodexConverter {
 
     /// The agent answers.
     pub(super) fn answer(&mut self, envelope: &Envelope<'_>, out: &mut Drafts) {
-        let asked = envelope.id.as_ref().and_then(|id| self.asked.remove(&id_text(id)));
+        let asked = envelope.id.as_ref().and_then(|id| self.asked.remove(&id.to_string()));
         if let Some(error) = envelope.error {
             return self.refused(asked.as_deref(), error.get(), out);
         }

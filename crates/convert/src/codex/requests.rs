@@ -22,7 +22,7 @@ use super::content::{Output, json as to_json};
 use super::items::tool_started;
 use super::thread::Thread;
 use super::tools::{Tool, qualified};
-use super::wire::{Envelope, id_text};
+use super::wire::Envelope;
 use super::{CodexConverter, WHERE, elicitation};
 use crate::{Ask, Drafts, PermissionAsk, SessionDrafts, ToolCall, ToolResult};
 
@@ -60,7 +60,7 @@ type Verdict = Option<ApprovalScope>;
 
 impl CodexConverter {
     pub(super) fn request(&mut self, envelope: ServerRequestEnvelope, out: &mut Drafts) {
-        let id = id_text(&envelope.id);
+        let id = envelope.id.to_string();
         match envelope.message {
             ServerRequest::ItemCommandExecutionRequestApproval(params) => self.ask_command(id, *params, out),
             ServerRequest::ItemFileChangeRequestApproval(params) => self.ask_file_change(id, params, out),
@@ -248,7 +248,7 @@ impl CodexConverter {
 
     /// The agent no longer waits. If nobody answered, it counts as refused.
     pub(super) fn request_resolved(&mut self, params: &ServerRequestResolvedNotification, out: &mut Drafts) {
-        let id = params.request_id.as_ref().map(id_text).unwrap_or_default();
+        let id = params.request_id.as_ref().map(ToString::to_string).unwrap_or_default();
         match self.demands.remove(&id) {
             Some(Demand { thread, what: What::Tool { call, told: false } }) => {
                 out.session_or_current(thread.as_deref()).synthetic().tool_finished(call, ToolResult::failed(""));
@@ -262,7 +262,7 @@ impl CodexConverter {
 
     /// The host answers. Whatever cannot be read as a yes is a no.
     pub(super) fn answered(&mut self, envelope: &Envelope<'_>, out: &mut Drafts) {
-        let Some(id) = envelope.id.as_ref().map(id_text) else { return };
+        let Some(id) = envelope.id.as_ref().map(ToString::to_string) else { return };
         let Some(Demand { thread, what }) = self.demands.remove(&id) else { return };
         let result = envelope.result.map(RawValue::get);
         let mut session = out.session_or_current(thread.as_deref());

@@ -81,15 +81,6 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A request's id as text. The agent and the host count for themselves, so ids of the two directions are kept apart.
-pub(super) fn id_text(id: &RequestId) -> String {
-    match id {
-        RequestId::Number(number) => number.to_string(),
-        RequestId::Text(text) => text.clone(),
-        RequestId::Unknown(json) => json.get().to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,18 +1,17 @@
 //! Codex: one app server for all sessions, JSON-RPC over its standard input and output.
 //!
-//! A session is a thread. What the server says is [routed](router) to the sessions by thread; what it asks is answered
+//! A session is a thread. Lines of the server are [routed](router) to the sessions by thread; its requests are answered
 //! by the session whose thread it is, and refused where no host can answer. A session that was let go is resumed by the
-//! id of its thread.
+//! id of its thread. What is sent and how answers are read is in [`interlingua_protocol::codex`].
 //!
 //! Sessions share a server as long as they want the same program and environment; one that is created with `env` has a
 //! server with that environment, which it shares with sessions of the same.
 
 mod line;
-mod params;
-mod requests;
+mod options;
 mod router;
 mod server;
-mod talk;
+mod session;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,8 +19,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlingua_convert::{Agent, Input, Launch};
-use serde::Deserialize;
-use serde_json::json;
+use interlingua_native::Request;
+use interlingua_native::codex::Model as OfferedModel;
+use interlingua_protocol::codex::{self, HostRequest, decode_answer};
+use semver::Version;
 use tokio::time::timeout;
 
 use super::installed::InstalledAgent;
@@ -33,20 +34,20 @@ use crate::error::Refusal;
 use crate::install::{Found, Installation, Machine};
 use crate::process::Program;
 use crate::variables::variables;
-use line::News;
+use line::LineEvent;
 use router::{Inbox, RoutedInput};
 use server::AppServer;
-use talk::{Talk, request};
+use session::CodexSession;
 
-/// What of the server's environment is Codex's.
+/// The environment variables that the server gets from ours.
 const OWN: [&str; 3] = ["AZURE_OPENAI_*", "CODEX_*", "OPENAI_*"];
-/// An agent that was installed stays as it is.
+/// The arguments of an app server that does not update itself.
 const ARGS: [&str; 3] = ["app-server", "-c", "check_for_update_on_startup=false"];
 /// A login by key is for this process alone and leaves no trace on the disk.
 const IN_MEMORY: [&str; 2] = ["-c", r#"cli_auth_credentials_store="ephemeral""#];
 /// How long it may take to list its models.
 const LIST_TIMEOUT: Duration = Duration::from_secs(20);
-/// More pages than this are no list.
+/// How many pages of the list of models are read.
 const MAX_PAGES: usize = 64;
 
 /// What sessions have to agree in to share a server.
@@ -85,8 +86,9 @@ impl CodexAgent {
         };
         let server = server?;
         let argv = std::iter::once(Self::AGENT.descriptor().program).chain(ARGS).map(str::to_owned).collect();
+        let version = found.version.as_deref().and_then(|version| Version::parse(version).ok());
         wire.launched(Launch::new(found.version, argv)).await;
-        Talk::new(server, spec, wire).go_on(early, orders).await
+        CodexSession::new(server, version, spec, wire).serve(early, orders).await
     }
 
     async fn list_models(&self) -> Result<Models, ServeError> {
@@ -97,10 +99,8 @@ impl CodexAgent {
             let mut offered = Vec::new();
             let mut cursor = None;
             for _ in 0..MAX_PAGES {
-                let asked = server.open_request(subscriber);
-                server.send(&request("model/list", asked, &json!({"cursor": cursor})));
-                let page = Page::read(&answered(&mut inbox).await?)?;
-                offered.extend(page.data);
+                let page = call(&server, subscriber, &mut inbox, codex::list_models(cursor)).await?;
+                offered.extend(page.data.unwrap_or_default());
                 cursor = page.next_cursor;
                 if cursor.is_none() {
                     break;
@@ -110,7 +110,7 @@ impl CodexAgent {
         })
         .await;
         server.unsubscribe(subscriber);
-        let failed = |reason: String| ServeError::Unavailable(format!("Codex was asked for its models: {reason}"));
+        let failed = |reason: String| ServeError::Unavailable(format!("Codex does not list its models: {reason}"));
         listed.unwrap_or_else(|_| Err(format!("no answer within {LIST_TIMEOUT:?}"))).map_err(failed)
     }
 }
@@ -127,17 +127,26 @@ fn key(env: &[(OsString, OsString)]) -> Option<String> {
     key("CODEX_API_KEY").or_else(|| key("OPENAI_API_KEY"))
 }
 
-/// Waits for the answer to the one request that was made: its line.
-async fn answered(inbox: &mut Inbox) -> Result<String, String> {
+/// Makes a request and waits for its answer. It is the only open request of the subscriber.
+async fn call<R: Request + Into<HostRequest>>(
+    server: &AppServer,
+    subscriber: u64,
+    inbox: &mut Inbox,
+    params: R,
+) -> Result<R::Response, String> {
+    let id = server.open_request(subscriber);
+    server.send(&params.into().into_line(id));
     loop {
         let batch = inbox.recv().await;
         if batch.is_empty() {
             return Err("it left".to_owned());
         }
-        for RoutedInput { input, news } in batch {
-            match (input, news) {
-                (_, News::Answer { refusal: Some(words), .. }) => return Err(words),
-                (Input::Received(line), News::Answer { .. }) => return Ok(line),
+        for RoutedInput { input, event } in batch {
+            match (input, event) {
+                (Input::Received(line), LineEvent::Answer { .. }) => {
+                    return decode_answer::<R>(&line).map_err(|error| error.to_string());
+                }
+                (Input::Unreadable { error, .. }, LineEvent::Answer { .. }) => return Err(error),
                 (Input::Exit { .. }, _) => return Err("it left".to_owned()),
                 _ => {}
             }
@@ -145,51 +154,17 @@ async fn answered(inbox: &mut Inbox) -> Result<String, String> {
     }
 }
 
-/// A page of the list of models.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Page {
-    data: Vec<Offered>,
-    next_cursor: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Offered {
-    id: String,
-    display_name: Option<String>,
-    #[serde(default)]
-    hidden: bool,
-    #[serde(default)]
-    is_default: bool,
-    #[serde(default)]
-    supported_reasoning_efforts: Vec<Effort>,
-    default_reasoning_effort: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Effort {
-    reasoning_effort: String,
-}
-
-impl Page {
-    fn read(line: &str) -> Result<Self, String> {
-        #[derive(Deserialize)]
-        struct Line {
-            result: Page,
-        }
-        serde_json::from_str::<Line>(line).map(|line| line.result).map_err(|error| format!("no list: {error}"))
-    }
-}
-
-fn models(offered: Vec<Offered>) -> Models {
-    let default_model = offered.iter().find(|model| model.is_default).map(|model| model.id.clone());
-    let models = offered.into_iter().filter(|model| !model.hidden).map(|model| Model {
-        name: model.display_name.filter(|name| *name != model.id),
-        id: model.id,
-        variants: model.supported_reasoning_efforts.into_iter().map(|effort| effort.reasoning_effort).collect(),
-        default_variant: model.default_reasoning_effort,
+fn models(offered: Vec<OfferedModel>) -> Models {
+    let default_model = offered.iter().find(|model| model.is_default == Some(true)).and_then(|model| model.id.clone());
+    let models = offered.into_iter().filter(|model| model.hidden != Some(true)).filter_map(|model| {
+        let id = model.id?;
+        let efforts = model.supported_reasoning_efforts.unwrap_or_default();
+        Some(Model {
+            name: model.display_name.filter(|name| *name != id),
+            id,
+            variants: efforts.into_iter().filter_map(|effort| effort.reasoning_effort).collect(),
+            default_variant: model.default_reasoning_effort,
+        })
     });
     Models { models: models.collect(), default_model }
 }
@@ -202,11 +177,11 @@ impl InstalledAgent for CodexAgent {
     }
 
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal> {
-        params::check(spec)
+        options::check(spec)
     }
 
     async fn modes(&self) -> Result<Vec<Mode>, ServeError> {
-        Ok(params::modes())
+        Ok(options::modes())
     }
 
     async fn models(&self) -> Result<Models, ServeError> {
@@ -228,6 +203,8 @@ impl InstalledAgent for CodexAgent {
 
 #[cfg(test)]
 mod tests {
+    use interlingua_native::codex::ModelListParams;
+
     use super::*;
 
     #[test]
@@ -247,7 +224,8 @@ mod tests {
             {"id":"gpt-5.5","displayName":"GPT-5.5","isDefault":true,"defaultReasoningEffort":"medium",
              "supportedReasoningEfforts":[{"reasoningEffort":"low","description":""},{"reasoningEffort":"medium","description":""}]},
             {"id":"secret","hidden":true}],"nextCursor":null}}"#;
-        let models = models(Page::read(line).unwrap().data);
+        let page = decode_answer::<ModelListParams>(line).unwrap();
+        let models = models(page.data.unwrap());
         assert_eq!(models.default_model.as_deref(), Some("gpt-5.5"));
         assert_eq!(models.models.len(), 1);
         assert_eq!(models.models[0].variants, ["low", "medium"]);

@@ -1,16 +1,25 @@
 //! Codex: one app-server for all sessions, JSON-RPC in lines both ways.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
+use std::time::SystemTime;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use interlingua_agents::Agent;
+use interlingua_native::codex::{
+    AskForApprovalText, ClientInfo, LocalImageUserInput, McpServerStartupState, MentionUserInput, SandboxMode,
+    ServerNotification, TextUserInput, UserInput,
+};
+use interlingua_native::{Request, Union as _};
+use interlingua_protocol::codex::{
+    self, HostRequest, PendingRequests, PlanMode, Received, Reply, ServerMessage, ThreadOptions, decode_answer,
+};
 use interlingua_record::mcp;
 use interlingua_scripted_model::scenario::{Answer, Permissions, Role, Step};
 use interlingua_scripted_model::{codex_config, variables};
-use serde_json::{Value, json};
+use semver::Version;
 
-use super::{Ask, Attached, Seen, Stage};
+use super::{Ask, Attached, NO, Seen, Stage};
 use crate::process::{Output, Process, Stdout};
 
 pub(crate) struct Host<'a> {
@@ -22,29 +31,39 @@ pub(crate) struct Host<'a> {
     turns: BTreeMap<String, String>,
     /// How many requests the host made.
     requests: u64,
-    /// What was seen while the host waited for something else.
-    ahead: Vec<Value>,
+    /// What the agent asks.
+    pending: PendingRequests,
+    /// The agent's version.
+    version: Option<Version>,
+    /// Lines that came while the host waited for something else.
+    ahead: VecDeque<String>,
 }
 
 impl<'a> Host<'a> {
     pub(super) async fn start(stage: Stage<'a>) -> Result<Self> {
         configure(&stage)?;
         let process = launch(&stage)?;
-        let (threads, turns) = (BTreeMap::new(), BTreeMap::new());
-        let mut host = Self { stage, process, threads, turns, requests: 0, ahead: Vec::new() };
+        let version = Version::parse(stage.version).ok();
+        let mut host = Self {
+            stage,
+            process,
+            threads: BTreeMap::new(),
+            turns: BTreeMap::new(),
+            requests: 0,
+            pending: PendingRequests::new(version.clone()),
+            version,
+            ahead: VecDeque::new(),
+        };
         host.initialize().await?;
         Ok(host)
     }
 
     async fn initialize(&mut self) -> Result<()> {
-        let client = json!({"name": "host", "title": "Host", "version": "0.1.0"});
-        let mut capabilities = json!({"experimentalApi": true, "requestAttestation": false});
-        if delegates(&self.stage) {
-            // It warns of the unknown model in every thread: in a sub-agent's before or after that is started.
-            capabilities["optOutNotificationMethods"] = json!(["warning"]);
-        }
-        self.call("initialize", &json!({"clientInfo": client, "capabilities": capabilities})).await?;
-        self.process.send(&json!({"method": "initialized"}).to_string()).await
+        let client = ClientInfo { title: Some("Host".to_owned()), ..ClientInfo::new("host", "0.1.0") };
+        // It warns of the unknown model in every thread: in a sub-agent's before or after that is started.
+        let muted: &[&str] = if delegates(&self.stage) { &["warning"] } else { &[] };
+        self.call(codex::initialize(client, muted)).await?;
+        self.process.send(&codex::initialized()).await
     }
 
     pub(super) async fn say(&mut self, session: &str, text: &str, files: &[Attached]) -> Result<()> {
@@ -52,34 +71,33 @@ impl<'a> Host<'a> {
             Some(thread) => thread.clone(),
             None => self.begin(session).await?,
         };
-        let mut input = vec![json!({"type": "text", "text": text})];
-        input.extend(files.iter().map(|file| {
+        let mut input: Vec<UserInput> = vec![TextUserInput::new(text).into()];
+        input.extend(files.iter().map(|file| -> UserInput {
+            let path = file.path.to_string_lossy();
             if file.is_image() {
-                json!({"type": "localImage", "path": file.path})
+                LocalImageUserInput::new(path).into()
             } else {
-                json!({"type": "mention", "name": file.name(), "path": file.path})
+                MentionUserInput::new(file.name(), path).into()
             }
         }));
-        let mut params = json!({"threadId": thread, "input": input});
-        if self.plans() {
-            let settings =
-                json!({"model": model(&self.stage), "reasoning_effort": "medium", "developer_instructions": null});
-            params["collaborationMode"] = json!({"mode": "plan", "settings": settings});
-        }
-        let started = self.call("turn/start", &params).await?;
-        let turn = started["turn"]["id"].as_str().context("turn/start gave no turn")?;
-        self.turns.insert(session.to_owned(), turn.to_owned());
+        let plan = self
+            .plans()
+            .then(|| PlanMode { model: model(&self.stage).to_owned(), reasoning_effort: Some("medium".to_owned()) });
+        let started = self.call(codex::start_turn(&thread, input, plan, self.version.as_ref())).await?;
+        let turn = started.turn.context("turn/start gave no turn")?;
+        self.turns.insert(session.to_owned(), turn.id);
         Ok(())
     }
 
     async fn begin(&mut self, session: &str) -> Result<String> {
-        let mut params = json!({"cwd": self.stage.place.workspace});
+        let cwd = Some(self.stage.place.workspace.to_string_lossy().into_owned());
+        let mut options = ThreadOptions { cwd, ..ThreadOptions::default() };
         if self.stage.scenario.setup.permissions == Permissions::Ask {
-            params["approvalPolicy"] = json!("untrusted");
-            params["sandbox"] = json!("danger-full-access");
+            options.approval_policy = Some(AskForApprovalText::Untrusted);
+            options.sandbox = Some(SandboxMode::DangerFullAccess);
         }
-        let started = self.call("thread/start", &params).await?;
-        let thread = started["thread"]["id"].as_str().context("thread/start gave no thread")?.to_owned();
+        let started = self.call(options.start()).await?;
+        let thread = started.thread.context("thread/start gave no thread")?.id;
         self.threads.insert(session.to_owned(), thread.clone());
         if self.stage.scenario.setup.mcp {
             self.servers_are_up().await?;
@@ -89,12 +107,9 @@ impl<'a> Host<'a> {
 
     /// Waits until the MCP server is there, or is not: otherwise that is told before or after the turn begins.
     async fn servers_are_up(&mut self) -> Result<()> {
-        let is_up = |message: &Value| {
-            message["method"] == "mcpServer/startupStatus/updated" && message["params"]["status"] != "starting"
-        };
-        while !self.ahead.iter().any(is_up) {
+        while !self.ahead.iter().any(|line| tells_of_server(line)) {
             match self.process.next().await {
-                Output::Line(line) => self.ahead.push(serde_json::from_str(&line).unwrap_or_default()),
+                Output::Line(line) => self.ahead.push_back(line),
                 Output::Exited(code) => bail!("the agent ended with {code:?} before its MCP server was there"),
             }
         }
@@ -102,37 +117,21 @@ impl<'a> Host<'a> {
     }
 
     pub(super) async fn answer(&mut self, ask: &Ask, answer: &Answer) -> Result<()> {
-        let request = &ask.request;
-        let result = match request["method"].as_str() {
-            Some("item/tool/requestUserInput") => {
-                let chosen = if let Answer::Choose(chosen) = answer { chosen.as_slice() } else { &[] };
-                let questions = request["params"]["questions"].as_array().into_iter().flatten();
-                let answers: serde_json::Map<String, Value> = questions
-                    .zip(chosen)
-                    .filter_map(|(question, chosen)| {
-                        Some((question["id"].as_str()?.to_owned(), json!({"answers": chosen})))
-                    })
-                    .collect();
-                json!({"answers": answers})
-            }
-            Some("mcpServer/elicitation/request") => match answer {
-                Answer::Allow | Answer::Choose(_) => json!({"action": "accept", "content": {}, "_meta": null}),
-                Answer::Always => json!({"action": "accept", "content": {}, "_meta": {"persist": "session"}}),
-                Answer::Deny(_) | Answer::Dismiss => json!({"action": "decline", "content": null, "_meta": null}),
-            },
-            _ => json!({"decision": match answer {
-                Answer::Allow | Answer::Choose(_) => "accept",
-                Answer::Always => "acceptForSession",
-                Answer::Deny(_) | Answer::Dismiss => "decline",
-            }}),
+        let reply = match answer {
+            Answer::Allow => Reply::Allow,
+            Answer::Always => Reply::AllowForSession,
+            Answer::Choose(chosen) => Reply::Answers(chosen),
+            Answer::Deny(_) | Answer::Dismiss => Reply::Reject(NO),
         };
-        self.process.send(&json!({"id": request["id"], "result": result}).to_string()).await
+        let key = ask.request.as_str().context("a request of Codex has a key")?;
+        let line = self.pending.reply(key, reply).context("nothing waits for this answer")?;
+        self.process.send(&line).await
     }
 
     pub(super) async fn interrupt(&mut self, session: &str) -> Result<()> {
-        let (thread, turn) = (self.threads.get(session), self.turns.get(session));
-        let params = json!({"threadId": thread, "turnId": turn});
-        self.call("turn/interrupt", &params).await.map(drop)
+        let thread = self.threads.get(session).context("there is no thread to interrupt")?;
+        let turn = self.turns.get(session).context("there is no turn to interrupt")?;
+        self.call(codex::interrupt_turn(thread, turn)).await.map(drop)
     }
 
     pub(super) async fn resume(&mut self, session: &str) -> Result<()> {
@@ -140,7 +139,7 @@ impl<'a> Host<'a> {
         self.process = launch(&self.stage)?;
         self.initialize().await?;
         let thread = self.threads.get(session).context("there is no thread to resume")?.clone();
-        self.call("thread/resume", &json!({"threadId": thread})).await.map(drop)
+        self.call(ThreadOptions::default().resume(&thread)).await.map(drop)
     }
 
     pub(super) async fn end(&mut self) -> Result<()> {
@@ -153,57 +152,61 @@ impl<'a> Host<'a> {
 
     pub(super) async fn next(&mut self) -> Result<Seen> {
         loop {
-            let message = if self.ahead.is_empty() {
-                match self.process.next().await {
+            let line = match self.ahead.pop_front() {
+                Some(line) => line,
+                None => match self.process.next().await {
                     Output::Exited(_) => return Ok(Seen::Gone),
-                    Output::Line(line) => serde_json::from_str(&line).unwrap_or_default(),
-                }
-            } else {
-                self.ahead.remove(0)
+                    Output::Line(line) => line,
+                },
             };
-            if let Some(seen) = self.see(message) {
+            if let Some(seen) = self.see(&line).await? {
                 return Ok(seen);
             }
         }
     }
 
-    fn see(&self, message: Value) -> Option<Seen> {
-        let method = message["method"].as_str()?;
-        if message.get("id").is_some() {
-            return Some(Seen::Asked(Ask { about: method.to_owned(), request: message }));
+    async fn see(&mut self, line: &str) -> Result<Option<Seen>> {
+        let request = match ServerMessage::decode(line) {
+            Some(ServerMessage::Request(request)) => request,
+            Some(ServerMessage::Notification(notification)) => return Ok(self.see_notification(&notification)),
+            Some(ServerMessage::Answer(_)) | None => return Ok(None),
+        };
+        match self.pending.receive(line, SystemTime::now())? {
+            Received::Pending(key) => {
+                Ok(Some(Seen::Asked(Ask { about: request.variant().to_owned(), request: key.into() })))
+            }
+            Received::Answered(answer) => self.process.send(&answer).await.map(|()| None),
         }
-        match method {
-            "item/agentMessage/delta" => Some(Seen::Text),
-            "error" if message["params"]["willRetry"] == true => Some(Seen::Retry),
-            "turn/completed" => {
-                let thread = message["params"]["threadId"].as_str()?;
+    }
+
+    fn see_notification(&self, notification: &ServerNotification) -> Option<Seen> {
+        match notification {
+            ServerNotification::ItemAgentMessageDelta(_) => Some(Seen::Text),
+            ServerNotification::Error(error) if error.will_retry == Some(true) => Some(Seen::Retry),
+            ServerNotification::TurnCompleted(completed) => {
                 // A sub-agent's thread is nobody's session.
-                let (session, _) = self.threads.iter().find(|(_, of)| of.as_str() == thread)?;
+                let (session, _) =
+                    self.threads.iter().find(|(_, thread)| Some(*thread) == completed.thread_id.as_ref())?;
                 Some(Seen::TurnOver { session: session.clone() })
             }
             _ => None,
         }
     }
 
-    /// Makes a request and waits for its result.
-    async fn call(&mut self, method: &str, params: &Value) -> Result<Value> {
+    /// Makes a request and waits for its answer.
+    async fn call<R: Request + Into<HostRequest>>(&mut self, params: R) -> Result<R::Response> {
         self.requests += 1;
         let id = self.requests;
-        self.process.send(&json!({"method": method, "id": id, "params": params}).to_string()).await?;
+        self.process.send(&params.into().into_line(id)).await?;
         loop {
             let line = match self.process.next().await {
                 Output::Line(line) => line,
-                Output::Exited(code) => bail!("the agent ended with {code:?} instead of answering {method}"),
+                Output::Exited(code) => bail!("the agent ended with {code:?} instead of answering {}", R::METHOD),
             };
-            let mut message: Value = serde_json::from_str(&line).unwrap_or_default();
-            // The agent counts its own requests from 0 too, but those have a method.
-            if message["id"] == id && message.get("method").is_none() {
-                if message.get("error").is_some() {
-                    bail!("{method} was refused: {}", message["error"]);
-                }
-                return Ok(message["result"].take());
+            if ServerMessage::decode(&line).is_some_and(|message| message.answers(id)) {
+                return decode_answer::<R>(&line).map_err(|error| anyhow!("{} was refused: {error}", R::METHOD));
             }
-            self.ahead.push(message);
+            self.ahead.push_back(line);
         }
     }
 
@@ -216,6 +219,13 @@ impl<'a> Host<'a> {
 
 fn model(stage: &Stage<'_>) -> &'static str {
     interlingua_scripted_model::model(Agent::Codex, stage.scenario).unwrap_or("gpt-5.5")
+}
+
+/// Whether a line tells that an MCP server is there, or is not.
+fn tells_of_server(line: &str) -> bool {
+    let Some(ServerMessage::Notification(notification)) = ServerMessage::decode(line) else { return false };
+    matches!(*notification, ServerNotification::McpServerStartupStatusUpdated(status)
+        if status.status != Some(McpServerStartupState::Starting))
 }
 
 fn delegates(stage: &Stage<'_>) -> bool {

@@ -1,4 +1,6 @@
-//! What a line of the app server is, told from its outermost fields.
+//! What a line of the app server is, scanned from its outermost fields.
+//!
+//! The scan tells where a line goes. What it means is decoded by whoever gets it.
 
 use std::borrow::Cow;
 
@@ -24,12 +26,12 @@ pub(super) struct Head<'a> {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind<'a> {
-    /// The server tells something.
-    Notice(Cow<'a, str>),
-    /// The server asks something, by this id in JSON.
+    /// A notification.
+    Notification(Cow<'a, str>),
+    /// A request of the server's. The id is JSON.
     Request { method: Cow<'a, str>, id: &'a str },
-    /// The server answers a request of ours, or refuses it in these words.
-    Answer { id: u64, refusal: Option<String> },
+    /// The answer to a request of ours, or its refusal.
+    Answer { id: u64 },
     /// Nothing that the protocol knows.
     #[default]
     Unknown,
@@ -41,9 +43,9 @@ pub(super) enum Spawning {
     Ends,
 }
 
-/// What a session's conversation has to know of a line. Of most lines it is nothing.
+/// What the driver of a session has to act on. Of most lines it is nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum LineEvent {
     None,
     TurnStarted {
         thread: String,
@@ -54,31 +56,22 @@ pub(super) enum News {
     },
     /// The server no longer waits for an answer.
     RequestResolved,
-    /// The server asks something, by this id in JSON.
+    /// A request of the server's. The id is JSON.
     Request {
-        method: String,
         id: String,
     },
-    /// The server answers a request of ours, or refuses it in these words.
+    /// The answer to a request of ours, or its refusal.
     Answer {
         id: u64,
-        refusal: Option<String>,
-        turn: Option<String>,
     },
 }
 
 impl<'a> Head<'a> {
-    /// Scans what the server sent. An answer that cannot be read counts as a refusal, so that nobody waits for it.
-    pub(super) fn of_input(input: &'a Input) -> Self {
+    /// Scans what the server sent.
+    pub(super) fn scan_input(input: &'a Input) -> Self {
         match input {
             Input::Received(line) => Self::scan(line),
-            Input::Unreadable { bytes, error } => {
-                let mut head = Self::scan(readable_prefix(bytes));
-                if let Kind::Answer { refusal, .. } = &mut head.kind {
-                    *refusal = Some(format!("the answer cannot be read: {error}"));
-                }
-                head
-            }
+            Input::Unreadable { bytes, .. } => Self::scan(readable_prefix(bytes)),
             _ => Self::default(),
         }
     }
@@ -86,7 +79,7 @@ impl<'a> Head<'a> {
     /// Scans a line, or the beginning of one that is too long.
     pub(super) fn scan(line: &'a str) -> Self {
         let mut head = Self::default();
-        let (mut method, mut id, mut refusal) = (None, None, None);
+        let (mut method, mut id) = (None, None);
         let mut json = Scanner::new(line);
         if !json.enter_object() {
             return head;
@@ -102,14 +95,13 @@ impl<'a> Head<'a> {
                         break;
                     }
                 }
-                "error" => refusal = json.raw().map(refusal_message),
                 _ => {}
             }
         }
         head.kind = match (method, id) {
-            (Some(method), None) => Kind::Notice(method),
+            (Some(method), None) => Kind::Notification(method),
             (Some(method), Some(id)) => Kind::Request { method, id },
-            (None, Some(id)) => id.parse().map_or(Kind::Unknown, |id| Kind::Answer { id, refusal }),
+            (None, Some(id)) => id.parse().map_or(Kind::Unknown, |id| Kind::Answer { id }),
             (None, None) => Kind::Unknown,
         };
         head
@@ -182,21 +174,21 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// What the conversation of the session that it goes to has to know.
-    pub(super) fn into_news(self) -> News {
+    /// What the driver of the session that it goes to has to act on.
+    pub(super) fn into_event(self) -> LineEvent {
         let text = Cow::into_owned;
         match self.kind {
-            Kind::Notice(method) => match (&*method, self.thread, self.turn) {
+            Kind::Notification(method) => match (&*method, self.thread, self.turn) {
                 ("turn/started", Some(thread), Some(turn)) => {
-                    News::TurnStarted { thread: text(thread), turn: text(turn) }
+                    LineEvent::TurnStarted { thread: text(thread), turn: text(turn) }
                 }
-                ("turn/completed", Some(thread), _) => News::TurnCompleted { thread: text(thread) },
-                ("serverRequest/resolved", ..) => News::RequestResolved,
-                _ => News::None,
+                ("turn/completed", Some(thread), _) => LineEvent::TurnCompleted { thread: text(thread) },
+                ("serverRequest/resolved", ..) => LineEvent::RequestResolved,
+                _ => LineEvent::None,
             },
-            Kind::Request { method, id } => News::Request { method: text(method), id: id.to_owned() },
-            Kind::Answer { id, refusal } => News::Answer { id, refusal, turn: self.turn.map(text) },
-            Kind::Unknown => News::None,
+            Kind::Request { id, .. } => LineEvent::Request { id: id.to_owned() },
+            Kind::Answer { id } => LineEvent::Answer { id },
+            Kind::Unknown => LineEvent::None,
         }
     }
 }
@@ -214,19 +206,6 @@ fn readable_prefix(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).or_else(|error| std::str::from_utf8(&bytes[..error.valid_up_to()])).unwrap_or_default()
 }
 
-/// The message of a JSON-RPC error; all of it, if it is not an object.
-fn refusal_message(error: &str) -> String {
-    if !error.starts_with('{') {
-        return error.to_owned();
-    }
-    Scanner::new(error).text_at(&["message"]).unwrap_or_default().into_owned()
-}
-
-/// A request's id as the converter calls it.
-pub(super) fn id_text(id: &str) -> String {
-    serde_json::from_str::<String>(id).unwrap_or_else(|_| id.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,13 +213,13 @@ mod tests {
     #[test]
     fn a_line_tells_whom_it_concerns() {
         let notice = Head::scan(r#"{"method":"turn/started","params":{"threadId":"t","turn":{"id":"u"}}}"#);
-        assert_eq!(notice.kind, Kind::Notice("turn/started".into()));
+        assert_eq!(notice.kind, Kind::Notification("turn/started".into()));
         assert_eq!((notice.thread.as_deref(), notice.turn.as_deref()), (Some("t"), Some("u")));
         let answer = Head::scan(r#"{"id":7,"result":{"thread":{"id":"t","parentThreadId":null}}}"#);
-        assert_eq!(answer.kind, Kind::Answer { id: 7, refusal: None });
+        assert_eq!(answer.kind, Kind::Answer { id: 7 });
         assert_eq!(answer.thread.as_deref(), Some("t"));
         let refused = Head::scan(r#"{"error":{"code":-32600,"message":"no"},"id":7}"#);
-        assert_eq!(refused.kind, Kind::Answer { id: 7, refusal: Some("no".to_owned()) });
+        assert_eq!(refused.kind, Kind::Answer { id: 7 });
         let old = Head::scan(r#"{"method":"execCommandApproval","id":"a","params":{"conversationId":"t"}}"#);
         assert_eq!((&old.kind, old.thread.as_deref()), (&request("execCommandApproval", r#""a""#), Some("t")));
     }
@@ -264,36 +243,35 @@ mod tests {
         let odd = Head::scan(r#"{"method":"new/thing","id":3,"params":{"threadId":"t","turn":7}}"#);
         assert_eq!((&odd.kind, odd.thread.as_deref()), (&request("new/thing", "3"), Some("t")));
         assert_eq!(Head::scan("garbage").kind, Kind::Unknown);
-        assert_eq!(Head::scan(r#"{"id":1,"result":null}"#).kind, Kind::Answer { id: 1, refusal: None });
-        assert_eq!(Head::scan(r#"{"id":1,"result":[1]}"#).kind, Kind::Answer { id: 1, refusal: None });
+        assert_eq!(Head::scan(r#"{"id":1,"result":null}"#).kind, Kind::Answer { id: 1 });
+        assert_eq!(Head::scan(r#"{"id":1,"result":[1]}"#).kind, Kind::Answer { id: 1 });
     }
 
     #[test]
     fn of_a_line_that_is_too_long_the_beginning_tells_what_it_is() {
         let unreadable = |line: &str| Input::Unreadable { bytes: line.into(), error: "too long".to_owned() };
         let answer = unreadable(r#"{"id":7,"result":{"thread":{"id":"t","turns":["#);
-        let refusal = Some("the answer cannot be read: too long".to_owned());
-        assert_eq!(Head::of_input(&answer).kind, Kind::Answer { id: 7, refusal });
+        assert_eq!(Head::scan_input(&answer).kind, Kind::Answer { id: 7 });
         let notice = unreadable(r#"{"method":"turn/diff/updated","params":{"threadId":"t","diff":"aaa"#);
-        assert_eq!(Head::of_input(&notice).thread.as_deref(), Some("t"));
+        assert_eq!(Head::scan_input(&notice).thread.as_deref(), Some("t"));
     }
 
     #[test]
-    fn a_conversation_hears_of_turns_requests_and_answers() {
-        let news = |line: &str| Head::scan(line).into_news();
+    fn a_driver_acts_on_turns_requests_and_answers() {
+        let event = |line: &str| Head::scan(line).into_event();
         let turn = |method: &str| format!(r#"{{"method":"{method}","params":{{"threadId":"t","turn":{{"id":"u"}}}}}}"#);
         let (thread, turn_id) = ("t".to_owned(), "u".to_owned());
-        assert_eq!(news(&turn("turn/started")), News::TurnStarted { thread: thread.clone(), turn: turn_id.clone() });
-        assert_eq!(news(&turn("turn/completed")), News::TurnCompleted { thread });
-        assert_eq!(news(r#"{"method":"serverRequest/resolved","params":{}}"#), News::RequestResolved);
         assert_eq!(
-            news(r#"{"method":"x","id":"1","params":{}}"#),
-            News::Request { method: "x".to_owned(), id: r#""1""#.to_owned() }
+            event(&turn("turn/started")),
+            LineEvent::TurnStarted { thread: thread.clone(), turn: turn_id.clone() }
         );
+        assert_eq!(event(&turn("turn/completed")), LineEvent::TurnCompleted { thread });
+        assert_eq!(event(r#"{"method":"serverRequest/resolved","params":{}}"#), LineEvent::RequestResolved);
+        assert_eq!(event(r#"{"method":"x","id":"1","params":{}}"#), LineEvent::Request { id: r#""1""#.to_owned() });
+        assert_eq!(event(r#"{"id":1,"result":{"turn":{"id":"u"}}}"#), LineEvent::Answer { id: 1 });
         assert_eq!(
-            news(r#"{"id":1,"result":{"turn":{"id":"u"}}}"#),
-            News::Answer { id: 1, refusal: None, turn: Some(turn_id) }
+            event(r#"{"method":"item/agentMessage/delta","params":{"threadId":"t","delta":"a"}}"#),
+            LineEvent::None
         );
-        assert_eq!(news(r#"{"method":"item/agentMessage/delta","params":{"threadId":"t","delta":"a"}}"#), News::None);
     }
 }

@@ -7,9 +7,9 @@
 use std::collections::{HashMap, HashSet};
 
 use interlingua_convert::Input;
-use serde_json::json;
+use interlingua_protocol::codex::{parse_id, refuse_invalid, refuse_unsupported};
 
-use super::line::{Head, Kind, News, Spawning};
+use super::line::{Head, Kind, LineEvent, Spawning};
 use crate::batches::{self, Bytes, Receiver, Sender};
 
 /// How many bytes can wait for a subscriber before the server has to wait.
@@ -18,26 +18,22 @@ const INBOX_CAPACITY: u32 = 64 << 10;
 const MAX_HELD_LINES: usize = 4096;
 /// How many startup notices are kept for later subscribers.
 const MAX_STARTUP_NOTICES: usize = 16;
-/// JSON-RPC error code for a request that this host cannot answer.
-const METHOD_NOT_FOUND: i32 = -32601;
-/// JSON-RPC error code for a request that cannot be read, or whose thread has no subscriber.
-const INVALID_REQUEST: i32 = -32600;
 /// What the server finds when it starts and tells once.
 const STARTUP_NOTICES: [&str; 2] = ["configWarning", "deprecationNotice"];
 
-/// What the server sent to a subscriber, and what the driver has to know of it.
+/// What the server sent to a subscriber, and what the driver has to act on.
 #[derive(Clone, Debug)]
 pub(super) struct RoutedInput {
     pub(super) input: Input,
-    pub(super) news: News,
+    pub(super) event: LineEvent,
 }
 
 pub(super) type Inbox = Receiver<RoutedInput>;
 
 impl From<Input> for RoutedInput {
-    /// An input of which the driver has to know nothing.
+    /// An input on which the driver does not act.
     fn from(input: Input) -> Self {
-        Self { input, news: News::None }
+        Self { input, event: LineEvent::None }
     }
 }
 
@@ -154,15 +150,16 @@ impl Router {
 
     /// Routes a line, or what is unreadable.
     pub(super) fn route(&mut self, input: Input, out: &mut Deliveries) {
-        let mut head = Head::of_input(&input);
+        let mut head = Head::scan_input(&input);
         if let (Kind::Request { id, .. }, Input::Unreadable { error, .. }) = (&head.kind, &input) {
-            out.refusals.push(refuse(id, INVALID_REQUEST, &format!("the request cannot be read: {error}")));
+            let reason = format!("the request cannot be read: {error}");
+            out.refusals.extend(parse_id(id).map(|id| refuse_invalid(id, &reason)));
             head.kind = Kind::Unknown;
         }
         match self.owner(&head) {
             Some(owner) => {
-                let news = head.into_news();
-                self.deliver(owner, RoutedInput { input, news }, out);
+                let event = head.into_event();
+                self.deliver(owner, RoutedInput { input, event }, out);
             }
             None => self.route_unowned(head, &input, out),
         }
@@ -170,16 +167,18 @@ impl Router {
 
     /// Routes a line that is no session's own, of which there are few.
     fn route_unowned(&mut self, head: Head<'_>, input: &Input, out: &mut Deliveries) {
-        let routed = |head: Head<'_>| RoutedInput { input: input.clone(), news: head.into_news() };
+        let routed = |head: Head<'_>| RoutedInput { input: input.clone(), event: head.into_event() };
         match (&head.kind, head.thread.as_deref()) {
             // Whoever asked is gone.
             (Kind::Answer { .. }, _) => {}
-            (Kind::Request { method, id }, None) => out.refusals.push(unsupported(id, method)),
+            (Kind::Request { method, id }, None) => {
+                out.refusals.extend(parse_id(id).map(|id| refuse_unsupported(id, method)));
+            }
             (Kind::Request { method, id }, Some(thread)) if !self.may_be_spawned(thread) => {
                 tracing::warn!("refusing the request `{method}` of codex: its thread {thread} has no session");
-                out.refusals.push(refuse(id, INVALID_REQUEST, "this thread has no host any more"));
+                out.refusals.extend(parse_id(id).map(|id| refuse_invalid(id, "this thread has no host any more")));
             }
-            (Kind::Notice(method), None) => {
+            (Kind::Notification(method), None) => {
                 let is_kept = STARTUP_NOTICES.contains(&&**method) && self.startup_notices.len() < MAX_STARTUP_NOTICES;
                 let routed = routed(head);
                 self.broadcast(&routed, out);
@@ -252,15 +251,6 @@ impl Router {
         }
         self.held.entry(thread).or_default().push(input);
     }
-}
-
-/// The answer to a request that this host does not know.
-pub(super) fn unsupported(id: &str, method: &str) -> String {
-    refuse(id, METHOD_NOT_FOUND, &format!("this host cannot answer `{method}`"))
-}
-
-fn refuse(id: &str, code: i32, message: &str) -> String {
-    format!(r#"{{"id":{id},"error":{}}}"#, json!({"code": code, "message": message}))
 }
 
 #[cfg(test)]
@@ -365,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_too_long_fails_the_request_and_an_unreadable_request_is_refused() {
+    fn an_answer_that_is_too_long_reaches_whoever_asked_and_an_unreadable_request_is_refused() {
         let (mut router, [mut a, mut b]) = two();
         let unreadable = |line: &str| Input::Unreadable { bytes: line.into(), error: "too long".to_owned() };
         let mut out = Deliveries::default();
@@ -377,13 +367,13 @@ mod tests {
         router.route(request.clone(), &mut out);
         router.route(unreadable("rubbish"), &mut out);
         let [refusal] = out.refusals.as_slice() else { panic!("{:?}", out.refusals) };
-        assert!(refusal.contains(r#""id":3,"error""#) && refusal.contains("too long"), "{refusal}");
+        assert!(refusal.contains(r#""id":3"#) && refusal.contains("too long"), "{refusal}");
         for Delivery { inbox, inputs, .. } in out.to {
             inbox.try_send(inputs);
         }
         let [failed, rubbish] = a.at_hand().try_into().unwrap();
         assert_eq!((failed.input, rubbish.input), (answer, unreadable("rubbish")));
-        assert!(matches!(failed.news, News::Answer { refusal: Some(_), .. }), "{:?}", failed.news);
+        assert_eq!(failed.event, LineEvent::Answer { id });
         let of_b: Vec<Input> = b.at_hand().into_iter().map(|routed| routed.input).collect();
         assert_eq!(of_b, [request, unreadable("rubbish")]);
     }

@@ -5,21 +5,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use interlingua_convert::Input;
-use serde_json::json;
+use interlingua_native::Request;
+use interlingua_native::codex::ClientInfo;
+use interlingua_protocol::codex::{self, HostRequest, decode_answer};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::line::{Head, Kind};
 use super::router::{Deliveries, Inbox, Router};
-use super::talk::request;
 use crate::driver::ServeError;
 use crate::drivers::shared::{Ending, Running, Server, Tail};
 use crate::process::{Process, Program, Stdin, Supervisor};
 
 /// How long it may take to answer before there are sessions.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// The id of the first request. No other has it.
-const HELLO: u64 = 0;
+/// The id of the first request. The router numbers from 1.
+const INITIALIZE_ID: u64 = 0;
 /// A subscriber that does not exist.
 const NO_SUBSCRIBER: u64 = 0;
 
@@ -50,7 +51,7 @@ impl Server for AppServer {
 }
 
 impl AppServer {
-    /// Starts one and introduces us.
+    /// Starts one, initializes it and logs in if there is a key.
     pub(super) async fn start(
         supervisor: &Supervisor,
         program: Program,
@@ -61,28 +62,23 @@ impl AppServer {
             running.fell(&reason);
             Err(ServeError::Unavailable(reason))
         };
-        let mut process = match supervisor.start(program).await {
+        let process = match supervisor.start(program).await {
             Ok(process) => process,
             Err(error) => return failed(running, error.to_string()),
         };
-        let mut stderr = Tail::default();
-        let mut router = Router::default();
-        process.send(&hello());
-        match timeout(START_TIMEOUT, answered(HELLO, &mut process, &mut stderr, &mut router)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(reason)) => return failed(running, reason),
-            Err(_) => return failed(running, format!("Codex did not introduce itself within {START_TIMEOUT:?}")),
+        let mut start = Startup { process, stderr: Tail::default(), router: Router::default() };
+        if let Err(reason) = start.call(INITIALIZE_ID, codex::initialize(client_info(), &[])).await {
+            return failed(running, reason);
         }
-        process.send(r#"{"method":"initialized"}"#);
+        start.process.send(&codex::initialized());
         if let Some(key) = key {
-            let id = router.open_request(NO_SUBSCRIBER);
-            process.send(&request("account/login/start", id, &json!({"type": "apiKey", "apiKey": key})));
-            let logged_in = timeout(START_TIMEOUT, answered(id, &mut process, &mut stderr, &mut router)).await;
+            let id = start.router.open_request(NO_SUBSCRIBER);
             // Whoever has another provider needs no login. If it was needed, the turn says so.
-            if !matches!(logged_in, Ok(Ok(()))) {
-                tracing::warn!("Codex does not take the key: {logged_in:?}");
+            if let Err(reason) = start.call(id, codex::log_in(key)).await {
+                tracing::warn!("codex refuses to log in with the API key of the environment: {reason}");
             }
         }
+        let Startup { process, stderr, router } = start;
         let Some(stdin) = process.stdin() else {
             return failed(running, "the standard input of Codex is closed".to_owned());
         };
@@ -117,33 +113,50 @@ impl AppServer {
     }
 }
 
-fn hello() -> String {
-    let client = json!({"name": "interlingua", "title": "Interlingua", "version": env!("CARGO_PKG_VERSION")});
-    // Without the experimental part of the protocol, what an interrupted turn leaves running cannot be ended.
-    let capabilities = json!({"experimentalApi": true, "requestAttestation": false});
-    let params = json!({"clientInfo": client, "capabilities": capabilities});
-    json!({"method": "initialize", "id": HELLO, "params": params}).to_string()
+fn client_info() -> ClientInfo {
+    ClientInfo { title: Some("Interlingua".to_owned()), ..ClientInfo::new("interlingua", env!("CARGO_PKG_VERSION")) }
 }
 
-/// Waits until the server has answered a request, before there are any sessions.
-async fn answered(asked: u64, process: &mut Process, stderr: &mut Tail, router: &mut Router) -> Result<(), String> {
-    loop {
-        match process.next().await {
-            Input::Stderr(line) => stderr.push(line),
-            Input::Exit { code } => return Err(stderr.farewell("Codex", code)),
-            input => match Head::of_input(&input).kind {
-                Kind::Answer { id, refusal } if id == asked => {
-                    return refusal.map_or(Ok(()), |words| Err(format!("Codex refuses us: {words}")));
-                }
-                _ => {
-                    // There are no subscribers yet; what is said once is kept for those who come.
-                    let mut out = Deliveries::default();
-                    router.route(input, &mut out);
-                    for refusal in &out.refusals {
-                        process.send(refusal);
+/// A server before there are sessions.
+struct Startup {
+    process: Process,
+    stderr: Tail,
+    router: Router,
+}
+
+impl Startup {
+    /// Makes a request and waits for its answer.
+    async fn call<R: Request + Into<HostRequest>>(&mut self, id: u64, params: R) -> Result<R::Response, String> {
+        self.process.send(&params.into().into_line(id));
+        let answer = timeout(START_TIMEOUT, self.answer::<R>(id)).await;
+        answer.unwrap_or_else(|_| Err(format!("Codex did not answer `{}` within {START_TIMEOUT:?}", R::METHOD)))
+    }
+
+    async fn answer<R: Request>(&mut self, asked: u64) -> Result<R::Response, String> {
+        loop {
+            match self.process.next().await {
+                Input::Stderr(line) => self.stderr.push(line),
+                Input::Exit { code } => return Err(self.stderr.farewell("Codex", code)),
+                input => match (Head::scan_input(&input).kind, &input) {
+                    (Kind::Answer { id }, Input::Received(line)) if id == asked => {
+                        return decode_answer::<R>(line)
+                            .map_err(|error| format!("Codex refuses `{}`: {error}", R::METHOD));
                     }
-                }
-            },
+                    (Kind::Answer { id }, Input::Unreadable { error, .. }) if id == asked => {
+                        return Err(format!("the answer of Codex to `{}` cannot be read: {error}", R::METHOD));
+                    }
+                    _ => self.route(input),
+                },
+            }
+        }
+    }
+
+    /// Routes what is not an answer. There are no subscribers yet; startup notices are kept for those who come.
+    fn route(&mut self, input: Input) {
+        let mut out = Deliveries::default();
+        self.router.route(input, &mut out);
+        for refusal in &out.refusals {
+            self.process.send(refusal);
         }
     }
 }

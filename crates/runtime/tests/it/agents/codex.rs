@@ -118,6 +118,45 @@ async fn an_interrupt_ends_the_turn_and_its_commands_and_the_session_goes_on() {
     assert!(journal.contains("thread/backgroundTerminals/clean"), "{journal}");
 }
 
+/// An app server that announces a turn a moment after it has accepted it, and refuses to interrupt it before.
+const LATE_START: &str = r#"#!/bin/sh
+if [ "$*" = --version ]; then echo 1.0.0; exit; fi
+echo "$$ $*" >> "$STARTS"
+turn='{"id":"u","items":[],"status":"inProgress"}'
+while read -r line; do
+  id=$(printf %s "$line" | sed 's/^{"id":\([0-9]*\),.*/\1/')
+  case $line in
+    *'"method":"initialize"'*) echo '{"id":0,"result":{}}' ;;
+    *'"method":"thread/start"'*) echo "{\"id\":$id,\"result\":{\"thread\":{\"id\":\"t\"}}}" ;;
+    *'"method":"turn/start"'*)
+      echo "{\"id\":$id,\"result\":{\"turn\":$turn}}"
+      ( sleep 0.05
+        : > "$STARTS.turn"
+        echo "{\"method\":\"turn/started\",\"params\":{\"threadId\":\"t\",\"turn\":$turn}}" ) & ;;
+    *'"method":"turn/interrupt"'*)
+      if [ -e "$STARTS.turn" ]; then
+        echo "{\"id\":$id,\"result\":{}}"
+        turn='{"id":"u","items":[],"status":"interrupted"}'
+        echo "{\"method\":\"turn/completed\",\"params\":{\"threadId\":\"t\",\"turn\":$turn}}"
+      else
+        echo "{\"id\":$id,\"error\":{\"code\":-32600,\"message\":\"no active turn to interrupt\"}}"
+      fi ;;
+    *'"method":"thread/backgroundTerminals/clean"'*) echo "{\"id\":$id,\"result\":{}}" ;;
+  esac
+done
+"#;
+
+#[tokio::test]
+async fn a_turn_that_has_not_started_is_interrupted_when_it_does() {
+    let cast = codex("text_deltas").scripted(LATE_START).created().await;
+    cast.stage.send("go").await.unwrap();
+    cast.stage.until(nth("turn.started", 1)).await;
+    cast.stage.runtime.interrupt(&"s".into()).await.unwrap();
+    let events = end(&cast, 1).await;
+    assert_eq!(status(&events), Some(TurnStatus::Interrupted), "{:?}", kinds(&events));
+    assert_eq!(failures(&events), [""; 0], "{:?}", kinds(&events));
+}
+
 #[tokio::test]
 async fn an_interrupt_withdraws_what_was_asked() {
     let cast = codex("interrupt_approval").created().await;

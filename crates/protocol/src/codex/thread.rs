@@ -1,0 +1,201 @@
+//! Opening threads and starting turns on them.
+
+use std::collections::BTreeMap;
+
+use interlingua_native::Json;
+use interlingua_native::codex::{
+    AskForApprovalText, CollaborationMode, ModeKind, SandboxMode, Settings, ThreadResumeParams, ThreadStartParams,
+    TurnStartParams, UserInput,
+};
+use semver::Version;
+use serde::Serialize;
+use serde::ser::{SerializeMap as _, Serializer};
+
+use super::request::HostRequest;
+use super::{support, to_json};
+
+/// What stands for a secret where others can see it.
+const HIDDEN: &str = "[hidden]";
+
+/// The settings of a thread. What is absent comes from the user's configuration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ThreadOptions {
+    /// The working directory, absolute.
+    pub cwd: Option<String>,
+    /// When the user is asked for approval.
+    pub approval_policy: Option<AskForApprovalText>,
+    /// What commands can do.
+    pub sandbox: Option<SandboxMode>,
+    /// The model.
+    pub model: Option<String>,
+    /// What overrides the user's configuration.
+    pub config: ConfigOverrides,
+}
+
+impl ThreadOptions {
+    /// Starts a thread, or resumes the one with the given id.
+    #[must_use]
+    pub fn open(self, resumed: Option<&str>) -> HostRequest {
+        match resumed {
+            None => self.start().into(),
+            Some(thread) => self.resume(thread).into(),
+        }
+    }
+
+    /// Starts a thread.
+    #[must_use]
+    pub fn start(self) -> ThreadStartParams {
+        ThreadStartParams {
+            approval_policy: self.approval_policy.map(Into::into),
+            config: self.config.into_json(),
+            cwd: self.cwd,
+            model: self.model,
+            sandbox: self.sandbox,
+            ..ThreadStartParams::new()
+        }
+    }
+
+    /// Resumes a thread.
+    #[must_use]
+    pub fn resume(self, thread: &str) -> ThreadResumeParams {
+        ThreadResumeParams {
+            approval_policy: self.approval_policy.map(Into::into),
+            config: self.config.into_json(),
+            cwd: self.cwd,
+            model: self.model,
+            sandbox: self.sandbox,
+            ..ThreadResumeParams::new(thread)
+        }
+    }
+
+    /// The same without secrets, to be shown.
+    #[must_use]
+    pub fn redacted(mut self) -> Self {
+        for server in self.config.mcp_servers.values_mut() {
+            let (McpServer::Local { env: secrets, .. } | McpServer::Remote { http_headers: secrets, .. }) = server;
+            for secret in secrets.values_mut() {
+                HIDDEN.clone_into(secret);
+            }
+        }
+        self
+    }
+}
+
+/// What overrides the user's configuration for a thread. The schema lets `config` be any object; its keys are those of
+/// `config.toml`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConfigOverrides {
+    /// How much the model reasons.
+    pub reasoning_effort: Option<String>,
+    /// MCP servers by their names, besides those of the user.
+    pub mcp_servers: BTreeMap<String, McpServer>,
+}
+
+/// An MCP server in the configuration.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum McpServer {
+    /// A program that is started.
+    Local {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// What is added to its environment. The values are secret.
+        env: BTreeMap<String, String>,
+    },
+    /// A server that is reached by HTTP.
+    Remote {
+        /// Where it is.
+        url: String,
+        /// What is added to the headers of a request. The values are secret.
+        http_headers: BTreeMap<String, String>,
+    },
+}
+
+impl ConfigOverrides {
+    fn into_json(self) -> Option<Json> {
+        (self != Self::default()).then(|| to_json(&self))
+    }
+}
+
+impl Serialize for ConfigOverrides {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(effort) = &self.reasoning_effort {
+            map.serialize_entry("model_reasoning_effort", effort)?;
+        }
+        for (name, server) in &self.mcp_servers {
+            // A dotted key adds to the table `mcp_servers`; the user's other servers stay.
+            map.serialize_entry(&format!("mcp_servers.{name}"), server)?;
+        }
+        map.end()
+    }
+}
+
+/// Plan mode: Codex looks around, asks, and proposes a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanMode {
+    /// The model, which the protocol wants to be named.
+    pub model: String,
+    /// How much the model reasons.
+    pub reasoning_effort: Option<String>,
+}
+
+/// Starts a turn. A `version` without plan mode runs it in the default mode.
+#[must_use]
+pub fn start_turn(
+    thread: &str,
+    input: Vec<UserInput>,
+    plan: Option<PlanMode>,
+    version: Option<&Version>,
+) -> TurnStartParams {
+    let plan = plan.filter(|_| support::COLLABORATION_MODE.includes(version));
+    let collaboration_mode = plan.map(|PlanMode { model, reasoning_effort }| {
+        // Without instructions of the host's, the mode has its own.
+        let settings = Settings { reasoning_effort, ..Settings::new(model) };
+        CollaborationMode::new(ModeKind::Plan, settings)
+    });
+    TurnStartParams { collaboration_mode, ..TurnStartParams::new(input, thread) }
+}
+
+#[cfg(test)]
+mod tests {
+    use interlingua_native::codex::TextUserInput;
+    use serde_json::json;
+
+    use super::*;
+
+    fn written(value: &impl Serialize) -> serde_json::Value {
+        serde_json::to_value(value).unwrap()
+    }
+
+    #[test]
+    fn secrets_are_left_out_of_what_is_shown() {
+        let secrets = || BTreeMap::from([("KEY".to_owned(), "s3cret".to_owned())]);
+        let local = McpServer::Local { command: "tiny".to_owned(), args: vec!["-v".to_owned()], env: secrets() };
+        let remote = McpServer::Remote { url: "http://x".to_owned(), http_headers: secrets() };
+        let mcp_servers = BTreeMap::from([("far".to_owned(), remote), ("tiny".to_owned(), local)]);
+        let config = ConfigOverrides { reasoning_effort: Some("high".to_owned()), mcp_servers };
+        let options = ThreadOptions { config, ..ThreadOptions::default() };
+        let sent = written(&options.clone().start());
+        let config = json!({
+            "model_reasoning_effort": "high",
+            "mcp_servers.tiny": {"command": "tiny", "args": ["-v"], "env": {"KEY": "s3cret"}},
+            "mcp_servers.far": {"url": "http://x", "http_headers": {"KEY": "s3cret"}},
+        });
+        assert_eq!(sent, json!({ "config": config }));
+        let shown = written(&options.redacted().resume("t")).to_string();
+        assert!(!shown.contains("s3cret") && shown.contains("[hidden]"), "{shown}");
+    }
+
+    #[test]
+    fn plan_mode_is_sent_to_versions_that_have_it() {
+        let input = || vec![TextUserInput::new("hi").into()];
+        let plan = || Some(PlanMode { model: "m".to_owned(), reasoning_effort: Some("low".to_owned()) });
+        let settings = json!({"mode": "plan", "settings": {"model": "m", "reasoning_effort": "low"}});
+        assert_eq!(written(&start_turn("t", input(), plan(), None))["collaborationMode"], settings);
+        let old = written(&start_turn("t", input(), plan(), Some(&Version::new(0, 77, 0))));
+        assert_eq!(old, json!({"threadId": "t", "input": [{"type": "text", "text": "hi"}]}));
+    }
+}
