@@ -130,6 +130,7 @@ while read -r line; do
     *'"method":"thread/start"'*) echo "{\"id\":$id,\"result\":{\"thread\":{\"id\":\"t\"}}}" ;;
     *'"method":"turn/start"'*)
       echo "{\"id\":$id,\"result\":{\"turn\":$turn}}"
+      echo '{"method":"warning","params":{"threadId":"t","message":"slow"}}'
       ( sleep 0.05
         : > "$STARTS.turn"
         echo "{\"method\":\"turn/started\",\"params\":{\"threadId\":\"t\",\"turn\":$turn}}" ) & ;;
@@ -150,8 +151,10 @@ done
 async fn a_turn_that_has_not_started_is_interrupted_when_it_does() {
     let cast = codex("text_deltas").scripted(LATE_START).created().await;
     cast.stage.send("go").await.unwrap();
-    cast.stage.until(nth("turn.started", 1)).await;
+    // The warning: the turn is accepted.
+    cast.stage.until(nth("item.completed", 1)).await;
     cast.stage.runtime.interrupt(&"s".into()).await.unwrap();
+    cast.stage.until(is_turn_end).await;
     let events = end(&cast, 1).await;
     assert_eq!(status(&events), Some(TurnStatus::Interrupted), "{:?}", kinds(&events));
     assert_eq!(failures(&events), [""; 0], "{:?}", kinds(&events));
