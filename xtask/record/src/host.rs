@@ -52,6 +52,8 @@ pub(crate) struct Ask {
 pub(crate) struct Stage<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) program: &'a Path,
+    /// The agent's version.
+    pub(crate) version: &'a str,
     pub(crate) place: &'a Place,
     pub(crate) tape: &'a Tape,
     /// Where the model is.

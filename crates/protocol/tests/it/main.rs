@@ -1,3 +1,4 @@
 //! Everything that a host can send fits the schema of the agent's vendor.
 
+mod opencode;
 mod schema;
