@@ -1,6 +1,6 @@
 //! Everything that is sent to OpenCode, against its OpenAPI document and its recordings.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use interlingua_agent_schemas::find;
@@ -12,6 +12,7 @@ use interlingua_protocol::opencode::{
     remote_mcp_server, text_part,
 };
 use interlingua_recordings::{Provenance, Transcripts};
+use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use crate::schema::{assert_fits, validator};
@@ -61,48 +62,54 @@ fn samples(requests: &Requests) -> Vec<Request> {
 }
 
 /// OpenCode's OpenAPI document, as it was pulled.
-fn document() -> Value {
-    let text = find("opencode").and_then(|schemas| schemas.file("schema.json")).expect("OpenCode has a schema");
-    serde_json::from_str(text).unwrap()
+struct Document {
+    value: Value,
+    /// The validators that were needed so far, by their pointers.
+    validators: HashMap<String, Validator>,
 }
 
-fn escape(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
-}
-
-/// The pointer to an operation in the document.
-fn operation_pointer((method, path): (&str, &str)) -> String {
-    format!("/paths/{}/{}", escape(path), method.to_lowercase())
-}
-
-/// Checks a call against what the document says about its operation: path, query and body.
-fn check_call(document: &Value, operation: (&str, &str), call: &HttpCall) {
-    let pointer = operation_pointer(operation);
-    let declared = document.pointer(&pointer).unwrap_or_else(|| panic!("there is no operation {operation:?}"));
-    assert_eq!(call.method, operation.0);
-    let (path, query) = call.path.split_once('?').unwrap_or((&call.path, ""));
-    let mut given = path_parameters(operation.1, path).unwrap_or_else(|| panic!("{path} is not {}", operation.1));
-    given.extend(query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
-        let (name, value) = pair.split_once('=').expect("a name and a value");
-        ("query", name.to_owned(), unescape(value))
-    }));
-    let parameters = declared["parameters"].as_array().expect("parameters");
-    for (place, name, value) in &given {
-        let index = parameters.iter().position(|one| one["in"] == *place && one["name"] == name.as_str());
-        let index = index.unwrap_or_else(|| panic!("{operation:?} has no parameter {name} in its {place}"));
-        assert_fits(&validator("opencode", &format!("{pointer}/parameters/{index}/schema")), &json!(value));
+impl Document {
+    fn load() -> Self {
+        let text = find("opencode").and_then(|schemas| schemas.file("schema.json")).expect("OpenCode has a schema");
+        Self { value: serde_json::from_str(text).unwrap(), validators: HashMap::new() }
     }
-    for parameter in parameters.iter().filter(|one| one["required"] == true) {
-        let name = parameter["name"].as_str().unwrap();
-        assert!(given.iter().any(|(_, given, _)| given == name), "{operation:?} lacks its parameter {name}");
-    }
-    match (declared.get("requestBody"), &call.body) {
-        (Some(_), Some(body)) => {
-            let schema = validator("opencode", &format!("{pointer}/requestBody/content/application~1json/schema"));
-            assert_fits(&schema, &serde_json::from_str(body).unwrap());
+
+    /// Checks a call against what the document says about its operation: path, query and body.
+    fn check(&mut self, (method, path): (&str, &str), call: &HttpCall) -> Result<(), String> {
+        let pointer = format!("/paths/{}/{}", path.replace('~', "~0").replace('/', "~1"), method.to_lowercase());
+        let declared = self.value.pointer(&pointer).ok_or("the operation does not exist")?.clone();
+        let (called, query) = call.path.split_once('?').unwrap_or((&call.path, ""));
+        let mut given = path_parameters(path, called).ok_or("the path has another form")?;
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').ok_or("a parameter has no value")?;
+            given.push(("query", name.to_owned(), unescape(value)));
         }
-        (None, None) => {}
-        (declared, body) => panic!("{operation:?}: declared {declared:?}, sent {body:?}"),
+        let parameters = declared["parameters"].as_array().cloned().unwrap_or_default();
+        for (place, name, value) in &given {
+            let index = parameters.iter().position(|one| one["in"] == *place && one["name"] == name.as_str());
+            let index = index.ok_or_else(|| format!("there is no parameter {name} in the {place}"))?;
+            self.fits(&format!("{pointer}/parameters/{index}/schema"), &json!(value))?;
+        }
+        for parameter in parameters.iter().filter(|one| one["required"] == true) {
+            if !given.iter().any(|(_, name, _)| parameter["name"] == name.as_str()) {
+                return Err(format!("the parameter {} is missing", parameter["name"]));
+            }
+        }
+        match (declared.get("requestBody"), &call.body) {
+            (Some(_), Some(body)) => {
+                let body = serde_json::from_str(body).map_err(|error| error.to_string())?;
+                self.fits(&format!("{pointer}/requestBody/content/application~1json/schema"), &body)
+            }
+            (None, None) => Ok(()),
+            (Some(_), None) => Err("the body is missing".to_owned()),
+            (None, Some(_)) => Err("there should be no body".to_owned()),
+        }
+    }
+
+    fn fits(&mut self, pointer: &str, value: &Value) -> Result<(), String> {
+        let validator = self.validators.entry(pointer.to_owned()).or_insert_with(|| validator("opencode", pointer));
+        let errors: Vec<String> = validator.iter_errors(value).map(|error| error.to_string()).collect();
+        if errors.is_empty() { Ok(()) } else { Err(format!("{value}: {}", errors.join(", "))) }
     }
 }
 
@@ -129,11 +136,12 @@ fn unescape(text: &str) -> String {
 
 #[test]
 fn every_request_fits_the_openapi_document() {
-    let document = document();
+    let mut document = Document::load();
     let mut seen = BTreeSet::new();
     for requests in [Requests::new(), Requests::in_directory(Path::new("/work/a b&c=d"))] {
         for request in samples(&requests) {
-            check_call(&document, request.operation(), &request.to_call(None));
+            let call = request.to_call(None);
+            document.check(request.operation(), &call).unwrap_or_else(|error| panic!("{call:?}: {error}"));
             seen.insert(request.operation());
         }
     }
@@ -143,11 +151,10 @@ fn every_request_fits_the_openapi_document() {
 
 #[test]
 fn a_wrong_request_is_found() {
-    let document = document();
-    let check = |path: &str, body: &str| {
+    let mut document = Document::load();
+    let mut check = |path: &str, body: &str| {
         let call = HttpCall { method: "POST", path: path.to_owned(), body: Some(body.to_owned()) };
-        let operation = ("POST", "/session/{sessionID}/prompt_async");
-        std::panic::catch_unwind(|| check_call(&document, operation, &call)).is_ok()
+        document.check(("POST", "/session/{sessionID}/prompt_async"), &call).is_ok()
     };
     assert!(check("/session/ses_1/prompt_async?directory=/a", r#"{"parts":[]}"#));
     assert!(!check("/session/ses_1/prompt_async?folder=/a", r#"{"parts":[]}"#));
@@ -291,7 +298,7 @@ fn decode(request: &Request, reply: &Reply) -> Result<(), ReplyError> {
 
 #[test]
 fn every_recorded_request_can_be_made_again_and_its_reply_decoded() {
-    let document = document();
+    let mut document = Document::load();
     let mut versions = BTreeSet::new();
     let mut count = 0;
     for recorded in recorded() {
@@ -309,7 +316,7 @@ fn every_recorded_request_can_be_made_again_and_its_reply_decoded() {
         assert_eq!((call.method, &call.path), (recorded.method.as_str(), &recorded.path), "{}", recorded.name);
         let body = call.body.as_deref().map_or(Value::Null, |body| serde_json::from_str(body).unwrap());
         assert_eq!(body, recorded.body, "{}", recorded.name);
-        check_call(&document, request.operation(), &call);
+        document.check(request.operation(), &call).unwrap_or_else(|error| panic!("{}: {error}", recorded.name));
         if recorded.provenance == Provenance::Recorded {
             let reply = recorded.reply.unwrap_or_else(|| panic!("{} was not answered", recorded.name));
             decode(&request, &reply).unwrap_or_else(|error| panic!("{}: {error}", recorded.name));
