@@ -51,7 +51,10 @@ constructs! {
         roots = ["Session"]
         ids = ["Session.id"]
         only = { Session = ["id", "title"] }
-        http = { Prompt = "POST /session/{sessionID}/prompt", SessionList = "GET /session" }
+        [http]
+        Prompt = "POST /session/{sessionID}/prompt"
+        SessionList = "GET /session"
+        SessionStatuses = "GET /session/status"
     "#,
     ids: r#"
         roots = ["Turn"]

@@ -43,7 +43,7 @@ impl<'a> Lowering<'a> {
     /// The type of a body or an answer, which callers encode or decode.
     fn http_type(&mut self, schema: &Node<'a>, name: &str) -> Result<Type> {
         let (ty, _) = self.value(std::slice::from_ref(schema), &Hint::of(name.to_owned()))?;
-        let element = if let Type::List(element) = &ty { element } else { &ty };
+        let element = if let Type::List(element) | Type::Map(element) = &ty { element } else { &ty };
         if let Type::Named(name) = element
             && !self.model.roots.contains(name)
         {

@@ -53,4 +53,8 @@ fn an_http_request_has_path_query_body_and_the_type_of_its_answer() {
     let sessions = decode::<<http::SessionListRequest as HttpRequest>::Response>(r#"[{"id":"1","title":"one"}]"#);
     assert_eq!(sessions[0].title.as_deref(), Some("one"));
     assert_eq!(http::SessionListRequest::new().body(), None);
+    let statuses = r#"{"1":{"type":"busy"},"2":{"type":"asleep"}}"#;
+    let statuses = <http::SessionStatusesRequest as HttpRequest>::Response::decode(statuses).unwrap().value;
+    assert!(matches!(statuses["1"], http::Status::Busy(_)));
+    assert!(matches!(statuses["2"], http::Status::Unknown { .. }));
 }

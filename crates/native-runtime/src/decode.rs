@@ -1,6 +1,7 @@
 //! The entry points of decoding: strict first, and a repair if that fails.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{Deserialize as _, DeserializeOwned, Deserializer, Error as _};
@@ -54,6 +55,15 @@ macro_rules! impl_native {
 impl_native!(bool, String, crate::Json);
 
 impl<T: Native + Field> Native for Vec<T> {
+    const TAG_KEYS: &'static [&'static str] = T::TAG_KEYS;
+    const OWN_TAG_KEYS: &'static [&'static str] = &[];
+
+    fn decode(text: &str) -> Result<Decoded<Self>, DecodeError> {
+        decode(text)
+    }
+}
+
+impl<T: Native + Field> Native for BTreeMap<String, T> {
     const TAG_KEYS: &'static [&'static str] = T::TAG_KEYS;
     const OWN_TAG_KEYS: &'static [&'static str] = &[];
 

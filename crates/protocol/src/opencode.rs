@@ -1,1 +1,193 @@
-//! OpenCode: requests over HTTP.
+//! OpenCode: requests over HTTP, and one stream of events for each directory.
+//!
+//! [`Requests`] makes every request that a host sends. A request is written as an [`HttpCall`], and its answer, a
+//! [`Reply`], is decoded into the type that OpenCode's OpenAPI document declares for that request:
+//!
+//! ```
+//! use interlingua_protocol::opencode::{Reply, Request, Requests, SessionCreateBody, SessionCreateRequest};
+//!
+//! let requests = Requests::in_directory("/work".as_ref());
+//! let body = SessionCreateBody { title: Some("Fruit".to_owned()), ..SessionCreateBody::new() };
+//! let call = Request::from(requests.create_session(body)).to_call(None);
+//! assert_eq!((call.method, call.path.as_str()), ("POST", "/session?directory=/work"));
+//! assert_eq!(call.body.as_deref(), Some(r#"{"title":"Fruit"}"#));
+//!
+//! let reply = Reply::new(200, Some("application/json"), r#"{"id":"ses_1"}"#);
+//! assert_eq!(reply.decode::<SessionCreateRequest>()?.id, "ses_1");
+//! # Ok::<(), interlingua_protocol::opencode::ReplyError>(())
+//! ```
+//!
+//! Events are server-sent events, one [`Event`] in the data of each.
+
+mod configuration;
+mod http;
+mod pending;
+mod server;
+mod support;
+
+use std::path::Path;
+
+pub use interlingua_native::opencode::{
+    Agent, AgentListRequest, AgentMode, Config, ConfigGetRequest, Event, EventSubscribeRequest, McpServerConfig,
+    PermissionAction, PermissionActionConfig, PermissionConfig, PermissionConfigObject, PermissionDecision,
+    PermissionReplyBody, PermissionReplyRequest, PermissionRule, PermissionRuleConfig, PromptBody, PromptBodyModel,
+    PromptPart, PromptRequest, ProviderListRequest, ProviderListResponse, QuestionRejectRequest, QuestionReplyBody,
+    QuestionReplyRequest, SessionAbortRequest, SessionCreateBody, SessionCreateRequest, SessionStatus,
+    SessionStatusesRequest,
+};
+use interlingua_native::opencode::{FilePartInput, TextPartInput};
+
+pub use self::configuration::{CONFIGURATION_VARIABLE, add_to_configuration, local_mcp_server, remote_mcp_server};
+pub use self::http::{HttpCall, Reply, ReplyError, Request};
+pub use self::pending::{PendingRequest, PendingRequests};
+pub use self::server::{DEFAULT_USERNAME, PASSWORD_VARIABLE, USERNAME_VARIABLE, find_listening_url, serve_arguments};
+pub use self::support::SUPPORT;
+
+/// Makes the requests to a server, all for the same directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Requests {
+    directory: Option<String>,
+}
+
+/// A request for the directory of its maker.
+macro_rules! with_directory {
+    ($requests:ident, $request:expr) => {{
+        let mut request = $request;
+        request.query.directory.clone_from(&$requests.directory);
+        request
+    }};
+}
+
+impl Requests {
+    /// Requests for the directory in which the server was started.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Requests for a directory. The server has sessions, configuration and events of any number of them.
+    #[must_use]
+    pub fn in_directory(directory: &Path) -> Self {
+        Self { directory: Some(directory.to_string_lossy().into_owned()) }
+    }
+
+    /// Subscribes to the events of the directory. The first one comes at once.
+    #[must_use]
+    pub fn subscribe(&self) -> EventSubscribeRequest {
+        with_directory!(self, EventSubscribeRequest::new())
+    }
+
+    /// Creates a session.
+    #[must_use]
+    pub fn create_session(&self, body: SessionCreateBody) -> SessionCreateRequest {
+        with_directory!(self, SessionCreateRequest::new(body))
+    }
+
+    /// Sends a message to a session. The answer comes at once; what the message leads to comes as events.
+    #[must_use]
+    pub fn prompt(&self, session: &str, body: PromptBody) -> PromptRequest {
+        with_directory!(self, PromptRequest::new(session, body))
+    }
+
+    /// Interrupts what a session does. What it asked stays open until it is [rejected](Self::reject).
+    #[must_use]
+    pub fn abort(&self, session: &str) -> SessionAbortRequest {
+        with_directory!(self, SessionAbortRequest::new(session))
+    }
+
+    /// Answers a permission request. A rejection without a message ends the turn; with one, the agent goes on.
+    #[must_use]
+    pub fn reply_to_permission(
+        &self,
+        request: &str,
+        decision: PermissionDecision,
+        message: Option<&str>,
+    ) -> PermissionReplyRequest {
+        let message = message.map(str::to_owned);
+        let body = PermissionReplyBody { message, ..PermissionReplyBody::new(decision) };
+        with_directory!(self, PermissionReplyRequest::new(request, body))
+    }
+
+    /// Answers the questions of a request: for each question in order, the labels that were chosen or the text that was
+    /// written.
+    #[must_use]
+    pub fn answer_question(&self, request: &str, answers: Vec<Vec<String>>) -> QuestionReplyRequest {
+        with_directory!(self, QuestionReplyRequest::new(request, QuestionReplyBody::new(answers)))
+    }
+
+    /// Dismisses the questions of a request. This ends the turn.
+    #[must_use]
+    pub fn reject_question(&self, request: &str) -> QuestionRejectRequest {
+        with_directory!(self, QuestionRejectRequest::new(request))
+    }
+
+    /// Rejects whatever it is that the agent asks.
+    #[must_use]
+    pub fn reject(&self, pending: &PendingRequest) -> Request {
+        match pending {
+            PendingRequest::Permission(id) => self.reply_to_permission(id, PermissionDecision::Reject, None).into(),
+            PendingRequest::Question(id) => self.reject_question(id).into(),
+        }
+    }
+
+    /// Asks which sessions are at work.
+    #[must_use]
+    pub fn list_session_statuses(&self) -> SessionStatusesRequest {
+        with_directory!(self, SessionStatusesRequest::new())
+    }
+
+    /// Asks for the agents, which are the modes of a session and its sub-agents.
+    #[must_use]
+    pub fn list_agents(&self) -> AgentListRequest {
+        with_directory!(self, AgentListRequest::new())
+    }
+
+    /// Asks for the providers and their models.
+    #[must_use]
+    pub fn list_providers(&self) -> ProviderListRequest {
+        with_directory!(self, ProviderListRequest::new())
+    }
+
+    /// Asks for the configuration.
+    #[must_use]
+    pub fn get_configuration(&self) -> ConfigGetRequest {
+        with_directory!(self, ConfigGetRequest::new())
+    }
+}
+
+/// Text in a prompt.
+#[must_use]
+pub fn text_part(text: impl Into<String>) -> PromptPart {
+    TextPartInput::new(text).into()
+}
+
+/// A file in a prompt, which the server reads from its `file:` URL.
+#[must_use]
+pub fn file_part(mime: &str, filename: Option<&str>, url: &str) -> PromptPart {
+    FilePartInput { filename: filename.map(str::to_owned), ..FilePartInput::new(mime, url) }.into()
+}
+
+/// A model by its full name, `provider/model`. The model's part may contain slashes; neither part is empty.
+#[must_use]
+pub fn parse_model(name: &str) -> Option<PromptBodyModel> {
+    let (provider, model) = name.split_once('/')?;
+    (!provider.is_empty() && !model.is_empty()).then(|| PromptBodyModel::new(model, provider))
+}
+
+/// A rule for all uses of a permission, such as `edit` or `bash`; `*` stands for every permission.
+#[must_use]
+pub fn permission_rule(permission: &str, action: PermissionAction) -> PermissionRule {
+    PermissionRule::new(action, "*", permission)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_named_with_its_provider() {
+        let model = parse_model("lab/one/two").unwrap();
+        assert_eq!((model.provider_id.as_deref(), model.model_id.as_deref()), (Some("lab"), Some("one/two")));
+        assert_eq!(["gpt", "/gpt", "lab/"].map(parse_model), [None, None, None]);
+    }
+}

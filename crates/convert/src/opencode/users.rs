@@ -3,7 +3,7 @@
 //! A message is shown when all its parts are there, which only the next payload tells. One that comes while the agent
 //! works waits until the agent takes it up: the message in which it answers names it as its parent.
 
-use interlingua_native::opencode::{FilePart, FilePartSource, PromptBodyPartsItem, PromptFileAttachment, SubtaskPart};
+use interlingua_native::opencode::{FilePart, FilePartSource, PromptFileAttachment, PromptPart, SubtaskPart};
 use interlingua_schema::{ContentPart, FileAction, RawJson};
 use serde_json::json;
 
@@ -254,16 +254,14 @@ pub(super) fn mentioned(name: Option<&str>) -> ContentPart {
 }
 
 /// A part of a prompt as the host sends it; `None` for what the user did not say.
-pub(super) fn prompt_part(part: PromptBodyPartsItem) -> Option<ContentPart> {
+pub(super) fn prompt_part(part: PromptPart) -> Option<ContentPart> {
     match part {
-        PromptBodyPartsItem::Text(text) if text.synthetic == Some(true) => None,
-        PromptBodyPartsItem::Text(text) => Some(ContentPart::text(text.text.unwrap_or_default())),
-        PromptBodyPartsItem::File(part) => Some(file(part.mime, part.url, part.filename, part.source)),
-        PromptBodyPartsItem::Agent(agent) => Some(mentioned(agent.name.as_deref())),
-        PromptBodyPartsItem::Subtask(task) => {
-            Some(ContentPart::text(task.prompt.or(task.description).unwrap_or_default()))
-        }
-        PromptBodyPartsItem::Unknown { .. } => None,
+        PromptPart::Text(text) if text.synthetic == Some(true) => None,
+        PromptPart::Text(text) => Some(ContentPart::text(text.text.unwrap_or_default())),
+        PromptPart::File(part) => Some(file(part.mime, part.url, part.filename, part.source)),
+        PromptPart::Agent(agent) => Some(mentioned(agent.name.as_deref())),
+        PromptPart::Subtask(task) => Some(ContentPart::text(task.prompt.or(task.description).unwrap_or_default())),
+        PromptPart::Unknown { .. } => None,
     }
 }
 

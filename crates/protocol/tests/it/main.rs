@@ -1,4 +1,5 @@
 //! Everything that a host can send fits the schema of the agent's vendor.
 
 mod codex;
+mod opencode;
 mod schema;

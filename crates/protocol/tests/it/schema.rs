@@ -10,7 +10,7 @@ pub(crate) fn validator(agent: &str, pointer: &str) -> Validator {
     let mut document: Value = serde_json::from_str(text).unwrap();
     assert!(document.pointer(pointer).is_some(), "{agent} has no schema at {pointer}");
     // References inside the part lead into the whole document, so the part is a reference in it.
-    document["$ref"] = format!("#{pointer}").into();
+    document["$ref"] = format!("#{}", pointer.replace('{', "%7B").replace('}', "%7D")).into();
     jsonschema::validator_for(&document).unwrap_or_else(|error| panic!("{agent} {pointer}: {error}"))
 }
 

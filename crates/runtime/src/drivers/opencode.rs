@@ -1,26 +1,27 @@
 //! OpenCode: one HTTP server for all sessions, with a password that only we know.
 //!
 //! Requests go in over HTTP; what happens comes out as a stream of events per directory, of which a session takes what
-//! concerns it. Sessions stay in OpenCode's own store, so that one that was let go is simply spoken to again.
+//! concerns it. Sessions stay in OpenCode's own store, so that resuming one takes no request of its own.
 //!
 //! Sessions share a server as long as they want the same program, environment and MCP servers. OpenCode has MCP servers
 //! per directory and not per session, so a session that brings its own has a server that is configured with them.
 
+mod connection;
 mod events;
 mod head;
 mod params;
 mod server;
-mod talk;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use interlingua_convert::{Agent, Launch};
-use reqwest::Method;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
+use interlingua_native::HttpRequest;
+use interlingua_protocol::opencode::{
+    self, AgentMode, CONFIGURATION_VARIABLE, Config, ProviderListResponse, Request, Requests, serve_arguments,
+};
+use semver::Version;
 
 use super::installed::InstalledAgent;
 use super::shared::{Shared, meanwhile};
@@ -32,11 +33,11 @@ use crate::install::{Found, Installation, Machine};
 use crate::mcp::McpServers;
 use crate::process::Program;
 use crate::variables::variables;
-use server::{HttpServer, in_directory};
-use talk::Talk;
+use connection::Connection;
+use server::HttpServer;
 
-/// What of the server's environment is OpenCode's: its settings, and the keys of the providers it can use.
-const OWN: [&str; 19] = [
+/// The variables that OpenCode is given of our own environment: its settings, and the keys of its providers.
+const PASSED_VARIABLES: [&str; 19] = [
     "ANTHROPIC_*",
     "AWS_*",
     "AZURE_*",
@@ -57,15 +58,14 @@ const OWN: [&str; 19] = [
     "TOGETHER_*",
     "XAI_*",
 ];
-/// An agent that was installed stays as it is.
-const SET: [(&str, &str); 1] = [("OPENCODE_DISABLE_AUTOUPDATE", "1")];
-const ARGS: [&str; 5] = ["serve", "--hostname", "127.0.0.1", "--port", "0"];
-/// The variable that holds configuration.
-const CONFIGURATION: &str = "OPENCODE_CONFIG_CONTENT";
+/// An installed agent does not update itself.
+const SET_VARIABLES: [(&str, &str); 1] = [("OPENCODE_DISABLE_AUTOUPDATE", "1")];
+/// The server chooses a free port.
+const ANY_PORT: u16 = 0;
 
 /// What sessions have to agree in to share a server.
 #[derive(PartialEq)]
-struct Wanted {
+struct ServerKey {
     program: PathBuf,
     env: Environment,
     mcp: McpServers,
@@ -74,8 +74,8 @@ struct Wanted {
 /// OpenCode.
 pub(crate) struct OpenCodeAgent {
     installation: Installation,
-    servers: Shared<Wanted, HttpServer>,
-    /// Its modes, once it was asked for them.
+    servers: Shared<ServerKey, HttpServer>,
+    /// The names of its modes, once they were listed.
     modes: Mutex<Option<Vec<String>>>,
 }
 
@@ -90,48 +90,55 @@ impl OpenCodeAgent {
         env: &Environment,
         mcp: &McpServers,
     ) -> Result<Arc<HttpServer>, ServeError> {
-        let wanted = Wanted { program: found.path.clone(), env: env.clone(), mcp: mcp.clone() };
-        let mut variables = variables(&OWN, &SET, env);
+        let key = ServerKey { program: found.path.clone(), env: env.clone(), mcp: mcp.clone() };
+        let mut variables = variables(&PASSED_VARIABLES, &SET_VARIABLES, env);
         if !mcp.is_empty() {
-            configure(&mut variables, mcp);
+            add_mcp_servers(&mut variables, mcp);
         }
         let program = Program {
             path: found.path.clone(),
-            args: ARGS.map(str::to_owned).to_vec(),
+            args: serve_arguments(ANY_PORT),
             env: variables,
             directory: std::env::temp_dir(),
         };
-        self.servers.get(wanted, |running| HttpServer::start(self.installation.supervisor(), program, running)).await
+        let version = found.version.as_deref().and_then(|version| Version::parse(version).ok());
+        let start = |running| HttpServer::start(self.installation.supervisor(), program, version, running);
+        self.servers.get(key, start).await
     }
 
     async fn run(&self, spec: SessionSpec, mut orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
         let found = self.installation.program(spec.agent_version.as_deref())?;
-        let begun = async {
+        let connecting = async {
             let server = self.start_server(&found, &spec.env, &spec.mcp).await?;
-            let argv = std::iter::once(Self::AGENT.descriptor().program).chain(ARGS).map(str::to_owned).collect();
+            let program = Self::AGENT.descriptor().program.to_owned();
+            let argv = std::iter::once(program).chain(serve_arguments(ANY_PORT)).collect();
             wire.launched(Launch::new(found.version.clone(), argv)).await;
-            Talk::begin(server, spec.clone(), wire.clone()).await
+            Connection::open(server, spec.clone(), wire.clone()).await
         };
-        let Some((talk, early)) = meanwhile(&mut orders, begun).await else { return Ok(Parting::Left) };
+        let Some((connection, early)) = meanwhile(&mut orders, connecting).await else { return Ok(Parting::Left) };
         drop(wire);
-        talk?.go_on(early, orders).await
+        connection?.run(early, orders).await
     }
 
-    /// What the server answers outside of any session.
-    async fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<T, ServeError> {
+    /// Sends a request that belongs to no session, and waits for the answer.
+    async fn ask<R>(&self, request: impl FnOnce(&Requests) -> R) -> Result<R::Response, ServeError>
+    where
+        R: HttpRequest,
+        Request: From<R>,
+    {
         let found = self.installation.program(None)?;
         let server = self.start_server(&found, &Environment::default(), &McpServers::default()).await?;
         let directory = std::env::current_dir().unwrap_or_else(|_| std::env::temp_dir());
-        let failed = |reason: String| ServeError::Unavailable(format!("OpenCode was asked for {path}: {reason}"));
-        let answer = server.call(Method::GET, &in_directory(path, &directory), None).await.map_err(failed)?;
-        if !answer.is_success() {
-            return Err(failed(format!("HTTP status {}", answer.status)));
-        }
-        serde_json::from_str(answer.body.as_deref().unwrap_or("null")).map_err(|error| failed(error.to_string()))
+        let request = Request::from(request(&Requests::in_directory(&directory)));
+        let failed = |reason: String| {
+            ServeError::Unavailable(format!("request {} {} to OpenCode failed: {reason}", R::METHOD, R::PATH))
+        };
+        let reply = server.send(server.to_call(&request)).await.map_err(failed)?;
+        reply.decode::<R>().map_err(|error| failed(error.to_string()))
     }
 
     async fn list_modes(&self) -> Result<Vec<Mode>, ServeError> {
-        let modes = modes(self.ask("/agent").await?);
+        let modes = modes(self.ask(Requests::list_agents).await?);
         let names = modes.iter().map(|mode| mode.id.clone()).collect();
         *self.modes.lock().unwrap_or_else(PoisonError::into_inner) = Some(names);
         Ok(modes)
@@ -139,70 +146,39 @@ impl OpenCodeAgent {
 }
 
 /// Adds MCP servers to the configuration in an environment.
-fn configure(env: &mut Vec<(OsString, OsString)>, mcp: &McpServers) {
-    let there = env.iter().position(|(name, _)| name == CONFIGURATION).map(|place| env.swap_remove(place).1);
-    let configuration = params::with_servers(there.as_deref().and_then(|text| text.to_str()), mcp);
-    env.push((CONFIGURATION.into(), configuration.into()));
+fn add_mcp_servers(env: &mut Vec<(OsString, OsString)>, mcp: &McpServers) {
+    let existing =
+        env.iter().position(|(name, _)| name == CONFIGURATION_VARIABLE).map(|index| env.swap_remove(index).1);
+    let existing = existing.as_deref().and_then(|text| text.to_str());
+    let configuration = opencode::add_to_configuration(existing, &params::mcp_configuration(mcp));
+    env.push((CONFIGURATION_VARIABLE.into(), configuration.into()));
 }
 
-/// One of its agents. Those that are not for sub-agents alone are modes.
-#[derive(Deserialize)]
-struct Offered {
-    name: String,
-    #[serde(default)]
-    description: String,
-    #[serde(default)]
-    mode: String,
-    #[serde(default)]
-    hidden: bool,
+/// The agents that a user can choose are modes; the others are sub-agents, or hidden.
+fn modes(agents: Vec<opencode::Agent>) -> Vec<Mode> {
+    let is_mode = |agent: &opencode::Agent| agent.mode != Some(AgentMode::Subagent) && agent.hidden != Some(true);
+    let modes = agents.into_iter().filter(is_mode).filter_map(|agent| {
+        let name = agent.name?;
+        Some(Mode::new(name.clone(), name, agent.description.unwrap_or_default()))
+    });
+    modes.collect()
 }
 
-fn modes(offered: Vec<Offered>) -> Vec<Mode> {
-    let offered = offered.into_iter().filter(|agent| agent.mode != "subagent" && !agent.hidden);
-    offered.map(|agent| Mode::new(agent.name.clone(), agent.name, agent.description)).collect()
-}
-
-#[derive(Deserialize)]
-struct Providers {
-    providers: Vec<Provider>,
-    #[serde(default)]
-    default: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-struct Provider {
-    id: String,
-    #[serde(default)]
-    models: BTreeMap<String, Known>,
-}
-
-#[derive(Deserialize)]
-struct Known {
-    name: Option<String>,
-    #[serde(default)]
-    variants: BTreeMap<String, serde_json::Value>,
-}
-
-/// What it is configured with.
-#[derive(Deserialize)]
-struct Configuration {
-    model: Option<String>,
-}
-
-fn models(offered: Providers, configuration: Configuration) -> Models {
-    // Without a choice of the user's, the default of the only provider is the default.
-    let mut defaults = offered.default.iter().map(|(provider, model)| format!("{provider}/{model}"));
+fn models(offered: ProviderListResponse, configuration: Config) -> Models {
+    // If the user has chosen none, the default of the only provider is the default.
+    let defaults = offered.default.unwrap_or_default();
+    let mut defaults = defaults.iter().map(|(provider, model)| format!("{provider}/{model}"));
     let only = defaults.next().filter(|_| defaults.next().is_none());
-    let default_model = configuration.model.or(only);
-    let models = offered.providers.into_iter().flat_map(|provider| {
-        provider.models.into_iter().map(move |(model, known)| Model {
-            id: format!("{}/{model}", provider.id),
-            name: known.name,
-            variants: known.variants.into_keys().collect(),
+    let providers = offered.providers.unwrap_or_default().into_iter();
+    let models = providers.filter_map(|provider| Some((provider.id?, provider.models?))).flat_map(|(id, models)| {
+        models.into_iter().map(move |(model, about)| Model {
+            id: format!("{id}/{model}"),
+            name: about.name,
+            variants: about.variants.unwrap_or_default().into_keys().collect(),
             default_variant: None,
         })
     });
-    Models { models: models.collect(), default_model }
+    Models { models: models.collect(), default_model: configuration.model.or(only) }
 }
 
 impl InstalledAgent for OpenCodeAgent {
@@ -222,7 +198,7 @@ impl InstalledAgent for OpenCodeAgent {
     }
 
     async fn models(&self) -> Result<Models, ServeError> {
-        Ok(models(self.ask("/config/providers").await?, self.ask("/config").await?))
+        Ok(models(self.ask(Requests::list_providers).await?, self.ask(Requests::get_configuration).await?))
     }
 
     async fn serve(&self, spec: SessionSpec, orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
@@ -243,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn its_modes_are_the_agents_that_a_user_can_speak_to() {
+    fn its_modes_are_the_agents_that_a_user_can_choose() {
         let agents = r#"[{"name":"build","mode":"primary"},{"name":"explore","mode":"subagent"},
             {"name":"title","mode":"primary","hidden":true},{"name":"review","mode":"all","description":"Looks it over"}]"#;
         let modes = modes(serde_json::from_str(agents).unwrap());
@@ -256,7 +232,7 @@ mod tests {
     fn its_models_are_named_with_their_providers() {
         let providers = r#"{"providers":[{"id":"lab","models":{"one":{"name":"One","variants":{"high":{},"low":{}}}}}],
             "default":{"lab":"one"}}"#;
-        let models = models(serde_json::from_str(providers).unwrap(), Configuration { model: None });
+        let models = models(serde_json::from_str(providers).unwrap(), Config::new());
         assert_eq!(models.default_model.as_deref(), Some("lab/one"));
         assert_eq!(models.models[0].id, "lab/one");
         assert_eq!(models.models[0].variants, ["high", "low"]);

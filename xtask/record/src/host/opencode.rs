@@ -5,12 +5,20 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use interlingua_agents::Agent;
+use interlingua_native::opencode::Part;
+use interlingua_native::{HttpRequest, Native as _};
+use interlingua_protocol::opencode::{
+    CONFIGURATION_VARIABLE, Config, Event, HttpCall, PendingRequest, PermissionActionConfig, PermissionConfigObject,
+    PermissionDecision, PromptBody, Reply, Request, Requests, SessionCreateBody, SessionStatus, add_to_configuration,
+    file_part, find_listening_url, local_mcp_server, parse_model, serve_arguments, text_part,
+};
 use interlingua_record::mcp;
 use interlingua_scripted_model::scenario::{Answer, Permissions};
 use interlingua_scripted_model::{model, opencode_config, variables};
 use interlingua_sse::{Decoder, Frame};
+use reqwest::header::CONTENT_TYPE;
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use semver::Version;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -18,20 +26,21 @@ use super::{Ask, Attached, Seen, Stage};
 use crate::process::{Output, Process, Stdout};
 use crate::tape::Tape;
 
-/// Always free: there is nobody else in this network.
+/// Always free: nothing else runs in this network namespace.
 const PORT: u16 = 4096;
-/// The agent says things after a turn that belong to it. When nothing came for this long, that was all.
-const QUIET: Duration = Duration::from_millis(600);
+/// Events that belong to a turn come after its end. A pause of this length ends them.
+const QUIET_PERIOD: Duration = Duration::from_millis(600);
 
 pub(crate) struct Host<'a> {
     stage: Stage<'a>,
     pub(super) process: Process,
     client: reqwest::Client,
+    requests: Requests,
     events: mpsc::UnboundedReceiver<String>,
     listener: JoinHandle<()>,
     /// Session → native session.
     sessions: BTreeMap<String, String>,
-    /// How many requests the host made.
+    /// How many requests were sent.
     calls: u64,
 }
 
@@ -40,7 +49,8 @@ impl<'a> Host<'a> {
         let client = reqwest::Client::builder().pool_max_idle_per_host(0).build().context("no HTTP client")?;
         let mut process = launch(&stage)?;
         let (events, listener) = listen(&client, &mut process, stage.tape).await?;
-        Ok(Self { stage, process, client, events, listener, sessions: BTreeMap::new(), calls: 0 })
+        let (requests, sessions) = (Requests::new(), BTreeMap::new());
+        Ok(Self { stage, process, client, requests, events, listener, sessions, calls: 0 })
     }
 
     pub(super) async fn say(&mut self, session: &str, text: &str, files: &[Attached]) -> Result<()> {
@@ -48,55 +58,52 @@ impl<'a> Host<'a> {
             Some(native) => native.clone(),
             None => self.begin(session).await?,
         };
-        let mut parts = vec![json!({"type": "text", "text": text})];
-        parts.extend(files.iter().map(|file| {
-            let url = format!("file://{}", file.path.display());
-            json!({"type": "file", "mime": file.mime, "filename": file.name(), "url": url})
-        }));
-        let mut body = json!({"parts": parts});
-        if self.stage.scenario.setup.plan_mode {
-            body["agent"] = json!("plan");
-        }
-        let model = model(Agent::OpenCode, self.stage.scenario);
-        if let Some((provider, model)) = model.and_then(|model| model.split_once('/')) {
-            body["model"] = json!({"providerID": provider, "modelID": model});
-        }
-        self.call("POST", &format!("/session/{native}/prompt_async"), Some(&body)).await.map(drop)
+        let mut parts = vec![text_part(text)];
+        parts.extend(
+            files.iter().map(|file| {
+                file_part(file.mime, Some(file.name().as_str()), &format!("file://{}", file.path.display()))
+            }),
+        );
+        let body = PromptBody {
+            agent: self.stage.scenario.setup.plan_mode.then(|| "plan".to_owned()),
+            model: model(Agent::OpenCode, self.stage.scenario).and_then(parse_model),
+            ..PromptBody::new(parts)
+        };
+        self.call(self.requests.prompt(&native, body)).await
     }
 
     async fn begin(&mut self, session: &str) -> Result<String> {
-        // With a title it need not think of one.
-        let title = format!("{} {session}", self.stage.scenario.name);
-        let created = self.call("POST", "/session", Some(&json!({"title": title}))).await?;
-        let native = created["id"].as_str().context("POST /session gave no id")?.to_owned();
+        // A session with a title does not ask the model for one.
+        let title = Some(format!("{} {session}", self.stage.scenario.name));
+        let request = self.requests.create_session(SessionCreateBody { title, ..SessionCreateBody::new() });
+        let native = self.call(request).await?.id;
         self.sessions.insert(session.to_owned(), native.clone());
         Ok(native)
     }
 
     pub(super) async fn answer(&mut self, ask: &Ask, answer: &Answer) -> Result<()> {
-        let properties = &ask.request["properties"];
-        let id = properties["id"].as_str().context("a request without an id")?;
-        let question = ask.request["type"].as_str().is_some_and(|kind| kind.starts_with("question"));
-        let (path, body) = match (question, answer) {
-            (true, Answer::Choose(chosen)) => (format!("/question/{id}/reply"), Some(json!({"answers": chosen}))),
-            (true, _) => (format!("/question/{id}/reject"), None),
-            (false, Answer::Allow | Answer::Choose(_)) => {
-                (format!("/permission/{id}/reply"), Some(json!({"reply": "once"})))
+        let event = Event::decode(&ask.request.to_string())?.value;
+        match PendingRequest::asked(&event).context("a request without an id")? {
+            PendingRequest::Question(id) => match answer {
+                Answer::Choose(chosen) => self.call(self.requests.answer_question(&id, chosen.clone())).await,
+                _ => self.call(self.requests.reject_question(&id)).await,
+            },
+            PendingRequest::Permission(id) => {
+                let (decision, message) = match answer {
+                    Answer::Allow | Answer::Choose(_) => (PermissionDecision::Once, None),
+                    Answer::Always => (PermissionDecision::Always, None),
+                    Answer::Deny(reason) => (PermissionDecision::Reject, reason.as_deref()),
+                    Answer::Dismiss => (PermissionDecision::Reject, None),
+                };
+                self.call(self.requests.reply_to_permission(&id, decision, message)).await
             }
-            (false, Answer::Always) => (format!("/permission/{id}/reply"), Some(json!({"reply": "always"}))),
-            (false, Answer::Deny(Some(why))) => {
-                (format!("/permission/{id}/reply"), Some(json!({"reply": "reject", "message": why})))
-            }
-            (false, Answer::Deny(None) | Answer::Dismiss) => {
-                (format!("/permission/{id}/reply"), Some(json!({"reply": "reject"})))
-            }
-        };
-        self.call("POST", &path, body.as_ref()).await.map(drop)
+        }
+        .map(drop)
     }
 
     pub(super) async fn interrupt(&mut self, session: &str) -> Result<()> {
-        let native = self.sessions.get(session).context("there is no such session")?.clone();
-        self.call("POST", &format!("/session/{native}/abort"), None).await.map(drop)
+        let native = self.sessions.get(session).context("there is no such session")?;
+        self.call(self.requests.abort(native)).await.map(drop)
     }
 
     pub(super) async fn resume(&mut self, _session: &str) -> Result<()> {
@@ -125,7 +132,7 @@ impl<'a> Host<'a> {
 
     /// Waits until it has said all that belongs to the turn.
     pub(super) async fn settle(&mut self) -> Result<()> {
-        while let Ok(Some(event)) = tokio::time::timeout(QUIET, self.events.recv()).await {
+        while let Ok(Some(event)) = tokio::time::timeout(QUIET_PERIOD, self.events.recv()).await {
             // It would keep a quiet agent from being quiet.
             if event.contains("\"server.heartbeat\"") {
                 break;
@@ -151,70 +158,105 @@ impl<'a> Host<'a> {
                 }
                 return Ok(Seen::Gone);
             };
-            let event: Value = serde_json::from_str(&event).unwrap_or_default();
-            if let Some(seen) = self.see(event) {
+            if let Some(seen) = self.see(&event) {
                 return Ok(seen);
             }
         }
     }
 
-    fn see(&self, event: Value) -> Option<Seen> {
-        let properties = &event["properties"];
-        match event["type"].as_str()? {
-            "message.part.delta" => Some(Seen::Text),
-            "session.status" if properties["status"]["type"] == "retry" => Some(Seen::Retry),
-            "message.part.updated" if properties["delta"].is_string() => Some(Seen::Text),
-            kind @ ("permission.asked" | "question.asked") => {
-                Some(Seen::Asked(Ask { about: format!("{kind} {}", properties["permission"]), request: event }))
+    /// What an event shows, if the scenario can wait for it.
+    fn see(&self, text: &str) -> Option<Seen> {
+        let event = Event::decode(text).ok()?.value;
+        match &event {
+            Event::MessagePartDelta(_) => Some(Seen::Text),
+            Event::MessagePartUpdated(event) => {
+                event.properties.as_ref()?.part.as_ref().filter(|part| is_streamed(part)).map(|_| Seen::Text)
             }
-            "session.idle" => {
-                let native = properties["sessionID"].as_str()?;
-                // A sub-agent's session is not one of ours.
-                let (session, _) = self.sessions.iter().find(|(_, of)| of.as_str() == native)?;
+            Event::SessionStatus(event) => match event.properties.as_ref()?.status.as_ref()? {
+                SessionStatus::Retry(_) => Some(Seen::Retry),
+                _ => None,
+            },
+            Event::PermissionAsked(event) => {
+                let permission = event.properties.as_ref().and_then(|request| request.permission.as_deref());
+                asked(format!("permission {}", permission.unwrap_or("of no name")), text)
+            }
+            Event::QuestionAsked(_) => asked("a question".to_owned(), text),
+            Event::SessionIdle(event) => {
+                let native = event.properties.as_ref()?.session_id.as_deref()?;
+                // The sessions of sub-agents are not in the scenario.
+                let (session, _) = self.sessions.iter().find(|(_, known)| known.as_str() == native)?;
                 Some(Seen::TurnOver { session: session.clone() })
             }
             _ => None,
         }
     }
 
-    async fn call(&mut self, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
+    /// Sends a request, records it with its reply, and decodes the answer.
+    async fn call<R: HttpRequest>(&mut self, request: R) -> Result<R::Response>
+    where
+        Request: From<R>,
+    {
         self.calls += 1;
-        let text = body.map(Value::to_string);
-        self.stage.tape.request(self.calls, method, path, text.as_deref());
+        let version = Version::parse(self.stage.version).ok();
+        let HttpCall { method, path, body } = Request::from(request).to_call(version.as_ref());
+        self.stage.tape.request(self.calls, method, &path, body.as_deref());
         let method_name = reqwest::Method::from_bytes(method.as_bytes()).context("no such method")?;
         let mut request = self.client.request(method_name, format!("http://127.0.0.1:{PORT}{path}"));
-        if let Some(text) = text {
-            request = request.header("content-type", "application/json").body(text);
+        if let Some(body) = body {
+            request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
         let response = request.send().await.with_context(|| format!("{method} {path} was not answered"))?;
-        let status = response.status();
+        let status = response.status().as_u16();
+        let content_type = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).map(str::to_owned);
         let body = response.text().await.with_context(|| format!("{method} {path} was not answered"))?;
-        self.stage.tape.reply(self.calls, status.as_u16(), &body);
-        if !status.is_success() {
-            bail!("{method} {path} was answered with {status}: {body}");
-        }
-        Ok(serde_json::from_str(&body).unwrap_or_default())
+        self.stage.tape.reply(self.calls, status, &body);
+        let reply = Reply::new(status, content_type.as_deref(), body);
+        reply.decode::<R>().with_context(|| format!("{method} {path} failed"))
     }
+}
+
+/// Something that the agent asks, with the event in which it does.
+fn asked(about: String, event: &str) -> Option<Seen> {
+    Some(Seen::Asked(Ask { about, request: serde_json::from_str(event).ok()? }))
+}
+
+/// Whether a part is text of the model that is not complete. Up to 1.1 the text so far came with every piece.
+fn is_streamed(part: &Part) -> bool {
+    let (text, is_open) = match part {
+        Part::Text(part) => (&part.text, part.time.as_ref().is_some_and(|time| time.end.is_none())),
+        Part::Reasoning(part) => (&part.text, part.time.as_ref().is_some_and(|time| time.end.is_none())),
+        _ => return false,
+    };
+    is_open && text.as_ref().is_some_and(|text| !text.is_empty())
 }
 
 fn launch(stage: &Stage<'_>) -> Result<Process> {
-    let mut config = opencode_config(stage.model);
+    let mut addition = Config::new();
     if stage.scenario.setup.permissions == Permissions::Ask {
-        config["permission"] = json!({"bash": "ask", "edit": "ask", "webfetch": "ask"});
+        let ask = PermissionActionConfig::Ask;
+        let permission = PermissionConfigObject {
+            bash: Some(ask.clone().into()),
+            edit: Some(ask.clone().into()),
+            webfetch: Some(ask),
+            ..PermissionConfigObject::new()
+        };
+        addition.permission = Some(permission.into());
     }
     if stage.scenario.setup.mcp {
-        config["mcp"] = json!({"tiny": {"type": "local", "command": [stage.recorder, mcp::WORD], "enabled": true}});
+        let command = vec![stage.recorder.display().to_string(), mcp::WORD.to_owned()];
+        let server = local_mcp_server(command, BTreeMap::new());
+        addition.mcp = Some([("tiny".to_owned(), server)].into());
     }
+    let configuration = add_to_configuration(Some(&opencode_config(stage.model).to_string()), &addition);
     let mut environment: Vec<(String, String)> =
         variables(Agent::OpenCode, stage.model).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    environment.retain(|(name, _)| name != "OPENCODE_CONFIG_CONTENT");
-    environment.push(("OPENCODE_CONFIG_CONTENT".to_owned(), config.to_string()));
+    environment.retain(|(name, _)| name != CONFIGURATION_VARIABLE);
+    environment.push((CONFIGURATION_VARIABLE.to_owned(), configuration));
     stage.tape.started(&["opencode", "serve"].map(str::to_owned));
-    let arguments = ["serve", "--port", &PORT.to_string(), "--hostname", "127.0.0.1"].map(str::to_owned);
-    Process::start(stage.program, &arguments, &environment, stage.place, stage.tape, Stdout::Remarks)
+    Process::start(stage.program, &serve_arguments(PORT), &environment, stage.place, stage.tape, Stdout::Remarks)
 }
 
-/// Waits until the server is there, then takes down its events.
+/// Waits until the server listens, then records its events.
 async fn listen(
     client: &reqwest::Client,
     process: &mut Process,
@@ -223,13 +265,14 @@ async fn listen(
     // A connection that is made before it says so is never answered.
     loop {
         match process.next().await {
-            Output::Line(line) if line.contains("listening on") => break,
+            Output::Line(line) if find_listening_url(&line).is_some() => break,
             Output::Line(_) => {}
             Output::Exited(code) => bail!("the server ended with {code:?} before it listened"),
         }
     }
-    let url = format!("http://127.0.0.1:{PORT}/event");
-    let mut response = client.get(url).send().await.context("GET /event was not answered")?;
+    let HttpCall { path, .. } = Request::from(Requests::new().subscribe()).to_call(None);
+    let mut response =
+        client.get(format!("http://127.0.0.1:{PORT}{path}")).send().await.context("GET /event was not answered")?;
     let (sender, mut events) = mpsc::unbounded_channel();
     let tape = tape.clone();
     let listener = tokio::spawn(async move {

@@ -19,17 +19,13 @@ pub(super) struct Head<'a> {
     parent: Option<Cow<'a, str>>,
     /// A sub-agent's session that it names.
     child: Option<Cow<'a, str>>,
-    /// The request that it is about.
-    pub(super) request: Option<Cow<'a, str>>,
     is_idle: bool,
 }
 
 /// What is scanned of the properties of an event.
 #[derive(Default)]
 struct Properties<'a> {
-    id: Option<Cow<'a, str>>,
     session: Option<Cow<'a, str>>,
-    request: Option<Cow<'a, str>>,
     info: Info<'a>,
     part_session: Option<Cow<'a, str>>,
     child: Option<Cow<'a, str>>,
@@ -73,7 +69,6 @@ impl<'a> Head<'a> {
             session: properties.session.or(session).or(id).or(properties.part_session),
             parent: parent.filter(|_| is_about_session),
             child: properties.child,
-            request: properties.request.or(properties.id),
             is_idle: kind == "session.idle" || kind == "session.status" && properties.status.as_deref() == Some("idle"),
             kind,
         }
@@ -89,9 +84,7 @@ impl<'a> Properties<'a> {
         }
         while let Some(key) = json.next_key() {
             match key {
-                "id" => properties.id = json.text(),
                 "sessionID" => properties.session = json.text(),
-                "requestID" => properties.request = json.text(),
                 "info" => properties.info = Info::scan(json),
                 "part" => properties.scan_part(json),
                 "status" => properties.status = json.text_at(&["type"]),

@@ -1,7 +1,12 @@
-//! What a session wants, as OpenCode is told.
+//! What a session wants, as OpenCode takes it.
 
+use std::collections::BTreeMap;
+
+use interlingua_protocol::opencode::{
+    Config, McpServerConfig, PermissionAction, PermissionRule, PromptBody, PromptPart, SessionCreateBody, file_part,
+    local_mcp_server, parse_model, permission_rule, remote_mcp_server, text_part,
+};
 use interlingua_schema::{Attachment, Message};
-use serde_json::{Map, Value, json};
 
 use crate::attached::{self, Attached};
 use crate::driver::SessionSpec;
@@ -10,119 +15,109 @@ use crate::mcp::{McpServer, McpServers};
 use crate::modes::PermissionMode;
 
 /// The modes that every OpenCode has.
-pub(super) const BUILT_IN: [&str; 2] = ["build", "plan"];
+const BUILT_IN_MODES: [&str; 2] = ["build", "plan"];
 
-/// Refuses what it cannot honour. `said` are the modes that it has, if it was asked.
-pub(super) fn check(spec: &SessionSpec, said: Option<&[String]>) -> Result<(), Refusal> {
+/// Refuses what OpenCode cannot honour. `listed` are its modes, if they were listed.
+pub(super) fn check(spec: &SessionSpec, listed: Option<&[String]>) -> Result<(), Refusal> {
     if let Some(mode) = spec.agent_mode.as_deref() {
-        let known: Vec<&str> = said.map_or(BUILT_IN.to_vec(), |said| said.iter().map(String::as_str).collect());
+        let listed = listed.map(|modes| modes.iter().map(String::as_str).collect());
+        let known: Vec<&str> = listed.unwrap_or_else(|| BUILT_IN_MODES.to_vec());
         if !known.contains(&mode) {
             return Err(Refusal::mode("agentMode", mode, &known));
         }
     }
     match spec.model.as_deref() {
-        Some(model) if provider_and_model(model).is_none() => {
+        Some(model) if parse_model(model).is_none() => {
             Err(Refusal::field("model", format!("expected `provider/model`, found {model:?}")))
         }
         _ => Ok(()),
     }
 }
 
-fn provider_and_model(model: &str) -> Option<(&str, &str)> {
-    model.split_once('/').filter(|(provider, model)| !provider.is_empty() && !model.is_empty())
-}
-
-/// What a session is made with.
-pub(super) fn session(spec: &SessionSpec) -> Value {
-    let mut body = Map::new();
-    if let Some(title) = &spec.title {
-        body.insert("title".to_owned(), title.as_str().into());
+/// What a session is created with.
+pub(super) fn session(spec: &SessionSpec) -> SessionCreateBody {
+    SessionCreateBody {
+        title: spec.title.clone(),
+        permission: Some(permission_rules(spec.permission_mode)),
+        ..SessionCreateBody::new()
     }
-    let rules = rules(spec.permission_mode);
-    if !rules.is_empty() {
-        body.insert("permission".to_owned(), rules.into());
-    }
-    body.into()
 }
 
 /// What the session may do, on top of the user's own configuration. The last rule that fits counts.
-fn rules(mode: PermissionMode) -> Vec<Value> {
-    let rule = |permission: &str, action: &str| json!({"permission": permission, "pattern": "*", "action": action});
-    match mode {
-        // Its own default asks next to nothing; this is what the others ask.
-        PermissionMode::Default => vec![rule("edit", "ask"), rule("bash", "ask"), rule("webfetch", "ask")],
-        PermissionMode::Plan => vec![rule("edit", "deny"), rule("bash", "deny")],
-        PermissionMode::AcceptEdits => vec![rule("edit", "allow"), rule("bash", "ask"), rule("webfetch", "ask")],
-        PermissionMode::Bypass => vec![rule("*", "allow")],
-    }
+fn permission_rules(mode: PermissionMode) -> Vec<PermissionRule> {
+    use PermissionAction::{Allow, Ask, Deny};
+    let rules = match mode {
+        // OpenCode's own default asks next to nothing; this is what the other agents ask.
+        PermissionMode::Default => vec![("edit", Ask), ("bash", Ask), ("webfetch", Ask)],
+        PermissionMode::Plan => vec![("edit", Deny), ("bash", Deny)],
+        PermissionMode::AcceptEdits => vec![("edit", Allow), ("bash", Ask), ("webfetch", Ask)],
+        PermissionMode::Bypass => vec![("*", Allow)],
+    };
+    rules.into_iter().map(|(permission, action)| permission_rule(permission, action)).collect()
 }
 
 /// A message for the agent.
-pub(super) async fn prompt(spec: &SessionSpec, message: &Message) -> Result<Value, String> {
+pub(super) async fn prompt(spec: &SessionSpec, message: &Message) -> Result<PromptBody, String> {
     let mut parts = Vec::new();
     if !message.text.is_empty() {
-        parts.push(json!({"type": "text", "text": message.text}));
+        parts.push(text_part(message.text.as_str()));
     }
     for attachment in &message.attachments {
-        parts.push(part(attachment).await?);
+        parts.push(attachment_part(attachment).await?);
     }
-    let mut body = Map::from_iter([("parts".to_owned(), Value::from(parts))]);
-    if let Some((provider, model)) = spec.model.as_deref().and_then(provider_and_model) {
-        body.insert("model".to_owned(), json!({"providerID": provider, "modelID": model}));
-    }
-    if let Some(agent) = &spec.agent_mode {
-        body.insert("agent".to_owned(), agent.as_str().into());
-    }
-    if let Some(variant) = &spec.variant {
-        body.insert("variant".to_owned(), variant.as_str().into());
-    }
-    Ok(body.into())
+    Ok(PromptBody {
+        model: spec.model.as_deref().and_then(parse_model),
+        agent: spec.agent_mode.clone(),
+        variant: spec.variant.clone(),
+        ..PromptBody::new(parts)
+    })
 }
 
-/// A file: it reads those itself whose kind it knows, and is told where the others are.
-async fn part(attachment: &Attachment) -> Result<Value, String> {
+/// A file. OpenCode itself reads those whose type it knows, and is told the paths of the others.
+async fn attachment_part(attachment: &Attachment) -> Result<PromptPart, String> {
     let is_text = |mime: &&str| mime.starts_with("text/");
     let mime = attached::mime(attachment).or_else(|| attachment.mime.as_deref().filter(is_text));
     if let Some(mime) = mime {
         let url = reqwest::Url::from_file_path(&attachment.path)
             .map_err(|()| format!("attachment {} has no absolute path", attachment.path))?;
-        // What text there is, it reads as plain text alone.
+        // Of all types of text, OpenCode reads only this one.
         let mime = if mime.starts_with("text/") { "text/plain" } else { mime };
         let name = attachment.filename.as_deref().or_else(|| attachment.path.rsplit('/').next());
-        return Ok(json!({"type": "file", "mime": mime, "filename": name, "url": url.as_str()}));
+        return Ok(file_part(mime, name, url.as_str()));
     }
     match attached::read(attachment, &[]).await? {
-        Attached::Named(named) => Ok(json!({"type": "text", "text": named})),
+        Attached::Named(named) => Ok(text_part(named)),
         Attached::Bytes { .. } => Err(format!("attachment {} cannot be named", attachment.path)),
     }
 }
 
-/// OpenCode's configuration with these MCP servers in it.
-pub(super) fn with_servers(configuration: Option<&str>, servers: &McpServers) -> String {
-    let configuration = configuration.and_then(|text| serde_json::from_str::<Value>(text).ok());
-    let mut configuration = configuration.filter(Value::is_object).unwrap_or_else(|| json!({}));
-    for (name, server) in servers.iter() {
-        let secrets: Map<String, Value> =
-            server.secrets().iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
-        configuration["mcp"][name] = match server {
-            McpServer::Local { command, args, .. } => {
-                let words: Vec<&String> = std::iter::once(command).chain(args).collect();
-                json!({"type": "local", "command": words, "environment": secrets, "enabled": true})
-            }
-            // It finds out by itself which of the two transports is spoken.
-            McpServer::Remote { url, .. } => {
-                json!({"type": "remote", "url": url, "headers": secrets, "enabled": true})
-            }
-        };
+/// The configuration of MCP servers.
+pub(super) fn mcp_configuration(servers: &McpServers) -> Config {
+    let servers = servers.iter().map(|(name, server)| (name.to_owned(), mcp_server(server)));
+    Config { mcp: Some(servers.collect()), ..Config::new() }
+}
+
+fn mcp_server(server: &McpServer) -> McpServerConfig {
+    let secrets: BTreeMap<String, String> =
+        server.secrets().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    match server {
+        McpServer::Local { command, args, .. } => {
+            local_mcp_server(std::iter::once(command).chain(args).cloned().collect(), secrets)
+        }
+        McpServer::Remote { url, .. } => remote_mcp_server(url, secrets),
     }
-    configuration.to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use interlingua_convert::Agent;
+    use serde_json::{Value, json};
 
     use super::*;
+
+    fn written(value: &impl serde::Serialize) -> Value {
+        serde_json::to_value(value).unwrap()
+    }
 
     fn spec() -> SessionSpec {
         SessionSpec {
@@ -160,10 +155,10 @@ mod tests {
         let asked: Vec<Value> = ["edit", "bash", "webfetch"]
             .map(|permission| json!({"permission": permission, "pattern": "*", "action": "ask"}))
             .to_vec();
-        assert_eq!(session(&spec()), json!({"permission": asked}));
-        let plan = session(&SessionSpec { permission_mode: PermissionMode::Plan, ..spec() });
+        assert_eq!(written(&session(&spec())), json!({"permission": asked}));
+        let plan = written(&session(&SessionSpec { permission_mode: PermissionMode::Plan, ..spec() }));
         assert_eq!(plan["permission"][0], json!({"permission": "edit", "pattern": "*", "action": "deny"}));
-        let bypass = session(&SessionSpec { permission_mode: PermissionMode::Bypass, ..spec() });
+        let bypass = written(&session(&SessionSpec { permission_mode: PermissionMode::Bypass, ..spec() }));
         assert_eq!(bypass["permission"], json!([{"permission": "*", "pattern": "*", "action": "allow"}]));
     }
 
@@ -178,7 +173,7 @@ mod tests {
             variant: Some("high".to_owned()),
             ..spec()
         };
-        let body = prompt(&spec, &message).await.unwrap();
+        let body = written(&prompt(&spec, &message).await.unwrap());
         assert_eq!(body["model"], json!({"providerID": "lab", "modelID": "one/two"}));
         assert_eq!((&body["agent"], &body["variant"]), (&json!("plan"), &json!("high")));
         let image = json!({"type": "file", "mime": "image/png", "filename": "a b.png", "url": "file:///a%20b.png"});
@@ -188,13 +183,14 @@ mod tests {
     }
 
     #[test]
-    fn mcp_servers_are_added_to_the_configuration_there_is() {
-        let servers = serde_json::from_str(r#"{"tiny":{"command":"tiny","args":["-x"],"env":{"KEY":"s"}}}"#).unwrap();
-        let text = with_servers(Some(r#"{"model":"lab/x","mcp":{"other":{"type":"remote"}}}"#), &servers);
-        let configuration: Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(configuration["model"], "lab/x");
-        assert_eq!(configuration["mcp"]["other"]["type"], "remote");
-        assert_eq!(configuration["mcp"]["tiny"]["command"], json!(["tiny", "-x"]));
-        assert_eq!(configuration["mcp"]["tiny"]["environment"]["KEY"], "s");
+    fn mcp_servers_have_their_programs_addresses_and_secrets() {
+        let servers = r#"{"tiny":{"command":"tiny","args":["-x"],"env":{"KEY":"s"}},
+            "far":{"type":"sse","url":"http://far","headers":{"Authorization":"t"}}}"#;
+        let configuration = mcp_configuration(&serde_json::from_str(servers).unwrap());
+        let expected = json!({"mcp": {
+            "tiny": {"type": "local", "command": ["tiny", "-x"], "environment": {"KEY": "s"}, "enabled": true},
+            "far": {"type": "remote", "url": "http://far", "headers": {"Authorization": "t"}, "enabled": true},
+        }});
+        assert_eq!(written(&configuration), expected);
     }
 }

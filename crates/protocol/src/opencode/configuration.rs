@@ -1,0 +1,76 @@
+//! The configuration that the server finds in its environment.
+
+use std::collections::BTreeMap;
+
+use interlingua_native::opencode::{Config, McpServerConfig, McpServerConfigType};
+use serde_json::{Map, Value};
+
+/// The variable that holds configuration, on top of what is in files.
+pub const CONFIGURATION_VARIABLE: &str = "OPENCODE_CONFIG_CONTENT";
+
+/// Adds to a configuration whose other settings are the user's. Entries of the same name are replaced; a configuration
+/// that is no JSON object is replaced as a whole.
+#[must_use]
+pub fn add_to_configuration(existing: Option<&str>, addition: &Config) -> String {
+    let existing = existing.and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
+    let mut configuration = existing.unwrap_or_default();
+    // Writing generated types does not fail: their keys are strings.
+    let addition = serde_json::to_value(addition).unwrap_or_default();
+    for (key, value) in addition.as_object().cloned().unwrap_or_default() {
+        match (configuration.entry(key).or_insert(Value::Null), value) {
+            (Value::Object(settings), Value::Object(added)) => settings.extend(added),
+            (setting, added) => *setting = added,
+        }
+    }
+    Value::from(configuration).to_string()
+}
+
+/// An MCP server that OpenCode starts: a program with its arguments, and variables on top of OpenCode's own.
+#[must_use]
+pub fn local_mcp_server(command: Vec<String>, environment: BTreeMap<String, String>) -> McpServerConfig {
+    McpServerConfig {
+        type_: Some(McpServerConfigType::Local),
+        command: Some(command),
+        environment: Some(environment),
+        enabled: Some(true),
+        ..McpServerConfig::new()
+    }
+}
+
+/// An MCP server that OpenCode reaches over HTTP, with headers for every request. OpenCode finds out by itself which
+/// transport the server speaks.
+#[must_use]
+pub fn remote_mcp_server(url: &str, headers: BTreeMap<String, String>) -> McpServerConfig {
+    McpServerConfig {
+        type_: Some(McpServerConfigType::Remote),
+        url: Some(url.to_owned()),
+        headers: Some(headers),
+        enabled: Some(true),
+        ..McpServerConfig::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn with_tiny(existing: Option<&str>) -> Value {
+        let tiny = local_mcp_server(vec!["tiny".to_owned()], BTreeMap::new());
+        let addition = Config { mcp: Some([("tiny".to_owned(), tiny)].into()), ..Config::new() };
+        serde_json::from_str(&add_to_configuration(existing, &addition)).unwrap()
+    }
+
+    #[test]
+    fn what_the_user_has_configured_stays() {
+        let tiny = json!({"type": "local", "command": ["tiny"], "environment": {}, "enabled": true});
+        let existing = r#"{"model":"lab/x","mcp":{"other":{"enabled":false},"tiny":{"enabled":false}}}"#;
+        let both = json!({"model": "lab/x", "mcp": {"other": {"enabled": false}, "tiny": tiny}});
+        assert_eq!(with_tiny(Some(existing)), both);
+        let alone = json!({"mcp": {"tiny": tiny}});
+        for existing in [None, Some(""), Some("[]"), Some(r#"{"mcp":"none"}"#)] {
+            assert_eq!(with_tiny(existing), alone, "{existing:?}");
+        }
+    }
+}

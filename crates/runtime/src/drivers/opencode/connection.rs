@@ -1,0 +1,399 @@
+//! The connection of one session to the server.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use interlingua_convert::{Failure, Input};
+use interlingua_native::Native as _;
+use interlingua_protocol::opencode::{
+    Event, HttpCall, PendingRequests, PermissionDecision, Reply, Request, Requests, SessionCreateRequest,
+    SessionStatus, SessionStatusesRequest,
+};
+use interlingua_schema::{ErrorCode, Message};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use super::events::Events;
+use super::head::{Family, Head};
+use super::params;
+use super::server::HttpServer;
+use crate::driver::{Order, Orders, Parting, PermissionReply, ServeError, SessionSpec, Wire};
+use crate::drivers::REFUSED;
+use crate::wire::WireBatch;
+
+/// How long a running turn may take to end after the session was released.
+const RELEASE_GRACE: Duration = Duration::from_millis(1500);
+/// How long the first event of a stream may take.
+const FIRST_EVENT_TIMEOUT: Duration = Duration::from_secs(20);
+/// The pause before events are subscribed to again.
+const RESUBSCRIBE_PAUSE: Duration = Duration::from_millis(200);
+
+/// How many events are taken at once before orders have their turn again.
+const MAX_EVENTS_PER_READ: usize = 128;
+
+/// The connection of one session to the server.
+pub(super) struct Connection {
+    server: Arc<HttpServer>,
+    requests: Requests,
+    events: Events,
+    wire: Wire,
+    /// Events that are about to be sent to the session.
+    batch: WireBatch,
+    spec: SessionSpec,
+    /// The session and its sub-agents, once it is created.
+    family: Option<Family>,
+    /// A message that waits until the session is created.
+    waiting: Option<Message>,
+    /// Events that came before it was known which of them concern the session.
+    early: Vec<Input>,
+    calls: JoinSet<FinishedCall>,
+    /// Whether a prompt was sent and the session is not idle yet.
+    is_running: bool,
+    pending: PendingRequests,
+}
+
+/// A request that was answered or failed.
+struct FinishedCall {
+    number: u64,
+    purpose: Purpose,
+    reply: Result<Reply, String>,
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    CreateSession,
+    Prompt,
+    Abort,
+    Answer,
+    /// Rejecting what is left of an aborted turn. It is not shown to the session.
+    Cleanup,
+}
+
+/// How serving the session ends, if it does.
+type Served = Option<Result<Parting, ServeError>>;
+
+/// Subscribes to events and waits for the first one.
+async fn subscribe(server: &HttpServer, requests: &Requests) -> Result<(Events, Input), String> {
+    let mut events = server.subscribe(requests).await?;
+    match timeout(FIRST_EVENT_TIMEOUT, events.next()).await {
+        Ok(Some(first @ Input::Received(_))) => Ok((events, first)),
+        Ok(Some(Input::Unreadable { error, .. })) => Err(format!("OpenCode's first event cannot be read: {error}")),
+        Ok(_) => Err("OpenCode's events ended before the first one".to_owned()),
+        Err(_) => Err(format!("OpenCode sent no event within {FIRST_EVENT_TIMEOUT:?}")),
+    }
+}
+
+impl Connection {
+    /// Connects a session, which is created or resumed when the connection [runs](Self::run).
+    pub(super) async fn open(server: Arc<HttpServer>, spec: SessionSpec, wire: Wire) -> Result<Self, ServeError> {
+        let requests = Requests::in_directory(&spec.directory);
+        let (events, first) = match subscribe(&server, &requests).await {
+            Ok(subscribed) => subscribed,
+            Err(reason) => {
+                if let Some(exit) = server.exit().await {
+                    let code = exit.code.map_or_else(|| "an unknown code".to_owned(), |code| format!("code {code}"));
+                    let last = exit.stderr.last().map(|line| format!(" (last line of its standard error: {line})"));
+                    let last = last.unwrap_or_default();
+                    return Err(ServeError::Unavailable(format!("OpenCode exited with {code} before it served{last}")));
+                }
+                return Err(ServeError::Unavailable(reason));
+            }
+        };
+        wire.send(first).await;
+        let family = spec.native.as_ref().map(|native| Family::new(native.as_str()));
+        Ok(Self {
+            server,
+            requests,
+            events,
+            wire,
+            batch: WireBatch::default(),
+            spec,
+            family,
+            waiting: None,
+            early: Vec::new(),
+            calls: JoinSet::new(),
+            is_running: false,
+            pending: PendingRequests::default(),
+        })
+    }
+
+    /// Serves the session until it is released or the server is gone. `early` are the orders that came before.
+    pub(super) async fn run(mut self, early: VecDeque<Order>, mut orders: Orders) -> Result<Parting, ServeError> {
+        if self.family.is_none() {
+            let request = self.requests.create_session(params::session(&self.spec));
+            self.send(Purpose::CreateSession, request).await;
+        }
+        for order in early {
+            self.handle_order(order).await;
+        }
+        loop {
+            let served = tokio::select! {
+                biased;
+                order = orders.next() => {
+                    let Some(order) = order else {
+                        self.stop().await;
+                        return Ok(Parting::Left);
+                    };
+                    self.handle_order(order).await;
+                    None
+                }
+                Some(call) = self.calls.join_next() => match call {
+                    Ok(call) => self.handle_call(call).await,
+                    Err(_) => None,
+                },
+                event = self.events.next() => self.receive_events(event).await,
+            };
+            if let Some(served) = served {
+                return served;
+            }
+        }
+    }
+
+    async fn handle_order(&mut self, order: Order) {
+        match order {
+            Order::Message(message) => {
+                self.waiting = Some(message);
+                self.prompt().await;
+            }
+            Order::Permission { key, reply } => {
+                let (decision, message) = permission_decision(reply);
+                let request = self.requests.reply_to_permission(key.as_str(), decision, message);
+                self.send(Purpose::Answer, request).await;
+            }
+            Order::Answer { key, answers } => {
+                let request = self.requests.answer_question(key.as_str(), answers);
+                self.send(Purpose::Answer, request).await;
+            }
+            Order::Reject { key } => {
+                let request = self.requests.reject_question(key.as_str());
+                self.send(Purpose::Answer, request).await;
+            }
+            Order::Interrupt => self.interrupt().await,
+        }
+    }
+
+    /// Sends the waiting message, if the session is created.
+    async fn prompt(&mut self) {
+        let Some(session) = self.family.as_ref().map(|family| family.session().to_owned()) else { return };
+        let Some(message) = self.waiting.take() else { return };
+        match params::prompt(&self.spec, &message).await {
+            Ok(body) => {
+                self.is_running = true;
+                let request = self.requests.prompt(&session, body);
+                self.send(Purpose::Prompt, request).await;
+            }
+            Err(reason) => self.wire.failed(Failure::new(ErrorCode::InvalidRequest, reason)).await,
+        }
+    }
+
+    async fn interrupt(&mut self) {
+        if self.waiting.take().is_some() {
+            return self.wire.failed(Failure::new(ErrorCode::AgentError, "interrupted before it began")).await;
+        }
+        if let Some(family) = &self.family {
+            let request = self.requests.abort(family.session());
+            self.send(Purpose::Abort, request).await;
+        }
+    }
+
+    /// Sends a request in the background. [`Self::handle_call`] gets the reply.
+    async fn send(&mut self, purpose: Purpose, request: impl Into<Request>) {
+        let call = self.server.to_call(&request.into());
+        let number = self.server.next_call_number();
+        if purpose != Purpose::Cleanup {
+            let HttpCall { method, path, body } = call.clone();
+            self.wire.send(Input::Request { call: number, method: method.to_owned(), path, body }).await;
+        }
+        let server = self.server.clone();
+        self.calls.spawn(async move {
+            let reply = server.send(call).await;
+            FinishedCall { number, purpose, reply }
+        });
+    }
+
+    async fn handle_call(&mut self, call: FinishedCall) -> Served {
+        let reply = match call.reply {
+            Ok(reply) => reply,
+            Err(reason) => return self.handle_failed_call(call.purpose, reason).await,
+        };
+        if call.purpose == Purpose::Cleanup {
+            return None;
+        }
+        self.wire.send(Input::Reply { call: call.number, status: reply.status, body: reply.body.clone() }).await;
+        match call.purpose {
+            Purpose::CreateSession => {
+                let session = match reply.decode::<SessionCreateRequest>() {
+                    Ok(session) => session.id,
+                    Err(error) => {
+                        let reason = format!("OpenCode did not create a session: {error}");
+                        return Some(Err(ServeError::Unavailable(reason)));
+                    }
+                };
+                self.family = Some(Family::new(session));
+                for event in std::mem::take(&mut self.early) {
+                    self.route_event(event);
+                }
+                self.wire.send_batch(&mut self.batch).await;
+                self.prompt().await;
+            }
+            Purpose::Prompt if reply.status == 404 && self.spec.native.is_some() => {
+                let session = self.family.as_ref().map(Family::session).unwrap_or_default();
+                return Some(Err(ServeError::Lost(format!("OpenCode does not know session {session} any more"))));
+            }
+            Purpose::Prompt if !reply.is_success() => {
+                self.is_running = false;
+                let reason = format!("OpenCode refuses the message with HTTP status {}", reply.status);
+                self.wire.failed(Failure::new(ErrorCode::AgentError, reason)).await;
+            }
+            Purpose::Abort => self.reject_pending().await,
+            Purpose::Prompt | Purpose::Answer | Purpose::Cleanup => {}
+        }
+        None
+    }
+
+    /// Handles a request without a reply. If the server is gone, the end of its events says so.
+    async fn handle_failed_call(&mut self, purpose: Purpose, reason: String) -> Served {
+        if self.server.exit().await.is_some() {
+            return None;
+        }
+        match purpose {
+            Purpose::CreateSession => Some(Err(ServeError::Unavailable(reason))),
+            Purpose::Prompt => {
+                self.is_running = false;
+                self.wire.failed(Failure::new(ErrorCode::AgentError, reason)).await;
+                None
+            }
+            Purpose::Abort | Purpose::Answer | Purpose::Cleanup => None,
+        }
+    }
+
+    /// Sends an event to the session, with those that came together with it. `None` is the end of the events.
+    async fn receive_events(&mut self, event: Option<Input>) -> Served {
+        let Some(event) = event else { return self.resubscribe().await };
+        self.route_event(event);
+        for _ in 1..MAX_EVENTS_PER_READ {
+            let Some(event) = self.events.at_hand() else { break };
+            self.route_event(event);
+        }
+        self.wire.send_batch(&mut self.batch).await;
+        None
+    }
+
+    /// Adds an event to the batch if it concerns the session. What cannot be read concerns every session.
+    fn route_event(&mut self, event: Input) {
+        let Input::Received(payload) = &event else { return self.batch.push(event) };
+        let Some(family) = &mut self.family else {
+            return self.early.push(event);
+        };
+        let head = Head::scan(payload);
+        if !family.concerns(&head) {
+            return;
+        }
+        if family.is_idle(&head) {
+            self.is_running = false;
+        }
+        if PendingRequests::is_about_requests(&head.kind)
+            && let Ok(decoded) = Event::decode(payload)
+        {
+            self.pending.observe(&decoded.value);
+        }
+        self.batch.push(event);
+    }
+
+    /// Handles the end of the events: the server is gone, or else they are subscribed to again.
+    async fn resubscribe(&mut self) -> Served {
+        if let Some(exit) = self.server.exit().await {
+            self.batch.extend(exit.stderr.into_iter().map(Input::Stderr).chain([Input::Exit { code: exit.code }]));
+            self.wire.send_batch(&mut self.batch).await;
+            return Some(Ok(Parting::Left));
+        }
+        sleep(RESUBSCRIBE_PAUSE).await;
+        match subscribe(&self.server, &self.requests).await {
+            Ok((events, first)) => {
+                self.events = events;
+                self.wire.send(first).await;
+            }
+            Err(reason) => return Some(Err(ServeError::Unavailable(reason))),
+        }
+        if self.is_running && !self.is_busy().await {
+            // OpenCode does not repeat the events that were missed.
+            self.is_running = false;
+            let failure = Failure::new(ErrorCode::AgentError, "OpenCode's events broke off, and the end was missed");
+            self.wire.failed(failure).await;
+        }
+        None
+    }
+
+    /// Whether the server says that the session is at work.
+    async fn is_busy(&self) -> bool {
+        let call = self.server.to_call(&self.requests.list_session_statuses().into());
+        let Ok(reply) = self.server.send(call).await else { return false };
+        let Ok(statuses) = reply.decode::<SessionStatusesRequest>() else { return false };
+        let status = self.family.as_ref().and_then(|family| statuses.get(family.session()));
+        status.is_some_and(|status| !matches!(status, SessionStatus::Idle(_)))
+    }
+
+    /// Rejects what is not answered when a turn is aborted. OpenCode would keep it open.
+    async fn reject_pending(&mut self) {
+        for pending in self.pending.take() {
+            let request = self.requests.reject(&pending);
+            self.send(Purpose::Cleanup, request).await;
+        }
+    }
+
+    /// Aborts the running turn.
+    async fn stop(&mut self) {
+        if !self.is_running {
+            return;
+        }
+        let deadline = Instant::now() + RELEASE_GRACE;
+        self.interrupt().await;
+        let mut is_answered = false;
+        while self.is_running || !self.calls.is_empty() {
+            let served = tokio::select! {
+                Some(Ok(call)) = self.calls.join_next() => {
+                    is_answered |= call.purpose == Purpose::Abort && call.reply.is_ok();
+                    timeout_at(deadline, self.handle_call(call)).await
+                }
+                event = timeout_at(deadline, self.events.next()) => match event {
+                    Ok(event) => timeout_at(deadline, self.receive_events(event)).await,
+                    Err(late) => Err(late),
+                },
+            };
+            match served {
+                Ok(None) => {}
+                Ok(Some(_)) => return,
+                Err(_) => break,
+            }
+        }
+        if !is_answered {
+            // A server that does not answer is of no use to any session.
+            self.server.terminate();
+        }
+    }
+}
+
+/// The answer to a permission request. A rejection without a message would end the turn.
+fn permission_decision(reply: PermissionReply) -> (PermissionDecision, Option<&'static str>) {
+    match reply {
+        PermissionReply::Once => (PermissionDecision::Once, None),
+        PermissionReply::Always => (PermissionDecision::Always, None),
+        PermissionReply::Reject => (PermissionDecision::Reject, Some(REFUSED)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rejection_has_a_message_so_that_the_turn_goes_on() {
+        assert_eq!(permission_decision(PermissionReply::Once), (PermissionDecision::Once, None));
+        assert_eq!(permission_decision(PermissionReply::Always), (PermissionDecision::Always, None));
+        let (decision, message) = permission_decision(PermissionReply::Reject);
+        assert_eq!(decision, PermissionDecision::Reject);
+        assert!(message.is_some_and(|message| !message.is_empty()));
+    }
+}
