@@ -22,7 +22,7 @@
 //! ```
 
 pub use interlingua_native_runtime::{
-    DecodeError, Decoded, Json, LossList, Losses, Missing, Native, Repair, Union, Unknown, UnknownKind,
+    DecodeError, Decoded, Json, LossList, Losses, Missing, Native, Repair, Request, Union, Unknown, UnknownKind,
 };
 
 include!(concat!(env!("OUT_DIR"), "/agents.rs"));
