@@ -21,7 +21,7 @@ use serde::Serialize;
 
 pub use answer::{ControlAnswer, DialogResult, ElicitationResult};
 pub use command_line::{McpServers, Permissions, SessionOptions, WIRE_FLAGS, command_line};
-pub use host_request::{HostRequest, Outbox, SentRequest, initialize, interrupt};
+pub use host_request::{ControlRequestParams, HostRequest, Outbox, SentRequest, initialize, interrupt};
 pub use pending::{PendingRequests, Received, Reply, refuse};
 pub use prompt::{Attachment, Prompt};
 pub use resume::Resume;

@@ -44,7 +44,7 @@ pub(crate) enum Seen {
 pub(crate) struct Ask {
     /// What it asks, in a word or two.
     pub(crate) about: String,
-    /// The request, as it came.
+    /// The request, as it came, or what the host knows it by.
     pub(crate) request: Value,
 }
 
@@ -52,6 +52,8 @@ pub(crate) struct Ask {
 pub(crate) struct Stage<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) program: &'a Path,
+    /// The agent's version.
+    pub(crate) version: &'a str,
     pub(crate) place: &'a Place,
     pub(crate) tape: &'a Tape,
     /// Where the model is.

@@ -116,8 +116,15 @@ impl Player<'_> {
     async fn host(&mut self, model: &Model, place: &Place, recorder: PathBuf) -> Result<()> {
         let tape = self.tape.clone();
         let url = model.url();
-        let stage =
-            Stage { scenario: self.scenario, program: &self.target.program, place, tape: &tape, model: &url, recorder };
+        let stage = Stage {
+            scenario: self.scenario,
+            program: &self.target.program,
+            version: &self.target.version,
+            place,
+            tape: &tape,
+            model: &url,
+            recorder,
+        };
         "at the start of the agent".clone_into(&mut self.step);
         let mut host = limited(Host::start(self.target.agent, stage)).await?;
         let played = self.turns(&mut host, model, place).await;

@@ -53,6 +53,11 @@ pub fn interrupt() -> ControlInterruptRequest {
     ControlInterruptRequest::new()
 }
 
+/// The parameters of a request that a host can send.
+pub trait ControlRequestParams: Request<Union = ControlRequestInner> + Into<HostRequest> {}
+
+impl<R: Request<Union = ControlRequestInner> + Into<HostRequest>> ControlRequestParams for R {}
+
 /// Numbers the requests that a host sends to one process.
 #[derive(Clone, Debug, Default)]
 pub struct Outbox {
@@ -61,10 +66,7 @@ pub struct Outbox {
 
 impl Outbox {
     /// A request with the next number.
-    pub fn request<R: Request<Union = ControlRequestInner> + Into<HostRequest>>(
-        &mut self,
-        request: R,
-    ) -> SentRequest<R> {
+    pub fn request<R: ControlRequestParams>(&mut self, request: R) -> SentRequest<R> {
         self.sent += 1;
         let id = format!("host-{}", self.sent);
         let line = HostMessage::Request { id: id.clone(), request: request.into() }.into_line();
@@ -85,6 +87,12 @@ impl<R: Request> SentRequest<R> {
     #[must_use]
     pub fn line(&self) -> &str {
         &self.line
+    }
+
+    /// The line to send, for a host that does not wait for the answer.
+    #[must_use]
+    pub fn into_line(self) -> String {
+        self.line
     }
 
     /// The answer, if a line of the agent is one to this request; an error if the agent refuses the request or the
