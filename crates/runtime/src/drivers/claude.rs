@@ -65,8 +65,8 @@ impl ClaudeAgent {
         use_either_key(&mut env);
         let directory = spec.directory.clone();
         let process = self.start(Program { path: found.path, args: args.clone(), env, directory }).await?;
-        let argv = std::iter::once(Self::AGENT.descriptor().program.to_owned()).chain(args).collect();
-        wire.launched(Launch::new(found.version, argv)).await;
+        let command = std::iter::once(Self::AGENT.descriptor().program.to_owned()).chain(args).collect();
+        wire.launched(Launch::new(found.version, command)).await;
         let mut session = Session {
             process,
             wire,

@@ -25,11 +25,12 @@ struct Recording {
 }
 
 impl Recording {
-    fn argv(&self) -> Vec<&str> {
-        self.lines[0]["argv"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+    /// The arguments, without the program.
+    fn arguments(&self) -> Vec<&str> {
+        self.lines[0]["argv"].as_array().into_iter().flatten().skip(1).filter_map(Value::as_str).collect()
     }
 
-    /// Lines in a direction, `send` or `recv`.
+    /// The direction, `send` or `recv`, and text of every line.
     fn wire(&self) -> impl Iterator<Item = (&str, &str)> {
         self.lines.iter().filter_map(|line| Some((line["dir"].as_str()?, line["line"].as_str()?)))
     }
@@ -185,8 +186,7 @@ fn options<'a>(args: &[&'a str]) -> SessionOptions<'a> {
 fn the_command_lines_of_the_recorder_are_made_again() {
     let server = validator("claude", "/definitions/McpServerConfigForProcessTransport");
     for recording in recordings().iter().filter(|recording| recording.provenance == Provenance::Recorded) {
-        let argv = recording.argv();
-        let args = &argv[1..];
+        let args = recording.arguments();
         assert_eq!(args[..WIRE_FLAGS.len()], WIRE_FLAGS, "{}", recording.name);
         let options = options(&args[WIRE_FLAGS.len()..]);
         assert_eq!(command_line(&options, None), args, "{}", recording.name);

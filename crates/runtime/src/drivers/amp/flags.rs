@@ -111,10 +111,8 @@ mod tests {
     }
 
     fn flags(spec: &SessionSpec, thread: Option<&str>, help: &Help) -> String {
-        let delivery = match help.has(Help::READS_MESSAGES) {
-            true => Delivery::Line("{}".into()),
-            false => Delivery::Argument("hi".into()),
-        };
+        let reads_messages = help.has(Help::READS_MESSAGES);
+        let delivery = if reads_messages { Delivery::Line("{}".into()) } else { Delivery::Argument("hi".into()) };
         command_line(spec, thread, &delivery, None, help).join(" ")
     }
 

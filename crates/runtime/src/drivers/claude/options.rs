@@ -124,9 +124,10 @@ fn mcp_servers(servers: &crate::mcp::McpServers) -> (McpServers, Vec<(OsString, 
                 ..config
             },
             McpServer::Remote { url, sse, .. } => McpServerConfigForProcessTransport {
-                type_: Some(match sse {
-                    true => McpServerConfigForProcessTransportType::Sse,
-                    false => McpServerConfigForProcessTransportType::Http,
+                type_: Some(if *sse {
+                    McpServerConfigForProcessTransportType::Sse
+                } else {
+                    McpServerConfigForProcessTransportType::Http
                 }),
                 url: Some(url.clone()),
                 headers: Some(hidden),
