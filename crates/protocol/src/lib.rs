@@ -16,3 +16,6 @@ pub mod opencode;
 mod version;
 
 pub use version::Support;
+
+/// What an agent is told when the user refuses what it asked for and gives no reason. With a message, agents go on.
+pub const REFUSED: &str = "The user refused this.";

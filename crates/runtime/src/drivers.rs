@@ -9,6 +9,4 @@ mod scanner;
 mod shared;
 
 pub(crate) use installed::InstalledDriver;
-
-/// What an agent is told when the user refuses what it asked for. With a reason, all of them go on.
-const REFUSED: &str = "The user refused this.";
+use interlingua_protocol::REFUSED;

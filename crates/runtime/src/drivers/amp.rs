@@ -1,8 +1,9 @@
 //! Amp: one process per turn.
 //!
 //! Its thread lives on Amp's server, and `amp threads continue` goes on with it in another process. A turn's message is
-//! its standard input where the installed version can read it there, else a word of the command line. What it may do is
-//! decided by its own rules before a turn begins; it asks nothing on the way.
+//! written to its standard input where the installed version reads messages there, and is an argument of the command
+//! line otherwise. What it may do is decided by its own rules before a turn begins; it asks nothing on the way. What is
+//! sent is made by [`interlingua_protocol::amp`].
 
 mod flags;
 mod help;
@@ -15,8 +16,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use interlingua_convert::{Agent, Failure, Input, Launch};
+use interlingua_protocol::amp::read_thread_id;
 use interlingua_schema::{ErrorCode, Message};
-use serde::Deserialize;
 
 use super::installed::InstalledAgent;
 use crate::agents::{Mode, Models};
@@ -27,12 +28,12 @@ use crate::process::{Process, Program, forward};
 use crate::variables::variables;
 use help::Help;
 use mcp_config::McpConfig;
-use prompt::Prompt;
+use prompt::Delivery;
 
-/// What of the server's environment is Amp's.
-const OWN: [&str; 2] = ["AMP_*", "ANTHROPIC_API_KEY"];
-/// An agent that was installed stays as it is.
-const SET: [(&str, &str); 1] = [("AMP_SKIP_UPDATE_CHECK", "1")];
+/// Variables of the server's environment that Amp gets.
+const INHERITED_VARIABLES: [&str; 2] = ["AMP_*", "ANTHROPIC_API_KEY"];
+/// Variables that are set for every process: an installed agent does not update itself.
+const FIXED_VARIABLES: [(&str, &str); 1] = [("AMP_SKIP_UPDATE_CHECK", "1")];
 /// The variable without which it waits for somebody to log in.
 const KEY: &str = "AMP_API_KEY";
 
@@ -67,9 +68,9 @@ impl AmpAgent {
                 continue;
             }
             let Some(mut turn) = self.begin(&spec, thread.as_deref(), &message, &wire).await? else { continue };
-            match turn.go_on(&mut orders, &wire, &mut thread).await {
-                Left::ByAgent(message) => waiting = message,
-                Left::BySession => {
+            match turn.run(&mut orders, &wire, &mut thread).await {
+                TurnEnd::ProcessExited(message) => waiting = message,
+                TurnEnd::SessionLeft => {
                     turn.process.leave(&wire).await;
                     return Ok(Parting::Left);
                 }
@@ -86,23 +87,23 @@ impl AmpAgent {
         wire: &Wire,
     ) -> Result<Option<Turn>, ServeError> {
         let found = self.installation.program(spec.agent_version.as_deref())?;
-        let env = variables(&OWN, &SET, &spec.env);
+        let env = variables(&INHERITED_VARIABLES, &FIXED_VARIABLES, &spec.env);
         let help = self.help(&found, &env).await;
-        let prompt = match Prompt::of(message, &help).await {
-            Ok(prompt) => prompt,
+        let delivery = match Delivery::read(message, &help).await {
+            Ok(delivery) => delivery,
             Err(reason) => {
                 wire.failed(Failure::new(ErrorCode::InvalidRequest, reason)).await;
                 return Ok(None);
             }
         };
-        let mcp = McpConfig::of(&spec.mcp).map_err(|error| ServeError::Unavailable(error.to_string()))?;
-        let args = flags::of(spec, thread, &prompt, mcp.as_ref(), &help);
+        let mcp = McpConfig::write(&spec.mcp).map_err(|error| ServeError::Unavailable(error.to_string()))?;
+        let args = flags::command_line(spec, thread, &delivery, mcp.as_ref(), &help);
         let words = std::iter::once(Self::AGENT.descriptor().program.to_owned()).chain(args.iter().cloned()).collect();
         let program = Program { path: found.path, args, env, directory: spec.directory.clone() };
         let started = self.installation.supervisor().start(program).await;
         let mut process = started.map_err(|error| ServeError::Unavailable(error.to_string()))?;
         wire.launched(Launch::new(found.version, words)).await;
-        if let Prompt::Line(line) = &prompt {
+        if let Delivery::Line(line) = &delivery {
             wire.send(Input::Sent(line.clone())).await;
             process.send(line);
         }
@@ -139,31 +140,31 @@ impl AmpAgent {
     }
 }
 
-/// A turn, which is a process.
+/// A turn with its process.
 struct Turn {
     process: Process,
-    /// Read by the process when it starts, and gone with the turn.
+    /// The process reads it when it starts.
     _mcp: Option<McpConfig>,
 }
 
-/// Who had enough of a turn.
-enum Left {
-    /// The process, which is gone. A message may have come while it went.
-    ByAgent(Option<Message>),
+/// Why a turn is no longer listened to.
+enum TurnEnd {
+    /// The process has exited. A message may have come meanwhile.
+    ProcessExited(Option<Message>),
     /// The session lets go.
-    BySession,
+    SessionLeft,
 }
 
 impl Turn {
-    /// Listens until the process is gone, or the session lets go.
-    async fn go_on(&mut self, orders: &mut Orders, wire: &Wire, thread: &mut Option<String>) -> Left {
+    /// Forwards what the process prints until it exits, or the session lets go.
+    async fn run(&mut self, orders: &mut Orders, wire: &Wire, thread: &mut Option<String>) -> TurnEnd {
         let mut waiting = None;
         loop {
             let inputs = tokio::select! {
                 biased;
                 order = orders.next() => {
                     match order {
-                        None => return Left::BySession,
+                        None => return TurnEnd::SessionLeft,
                         Some(Order::Message(message)) => waiting = Some(message),
                         Some(Order::Interrupt) if waiting.take().is_some() => {
                             wire.failed(Failure::new(ErrorCode::AgentError, "interrupted before it began")).await;
@@ -177,23 +178,16 @@ impl Turn {
                 inputs = self.process.read() => inputs,
             };
             if thread.is_none() {
-                *thread = inputs.iter().find_map(thread_of);
+                *thread = inputs.iter().find_map(|input| match input {
+                    Input::Received(line) => read_thread_id(line),
+                    _ => None,
+                });
             }
             if forward(inputs, wire).await {
-                return Left::ByAgent(waiting);
+                return TurnEnd::ProcessExited(waiting);
             }
         }
     }
-}
-
-/// The thread that a line is about.
-fn thread_of(input: &Input) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Line {
-        session_id: String,
-    }
-    let Input::Received(line) = input else { return None };
-    serde_json::from_str::<Line>(line).ok().map(|line| line.session_id).filter(|id| !id.is_empty())
 }
 
 impl InstalledAgent for AmpAgent {

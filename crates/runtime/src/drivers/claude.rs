@@ -2,33 +2,38 @@
 //!
 //! The process lives through any number of turns, one `user` line each. What it wants to know of the user it asks as a
 //! `control_request`; everything that it asks gets an answer, a refusal if need be. A session that lost its process
-//! goes on with `--resume`.
+//! goes on with `--resume`. What is sent is made by [`interlingua_protocol::claude`].
 
-mod flags;
-mod message;
-mod requests;
+mod options;
+mod prompt;
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use interlingua_convert::{Agent, Failure, Input, Launch};
+use interlingua_protocol::claude::{
+    self, ControlInitializeResponse, HostMessage, ModelInfo, Outbox, PendingRequests, Received, Reply, Resume,
+    SessionOptions,
+};
 use interlingua_schema::ErrorCode;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use semver::Version;
 use tokio::time::timeout;
 
+use super::REFUSED;
 use super::installed::InstalledAgent;
+use super::scanner::Scanner;
 use crate::agents::{Mode, Model, Models};
-use crate::driver::{Order, Orders, Parting, ServeError, SessionSpec, Wire};
+use crate::driver::{Order, Orders, Parting, PermissionReply, ServeError, SessionSpec, Wire};
 use crate::environment::Environment;
 use crate::error::Refusal;
 use crate::install::{Found, Installation, Machine};
 use crate::process::{Process, Program};
 use crate::variables::variables;
 use crate::wire::WireBatch;
-use requests::Requests;
 
-/// What of the server's environment is Claude Code's: its keys and settings, and those of the clouds it can use.
-const OWN: [&str; 7] = [
+/// Variables of the server's environment that Claude Code gets: its keys and settings, and those of the clouds it can
+/// use.
+const INHERITED_VARIABLES: [&str; 7] = [
     "ANTHROPIC_*",
     "AWS_*",
     "CLAUDE_*",
@@ -37,10 +42,10 @@ const OWN: [&str; 7] = [
     "GOOGLE_CLOUD_PROJECT",
     "IS_SANDBOX",
 ];
-/// An agent that was installed stays as it is.
-const SET: [(&str, &str); 1] = [("DISABLE_AUTOUPDATER", "1")];
-/// How long it may take to say hello, when it is only asked what it can do.
-const GREETING_TIMEOUT: Duration = Duration::from_secs(20);
+/// Variables that are set for every process: an installed agent does not update itself.
+const FIXED_VARIABLES: [(&str, &str); 1] = [("DISABLE_AUTOUPDATER", "1")];
+/// Timeout for the answer to `initialize` outside of a session.
+const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Claude Code.
 pub(crate) struct ClaudeAgent {
@@ -54,74 +59,67 @@ impl ClaudeAgent {
 
     async fn run(&self, spec: SessionSpec, orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
         let found = self.installation.program(spec.agent_version.as_deref())?;
-        let (args, mcp_secrets) = flags::of(&spec);
-        let mut env = variables(&OWN, &SET, &spec.env);
+        let (args, mcp_secrets) = options::command_line(&spec, version(&found).as_ref());
+        let mut env = variables(&INHERITED_VARIABLES, &FIXED_VARIABLES, &spec.env);
         env.extend(mcp_secrets);
         use_either_key(&mut env);
-        let process = self.start(&found, args.clone(), env, &spec).await?;
-        let words = std::iter::once(Self::AGENT.descriptor().program.to_owned()).chain(args).collect();
-        wire.launched(Launch::new(found.version, words)).await;
-        let plan_leads_to = flags::plan_leads_to(&spec);
-        let mut talk = Talk {
+        let directory = spec.directory.clone();
+        let process = self.start(Program { path: found.path, args: args.clone(), env, directory }).await?;
+        let command = std::iter::once(Self::AGENT.descriptor().program.to_owned()).chain(args).collect();
+        wire.launched(Launch::new(found.version, command)).await;
+        let mut session = Session {
             process,
             wire,
             batch: WireBatch::default(),
-            requests: Requests::new(plan_leads_to),
-            asked: 0,
-            resume: Resume::of(&spec),
+            outbox: Outbox::default(),
+            pending: PendingRequests::new(options::mode_after_plan(&spec)),
+            resume: if spec.native.is_some() { Resume::Undecided } else { Resume::Resumed },
         };
-        talk.request(&json!({"subtype": "initialize", "hooks": {}})).await;
-        talk.go_on(orders).await
+        session.request(claude::initialize()).await;
+        session.run(orders).await
     }
 
-    async fn start(
-        &self,
-        found: &Found,
-        args: Vec<String>,
-        env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
-        spec: &SessionSpec,
-    ) -> Result<Process, ServeError> {
-        let program = Program { path: found.path.clone(), args, env, directory: spec.directory.clone() };
+    async fn start(&self, program: Program) -> Result<Process, ServeError> {
         let started = self.installation.supervisor().start(program).await;
         started.map_err(|error| ServeError::Unavailable(error.to_string()))
     }
 
-    /// What it says when it is greeted, outside of any session.
-    async fn greeting(&self) -> Result<Greeting, ServeError> {
+    /// Starts a process outside of any session and asks it what it offers.
+    async fn initialize(&self) -> Result<ControlInitializeResponse, ServeError> {
         let found = self.installation.program(None)?;
-        let program = Program {
-            path: found.path,
-            args: flags::WIRE.map(str::to_owned).to_vec(),
-            env: variables(&OWN, &SET, &Environment::default()),
-            directory: std::env::temp_dir(),
-        };
+        let args = claude::command_line(&SessionOptions::default(), version(&found).as_ref());
+        let env = variables(&INHERITED_VARIABLES, &FIXED_VARIABLES, &Environment::default());
+        let program = Program { path: found.path, args, env, directory: std::env::temp_dir() };
+        let mut process = self.start(program).await?;
+        let request = Outbox::default().request(claude::initialize());
+        process.send(request.line());
         let failed =
-            |reason: String| ServeError::Unavailable(format!("Claude Code was asked what it can do, {reason}"));
-        let started = self.installation.supervisor().start(program).await;
-        let mut process = started.map_err(|error| ServeError::Unavailable(error.to_string()))?;
-        process.send(&control_request("hello", &json!({"subtype": "initialize", "hooks": {}})));
-        let answer = timeout(GREETING_TIMEOUT, async {
+            |reason: String| ServeError::Unavailable(format!("cannot ask Claude Code for its models: {reason}"));
+        let answer = timeout(INITIALIZE_TIMEOUT, async {
             loop {
                 match process.next().await {
                     Input::Received(line) => {
-                        if let Some(greeting) = Greeting::read(&line) {
-                            return Ok(greeting);
+                        if let Some(answer) = request.read_answer(&line) {
+                            return answer.map_err(failed);
                         }
                     }
-                    Input::Unreadable { error, .. } => {
-                        return Err(failed(format!("and its answer cannot be read: {error}")));
-                    }
-                    Input::Exit { code } => return Err(failed(format!("and left with exit code {code:?}"))),
+                    Input::Unreadable { error, .. } => return Err(failed(format!("unreadable answer: {error}"))),
+                    Input::Exit { code } => return Err(failed(format!("it exited with code {code:?}"))),
                     _ => {}
                 }
             }
         });
-        answer.await.unwrap_or_else(|_| Err(failed(format!("and said nothing for {GREETING_TIMEOUT:?}"))))
+        answer.await.unwrap_or_else(|_| Err(failed(format!("no answer within {INITIALIZE_TIMEOUT:?}"))))
     }
 }
 
+/// The version of a program, if it is known and can be compared.
+fn version(found: &Found) -> Option<Version> {
+    found.version.as_deref().and_then(|version| Version::parse(version).ok())
+}
+
 /// The variable that we also take a key from is not Claude Code's own.
-fn use_either_key(env: &mut Vec<(std::ffi::OsString, std::ffi::OsString)>) {
+fn use_either_key(env: &mut Vec<(OsString, OsString)>) {
     let find = |wanted: &str| env.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
     if find("ANTHROPIC_API_KEY").is_none()
         && let Some(key) = find("CLAUDE_API_KEY")
@@ -130,83 +128,34 @@ fn use_either_key(env: &mut Vec<(std::ffi::OsString, std::ffi::OsString)>) {
     }
 }
 
-/// What the agent says of itself when it is greeted.
-#[derive(Deserialize)]
-struct Greeting {
-    #[serde(default)]
-    models: Vec<Offered>,
-}
-
-/// A model that it offers.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Offered {
-    value: String,
-    display_name: Option<String>,
-    #[serde(default)]
-    supported_effort_levels: Vec<String>,
-}
-
-impl Greeting {
-    fn read(line: &str) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct Line {
-            response: Response,
-        }
-        #[derive(Deserialize)]
-        struct Response {
-            response: Greeting,
-        }
-        serde_json::from_str::<Line>(line).ok().map(|line| line.response.response)
-    }
-
-    fn into_models(self) -> Models {
-        let default_model = self.models.first().map(|model| model.value.clone());
-        let models = self.models.into_iter().map(|model| Model {
-            id: model.value,
+/// The models that the agent offers. The first is its default.
+fn models(offered: ControlInitializeResponse) -> Models {
+    let model = |model: ModelInfo| {
+        let efforts = model.supported_effort_levels.unwrap_or_default();
+        Some(Model {
+            id: model.value?,
             name: model.display_name,
-            variants: model.supported_effort_levels,
+            variants: efforts.iter().map(ToString::to_string).collect(),
             default_variant: None,
-        });
-        Models { models: models.collect(), default_model }
-    }
+        })
+    };
+    let models: Vec<Model> = offered.models.unwrap_or_default().into_iter().filter_map(model).collect();
+    Models { default_model: models.first().map(|model| model.id.clone()), models }
 }
 
-fn control_request(id: &str, request: &Value) -> String {
-    json!({"type": "control_request", "request_id": id, "request": request}).to_string()
-}
-
-/// What becomes of a session that is to be resumed.
-#[derive(Debug, PartialEq, Eq)]
-enum Resume {
-    /// Nothing is to be resumed, or it is.
-    Done,
-    /// It has not spoken yet.
-    Open,
-    /// It does not know the session, in its own words.
-    Unknown(String),
-}
-
-impl Resume {
-    fn of(spec: &SessionSpec) -> Self {
-        if spec.native.is_some() { Self::Open } else { Self::Done }
-    }
-}
-
-/// A conversation with one process.
-struct Talk {
+/// A session with its process.
+struct Session {
     process: Process,
     wire: Wire,
-    /// What is on its way to the session.
+    /// Lines that are not yet handed to the session.
     batch: WireBatch,
-    requests: Requests,
-    /// How many requests we made.
-    asked: u64,
+    outbox: Outbox,
+    pending: PendingRequests,
     resume: Resume,
 }
 
-impl Talk {
-    async fn go_on(mut self, mut orders: Orders) -> Result<Parting, ServeError> {
+impl Session {
+    async fn run(mut self, mut orders: Orders) -> Result<Parting, ServeError> {
         loop {
             tokio::select! {
                 biased;
@@ -215,13 +164,13 @@ impl Talk {
                         self.process.leave(&self.wire).await;
                         return Ok(Parting::Left);
                     };
-                    self.obey(order).await;
+                    self.handle_order(order).await;
                 }
                 inputs = self.process.read() => {
                     if self.receive(inputs).await {
                         return match self.resume {
-                            Resume::Unknown(words) => Err(ServeError::Lost(words)),
-                            Resume::Done | Resume::Open => Ok(Parting::Left),
+                            Resume::Unknown(reason) => Err(ServeError::Lost(reason)),
+                            Resume::Undecided | Resume::Resumed => Ok(Parting::Left),
                         };
                     }
                 }
@@ -229,89 +178,91 @@ impl Talk {
         }
     }
 
-    /// Forwards what the process said, and answers what nobody else will. True if the process is gone.
+    /// Forwards what the process said, and refuses what nobody can answer. True if the process has exited.
     async fn receive(&mut self, inputs: Vec<Input>) -> bool {
         let has_exited = matches!(inputs.last(), Some(Input::Exit { .. }));
         for input in inputs {
             let refusal = match &input {
-                Input::Received(line) => self.take_note(line),
-                Input::Unreadable { bytes, error } => requests::refuse_unreadable(bytes, error),
+                Input::Received(line) => self.receive_line(line),
+                Input::Unreadable { bytes, error } => refuse_unreadable(bytes, error),
                 _ => None,
             };
             self.batch.push(input);
-            self.answer(refusal).await;
+            if let Some(refusal) = refusal {
+                self.send(refusal).await;
+            }
         }
         self.wire.send_batch(&mut self.batch).await;
         has_exited
     }
 
-    async fn obey(&mut self, order: Order) {
+    /// Takes note of what the agent asks and withdraws. Returns the line that refuses what nobody can answer.
+    fn receive_line(&mut self, line: &str) -> Option<String> {
+        if self.resume == Resume::Undecided {
+            self.resume = Resume::read(line);
+        }
+        match self.pending.receive(line) {
+            Received::Refused(refusal) => Some(refusal),
+            Received::Other | Received::Asked(_) | Received::Withdrawn(_) => None,
+        }
+    }
+
+    async fn handle_order(&mut self, order: Order) {
         match order {
-            Order::Message(message) => match message::line(&message).await {
-                Ok(line) => self.say(&line).await,
+            Order::Message(message) => match prompt::read_prompt(message).await {
+                Ok(prompt) => self.send(HostMessage::Prompt(prompt).into_line()).await,
                 Err(reason) => self.wire.failed(Failure::new(ErrorCode::InvalidRequest, reason)).await,
             },
             Order::Permission { key, reply } => {
-                let answer = self.requests.permission(key.as_str(), reply);
-                self.answer(answer).await;
+                let reply = match reply {
+                    PermissionReply::Once => Reply::Allow,
+                    PermissionReply::Always => Reply::AllowAlways,
+                    PermissionReply::Reject => Reply::Deny(REFUSED),
+                };
+                self.reply(key.as_str(), reply).await;
             }
-            Order::Answer { key, answers } => {
-                let answer = self.requests.answer(key.as_str(), &answers);
-                self.answer(answer).await;
-            }
-            Order::Reject { key } => {
-                let answer = self.requests.reject(key.as_str());
-                self.answer(answer).await;
-            }
-            Order::Interrupt => self.request(&json!({"subtype": "interrupt"})).await,
+            Order::Answer { key, answers } => self.reply(key.as_str(), Reply::Answers(&answers)).await,
+            Order::Reject { key } => self.reply(key.as_str(), Reply::Dismiss).await,
+            Order::Interrupt => self.request(claude::interrupt()).await,
         }
     }
 
-    /// Takes note of what the agent asks and withdraws. What nobody can answer is refused by the line to send.
-    fn take_note(&mut self, line: &str) -> Option<String> {
-        if self.resume == Resume::Open {
-            self.resume = resumed(line);
-        }
-        self.requests.heard(line)
-    }
-
-    async fn answer(&mut self, answer: Option<String>) {
-        if let Some(line) = answer {
-            self.say(&line).await;
+    /// Answers a request of the agent, if it still waits.
+    async fn reply(&mut self, id: &str, reply: Reply<'_>) {
+        if let Some(line) = self.pending.reply(id, reply) {
+            self.send(line).await;
         }
     }
 
-    async fn request(&mut self, request: &Value) {
-        self.asked += 1;
-        let line = control_request(&format!("host-{}", self.asked), request);
-        self.say(&line).await;
+    async fn request(&mut self, request: impl claude::ControlRequestParams) {
+        let line = self.outbox.request(request).into_line();
+        self.send(line).await;
     }
 
-    async fn say(&mut self, line: &str) {
-        self.batch.push(Input::Sent(line.to_owned()));
+    async fn send(&mut self, line: String) {
+        self.batch.push(Input::Sent(line.clone()));
         self.wire.send_batch(&mut self.batch).await;
-        self.process.send(line);
+        self.process.send(&line);
     }
 }
 
-/// What a line says about a session that is to be resumed. One that is unknown is told by a result, and nothing else.
-fn resumed(line: &str) -> Resume {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Line {
-        r#type: String,
-        is_error: bool,
-        num_turns: u64,
-        errors: Vec<String>,
-    }
-    let line: Line = serde_json::from_str(line).unwrap_or_default();
-    match line.r#type.as_str() {
-        "control_response" => Resume::Open,
-        "result" if line.is_error && line.num_turns == 0 && !line.errors.is_empty() => {
-            Resume::Unknown(line.errors.join("; "))
+/// The line that refuses a request which cannot be read, for example because it is too long; `None` if the bytes are no
+/// request. The agent would wait for an answer for ever.
+fn refuse_unreadable(bytes: &[u8], error: &str) -> Option<String> {
+    let beginning = String::from_utf8_lossy(bytes);
+    let mut json = Scanner::new(&beginning);
+    let (mut kind, mut id) = (None, None);
+    if json.enter_object() {
+        while let Some(key) = json.next_key() {
+            match key {
+                "type" => kind = json.text(),
+                "request_id" => id = json.text(),
+                _ => {}
+            }
         }
-        _ => Resume::Done,
     }
+    id.filter(|_| kind.as_deref() == Some("control_request"))
+        .map(|id| claude::refuse(id.into_owned(), &format!("the request cannot be read: {error}")))
 }
 
 impl InstalledAgent for ClaudeAgent {
@@ -322,15 +273,16 @@ impl InstalledAgent for ClaudeAgent {
     }
 
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal> {
-        flags::check(spec)
+        let found = self.installation.program(spec.agent_version.as_deref()).ok();
+        options::check(spec, found.as_ref().and_then(version).as_ref())
     }
 
     async fn modes(&self) -> Result<Vec<Mode>, ServeError> {
-        Ok(flags::modes())
+        Ok(options::modes())
     }
 
     async fn models(&self) -> Result<Models, ServeError> {
-        self.greeting().await.map(Greeting::into_models)
+        self.initialize().await.map(models)
     }
 
     async fn serve(&self, spec: SessionSpec, orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
@@ -340,23 +292,26 @@ impl InstalledAgent for ClaudeAgent {
 
 #[cfg(test)]
 mod tests {
+    use interlingua_native::Native as _;
+
     use super::*;
 
     #[test]
-    fn a_session_that_it_does_not_know_is_lost_in_its_own_words() {
-        let line = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,"errors":["No conversation found"]}"#;
-        assert_eq!(resumed(line), Resume::Unknown("No conversation found".to_owned()));
-        assert_eq!(resumed(r#"{"type":"system","subtype":"init","session_id":"1"}"#), Resume::Done);
-        assert_eq!(resumed(r#"{"type":"control_response","response":{}}"#), Resume::Open);
-    }
-
-    #[test]
     fn its_models_come_with_their_efforts() {
-        let line = r#"{"type":"control_response","response":{"subtype":"success","request_id":"1","response":{"models":[
-            {"value":"default","displayName":"Default","supportedEffortLevels":["low","high"]},{"value":"haiku"}]}}}"#;
-        let models = Greeting::read(line).unwrap().into_models();
+        let answer = r#"{"models":[{"value":"default","displayName":"Default","supportedEffortLevels":["low","high"]},
+            {"value":"haiku"}]}"#;
+        let models = models(ControlInitializeResponse::decode(answer).unwrap().value);
         assert_eq!(models.default_model.as_deref(), Some("default"));
         assert_eq!(models.models[0].variants, ["low", "high"]);
         assert_eq!((models.models[1].id.as_str(), &models.models[1].name), ("haiku", &None));
+    }
+
+    #[test]
+    fn a_request_that_is_too_long_is_refused() {
+        let request =
+            br#"{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","input":{"text":"aaa"#;
+        let line = refuse_unreadable(request, "too long").unwrap();
+        assert!(line.contains("r1") && line.contains("too long"), "{line}");
+        assert_eq!(refuse_unreadable(br#"{"type":"assistant","message":{"content":"aaa"#, "too long"), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use interlingua_codegen::{Source, generate};
-use interlingua_convert::Agent;
+use interlingua_convert::{Agent, Input};
 use interlingua_snapshots::recordings;
 
 use crate::snapshots_in;
@@ -38,7 +38,10 @@ fn every_correction_is_shown_by_its_recording() {
             let recording = recordings.iter().find(|recording| recording.name() == entry.recording);
             let recording =
                 recording.unwrap_or_else(|| panic!("{agent}: `{name}` names no recording: {}", entry.recording));
-            let is_shown = recording.received().unwrap().iter().any(|line| line.contains(shows));
+            let is_shown = recording.lines().unwrap().iter().any(|line| match line {
+                Input::Received(line) | Input::Sent(line) => line.contains(shows),
+                _ => false,
+            });
             assert!(
                 is_shown,
                 "{agent}: no line of {} shows {shows}, which correction `{name}` is for",

@@ -1,37 +1,52 @@
 //! Claude Code: one process a session, lines of JSON both ways, and a control protocol in them.
 
-use anyhow::{Result, bail};
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, bail};
 use interlingua_agents::Agent;
+use interlingua_native::claude::{
+    ControlRequest, ControlRequestInner, RawContentBlockDelta, RawMessageStreamEvent, StdoutMessage,
+};
+use interlingua_native::{Native as _, Union as _};
+use interlingua_protocol::claude::{
+    self, Attachment, ControlRequestParams, HostMessage, McpServerConfigForProcessTransport, McpServers, Outbox,
+    PendingRequests, PermissionMode, Prompt, Reply, SentRequest, SessionOptions,
+};
 use interlingua_record::mcp;
 use interlingua_scripted_model::scenario::{Answer, MAIN, Permissions, Role, Step};
 use interlingua_scripted_model::variables;
-use serde_json::{Value, json};
+use semver::Version;
 
 use super::{Ask, Attached, NO, Seen, Stage};
 use crate::process::{Output, Process, Stdout};
+
+/// The to-do tool is there only if it is named, and then only what is named is there.
+const TOOLS_WITH_TODO: &str = "TodoWrite,Bash,Read,Edit,Write";
 
 pub(crate) struct Host<'a> {
     stage: Stage<'a>,
     pub(super) process: Process,
     /// The native session, once the agent has said it.
     session: Option<String>,
-    /// How many requests the host made.
-    requests: u64,
+    outbox: Outbox,
+    pending: PendingRequests,
 }
 
 impl<'a> Host<'a> {
     pub(super) async fn start(stage: Stage<'a>) -> Result<Self> {
         let process = launch(&stage, None)?;
-        let mut host = Self { stage, process, session: None, requests: 0 };
+        let mut host =
+            Self { stage, process, session: None, outbox: Outbox::default(), pending: PendingRequests::default() };
         host.initialize().await?;
         Ok(host)
     }
 
     async fn initialize(&mut self) -> Result<()> {
-        self.control(&json!({"subtype": "initialize", "hooks": {}})).await?;
+        let request = self.request(claude::initialize()).await?;
         loop {
             match self.process.next().await {
-                Output::Line(line) if line.contains("\"control_response\"") => return Ok(()),
+                // A version that refuses the request works without it.
+                Output::Line(line) if request.read_answer(&line).is_some() => return Ok(()),
                 Output::Line(_) => {}
                 Output::Exited(code) => bail!("the agent ended with {code:?} before it said hello"),
             }
@@ -42,47 +57,31 @@ impl<'a> Host<'a> {
         if session != MAIN {
             bail!("Claude Code has one session a process; say why in [absent]");
         }
-        let content = if files.is_empty() {
-            json!(text)
-        } else {
-            std::iter::once(json!({"type": "text", "text": text})).chain(files.iter().map(block)).collect()
-        };
-        let message = json!({"type": "user", "message": {"role": "user", "content": content}});
-        self.process.send(&message.to_string()).await
+        let prompt = Prompt { text: text.to_owned(), attachments: files.iter().map(attachment).collect() };
+        self.process.send(&HostMessage::Prompt(prompt).into_line()).await
     }
 
     pub(super) async fn answer(&mut self, ask: &Ask, answer: &Answer) -> Result<()> {
-        let request = &ask.request["request"];
-        let input = &request["input"];
-        let response = match answer {
-            Answer::Allow => json!({"behavior": "allow", "updatedInput": input}),
-            Answer::Always => json!({
-                "behavior": "allow", "updatedInput": input,
-                "updatedPermissions": request["permission_suggestions"],
-            }),
-            Answer::Deny(why) => json!({"behavior": "deny", "message": why.as_deref().unwrap_or(NO)}),
-            Answer::Dismiss => json!({"behavior": "deny", "message": "The user does not want to answer."}),
-            Answer::Choose(chosen) => {
-                let mut input = input.clone();
-                let questions = input["questions"].as_array().cloned().unwrap_or_default();
-                let texts = questions.iter().filter_map(|question| question["question"].as_str());
-                let answers: serde_json::Map<String, Value> =
-                    texts.zip(chosen).map(|(text, chosen)| (text.to_owned(), json!(chosen.join(", ")))).collect();
-                input["answers"] = Value::Object(answers);
-                json!({"behavior": "allow", "updatedInput": input})
-            }
+        let reply = match answer {
+            Answer::Allow => Reply::Allow,
+            Answer::Always => Reply::AllowSuggested,
+            Answer::Deny(reason) => Reply::Deny(reason.as_deref().unwrap_or(NO)),
+            Answer::Dismiss => Reply::Dismiss,
+            Answer::Choose(chosen) => Reply::Answers(chosen),
         };
-        let response = json!({"subtype": "success", "request_id": ask.request["request_id"], "response": response});
-        self.process.send(&json!({"type": "control_response", "response": response}).to_string()).await
+        let line = ask.request.as_str().and_then(|id| self.pending.reply(id, reply));
+        let line = line.with_context(|| format!("a host cannot answer {}", ask.about))?;
+        self.process.send(&line).await
     }
 
     pub(super) async fn interrupt(&mut self, _session: &str) -> Result<()> {
-        self.control(&json!({"subtype": "interrupt"})).await
+        self.request(claude::interrupt()).await.map(drop)
     }
 
     pub(super) async fn resume(&mut self, _session: &str) -> Result<()> {
         self.end().await?;
         self.process = launch(&self.stage, self.session.as_deref())?;
+        self.pending = PendingRequests::default();
         self.initialize().await
     }
 
@@ -100,71 +99,78 @@ impl<'a> Host<'a> {
                 Output::Exited(_) => return Ok(Seen::Gone),
                 Output::Line(line) => line,
             };
-            let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
-            match message["type"].as_str() {
-                Some("system") if message["subtype"] == "init" => {
-                    self.session = message["session_id"].as_str().map(str::to_owned);
+            self.pending.receive(&line);
+            let Ok(message) = StdoutMessage::decode(&line) else { continue };
+            match message.value {
+                StdoutMessage::SystemInit(init) => self.session = init.session_id,
+                StdoutMessage::SystemApiRetry(_) => return Ok(Seen::Retry),
+                StdoutMessage::StreamEvent(event) if event.event.as_ref().is_some_and(is_text) => {
+                    return Ok(Seen::Text);
                 }
-                Some("system") if message["subtype"] == "api_retry" => return Ok(Seen::Retry),
-                Some("stream_event") if message["event"]["delta"]["type"] == "text_delta" => return Ok(Seen::Text),
-                Some("control_request") => {
-                    let about = format!("{} {}", message["request"]["subtype"], message["request"]["tool_name"]);
-                    return Ok(Seen::Asked(Ask { about: about.replace('"', ""), request: message }));
+                StdoutMessage::ControlRequest(request) => return Ok(Seen::Asked(ask(request))),
+                StdoutMessage::ResultSuccess(_) | StdoutMessage::ResultError(_) => {
+                    return Ok(Seen::TurnOver { session: MAIN.to_owned() });
                 }
-                Some("result") => return Ok(Seen::TurnOver { session: MAIN.to_owned() }),
+                StdoutMessage::Unknown { tag, .. } if tag.starts_with("result/") => {
+                    return Ok(Seen::TurnOver { session: MAIN.to_owned() });
+                }
                 _ => {}
             }
         }
     }
 
-    async fn control(&mut self, request: &Value) -> Result<()> {
-        self.requests += 1;
-        let id = format!("host-{}", self.requests);
-        let message = json!({"type": "control_request", "request_id": id, "request": request});
-        self.process.send(&message.to_string()).await
+    async fn request<R: ControlRequestParams>(&mut self, request: R) -> Result<SentRequest<R>> {
+        let request = self.outbox.request(request);
+        self.process.send(request.line()).await?;
+        Ok(request)
     }
 }
 
-/// A file as a block of a message.
-fn block(file: &Attached) -> Value {
-    let kind = if file.is_image() { "image" } else { "document" };
-    match file.text() {
-        Some(text) => {
-            let source = json!({"type": "text", "media_type": file.mime, "data": text});
-            json!({"type": kind, "source": source, "title": file.name()})
+/// Whether an event brings text of the model.
+fn is_text(event: &RawMessageStreamEvent) -> bool {
+    let RawMessageStreamEvent::ContentBlockDelta(delta) = event else { return false };
+    matches!(delta.delta, Some(RawContentBlockDelta::TextDelta(_)))
+}
+
+fn ask(request: ControlRequest) -> Ask {
+    let about = match &request.request {
+        Some(ControlRequestInner::CanUseTool(tool)) => {
+            format!("can_use_tool {}", tool.tool_name.as_deref().unwrap_or("?"))
         }
-        None => json!({"type": kind, "source": {"type": "base64", "media_type": file.mime, "data": file.base64()}}),
+        Some(other) => other.variant().to_owned(),
+        None => "an unreadable request".to_owned(),
+    };
+    Ask { about, request: request.request_id.into() }
+}
+
+/// A file as a part of a message.
+fn attachment(file: &Attached) -> Attachment {
+    match file.text() {
+        Some(text) => Attachment::PlainText { title: file.name(), text: text.to_owned() },
+        None if file.is_image() => Attachment::Image { media_type: file.mime.to_owned(), base64: file.base64() },
+        None => Attachment::Pdf { base64: file.base64() },
     }
 }
 
 fn launch(stage: &Stage<'_>, resume: Option<&str>) -> Result<Process> {
     let setup = &stage.scenario.setup;
-    let mut arguments: Vec<String> = [
-        "--print",
-        "--output-format",
-        "stream-json",
-        "--verbose",
-        "--include-partial-messages",
-        "--input-format",
-        "stream-json",
-        "--permission-prompt-tool",
-        "stdio",
-    ]
-    .map(str::to_owned)
-    .to_vec();
-    let mut add = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
-    if setup.plan_mode {
-        add(&["--permission-mode", "plan"]);
+    let permissions = if setup.plan_mode {
+        claude::Permissions::Mode(PermissionMode::Plan)
     } else if setup.permissions == Permissions::Allow {
-        add(&["--dangerously-skip-permissions"]);
-    }
-    if setup.mcp {
-        let server = json!({"mcpServers": {"tiny": {"command": stage.recorder, "args": [mcp::WORD]}}});
-        add(&["--mcp-config", &server.to_string(), "--strict-mcp-config"]);
-    }
-    if let Some(session) = resume {
-        add(&["--resume", session]);
-    }
+        claude::Permissions::Bypass
+    } else {
+        claude::Permissions::Default
+    };
+    let has_todo = stage.scenario.has(|step| matches!(step, Step::Call(Role::Todo(_))));
+    let options = SessionOptions {
+        permissions,
+        tools: has_todo.then_some(TOOLS_WITH_TODO),
+        resume,
+        mcp_servers: if setup.mcp { mcp_servers(stage)? } else { McpServers::default() },
+        strict_mcp_config: setup.mcp,
+        ..SessionOptions::default()
+    };
+    let arguments = claude::command_line(&options, Version::parse(stage.version).ok().as_ref());
     let mut environment: Vec<(String, String)> =
         variables(Agent::Claude, stage.model).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let mut set = |name: &str, value: &str| environment.push((name.to_owned(), value.to_owned()));
@@ -173,9 +179,8 @@ fn launch(stage: &Stage<'_>, resume: Option<&str>) -> Result<Process> {
     // All tools are offered at once; looking for them first is the same in every scenario.
     set("ENABLE_TOOL_SEARCH", "false");
     set("CLAUDE_CODE_MAX_RETRIES", "2");
-    if stage.scenario.has(|step| matches!(step, Step::Call(Role::Todo(_)))) {
+    if has_todo {
         set("CLAUDE_CODE_ENABLE_TASKS", "0");
-        add_tools(&mut arguments);
     }
     let mut argv = vec!["claude".to_owned()];
     argv.extend(arguments.iter().cloned());
@@ -183,7 +188,13 @@ fn launch(stage: &Stage<'_>, resume: Option<&str>) -> Result<Process> {
     Process::start(stage.program, &arguments, &environment, stage.place, stage.tape, Stdout::Wire)
 }
 
-/// The to-do tool is there only if it is named, and then only what is named is there.
-fn add_tools(arguments: &mut Vec<String>) {
-    arguments.extend(["--tools", "TodoWrite,Bash,Read,Edit,Write"].map(str::to_owned));
+/// The recorder as an MCP server.
+fn mcp_servers(stage: &Stage<'_>) -> Result<McpServers> {
+    let command = stage.recorder.to_str().context("the path of this program is not UTF-8")?;
+    let server = McpServerConfigForProcessTransport {
+        command: Some(command.to_owned()),
+        args: Some(vec![mcp::WORD.to_owned()]),
+        ..McpServerConfigForProcessTransport::new()
+    };
+    Ok(McpServers { mcp_servers: BTreeMap::from([("tiny".to_owned(), server)]) })
 }

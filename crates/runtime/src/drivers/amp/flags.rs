@@ -1,16 +1,16 @@
-//! How a turn is told on the command line.
+//! What a turn wants, and what of it Amp can honour.
 
 use super::help::Help;
 use super::mcp_config::McpConfig;
-use super::prompt::Prompt;
+use super::prompt::Delivery;
 use crate::agents::Mode;
 use crate::driver::SessionSpec;
 use crate::error::Refusal;
 use crate::modes::PermissionMode;
 
 const BUILD: &str = "build";
-/// Its own modes.
-const OWN: [(&str, &str, &str); 4] = [
+/// Amp's own modes: id, name and description.
+const AMP_MODES: [(&str, &str, &str); 4] = [
     ("low", "Low", "Amp's cheapest and fastest agent"),
     ("medium", "Medium", "Amp's agent between speed and care"),
     ("high", "High", "Amp's careful agent"),
@@ -20,12 +20,12 @@ const OWN: [(&str, &str, &str); 4] = [
 /// The modes of its sessions.
 pub(super) fn modes() -> Vec<Mode> {
     let build = Mode::new(BUILD, "Build", "Amp's default agent");
-    std::iter::once(build).chain(OWN.map(|(id, name, description)| Mode::new(id, name, description))).collect()
+    std::iter::once(build).chain(AMP_MODES.map(|(id, name, description)| Mode::new(id, name, description))).collect()
 }
 
 /// Refuses what it cannot honour.
 pub(super) fn check(spec: &SessionSpec) -> Result<(), Refusal> {
-    let known: Vec<&str> = std::iter::once(BUILD).chain(OWN.map(|(id, _, _)| id)).collect();
+    let known: Vec<&str> = std::iter::once(BUILD).chain(AMP_MODES.map(|(id, _, _)| id)).collect();
     if let Some(mode) = spec.agent_mode.as_deref().filter(|mode| !known.contains(mode)) {
         return Err(Refusal::mode("agentMode", mode, &known));
     }
@@ -44,11 +44,11 @@ pub(super) fn check(spec: &SessionSpec) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The command line of a turn. `thread` is the one that goes on.
-pub(super) fn of(
+/// The arguments of a turn. `thread` is the thread to continue; `None` for a new one.
+pub(super) fn command_line(
     spec: &SessionSpec,
     thread: Option<&str>,
-    prompt: &Prompt,
+    delivery: &Delivery,
     mcp: Option<&McpConfig>,
     help: &Help,
 ) -> Vec<String> {
@@ -76,9 +76,9 @@ pub(super) fn of(
             add(&[Help::KEEPS_THREAD]);
         }
     }
-    match prompt {
-        Prompt::Line(_) => add(&["-x", "--stream-json", Help::READS_MESSAGES]),
-        Prompt::Word(word) => add(&["-x", word, "--stream-json"]),
+    match delivery {
+        Delivery::Line(_) => add(&["-x", "--stream-json", Help::READS_MESSAGES]),
+        Delivery::Argument(text) => add(&["-x", text, "--stream-json"]),
     }
     if help.has(Help::THINKING) {
         add(&[Help::THINKING]);
@@ -111,8 +111,9 @@ mod tests {
     }
 
     fn flags(spec: &SessionSpec, thread: Option<&str>, help: &Help) -> String {
-        let prompt = if help.has(Help::READS_MESSAGES) { Prompt::Line("{}".into()) } else { Prompt::Word("hi".into()) };
-        of(spec, thread, &prompt, None, help).join(" ")
+        let reads_messages = help.has(Help::READS_MESSAGES);
+        let delivery = if reads_messages { Delivery::Line("{}".into()) } else { Delivery::Argument("hi".into()) };
+        command_line(spec, thread, &delivery, None, help).join(" ")
     }
 
     #[test]

@@ -6,28 +6,29 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde_json::{Map, Value, json};
+use interlingua_protocol::amp::{self, McpTransport};
 
 use crate::mcp::{McpServer, McpServers};
 
-/// Tells one file from another.
+/// Number of the next file.
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 
-/// The MCP servers of a session: in the command line, or where secrets are among them, which others could read there,
-/// in a file of the user's own that is gone with this.
+/// The MCP servers of a session.
 #[derive(Debug)]
 pub(super) enum McpConfig {
+    /// An argument of the command line.
     Text(String),
+    /// A file that only its user can read, because there are secrets in it. It is removed when this is dropped.
     File(PathBuf),
 }
 
 impl McpConfig {
-    /// The servers; `None` if there are none.
-    pub(super) fn of(servers: &McpServers) -> io::Result<Option<Self>> {
+    /// Writes the configuration of servers; `None` if there are none.
+    pub(super) fn write(servers: &McpServers) -> io::Result<Option<Self>> {
         if servers.is_empty() {
             return Ok(None);
         }
-        let text = Value::Object(written(servers)).to_string();
+        let text = to_config(servers).to_json();
         if servers.iter().all(|(_, server)| server.secrets().is_empty()) {
             return Ok(Some(Self::Text(text)));
         }
@@ -58,18 +59,20 @@ impl Drop for McpConfig {
     }
 }
 
-fn written(servers: &McpServers) -> Map<String, Value> {
-    let secrets = |server: &McpServer| -> Map<String, Value> {
-        server.secrets().iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
-    };
-    let written = |server: &McpServer| match server {
-        McpServer::Local { command, args, .. } => json!({"command": command, "args": args, "env": secrets(server)}),
-        McpServer::Remote { url, sse: false, .. } => json!({"url": url, "headers": secrets(server)}),
-        McpServer::Remote { url, sse: true, .. } => {
-            json!({"url": url, "transport": "sse", "headers": secrets(server)})
+fn to_config(servers: &McpServers) -> amp::McpServers {
+    let to_config = |server: &McpServer| {
+        let secrets = server.secrets().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        match server {
+            McpServer::Local { command, args, .. } => {
+                amp::McpServer::Local { command: command.clone(), args: args.clone(), env: secrets }
+            }
+            McpServer::Remote { url, sse, .. } => {
+                let transport = sse.then_some(McpTransport::Sse);
+                amp::McpServer::Remote { url: url.clone(), transport, headers: secrets }
+            }
         }
     };
-    servers.iter().map(|(name, server)| (name.to_owned(), written(server))).collect()
+    amp::McpServers(servers.iter().map(|(name, server)| (name.to_owned(), to_config(server))).collect())
 }
 
 #[cfg(test)]
@@ -83,13 +86,13 @@ mod tests {
 
     #[test]
     fn servers_without_secrets_are_on_the_command_line() {
-        let config = McpConfig::of(&servers(r#"{"tiny":{"command":"tool"}}"#)).unwrap().unwrap();
-        assert_eq!(config.value(), r#"{"tiny":{"args":[],"command":"tool","env":{}}}"#);
+        let config = McpConfig::write(&servers(r#"{"tiny":{"command":"tool"}}"#)).unwrap().unwrap();
+        assert_eq!(config.value(), r#"{"tiny":{"command":"tool","args":[],"env":{}}}"#);
     }
 
     #[test]
     fn secrets_are_in_a_file_of_the_users_own_and_gone_with_it() {
-        let config = McpConfig::of(&servers(r#"{"far":{"url":"http://x","headers":{"Key":"s3cret"}}}"#));
+        let config = McpConfig::write(&servers(r#"{"far":{"url":"http://x","headers":{"Key":"s3cret"}}}"#));
         let config = config.unwrap().unwrap();
         let path = PathBuf::from(config.value());
         assert!(std::fs::read_to_string(&path).unwrap().contains("s3cret"));

@@ -1,58 +1,52 @@
-//! What the user says, as Amp can hear it.
+//! The user's message with its attachments. Images are sent where the version takes them, other files are named.
 
+use interlingua_protocol::amp::{Image, Prompt};
 use interlingua_schema::Message;
-use serde_json::json;
 
 use super::help::Help;
 use crate::attached::{self, Attached};
 
-/// The longest word that a command line can hold, with some room.
-const LONGEST_WORD: usize = 120 << 10;
+/// Length limit of a message on the command line: a little less than what an argument can hold.
+const MAX_ARGUMENT: usize = 120 << 10;
 
-/// What the user says.
+/// How the message of a turn reaches the agent.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Prompt {
-    /// A line for its standard input.
+pub(super) enum Delivery {
+    /// As a line on its standard input.
     Line(String),
-    /// A word for its command line.
-    Word(String),
+    /// As an argument of its command line.
+    Argument(String),
 }
 
-impl Prompt {
-    /// The message in the best way that this version understands, or why there is none.
-    pub(super) async fn of(message: &Message, help: &Help) -> Result<Self, String> {
-        let mut text = message.text.clone();
-        let mut blocks = Vec::new();
-        let takes: &[&str] = if help.has(Help::READS_MESSAGES) { &["image/"] } else { &[] };
+impl Delivery {
+    /// Delivers a message in the best way that a version takes. The error says why it cannot be delivered.
+    pub(super) async fn read(message: &Message, help: &Help) -> Result<Self, String> {
+        let reads_messages = help.has(Help::READS_MESSAGES);
+        let types: &[&str] = if reads_messages { &["image/"] } else { &[] };
+        let mut prompt = Prompt { text: message.text.clone(), images: Vec::new() };
         for attachment in &message.attachments {
-            match attached::read(attachment, takes).await? {
-                Attached::Bytes { mime, base64 } => {
-                    blocks.push(
-                        json!({"type": "image", "source": {"type": "base64", "media_type": mime, "data": base64}}),
-                    );
-                }
+            match attached::read(attachment, types).await? {
+                Attached::Bytes { mime, base64 } => prompt.images.push(Image { media_type: mime, base64 }),
                 Attached::Named(named) => {
-                    if !text.is_empty() {
-                        text.push_str("\n\n");
+                    if !prompt.text.is_empty() {
+                        prompt.text.push_str("\n\n");
                     }
-                    text.push_str(&named);
+                    prompt.text.push_str(&named);
                 }
             }
         }
-        if help.has(Help::READS_MESSAGES) {
-            if !text.is_empty() {
-                blocks.insert(0, json!({"type": "text", "text": text}));
-            }
-            return Ok(Self::Line(json!({"type": "user", "message": {"role": "user", "content": blocks}}).to_string()));
+        if reads_messages {
+            return Ok(Self::Line(prompt.into_line()));
         }
-        if text.len() > LONGEST_WORD {
+        let text = prompt.text;
+        if text.len() > MAX_ARGUMENT {
             return Err(format!(
-                "this version of Amp takes messages of at most {LONGEST_WORD} bytes, this one has {}",
+                "this version of Amp takes messages of at most {MAX_ARGUMENT} bytes, this one has {}",
                 text.len()
             ));
         }
-        // A word that begins like a flag would be taken for one.
-        Ok(Self::Word(if text.starts_with('-') { format!(" {text}") } else { text }))
+        // An argument that begins like a flag would be taken for one.
+        Ok(Self::Argument(if text.starts_with('-') { format!(" {text}") } else { text }))
     }
 }
 
@@ -68,16 +62,16 @@ mod tests {
     #[tokio::test]
     async fn a_version_that_reads_messages_gets_a_line() {
         let help = Help::read(Help::READS_MESSAGES);
-        let prompt = Prompt::of(&message("look", Some("/notes.txt")), &help).await.unwrap();
-        let line = r#"{"message":{"content":[{"text":"look\n\nAttached file: /notes.txt","type":"text"}],"role":"user"},"type":"user"}"#;
-        assert_eq!(prompt, Prompt::Line(line.to_owned()));
+        let delivery = Delivery::read(&message("look", Some("/notes.txt")), &help).await.unwrap();
+        let line = Prompt { text: "look\n\nAttached file: /notes.txt".to_owned(), images: Vec::new() }.into_line();
+        assert_eq!(delivery, Delivery::Line(line));
     }
 
     #[tokio::test]
-    async fn another_gets_a_word_that_is_no_flag() {
-        let prompt = Prompt::of(&message("--help me", Some("/dot.png")), &Help::default()).await.unwrap();
-        assert_eq!(prompt, Prompt::Word(" --help me\n\nAttached file: /dot.png".to_owned()));
-        let long = message(&"x".repeat(LONGEST_WORD + 1), None);
-        assert!(Prompt::of(&long, &Help::default()).await.is_err());
+    async fn another_gets_an_argument_that_is_no_flag() {
+        let delivery = Delivery::read(&message("--help me", Some("/dot.png")), &Help::default()).await.unwrap();
+        assert_eq!(delivery, Delivery::Argument(" --help me\n\nAttached file: /dot.png".to_owned()));
+        let long = message(&"x".repeat(MAX_ARGUMENT + 1), None);
+        assert!(Delivery::read(&long, &Help::default()).await.is_err());
     }
 }

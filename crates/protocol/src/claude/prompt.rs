@@ -1,0 +1,117 @@
+//! What the user says.
+
+use interlingua_native::claude::{
+    Base64ImageSource, Base64ImageSourceMediaType, Base64PdfSourceParam, Base64PdfSourceParamMediaType,
+    ContentBlockParam, DocumentBlockParam, DocumentBlockParamSource, ImageBlockParam, MessageContentParam,
+    PlainTextSourceParam, PlainTextSourceParamMediaType, TextBlockParam, UserMessage, UserMessageParam,
+};
+
+/// A message of the user.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prompt {
+    /// Its text; may be empty if something is attached.
+    pub text: String,
+    /// What comes after the text.
+    pub attachments: Vec<Attachment>,
+}
+
+/// Something that goes along with a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Attachment {
+    /// Further text, such as the path of a file that the agent can read itself.
+    Text(String),
+    /// An image.
+    Image {
+        /// Its type, such as `image/png`.
+        media_type: String,
+        /// Its bytes.
+        base64: String,
+    },
+    /// A PDF document.
+    Pdf {
+        /// Its bytes.
+        base64: String,
+    },
+    /// A document of plain text.
+    PlainText {
+        /// Its name.
+        title: String,
+        /// Its content.
+        text: String,
+    },
+}
+
+impl Prompt {
+    /// A message without attachments.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), attachments: Vec::new() }
+    }
+
+    pub(super) fn into_message(self) -> UserMessage {
+        let content: MessageContentParam = if self.attachments.is_empty() {
+            self.text.into()
+        } else {
+            let text = Some(self.text).filter(|text| !text.is_empty()).map(Attachment::Text);
+            text.into_iter().chain(self.attachments).map(ContentBlockParam::from).collect::<Vec<_>>().into()
+        };
+        UserMessage::new(UserMessageParam::new(content).into(), None)
+    }
+}
+
+impl From<Attachment> for ContentBlockParam {
+    fn from(attachment: Attachment) -> Self {
+        match attachment {
+            Attachment::Text(text) => TextBlockParam::new(text).into(),
+            Attachment::Image { media_type, base64 } => {
+                let media_type = Base64ImageSourceMediaType::from(&*media_type);
+                ImageBlockParam::new(Base64ImageSource::new(base64, media_type).into()).into()
+            }
+            Attachment::Pdf { base64 } => {
+                let source = Base64PdfSourceParam::new(base64, Base64PdfSourceParamMediaType::ApplicationPdf);
+                DocumentBlockParam::new(source.into()).into()
+            }
+            Attachment::PlainText { title, text } => {
+                let source = PlainTextSourceParam::new(text, PlainTextSourceParamMediaType::TextPlain);
+                let source = DocumentBlockParamSource::from(source);
+                DocumentBlockParam { title: Some(title), ..DocumentBlockParam::new(source) }.into()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::claude::HostMessage;
+
+    fn content(prompt: Prompt) -> Value {
+        let line = HostMessage::Prompt(prompt).into_line();
+        let mut line: Value = serde_json::from_str(&line).unwrap();
+        let content = line["message"]["content"].take();
+        let message = json!({"role": "user", "content": null});
+        assert_eq!(line, json!({"type": "user", "message": message, "parent_tool_use_id": null}));
+        content
+    }
+
+    #[test]
+    fn text_alone_is_a_string() {
+        assert_eq!(content(Prompt::new("hi")), json!("hi"));
+    }
+
+    #[test]
+    fn attachments_are_blocks_after_the_text() {
+        let base64 = || "AQID".to_owned();
+        let image = Attachment::Image { media_type: "image/png".to_owned(), base64: base64() };
+        let attachments = vec![image, Attachment::Pdf { base64: base64() }, Attachment::Text("and".to_owned())];
+        let blocks = json!([
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AQID"}},
+            {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "AQID"}},
+            {"type": "text", "text": "and"},
+        ]);
+        assert_eq!(content(Prompt { text: String::new(), attachments: attachments.clone() }), blocks);
+        let with_text = content(Prompt { text: "look".to_owned(), attachments });
+        assert_eq!((&with_text[0], &with_text[1]), (&json!({"type": "text", "text": "look"}), &blocks[0]));
+    }
+}

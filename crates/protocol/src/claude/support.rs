@@ -1,0 +1,24 @@
+//! What only some versions of Claude Code take.
+//!
+//! A flag that a version does not know ends the process with `error: unknown option '…'`.
+
+use semver::Version;
+
+use crate::Support;
+
+/// The wire flag for deltas. Older versions send whole messages.
+pub const PARTIAL_MESSAGES: Support =
+    since("--include-partial-messages", Version::new(1, 0, 109), "1.0.108 refuses the flag");
+
+/// The choice of built-in tools.
+pub const TOOLS: Support = since("--tools", Version::new(2, 0, 31), "2.0.30 refuses the flag");
+
+/// How hard the model is to think.
+pub const EFFORT: Support = since("--effort", Version::new(2, 1, 38), "2.1.37 refuses the flag");
+
+/// Everything that only some versions take.
+pub const SUPPORT: [Support; 3] = [PARTIAL_MESSAGES, TOOLS, EFFORT];
+
+const fn since(name: &'static str, version: Version, evidence: &'static str) -> Support {
+    Support { name, since: Some(version), until: None, evidence }
+}

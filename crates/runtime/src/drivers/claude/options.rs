@@ -1,0 +1,241 @@
+//! What a session wants, and what of it Claude Code can honour.
+
+use std::ffi::OsString;
+
+use interlingua_protocol::claude::{
+    self, EFFORT, Effort, McpServerConfigForProcessTransport, McpServerConfigForProcessTransportType, McpServers,
+    Permissions, SessionOptions,
+};
+use semver::Version;
+
+use crate::agents::Mode;
+use crate::driver::SessionSpec;
+use crate::error::Refusal;
+use crate::mcp::McpServer;
+use crate::modes::PermissionMode;
+
+/// How hard it can be told to think.
+const EFFORTS: [Effort; 5] = [Effort::Low, Effort::Medium, Effort::High, Effort::Xhigh, Effort::Max];
+const BUILD: &str = "build";
+const PLAN: &str = "plan";
+
+/// Prefix of the variables through which the secrets of MCP servers reach the agent: other processes can read a command
+/// line.
+const SECRET_PREFIX: &str = "INTERLINGUA_MCP_SECRET_";
+
+/// The modes of its sessions.
+pub(super) fn modes() -> Vec<Mode> {
+    vec![
+        Mode::new(BUILD, "Build", "Does what it is told, within its permissions"),
+        Mode::new(PLAN, "Plan", "Looks around, writes a plan, and goes to work when that is approved"),
+    ]
+}
+
+/// Refuses what a version cannot honour.
+pub(super) fn check(spec: &SessionSpec, version: Option<&Version>) -> Result<(), Refusal> {
+    if let Some(mode) = spec.agent_mode.as_deref().filter(|mode| ![BUILD, PLAN].contains(mode)) {
+        return Err(Refusal::mode("agentMode", mode, &[BUILD, PLAN]));
+    }
+    let bypasses = spec.permission_mode == PermissionMode::Bypass;
+    if spec.agent_mode.as_deref() == Some(PLAN) && bypasses {
+        let detail =
+            "Claude Code cannot plan with permissionMode `bypass`: expected `default`, `plan` or `acceptEdits`";
+        return Err(Refusal::field("permissionMode", detail));
+    }
+    if bypasses && rustix::process::geteuid().is_root() && !is_sandbox(spec) {
+        let detail = "Claude Code refuses permissionMode `bypass` for root: run the server as another user, or set \
+                      IS_SANDBOX=1 in `env` if nothing can be broken here";
+        return Err(Refusal::field("permissionMode", detail));
+    }
+    if let Some(variant) = &spec.variant {
+        check_effort(variant, version)?;
+    }
+    match spec.model.as_deref() {
+        Some(model) if model.trim().is_empty() || model.starts_with('-') => {
+            Err(Refusal::field("model", format!("expected the name of a model, found {model:?}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_effort(effort: &str, version: Option<&Version>) -> Result<(), Refusal> {
+    if !EFFORTS.iter().any(|known| known.as_str() == effort) {
+        let known = EFFORTS.map(|effort| effort.to_string()).join(", ");
+        let detail = format!("Claude Code has no effort `{effort}`: expected one of {known}");
+        return Err(Refusal::field("variant", detail));
+    }
+    match (version, &EFFORT.since) {
+        (Some(version), Some(since)) if !EFFORT.includes(Some(version)) => {
+            let detail = format!("Claude Code {version} has no efforts, so not `{effort}`: {since} and later have");
+            Err(Refusal::field("variant", detail))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_sandbox(spec: &SessionSpec) -> bool {
+    spec.env.get("IS_SANDBOX").map_or_else(|| std::env::var_os("IS_SANDBOX").is_some(), |value| !value.is_empty())
+}
+
+/// The arguments of a session, and the variables that they refer to.
+pub(super) fn command_line(spec: &SessionSpec, version: Option<&Version>) -> (Vec<String>, Vec<(OsString, OsString)>) {
+    let is_plan = spec.agent_mode.as_deref() == Some(PLAN);
+    let permissions = match spec.permission_mode {
+        PermissionMode::Plan => Permissions::Mode(claude::PermissionMode::Plan),
+        _ if is_plan => Permissions::Mode(claude::PermissionMode::Plan),
+        PermissionMode::Default => Permissions::Default,
+        PermissionMode::AcceptEdits => Permissions::Mode(claude::PermissionMode::AcceptEdits),
+        PermissionMode::Bypass => Permissions::Bypass,
+    };
+    let (mcp_servers, secrets) = mcp_servers(&spec.mcp);
+    let options = SessionOptions {
+        permissions,
+        model: spec.model.as_deref(),
+        effort: spec.variant.as_deref(),
+        resume: spec.native.as_ref().map(interlingua_schema::NativeSessionId::as_str),
+        mcp_servers,
+        ..SessionOptions::default()
+    };
+    (claude::command_line(&options, version), secrets)
+}
+
+/// The permission mode that an approved plan leads to; `None` for the agent's default.
+pub(super) fn mode_after_plan(spec: &SessionSpec) -> Option<claude::PermissionMode> {
+    (spec.permission_mode == PermissionMode::AcceptEdits).then_some(claude::PermissionMode::AcceptEdits)
+}
+
+/// MCP servers with every secret replaced by the name of a variable, and those variables.
+fn mcp_servers(servers: &crate::mcp::McpServers) -> (McpServers, Vec<(OsString, OsString)>) {
+    let mut secrets = Vec::new();
+    let mut hide = |value: &str| {
+        let name = format!("{SECRET_PREFIX}{}", secrets.len());
+        secrets.push((OsString::from(&name), OsString::from(value)));
+        format!("${{{name}}}")
+    };
+    let mut configured = McpServers::default();
+    for (name, server) in servers.iter() {
+        let hidden = server.secrets().iter().map(|(name, value)| (name.to_owned(), hide(value))).collect();
+        let config = McpServerConfigForProcessTransport::new();
+        let config = match server {
+            McpServer::Local { command, args, .. } => McpServerConfigForProcessTransport {
+                command: Some(command.clone()),
+                args: Some(args.clone()),
+                env: Some(hidden),
+                ..config
+            },
+            McpServer::Remote { url, sse, .. } => McpServerConfigForProcessTransport {
+                type_: Some(if *sse {
+                    McpServerConfigForProcessTransportType::Sse
+                } else {
+                    McpServerConfigForProcessTransportType::Http
+                }),
+                url: Some(url.clone()),
+                headers: Some(hidden),
+                ..config
+            },
+        };
+        configured.mcp_servers.insert(name.to_owned(), config);
+    }
+    (configured, secrets)
+}
+
+#[cfg(test)]
+mod tests {
+    use interlingua_convert::Agent;
+    use interlingua_protocol::claude::WIRE_FLAGS;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::environment::Environment;
+
+    fn spec() -> SessionSpec {
+        SessionSpec {
+            session_id: "s".into(),
+            native: None,
+            directory: "/".into(),
+            agent_mode: None,
+            permission_mode: PermissionMode::Default,
+            model: None,
+            variant: None,
+            agent_version: None,
+            title: None,
+            env: Environment::default(),
+            mcp: crate::mcp::McpServers::default(),
+        }
+    }
+
+    fn flags(spec: &SessionSpec) -> String {
+        command_line(spec, None).0[WIRE_FLAGS.len()..].join(" ")
+    }
+
+    #[test]
+    fn variants_are_taken_as_declared() {
+        let spec = SessionSpec { variant: Some("high".into()), ..spec() };
+        assert_eq!(check(&spec, None).is_ok(), Agent::Claude.descriptor().has_model_variants);
+    }
+
+    #[test]
+    fn modes_are_flags() {
+        assert_eq!(flags(&spec()), "");
+        let with = |permission_mode| SessionSpec { permission_mode, ..spec() };
+        assert_eq!(flags(&with(PermissionMode::Plan)), "--permission-mode plan");
+        assert_eq!(flags(&with(PermissionMode::AcceptEdits)), "--permission-mode acceptEdits");
+        assert_eq!(flags(&with(PermissionMode::Bypass)), "--dangerously-skip-permissions");
+        let plan = SessionSpec { agent_mode: Some("plan".into()), ..with(PermissionMode::AcceptEdits) };
+        assert_eq!(flags(&plan), "--permission-mode plan");
+        assert_eq!(mode_after_plan(&plan), Some(claude::PermissionMode::AcceptEdits));
+        assert_eq!(mode_after_plan(&with(PermissionMode::Plan)), None);
+    }
+
+    #[test]
+    fn a_session_that_has_a_name_is_resumed() {
+        let spec = SessionSpec {
+            native: Some("abc".into()),
+            model: Some("opus".into()),
+            variant: Some("low".into()),
+            ..spec()
+        };
+        assert_eq!(flags(&spec), "--model opus --effort low --resume abc");
+    }
+
+    #[test]
+    fn what_cannot_be_honoured_is_refused() {
+        assert_eq!(check(&spec(), None), Ok(()));
+        for refused in [
+            SessionSpec { agent_mode: Some("custom".into()), ..spec() },
+            SessionSpec { agent_mode: Some("plan".into()), permission_mode: PermissionMode::Bypass, ..spec() },
+            SessionSpec { variant: Some("huge".into()), ..spec() },
+            SessionSpec { model: Some("--help".into()), ..spec() },
+        ] {
+            assert!(check(&refused, None).is_err(), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn an_effort_is_refused_where_the_version_has_none() {
+        let spec = SessionSpec { variant: Some("high".into()), ..spec() };
+        let refusal = check(&spec, Some(&Version::new(2, 0, 30))).unwrap_err();
+        assert!(format!("{refusal:?}").contains("2.0.30"), "{refusal:?}");
+        assert_eq!(check(&spec, Some(&Version::new(2, 1, 325))), Ok(()));
+    }
+
+    #[test]
+    fn secrets_of_mcp_servers_are_not_on_the_command_line() {
+        let servers = r#"{"far":{"url":"http://x","headers":{"Authorization":"s3cret"}},
+                          "near":{"command":"tool","args":["a"],"env":{"KEY":"s4cret"}}}"#;
+        let spec = SessionSpec { mcp: serde_json::from_str(servers).unwrap(), ..spec() };
+        let (args, secrets) = command_line(&spec, None);
+        let config: Value = serde_json::from_str(args.last().unwrap()).unwrap();
+        assert_eq!(
+            config,
+            json!({"mcpServers": {
+                "far": {"type": "http", "url": "http://x",
+                        "headers": {"Authorization": "${INTERLINGUA_MCP_SECRET_0}"}},
+                "near": {"command": "tool", "args": ["a"], "env": {"KEY": "${INTERLINGUA_MCP_SECRET_1}"}},
+            }})
+        );
+        let named = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+        let expected = [named("INTERLINGUA_MCP_SECRET_0", "s3cret"), named("INTERLINGUA_MCP_SECRET_1", "s4cret")];
+        assert_eq!(secrets, expected);
+    }
+}
