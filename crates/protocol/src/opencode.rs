@@ -4,11 +4,11 @@
 //! [`Reply`], is decoded into the type that OpenCode's OpenAPI document declares for that request:
 //!
 //! ```
-//! use interlingua_protocol::opencode::{Reply, Request, Requests, SessionCreateBody, SessionCreateRequest};
+//! use interlingua_protocol::opencode::{Reply, Request, Requests, SessionCreateRequest, SessionOptions};
 //!
 //! let requests = Requests::in_directory("/work".as_ref());
-//! let body = SessionCreateBody { title: Some("Fruit".to_owned()), ..SessionCreateBody::new() };
-//! let call = Request::from(requests.create_session(body)).to_call(None);
+//! let options = SessionOptions { title: Some("Fruit".to_owned()), ..SessionOptions::default() };
+//! let call = Request::from(requests.create_session(options)).to_call(None);
 //! assert_eq!((call.method, call.path.as_str()), ("POST", "/session?directory=/work"));
 //! assert_eq!(call.body.as_deref(), Some(r#"{"title":"Fruit"}"#));
 //!
@@ -18,6 +18,9 @@
 //! ```
 //!
 //! Events are server-sent events, one [`Event`] in the data of each.
+//!
+//! The generated constructors take what is required by position, where a field that was renamed goes unnoticed. So the
+//! fields that are set here are named as well.
 
 mod configuration;
 mod http;
@@ -30,18 +33,39 @@ use std::path::Path;
 pub use interlingua_native::opencode::{
     Agent, AgentListRequest, AgentMode, Config, ConfigGetRequest, Event, EventSubscribeRequest, McpServerConfig,
     PermissionAction, PermissionActionConfig, PermissionConfig, PermissionConfigObject, PermissionDecision,
-    PermissionReplyBody, PermissionReplyRequest, PermissionRule, PermissionRuleConfig, PromptBody, PromptBodyModel,
-    PromptPart, PromptRequest, ProviderListRequest, ProviderListResponse, QuestionRejectRequest, QuestionReplyBody,
-    QuestionReplyRequest, SessionAbortRequest, SessionCreateBody, SessionCreateRequest, SessionStatus,
-    SessionStatusesRequest,
+    PermissionReplyRequest, PermissionRule, PermissionRuleConfig, PromptBodyModel, PromptPart, PromptRequest,
+    ProviderListRequest, ProviderListResponse, QuestionRejectRequest, QuestionReplyRequest, SessionAbortRequest,
+    SessionCreateRequest, SessionStatus, SessionStatusesRequest,
 };
-use interlingua_native::opencode::{FilePartInput, TextPartInput};
+use interlingua_native::opencode::{
+    FilePartInput, PermissionReplyBody, PromptBody, QuestionReplyBody, SessionCreateBody, TextPartInput,
+};
 
 pub use self::configuration::{CONFIGURATION_VARIABLE, add_to_configuration, local_mcp_server, remote_mcp_server};
 pub use self::http::{HttpCall, Reply, ReplyError, Request};
 pub use self::pending::{PendingRequest, PendingRequests};
 pub use self::server::{DEFAULT_USERNAME, PASSWORD_VARIABLE, USERNAME_VARIABLE, find_listening_url, serve_arguments};
 pub use self::support::SUPPORT;
+
+/// What a session is created with.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SessionOptions {
+    /// The title. Without one, OpenCode asks the model for it.
+    pub title: Option<String>,
+    /// Rules on top of the user's configuration. The last one that fits counts.
+    pub permission: Option<Vec<PermissionRule>>,
+}
+
+/// How a message is worked on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PromptOptions {
+    /// The model; without one, the session's last or the configured one.
+    pub model: Option<PromptBodyModel>,
+    /// The agent, such as `plan`; without one, the default agent.
+    pub agent: Option<String>,
+    /// The variant of the model, such as `high`.
+    pub variant: Option<String>,
+}
 
 /// Makes the requests to a server, all for the same directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -79,13 +103,17 @@ impl Requests {
 
     /// Creates a session.
     #[must_use]
-    pub fn create_session(&self, body: SessionCreateBody) -> SessionCreateRequest {
+    pub fn create_session(&self, options: SessionOptions) -> SessionCreateRequest {
+        let SessionOptions { title, permission } = options;
+        let body = SessionCreateBody { title, permission, ..SessionCreateBody::new() };
         with_directory!(self, SessionCreateRequest::new(body))
     }
 
     /// Sends a message to a session. The answer comes at once; what the message leads to comes as events.
     #[must_use]
-    pub fn prompt(&self, session: &str, body: PromptBody) -> PromptRequest {
+    pub fn prompt(&self, session: &str, parts: Vec<PromptPart>, options: PromptOptions) -> PromptRequest {
+        let PromptOptions { model, agent, variant } = options;
+        let body = PromptBody { parts: Some(parts), model, agent, variant, ..PromptBody::new(Vec::new()) };
         with_directory!(self, PromptRequest::new(session, body))
     }
 
@@ -104,7 +132,7 @@ impl Requests {
         message: Option<&str>,
     ) -> PermissionReplyRequest {
         let message = message.map(str::to_owned);
-        let body = PermissionReplyBody { message, ..PermissionReplyBody::new(decision) };
+        let body = PermissionReplyBody { reply: Some(decision), message };
         with_directory!(self, PermissionReplyRequest::new(request, body))
     }
 
@@ -112,7 +140,7 @@ impl Requests {
     /// written.
     #[must_use]
     pub fn answer_question(&self, request: &str, answers: Vec<Vec<String>>) -> QuestionReplyRequest {
-        with_directory!(self, QuestionReplyRequest::new(request, QuestionReplyBody::new(answers)))
+        with_directory!(self, QuestionReplyRequest::new(request, QuestionReplyBody { answers: Some(answers) }))
     }
 
     /// Dismisses the questions of a request. This ends the turn.
@@ -158,26 +186,28 @@ impl Requests {
 /// Text in a prompt.
 #[must_use]
 pub fn text_part(text: impl Into<String>) -> PromptPart {
-    TextPartInput::new(text).into()
+    TextPartInput { text: Some(text.into()), ..TextPartInput::new("") }.into()
 }
 
 /// A file in a prompt, which the server reads from its `file:` URL.
 #[must_use]
 pub fn file_part(mime: &str, filename: Option<&str>, url: &str) -> PromptPart {
-    FilePartInput { filename: filename.map(str::to_owned), ..FilePartInput::new(mime, url) }.into()
+    let (mime, url) = (Some(mime.to_owned()), Some(url.to_owned()));
+    FilePartInput { mime, url, filename: filename.map(str::to_owned), ..FilePartInput::new("", "") }.into()
 }
 
 /// A model by its full name, `provider/model`. The model's part may contain slashes; neither part is empty.
 #[must_use]
 pub fn parse_model(name: &str) -> Option<PromptBodyModel> {
     let (provider, model) = name.split_once('/')?;
-    (!provider.is_empty() && !model.is_empty()).then(|| PromptBodyModel::new(model, provider))
+    let is_complete = !provider.is_empty() && !model.is_empty();
+    is_complete.then(|| PromptBodyModel { provider_id: Some(provider.to_owned()), model_id: Some(model.to_owned()) })
 }
 
 /// A rule for all uses of a permission, such as `edit` or `bash`; `*` stands for every permission.
 #[must_use]
 pub fn permission_rule(permission: &str, action: PermissionAction) -> PermissionRule {
-    PermissionRule::new(action, "*", permission)
+    PermissionRule { permission: Some(permission.to_owned()), pattern: Some("*".to_owned()), action: Some(action) }
 }
 
 #[cfg(test)]

@@ -191,7 +191,7 @@ impl Reply {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{PromptBody, Requests, SessionStatus, parse_model, text_part};
+    use super::super::{PromptOptions, Requests, SessionStatus, parse_model, text_part};
     use super::*;
 
     #[test]
@@ -216,12 +216,12 @@ mod tests {
             until: None,
             evidence: "",
         }];
-        let body = PromptBody {
+        let options = PromptOptions {
             model: parse_model("lab/one"),
             variant: Some("high".to_owned()),
-            ..PromptBody::new(vec![text_part("hi")])
+            ..PromptOptions::default()
         };
-        let request = Requests::new().prompt("ses_1", body);
+        let request = Requests::new().prompt("ses_1", vec![text_part("hi")], options);
         let body = |version| {
             let call = encode(&request, &table, Some(&version));
             serde_json::from_str::<Value>(&call.body.unwrap()).unwrap()

@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use interlingua_agent_schemas::find;
+use interlingua_native::opencode::{PermissionReplyBody, PromptBody, QuestionReplyBody, SessionCreateBody};
 use interlingua_native::{HttpRequest, Native as _};
 use interlingua_protocol::opencode::{
     self, Config, Event, HttpCall, PendingRequest, PermissionAction, PermissionActionConfig, PermissionConfig,
-    PermissionConfigObject, PermissionDecision, PermissionReplyBody, PromptBody, QuestionReplyBody, Reply, ReplyError,
-    Request, Requests, SUPPORT, SessionCreateBody, file_part, local_mcp_server, parse_model, permission_rule,
-    remote_mcp_server, text_part,
+    PermissionConfigObject, PermissionDecision, PromptOptions, Reply, ReplyError, Request, Requests, SUPPORT,
+    SessionOptions, file_part, local_mcp_server, parse_model, permission_rule, remote_mcp_server, text_part,
 };
 use interlingua_recordings::{Provenance, Transcripts};
 use jsonschema::Validator;
@@ -21,29 +21,27 @@ use crate::schema::{assert_fits, validator};
 fn samples(requests: &Requests) -> Vec<Request> {
     use PermissionAction::{Allow, Ask, Deny};
     let rules = [("edit", Allow), ("bash", Ask), ("*", Deny)];
-    let session = SessionCreateBody {
+    let session = SessionOptions {
         title: Some("a title".to_owned()),
         permission: Some(rules.map(|(permission, action)| permission_rule(permission, action)).to_vec()),
-        ..SessionCreateBody::new()
     };
     let parts = vec![
         text_part("hello"),
         file_part("image/png", Some("a.png"), "file:///a.png"),
         file_part("text/plain", None, "file:///b%20c.md"),
     ];
-    let prompt = PromptBody {
+    let prompt = PromptOptions {
         model: parse_model("lab/one/two"),
         agent: Some("plan".to_owned()),
         variant: Some("high".to_owned()),
-        ..PromptBody::new(parts)
     };
     let answers = vec![vec!["Blue".to_owned()], vec!["S".to_owned(), "free text".to_owned()], Vec::new()];
     let mut samples = vec![
         requests.subscribe().into(),
-        requests.create_session(SessionCreateBody::new()).into(),
+        requests.create_session(SessionOptions::default()).into(),
         requests.create_session(session).into(),
-        requests.prompt("ses_1", PromptBody::new(Vec::new())).into(),
-        requests.prompt("ses_1", prompt).into(),
+        requests.prompt("ses_1", Vec::new(), PromptOptions::default()).into(),
+        requests.prompt("ses_1", parts, prompt).into(),
         requests.abort("ses_1").into(),
         requests.reply_to_permission("per_1", PermissionDecision::Reject, Some("The user refused this.")).into(),
         requests.answer_question("que_1", answers).into(),
@@ -257,8 +255,14 @@ fn remake(recorded: &Recorded) -> Option<Request> {
     let sample = samples(&requests).into_iter().find(|sample| sample.operation() == operation)?;
     Some(match sample {
         Request::Subscribe(_) => requests.subscribe().into(),
-        Request::CreateSession(_) => requests.create_session(SessionCreateBody::decode(&body).unwrap().value).into(),
-        Request::Prompt(_) => requests.prompt(id, PromptBody::decode(&body).unwrap().value).into(),
+        Request::CreateSession(_) => {
+            let SessionCreateBody { title, permission, .. } = SessionCreateBody::decode(&body).unwrap().value;
+            requests.create_session(SessionOptions { title, permission }).into()
+        }
+        Request::Prompt(_) => {
+            let PromptBody { parts, model, agent, variant, .. } = PromptBody::decode(&body).unwrap().value;
+            requests.prompt(id, parts.unwrap(), PromptOptions { model, agent, variant }).into()
+        }
         Request::Abort(_) => requests.abort(id).into(),
         Request::ReplyToPermission(_) => {
             let body = PermissionReplyBody::decode(&body).unwrap().value;

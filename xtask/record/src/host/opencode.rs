@@ -9,7 +9,7 @@ use interlingua_native::opencode::Part;
 use interlingua_native::{HttpRequest, Native as _};
 use interlingua_protocol::opencode::{
     CONFIGURATION_VARIABLE, Config, Event, HttpCall, PendingRequest, PermissionActionConfig, PermissionConfigObject,
-    PermissionDecision, PromptBody, Reply, Request, Requests, SessionCreateBody, SessionStatus, add_to_configuration,
+    PermissionDecision, PromptOptions, Reply, Request, Requests, SessionOptions, SessionStatus, add_to_configuration,
     file_part, find_listening_url, local_mcp_server, parse_model, serve_arguments, text_part,
 };
 use interlingua_record::mcp;
@@ -64,18 +64,18 @@ impl<'a> Host<'a> {
                 file_part(file.mime, Some(file.name().as_str()), &format!("file://{}", file.path.display()))
             }),
         );
-        let body = PromptBody {
+        let options = PromptOptions {
             agent: self.stage.scenario.setup.plan_mode.then(|| "plan".to_owned()),
             model: model(Agent::OpenCode, self.stage.scenario).and_then(parse_model),
-            ..PromptBody::new(parts)
+            ..PromptOptions::default()
         };
-        self.call(self.requests.prompt(&native, body)).await
+        self.call(self.requests.prompt(&native, parts, options)).await
     }
 
     async fn begin(&mut self, session: &str) -> Result<String> {
         // A session with a title does not ask the model for one.
         let title = Some(format!("{} {session}", self.stage.scenario.name));
-        let request = self.requests.create_session(SessionCreateBody { title, ..SessionCreateBody::new() });
+        let request = self.requests.create_session(SessionOptions { title, ..SessionOptions::default() });
         let native = self.call(request).await?.id;
         self.sessions.insert(session.to_owned(), native.clone());
         Ok(native)

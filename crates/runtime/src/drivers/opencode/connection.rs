@@ -122,7 +122,7 @@ impl Connection {
     /// Serves the session until it is released or the server is gone. `early` are the orders that came before.
     pub(super) async fn run(mut self, early: VecDeque<Order>, mut orders: Orders) -> Result<Parting, ServeError> {
         if self.family.is_none() {
-            let request = self.requests.create_session(params::session(&self.spec));
+            let request = self.requests.create_session(params::session_options(&self.spec));
             self.send(Purpose::CreateSession, request).await;
         }
         for order in early {
@@ -178,10 +178,10 @@ impl Connection {
     async fn prompt(&mut self) {
         let Some(session) = self.family.as_ref().map(|family| family.session().to_owned()) else { return };
         let Some(message) = self.waiting.take() else { return };
-        match params::prompt(&self.spec, &message).await {
-            Ok(body) => {
+        match params::prompt_parts(&message).await {
+            Ok(parts) => {
                 self.is_running = true;
-                let request = self.requests.prompt(&session, body);
+                let request = self.requests.prompt(&session, parts, params::prompt_options(&self.spec));
                 self.send(Purpose::Prompt, request).await;
             }
             Err(reason) => self.wire.failed(Failure::new(ErrorCode::InvalidRequest, reason)).await,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use interlingua_protocol::opencode::{
-    Config, McpServerConfig, PermissionAction, PermissionRule, PromptBody, PromptPart, SessionCreateBody, file_part,
+    Config, McpServerConfig, PermissionAction, PermissionRule, PromptOptions, PromptPart, SessionOptions, file_part,
     local_mcp_server, parse_model, permission_rule, remote_mcp_server, text_part,
 };
 use interlingua_schema::{Attachment, Message};
@@ -35,12 +35,8 @@ pub(super) fn check(spec: &SessionSpec, listed: Option<&[String]>) -> Result<(),
 }
 
 /// What a session is created with.
-pub(super) fn session(spec: &SessionSpec) -> SessionCreateBody {
-    SessionCreateBody {
-        title: spec.title.clone(),
-        permission: Some(permission_rules(spec.permission_mode)),
-        ..SessionCreateBody::new()
-    }
+pub(super) fn session_options(spec: &SessionSpec) -> SessionOptions {
+    SessionOptions { title: spec.title.clone(), permission: Some(permission_rules(spec.permission_mode)) }
 }
 
 /// What the session may do, on top of the user's own configuration. The last rule that fits counts.
@@ -56,8 +52,17 @@ fn permission_rules(mode: PermissionMode) -> Vec<PermissionRule> {
     rules.into_iter().map(|(permission, action)| permission_rule(permission, action)).collect()
 }
 
-/// A message for the agent.
-pub(super) async fn prompt(spec: &SessionSpec, message: &Message) -> Result<PromptBody, String> {
+/// How every message of a session is worked on.
+pub(super) fn prompt_options(spec: &SessionSpec) -> PromptOptions {
+    PromptOptions {
+        model: spec.model.as_deref().and_then(parse_model),
+        agent: spec.agent_mode.clone(),
+        variant: spec.variant.clone(),
+    }
+}
+
+/// The parts of a message.
+pub(super) async fn prompt_parts(message: &Message) -> Result<Vec<PromptPart>, String> {
     let mut parts = Vec::new();
     if !message.text.is_empty() {
         parts.push(text_part(message.text.as_str()));
@@ -65,12 +70,7 @@ pub(super) async fn prompt(spec: &SessionSpec, message: &Message) -> Result<Prom
     for attachment in &message.attachments {
         parts.push(attachment_part(attachment).await?);
     }
-    Ok(PromptBody {
-        model: spec.model.as_deref().and_then(parse_model),
-        agent: spec.agent_mode.clone(),
-        variant: spec.variant.clone(),
-        ..PromptBody::new(parts)
-    })
+    Ok(parts)
 }
 
 /// A file. OpenCode itself reads those whose type it knows, and is told the paths of the others.
@@ -111,12 +111,18 @@ fn mcp_server(server: &McpServer) -> McpServerConfig {
 #[cfg(test)]
 mod tests {
     use interlingua_convert::Agent;
+    use interlingua_protocol::opencode::{Request, Requests};
     use serde_json::{Value, json};
 
     use super::*;
 
-    fn written(value: &impl serde::Serialize) -> Value {
-        serde_json::to_value(value).unwrap()
+    /// The body of a request.
+    fn body(request: impl Into<Request>) -> Value {
+        serde_json::from_str(&request.into().to_call(None).body.unwrap()).unwrap()
+    }
+
+    fn session(spec: &SessionSpec) -> Value {
+        body(Requests::new().create_session(session_options(spec)))
     }
 
     fn spec() -> SessionSpec {
@@ -155,10 +161,10 @@ mod tests {
         let asked: Vec<Value> = ["edit", "bash", "webfetch"]
             .map(|permission| json!({"permission": permission, "pattern": "*", "action": "ask"}))
             .to_vec();
-        assert_eq!(written(&session(&spec())), json!({"permission": asked}));
-        let plan = written(&session(&SessionSpec { permission_mode: PermissionMode::Plan, ..spec() }));
+        assert_eq!(session(&spec()), json!({"permission": asked}));
+        let plan = session(&SessionSpec { permission_mode: PermissionMode::Plan, ..spec() });
         assert_eq!(plan["permission"][0], json!({"permission": "edit", "pattern": "*", "action": "deny"}));
-        let bypass = written(&session(&SessionSpec { permission_mode: PermissionMode::Bypass, ..spec() }));
+        let bypass = session(&SessionSpec { permission_mode: PermissionMode::Bypass, ..spec() });
         assert_eq!(bypass["permission"], json!([{"permission": "*", "pattern": "*", "action": "allow"}]));
     }
 
@@ -173,7 +179,8 @@ mod tests {
             variant: Some("high".to_owned()),
             ..spec()
         };
-        let body = written(&prompt(&spec, &message).await.unwrap());
+        let parts = prompt_parts(&message).await.unwrap();
+        let body = body(Requests::new().prompt("ses_1", parts, prompt_options(&spec)));
         assert_eq!(body["model"], json!({"providerID": "lab", "modelID": "one/two"}));
         assert_eq!((&body["agent"], &body["variant"]), (&json!("plan"), &json!("high")));
         let image = json!({"type": "file", "mime": "image/png", "filename": "a b.png", "url": "file:///a%20b.png"});
@@ -191,6 +198,6 @@ mod tests {
             "tiny": {"type": "local", "command": ["tiny", "-x"], "environment": {"KEY": "s"}, "enabled": true},
             "far": {"type": "remote", "url": "http://far", "headers": {"Authorization": "t"}, "enabled": true},
         }});
-        assert_eq!(written(&configuration), expected);
+        assert_eq!(serde_json::to_value(configuration).unwrap(), expected);
     }
 }
