@@ -25,7 +25,7 @@ pub use host_request::{ControlRequestParams, HostRequest, Outbox, SentRequest, i
 pub use pending::{PendingRequests, Received, Reply, refuse};
 pub use prompt::{Attachment, Prompt};
 pub use resume::Resume;
-pub use support::{EFFORT, PARTIAL_MESSAGES, SUPPORT, TOOLS};
+pub use support::{EFFORT, PARTIAL_MESSAGES, SUPPORT, TOOLS, XHIGH_EFFORT};
 
 /// Everything that a host sends, a line each.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,4 +9,26 @@ mod scanner;
 mod shared;
 
 pub(crate) use installed::InstalledDriver;
-use interlingua_protocol::REFUSED;
+use interlingua_convert::Agent;
+use interlingua_protocol::{REFUSED, Support};
+use semver::Version;
+
+use crate::error::Refusal;
+
+/// Refuses a value that the agent's version does not take.
+fn refuse_unsupported(
+    agent: Agent,
+    field: &'static str,
+    value: &str,
+    support: &Support,
+    version: Option<&Version>,
+) -> Result<(), Refusal> {
+    let Some(version) = version.filter(|version| !support.includes(Some(version))) else { return Ok(()) };
+    let name = agent.descriptor().display_name;
+    let remedy = match (&support.since, &support.until) {
+        (Some(since), _) if version < since => format!("{since} and later do"),
+        (_, Some(until)) => format!("versions before {until} do"),
+        (_, None) => "no version does".to_owned(),
+    };
+    Err(Refusal::field(field, format!("{name} {version} does not take `{value}`: {remedy}")))
+}

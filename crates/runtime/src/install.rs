@@ -21,6 +21,7 @@ use std::time::{Duration, SystemTime};
 
 use interlingua_agents::Agent;
 use interlingua_convert::Input;
+use semver::Version;
 use serde::Deserialize;
 use tokio::time::timeout;
 
@@ -106,6 +107,13 @@ pub(crate) struct Found {
     pub(crate) path: PathBuf,
     /// Its version, if known.
     pub(crate) version: Option<String>,
+}
+
+impl Found {
+    /// The version, if it is known and a semantic version.
+    pub(crate) fn semver(&self) -> Option<Version> {
+        self.version.as_deref().and_then(|version| Version::parse(version).ok())
+    }
 }
 
 impl Installation {

@@ -16,8 +16,11 @@ pub const TOOLS: Support = since("--tools", Version::new(2, 0, 31), "2.0.30 refu
 /// How hard the model is to think.
 pub const EFFORT: Support = since("--effort", Version::new(2, 1, 38), "2.1.37 refuses the flag");
 
+/// The effort between `high` and `max`.
+pub const XHIGH_EFFORT: Support = since("--effort xhigh", Version::new(2, 1, 111), "2.1.110 refuses the value");
+
 /// Everything that only some versions take.
-pub const SUPPORT: [Support; 3] = [PARTIAL_MESSAGES, TOOLS, EFFORT];
+pub const SUPPORT: [Support; 4] = [PARTIAL_MESSAGES, TOOLS, EFFORT, XHIGH_EFFORT];
 
 const fn since(name: &'static str, version: Version, evidence: &'static str) -> Support {
     Support { name, since: Some(version), until: None, evidence }

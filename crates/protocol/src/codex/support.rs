@@ -24,5 +24,13 @@ pub const DENIED_WITH_REASON: Support = Support {
     evidence: "ReviewDecision in the schemas that `codex app-server generate-json-schema` prints",
 };
 
+/// The highest efforts, `max` and `ultra`. Versions before refuse the thread: "unknown variant `max`".
+pub const HIGHEST_EFFORTS: Support = Support {
+    name: "thread/start.config.model_reasoning_effort",
+    since: Some(Version::new(0, 145, 0)),
+    until: None,
+    evidence: "0.130.0 refuses `max`, 0.145.0 takes it",
+};
+
 /// Every entry.
-pub const ALL: [Support; 2] = [COLLABORATION_MODE, DENIED_WITH_REASON];
+pub const ALL: [Support; 3] = [COLLABORATION_MODE, DENIED_WITH_REASON, HIGHEST_EFFORTS];

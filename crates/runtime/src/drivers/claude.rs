@@ -16,7 +16,6 @@ use interlingua_protocol::claude::{
     SessionOptions,
 };
 use interlingua_schema::ErrorCode;
-use semver::Version;
 use tokio::time::timeout;
 
 use super::REFUSED;
@@ -26,7 +25,7 @@ use crate::agents::{Mode, Model, Models};
 use crate::driver::{Order, Orders, Parting, PermissionReply, ServeError, SessionSpec, Wire};
 use crate::environment::Environment;
 use crate::error::Refusal;
-use crate::install::{Found, Installation, Machine};
+use crate::install::{Installation, Machine};
 use crate::process::{Process, Program};
 use crate::variables::variables;
 use crate::wire::WireBatch;
@@ -59,7 +58,7 @@ impl ClaudeAgent {
 
     async fn run(&self, spec: SessionSpec, orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
         let found = self.installation.program(spec.agent_version.as_deref())?;
-        let (args, mcp_secrets) = options::command_line(&spec, version(&found).as_ref());
+        let (args, mcp_secrets) = options::command_line(&spec, found.semver().as_ref());
         let mut env = variables(&INHERITED_VARIABLES, &FIXED_VARIABLES, &spec.env);
         env.extend(mcp_secrets);
         use_either_key(&mut env);
@@ -87,7 +86,7 @@ impl ClaudeAgent {
     /// Starts a process outside of any session and asks it what it offers.
     async fn initialize(&self) -> Result<ControlInitializeResponse, ServeError> {
         let found = self.installation.program(None)?;
-        let args = claude::command_line(&SessionOptions::default(), version(&found).as_ref());
+        let args = claude::command_line(&SessionOptions::default(), found.semver().as_ref());
         let env = variables(&INHERITED_VARIABLES, &FIXED_VARIABLES, &Environment::default());
         let program = Program { path: found.path, args, env, directory: std::env::temp_dir() };
         let mut process = self.start(program).await?;
@@ -111,11 +110,6 @@ impl ClaudeAgent {
         });
         answer.await.unwrap_or_else(|_| Err(failed(format!("no answer within {INITIALIZE_TIMEOUT:?}"))))
     }
-}
-
-/// The version of a program, if it is known and can be compared.
-fn version(found: &Found) -> Option<Version> {
-    found.version.as_deref().and_then(|version| Version::parse(version).ok())
 }
 
 /// The variable that we also take a key from is not Claude Code's own.
@@ -274,7 +268,7 @@ impl InstalledAgent for ClaudeAgent {
 
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal> {
         let found = self.installation.program(spec.agent_version.as_deref()).ok();
-        options::check(spec, found.as_ref().and_then(version).as_ref())
+        options::check(spec, found.and_then(|found| found.semver()).as_ref())
     }
 
     async fn modes(&self) -> Result<Vec<Mode>, ServeError> {

@@ -22,7 +22,6 @@ use interlingua_convert::{Agent, Input, Launch};
 use interlingua_native::Request;
 use interlingua_native::codex::Model as OfferedModel;
 use interlingua_protocol::codex::{self, HostRequest, decode_answer};
-use semver::Version;
 use tokio::time::timeout;
 
 use super::installed::InstalledAgent;
@@ -86,7 +85,7 @@ impl CodexAgent {
         };
         let server = server?;
         let argv = std::iter::once(Self::AGENT.descriptor().program).chain(ARGS).map(str::to_owned).collect();
-        let version = found.version.as_deref().and_then(|version| Version::parse(version).ok());
+        let version = found.semver();
         wire.launched(Launch::new(found.version, argv)).await;
         CodexSession::new(server, version, spec, wire).serve(early, orders).await
     }
@@ -177,7 +176,8 @@ impl InstalledAgent for CodexAgent {
     }
 
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal> {
-        options::check(spec)
+        let found = self.installation.program(spec.agent_version.as_deref()).ok();
+        options::check(spec, found.and_then(|found| found.semver()).as_ref())
     }
 
     async fn modes(&self) -> Result<Vec<Mode>, ServeError> {

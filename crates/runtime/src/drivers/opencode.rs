@@ -21,7 +21,6 @@ use interlingua_native::HttpRequest;
 use interlingua_protocol::opencode::{
     self, AgentMode, CONFIGURATION_VARIABLE, Config, ProviderListResponse, Request, Requests, serve_arguments,
 };
-use semver::Version;
 
 use super::installed::InstalledAgent;
 use super::shared::{Shared, meanwhile};
@@ -101,7 +100,7 @@ impl OpenCodeAgent {
             env: variables,
             directory: std::env::temp_dir(),
         };
-        let version = found.version.as_deref().and_then(|version| Version::parse(version).ok());
+        let version = found.semver();
         let start = |running| HttpServer::start(self.installation.supervisor(), program, version, running);
         self.servers.get(key, start).await
     }

@@ -2,14 +2,16 @@
 
 use std::ffi::OsString;
 
+use interlingua_convert::Agent;
 use interlingua_protocol::claude::{
     self, EFFORT, Effort, McpServerConfigForProcessTransport, McpServerConfigForProcessTransportType, McpServers,
-    Permissions, SessionOptions,
+    Permissions, SessionOptions, XHIGH_EFFORT,
 };
 use semver::Version;
 
 use crate::agents::Mode;
 use crate::driver::SessionSpec;
+use crate::drivers::refuse_unsupported;
 use crate::error::Refusal;
 use crate::mcp::McpServer;
 use crate::modes::PermissionMode;
@@ -64,13 +66,8 @@ fn check_effort(effort: &str, version: Option<&Version>) -> Result<(), Refusal> 
         let detail = format!("Claude Code has no effort `{effort}`: expected one of {known}");
         return Err(Refusal::field("variant", detail));
     }
-    match (version, &EFFORT.since) {
-        (Some(version), Some(since)) if !EFFORT.includes(Some(version)) => {
-            let detail = format!("Claude Code {version} has no efforts, so not `{effort}`: {since} and later have");
-            Err(Refusal::field("variant", detail))
-        }
-        _ => Ok(()),
-    }
+    let support = if effort == Effort::Xhigh.as_str() { XHIGH_EFFORT } else { EFFORT };
+    refuse_unsupported(Agent::Claude, "variant", effort, &support, version)
 }
 
 fn is_sandbox(spec: &SessionSpec) -> bool {

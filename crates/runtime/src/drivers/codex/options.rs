@@ -1,18 +1,23 @@
 //! What a session wants, as options of its thread and turns.
 
+use interlingua_convert::Agent;
 use interlingua_native::codex::{AskForApprovalText, LocalImageUserInput, SandboxMode, TextUserInput, UserInput};
-use interlingua_protocol::codex::{self, ConfigOverrides, PlanMode, ThreadOptions};
+use interlingua_protocol::codex::{self, ConfigOverrides, PlanMode, ThreadOptions, support};
 use interlingua_schema::Message;
+use semver::Version;
 
 use crate::agents::Mode;
 use crate::attached::{self, Attached};
 use crate::driver::SessionSpec;
+use crate::drivers::refuse_unsupported;
 use crate::error::Refusal;
 use crate::mcp::McpServer;
 use crate::modes::PermissionMode;
 
 const BUILD: &str = "build";
 const PLAN: &str = "plan";
+/// Efforts that older versions refuse.
+const HIGHEST_EFFORTS: [&str; 2] = ["max", "ultra"];
 
 /// The modes of its sessions.
 pub(super) fn modes() -> Vec<Mode> {
@@ -22,14 +27,20 @@ pub(super) fn modes() -> Vec<Mode> {
     ]
 }
 
-/// Refuses what it cannot honour.
-pub(super) fn check(spec: &SessionSpec) -> Result<(), Refusal> {
+/// Refuses what a version cannot honour.
+pub(super) fn check(spec: &SessionSpec, version: Option<&Version>) -> Result<(), Refusal> {
     if let Some(mode) = spec.agent_mode.as_deref().filter(|mode| ![BUILD, PLAN].contains(mode)) {
         return Err(Refusal::mode("agentMode", mode, &[BUILD, PLAN]));
+    }
+    if spec.agent_mode.as_deref() == Some(PLAN) {
+        refuse_unsupported(Agent::Codex, "agentMode", PLAN, &support::COLLABORATION_MODE, version)?;
     }
     // Which efforts there are depends on the model, and models come and go.
     if let Some(variant) = spec.variant.as_deref().filter(|variant| !is_word(variant)) {
         return Err(Refusal::field("variant", format!("expected an effort such as `high`, found {variant:?}")));
+    }
+    if let Some(variant) = spec.variant.as_deref().filter(|variant| HIGHEST_EFFORTS.contains(variant)) {
+        refuse_unsupported(Agent::Codex, "variant", variant, &support::HIGHEST_EFFORTS, version)?;
     }
     if let Some(model) = spec.model.as_deref().filter(|model| model.trim().is_empty()) {
         return Err(Refusal::field("model", format!("expected the name of a model, found {model:?}")));
@@ -111,8 +122,6 @@ pub(super) async fn user_input(message: &Message) -> Result<Vec<UserInput>, Stri
 
 #[cfg(test)]
 mod tests {
-    use interlingua_convert::Agent;
-
     use super::*;
     use crate::driver::SessionSpec;
     use crate::mcp::McpServers;
@@ -137,7 +146,7 @@ mod tests {
     #[test]
     fn variants_are_taken_as_declared() {
         let spec = SessionSpec { variant: Some("high".into()), ..spec() };
-        assert_eq!(check(&spec).is_ok(), Agent::Codex.descriptor().has_model_variants);
+        assert_eq!(check(&spec, None).is_ok(), Agent::Codex.descriptor().has_model_variants);
     }
 
     #[test]
@@ -164,11 +173,11 @@ mod tests {
 
     #[test]
     fn what_it_cannot_honour_is_refused() {
-        assert!(check(&SessionSpec { agent_mode: Some("custom".to_owned()), ..spec() }).is_err());
-        assert!(check(&SessionSpec { variant: Some("very high".to_owned()), ..spec() }).is_err());
+        assert!(check(&SessionSpec { agent_mode: Some("custom".to_owned()), ..spec() }, None).is_err());
+        assert!(check(&SessionSpec { variant: Some("very high".to_owned()), ..spec() }, None).is_err());
         let mcp = serde_json::from_str(r#"{"far":{"type":"sse","url":"http://x"}}"#).unwrap();
-        assert!(check(&SessionSpec { mcp, ..spec() }).is_err());
-        assert_eq!(check(&SessionSpec { agent_mode: Some("plan".to_owned()), ..spec() }), Ok(()));
+        assert!(check(&SessionSpec { mcp, ..spec() }, None).is_err());
+        assert_eq!(check(&SessionSpec { agent_mode: Some("plan".to_owned()), ..spec() }, None), Ok(()));
     }
 
     #[tokio::test]
