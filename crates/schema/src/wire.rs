@@ -18,12 +18,14 @@ mod macros;
 mod tests;
 mod text;
 mod value;
+mod word;
 
 use serde::de::{self, DeserializeOwned, Unexpected};
 use serde_json::Value;
 
 pub use lines::JsonLines;
 pub use text::write_string;
+pub use word::UnknownWord;
 
 /// Writes itself as JSON, in the bytes that serde would write.
 pub trait WriteJson {

@@ -64,7 +64,7 @@ macro_rules! wire_enum {
             #[doc = "A word that this version does not know, kept as it was read."]
             $(#[$open_meta])*
             #[cfg_attr(feature = "json-schema", schemars(skip))]
-            $open(String),
+            $open($crate::wire::UnknownWord),
         }
 
         impl $name {
@@ -82,7 +82,7 @@ macro_rules! wire_enum {
             fn from(word: &str) -> Self {
                 match word {
                     $($word => Self::$variant,)+
-                    _ => Self::$open(word.to_owned()),
+                    _ => Self::$open(word.into()),
                 }
             }
         }
