@@ -424,8 +424,7 @@ macro_rules! wire_fields {
 #[macro_export]
 macro_rules! wire_member {
     ($out:ident, always, $key:expr, $value:expr) => {
-        $out.extend_from_slice(concat!(",\"", $key, "\":").as_bytes());
-        $crate::wire::WriteJson::write_json($value, $out);
+        $crate::wire::WriteJson::write_member($value, concat!(",\"", $key, "\":"), $out);
     };
     ($out:ident, optional, $key:expr, $value:expr) => {
         if !$crate::wire::WriteJson::is_omitted($value) {
