@@ -134,15 +134,13 @@ impl CodexConverter {
 
     /// An event of the older protocol is looked into only where it says something of its own.
     fn legacy(&mut self, method: &str, line: &str, out: &mut Drafts) {
-        let envelope = Envelope::read(line);
-        if envelope.is_err()
-            && let Err(error) = serde_json::from_str::<IgnoredAny>(line)
-        {
-            return out.current().unparsed(WHERE, error.to_string(), Some(method.to_owned()));
+        let envelope = if legacy::is_news(method) { Envelope::read(line).ok() } else { None };
+        if let Some(params) = envelope.and_then(|envelope| envelope.params) {
+            return legacy::event(self, method, params.get(), out);
         }
-        match envelope {
-            Ok(Envelope { params: Some(params), .. }) => legacy::event(self, method, params.get(), out),
-            _ => legacy::event(self, method, "{}", out),
+        match serde_json::from_str::<IgnoredAny>(line) {
+            Ok(_) => legacy::event(self, method, "{}", out),
+            Err(error) => out.current().unparsed(WHERE, error.to_string(), Some(method.to_owned())),
         }
     }
 

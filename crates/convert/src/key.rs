@@ -11,22 +11,13 @@ use smol_str::{SmolStr, SmolStrBuilder};
 pub struct Key(SmolStr);
 
 impl Key {
-    /// The key of the so-manieth of something: `"msg_1:0"`. One is made for most messages, so this does without the
+    /// The key of the n-th part of something: `"msg_1:0"`. One is made for most messages, so this does without the
     /// formatting machinery.
     pub(crate) fn numbered(of: &str, number: u64) -> Self {
-        const ENDS: [&str; 10] = [":0", ":1", ":2", ":3", ":4", ":5", ":6", ":7", ":8", ":9"];
         let mut key = SmolStrBuilder::new();
         key.push_str(of);
-        let mut place = 1;
-        while number / place >= 10 {
-            place *= 10;
-        }
-        let digit = |place| usize::try_from(number / place % 10).unwrap_or(0);
-        key.push_str(ENDS[digit(place)]);
-        while place > 1 {
-            place /= 10;
-            key.push_str(&ENDS[digit(place)][1..]);
-        }
+        key.push(':');
+        key.push_str(itoa::Buffer::new().format(number));
         Self(key.finish())
     }
 

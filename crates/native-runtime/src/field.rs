@@ -78,12 +78,18 @@ impl<T: Field> Field for Vec<T> {
     }
 }
 
+/// Room for the first elements of a list in bytes, so that short lists of small values grow once.
+const FIRST_CAPACITY: usize = 192;
+
 #[expect(clippy::inline_always, reason = "the closure is the body of the loop")]
 #[inline(always)]
 fn read_elements<T>(reader: &mut Reader<'_>, read: impl Fn(&mut Reader<'_>) -> ReadResult<T>) -> ReadResult<Vec<T>> {
     let mut list = Vec::new();
     let mut elements = reader.enter_list()?;
     while elements.advance(reader)? {
+        if list.is_empty() {
+            list.reserve(FIRST_CAPACITY / size_of::<T>().max(1));
+        }
         match read(reader) {
             Ok(element) => list.push(element),
             Err(error) => {

@@ -421,6 +421,41 @@ impl Members {
     #[expect(clippy::inline_always, reason = "a call would cost as much as the reading")]
     #[inline(always)]
     pub fn next_key<'a>(&mut self, reader: &mut Reader<'a>) -> ReadResult<Option<Cow<'a, str>>> {
+        match self.next_plain_key(reader) {
+            Some(key) => Ok(Some(Cow::Borrowed(key))),
+            None => self.next_any_key(reader),
+        }
+    }
+
+    /// [`Self::next_key`] for a key without escapes, with no white space around it, as agents write nearly all of them.
+    /// Reads nothing if something else comes next.
+    #[expect(clippy::inline_always, reason = "a call would cost as much as the reading")]
+    #[inline(always)]
+    fn next_plain_key<'a>(&mut self, reader: &mut Reader<'a>) -> Option<&'a str> {
+        let bytes = reader.text.as_bytes();
+        let quote = if self.is_first {
+            reader.at
+        } else if bytes.get(reader.at) == Some(&b',') {
+            reader.at + 1
+        } else {
+            return None;
+        };
+        if bytes.get(quote) != Some(&b'"') {
+            return None;
+        }
+        let end = find_special(bytes, quote + 1);
+        if bytes.get(end) != Some(&b'"') || bytes.get(end + 1) != Some(&b':') {
+            return None;
+        }
+        let key = reader.text.get(quote + 1..end)?;
+        self.is_first = false;
+        reader.at = end + 2;
+        Some(key)
+    }
+
+    /// [`Self::next_key`] for any key, and for the end of the object.
+    #[inline(never)]
+    fn next_any_key<'a>(&mut self, reader: &mut Reader<'a>) -> ReadResult<Option<Cow<'a, str>>> {
         if !self.advance(reader)? {
             return Ok(None);
         }

@@ -114,12 +114,10 @@ impl<'a> TaggedObject<'_, 'a> {
 /// which only the last one is left.
 #[inline]
 pub(crate) fn refuse_repeated_tag(key: &str, tags: [&'static str; 2], seen: &mut [bool; 2]) -> ReadResult<()> {
-    for (tag, seen) in tags.into_iter().zip(seen) {
-        if key == tag && std::mem::replace(seen, true) {
-            return Err(ReadError::repeated_tag(key));
-        }
-    }
-    Ok(())
+    let [first, second] = seen;
+    let is_repeated =
+        (key == tags[0] && std::mem::replace(first, true)) || (key == tags[1] && std::mem::replace(second, true));
+    if is_repeated { Err(ReadError::repeated_tag(key)) } else { Ok(()) }
 }
 
 /// Puts a struct into its variant and reads the object into it.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::tz::Offset;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A moment, to the millisecond, written as RFC 3339 in UTC with exactly three fractional digits and `Z`.
@@ -13,7 +14,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(i64);
 
-const MILLIS_PER_DAY: i64 = 86_400_000;
 pub(crate) const EPOCH: &[u8; WRITTEN_LEN] = b"1970-01-01T00:00:00.000Z";
 pub(crate) const WRITTEN_LEN: usize = 24;
 
@@ -54,19 +54,21 @@ impl Timestamp {
         u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
     }
 
-    /// The moment as text. Every event has one, so this does without the formatting machinery.
+    /// The moment as text. Every event has one, so the digits are put in place one by one: that takes less time than the
+    /// printer of `jiff`, as the benchmark `timestamp` shows.
     pub(crate) fn write(self) -> [u8; WRITTEN_LEN] {
         let mut text = *b"0000-00-00T00:00:00.000Z";
-        let (year, month, day) = civil(self.0.div_euclid(MILLIS_PER_DAY));
-        let time = u32::try_from(self.0.rem_euclid(MILLIS_PER_DAY)).unwrap_or(0);
-        let (seconds, millis) = (time / 1000, time % 1000);
-        put(&mut text, 0, year / 100);
-        put(&mut text, 2, year % 100);
-        put(&mut text, 5, month);
-        put(&mut text, 8, day);
-        put(&mut text, 11, seconds / 3600);
-        put(&mut text, 14, seconds / 60 % 60);
-        put(&mut text, 17, seconds % 60);
+        let (second, millis) = (self.0.div_euclid(1000), self.0.rem_euclid(1000));
+        // All seconds are in the range of `jiff`, but the last millisecond is not.
+        let time = jiff::Timestamp::from_second(second).map(|time| Offset::UTC.to_datetime(time)).unwrap_or_default();
+        let millis = i16::try_from(millis).unwrap_or(0);
+        put(&mut text, 0, time.year() / 100);
+        put(&mut text, 2, time.year() % 100);
+        put(&mut text, 5, time.month().into());
+        put(&mut text, 8, time.day().into());
+        put(&mut text, 11, time.hour().into());
+        put(&mut text, 14, time.minute().into());
+        put(&mut text, 17, time.second().into());
         put(&mut text, 20, millis / 10);
         text[22] = digit(millis % 10);
         text
@@ -74,27 +76,13 @@ impl Timestamp {
 }
 
 /// Writes a number below 100 with two digits.
-fn put(text: &mut [u8; WRITTEN_LEN], at: usize, number: u32) {
+fn put(text: &mut [u8; WRITTEN_LEN], at: usize, number: i16) {
     text[at] = digit(number / 10);
     text[at + 1] = digit(number % 10);
 }
 
-fn digit(number: u32) -> u8 {
+fn digit(number: i16) -> u8 {
     number.to_le_bytes()[0] + b'0'
-}
-
-/// Year, month and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar. Years are counted
-/// from March so that the leap day is the last of its year, in eras of 400 years, which all have 146 097 days.
-fn civil(day: i64) -> (u32, u32, u32) {
-    // From the era before the year 0, so that nothing is negative.
-    let shifted = u32::try_from(day + 719_468 + 146_097).unwrap_or(0);
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    (year_of_era + era * 400 + u32::from(month <= 2) - 400, month, day)
 }
 
 impl fmt::Display for Timestamp {
@@ -165,7 +153,8 @@ mod tests {
     }
 
     #[test]
-    fn agrees_with_jiff_on_every_month() {
+    fn what_is_written_is_read_again_on_days_of_every_month() {
+        const MILLIS_PER_DAY: i64 = 86_400_000;
         for day in (-40_000..80_000).step_by(13) {
             let millis = day * MILLIS_PER_DAY + 12_345_678;
             let time = Timestamp::from_millis(millis);

@@ -18,17 +18,26 @@ mod macros;
 mod tests;
 mod text;
 mod value;
+mod word;
 
 use serde::de::{self, DeserializeOwned, Unexpected};
 use serde_json::Value;
 
 pub use lines::JsonLines;
 pub use text::write_string;
+pub use word::UnknownWord;
 
 /// Writes itself as JSON, in the bytes that serde would write.
 pub trait WriteJson {
     /// Appends the JSON text.
     fn write_json(&self, out: &mut Vec<u8>);
+
+    /// Appends the value as a member of an object, behind its key. The key comes with its punctuation.
+    #[inline]
+    fn write_member(&self, key: &'static str, out: &mut Vec<u8>) {
+        out.extend_from_slice(key.as_bytes());
+        self.write_json(out);
+    }
 
     /// Whether a field that is declared with `?` is left out: it is `None` or an empty text.
     fn is_omitted(&self) -> bool {

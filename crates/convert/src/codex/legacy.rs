@@ -36,7 +36,23 @@ struct Failed {
     error: Option<String>,
 }
 
-/// An event of the older protocol. These few had no notification yet.
+/// How the notices of an event are made; `None` for one that a notification tells as well.
+fn teller(name: &str) -> Option<fn(Told) -> Vec<String>> {
+    match name.strip_prefix(PREFIX).unwrap_or(name) {
+        "warning" | "background_event" => Some(|msg| msg.message.into_iter().collect()),
+        "mcp_startup_complete" => Some(servers),
+        "elicitation_request" => Some(|msg| vec![elicitation(msg)]),
+        "undo_completed" => Some(|msg| vec![msg.message.unwrap_or_else(|| outcome("undo", msg.success, None))]),
+        _ => None,
+    }
+}
+
+/// Whether no notification tells this event. Only then its parameters are of use.
+pub(super) fn is_news(name: &str) -> bool {
+    teller(name).is_some()
+}
+
+/// An event of the older protocol.
 pub(super) fn event(converter: &mut CodexConverter, name: &str, params: &str, out: &mut Drafts) {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -44,12 +60,8 @@ pub(super) fn event(converter: &mut CodexConverter, name: &str, params: &str, ou
         conversation_id: Option<String>,
         msg: Told,
     }
-    let tell: fn(Told) -> Vec<String> = match name.strip_prefix(PREFIX).unwrap_or(name) {
-        "warning" | "background_event" => |msg| msg.message.into_iter().collect(),
-        "mcp_startup_complete" => servers,
-        "elicitation_request" => |msg| vec![elicitation(msg)],
-        "undo_completed" => |msg| vec![msg.message.unwrap_or_else(|| outcome("undo", msg.success, None))],
-        _ => return out.dropped(TWICE),
+    let Some(tell) = teller(name) else {
+        return out.dropped(TWICE);
     };
     let Ok(Params { conversation_id, msg }) = serde_json::from_str::<Params>(params) else {
         return out.dropped(TWICE);

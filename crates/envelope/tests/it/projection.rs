@@ -134,7 +134,7 @@ fn a_status_has_its_label_and_words_of_ours() {
     };
     // One that lasts is told of when it begins and when it is over.
     play.say(started(status(StatusLabel::Hook))).say(failed(status(StatusLabel::Hook)));
-    play.say(started(Item::new("s", ItemKind::Status))).say(completed(status(StatusLabel::Unknown("new".to_owned()))));
+    play.say(started(Item::new("s", ItemKind::Status))).say(completed(status(StatusLabel::Unknown("new".into()))));
     assert_eq!(messages(&play), ["a hook ran", "a hook ran", "a change of state"]);
     let told: Vec<_> = play.events.iter().map(|event| event.data().unwrap()).collect();
     let told: Vec<_> = told.iter().map(|data| (&data["label"], &data["status"])).collect();

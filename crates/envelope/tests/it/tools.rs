@@ -103,8 +103,8 @@ fn each_sort_of_tool_has_a_kind() {
         (Some(ToolKind::SubAgent), "sub_agent"),
         (Some(ToolKind::Plan), "plan"),
         (Some(ToolKind::Question), "question"),
-        (Some(ToolKind::Unknown("novelty".to_owned())), "novelty"),
-        (Some(ToolKind::Unknown("no kind".to_owned())), ""),
+        (Some(ToolKind::Unknown("novelty".into())), "novelty"),
+        (Some(ToolKind::Unknown("no kind".into())), ""),
         (Some(ToolKind::Other), ""),
         (None, ""),
     ] {
@@ -121,7 +121,7 @@ fn each_sort_of_tool_has_a_kind() {
 fn a_payload_in_a_name_or_an_id_is_left_out() {
     for payload in ["cat /etc/passwd", "{\"a\":1}", &"x".repeat(200), "a\nb"] {
         let mut play = Play::new();
-        let mut item = named_call("c", payload, payload, Some(ToolKind::Unknown(payload.to_owned())), "{}");
+        let mut item = named_call("c", payload, payload, Some(ToolKind::Unknown(payload.into())), "{}");
         item.native_item_id = Some(payload.into());
         play.say(started(item)).say(completed(result("r", payload, "", None, None)));
         for event in &play.events {

@@ -7,7 +7,8 @@ use super::WriteJson;
 use crate::event::{EventType, WireEvent};
 use crate::sink::{DataParts, EventParts, EventSink};
 use crate::{
-    Item, ItemDelta, ItemEvent, ItemStatus, NativeSessionId, SessionId, SessionStarted, StartedPhase, TurnStarted,
+    Item, ItemDelta, ItemEvent, ItemStatus, NativeSessionId, Origin, SessionId, SessionStarted, StartedPhase,
+    TurnStarted,
 };
 
 /// A sink that writes every event as one line of JSON. The bytes are those of
@@ -16,38 +17,61 @@ use crate::{
 pub struct JsonLines {
     text: Vec<u8>,
     count: usize,
-    /// The session that was written last. It stands on every event, so its ids are copied from where
-    /// they were written.
-    session: Option<Session>,
+    /// What was written last about the session, for the agent's events and for ours.
+    sessions: [Option<Session>; 2],
 }
 
+/// The members from `session_id` to `synthetic`. They are the same on most events of a session, so they are copied from
+/// where they were written.
 #[derive(Debug)]
 struct Session {
     id: SessionId,
     native: Option<NativeSessionId>,
-    /// Where the ids stand in the text.
-    id_place: Range<usize>,
-    native_place: Range<usize>,
+    origin: Origin,
+    /// Where the members stand in the text.
+    place: Range<usize>,
 }
 
-/// A value that was written before is copied; a new one leaves its place.
-enum Copied<'a, T> {
-    From(Range<usize>),
-    New(&'a T, &'a Cell<Range<usize>>),
+/// A member that leaves its place, with its key.
+struct Placed<'a, T>(&'a T, &'a Cell<Range<usize>>);
+
+impl<T: WriteJson> WriteJson for Placed<'_, T> {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        self.0.write_json(out);
+    }
+
+    #[inline]
+    fn write_member(&self, key: &'static str, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.0.write_member(key, out);
+        self.1.set(start..out.len());
+    }
 }
 
-impl<T: WriteJson> WriteJson for Copied<'_, T> {
+/// Members with their keys, copied from where they were written before.
+struct Copied(Range<usize>);
+
+impl WriteJson for Copied {
     #[inline]
     fn write_json(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::From(place) => out.extend_from_within(place.clone()),
-            Self::New(value, place) => {
-                let start = out.len();
-                value.write_json(out);
-                place.set(start..out.len());
-            }
-        }
+        out.extend_from_within(self.0.clone());
     }
+
+    #[inline]
+    fn write_member(&self, _: &'static str, out: &mut Vec<u8>) {
+        self.write_json(out);
+    }
+}
+
+/// A member that was copied together with the one before.
+struct AlsoCopied;
+
+impl WriteJson for AlsoCopied {
+    #[inline]
+    fn write_json(&self, _: &mut Vec<u8>) {}
+
+    #[inline]
+    fn write_member(&self, _: &'static str, _: &mut Vec<u8>) {}
 }
 
 impl JsonLines {
@@ -85,38 +109,41 @@ impl JsonLines {
     pub fn clear(&mut self) {
         self.text.clear();
         self.count = 0;
-        self.session = None;
+        self.sessions = [None, None];
     }
 }
 
 impl EventSink for JsonLines {
     fn event(&mut self, event: EventParts<'_>) {
         let EventParts { event_id, sequence, time, session_id, native_session_id, origin, data, raw } = event;
-        let is_same = |session: &&Session| session.id == *session_id && session.native.as_ref() == native_session_id;
-        let places = [Cell::default(), Cell::default()];
-        let known = self.session.as_ref().filter(is_same);
-        let (id, native) = match known {
-            Some(session) => (Copied::From(session.id_place.clone()), Copied::From(session.native_place.clone())),
-            None => (Copied::New(session_id, &places[0]), Copied::New(&native_session_id, &places[1])),
+        let kind = Type(&data);
+        let out = &mut self.text;
+        let last = &mut self.sessions[usize::from(origin.is_synthetic())];
+        let is_same = |last: &&mut Session| {
+            last.id == *session_id && last.native.as_ref() == native_session_id && last.origin == origin
         };
-        let is_new = known.is_none();
-        WireEvent::write_members(
-            &mut self.text,
-            event_id,
-            &sequence,
-            &time,
-            &id,
-            &native,
-            &origin.source(),
-            &origin.is_synthetic(),
-            &Type(&data),
-            &data,
-            &raw,
-        );
-        if is_new {
-            let [id_place, native_place] = places.map(Cell::into_inner);
+        if let Some(last) = last.as_mut().filter(is_same) {
+            let copied = Copied(last.place.clone());
+            let rest = &AlsoCopied;
+            WireEvent::write_members(out, event_id, &sequence, &time, &copied, rest, rest, rest, &kind, &data, &raw);
+        } else {
+            let [first, end] = [Cell::default(), Cell::default()];
+            WireEvent::write_members(
+                out,
+                event_id,
+                &sequence,
+                &time,
+                &Placed(session_id, &first),
+                &native_session_id,
+                &origin.source(),
+                &Placed(&origin.is_synthetic(), &end),
+                &kind,
+                &data,
+                &raw,
+            );
             let (id, native) = (session_id.clone(), native_session_id.cloned());
-            self.session = Some(Session { id, native, id_place, native_place });
+            let place = first.into_inner().start..end.into_inner().end;
+            *last = Some(Session { id, native, origin, place });
         }
         self.text.push(b'\n');
         self.count += 1;

@@ -64,7 +64,7 @@ macro_rules! wire_enum {
             #[doc = "A word that this version does not know, kept as it was read."]
             $(#[$open_meta])*
             #[cfg_attr(feature = "json-schema", schemars(skip))]
-            $open(String),
+            $open($crate::wire::UnknownWord),
         }
 
         impl $name {
@@ -82,7 +82,7 @@ macro_rules! wire_enum {
             fn from(word: &str) -> Self {
                 match word {
                     $($word => Self::$variant,)+
-                    _ => Self::$open(word.to_owned()),
+                    _ => Self::$open(word.into()),
                 }
             }
         }
@@ -490,8 +490,7 @@ macro_rules! setters {
 #[macro_export]
 macro_rules! wire_member {
     ($out:ident, always, $key:expr, $value:expr) => {
-        $out.extend_from_slice(concat!(",\"", $key, "\":").as_bytes());
-        $crate::wire::WriteJson::write_json($value, $out);
+        $crate::wire::WriteJson::write_member($value, concat!(",\"", $key, "\":"), $out);
     };
     ($out:ident, optional, $key:expr, $value:expr) => {
         if !$crate::wire::WriteJson::is_omitted($value) {

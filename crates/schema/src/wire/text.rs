@@ -37,44 +37,49 @@ ids! { EventId SessionId ItemId NativeSessionId NativeItemId }
 /// Appends a JSON string.
 pub fn write_string(out: &mut Vec<u8>, text: &str) {
     let text = text.as_bytes();
-    out.push(b'"');
     if !short(out, text) {
+        out.push(b'"');
         long(out, text);
     }
     out.push(b'"');
 }
 
-/// Appends a text of 4 to 32 bytes in which nothing has to be escaped, which most are; says whether it is one. Its two
-/// ends overlap, so that each is copied in one piece of known size.
+/// Appends a quotation mark and a text of 4 to 32 bytes in which nothing has to be escaped, which most are; says whether
+/// it is one. It is put together from its two ends, which overlap, so that only pieces of known size are copied.
 #[inline]
 fn short(out: &mut Vec<u8>, text: &[u8]) -> bool {
-    let end = out.len() + text.len();
+    const QUOTE: u64 = b'"' as u64;
+    let end = out.len() + 1 + text.len();
     if let (Some(first), Some(last), ..=32) = (text.first_chunk::<16>(), text.last_chunk::<16>(), text.len()) {
         if !is_plain_block(first) || !is_plain_block(last) {
             return false;
         }
+        out.push(b'"');
         out.extend_from_slice(first);
         out.truncate(end - last.len());
         out.extend_from_slice(last);
         return true;
     }
     if let (Some(first), Some(last), ..16) = (text.first_chunk::<8>(), text.last_chunk::<8>(), text.len()) {
-        if special(u64::from_le_bytes(*first)) | special(u64::from_le_bytes(*last)) != 0 {
+        let (first, last) = (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
+        if special(first) | special(last) != 0 {
             return false;
         }
-        out.extend_from_slice(first);
-        out.truncate(end - last.len());
-        out.extend_from_slice(last);
+        // The quotation mark and the first seven bytes, then the others.
+        let others = last >> (8 * (15 - text.len()));
+        let block = u128::from(QUOTE | first << 8) | u128::from(others) << 64;
+        out.extend_from_slice(&block.to_le_bytes());
+        out.truncate(end);
         return true;
     }
     if let (Some(first), Some(last), ..8) = (text.first_chunk::<4>(), text.last_chunk::<4>(), text.len()) {
-        let both = u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32;
-        if special(both) != 0 {
+        let (first, last) = (u64::from(u32::from_le_bytes(*first)), u64::from(u32::from_le_bytes(*last)));
+        if special(first | last << 32) != 0 {
             return false;
         }
-        out.extend_from_slice(first);
-        out.truncate(end - last.len());
-        out.extend_from_slice(last);
+        let block = QUOTE | first << 8 | last << (8 * (text.len() - 3));
+        out.extend_from_slice(&block.to_le_bytes());
+        out.truncate(end);
         return true;
     }
     false

@@ -67,18 +67,7 @@ impl WriteJson for bool {
 
 impl WriteJson for u64 {
     fn write_json(&self, out: &mut Vec<u8>) {
-        let mut digits = [b'0'; 20];
-        let mut start = digits.len();
-        let mut number = *self;
-        for digit in digits.iter_mut().rev() {
-            *digit += u8::try_from(number % 10).unwrap_or(0);
-            number /= 10;
-            start -= 1;
-            if number == 0 {
-                break;
-            }
-        }
-        out.extend_from_slice(&digits[start..]);
+        out.extend_from_slice(itoa::Buffer::new().format(*self).as_bytes());
     }
 }
 
@@ -90,10 +79,7 @@ impl WriteJson for u16 {
 
 impl WriteJson for i64 {
     fn write_json(&self, out: &mut Vec<u8>) {
-        if *self < 0 {
-            out.push(b'-');
-        }
-        self.unsigned_abs().write_json(out);
+        out.extend_from_slice(itoa::Buffer::new().format(*self).as_bytes());
     }
 }
 

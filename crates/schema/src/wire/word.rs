@@ -1,0 +1,57 @@
+//! Words of open lists.
+
+use std::fmt;
+use std::ops::Deref;
+
+/// A word that is not on the list of its enum, kept as it was read.
+///
+/// It is one pointer wide, because every value of an open enum is as large as this variant, and hardly any is this
+/// variant.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UnknownWord(Box<Box<str>>);
+
+impl UnknownWord {
+    /// The word as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for UnknownWord {
+    fn from(word: &str) -> Self {
+        Self(Box::new(word.into()))
+    }
+}
+
+impl Deref for UnknownWord {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl fmt::Debug for UnknownWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl fmt::Display for UnknownWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{ItemKind, Role, ToolKind};
+
+    #[test]
+    fn an_open_enum_is_two_words_wide() {
+        for size in [size_of::<ItemKind>(), size_of::<Option<Role>>(), size_of::<Option<ToolKind>>()] {
+            assert_eq!(size, 2 * size_of::<usize>());
+        }
+    }
+}
