@@ -8,13 +8,13 @@ use crate::Support;
 
 /// The wire flag for deltas. Older versions send whole messages.
 pub const PARTIAL_MESSAGES: Support =
-    since("--include-partial-messages", Version::new(1, 0, 109), "1.0.108 refuses the flag");
+    since("--include-partial-messages", Version::new(1, 0, 109), "not among the options of 1.0.108");
 
 /// The choice of built-in tools.
-pub const TOOLS: Support = since("--tools", Version::new(2, 0, 31), "2.0.30 refuses the flag");
+pub const TOOLS: Support = since("--tools", Version::new(2, 0, 31), "not among the options of 2.0.30");
 
 /// How hard the model is to think.
-pub const EFFORT: Support = since("--effort", Version::new(2, 1, 38), "2.1.37 refuses the flag");
+pub const EFFORT: Support = since("--effort", Version::new(2, 1, 38), "not among the options of 2.1.37");
 
 /// The effort between `high` and `max`.
 pub const XHIGH_EFFORT: Support = since("--effort xhigh", Version::new(2, 1, 111), "2.1.110 refuses the value");
