@@ -1,5 +1,6 @@
 //! Types that a host sends: constructors, conversions into unions, and the answers to requests.
 
+use interlingua_native_runtime::new;
 use interlingua_native_runtime::{HttpRequest, Native, Request};
 use serde_json::json;
 
@@ -7,8 +8,8 @@ use super::{decode, http, sent, written};
 
 #[test]
 fn a_constructor_takes_what_the_schema_requires_and_leaves_the_rest_out() {
-    let text = sent::TextInput::new("hello");
-    let mut params = sent::TurnStartParams::new(vec![text.into()], None, "t1");
+    let text = new!(sent::TextInput { text: "hello" });
+    let mut params = new!(sent::TurnStartParams { input: vec![text.into()], parent: None, thread: "t1" });
     let required = json!({ "input": [{ "type": "text", "text": "hello" }], "parent": null, "thread": "t1" });
     assert_eq!(written(&sent::HostMessage::from(params.clone()))["params"], required);
     params.model = Some("large".to_owned());
@@ -19,7 +20,7 @@ fn a_constructor_takes_what_the_schema_requires_and_leaves_the_rest_out() {
 
 #[test]
 fn a_request_on_the_wire_has_its_id_and_method() {
-    let params = sent::TurnStartParams::new(Vec::new(), None, "t1");
+    let params = new!(sent::TurnStartParams { input: Vec::new(), parent: None, thread: "t1" });
     let message = sent::HostMessageEnvelope { id: Some(7.into()), message: params.into() };
     let line = json!({ "id": 7, "method": "turn/start", "params": { "input": [], "parent": null, "thread": "t1" } });
     assert_eq!(written(&message), line);
@@ -32,9 +33,9 @@ fn the_answer_to_a_request_has_the_type_of_that_request() {
     }
     // The agent's requests, too: what the host answers with is known by what it was asked.
     fn reply<R: Request<Response = sent::ApproveResponse>>(_: &R) -> R::Response {
-        sent::ApproveResponse::new(sent::ApproveResponseDecision::Yes)
+        new!(sent::ApproveResponse { decision: sent::ApproveResponseDecision::Yes })
     }
-    let params = sent::TurnStartParams::new(Vec::new(), None, "t1");
+    let params = new!(sent::TurnStartParams { input: Vec::new(), parent: None, thread: "t1" });
     assert_eq!(answer(&params, r#"{"turn":"1"}"#).turn.as_deref(), Some("1"));
     assert_eq!(<sent::TurnStartParams as Request>::METHOD, "turn/start");
     let asked: sent::ApproveParams = serde_json::from_str(r#"{"command":"ls"}"#).unwrap();
@@ -43,8 +44,8 @@ fn the_answer_to_a_request_has_the_type_of_that_request() {
 
 #[test]
 fn an_http_request_has_path_query_body_and_the_type_of_its_answer() {
-    let query = http::PromptQuery::new("/workspace");
-    let request = http::PromptRequest::new("ses 1", query, http::PromptBody::new("hello"));
+    let query = new!(http::PromptQuery { directory: "/workspace" });
+    let request = http::PromptRequest::new("ses 1", query, new!(http::PromptBody { text: "hello" }));
     assert_eq!((http::PromptRequest::METHOD, http::PromptRequest::PATH), ("POST", "/session/{sessionID}/prompt"));
     assert_eq!(request.parameters(), [("sessionID", "ses 1")]);
     assert_eq!(serde_json::to_value(request.query()).unwrap(), json!({ "directory": "/workspace" }));

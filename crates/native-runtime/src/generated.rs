@@ -6,7 +6,9 @@ pub use crate::error::ReadResult;
 pub use crate::field::{Field, Slot, WriteField};
 pub use crate::kind::{KindUnion, read_by_kind, read_unknown_kind};
 pub use crate::losses::note_unknown_value;
-pub use crate::object::{KeyLists, Object, ObjectFields, found_mask, key_mask, read_object, write_object};
+pub use crate::object::{
+    KeyLists, Object, ObjectFields, check_required, found_mask, key_mask, read_object, write_object,
+};
 pub use crate::reader::Reader;
 pub use crate::request::{HttpRequest, Request};
 pub use crate::tagged::{TaggedObject, TaggedUnion, read_tagged, read_tagged_into};

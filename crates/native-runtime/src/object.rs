@@ -268,17 +268,62 @@ macro_rules! write_key {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! impl_new {
-    ($name:ident ($($field:ident $way:tt $($type:ty)?,)*)) => {
+    ($name:ident ()) => {
         impl $name {
-            /// The fields that the schema requires. All others are absent.
-            #[allow(clippy::too_many_arguments, clippy::new_without_default)]
+            /// All fields are absent: the schema requires none.
+            #[allow(clippy::new_without_default)]
             #[must_use]
-            pub fn new($($field: $crate::parameter_type!($way $($type)?)),*) -> Self {
-                #[allow(clippy::needless_update)]
-                Self { $($field: $crate::parameter_value!($way $field),)* ..Self::default() }
+            pub fn new() -> Self {
+                Self::default()
             }
         }
     };
+    ($name:ident ($($field:ident $way:tt $($type:ty)?,)+)) => {
+        impl $name {
+            /// The fields that the schema requires, in the order of [`Self::from_required`].
+            #[doc(hidden)]
+            pub const REQUIRED: &'static [&'static str] = &[$(stringify!($field)),+];
+
+            /// The fields that the schema requires. All others are absent. Use [`new!`](crate::new), which names them.
+            #[doc(hidden)]
+            #[allow(clippy::too_many_arguments)]
+            #[must_use]
+            pub fn from_required($($field: $crate::parameter_type!($way $($type)?)),+) -> Self {
+                #[allow(clippy::needless_update)]
+                Self { $($field: $crate::parameter_value!($way $field),)+ ..Self::default() }
+            }
+        }
+    };
+}
+
+/// Constructs a generated struct from the fields that its schema requires, by name. All other fields are absent.
+///
+/// The fields have to be exactly those that are required, in alphabetical order of their keys. A field that a later
+/// schema renames, adds or no longer requires is a compile error where the struct is constructed.
+#[macro_export]
+macro_rules! new {
+    ($type:ty { $($field:ident: $value:expr),+ $(,)? }) => {{
+        // An item, because `cargo check` does not evaluate const blocks.
+        const _: () = $crate::generated::check_required(<$type>::REQUIRED, &[$(stringify!($field)),+]);
+        <$type>::from_required($($value),+)
+    }};
+}
+
+/// Checks the fields that a caller of [`new!`] names against those that the schema requires.
+///
+/// # Panics
+/// If they differ. It is evaluated when the caller is compiled.
+pub const fn check_required(required: &[&str], given: &[&str]) {
+    let mut index = 0;
+    while index < required.len() && index < given.len() {
+        assert!(
+            is_equal(required[index].as_bytes(), given[index].as_bytes()),
+            "a field named here is not the one that the schema requires at this place"
+        );
+        index += 1;
+    }
+    assert!(given.len() >= required.len(), "the schema requires a field that is not named here");
+    assert!(given.len() <= required.len(), "a field named here is not required by the schema");
 }
 
 /// The type of a constructor's parameter.

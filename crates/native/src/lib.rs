@@ -20,10 +20,15 @@
 //! assert!(matches!(decoded.value, ServerNotification::TurnStarted(_)));
 //! # Ok::<(), interlingua_native::DecodeError>(())
 //! ```
+//!
+//! # Sending
+//!
+//! Types that a host sends are constructed with [`new!`] from the fields that the schema requires. The others are public
+//! fields, absent at first. A field that a later schema renames or begins to require is a compile error.
 
 pub use interlingua_native_runtime::{
     DecodeError, Decoded, HttpRequest, Json, LossList, Losses, Missing, Native, Repair, Request, Union, Unknown,
-    UnknownKind,
+    UnknownKind, new,
 };
 
 include!(concat!(env!("OUT_DIR"), "/agents.rs"));

@@ -2,6 +2,7 @@
 //!
 //! The host writes one message and closes the input. The agent asks nothing.
 
+use interlingua_native::new;
 use std::collections::BTreeMap;
 
 use interlingua_native::Native as _;
@@ -41,14 +42,18 @@ impl From<Prompt> for UserInputMessage {
     fn from(prompt: Prompt) -> Self {
         let text = Some(prompt.text)
             .filter(|text| !text.is_empty())
-            .map(|text| InputContent { text: Some(text), ..InputContent::new(InputContentType::Text) });
+            .map(|text| InputContent { text: Some(text), ..new!(InputContent { type_: InputContentType::Text }) });
         let images = prompt.images.into_iter().map(|image| InputContent {
-            source: Some(ImageSource::new(image.base64, image.media_type, ImageSourceType::Base64)),
-            ..InputContent::new(InputContentType::Image)
+            source: Some(new!(ImageSource {
+                data: image.base64,
+                media_type: image.media_type,
+                type_: ImageSourceType::Base64
+            })),
+            ..new!(InputContent { type_: InputContentType::Image })
         });
         let content = text.into_iter().chain(images).collect();
-        let message = UserInputMessageMessage::new(content, UserInputMessageMessageRole::User);
-        Self::new(message, UserInputMessageType::User)
+        let message = new!(UserInputMessageMessage { content: content, role: UserInputMessageMessageRole::User });
+        new!(UserInputMessage { message: message, type_: UserInputMessageType::User })
     }
 }
 

@@ -17,6 +17,7 @@ pub use interlingua_native::claude::{
     McpServerConfigForProcessTransportType, ModelInfo, ModelInfoSupportedEffortLevelsItem as Effort, PermissionMode,
 };
 use interlingua_native::claude::{ControlRequest, ControlResponse, StdinMessage};
+use interlingua_native::new;
 use serde::Serialize;
 
 pub use answer::{ControlAnswer, DialogResult, ElicitationResult};
@@ -60,8 +61,10 @@ impl From<HostMessage> for StdinMessage {
     fn from(message: HostMessage) -> Self {
         match message {
             HostMessage::Prompt(prompt) => prompt.into_message().into(),
-            HostMessage::Request { id, request } => ControlRequest::new(request.into(), id).into(),
-            HostMessage::Answer { id, answer } => ControlResponse::new(answer.into_result(id)).into(),
+            HostMessage::Request { id, request } => {
+                new!(ControlRequest { request: request.into(), request_id: id }).into()
+            }
+            HostMessage::Answer { id, answer } => new!(ControlResponse { response: answer.into_result(id) }).into(),
         }
     }
 }

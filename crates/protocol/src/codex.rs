@@ -16,6 +16,7 @@ use interlingua_native::codex::{
     InitializeParams, JsonrpcError, JsonrpcErrorError, JsonrpcResponse, LoginAccountParams, ModelListParams, RequestId,
     ThreadBackgroundTerminalsCleanParams, ThreadUnsubscribeParams, TurnInterruptParams,
 };
+use interlingua_native::new;
 use interlingua_native::{Json, Request};
 use serde::Serialize;
 
@@ -40,19 +41,19 @@ pub fn initialize(client: ClientInfo, muted: &[&str]) -> InitializeParams {
         opt_out_notification_methods: Some(muted).filter(|muted| !muted.is_empty()),
         ..InitializeCapabilities::new()
     };
-    InitializeParams { capabilities: Some(capabilities), ..InitializeParams::new(client) }
+    InitializeParams { capabilities: Some(capabilities), ..new!(InitializeParams { client_info: client }) }
 }
 
 /// The notification that follows the answer to [`initialize`], as a line.
 #[must_use]
 pub fn initialized() -> String {
-    to_line(&ClientNotification::new(ClientNotificationMethod::Initialized))
+    to_line(&new!(ClientNotification { method: ClientNotificationMethod::Initialized }))
 }
 
 /// Logs in with an API key.
 #[must_use]
 pub fn log_in(api_key: &str) -> LoginAccountParams {
-    ApiKeyv2LoginAccountParams::new(api_key).into()
+    new!(ApiKeyv2LoginAccountParams { api_key: api_key }).into()
 }
 
 /// Asks for a page of the list of models: the first, or the one at the cursor of the page before.
@@ -64,19 +65,19 @@ pub fn list_models(cursor: Option<String>) -> ModelListParams {
 /// Stops a turn. Commands that it runs go on in background terminals.
 #[must_use]
 pub fn interrupt_turn(thread: &str, turn: &str) -> TurnInterruptParams {
-    TurnInterruptParams::new(thread, turn)
+    new!(TurnInterruptParams { thread_id: thread, turn_id: turn })
 }
 
 /// Ends the commands that an interrupted turn has left running.
 #[must_use]
 pub fn clean_background_terminals(thread: &str) -> ThreadBackgroundTerminalsCleanParams {
-    ThreadBackgroundTerminalsCleanParams::new(thread)
+    new!(ThreadBackgroundTerminalsCleanParams { thread_id: thread })
 }
 
 /// Stops the notifications of a thread.
 #[must_use]
 pub fn unsubscribe(thread: &str) -> ThreadUnsubscribeParams {
-    ThreadUnsubscribeParams::new(thread)
+    new!(ThreadUnsubscribeParams { thread_id: thread })
 }
 
 /// Refuses a request of the server's that this host does not support, as a line.
@@ -92,7 +93,7 @@ pub fn refuse_invalid(id: RequestId, reason: &str) -> String {
 }
 
 fn refuse(id: RequestId, code: i64, message: &str) -> String {
-    to_line(&JsonrpcError::new(JsonrpcErrorError::new(code, message), id))
+    to_line(&new!(JsonrpcError { error: new!(JsonrpcErrorError { code: code, message: message }), id: id }))
 }
 
 /// Parses the JSON of a request's id. `None` if it is not JSON.
@@ -103,7 +104,7 @@ pub fn parse_id(json: &str) -> Option<RequestId> {
 
 /// Answers a request of the server's with the type that the request wants, as a line.
 fn respond<R: Request>(id: RequestId, response: &R::Response) -> String {
-    to_line(&JsonrpcResponse::new(id, to_json(response)))
+    to_line(&new!(JsonrpcResponse { id: id, result: to_json(response) }))
 }
 
 // Generated types are plain data with string keys: writing them does not fail.

@@ -7,6 +7,29 @@
 //!
 //! Versions of an agent differ in what they take. Each module has one table of [`Support`] entries that says from which
 //! version on, or up to which version, something is sent.
+//!
+//! A generated type is constructed from the fields that its schema requires:
+//!
+//! ```
+//! use interlingua_native::codex::{ClientRequest, TextUserInput, TurnStartParams};
+//! use interlingua_native::new;
+//!
+//! let input = vec![new!(TextUserInput { text: "hello" }).into()];
+//! let mut params = new!(TurnStartParams { input: input, thread_id: "t" });
+//! params.model = Some("gpt-5.5".to_owned());
+//! let request = serde_json::to_string(&ClientRequest::from(params))?;
+//! assert!(request.starts_with(r#"{"method":"turn/start","params":{"input":[{"type":"text","text":"hello"}]"#));
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+//!
+//! A field that is not required, or no longer has that name, does not compile:
+//!
+//! ```compile_fail
+//! use interlingua_native::codex::TextUserInput;
+//! use interlingua_native::new;
+//!
+//! let input = new!(TextUserInput { words: "hello" });
+//! ```
 
 pub mod amp;
 pub mod claude;

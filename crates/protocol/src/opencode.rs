@@ -18,9 +18,6 @@
 //! ```
 //!
 //! Events are server-sent events, one [`Event`] in the data of each.
-//!
-//! The generated constructors take what is required by position, where a field that was renamed goes unnoticed. So the
-//! fields that are set here are named as well.
 
 mod configuration;
 mod http;
@@ -28,6 +25,7 @@ mod pending;
 mod server;
 mod support;
 
+use interlingua_native::new;
 use std::path::Path;
 
 pub use interlingua_native::opencode::{
@@ -113,7 +111,7 @@ impl Requests {
     #[must_use]
     pub fn prompt(&self, session: &str, parts: Vec<PromptPart>, options: PromptOptions) -> PromptRequest {
         let PromptOptions { model, agent, variant } = options;
-        let body = PromptBody { parts: Some(parts), model, agent, variant, ..PromptBody::new(Vec::new()) };
+        let body = PromptBody { model, agent, variant, ..new!(PromptBody { parts: parts }) };
         with_directory!(self, PromptRequest::new(session, body))
     }
 
@@ -132,7 +130,7 @@ impl Requests {
         message: Option<&str>,
     ) -> PermissionReplyRequest {
         let message = message.map(str::to_owned);
-        let body = PermissionReplyBody { reply: Some(decision), message };
+        let body = PermissionReplyBody { message, ..new!(PermissionReplyBody { reply: decision }) };
         with_directory!(self, PermissionReplyRequest::new(request, body))
     }
 
@@ -140,7 +138,7 @@ impl Requests {
     /// written.
     #[must_use]
     pub fn answer_question(&self, request: &str, answers: Vec<Vec<String>>) -> QuestionReplyRequest {
-        with_directory!(self, QuestionReplyRequest::new(request, QuestionReplyBody { answers: Some(answers) }))
+        with_directory!(self, QuestionReplyRequest::new(request, new!(QuestionReplyBody { answers: answers })))
     }
 
     /// Dismisses the questions of a request. This ends the turn.
@@ -186,14 +184,13 @@ impl Requests {
 /// Text in a prompt.
 #[must_use]
 pub fn text_part(text: impl Into<String>) -> PromptPart {
-    TextPartInput { text: Some(text.into()), ..TextPartInput::new("") }.into()
+    new!(TextPartInput { text: text }).into()
 }
 
 /// A file in a prompt, which the server reads from its `file:` URL.
 #[must_use]
 pub fn file_part(mime: &str, filename: Option<&str>, url: &str) -> PromptPart {
-    let (mime, url) = (Some(mime.to_owned()), Some(url.to_owned()));
-    FilePartInput { mime, url, filename: filename.map(str::to_owned), ..FilePartInput::new("", "") }.into()
+    FilePartInput { filename: filename.map(str::to_owned), ..new!(FilePartInput { mime: mime, url: url }) }.into()
 }
 
 /// A model by its full name, `provider/model`. The model's part may contain slashes; neither part is empty.

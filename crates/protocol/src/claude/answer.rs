@@ -5,6 +5,7 @@ use interlingua_native::claude::{
     AllowPermissionResult, ControlErrorResponse, ControlResult, ControlSuccessResponse, DenyPermissionResult,
     PermissionResult, PermissionUpdate,
 };
+use interlingua_native::new;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::to_raw_value;
@@ -62,7 +63,7 @@ impl ControlAnswer {
 
     /// The tool does not run. The model is told why.
     pub(super) fn deny(message: &str) -> Self {
-        Self::Permission(DenyPermissionResult::new(message).into())
+        Self::Permission(new!(DenyPermissionResult { message: message }).into())
     }
 
     /// The answer to the request of this name.
@@ -71,9 +72,9 @@ impl ControlAnswer {
             Self::Permission(result) => to_json(&result),
             Self::Elicitation(result) => to_json(&result),
             Self::Dialog(result) => to_json(&result),
-            Self::Error(error) => return ControlErrorResponse::new(error, id).into(),
+            Self::Error(error) => return new!(ControlErrorResponse { error: error, request_id: id }).into(),
         };
-        ControlSuccessResponse { response, ..ControlSuccessResponse::new(id) }.into()
+        ControlSuccessResponse { response, ..new!(ControlSuccessResponse { request_id: id }) }.into()
     }
 }
 

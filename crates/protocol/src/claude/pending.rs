@@ -1,5 +1,6 @@
 //! What the agent asks, and how the user's reply is told to it.
 
+use interlingua_native::new;
 use std::collections::{BTreeMap, HashMap};
 
 use interlingua_native::claude::{
@@ -134,7 +135,7 @@ impl PendingRequests {
             "approve" => {
                 let set_mode = |mode: &PermissionMode| {
                     let destination = PermissionUpdateDestination::Session;
-                    vec![SetModePermissionUpdate::new(destination, mode.clone()).into()]
+                    vec![new!(SetModePermissionUpdate { destination: destination, mode: mode.clone() }).into()]
                 };
                 ControlAnswer::allow(input, self.mode_after_plan.as_ref().map(set_mode))
             }
@@ -163,9 +164,16 @@ fn narrow_permissions(suggested: Option<Vec<PermissionUpdate>>, tool_name: Optio
         (false, _) => narrow,
         (true, false) => modes,
         (true, true) => {
-            let rules = vec![PermissionRuleValue::new(tool_name.unwrap_or_default())];
+            let rules = vec![new!(PermissionRuleValue { tool_name: tool_name.unwrap_or_default() })];
             let destination = PermissionUpdateDestination::Session;
-            vec![AddRulesPermissionUpdate::new(PermissionBehavior::Allow, destination, rules).into()]
+            vec![
+                new!(AddRulesPermissionUpdate {
+                    behavior: PermissionBehavior::Allow,
+                    destination: destination,
+                    rules: rules
+                })
+                .into(),
+            ]
         }
     }
 }

@@ -5,6 +5,7 @@ use interlingua_native::claude::{
     ContentBlockParam, DocumentBlockParam, DocumentBlockParamSource, ImageBlockParam, MessageContentParam,
     PlainTextSourceParam, PlainTextSourceParamMediaType, TextBlockParam, UserMessage, UserMessageParam,
 };
+use interlingua_native::new;
 
 /// A message of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,26 +55,33 @@ impl Prompt {
             let text = Some(self.text).filter(|text| !text.is_empty()).map(Attachment::Text);
             text.into_iter().chain(self.attachments).map(ContentBlockParam::from).collect::<Vec<_>>().into()
         };
-        UserMessage::new(UserMessageParam::new(content).into(), None)
+        new!(UserMessage { message: new!(UserMessageParam { content: content }).into(), parent_tool_use_id: None })
     }
 }
 
 impl From<Attachment> for ContentBlockParam {
     fn from(attachment: Attachment) -> Self {
         match attachment {
-            Attachment::Text(text) => TextBlockParam::new(text).into(),
+            Attachment::Text(text) => new!(TextBlockParam { text: text }).into(),
             Attachment::Image { media_type, base64 } => {
                 let media_type = Base64ImageSourceMediaType::from(&*media_type);
-                ImageBlockParam::new(Base64ImageSource::new(base64, media_type).into()).into()
+                new!(ImageBlockParam {
+                    source: new!(Base64ImageSource { data: base64, media_type: media_type }).into()
+                })
+                .into()
             }
             Attachment::Pdf { base64 } => {
-                let source = Base64PdfSourceParam::new(base64, Base64PdfSourceParamMediaType::ApplicationPdf);
-                DocumentBlockParam::new(source.into()).into()
+                let source = new!(Base64PdfSourceParam {
+                    data: base64,
+                    media_type: Base64PdfSourceParamMediaType::ApplicationPdf
+                });
+                new!(DocumentBlockParam { source: source.into() }).into()
             }
             Attachment::PlainText { title, text } => {
-                let source = PlainTextSourceParam::new(text, PlainTextSourceParamMediaType::TextPlain);
+                let source =
+                    new!(PlainTextSourceParam { data: text, media_type: PlainTextSourceParamMediaType::TextPlain });
                 let source = DocumentBlockParamSource::from(source);
-                DocumentBlockParam { title: Some(title), ..DocumentBlockParam::new(source) }.into()
+                DocumentBlockParam { title: Some(title), ..new!(DocumentBlockParam { source: source }) }.into()
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What the server asks of the host, and the answers.
 
+use interlingua_native::new;
 use std::collections::HashMap;
 use std::time::SystemTime;
 
@@ -105,7 +106,7 @@ impl PendingRequests {
             ServerRequest::ApplyPatchApproval(_) => Subject::OldPatch,
             ServerRequest::ExecCommandApproval(_) => Subject::OldCommand,
             ServerRequest::CurrentTimeRead(_) => {
-                let response = CurrentTimeReadResponse::new(unix_seconds(now));
+                let response = new!(CurrentTimeReadResponse { current_time_at: unix_seconds(now) });
                 return Ok(Received::Answered(respond::<CurrentTimeReadParams>(id, &response)));
             }
             // Tools of the host's, its account and its attestation: it has none.
@@ -142,7 +143,7 @@ impl PendingRequests {
                     Reply::AllowForSession => CommandExecutionApprovalDecisionText::AcceptForSession,
                     Reply::Reject(_) | Reply::Answers(_) => CommandExecutionApprovalDecisionText::Decline,
                 };
-                let response = CommandExecutionRequestApprovalResponse::new(decision.into());
+                let response = new!(CommandExecutionRequestApprovalResponse { decision: decision.into() });
                 respond::<CommandExecutionRequestApprovalParams>(id, &response)
             }
             Subject::FileChange => {
@@ -151,15 +152,15 @@ impl PendingRequests {
                     Reply::AllowForSession => FileChangeApprovalDecision::AcceptForSession,
                     Reply::Reject(_) | Reply::Answers(_) => FileChangeApprovalDecision::Decline,
                 };
-                let response = FileChangeRequestApprovalResponse::new(decision);
+                let response = new!(FileChangeRequestApprovalResponse { decision: decision });
                 respond::<FileChangeRequestApprovalParams>(id, &response)
             }
             Subject::OldCommand => {
-                let response = ExecCommandApprovalResponse::new(self.review_decision(reply));
+                let response = new!(ExecCommandApprovalResponse { decision: self.review_decision(reply) });
                 respond::<ExecCommandApprovalParams>(id, &response)
             }
             Subject::OldPatch => {
-                let response = ApplyPatchApprovalResponse::new(self.review_decision(reply));
+                let response = new!(ApplyPatchApprovalResponse { decision: self.review_decision(reply) });
                 respond::<ApplyPatchApprovalParams>(id, &response)
             }
             Subject::Permissions(requested) => {
@@ -182,7 +183,7 @@ impl PendingRequests {
             Reply::Answers(_) => "",
         };
         if support::DENIED_WITH_REASON.includes(self.version.as_ref()) {
-            let denied = Some(ReviewDecisionObjectDenied::new(reason));
+            let denied = Some(new!(ReviewDecisionObjectDenied { rejection: reason }));
             ReviewDecisionObject { denied, ..ReviewDecisionObject::new() }.into()
         } else {
             ReviewDecisionText::from("denied").into()
@@ -226,13 +227,16 @@ fn grant_permissions(requested: RequestPermissionProfile, reply: Reply<'_>) -> P
         Reply::AllowForSession => (all, PermissionGrantScope::Session),
         Reply::Reject(_) | Reply::Answers(_) => (GrantedPermissionProfile::new(), PermissionGrantScope::Turn),
     };
-    PermissionsRequestApprovalResponse { scope: Some(scope), ..PermissionsRequestApprovalResponse::new(granted) }
+    PermissionsRequestApprovalResponse {
+        scope: Some(scope),
+        ..new!(PermissionsRequestApprovalResponse { permissions: granted })
+    }
 }
 
 fn answer_questions(questions: Vec<String>, reply: Reply<'_>) -> ToolRequestUserInputResponse {
     let answers = if let Reply::Answers(answers) = reply { answers } else { &[] };
-    let answers = answers.iter().cloned().map(ToolRequestUserInputAnswer::new);
-    ToolRequestUserInputResponse::new(questions.into_iter().zip(answers).collect())
+    let answers = answers.iter().cloned().map(|answers| new!(ToolRequestUserInputAnswer { answers: answers }));
+    new!(ToolRequestUserInputResponse { answers: questions.into_iter().zip(answers).collect() })
 }
 
 /// Fills in a form with the answers. A form that they do not fit is declined.
@@ -258,7 +262,7 @@ fn accept_form(content: Value, meta: Value) -> McpServerElicitationRequestRespon
     McpServerElicitationRequestResponse {
         content,
         meta,
-        ..McpServerElicitationRequestResponse::new(McpServerElicitationAction::Accept)
+        ..new!(McpServerElicitationRequestResponse { action: McpServerElicitationAction::Accept })
     }
 }
 
@@ -267,7 +271,7 @@ fn decline_form() -> McpServerElicitationRequestResponse {
     McpServerElicitationRequestResponse {
         content: null(),
         meta: null(),
-        ..McpServerElicitationRequestResponse::new(McpServerElicitationAction::Decline)
+        ..new!(McpServerElicitationRequestResponse { action: McpServerElicitationAction::Decline })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Opening threads and starting turns on them.
 
+use interlingua_native::new;
 use std::collections::BTreeMap;
 
 use interlingua_native::Json;
@@ -64,7 +65,7 @@ impl ThreadOptions {
             cwd: self.cwd,
             model: self.model,
             sandbox: self.sandbox,
-            ..ThreadResumeParams::new(thread)
+            ..new!(ThreadResumeParams { thread_id: thread })
         }
     }
 
@@ -153,10 +154,10 @@ pub fn start_turn(
     let plan = plan.filter(|_| support::COLLABORATION_MODE.includes(version));
     let collaboration_mode = plan.map(|PlanMode { model, reasoning_effort }| {
         // Without instructions of the host's, the mode has its own.
-        let settings = Settings { reasoning_effort, ..Settings::new(model) };
-        CollaborationMode::new(ModeKind::Plan, settings)
+        let settings = Settings { reasoning_effort, ..new!(Settings { model: model }) };
+        new!(CollaborationMode { mode: ModeKind::Plan, settings: settings })
     });
-    TurnStartParams { collaboration_mode, ..TurnStartParams::new(input, thread) }
+    TurnStartParams { collaboration_mode, ..new!(TurnStartParams { input: input, thread_id: thread }) }
 }
 
 #[cfg(test)]
@@ -191,7 +192,7 @@ mod tests {
 
     #[test]
     fn plan_mode_is_sent_to_versions_that_have_it() {
-        let input = || vec![TextUserInput::new("hi").into()];
+        let input = || vec![new!(TextUserInput { text: "hi" }).into()];
         let plan = || Some(PlanMode { model: "m".to_owned(), reasoning_effort: Some("low".to_owned()) });
         let settings = json!({"mode": "plan", "settings": {"model": "m", "reasoning_effort": "low"}});
         assert_eq!(written(&start_turn("t", input(), plan(), None))["collaborationMode"], settings);

@@ -2,6 +2,7 @@
 
 mod recordings;
 
+use interlingua_native::new;
 use std::collections::{BTreeMap, BTreeSet};
 
 use interlingua_native::Native as _;
@@ -78,7 +79,7 @@ fn messages() -> Vec<HostMessage> {
     let requests = [initialize().into(), interrupt().into()];
     let answers = [
         ControlAnswer::Permission(AllowPermissionResult::new().into()),
-        ControlAnswer::Permission(DenyPermissionResult::new("no").into()),
+        ControlAnswer::Permission(new!(DenyPermissionResult { message: "no" }).into()),
         ControlAnswer::Elicitation(ElicitationResult::Accept { content: json!({"age": 7}) }),
         ControlAnswer::Elicitation(ElicitationResult::Decline),
         ControlAnswer::Dialog(DialogResult::Completed { result: "yes".to_owned() }),

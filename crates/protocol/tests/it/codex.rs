@@ -2,6 +2,7 @@
 
 mod recordings;
 
+use interlingua_native::new;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 use crate::schema::{assert_fits, validator};
 
 fn client() -> ClientInfo {
-    ClientInfo { title: Some("Host".to_owned()), ..ClientInfo::new("host", "1.0.0") }
+    ClientInfo { title: Some("Host".to_owned()), ..new!(ClientInfo { name: "host", version: "1.0.0" }) }
 }
 
 /// Options of a thread in all combinations that matter.
@@ -59,8 +60,11 @@ fn requests(kind: RequestKind) -> Vec<HostRequest> {
         RequestKind::ResumeThread => thread_options().into_iter().map(|options| options.open(Some("t"))).collect(),
         RequestKind::StartTurn => {
             let input = || {
-                let (image, file) = (LocalImageUserInput::new("/a.png"), MentionUserInput::new("b", "/b.txt"));
-                vec![TextUserInput::new("hi").into(), image.into(), file.into()]
+                let (image, file) = (
+                    new!(LocalImageUserInput { path: "/a.png" }),
+                    new!(MentionUserInput { name: "b", path: "/b.txt" }),
+                );
+                vec![new!(TextUserInput { text: "hi" }).into(), image.into(), file.into()]
             };
             let plan = |reasoning_effort: Option<&str>| {
                 Some(PlanMode { model: "m".to_owned(), reasoning_effort: reasoning_effort.map(str::to_owned) })

@@ -1,5 +1,6 @@
 //! Codex: one app-server for all sessions, JSON-RPC in lines both ways.
 
+use interlingua_native::new;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::time::SystemTime;
@@ -59,7 +60,8 @@ impl<'a> Host<'a> {
     }
 
     async fn initialize(&mut self) -> Result<()> {
-        let client = ClientInfo { title: Some("Host".to_owned()), ..ClientInfo::new("host", "0.1.0") };
+        let client =
+            ClientInfo { title: Some("Host".to_owned()), ..new!(ClientInfo { name: "host", version: "0.1.0" }) };
         // It warns of the unknown model in every thread: in a sub-agent's before or after that is started.
         let muted: &[&str] = if delegates(&self.stage) { &["warning"] } else { &[] };
         self.call(codex::initialize(client, muted)).await?;
@@ -71,13 +73,13 @@ impl<'a> Host<'a> {
             Some(thread) => thread.clone(),
             None => self.begin(session).await?,
         };
-        let mut input: Vec<UserInput> = vec![TextUserInput::new(text).into()];
+        let mut input: Vec<UserInput> = vec![new!(TextUserInput { text: text }).into()];
         input.extend(files.iter().map(|file| -> UserInput {
             let path = file.path.to_string_lossy();
             if file.is_image() {
-                LocalImageUserInput::new(path).into()
+                new!(LocalImageUserInput { path: path }).into()
             } else {
-                MentionUserInput::new(file.name(), path).into()
+                new!(MentionUserInput { name: file.name(), path: path }).into()
             }
         }));
         let plan = self

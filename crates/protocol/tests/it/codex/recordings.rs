@@ -1,5 +1,6 @@
 //! What hosts sent in the committed recordings.
 
+use interlingua_native::new;
 use std::collections::HashMap;
 use std::time::SystemTime;
 
@@ -126,7 +127,8 @@ fn rebuild_initialize(params: InitializeParams) -> HostRequest {
     let muted = params.capabilities.unwrap().opt_out_notification_methods.unwrap_or_default();
     let muted: Vec<&str> = muted.iter().map(String::as_str).collect();
     let ClientInfo { name, title, version } = client;
-    initialize(ClientInfo { title, ..ClientInfo::new(name.unwrap(), version.unwrap()) }, &muted).into()
+    initialize(ClientInfo { title, ..new!(ClientInfo { name: name.unwrap(), version: version.unwrap() }) }, &muted)
+        .into()
 }
 
 fn rebuild_thread(params: ThreadStartParams) -> HostRequest {

@@ -2,6 +2,7 @@
 
 use interlingua_convert::Agent;
 use interlingua_native::codex::{AskForApprovalText, LocalImageUserInput, SandboxMode, TextUserInput, UserInput};
+use interlingua_native::new;
 use interlingua_protocol::codex::{self, ConfigOverrides, PlanMode, ThreadOptions, support};
 use interlingua_schema::Message;
 use semver::Version;
@@ -108,13 +109,13 @@ pub(super) fn plan_mode(spec: &SessionSpec, model: Option<&str>) -> Result<Optio
 pub(super) async fn user_input(message: &Message) -> Result<Vec<UserInput>, String> {
     let mut input = Vec::new();
     if !message.text.is_empty() {
-        input.push(TextUserInput::new(&*message.text).into());
+        input.push(new!(TextUserInput { text: &*message.text }).into());
     }
     for attachment in &message.attachments {
         if attached::mime(attachment).is_some_and(|mime| mime.starts_with("image/")) {
-            input.push(LocalImageUserInput::new(&*attachment.path).into());
+            input.push(new!(LocalImageUserInput { path: &*attachment.path }).into());
         } else if let Attached::Named(named) = attached::read(attachment, &[]).await? {
-            input.push(TextUserInput::new(named).into());
+            input.push(new!(TextUserInput { text: named }).into());
         }
     }
     Ok(input)
@@ -184,8 +185,9 @@ mod tests {
     async fn images_are_attached_and_other_files_are_named() {
         let file = |path: &str| Attachment::new(path);
         let message = Message::new("look").attachments(vec![file("/a.png"), file("/b.txt")]);
-        let (text, named) = (TextUserInput::new("look"), TextUserInput::new("Attached file: /b.txt"));
-        let input = [text.into(), LocalImageUserInput::new("/a.png").into(), named.into()];
+        let (text, named) =
+            (new!(TextUserInput { text: "look" }), new!(TextUserInput { text: "Attached file: /b.txt" }));
+        let input = [text.into(), new!(LocalImageUserInput { path: "/a.png" }).into(), named.into()];
         assert_eq!(user_input(&message).await.unwrap(), input);
     }
 

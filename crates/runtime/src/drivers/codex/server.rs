@@ -1,5 +1,6 @@
 //! The app server that sessions share.
 
+use interlingua_native::new;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -114,7 +115,10 @@ impl AppServer {
 }
 
 fn client_info() -> ClientInfo {
-    ClientInfo { title: Some("Interlingua".to_owned()), ..ClientInfo::new("interlingua", env!("CARGO_PKG_VERSION")) }
+    ClientInfo {
+        title: Some("Interlingua".to_owned()),
+        ..new!(ClientInfo { name: "interlingua", version: env!("CARGO_PKG_VERSION") })
+    }
 }
 
 /// A server before there are sessions.
