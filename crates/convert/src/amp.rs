@@ -176,7 +176,7 @@ impl AmpConverter {
         let mut session = open(out, message.session_id.as_deref()).sub_agent_or_main(message.parent_tool_use_id);
         let mut said = false;
         for (index, block) in (0..).zip(&mut content) {
-            let key = Key::numbered(of.as_str(), index);
+            let key = || Key::numbered(of.as_str(), index);
             let say = |message: MessageDraft| match &native {
                 Some(id) => message.native(id.clone()).of(&of),
                 None => message.of(&of),
@@ -186,15 +186,19 @@ impl AmpConverter {
                     let text = block.text.take().unwrap_or_default();
                     self.process.says(&text, said);
                     said = true;
-                    session.message_finished(key, say(MessageDraft::assistant()), Final::text(text));
+                    session.message_finished(key(), say(MessageDraft::assistant()), Final::text(text));
                 }
                 AssistantContent::ToolUse(block) => self.called(block, &of, &mut session),
                 AssistantContent::Thinking(block) => {
                     let text = block.thinking.take().unwrap_or_default();
-                    session.message_finished(key, say(MessageDraft::reasoning(Visibility::Public)), Final::text(text));
+                    session.message_finished(
+                        key(),
+                        say(MessageDraft::reasoning(Visibility::Public)),
+                        Final::text(text),
+                    );
                 }
                 AssistantContent::RedactedThinking(_) => {
-                    session.message_finished(key, say(MessageDraft::reasoning(Visibility::Private)), Final::text(""));
+                    session.message_finished(key(), say(MessageDraft::reasoning(Visibility::Private)), Final::text(""));
                 }
                 AssistantContent::Unknown { tag, .. } => unknown_block(&mut session, "assistant", tag),
             }

@@ -290,9 +290,13 @@ impl<C: Converter> Conversion<C> {
                 unparsed.hash = sha256(payload.unwrap_or_default().as_bytes());
             }
         }
-        let moment = Moment { time: at.or(time), from_agent, raw };
-        self.heard.push(Heard::Drafts(moment, made.len()));
+        let (count, moment) = (made.len(), Moment { time: at.or(time), from_agent, raw });
         self.noted = self.drafts.list.len();
+        match self.heard.last_mut() {
+            // Many inputs are not worth a draft, and without times of their own one moment is like another.
+            Some(Heard::Drafts(last, before)) if last.covers(&moment, count) => *before += count,
+            _ => self.heard.push(Heard::Drafts(moment, count)),
+        }
     }
 }
 

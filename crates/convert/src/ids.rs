@@ -2,6 +2,8 @@
 
 use interlingua_schema::{ItemId, SessionId};
 
+use crate::key::joined;
+
 /// Gives out ids. The same input gives the same bytes with [`CountingIds`]; a server brings a source of its own.
 pub trait IdSource: Send {
     /// An id for the next event; never the same twice. It is only lent: whoever writes the event down at once has no
@@ -52,7 +54,7 @@ impl IdSource for CountingIds {
     fn session(&mut self, native: Option<&str>) -> SessionId {
         match native {
             Some(native) if native.starts_with("ses_") => native.into(),
-            Some(native) => ["ses_", native].concat().into(),
+            Some(native) => joined(["ses_", native]).into(),
             None => "ses_unnamed".into(),
         }
     }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use interlingua_schema::NativeItemId;
-use smol_str::{SmolStr, SmolStrBuilder};
+use interlingua_schema::{NativeItemId, NativeSessionId};
+use smol_str::SmolStr;
 
 /// The name by which a converter speaks of a session, an item, a tool, a request: the agent's own id, or one made
 /// up. Keys of messages, notes, tools and requests are apart from each other, and a sub-agent's are its own.
@@ -14,11 +14,7 @@ impl Key {
     /// The key of the n-th part of something: `"msg_1:0"`. One is made for most messages, so this does without the
     /// formatting machinery.
     pub(crate) fn numbered(of: &str, number: u64) -> Self {
-        let mut key = SmolStrBuilder::new();
-        key.push_str(of);
-        key.push(':');
-        key.push_str(itoa::Buffer::new().format(number));
-        Self(key.finish())
+        Self(joined([of, ":", itoa::Buffer::new().format(number)]))
     }
 
     /// The key as text.
@@ -59,6 +55,12 @@ impl From<&Key> for NativeItemId {
     }
 }
 
+impl From<&Key> for NativeSessionId {
+    fn from(key: &Key) -> Self {
+        key.0.clone().into()
+    }
+}
+
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, f)
@@ -71,6 +73,21 @@ impl fmt::Display for Key {
     }
 }
 
+/// The texts behind each other. As long as they are short they are joined on the stack, so that at most the result is
+/// allocated.
+pub(crate) fn joined<const N: usize>(texts: [&str; N]) -> SmolStr {
+    const SHORT: usize = 64;
+    let mut buffer = [0; SHORT];
+    let mut end = 0;
+    for text in texts {
+        let Some(place) = buffer.get_mut(end..end + text.len()) else { return texts.concat().into() };
+        place.copy_from_slice(text.as_bytes());
+        end += text.len();
+    }
+    // Texts behind each other are a text.
+    str::from_utf8(&buffer[..end]).unwrap_or_default().into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,6 +96,14 @@ mod tests {
     fn a_number_follows_a_colon() {
         for number in [0, 7, 10, 99, 1_000_203, u64::MAX] {
             assert_eq!(Key::numbered("msg", number).as_str(), format!("msg:{number}"));
+        }
+    }
+
+    #[test]
+    fn texts_are_joined_however_long_they_are() {
+        for length in [0, 1, 22, 23, 30, 31, 32, 33, 100] {
+            let text = "é".repeat(length);
+            assert_eq!(joined([&text, ":", &text]), format!("{text}:{text}"));
         }
     }
 }

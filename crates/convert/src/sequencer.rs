@@ -13,6 +13,7 @@ mod left_open;
 mod messages;
 mod moment;
 mod notes;
+mod open_items;
 mod process;
 mod prompts;
 mod recent;

@@ -12,28 +12,30 @@ const UNNAMED: &str = "Unnamed tool";
 /// The title of a call of the tool `name` with this input. Paths below `cwd` are shown relative to it.
 pub(crate) fn title(name: &str, input: Option<&ToolInput>, cwd: Option<&str>) -> String {
     let text = match input {
-        Some(ToolInput::Command(input)) => format!("Run {}", input.command.trim()),
-        Some(ToolInput::FileRead(input)) => format!("Read {}", relative(&input.path, cwd)),
+        Some(ToolInput::Command(input)) => ["Run ", input.command.trim()].concat(),
+        Some(ToolInput::FileRead(input)) => ["Read ", relative(&input.path, cwd)].concat(),
         Some(ToolInput::FileChange(input)) => file_change(&input.changes, cwd),
         Some(ToolInput::Search(input)) => {
             let place = input.path.as_deref().map(|path| relative(path, cwd)).filter(|path| *path != ".");
-            let place = place.map(|path| format!(" in {path}")).unwrap_or_default();
-            format!("Search \"{}\"{place}", input.query)
+            match place {
+                Some(place) => ["Search \"", &input.query, "\" in ", place].concat(),
+                None => ["Search \"", &input.query, "\""].concat(),
+            }
         }
         Some(ToolInput::Web(input)) => match (&input.url, &input.query) {
-            (Some(url), _) => format!("Fetch {url}"),
-            (None, Some(query)) => format!("Search the web: {query}"),
+            (Some(url), _) => ["Fetch ", url].concat(),
+            (None, Some(query)) => ["Search the web: ", query].concat(),
             (None, None) => name.to_owned(),
         },
-        Some(ToolInput::Mcp(input)) => format!("{}: {}", input.server, input.tool),
-        Some(ToolInput::SubAgent(input)) => format!("Sub-agent: {}", input.prompt.trim()),
+        Some(ToolInput::Mcp(input)) => [&input.server, ": ", &input.tool].concat(),
+        Some(ToolInput::SubAgent(input)) => ["Sub-agent: ", input.prompt.trim()].concat(),
         Some(ToolInput::Plan(input)) => match input.steps.len() {
             1 => "Plan 1 step".to_owned(),
             steps => format!("Plan {steps} steps"),
         },
         Some(ToolInput::Question(input)) => match input.questions.as_slice() {
             [] => name.to_owned(),
-            [question] => format!("Ask: {}", question.prompt),
+            [question] => ["Ask: ", &question.prompt].concat(),
             [question, more @ ..] => format!("Ask: {} and {} more", question.prompt, more.len()),
         },
         _ => name.to_owned(),
@@ -47,9 +49,9 @@ fn file_change(changes: &[FileChange], cwd: Option<&str>) -> String {
     let all = |kind: &ChangeKind| changes.iter().all(|change| change.change.as_ref() == Some(kind));
     let path = relative(&first.path, cwd);
     let text = match &first.to {
-        _ if all(&ChangeKind::Delete) => format!("Delete {path}"),
-        Some(to) if all(&ChangeKind::Move) => format!("Move {path} to {}", relative(to, cwd)),
-        _ => format!("Edit {path}"),
+        _ if all(&ChangeKind::Delete) => ["Delete ", path].concat(),
+        Some(to) if all(&ChangeKind::Move) => ["Move ", path, " to ", relative(to, cwd)].concat(),
+        _ => ["Edit ", path].concat(),
     };
     if more.is_empty() { text } else { format!("{text} and {} more", more.len()) }
 }

@@ -23,7 +23,7 @@ pub trait Field: Sized {
 
     /// Reads a list of values.
     fn read_list(reader: &mut Reader<'_>) -> ReadResult<Vec<Self>> {
-        read_elements(reader, Self::read)
+        read_elements(reader, FIRST_CAPACITY, Self::read)
     }
 }
 
@@ -54,7 +54,7 @@ impl Field for String {
 
     /// Lists of strings are the longest lists there are, so the reading of a string is inlined.
     fn read_list(reader: &mut Reader<'_>) -> ReadResult<Vec<Self>> {
-        read_elements(reader, |reader| Ok(reader.read_string_inline()?.into_owned()))
+        read_elements(reader, FIRST_TEXTS, |reader| Ok(reader.read_string_inline()?.into_owned()))
     }
 }
 
@@ -80,15 +80,21 @@ impl<T: Field> Field for Vec<T> {
 
 /// Room for the first elements of a list in bytes, so that short lists of small values grow once.
 const FIRST_CAPACITY: usize = 192;
+/// The same for texts: most lists of them are names of tools, and there are dozens.
+const FIRST_TEXTS: usize = 768;
 
 #[expect(clippy::inline_always, reason = "the closure is the body of the loop")]
 #[inline(always)]
-fn read_elements<T>(reader: &mut Reader<'_>, read: impl Fn(&mut Reader<'_>) -> ReadResult<T>) -> ReadResult<Vec<T>> {
+fn read_elements<T>(
+    reader: &mut Reader<'_>,
+    room: usize,
+    read: impl Fn(&mut Reader<'_>) -> ReadResult<T>,
+) -> ReadResult<Vec<T>> {
     let mut list = Vec::new();
     let mut elements = reader.enter_list()?;
     while elements.advance(reader)? {
         if list.is_empty() {
-            list.reserve(FIRST_CAPACITY / size_of::<T>().max(1));
+            list.reserve(room / size_of::<T>().max(1));
         }
         match read(reader) {
             Ok(element) => list.push(element),

@@ -133,7 +133,7 @@ impl Bytes {
 /// An image of bytes in base64.
 pub(super) fn image(data: &str, mime: Option<String>) -> ContentPart {
     let named = mime.as_deref().unwrap_or("application/octet-stream");
-    ContentPart::Image { path: format!("data:{named};base64,{data}"), mime }
+    ContentPart::Image { path: ["data:", named, ";base64,", data].concat(), mime }
 }
 
 #[cfg(test)]

@@ -190,7 +190,7 @@ fn image(source: Source) -> Option<ContentPart> {
     let path = match (source.data, source.url.or(source.path)) {
         (Some(data), _) => {
             let mime = source.media_type.as_deref().unwrap_or("application/octet-stream");
-            format!("data:{mime};base64,{data}")
+            ["data:", mime, ";base64,", &data].concat()
         }
         (None, Some(path)) => path,
         (None, None) => return None,

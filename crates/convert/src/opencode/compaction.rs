@@ -68,7 +68,7 @@ impl Session {
         let note = Note::compacting(data.clone()).native(part.id.as_str());
         out.session(self.id.as_str()).note_started(part.id.as_str(), note);
         self.summary = None;
-        self.compaction = Some(OpenCompaction { key: part.id.into(), data });
+        self.compaction = Some(Box::new(OpenCompaction { key: part.id.into(), data }));
     }
 
     /// Whether a message is the summary of a compaction.
@@ -96,7 +96,7 @@ impl Session {
     /// The summary could not be made.
     pub(super) fn compaction_failed(&mut self, why: &str, out: &mut Drafts) {
         self.summary = None;
-        if let Some(OpenCompaction { key, data }) = self.compaction.take() {
+        if let Some(OpenCompaction { key, data }) = self.compaction.take().map(|open| *open) {
             let note = Note::compaction_failed(data, Some(why));
             out.session(self.id.as_str()).note_finished(key, note, true);
         }
@@ -114,7 +114,7 @@ impl Session {
         let summary = self.summary.as_mut();
         let (text, raw) = summary.map(|summary| (summary.text(), summary.raw.take())).unwrap_or_default();
         let mut session = out.session(self.id.as_str());
-        match self.compaction.take() {
+        match self.compaction.take().map(|open| *open) {
             Some(OpenCompaction { key, data }) => {
                 let note = Note::compaction(data.summary(text)).raw(raw);
                 session.note_finished(key, note, false);

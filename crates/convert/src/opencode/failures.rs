@@ -139,7 +139,7 @@ impl Session {
                 self.is_there(out);
                 self.run.active = true;
                 self.run.failed = true;
-                self.run.held.get_or_insert_with(|| failure.raw(raw));
+                self.run.held.get_or_insert_with(|| Box::new(failure.raw(raw)));
                 out.dropped(HELD);
             }
             trouble => self.report(trouble, out),
@@ -148,7 +148,7 @@ impl Session {
 
     /// The conversation is compacted after all: what was held back is a remark.
     pub(super) fn failure_overcome(&mut self, out: &mut Drafts) {
-        if let Some(Failure { message, raw, .. }) = self.run.held.take() {
+        if let Some(Failure { message, raw, .. }) = self.run.held.take().map(|held| *held) {
             out.session(self.id.as_str()).note(Note::notice(message).raw(raw));
         }
     }
@@ -161,7 +161,7 @@ impl Session {
 
     /// Nothing came of it: what was held back is told.
     pub(super) fn tell_held(&mut self, out: &mut Drafts) {
-        if let Some(failure) = self.run.held.take() {
+        if let Some(failure) = self.run.held.take().map(|held| *held) {
             self.run.failed = true;
             self.run.failures.push(failure.message.clone());
             out.session(self.id.as_str()).failed(failure);

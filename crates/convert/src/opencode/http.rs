@@ -115,7 +115,7 @@ impl OpenCodeConverter {
             _ => What::Other,
         };
         if self.calls.waiting.len() < MOST_WAITING {
-            self.calls.waiting.insert(call, Call { line: format!("{method} {route}"), session, what });
+            self.calls.waiting.insert(call, Call { line: [method, " ", route].concat(), session, what });
         }
     }
 

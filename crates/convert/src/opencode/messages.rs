@@ -167,7 +167,7 @@ impl Session {
     fn agent_announced(&mut self, info: &AssistantMessage, completed: bool, out: &mut Drafts) {
         self.messages.insert(info.id.clone(), Known::Agent);
         if info.summary == Some(true) {
-            self.summary = Some(Summary::new(info.id.clone()));
+            self.summary = Some(Box::new(Summary::new(info.id.clone())));
         }
         // What is complete already is the rest of an earlier turn, unless one is running.
         if completed && !self.run.turn_open && self.users.is_empty() {

@@ -52,7 +52,7 @@ impl Sessions {
     }
 }
 
-/// A native session.
+/// A native session. What few have is boxed: one of more than 1 KiB makes the allocator slow.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Session {
@@ -87,9 +87,9 @@ pub(super) struct Session {
     /// Calls of the v2 API by their ids.
     pub(super) next_calls: Recent<String, NextCall, REMEMBERED>,
     /// The compaction that is going on.
-    pub(super) compaction: Option<OpenCompaction>,
+    pub(super) compaction: Option<Box<OpenCompaction>>,
     /// The latest message that sums up the conversation.
-    pub(super) summary: Option<Summary>,
+    pub(super) summary: Option<Box<Summary>>,
     pub(super) agent: Option<String>,
     pub(super) model: Option<String>,
     /// Prompts that the agent has not taken up.
@@ -136,7 +136,7 @@ pub(super) struct Run {
     /// It failed before the agent had repeated the prompt, which it may yet do.
     pub(super) failed_early: bool,
     /// A failure that is not told, because the agent may go on.
-    pub(super) held: Option<Failure>,
+    pub(super) held: Option<Box<Failure>>,
     /// The failures that were told.
     pub(super) failures: Vec<String>,
     /// Steps, and messages with steps, whose figures are counted.
@@ -479,4 +479,14 @@ fn metadata(info: &Info) -> SessionMetadata {
 /// Whether this version cuts white space off the end of a text. One that is not known may.
 fn trims(version: Option<&str>) -> bool {
     version.and_then(release).is_none_or(|release| release < KEEPS_WHITE_SPACE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_small() {
+        assert!(size_of::<Session>() <= 1024, "{}", size_of::<Session>());
+    }
 }

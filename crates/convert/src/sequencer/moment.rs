@@ -21,6 +21,12 @@ impl Moment {
         if self.from_agent && !synthetic { Origin::AGENT } else { Origin::DAEMON }
     }
 
+    /// Whether what happens at a later moment, so many drafts, may as well happen at this one.
+    pub(crate) fn covers(&self, later: &Self, drafts: usize) -> bool {
+        let is_alike = || self.time == later.time && self.raw.is_none() && later.raw.is_none();
+        self.from_agent == later.from_agent && (drafts == 0 || is_alike())
+    }
+
     /// The same with another payload, if there is one.
     pub(crate) fn with_raw(&self, raw: Option<RawJson>) -> Self {
         Self { time: self.time, from_agent: self.from_agent, raw: raw.or_else(|| self.raw.clone()) }

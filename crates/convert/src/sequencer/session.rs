@@ -11,6 +11,7 @@ use interlingua_schema::{
 use super::messages::{ClosedMessage, OpenMessage, hash};
 use super::moment::Scene;
 use super::notes::OpenNote;
+use super::open_items::OpenItems;
 use super::prompts::{Shown, Waiting};
 use super::recent::Recent;
 use super::requests::{PendingPermission, PendingQuestion};
@@ -93,14 +94,14 @@ pub(super) struct Session {
     pub(super) interrupt_asked: bool,
     pub(super) prompts: VecDeque<Waiting>,
     pub(super) shown: VecDeque<Shown>,
-    pub(super) messages: HashMap<ItemRef, OpenMessage>,
+    pub(super) messages: OpenItems<OpenMessage>,
     pub(super) closed_messages: Recent<ItemRef, ClosedMessage, REMEMBERED>,
     pub(super) closed_user_messages: Recent<ItemRef, (), REMEMBERED>,
-    pub(super) notes: HashMap<ItemRef, OpenNote>,
+    pub(super) notes: OpenItems<OpenNote>,
     /// Whether we closed them ourselves, so that the agent may still end them.
     pub(super) closed_notes: Recent<ItemRef, bool, REMEMBERED>,
     /// Tools without a result.
-    pub(super) tools: HashMap<ItemRef, Box<Tool>>,
+    pub(super) tools: OpenItems<Box<Tool>>,
     pub(super) closed_tools: Recent<ItemRef, ClosedTool, REMEMBERED>,
     /// Each state of a task that was shown.
     pub(super) task_states: Recent<(Key, TaskState), (), REMEMBERED>,
@@ -129,7 +130,7 @@ impl Session {
         origin: Origin,
     ) -> Self {
         let id = scene.ids.session(native.map(Key::as_str));
-        let mut session = Self::new(id, native.map(|key| key.as_str().into()));
+        let mut session = Self::new(id, native.map(NativeSessionId::from));
         session.voice.say(scene, origin, DataParts::SessionStarted { metadata: &metadata });
         session.cwd = metadata.cwd;
         session
@@ -145,12 +146,12 @@ impl Session {
             interrupt_asked: false,
             prompts: VecDeque::new(),
             shown: VecDeque::new(),
-            messages: HashMap::default(),
+            messages: OpenItems::default(),
             closed_messages: Recent::default(),
             closed_user_messages: Recent::default(),
-            notes: HashMap::default(),
+            notes: OpenItems::default(),
             closed_notes: Recent::default(),
-            tools: HashMap::default(),
+            tools: OpenItems::default(),
             closed_tools: Recent::default(),
             task_states: Recent::default(),
             permissions: Vec::new(),
@@ -195,7 +196,7 @@ impl Session {
     /// Sets the native id, now that it is known.
     pub(super) fn name(&mut self, native: Option<&Key>) {
         if let Some(native) = native {
-            self.voice.native = Some(native.as_str().into());
+            self.voice.native = Some(native.into());
         }
     }
 

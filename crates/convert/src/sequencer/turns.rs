@@ -269,7 +269,7 @@ impl Session {
         let mut open: Vec<(u64, Open)> = Vec::new();
         open.extend(self.messages.iter().map(|(at, message)| (message.serial, Open::Message(at.clone()))));
         open.extend(self.notes.iter().map(|(at, note)| (note.serial, Open::Note(at.clone()))));
-        for (at, tool) in &self.tools {
+        for (at, tool) in self.tools.iter() {
             let cut_off = match closing {
                 Closing::Turn | Closing::CutOff if tool.is_background() => continue,
                 Closing::Turn => false,
