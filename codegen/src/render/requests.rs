@@ -10,7 +10,7 @@ use super::type_tokens;
 use super::unions::kind_name;
 use crate::model::{HttpRequest, Kind, Model, Type};
 
-/// `From` for the payloads of unions that are sent, so that nobody has to know which variants are boxed.
+/// `From` for the payloads of unions that are sent, so that callers need not know which variants are boxed.
 pub(super) fn conversions(model: &Model) -> TokenStream {
     let exchanged: Vec<(&String, &String)> =
         model.exchanges.iter().map(|exchange| (&exchange.union, &exchange.params)).collect();

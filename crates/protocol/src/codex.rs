@@ -27,7 +27,7 @@ pub use thread::{ConfigOverrides, McpServer, PlanMode, ThreadOptions, start_turn
 
 /// JSON-RPC error code for a request that the host does not support.
 const METHOD_NOT_FOUND: i64 = -32601;
-/// JSON-RPC error code for a request that cannot be read, or that nobody is there to answer.
+/// JSON-RPC error code for a request that cannot be decoded, or whose session has ended.
 const INVALID_REQUEST: i64 = -32600;
 
 /// The first request on a connection. The server does not send the `muted` notifications.
@@ -86,7 +86,7 @@ pub fn refuse_unsupported(id: RequestId, method: &str) -> String {
     refuse(id, METHOD_NOT_FOUND, &format!("this host cannot answer `{method}`"))
 }
 
-/// Refuses a request of the server's that cannot be read or that nobody is there to answer, as a line.
+/// Refuses a request of the server's that cannot be decoded or whose session has ended, as a line.
 #[must_use]
 pub fn refuse_invalid(id: RequestId, reason: &str) -> String {
     refuse(id, INVALID_REQUEST, reason)

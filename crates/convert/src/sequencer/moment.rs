@@ -21,7 +21,7 @@ impl Moment {
         if self.from_agent && !synthetic { Origin::AGENT } else { Origin::DAEMON }
     }
 
-    /// Whether what happens at a later moment, so many drafts, may as well happen at this one.
+    /// Whether the `drafts` noted since this moment and those of a later one can share this moment.
     pub(crate) fn covers(&self, later: &Self, drafts: usize) -> bool {
         let is_alike = || self.time == later.time && self.raw.is_none() && later.raw.is_none();
         self.from_agent == later.from_agent && (drafts == 0 || is_alike())

@@ -1,20 +1,20 @@
-//! Items that are not over yet.
+//! Open items: those that have started and not completed.
 
 use foldhash::HashMap;
 
 use super::session::ItemRef;
 
-/// Up to so many items are found by looking at each: rarely more than a few are open at once.
-const FEW: usize = 16;
-/// Room in bytes for the first items.
-const FIRST_CAPACITY: usize = 512;
+/// Up to this number of items, a lookup compares each one. Rarely more than a few are open at once.
+const MAX_LINEAR_SEARCH: usize = 16;
+/// Capacity of the list of items when it is first used, in bytes.
+const INITIAL_CAPACITY: usize = 512;
 
 /// What is known of each open item, by what its converter calls it.
 #[derive(Debug)]
 pub(super) struct OpenItems<T> {
     /// In no particular order.
     items: Vec<(ItemRef, T)>,
-    /// The place of each, from when there are more than a few until there are none.
+    /// The index of each in `items`, once there were more than [`MAX_LINEAR_SEARCH`] and until there are none.
     places: Option<Box<HashMap<ItemRef, usize>>>,
 }
 
@@ -55,13 +55,13 @@ impl<T> OpenItems<T> {
             return;
         }
         if self.items.capacity() == 0 {
-            self.items.reserve_exact((FIRST_CAPACITY / size_of::<(ItemRef, T)>()).max(1));
+            self.items.reserve_exact((INITIAL_CAPACITY / size_of::<(ItemRef, T)>()).max(1));
         }
         if let Some(places) = &mut self.places {
             places.insert(at.clone(), self.items.len());
         }
         self.items.push((at, item));
-        if self.places.is_none() && self.items.len() > FEW {
+        if self.places.is_none() && self.items.len() > MAX_LINEAR_SEARCH {
             let places = self.items.iter().enumerate().map(|(place, (at, _))| (at.clone(), place));
             self.places = Some(Box::new(places.collect()));
         }

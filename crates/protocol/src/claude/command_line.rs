@@ -1,4 +1,4 @@
-//! How a session is told on the command line.
+//! The command-line arguments of a session.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the agent asks, and how the user's reply is told to it.
+//! Pending control requests of the agent, and the answers to them.
 
 use interlingua_native::new;
 use std::collections::{BTreeMap, HashMap};
@@ -15,9 +15,9 @@ use super::answer::to_json;
 use super::{ControlAnswer, DialogResult, ElicitationResult, HostMessage};
 use crate::{REFUSED, form};
 
-/// What the agent is told when the user does not answer its questions.
+/// Message of the denial when the user does not answer questions.
 const NOT_ANSWERED: &str = "The user does not want to answer.";
-/// What the agent is told when it asks for something that no host of ours offers.
+/// Error message for control requests that this host does not support.
 const NOT_SUPPORTED: &str = "this host cannot do that";
 /// The tool whose use is the approval of a plan.
 const EXIT_PLAN_MODE: &str = "ExitPlanMode";
@@ -46,7 +46,7 @@ pub enum Received {
     Asked(String),
     /// The agent no longer waits for a reply to this request.
     Withdrawn(String),
-    /// The agent asks for something that a host cannot do. It is told so by this line.
+    /// A request that the host does not support. Holds the error response, as a line.
     Refused(String),
 }
 

@@ -35,7 +35,7 @@ impl PendingRequest {
     }
 }
 
-/// What the agent has asked and nobody has answered.
+/// Permission and question requests that are not answered yet.
 ///
 /// OpenCode does not withdraw what it asked when a session is aborted, so the host rejects it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

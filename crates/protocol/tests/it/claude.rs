@@ -35,7 +35,9 @@ fn kinds(message: &HostMessage) -> Vec<&'static str> {
         HostMessage::Answer { answer, .. } => vec![match answer {
             ControlAnswer::Permission(PermissionResult::Allow(_)) => "allow",
             ControlAnswer::Permission(PermissionResult::Deny(_)) => "deny",
-            ControlAnswer::Permission(PermissionResult::Unknown { .. }) => panic!("nobody makes such an answer"),
+            ControlAnswer::Permission(PermissionResult::Unknown { .. }) => {
+                panic!("the protocol layer never builds this answer")
+            }
             ControlAnswer::Elicitation(ElicitationResult::Accept { .. }) => "accept",
             ControlAnswer::Elicitation(ElicitationResult::Decline) => "decline",
             ControlAnswer::Dialog(DialogResult::Completed { .. }) => "completed",
