@@ -40,5 +40,5 @@ mod version;
 
 pub use version::Support;
 
-/// What an agent is told when the user refuses what it asked for and gives no reason. With a message, agents go on.
+/// Message of a refusal for which the user gives no reason. Agents continue their turn when a refusal has a message.
 pub const REFUSED: &str = "The user refused this.";

@@ -16,7 +16,7 @@ const FIRST: i64 = 1_769_541_011_000;
 /// Between two times. A time that equals the one before is not written anew, so no two do.
 const STEP: i64 = 7_919;
 
-/// Appends the time so many milliseconds after 1970-01-01 UTC as a JSON string.
+/// Appends a time, in milliseconds since 1970-01-01 UTC, as a JSON string.
 type Write = fn(i64, &mut Vec<u8>);
 
 fn main() {

@@ -92,7 +92,7 @@ fn date_folders(text: &str) -> String {
     clean.join("/")
 }
 
-/// Whether a text is a number with so many digits.
+/// Whether a text is a number with exactly this many digits.
 fn is_number_of((text, digits): &(&&str, usize)) -> bool {
     text.len() == *digits && text.bytes().all(|byte| byte.is_ascii_digit())
 }

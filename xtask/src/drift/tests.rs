@@ -52,7 +52,7 @@ fn a_field_that_goes_where_another_comes_is_probably_renamed() {
     let text = || json!({"type": "string"});
     let found = changes(&of(json!({"cwd": text(), "x": {}})), &of(json!({"directory": text(), "x": {}})));
     assert_eq!(found, ["Breaking A|m.cwd: field probably renamed to `m.directory` (string)"]);
-    // Two candidates: nobody can tell.
+    // Two candidates: it is ambiguous.
     let found = changes(&of(json!({"cwd": text()})), &of(json!({"directory": text(), "folder": text()})));
     assert_eq!(found.len(), 3, "{found:?}");
 }

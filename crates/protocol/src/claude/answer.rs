@@ -61,7 +61,7 @@ impl ControlAnswer {
         Self::Permission(allow.into())
     }
 
-    /// The tool does not run. The model is told why.
+    /// The tool does not run. The model gets the reason.
     pub(super) fn deny(message: &str) -> Self {
         Self::Permission(new!(DenyPermissionResult { message: message }).into())
     }

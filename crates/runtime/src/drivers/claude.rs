@@ -172,7 +172,7 @@ impl Session {
         }
     }
 
-    /// Forwards what the process said, and refuses what nobody can answer. True if the process has exited.
+    /// Forwards what the process said, and refuses unsupported requests. True if the process has exited.
     async fn receive(&mut self, inputs: Vec<Input>) -> bool {
         let has_exited = matches!(inputs.last(), Some(Input::Exit { .. }));
         for input in inputs {
@@ -190,7 +190,7 @@ impl Session {
         has_exited
     }
 
-    /// Takes note of what the agent asks and withdraws. Returns the line that refuses what nobody can answer.
+    /// Tracks the requests of the agent and their withdrawal. Returns the line that refuses an unsupported request.
     fn receive_line(&mut self, line: &str) -> Option<String> {
         if self.resume == Resume::Undecided {
             self.resume = Resume::read(line);

@@ -1,6 +1,6 @@
 //! What a line of the app server is, scanned from its outermost fields.
 //!
-//! The scan tells where a line goes. What it means is decoded by whoever gets it.
+//! The scan tells where a line goes. The receiving session decodes it.
 
 use std::borrow::Cow;
 

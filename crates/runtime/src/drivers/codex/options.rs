@@ -105,7 +105,7 @@ pub(super) fn plan_mode(spec: &SessionSpec, model: Option<&str>) -> Result<Optio
     Ok(Some(PlanMode { model: model.to_owned(), reasoning_effort: spec.variant.clone() }))
 }
 
-/// A message as the input of a turn. Images are attached; of other files Codex is told where they are.
+/// A message as the input of a turn. Images are attached; other files are named by their paths.
 pub(super) async fn user_input(message: &Message) -> Result<Vec<UserInput>, String> {
     let mut input = Vec::new();
     if !message.text.is_empty() {

@@ -73,7 +73,7 @@ pub(super) async fn prompt_parts(message: &Message) -> Result<Vec<PromptPart>, S
     Ok(parts)
 }
 
-/// A file. OpenCode itself reads those whose type it knows, and is told the paths of the others.
+/// A file. OpenCode reads files whose type it knows; others are named by their paths.
 async fn attachment_part(attachment: &Attachment) -> Result<PromptPart, String> {
     let is_text = |mime: &&str| mime.starts_with("text/");
     let mime = attached::mime(attachment).or_else(|| attachment.mime.as_deref().filter(is_text));

@@ -56,7 +56,7 @@ impl Server for HttpServer {
 }
 
 impl HttpServer {
-    /// Starts a server, with a password that nobody else knows.
+    /// Starts a server with a random password.
     pub(super) async fn start(
         supervisor: &Supervisor,
         mut program: Program,
