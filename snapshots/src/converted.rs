@@ -2,7 +2,7 @@
 
 use std::io;
 
-use interlingua_convert::{Conversion, ConversionOptions, Tally, convert_log, converter_for};
+use interlingua_convert::{Conversion, ConversionOptions, ConversionStats, convert_log, converter_for};
 use interlingua_schema::{Checker, UniversalEvent};
 
 use crate::Recording;
@@ -13,7 +13,7 @@ pub struct Converted {
     /// The events.
     pub events: Vec<UniversalEvent>,
     /// What became of the payloads.
-    pub tally: Tally,
+    pub tally: ConversionStats,
 }
 
 impl Converted {
@@ -36,5 +36,5 @@ pub fn convert(recording: &Recording) -> io::Result<Converted> {
         events.push(event);
         Ok(())
     })?;
-    Ok(Converted { events, tally: stream.tally().clone() })
+    Ok(Converted { events, tally: stream.stats().clone() })
 }

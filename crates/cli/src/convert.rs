@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use anyhow::{Context, bail};
 use interlingua_convert::{
-    Conversion, ConversionOptions, Tally, UnparsedReason, convert_log, converter_for, write_log,
+    Conversion, ConversionOptions, ConversionStats, UnparsedReason, convert_log, converter_for, write_log,
 };
 use interlingua_envelope::{EnvelopeLine, Projector};
 use interlingua_schema::{EventData, UniversalEvent};
@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         write_log(&mut reader, &mut stream, &mut lines.output).with_context(cannot_convert)?;
     }
     lines.output.flush()?;
-    let tally = stream.tally();
+    let tally = stream.stats();
     if args.strict && tally.unparsed > 0 {
         eprint!("{}", unparsed_report(file, tally));
     }
@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 /// What could not be read or lost a part, the most frequent first.
-fn unparsed_report(file: &str, tally: &Tally) -> String {
+fn unparsed_report(file: &str, tally: &ConversionStats) -> String {
     let mut report =
         format!("{file}: {} of {} payloads could not be read or lost a part\n", tally.unparsed, tally.payloads);
     let mut reasons: Vec<_> = tally.unparsed_reasons.iter().collect();

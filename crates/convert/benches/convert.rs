@@ -7,7 +7,7 @@ use std::io::{self, BufReader};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use interlingua_convert::{Agent, Conversion, ConversionOptions, End, Input, Launch, converter_for};
+use interlingua_convert::{Agent, Conversion, ConversionOptions, Input, Launch, StreamEnd, converter_for};
 use interlingua_recordings::Transcripts;
 use interlingua_schema::JsonLines;
 use interlingua_wirelog::{Entry, Reader};
@@ -102,11 +102,11 @@ fn convert(agent: Agent, recordings: &[Recording], out: &mut Vec<u8>) -> usize {
         stream.launch(None, &recording.launch, &mut lines);
         for inputs in recording.inputs.chunks(TOGETHER) {
             for input in inputs {
-                stream.hear(None, input.borrowed());
+                stream.receive(None, input.borrowed());
             }
-            stream.settle(&mut lines);
+            stream.flush(&mut lines);
         }
-        stream.finish(None, End::Log, &mut lines);
+        stream.finish(None, StreamEnd::Log, &mut lines);
         count += lines.count();
         *out = lines.into_bytes();
     }

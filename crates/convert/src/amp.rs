@@ -24,7 +24,7 @@ use serde_json::{Number, Value};
 use crate::draft::LastPlan;
 use crate::losses::report_losses;
 use crate::{
-    Converter, Drafts, Failure, Final, Input, InputRef, Key, Launch, MessageDraft, Note, SessionDrafts, ToolCall,
+    Converter, Drafts, Failure, Input, InputRef, Key, Launch, MessageDraft, MessageEnd, Note, SessionDrafts, ToolCall,
     TurnEnd, UserMessage,
 };
 use prompts::Prompts;
@@ -74,7 +74,7 @@ impl Converter for AmpConverter {
         self.version.clone_from(&launch.version);
         self.allows_all = launch.argv.iter().any(|word| word == ALLOW_ALL);
         if let Some(prompt) = self.prompts.launched(launch) {
-            out.current().prompted(prompt);
+            out.current().prompt_sent(prompt);
         }
     }
 
@@ -82,16 +82,16 @@ impl Converter for AmpConverter {
         match input {
             Input::Sent(line) => {
                 if let Some(prompt) = self.prompts.sent(line) {
-                    out.current().prompted(prompt);
+                    out.current().prompt_sent(prompt);
                 }
             }
             Input::Close => {
                 if let Some(prompt) = self.prompts.closed() {
-                    out.current().prompted(prompt);
+                    out.current().prompt_sent(prompt);
                 }
             }
             Input::Received(line) => self.received(line, out),
-            Input::Stderr(line) => self.process.stderr.hear(line),
+            Input::Stderr(line) => self.process.stderr.receive(line),
             Input::Exit { code } => self.exited(code, out),
             // Amp has no HTTP interface.
             Input::Unreadable { .. } | Input::Request { .. } => {}
@@ -109,7 +109,7 @@ impl AmpConverter {
             }
             Err(error) => {
                 if matches!(error, DecodeError::NotJson { .. }) {
-                    self.process.stdout.hear(line);
+                    self.process.stdout.receive(line);
                 }
                 let native_type = match &error {
                     DecodeError::Misfit { tag, .. } if !tag.is_empty() => Some(tag.clone()),
@@ -178,15 +178,15 @@ impl AmpConverter {
         for (index, block) in (0..).zip(&mut content) {
             let key = || Key::numbered(of.as_str(), index);
             let say = |message: MessageDraft| match &native {
-                Some(id) => message.native(id.clone()).of(&of),
-                None => message.of(&of),
+                Some(id) => message.native_id(id.clone()).in_message(&of),
+                None => message.in_message(&of),
             };
             match block {
                 AssistantContent::Text(block) => {
                     let text = block.text.take().unwrap_or_default();
                     self.process.says(&text, said);
                     said = true;
-                    session.message_finished(key(), say(MessageDraft::assistant()), Final::text(text));
+                    session.message_finished(key(), say(MessageDraft::assistant()), MessageEnd::text(text));
                 }
                 AssistantContent::ToolUse(block) => self.called(block, &of, &mut session),
                 AssistantContent::Thinking(block) => {
@@ -194,17 +194,21 @@ impl AmpConverter {
                     session.message_finished(
                         key(),
                         say(MessageDraft::reasoning(Visibility::Public)),
-                        Final::text(text),
+                        MessageEnd::text(text),
                     );
                 }
                 AssistantContent::RedactedThinking(_) => {
-                    session.message_finished(key(), say(MessageDraft::reasoning(Visibility::Private)), Final::text(""));
+                    session.message_finished(
+                        key(),
+                        say(MessageDraft::reasoning(Visibility::Private)),
+                        MessageEnd::text(""),
+                    );
                 }
                 AssistantContent::Unknown { tag, .. } => unknown_block(&mut session, "assistant", tag),
             }
         }
         if let Some(usage) = body.usage {
-            session.used(tokens(&usage, body.model));
+            session.add_usage(tokens(&usage, body.model));
         }
     }
 
@@ -226,8 +230,8 @@ impl AmpConverter {
             .kind(kind)
             .json_arguments(block.input.as_ref())
             .input(input)
-            .native(&key)
-            .of(of);
+            .native_id(&key)
+            .in_message(of);
         if let Some(title) = title {
             call = call.title(title);
         }
@@ -306,7 +310,7 @@ impl AmpConverter {
                 // An answer that stands nowhere else.
                 self.messages += 1;
                 let key = Key::numbered("message", self.messages);
-                session.message_finished(key, MessageDraft::assistant(), Final::text(text));
+                session.message_finished(key, MessageDraft::assistant(), MessageEnd::text(text));
             }
             if status == TurnStatus::Failed {
                 session.failed(Failure::new(ErrorCode::AgentError, "the agent does not say whether it succeeded"));
@@ -321,7 +325,7 @@ impl AmpConverter {
         let words = result.error.unwrap_or_else(|| "the agent failed and does not say why".to_owned());
         let mut session = open(out, result.session_id.as_deref());
         let status = if failure::is_interrupt(&words) {
-            session.interrupt_asked();
+            session.interrupt_requested();
             TurnStatus::Interrupted
         } else {
             let code = match result.subtype {
@@ -350,7 +354,7 @@ impl AmpConverter {
         match process.reason(code) {
             Some(words) => session.failed(Failure::new(failure::code(&words), words)),
             // It always tells its result before it goes.
-            None => session.cut_off(),
+            None => session.turn_cut_off(),
         }
     }
 }
@@ -408,7 +412,7 @@ impl Process {
 struct PlainWords(Option<String>);
 
 impl PlainWords {
-    fn hear(&mut self, line: &str) {
+    fn receive(&mut self, line: &str) {
         let line = line.trim();
         let is_error = |words: &str| words.starts_with("Error");
         let better = match &self.0 {

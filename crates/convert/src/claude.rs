@@ -86,7 +86,7 @@ impl Converter for ClaudeConverter {
         self.prompts.launched(started.repeats_prompts);
         if let Some(prompt) = started.prompt {
             let prompt = self.prompts.sent(vec![ContentPart::text(prompt)], None, None, false);
-            out.current().prompted(prompt);
+            out.current().prompt_sent(prompt);
         }
     }
 

@@ -239,7 +239,7 @@ impl CodexConverter {
     /// The agent exits. It always says when a turn is over, so one of which it did not was cut off.
     fn cut_off(&mut self, out: &mut Drafts) {
         for thread in self.threads.all().filter(|thread| thread.is_in_turn()) {
-            thread.session(out).cut_off();
+            thread.session(out).turn_cut_off();
         }
         self.exec.cut_off(out);
     }

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use interlingua_schema::{EventSink, RawJson, SessionMetadata, Timestamp};
 use sha2::{Digest, Sha256};
 
-use crate::draft::{Act, Unparsed};
-use crate::sequencer::{End, Moment, Resume, Sequencer};
+use crate::draft::{DraftAction, Unparsed};
+use crate::sequencer::{Moment, Resume, Sequencer, StreamEnd};
 use crate::{Converter, CountingIds, Drafts, Failure, IdSource, Input, InputRef, Key, Launch};
 
 /// Room for pending inputs at the start. It stays below what an allocator has at hand (1 KiB), because a conversion may
@@ -47,7 +47,7 @@ impl Default for ConversionOptions {
 /// What became of the payloads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Tally {
+pub struct ConversionStats {
     /// Lines and bodies from the agent.
     pub payloads: u64,
     /// Those of which the converter made something.
@@ -65,7 +65,7 @@ pub struct Tally {
     pub unparsed_reasons: BTreeMap<UnparsedReason, u64>,
 }
 
-impl Tally {
+impl ConversionStats {
     /// How many different reasons are kept.
     pub const MAX_UNPARSED_REASONS: usize = 1000;
 }
@@ -88,11 +88,11 @@ pub struct Conversion<C> {
     converter: C,
     sequencer: Sequencer,
     drafts: Drafts,
-    /// How many of the drafts are accounted for in `heard`.
+    /// How many of the drafts are accounted for in `pending`.
     noted: usize,
-    heard: Vec<Heard>,
+    pending: Vec<PendingInput>,
     raw: bool,
-    tally: Tally,
+    tally: ConversionStats,
 }
 
 impl<C: Converter> Conversion<C> {
@@ -105,14 +105,14 @@ impl<C: Converter> Conversion<C> {
             converter,
             drafts,
             noted: 0,
-            heard: Vec::with_capacity(INITIAL_CAPACITY),
+            pending: Vec::with_capacity(INITIAL_CAPACITY),
             raw: options.raw,
-            tally: Tally::default(),
+            tally: ConversionStats::default(),
         }
     }
 
     /// What became of the payloads so far.
-    pub fn tally(&self) -> &Tally {
+    pub fn stats(&self) -> &ConversionStats {
         &self.tally
     }
 
@@ -145,10 +145,10 @@ impl<C: Converter> Conversion<C> {
 
     /// The host itself has something to say that crossed no wire: a message that could not be delivered, an interrupt
     /// that is a signal.
-    pub fn host(&mut self, at: Option<Timestamp>, say: impl FnOnce(&mut Drafts), out: &mut dyn EventSink) {
+    pub fn host_drafts(&mut self, at: Option<Timestamp>, say: impl FnOnce(&mut Drafts), out: &mut dyn EventSink) {
         say(&mut self.drafts);
         self.note(at, None, false);
-        self.settle(out);
+        self.flush(out);
     }
 
     /// The key by which the converter knows the request for this permission, as long as nobody has answered it. The
@@ -167,20 +167,20 @@ impl<C: Converter> Conversion<C> {
     pub fn launch(&mut self, at: Option<Timestamp>, launch: &Launch, out: &mut dyn EventSink) {
         self.converter.launch(launch, &mut self.drafts);
         self.note(at, None, false);
-        self.settle(out);
+        self.flush(out);
     }
 
     /// Something crossed the wire at a time; without one, the payload's own time counts, or else the last one.
     pub fn push(&mut self, at: Option<Timestamp>, input: InputRef<'_>, out: &mut dyn EventSink) {
-        self.hear(at, input);
-        self.settle(out);
+        self.receive(at, input);
+        self.flush(out);
     }
 
-    /// As [`push`](Self::push), but the events wait for [`settle`](Self::settle). Whoever has several inputs at hand
+    /// As [`push`](Self::push), but the events wait for [`flush`](Self::flush). Whoever has several inputs at hand
     /// is faster so, because each half of the work stays in the processor's cache.
-    pub fn hear(&mut self, at: Option<Timestamp>, input: InputRef<'_>) {
+    pub fn receive(&mut self, at: Option<Timestamp>, input: InputRef<'_>) {
         if let Input::Unreadable { bytes, error } = input {
-            return self.hear_unreadable(at, bytes, error);
+            return self.receive_unreadable(at, bytes, error);
         }
         let from_agent = input.is_from_agent();
         self.drafts.begin_input();
@@ -190,21 +190,21 @@ impl<C: Converter> Conversion<C> {
             self.count();
         }
         if let Input::Stderr(line) = input {
-            self.heard.push(Heard::Stderr(line.to_owned()));
+            self.pending.push(PendingInput::Stderr(line.to_owned()));
         }
         self.note(at, input.payload(), from_agent);
         if let Input::Exit { code } = input {
-            self.heard.push(Heard::Exit(Moment { time: at, ..Moment::default() }, code));
+            self.pending.push(PendingInput::Exit(Moment { time: at, ..Moment::default() }, code));
         }
     }
 
-    /// Makes events of what was heard.
-    pub fn settle(&mut self, out: &mut dyn EventSink) {
+    /// Makes events of what was pending.
+    pub fn flush(&mut self, out: &mut dyn EventSink) {
         let mut drafts = self.drafts.list.iter_mut();
-        for heard in self.heard.drain(..) {
-            match heard {
-                Heard::Stderr(line) => self.sequencer.stderr(&line),
-                Heard::Drafts(moment, count) => {
+        for pending in self.pending.drain(..) {
+            match pending {
+                PendingInput::Stderr(line) => self.sequencer.stderr(&line),
+                PendingInput::Drafts(moment, count) => {
                     if moment.from_agent {
                         self.sequencer.alive();
                     }
@@ -212,7 +212,7 @@ impl<C: Converter> Conversion<C> {
                         self.sequencer.apply(&moment, draft, out);
                     }
                 }
-                Heard::Exit(moment, code) => self.sequencer.exit(&moment, code, out),
+                PendingInput::Exit(moment, code) => self.sequencer.exit(&moment, code, out),
             }
         }
         self.drafts.list.clear();
@@ -220,10 +220,10 @@ impl<C: Converter> Conversion<C> {
     }
 
     /// The agent sent something that is not a line of text, which no converter needs to see.
-    fn hear_unreadable(&mut self, at: Option<Timestamp>, bytes: &[u8], error: &str) {
+    fn receive_unreadable(&mut self, at: Option<Timestamp>, bytes: &[u8], error: &str) {
         self.drafts.current().unparsed("wire", error, None);
         self.count();
-        if let Some(Act::Unparsed(unparsed)) = self.drafts.list.last_mut().map(|draft| &mut draft.act) {
+        if let Some(DraftAction::Unparsed(unparsed)) = self.drafts.list.last_mut().map(|draft| &mut draft.act) {
             unparsed.hash = sha256(bytes);
         }
         let text = String::from_utf8_lossy(bytes);
@@ -232,15 +232,15 @@ impl<C: Converter> Conversion<C> {
     }
 
     /// There is no more to come. What waits is said; sessions end as `end` says.
-    pub fn finish(&mut self, at: Option<Timestamp>, end: End, out: &mut dyn EventSink) {
-        self.settle(out);
+    pub fn finish(&mut self, at: Option<Timestamp>, end: StreamEnd, out: &mut dyn EventSink) {
+        self.flush(out);
         let moment = Moment { time: at, ..Moment::default() };
         self.sequencer.finish(&moment, end, out);
     }
 
     /// No agent can go on with the session, for this reason: it ends as an error.
-    pub fn lost(&mut self, at: Option<Timestamp>, reason: &str, out: &mut dyn EventSink) {
-        self.settle(out);
+    pub fn session_lost(&mut self, at: Option<Timestamp>, reason: &str, out: &mut dyn EventSink) {
+        self.flush(out);
         let moment = Moment { time: at, ..Moment::default() };
         self.sequencer.lost(&moment, reason, out);
     }
@@ -250,7 +250,7 @@ impl<C: Converter> Conversion<C> {
         self.tally.payloads += 1;
         let made = &self.drafts.list[self.noted..];
         let mut unparsed = made.iter().filter_map(|draft| match &draft.act {
-            Act::Unparsed(unparsed) => Some(&**unparsed),
+            DraftAction::Unparsed(unparsed) => Some(&**unparsed),
             _ => None,
         });
         if let Some(first) = unparsed.next() {
@@ -261,7 +261,7 @@ impl<C: Converter> Conversion<C> {
             let reasons = &mut self.tally.unparsed_reasons;
             for Unparsed { native_type, error, .. } in std::iter::once(first).chain(unparsed) {
                 let reason = UnparsedReason { native_type: native_type.clone(), error: error.clone() };
-                if reasons.len() < Tally::MAX_UNPARSED_REASONS || reasons.contains_key(&reason) {
+                if reasons.len() < ConversionStats::MAX_UNPARSED_REASONS || reasons.contains_key(&reason) {
                     *reasons.entry(reason).or_default() += 1;
                 }
             }
@@ -284,7 +284,7 @@ impl<C: Converter> Conversion<C> {
             return;
         }
         for draft in &mut *made {
-            if let Act::Unparsed(unparsed) = &mut draft.act
+            if let DraftAction::Unparsed(unparsed) = &mut draft.act
                 && unparsed.hash.is_empty()
             {
                 unparsed.hash = sha256(payload.unwrap_or_default().as_bytes());
@@ -292,16 +292,16 @@ impl<C: Converter> Conversion<C> {
         }
         let (count, moment) = (made.len(), Moment { time: at.or(time), from_agent, raw });
         self.noted = self.drafts.list.len();
-        match self.heard.last_mut() {
+        match self.pending.last_mut() {
             // Many inputs are not worth a draft, and without times of their own one moment is like another.
-            Some(Heard::Drafts(last, before)) if last.covers(&moment, count) => *before += count,
-            _ => self.heard.push(Heard::Drafts(moment, count)),
+            Some(PendingInput::Drafts(last, before)) if last.covers(&moment, count) => *before += count,
+            _ => self.pending.push(PendingInput::Drafts(moment, count)),
         }
     }
 }
 
 /// What the sequencer is yet to hear of, in order.
-enum Heard {
+enum PendingInput {
     /// The agent wrote to its standard error.
     Stderr(String),
     /// The converter made so many drafts of an input; of one from the agent perhaps none.

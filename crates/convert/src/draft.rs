@@ -12,14 +12,14 @@ use interlingua_schema::{Answer, ApprovalScope, Decision, SessionMetadata, TurnM
 
 use crate::Key;
 pub(crate) use message::{Channel, streamed_text};
-pub use message::{Final, MessageDraft};
+pub use message::{MessageDraft, MessageEnd};
 pub use note::{Failure, Note};
 pub(crate) use note::{NoteKind, Unparsed};
 pub(crate) use plan::{AS_BEFORE, LastPlan};
 pub use plan::{plan_step, plan_step_from_json};
 pub(crate) use prompt::PromptPayload;
 pub use prompt::{Prompt, UserMessage};
-pub use request::{Ask, PermissionAsk};
+pub use request::{PermissionDraft, QuestionDraft};
 pub use tool::{ToolCall, ToolResult};
 pub use turn::TurnEnd;
 
@@ -30,13 +30,13 @@ pub(crate) struct Draft {
     pub(crate) sub_agent: Option<Key>,
     /// Inferred by the converter rather than said by the agent.
     pub(crate) synthetic: bool,
-    pub(crate) act: Act,
+    pub(crate) act: DraftAction,
 }
 
 impl Draft {
     /// What follows is about this session.
     pub(crate) fn about(session: Option<Key>) -> Self {
-        Self { sub_agent: None, synthetic: false, act: Act::About(session) }
+        Self { sub_agent: None, synthetic: false, act: DraftAction::About(session) }
     }
 
     /// All of it, so that nothing is left to do.
@@ -47,7 +47,7 @@ impl Draft {
 
 /// What happened. Wide contents are boxed: every draft is as large as the widest variant, and is copied twice.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Act {
+pub(crate) enum DraftAction {
     /// What was said has been taken elsewhere.
     #[default]
     Done,
@@ -61,27 +61,27 @@ pub(crate) enum Act {
         parent: Key,
         call: Key,
     },
-    Restarted,
-    Prompted(Prompt),
-    PromptTaken {
+    ProcessRestarted,
+    PromptSent(Prompt),
+    PromptAccepted {
         id: Option<Key>,
     },
-    PromptRefused {
+    PromptRejected {
         id: Key,
     },
-    InterruptAsked,
-    InterruptRefused,
+    InterruptRequested,
+    InterruptRejected,
     TurnStarted {
         turn_id: Option<String>,
         metadata: Option<Box<TurnMetadata>>,
     },
     TurnEnded(Box<TurnEnd>),
     CutOff,
-    Used(Box<Usage>),
+    UsageAdded(Box<Usage>),
     UserMessage(Key, Box<UserMessage>),
     MessageStarted(Key, MessageDraft),
     MessageDelta(Key, String),
-    MessageFinished(Key, MessageDraft, Box<Final>),
+    MessageFinished(Key, MessageDraft, Box<MessageEnd>),
     MessageAbandoned(Key),
     ToolStarted(Key, Box<ToolCall>),
     ToolArguments(Key, String),
@@ -92,9 +92,9 @@ pub(crate) enum Act {
     NoteStarted(Key, Box<Note>),
     NoteFinished(Key, Box<Note>, bool),
     Noted(Box<Note>),
-    PermissionAsked {
+    PermissionRequested {
         key: Key,
-        ask: Box<PermissionAsk>,
+        ask: Box<PermissionDraft>,
     },
     PermissionResolved {
         key: Key,
@@ -102,22 +102,22 @@ pub(crate) enum Act {
         scope: Option<ApprovalScope>,
         by: Option<String>,
     },
-    QuestionsAsked {
+    QuestionsRequested {
         key: Key,
-        questions: Vec<Ask>,
+        questions: Vec<QuestionDraft>,
     },
     QuestionsResolved {
         key: Key,
         answers: Vec<Answer>,
     },
-    Withdrawn {
+    RequestWithdrawn {
         key: Key,
     },
     Failed(Box<Failure>),
     Unparsed(Box<Unparsed>),
 }
 
-impl Act {
+impl DraftAction {
     /// What was said, which is then done.
     pub(crate) fn take(&mut self) -> Self {
         std::mem::take(self)

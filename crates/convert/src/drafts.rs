@@ -2,9 +2,10 @@
 
 use interlingua_schema::{Answer, ApprovalScope, Decision, RawJson, SessionMetadata, Timestamp, TurnMetadata, Usage};
 
-use crate::draft::{Act, Draft, Unparsed};
+use crate::draft::{Draft, DraftAction, Unparsed};
 use crate::{
-    Ask, Failure, Final, Key, MessageDraft, Note, PermissionAsk, Prompt, ToolCall, ToolResult, TurnEnd, UserMessage,
+    Failure, Key, MessageDraft, MessageEnd, Note, PermissionDraft, Prompt, QuestionDraft, ToolCall, ToolResult,
+    TurnEnd, UserMessage,
 };
 
 /// What a converter makes of one input.
@@ -81,8 +82,8 @@ impl Drafts {
     }
 
     /// The agent process is a new one: whatever the old one left open in any session closes first.
-    pub fn restarted(&mut self) {
-        self.current().push(Act::Restarted);
+    pub fn process_restarted(&mut self) {
+        self.current().push(DraftAction::ProcessRestarted);
     }
 }
 
@@ -99,7 +100,7 @@ pub struct SessionDrafts<'a> {
 }
 
 impl SessionDrafts<'_> {
-    fn push(&mut self, act: Act) {
+    fn push(&mut self, act: DraftAction) {
         if std::mem::take(&mut self.is_another) {
             let session = self.session.take();
             self.drafts.about.clone_from(&session);
@@ -131,180 +132,180 @@ impl SessionDrafts<'_> {
 
     /// The session begins, and the agent says this of itself. Only the first time counts. The agent's id is filled in.
     pub fn started(&mut self, metadata: SessionMetadata) {
-        self.push(Act::SessionStarted(Box::new(metadata)));
+        self.push(DraftAction::SessionStarted(Box::new(metadata)));
     }
 
     /// This session is a sub-agent's, and `parent` the session that it works for. To be said before anything else
     /// of it; what it does then waits until [`spawned_by`](Self::spawned_by) or the end of the parent's turn.
     pub fn child_of(&mut self, parent: impl Into<Key>) {
-        self.push(Act::ChildOf { parent: parent.into() });
+        self.push(DraftAction::ChildOf { parent: parent.into() });
     }
 
     /// The tool call that session `parent` knows by the key `call` started this session.
     pub fn spawned_by(&mut self, parent: impl Into<Key>, call: impl Into<Key>) {
-        self.push(Act::SpawnedBy { parent: parent.into(), call: call.into() });
+        self.push(DraftAction::SpawnedBy { parent: parent.into(), call: call.into() });
     }
 
     /// The host sent a message. It is shown as the user's when the agent begins to answer, or in the agent's own
     /// repetition; never in both.
-    pub fn prompted(&mut self, prompt: Prompt) {
-        self.push(Act::Prompted(prompt));
+    pub fn prompt_sent(&mut self, prompt: Prompt) {
+        self.push(DraftAction::PromptSent(prompt));
     }
 
     /// The agent takes up a waiting prompt inside the running turn: the one with this id, or the oldest.
-    pub fn prompt_taken(&mut self, id: Option<Key>) {
-        self.push(Act::PromptTaken { id });
+    pub fn prompt_accepted(&mut self, id: Option<Key>) {
+        self.push(DraftAction::PromptAccepted { id });
     }
 
     /// The agent refuses the waiting prompt with this id: it never was part of the conversation.
-    pub fn prompt_refused(&mut self, id: impl Into<Key>) {
-        self.push(Act::PromptRefused { id: id.into() });
+    pub fn prompt_rejected(&mut self, id: impl Into<Key>) {
+        self.push(DraftAction::PromptRejected { id: id.into() });
     }
 
     /// The host asked the agent to stop.
-    pub fn interrupt_asked(&mut self) {
-        self.push(Act::InterruptAsked);
+    pub fn interrupt_requested(&mut self) {
+        self.push(DraftAction::InterruptRequested);
     }
 
     /// The agent refuses to stop: its turn ends as if nobody had asked.
-    pub fn interrupt_refused(&mut self) {
-        self.push(Act::InterruptRefused);
+    pub fn interrupt_rejected(&mut self) {
+        self.push(DraftAction::InterruptRejected);
     }
 
     /// A turn begins. The same turn twice is one; another one ends the one before.
     pub fn turn_started(&mut self, turn_id: Option<String>, metadata: TurnMetadata) {
         let metadata = (!metadata.is_empty()).then(|| Box::new(metadata));
-        self.push(Act::TurnStarted { turn_id, metadata });
+        self.push(DraftAction::TurnStarted { turn_id, metadata });
     }
 
     /// The running turn ends; what it left open is closed. Without one, nothing happens.
     pub fn turn_ended(&mut self, end: TurnEnd) {
-        self.push(Act::TurnEnded(Box::new(end)));
+        self.push(DraftAction::TurnEnded(Box::new(end)));
     }
 
     /// The agent, which is about to be gone, always says when a turn is over and has not done so: the running turn was
     /// cut off, whatever the exit code. Without one, nothing happens.
-    pub fn cut_off(&mut self) {
-        self.push(Act::CutOff);
+    pub fn turn_cut_off(&mut self) {
+        self.push(DraftAction::CutOff);
     }
 
     /// Tokens were used. For agents that tell per message: what they add up to is told when the turn ends, however it
     /// ends, on top of what [`TurnEnd::usage`] says.
-    pub fn used(&mut self, usage: Usage) {
-        self.push(Act::Used(Box::new(usage)));
+    pub fn add_usage(&mut self, usage: Usage) {
+        self.push(DraftAction::UsageAdded(Box::new(usage)));
     }
 
     /// The agent repeats a user's message.
     pub fn user_message(&mut self, key: impl Into<Key>, message: UserMessage) {
-        self.push(Act::UserMessage(key.into(), Box::new(message)));
+        self.push(DraftAction::UserMessage(key.into(), Box::new(message)));
     }
 
     /// A message begins to stream.
     pub fn message_started(&mut self, key: impl Into<Key>, message: MessageDraft) {
-        self.push(Act::MessageStarted(key.into(), message));
+        self.push(DraftAction::MessageStarted(key.into(), message));
     }
 
     /// A message goes on. One that never started starts as the agent's text.
     pub fn delta(&mut self, key: impl Into<Key>, text: impl Into<String>) {
-        self.push(Act::MessageDelta(key.into(), text.into()));
+        self.push(DraftAction::MessageDelta(key.into(), text.into()));
     }
 
     /// A message is over. One that never started starts first. A second end counts only when it says something else,
     /// and is then another message.
-    pub fn message_finished(&mut self, key: impl Into<Key>, message: MessageDraft, end: Final) {
-        self.push(Act::MessageFinished(key.into(), message, Box::new(end)));
+    pub fn message_finished(&mut self, key: impl Into<Key>, message: MessageDraft, end: MessageEnd) {
+        self.push(DraftAction::MessageFinished(key.into(), message, Box::new(end)));
     }
 
     /// The agent takes back what it streamed.
     pub fn message_abandoned(&mut self, key: impl Into<Key>) {
-        self.push(Act::MessageAbandoned(key.into()));
+        self.push(DraftAction::MessageAbandoned(key.into()));
     }
 
     /// A tool call begins, its arguments not yet final.
     pub fn tool_started(&mut self, key: impl Into<Key>, call: ToolCall) {
-        self.push(Act::ToolStarted(key.into(), Box::new(call)));
+        self.push(DraftAction::ToolStarted(key.into(), Box::new(call)));
     }
 
     /// More of a call's arguments.
     pub fn tool_arguments(&mut self, key: impl Into<Key>, text: impl Into<String>) {
-        self.push(Act::ToolArguments(key.into(), text.into()));
+        self.push(DraftAction::ToolArguments(key.into(), text.into()));
     }
 
     /// A tool is called: its arguments are final.
     pub fn tool_called(&mut self, key: impl Into<Key>, call: ToolCall) {
-        self.push(Act::ToolCalled(key.into(), Box::new(call)));
+        self.push(DraftAction::ToolCalled(key.into(), Box::new(call)));
     }
 
     /// More of a tool's output.
     pub fn tool_output(&mut self, key: impl Into<Key>, text: impl Into<String>) {
-        self.push(Act::ToolOutput(key.into(), text.into()));
+        self.push(DraftAction::ToolOutput(key.into(), text.into()));
     }
 
     /// A tool is done. A second end of the same call counts only when the first was ours, and is then a status.
     pub fn tool_finished(&mut self, key: impl Into<Key>, result: ToolResult) {
-        self.push(Act::ToolFinished(key.into(), Box::new(result)));
+        self.push(DraftAction::ToolFinished(key.into(), Box::new(result)));
     }
 
     /// The agent takes a call back before it ran.
     pub fn tool_abandoned(&mut self, key: impl Into<Key>) {
-        self.push(Act::ToolAbandoned(key.into()));
+        self.push(DraftAction::ToolAbandoned(key.into()));
     }
 
     /// A status, system message or unknown thing, begun and done.
     pub fn note(&mut self, note: Note) {
-        self.push(Act::Noted(Box::new(note)));
+        self.push(DraftAction::Noted(Box::new(note)));
     }
 
     /// A status that lasts begins: a compaction, a hook.
     pub fn note_started(&mut self, key: impl Into<Key>, note: Note) {
-        self.push(Act::NoteStarted(key.into(), Box::new(note)));
+        self.push(DraftAction::NoteStarted(key.into(), Box::new(note)));
     }
 
     /// A status that lasted is over. One that never started starts first.
     pub fn note_finished(&mut self, key: impl Into<Key>, note: Note, failed: bool) {
-        self.push(Act::NoteFinished(key.into(), Box::new(note), failed));
+        self.push(DraftAction::NoteFinished(key.into(), Box::new(note), failed));
     }
 
     /// The agent asks for permission. If the tool call that waits for it fails, nobody is asked any more.
-    pub fn permission_asked(&mut self, key: impl Into<Key>, ask: PermissionAsk) {
-        self.push(Act::PermissionAsked { key: key.into(), ask: Box::new(ask) });
+    pub fn permission_requested(&mut self, key: impl Into<Key>, ask: PermissionDraft) {
+        self.push(DraftAction::PermissionRequested { key: key.into(), ask: Box::new(ask) });
     }
 
     /// A permission is given.
     pub fn permission_approved(&mut self, key: impl Into<Key>, scope: ApprovalScope) {
         let decision = Decision::Approved;
-        self.push(Act::PermissionResolved { key: key.into(), decision, scope: Some(scope), by: None });
+        self.push(DraftAction::PermissionResolved { key: key.into(), decision, scope: Some(scope), by: None });
     }
 
     /// A permission is refused.
     pub fn permission_denied(&mut self, key: impl Into<Key>) {
         let decision = Decision::Denied;
-        self.push(Act::PermissionResolved { key: key.into(), decision, scope: None, by: None });
+        self.push(DraftAction::PermissionResolved { key: key.into(), decision, scope: None, by: None });
     }
 
     /// The agent asks the user, one question or several at once; as for permissions, a `call_id` names the call.
-    pub fn questions_asked(&mut self, key: impl Into<Key>, questions: Vec<Ask>) {
-        self.push(Act::QuestionsAsked { key: key.into(), questions });
+    pub fn questions_requested(&mut self, key: impl Into<Key>, questions: Vec<QuestionDraft>) {
+        self.push(DraftAction::QuestionsRequested { key: key.into(), questions });
     }
 
     /// The questions are answered, in order. Those without an answer are rejected.
     pub fn questions_answered(&mut self, key: impl Into<Key>, answers: Vec<Answer>) {
-        self.push(Act::QuestionsResolved { key: key.into(), answers });
+        self.push(DraftAction::QuestionsResolved { key: key.into(), answers });
     }
 
     /// The questions are refused, perhaps with words why.
     pub fn questions_rejected(&mut self, key: impl Into<Key>, why: Option<String>) {
-        self.push(Act::QuestionsResolved { key: key.into(), answers: vec![Answer::Rejected(why)] });
+        self.push(DraftAction::QuestionsResolved { key: key.into(), answers: vec![Answer::Rejected(why)] });
     }
 
     /// The agent no longer waits for a permission or an answer: it counts as refused.
-    pub fn withdrawn(&mut self, key: impl Into<Key>) {
-        self.push(Act::Withdrawn { key: key.into() });
+    pub fn request_withdrawn(&mut self, key: impl Into<Key>) {
+        self.push(DraftAction::RequestWithdrawn { key: key.into() });
     }
 
     /// Something failed that the user must know of.
     pub fn failed(&mut self, failure: Failure) {
-        self.push(Act::Failed(Box::new(failure)));
+        self.push(DraftAction::Failed(Box::new(failure)));
     }
 
     /// The payload does not fit what is known of the agent: `location` says who could not read it, `error` why.
@@ -314,12 +315,17 @@ impl SessionDrafts<'_> {
 
     /// The payload is of a known type, but a part of it that its meaning needs does not fit: `error` says where and why.
     /// A turn whose end the agent never tells does not count as completed after this.
-    pub fn damaged(&mut self, location: &'static str, error: impl Into<String>, native_type: Option<String>) {
+    pub fn partially_unparsed(
+        &mut self,
+        location: &'static str,
+        error: impl Into<String>,
+        native_type: Option<String>,
+    ) {
         self.push_unparsed(location, error.into(), native_type, true);
     }
 
     fn push_unparsed(&mut self, location: &'static str, error: String, native_type: Option<String>, damaged: bool) {
         let unparsed = Unparsed { location, error, native_type, hash: String::new(), damaged };
-        self.push(Act::Unparsed(Box::new(unparsed)));
+        self.push(DraftAction::Unparsed(Box::new(unparsed)));
     }
 }

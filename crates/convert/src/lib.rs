@@ -14,7 +14,7 @@
 //! a table: one `match` on the native enum, one line or one named function per variant. What carries nothing for a
 //! client is [dropped by name](Drafts::dropped); what does not fit the agent's own schema is
 //! [`unparsed`](SessionDrafts::unparsed). A payload for which neither drafts nor a reason are given is counted as
-//! unaccounted in the [`Tally`], and a test should find none.
+//! unaccounted in the [`ConversionStats`], and a test should find none.
 //!
 //! **Naming.** Sessions are spoken of by their native id ([`Drafts::session`]; [`Drafts::current`] where a payload has
 //! none), items by a [`Key`]: the native id where that is unique in the session, else one made from it
@@ -23,18 +23,18 @@
 //! **Messages.** One stream of text is one message: [`message_started`](SessionDrafts::message_started),
 //! [`delta`](SessionDrafts::delta), [`message_finished`](SessionDrafts::message_finished), of which only the last is
 //! needed. Say the final text whether or not it was streamed: what is missing is added, what contradicts becomes a new
-//! item. Reasoning and answer of one native message are two messages with the same [`MessageDraft::of`].
+//! item. Reasoning and answer of one native message are two messages with the same [`MessageDraft::in_message`].
 //!
 //! **Tools.** [`tool_started`](SessionDrafts::tool_started) while the arguments stream,
 //! [`tool_called`](SessionDrafts::tool_called) when they are final, [`tool_output`](SessionDrafts::tool_output) as it
 //! comes, [`tool_finished`](SessionDrafts::tool_finished) with the outcome. Only the last is needed, in any order.
 //!
-//! **Users and turns.** Whatever the host sends as a message is [`prompted`](SessionDrafts::prompted), with
-//! [`Prompt::echoed`] if this agent repeats it; the repetition is a
+//! **Users and turns.** Whatever the host sends as a message is [`prompt_sent`](SessionDrafts::prompt_sent), with
+//! [`Prompt::expect_echo`] if this agent repeats it; the repetition is a
 //! [`user_message`](SessionDrafts::user_message). Which of them is shown, and when, is not the converter's business.
 //! Neither is a turn that nobody began or ended, but where the agent says so it is to be told:
 //! [`turn_started`](SessionDrafts::turn_started), [`turn_ended`](SessionDrafts::turn_ended), and
-//! [`interrupt_asked`](SessionDrafts::interrupt_asked) when the host sent one.
+//! [`interrupt_requested`](SessionDrafts::interrupt_requested) when the host sent one.
 //!
 //! **Sub-agents.** Where payloads name the tool call they are under, [`sub_agent`](SessionDrafts::sub_agent). Where a
 //! sub-agent has a session of its own, [`child_of`](SessionDrafts::child_of) as soon as that is known and
@@ -51,7 +51,7 @@
 //!
 //! ```
 //! use interlingua_convert::{
-//!     Conversion, ConversionOptions, Converter, Drafts, End, Final, Input, InputRef, MessageDraft, Prompt, ToolCall, ToolResult, TurnEnd,
+//!     Conversion, ConversionOptions, Converter, Drafts, StreamEnd, MessageEnd, Input, InputRef, MessageDraft, Prompt, ToolCall, ToolResult, TurnEnd,
 //! };
 //! use interlingua_schema::{Checker, ToolKind};
 //!
@@ -67,7 +67,7 @@
 //!
 //!     fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
 //!         match input {
-//!             Input::Sent(line) => out.session("toy-1").prompted(Prompt::text(line)),
+//!             Input::Sent(line) => out.session("toy-1").prompt_sent(Prompt::text(line)),
 //!             Input::Received(line) => self.received(line, out),
 //!             _ => {}
 //!         }
@@ -80,7 +80,7 @@
 //!         match line.split_once(": ").unwrap_or((line, "")) {
 //!             ("say", text) => {
 //!                 self.messages += 1;
-//!                 session.message_finished(format!("m{}", self.messages), MessageDraft::assistant(), Final::text(text));
+//!                 session.message_finished(format!("m{}", self.messages), MessageDraft::assistant(), MessageEnd::text(text));
 //!             }
 //!             ("run", command) => {
 //!                 let call = ToolCall::new("call", "run").kind(ToolKind::Command).arguments(format!("[{command:?}]"));
@@ -107,7 +107,7 @@
 //! ] {
 //!     conversion.push(None, input, &mut events);
 //! }
-//! conversion.finish(None, End::Log, &mut events);
+//! conversion.finish(None, StreamEnd::Log, &mut events);
 //!
 //! let kinds: Vec<&str> = events.iter().map(|event| event.data.kind()).collect();
 //! assert_eq!(kinds, [
@@ -122,8 +122,8 @@
 //! ]);
 //! let mut checker = Checker::new();
 //! assert!(events.iter().all(|event| checker.push(event).is_empty()));
-//! assert_eq!(conversion.tally().dropped["keep-alive"], 1);
-//! assert_eq!(conversion.tally().unaccounted, 0);
+//! assert_eq!(conversion.stats().dropped["keep-alive"], 1);
+//! assert_eq!(conversion.stats().unaccounted, 0);
 //! ```
 
 mod agent;
@@ -152,12 +152,12 @@ mod version;
 
 pub use agent::{converter_for, detect_agent};
 pub use arguments::json_arguments;
-pub use conversion::{Conversion, ConversionOptions, Tally, UnparsedReason};
+pub use conversion::{Conversion, ConversionOptions, ConversionStats, UnparsedReason};
 pub use converter::{Converter, Launch};
 pub use diff::unified_diff;
 pub use draft::{
-    Ask, Failure, Final, MessageDraft, Note, PermissionAsk, Prompt, ToolCall, ToolResult, TurnEnd, UserMessage,
-    plan_step, plan_step_from_json,
+    Failure, MessageDraft, MessageEnd, Note, PermissionDraft, Prompt, QuestionDraft, ToolCall, ToolResult, TurnEnd,
+    UserMessage, plan_step, plan_step_from_json,
 };
 pub use drafts::{Drafts, SessionDrafts};
 pub use failure::{code_for_status, code_for_words};
@@ -166,5 +166,5 @@ pub use interlingua_agents::Agent;
 pub use interlingua_wirelog::{Input, InputRef};
 pub use key::Key;
 pub use log::{convert_log, write_log};
-pub use sequencer::{End, LeftOpen, Resume};
+pub use sequencer::{LeftOpen, Resume, StreamEnd};
 pub use usage::CumulativeUsage;

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use interlingua_schema::{EventSink, JsonLines, Timestamp, UniversalEvent};
 use interlingua_wirelog::{Entry, Reader};
 
-use crate::sequencer::End;
+use crate::sequencer::StreamEnd;
 use crate::{Conversion, Converter, Input, Launch};
 
 /// Number of lines that are converted before events are made of them, unless the next line is still to come.
@@ -65,17 +65,17 @@ fn read<R: BufRead, C: Converter, S: EventSink>(
                 if let (Some(start), Some(t)) = (start, record.t) {
                     now = Some(start.plus_millis(t));
                 }
-                conversion.hear(now, record.input.borrowed());
+                conversion.receive(now, record.input.borrowed());
             }
-            Entry::Bad(bad) => conversion.hear(now, Input::from(bad).borrowed()),
+            Entry::Bad(bad) => conversion.receive(now, Input::from(bad).borrowed()),
         }
         heard += 1;
         if heard == LINES_PER_BATCH || !reader.has_more() {
             heard = 0;
-            conversion.settle(events);
+            conversion.flush(events);
             hand_over(events)?;
         }
     }
-    conversion.finish(now, End::Log, events);
+    conversion.finish(now, StreamEnd::Log, events);
     hand_over(events)
 }

@@ -3,7 +3,7 @@
 use interlingua_native::{LossList, Losses, Unknown, UnknownKind};
 
 use crate::Drafts;
-use crate::draft::Act;
+use crate::draft::DraftAction;
 
 /// How many losses of one payload are reported one by one.
 const MAX_REPORTED: usize = 8;
@@ -39,7 +39,7 @@ fn report(location: &'static str, losses: &LossList, out: &mut Drafts) {
     for (path, reason) in found.into_iter().take(limit) {
         let error = if path == "." { reason.to_owned() } else { format!("at {path}: {reason}") };
         if is_damaged {
-            out.last_session().damaged(location, error, native_type());
+            out.last_session().partially_unparsed(location, error, native_type());
         } else {
             out.last_session().unparsed(location, error, native_type());
         }
@@ -54,7 +54,7 @@ fn report(location: &'static str, losses: &LossList, out: &mut Drafts) {
 fn is_reported(unknown: &Unknown, out: &Drafts) -> bool {
     let tag = unknown.reason.split('`').nth(1).and_then(|tag| tag.rsplit('/').next()).unwrap_or_default();
     out.made().iter().any(|draft| match &draft.act {
-        Act::Unparsed(unparsed) => {
+        DraftAction::Unparsed(unparsed) => {
             unparsed.error.contains(tag) || unparsed.native_type.as_ref().is_some_and(|native| native.contains(tag))
         }
         _ => false,
@@ -72,7 +72,7 @@ pub(crate) fn reports_missing_field(event: &interlingua_schema::UniversalEvent) 
 
 /// How many reports there are, but for those of missing fields.
 #[cfg(test)]
-pub(crate) fn count_unparsed(tally: &crate::Tally) -> u64 {
+pub(crate) fn count_unparsed(tally: &crate::ConversionStats) -> u64 {
     let reasons = tally.unparsed_reasons.iter();
     reasons.filter(|(reason, _)| !reason.error.contains(" lacks `")).map(|(_, count)| count).sum()
 }
@@ -90,8 +90,10 @@ mod tests {
 
     fn reported(out: &Drafts) -> Vec<&str> {
         let acts = out.list.iter().map(|draft| &draft.act);
-        acts.filter_map(|act| if let Act::Unparsed(unparsed) = act { Some(unparsed.error.as_str()) } else { None })
-            .collect()
+        acts.filter_map(
+            |act| if let DraftAction::Unparsed(unparsed) = act { Some(unparsed.error.as_str()) } else { None },
+        )
+        .collect()
     }
 
     #[test]

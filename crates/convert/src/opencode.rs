@@ -147,7 +147,7 @@ impl OpenCodeConverter {
             Event::SessionNextModelSwitched(event) => self.next_model(event.properties, out),
             Event::SessionNextMoved(event) => self.next_moved(event.properties, out),
             Event::SessionNextPrompted(event) => self.next_prompted(event.properties, out),
-            // It waits; `session.next.prompted` says when it is taken up.
+            // It waits; `session.next.prompt_sent` says when it is taken up.
             Event::SessionNextPromptAdmitted(_) => out.dropped(STATE_ECHO),
             Event::SessionNextContextUpdated(event) => self.next_context(event.properties, out),
             Event::SessionNextSynthetic(event) => self.next_synthetic(event.properties, out),
@@ -199,7 +199,7 @@ impl OpenCodeConverter {
             Event::QuestionV2Rejected(event) => self.question_v2_rejected(event.properties, out),
             Event::TodoUpdated(event) => self.todo_updated(event.properties, out),
             Event::LspUpdated(_) => out.dropped(STATE_ECHO),
-            Event::PermissionAsked(event) => self.permission_asked(event.properties, out),
+            Event::PermissionAsked(event) => self.permission_requested(event.properties, out),
             Event::PermissionReplied(event) => self.permission_replied(event.properties, text, out),
             Event::TuiPromptAppend(_) | Event::TuiCommandExecute(_) => out.dropped(CLIENTS),
             Event::TuiToastShow(event) => notices::toast(event.properties, out),

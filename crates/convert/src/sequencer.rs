@@ -29,7 +29,7 @@ mod turns;
 use foldhash::HashMap;
 use interlingua_schema::{EventSink, ItemId, NativeSessionId, Origin, SessionId, SessionMetadata, Timestamp};
 
-use crate::draft::{Act, Draft};
+use crate::draft::{Draft, DraftAction};
 use crate::{Failure, IdSource, Key};
 pub use left_open::LeftOpen;
 pub(crate) use moment::Moment;
@@ -44,7 +44,7 @@ const MOST_WAITING: usize = 1024;
 
 /// Where a session that ends is ended by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum StreamEnd {
     /// The log is read to its end. Sessions end if the agent's exit was in it, and are left open if not.
     Log,
     /// Our own API ends them.
@@ -183,10 +183,10 @@ impl Sequencer {
     /// Does what a draft says. A draft is wide, so what is said is taken out of it where it lies.
     pub(crate) fn apply(&mut self, moment: &Moment, draft: &mut Draft, out: &mut dyn EventSink) {
         match &mut draft.act {
-            Act::About(session) => self.about = session.take().map(|key| (key, None)),
-            Act::Restarted => self.process_gone(moment, None, out),
-            Act::ChildOf { parent } => self.child_of(moment, parent, out),
-            Act::SpawnedBy { parent, call } => self.spawned_by(moment, parent, call, out),
+            DraftAction::About(session) => self.about = session.take().map(|key| (key, None)),
+            DraftAction::ProcessRestarted => self.process_gone(moment, None, out),
+            DraftAction::ChildOf { parent } => self.child_of(moment, parent, out),
+            DraftAction::SpawnedBy { parent, call } => self.spawned_by(moment, parent, call, out),
             _ if self.about.is_some() => {
                 if let Some(place) = self.place(moment, draft, out) {
                     self.apply_in(place, moment, draft, out);
@@ -248,7 +248,7 @@ impl Sequencer {
         let synthetic = draft.synthetic;
         let native = self.named();
         let index = match &mut draft.act {
-            Act::SessionStarted(metadata) => {
+            DraftAction::SessionStarted(metadata) => {
                 self.begin(moment, native.as_ref(), metadata, moment.origin(synthetic), out)
             }
             _ => self.begin(moment, native.as_ref(), &mut SessionMetadata::default(), Origin::DAEMON, out),
@@ -357,16 +357,16 @@ impl Sequencer {
         }
     }
 
-    pub(crate) fn finish(&mut self, moment: &Moment, end: End, out: &mut dyn EventSink) {
+    pub(crate) fn finish(&mut self, moment: &Moment, end: StreamEnd, out: &mut dyn EventSink) {
         if self.sessions.is_empty() && !self.waiting.is_empty() {
             self.begin(moment, None, &mut SessionMetadata::default(), Origin::DAEMON, out);
         }
         for session in &mut self.sessions {
             let mut scene = Scene { moment, ids: &mut *self.ids, out };
             match (end, self.exited) {
-                (End::Terminated, _) => session.terminated(&mut scene),
-                (End::Log, Some(exit)) => session.exited(&mut scene, exit.code, &self.stderr),
-                (End::Log, None) => session.left_open(&mut scene),
+                (StreamEnd::Terminated, _) => session.terminated(&mut scene),
+                (StreamEnd::Log, Some(exit)) => session.exited(&mut scene, exit.code, &self.stderr),
+                (StreamEnd::Log, None) => session.left_open(&mut scene),
             }
         }
     }
@@ -374,17 +374,17 @@ impl Sequencer {
 
 /// Whether a session never heard of begins when this is said of it. Some things only make sense in one that is
 /// there.
-fn starts_a_session(act: &Act) -> bool {
+fn starts_a_session(act: &DraftAction) -> bool {
     !matches!(
         act,
-        Act::TurnEnded(_)
-            | Act::InterruptAsked
-            | Act::InterruptRefused
-            | Act::CutOff
-            | Act::PromptTaken { .. }
-            | Act::PromptRefused { .. }
-            | Act::PermissionResolved { .. }
-            | Act::QuestionsResolved { .. }
-            | Act::Withdrawn { .. }
+        DraftAction::TurnEnded(_)
+            | DraftAction::InterruptRequested
+            | DraftAction::InterruptRejected
+            | DraftAction::CutOff
+            | DraftAction::PromptAccepted { .. }
+            | DraftAction::PromptRejected { .. }
+            | DraftAction::PermissionResolved { .. }
+            | DraftAction::QuestionsResolved { .. }
+            | DraftAction::RequestWithdrawn { .. }
     )
 }

@@ -142,9 +142,9 @@ fn set(
     if launch.talks && script.is_one_shot() {
         script.wait_for_message();
     }
-    let prompted = !launch.talks && !script.is_one_shot();
+    let prompt_sent = !launch.talks && !script.is_one_shot();
     let mut play = Play::new(script, step, ids);
-    if prompted {
+    if prompt_sent {
         // The message is on the command line, and there will be no other.
         play.hear(Said { begins_turn: true, ..Said::new("message", Role::Flow) });
         play.end_input();

@@ -38,7 +38,7 @@
 //! # Answers
 //!
 //! Permissions and questions are answered by the key under which the converter asked
-//! ([`permission_asked`](interlingua_convert::SessionDrafts::permission_asked)), which is the native request's own id
+//! ([`permission_requested`](interlingua_convert::SessionDrafts::permission_requested)), which is the native request's own id
 //! as text: Claude Code's `request_id`, Codex's JSON-RPC id, OpenCode's request id. The ids that clients see may have
 //! a suffix to be unique; the session takes that off before it orders. Several questions of one request are answered
 //! together, in order, when the client has answered the last of them.

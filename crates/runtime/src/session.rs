@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use interlingua_convert::{Conversion, Converter, End};
+use interlingua_convert::{Conversion, Converter, StreamEnd};
 use interlingua_schema::RawJson;
 use interlingua_store::{MessageId, QueuedMessage, Session};
 use tokio::sync::oneshot;
@@ -237,7 +237,7 @@ impl Actor {
     /// Notes that the running turn is to stop, for agents that are told so in a way that no converter sees.
     fn note_interrupt(&mut self) {
         self.host(|session| {
-            session.interrupt_asked();
+            session.interrupt_requested();
         });
     }
 
@@ -292,7 +292,7 @@ impl Actor {
 
     async fn terminate(&mut self, answer: Answer) -> Result<(), RuntimeError> {
         self.show_message();
-        self.conversion.finish(Some(now()), End::Terminated, &mut self.page.events);
+        self.conversion.finish(Some(now()), StreamEnd::Terminated, &mut self.page.events);
         self.watch();
         let written = self.commit().await;
         self.abandon_agent().await;

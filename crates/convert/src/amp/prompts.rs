@@ -152,7 +152,7 @@ impl Prompts {
             self.sent.pop_front();
         }
         let prompt = Prompt::new(content);
-        if self.is_plain_run() { prompt } else { prompt.echoed() }
+        if self.is_plain_run() { prompt } else { prompt.expect_echo() }
     }
 }
 

@@ -4,7 +4,7 @@ use interlingua_schema::{
 use serde_json::{Value, json};
 
 use super::AmpConverter;
-use crate::{Conversion, ConversionOptions, End, Input, InputRef, Launch};
+use crate::{Conversion, ConversionOptions, Input, InputRef, Launch, StreamEnd};
 
 /// Plays inputs of one process and checks every rule.
 fn play(argv: &[&str], inputs: &[InputRef<'_>]) -> Vec<UniversalEvent> {
@@ -15,8 +15,8 @@ fn play(argv: &[&str], inputs: &[InputRef<'_>]) -> Vec<UniversalEvent> {
     for input in inputs {
         stream.push(None, *input, &mut events);
     }
-    stream.finish(None, End::Log, &mut events);
-    assert_eq!(stream.tally().unaccounted, 0);
+    stream.finish(None, StreamEnd::Log, &mut events);
+    assert_eq!(stream.stats().unaccounted, 0);
     let mut checker = Checker::new();
     let broken: Vec<_> = events.iter().flat_map(|event| checker.push(event)).collect();
     assert!(broken.is_empty(), "{broken:?}");

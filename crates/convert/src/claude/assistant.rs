@@ -9,7 +9,7 @@ use interlingua_schema::{Compaction, ContentPart, ToolInput, Visibility};
 use super::inputs::{self, CallInput};
 use super::streaming::BlockKind;
 use super::{ClaudeConverter, HERE, at, failures, hosted, tools};
-use crate::{Drafts, Final, MessageDraft, Note, ToolCall, ToolResult};
+use crate::{Drafts, MessageDraft, MessageEnd, Note, ToolCall, ToolResult};
 
 /// The model that the agent names when it speaks itself.
 const NO_MODEL: &str = "<synthetic>";
@@ -135,7 +135,7 @@ impl ClaudeConverter {
 
     fn text(&mut self, place: &Place, block: TextBlock, out: &mut Drafts) {
         let text = block.text.unwrap_or_default();
-        let mut end = Final::text(text.as_str());
+        let mut end = MessageEnd::text(text.as_str());
         if let Some(citations) = block.citations.filter(|citations| !citations.is_empty()) {
             let json = serde_json::to_value(citations).unwrap_or_default();
             end = end.with(ContentPart::Json { json });
@@ -147,16 +147,16 @@ impl ClaudeConverter {
     }
 
     fn reason(&mut self, place: &Place, kind: &BlockKind, visibility: Visibility, text: String, out: &mut Drafts) {
-        self.finish(place, kind, MessageDraft::reasoning(visibility), Final::text(text), out);
+        self.finish(place, kind, MessageDraft::reasoning(visibility), MessageEnd::text(text), out);
     }
 
     /// Ends a message, under the key by which it was streamed if it was.
-    fn finish(&mut self, place: &Place, kind: &BlockKind, message: MessageDraft, end: Final, out: &mut Drafts) {
+    fn finish(&mut self, place: &Place, kind: &BlockKind, message: MessageDraft, end: MessageEnd, out: &mut Drafts) {
         let key = self.streams.done(place.call.as_deref(), place.message.as_deref(), kind);
         let key = key.unwrap_or_else(|| self.new_key());
         let mut message = message;
         if let Some(id) = &place.message {
-            message = message.native(id.as_str()).of(id.as_str());
+            message = message.native_id(id.as_str()).in_message(id.as_str());
         }
         let end = if place.aborted { end.failed() } else { end };
         let mut session = self.open(out, place.session.as_deref()).sub_agent_or_main(place.call.as_deref());
@@ -183,10 +183,10 @@ impl ClaudeConverter {
         }
         let kind = about.input.as_ref().and_then(ToolInput::kind).unwrap_or_else(|| tools::kind(&name));
         self.calls.begin(&id, &name, kind.clone(), place.call.as_deref(), input);
-        let mut call = about.describe(ToolCall::new(id.as_str(), name).kind(kind).native(id.as_str()));
+        let mut call = about.describe(ToolCall::new(id.as_str(), name).kind(kind).native_id(id.as_str()));
         call = call.json_arguments(input);
         if let Some(message) = &place.message {
-            call = call.of(message.as_str());
+            call = call.in_message(message.as_str());
         }
         let mut session = self.open(out, place.session.as_deref()).sub_agent_or_main(place.call.as_deref());
         self.briefs.show(place.call.as_deref(), &mut session);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::facts::known;
 use super::questions::{accepted, answers, choices, questions};
 use super::{ClaudeConverter, HERE, content, inputs, tools};
-use crate::{Ask, Drafts, Failure, Note, PermissionAsk, SessionDrafts, ToolCall};
+use crate::{Drafts, Failure, Note, PermissionDraft, QuestionDraft, SessionDrafts, ToolCall};
 
 /// So many requests of the host are remembered whose answer matters.
 const MAX_ASKED: usize = 256;
@@ -74,7 +74,7 @@ impl Requests {
         self.pending.retain(|key, pending| {
             let settled = pending.call() == Some(call);
             if settled {
-                session.withdrawn(key.as_str());
+                session.request_withdrawn(key.as_str());
             }
             !settled
         });
@@ -85,7 +85,7 @@ impl Requests {
         let mut keys: Vec<String> = self.pending.drain().map(|(key, _)| key).collect();
         keys.sort_unstable();
         for key in keys {
-            out.current().withdrawn(key);
+            out.current().request_withdrawn(key);
         }
     }
 }
@@ -158,7 +158,7 @@ impl ClaudeConverter {
             "AskUserQuestion" => {
                 let (questions, asks) = questions(request.input.as_ref(), call.as_deref());
                 if !asks.is_empty() {
-                    session.questions_asked(id.as_str(), asks);
+                    session.questions_requested(id.as_str(), asks);
                     self.requests.pending.insert(id, Pending::Questions { call, questions });
                     return;
                 }
@@ -166,13 +166,13 @@ impl ClaudeConverter {
             "ExitPlanMode" => {
                 let ask = self.plan_approval(request, call.as_deref());
                 session = out.current();
-                session.questions_asked(id.as_str(), vec![ask]);
+                session.questions_requested(id.as_str(), vec![ask]);
                 self.requests.pending.insert(id, Pending::Plan { call });
                 return;
             }
             _ => {}
         }
-        session.permission_asked(id.as_str(), permission(request));
+        session.permission_requested(id.as_str(), permission(request));
         self.requests.pending.insert(id, Pending::Permission { call });
     }
 
@@ -191,14 +191,14 @@ impl ClaudeConverter {
         }
         let kind = tools::kind(name);
         self.calls.begin(id, name, kind.clone(), sub_agent.as_deref(), request.input.as_ref());
-        let call = ToolCall::new(id.as_str(), name.as_str()).kind(kind).native(id.as_str());
+        let call = ToolCall::new(id.as_str(), name.as_str()).kind(kind).native_id(id.as_str());
         let call = call.json_arguments(request.input.as_ref());
         let call = inputs::read(name, request.input.as_ref()).describe(call);
         out.current().sub_agent_or_main(sub_agent).tool_called(id.as_str(), call);
     }
 
     /// The plan is in the request, or only in the call that the agent made.
-    fn plan_approval(&self, request: &ControlPermissionRequest, call: Option<&str>) -> Ask {
+    fn plan_approval(&self, request: &ControlPermissionRequest, call: Option<&str>) -> QuestionDraft {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Input {
@@ -210,10 +210,10 @@ impl ClaudeConverter {
         let called = call.and_then(|call| self.calls.get(call));
         let called: Input = called.map(super::calls::Call::arguments).unwrap_or_default();
         let plan = asked.plan.or(called.plan).unwrap_or_default();
-        Ask {
+        QuestionDraft {
             call_id: call.map(str::to_owned),
             native: known(json!({ "plan_file_path": asked.file.or(called.file) })),
-            ..Ask::plan_approval(plan)
+            ..QuestionDraft::plan_approval(plan)
         }
     }
 
@@ -235,16 +235,16 @@ impl ClaudeConverter {
             "url": request.url, "schema": schema, "description": request.description,
             "elicitation_id": request.elicitation_id,
         }));
-        let ask = Ask {
+        let ask = QuestionDraft {
             prompt: request.message.unwrap_or_default(),
             header: request.title,
             // A form without choices is filled in.
             free_text: options.is_empty(),
             options,
             native,
-            ..Ask::default()
+            ..QuestionDraft::default()
         };
-        out.current().questions_asked(id.as_str(), vec![ask]);
+        out.current().questions_requested(id.as_str(), vec![ask]);
         self.requests.pending.insert(id, Pending::Elicitation);
     }
 
@@ -253,14 +253,14 @@ impl ClaudeConverter {
         let payload = request.payload.as_ref().map(Json::to_value);
         let word = |key: &str| payload.as_ref().and_then(|payload| payload.get(key)).and_then(Value::as_str);
         let prompt = ["message", "question", "title"].into_iter().find_map(word).unwrap_or(&kind).to_owned();
-        let ask = Ask {
+        let ask = QuestionDraft {
             prompt,
             free_text: true,
             call_id: request.tool_use_id.clone(),
             native: known(json!({ "kind": kind, "payload": payload })),
-            ..Ask::default()
+            ..QuestionDraft::default()
         };
-        out.current().questions_asked(id.as_str(), vec![ask]);
+        out.current().questions_requested(id.as_str(), vec![ask]);
         self.requests.pending.insert(id, Pending::Dialog { call: request.tool_use_id });
     }
 
@@ -271,7 +271,7 @@ impl ClaudeConverter {
             Some(Pending::Hook { note }) => {
                 out.current().note_finished(id, Note::hook(note), true);
             }
-            Some(_) => out.current().withdrawn(id),
+            Some(_) => out.current().request_withdrawn(id),
             None => out.dropped("withdrawal of what has its answer"),
         }
     }
@@ -284,7 +284,7 @@ impl ClaudeConverter {
                 if error.request_id.is_some() && error.request_id == self.requests.interrupt {
                     self.requests.interrupt = None;
                     self.turn.not_interrupted();
-                    out.current().interrupt_refused();
+                    out.current().interrupt_rejected();
                 }
                 let native = known(json!({ "request_id": error.request_id }));
                 // A request that the host made beside the turn says nothing about the turn.
@@ -319,14 +319,14 @@ impl ClaudeConverter {
                 let content = body.content.map(content::sent).unwrap_or_default();
                 if !content.is_empty() {
                     let prompt = self.prompts.sent(content, message.uuid, out.raw(), self.turn.is_running());
-                    out.current().prompted(prompt);
+                    out.current().prompt_sent(prompt);
                 }
             }
             StdinMessage::ControlRequest(request) => match request.request {
                 Some(ControlRequestInner::Interrupt(_)) => {
                     self.requests.interrupt = Some(request.request_id);
                     self.interrupted_by_host();
-                    out.current().interrupt_asked();
+                    out.current().interrupt_requested();
                 }
                 Some(ControlRequestInner::SetModel(change)) => {
                     if let Some(model) = change.model
@@ -402,7 +402,7 @@ impl ClaudeConverter {
             && deny.interrupt == Some(true)
         {
             self.interrupted_by_host();
-            out.current().interrupt_asked();
+            out.current().interrupt_requested();
         }
     }
 
@@ -425,10 +425,10 @@ fn verdict(answer: Option<&Json>) -> Option<PermissionResult> {
     PermissionResult::decode(answer?.get()).ok().map(|decoded| decoded.value)
 }
 
-fn permission(request: &ControlPermissionRequest) -> PermissionAsk {
+fn permission(request: &ControlPermissionRequest) -> PermissionDraft {
     let tool = request.tool_name.as_deref().unwrap_or_default();
     let about = inputs::read(tool, request.input.as_ref());
-    PermissionAsk {
+    PermissionDraft {
         call_id: request.tool_use_id.clone(),
         kind: Some(tools::kind(tool)),
         title: about.title.or_else(|| about.input.is_none().then(|| tool.to_owned())),

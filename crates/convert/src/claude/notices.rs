@@ -60,7 +60,7 @@ impl ClaudeConverter {
         );
         // The sub-agent's call is the one above, not the one that the line is named after.
         if let Some(call) = progress.parent_tool_use_id.as_ref().or(progress.tool_use_id.as_ref()) {
-            note = note.of_call(call.as_str());
+            note = note.with_call(call.as_str());
         }
         self.aside(out, progress.session_id.as_deref()).note(note);
     }
@@ -125,7 +125,7 @@ impl ClaudeConverter {
         let detail = format!("permission denied: {}: {why}", denied.tool_name.as_deref().unwrap_or_default());
         let mut note = Note::notice(detail);
         if let Some(call) = &denied.tool_use_id {
-            note = note.of_call(call.as_str());
+            note = note.with_call(call.as_str());
         }
         self.aside(out, denied.session_id.as_deref()).note(note);
     }

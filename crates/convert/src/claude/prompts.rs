@@ -76,7 +76,7 @@ impl Prompts {
         }
         let mut prompt = Prompt::new(content).id(key.clone()).raw(raw);
         if self.repeats {
-            prompt = prompt.echoed();
+            prompt = prompt.expect_echo();
         }
         let waiting = Some(prompt.clone());
         self.sent.push(Sent { key, prompt: waiting, state: State::Waiting, in_turn, has_lifecycle: false });

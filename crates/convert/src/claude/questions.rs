@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::inputs::option_label;
-use crate::Ask;
+use crate::QuestionDraft;
 
 /// The questions of an `AskUserQuestion`, by their text and as they are asked.
-pub(super) fn questions(input: Option<&Json>, call: Option<&str>) -> (Vec<String>, Vec<Ask>) {
+pub(super) fn questions(input: Option<&Json>, call: Option<&str>) -> (Vec<String>, Vec<QuestionDraft>) {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Input {
@@ -25,7 +25,7 @@ pub(super) fn questions(input: Option<&Json>, call: Option<&str>) -> (Vec<String
         multi_select: bool,
     }
     let input: Input = input.and_then(|input| input.decode().ok()).unwrap_or_default();
-    let asks = input.questions.into_iter().map(|question| Ask {
+    let asks = input.questions.into_iter().map(|question| QuestionDraft {
         prompt: question.text,
         options: question.options.iter().filter_map(option).collect(),
         header: question.header,
@@ -33,9 +33,9 @@ pub(super) fn questions(input: Option<&Json>, call: Option<&str>) -> (Vec<String
         // The agent takes any answer.
         free_text: true,
         call_id: call.map(str::to_owned),
-        ..Ask::default()
+        ..QuestionDraft::default()
     });
-    let asks: Vec<Ask> = asks.collect();
+    let asks: Vec<QuestionDraft> = asks.collect();
     (asks.iter().map(|ask| ask.prompt.clone()).collect(), asks)
 }
 

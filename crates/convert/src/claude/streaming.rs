@@ -11,7 +11,7 @@ use interlingua_schema::Visibility;
 use serde_json::Number;
 
 use super::{ClaudeConverter, HERE, tools};
-use crate::{Drafts, Final, MessageDraft, SessionDrafts, ToolCall};
+use crate::{Drafts, MessageDraft, MessageEnd, SessionDrafts, ToolCall};
 
 /// Why the events around the deltas are dropped.
 const FRAME: &str = "stream framing, or what the whole line repeats";
@@ -117,7 +117,7 @@ impl Block {
             BlockKind::Text | BlockKind::Thinking if !self.started => {}
             BlockKind::Text | BlockKind::Thinking if !whole => session.message_abandoned(self.key),
             BlockKind::Text | BlockKind::Thinking => {
-                session.message_finished(self.key, MessageDraft::assistant(), Final::as_streamed());
+                session.message_finished(self.key, MessageDraft::assistant(), MessageEnd::as_streamed());
             }
         }
     }
@@ -210,9 +210,9 @@ impl ClaudeConverter {
             return out.dropped(FRAME);
         };
         if let (Some(tool), BlockKind::Tool(id)) = (tool, &kind) {
-            let mut tool = tool.native(id.as_str());
+            let mut tool = tool.native_id(id.as_str());
             if let Some(message) = &streaming.message {
-                tool = tool.of(message.as_str());
+                tool = tool.in_message(message.as_str());
             }
             session.tool_started(id.as_str(), tool);
         }
@@ -280,7 +280,7 @@ impl Block {
                 _ => MessageDraft::assistant(),
             };
             if let Some(message) = message {
-                start = start.native(message).of(message);
+                start = start.native_id(message).in_message(message);
             }
             session.message_started(self.key.as_str(), start);
         }

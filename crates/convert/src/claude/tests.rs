@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::ClaudeConverter;
 use crate::losses::reports_missing_field;
-use crate::{Conversion, ConversionOptions, End, Input, Launch, Tally};
+use crate::{Conversion, ConversionOptions, ConversionStats, Input, Launch, StreamEnd};
 
 /// Something that happens in a test.
 enum Step {
@@ -37,7 +37,7 @@ fn send(line: Value) -> Step {
 
 struct Played {
     events: Vec<UniversalEvent>,
-    tally: Tally,
+    tally: ConversionStats,
 }
 
 /// Plays what one process does, and checks every rule.
@@ -55,13 +55,13 @@ fn play(argv: &[&str], steps: &[Step]) -> Played {
         };
         stream.push(None, input, &mut events);
     }
-    stream.finish(None, End::Log, &mut events);
-    assert_eq!(stream.tally().unaccounted, 0);
+    stream.finish(None, StreamEnd::Log, &mut events);
+    assert_eq!(stream.stats().unaccounted, 0);
     let mut checker = Checker::new();
     let broken: Vec<_> = events.iter().flat_map(|event| checker.push(event)).collect();
     assert!(broken.is_empty(), "{broken:?}");
     events.retain(|event| !reports_missing_field(event));
-    Played { events, tally: stream.tally().clone() }
+    Played { events, tally: stream.stats().clone() }
 }
 
 /// A one-shot run with the prompt `go`.

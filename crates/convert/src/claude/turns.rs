@@ -13,7 +13,7 @@ use serde_json::{Number, Value, json};
 use super::system::mode_name;
 use super::{ClaudeConverter, HERE, failures, whole};
 use crate::version::release;
-use crate::{Drafts, Failure, Final, MessageDraft, Note, TurnEnd};
+use crate::{Drafts, Failure, MessageDraft, MessageEnd, Note, TurnEnd};
 
 /// The agent's note to its makers, which stands among the errors of a turn that was cut off.
 const DIAGNOSTIC: &str = "[ede_diagnostic]";
@@ -139,7 +139,7 @@ impl ClaudeConverter {
         // What was sent to the session before this one is for this one.
         let moved = if is_new && self.session.is_some() { self.prompts.waiting() } else { Vec::new() };
         for (key, _) in &moved {
-            out.session_or_current(self.session.as_deref()).prompt_refused(key.clone());
+            out.session_or_current(self.session.as_deref()).prompt_rejected(key.clone());
         }
         let mut session = match init.session_id.as_deref() {
             Some(id) => out.session(id),
@@ -155,7 +155,7 @@ impl ClaudeConverter {
             session.unparsed(HERE, format!("SystemMessage lacks {lacking}"), Some("system/init".to_owned()));
         }
         for (_, prompt) in moved {
-            session.prompted(prompt);
+            session.prompt_sent(prompt);
         }
         // The command that reset the conversation has an `init` of its own, and no answer follows it.
         if self.turn.was_reset && !self.prompts.are_waiting() {
@@ -172,7 +172,7 @@ impl ClaudeConverter {
             self.turn = Turn { phase: Phase::Begun, interrupted, ..Turn::default() };
             session.turn_started(None, turn);
             for prompt in self.prompts.turn_begins(merges) {
-                session.prompt_taken(Some(prompt));
+                session.prompt_accepted(Some(prompt));
             }
         }
         for note in changes {
@@ -193,7 +193,7 @@ impl ClaudeConverter {
     pub(super) fn taken_up(&mut self, uuids: &[impl AsRef<str>], out: &mut Drafts) {
         if self.turn.has_begun() {
             for prompt in uuids.iter().filter_map(|uuid| self.prompts.taken(uuid.as_ref())) {
-                out.current().prompt_taken(Some(prompt));
+                out.current().prompt_accepted(Some(prompt));
             }
         }
     }
@@ -202,7 +202,7 @@ impl ClaudeConverter {
     pub(super) fn request_begins(&mut self, out: &mut Drafts) {
         if self.turn.has_begun() {
             for prompt in self.prompts.request_begins() {
-                out.current().prompt_taken(Some(prompt));
+                out.current().prompt_accepted(Some(prompt));
             }
         }
     }
@@ -355,7 +355,7 @@ impl ClaudeConverter {
         match closing {
             Some(Closing::Failure(failure)) => session.failed(failure),
             Some(Closing::Answer(answer)) => {
-                session.message_finished(key, MessageDraft::assistant(), Final::text(answer));
+                session.message_finished(key, MessageDraft::assistant(), MessageEnd::text(answer));
             }
             None => {}
         }

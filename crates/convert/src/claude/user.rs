@@ -9,7 +9,7 @@ use interlingua_schema::ContentPart;
 
 use super::clean::INTERRUPTED;
 use super::{ClaudeConverter, HERE, at, content, output};
-use crate::{Drafts, Final, MessageDraft, Note, UserMessage};
+use crate::{Drafts, MessageDraft, MessageEnd, Note, UserMessage};
 
 impl ClaudeConverter {
     pub(super) fn user(&mut self, line: UserStdoutMessage, out: &mut Drafts) {
@@ -120,7 +120,7 @@ impl ClaudeConverter {
             if !self.briefs.told(&call, &text) {
                 return out.dropped("prompt of a sub-agent that its call has told");
             }
-            let end = others.fold(Final::text(text), |end, part| end.with(part.clone()));
+            let end = others.fold(MessageEnd::text(text), |end, part| end.with(part.clone()));
             let key = self.new_key();
             let mut session = self.open(out, line.session.as_deref()).sub_agent(call);
             return session.message_finished(key, MessageDraft::prompt(), end);
@@ -133,9 +133,9 @@ impl ClaudeConverter {
             None => UserMessage::new(parts),
         };
         if let Some(uuid) = &line.uuid {
-            message = message.native(uuid.as_str());
+            message = message.native_id(uuid.as_str());
             if let Some(prompt) = self.prompts.by_uuid(uuid) {
-                message = message.repeats(prompt);
+                message = message.echo_of(prompt);
             }
         }
         let key = self.new_key();

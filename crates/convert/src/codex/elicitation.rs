@@ -12,7 +12,7 @@ use super::CodexConverter;
 use super::content::json as to_json;
 use super::requests::{What, known, scopes, set, set_json};
 use super::thread::Thread;
-use crate::{Ask, Drafts, PermissionAsk};
+use crate::{Drafts, PermissionDraft, QuestionDraft};
 
 /// The `codex_approval_kind` of a call of an MCP tool.
 const TOOL_APPROVAL: &str = "mcp_tool_call";
@@ -102,12 +102,12 @@ impl CodexConverter {
         match approval {
             Some(approval) if approval.codex_approval_kind.as_ref().is_some_and(|kind| !kind.is_null()) => {
                 let ask = permission(thread, approval, request.server, request.message, meta);
-                thread.session(out).permission_asked(id.as_str(), ask);
+                thread.session(out).permission_requested(id.as_str(), ask);
                 self.demand(id, request.thread, What::ElicitedPermission);
             }
             _ => {
                 let ask = question(thread, &request, meta);
-                thread.session(out).questions_asked(id.as_str(), vec![ask]);
+                thread.session(out).questions_requested(id.as_str(), vec![ask]);
                 self.demand(id, request.thread, What::Elicitation);
             }
         }
@@ -122,7 +122,7 @@ fn permission(
     server: Option<String>,
     message: String,
     meta: Option<Value>,
-) -> PermissionAsk {
+) -> PermissionDraft {
     let tool = approval.tool_name.or_else(|| quoted_tool(&message).map(str::to_owned));
     let params = approval.tool_params.filter(|params| !params.is_null());
     let is_meant = |call: &McpInput| {
@@ -147,7 +147,7 @@ fn permission(
     let mut native = Map::new();
     set(&mut native, "message", Some(message.clone()));
     set_json(&mut native, "_meta", meta);
-    PermissionAsk {
+    PermissionDraft {
         call_id: call.map(str::to_owned),
         kind: Some(if is_tool { ToolKind::Mcp } else { ToolKind::Other }),
         title: input.is_none().then_some(message),
@@ -171,7 +171,7 @@ fn quoted_tool(message: &str) -> Option<&str> {
 }
 
 /// A question of the server itself, which asks it while one of its tools runs.
-fn question(thread: &Thread, request: &Request, meta: Option<Value>) -> Ask {
+fn question(thread: &Thread, request: &Request, meta: Option<Value>) -> QuestionDraft {
     let is_of_server = |call: &McpInput| request.server.as_ref() == Some(&call.server);
     let choice = request.schema.as_ref().and_then(only_choice);
     let mut native = Map::new();
@@ -180,12 +180,12 @@ fn question(thread: &Thread, request: &Request, meta: Option<Value>) -> Ask {
     set(&mut native, "url", request.url.clone());
     set_json(&mut native, "requestedSchema", request.schema.as_ref());
     set_json(&mut native, "_meta", meta);
-    let mut ask = Ask {
+    let mut ask = QuestionDraft {
         prompt: request.message.clone(),
         free_text: choice.as_ref().is_none_or(|choice| choice.among_others),
         call_id: only_open(thread, is_of_server).map(str::to_owned),
         native: known(native),
-        ..Ask::default()
+        ..QuestionDraft::default()
     };
     if let Some(choice) = choice {
         ask.header = choice.title;

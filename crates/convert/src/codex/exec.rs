@@ -22,8 +22,8 @@ use super::tools::{collab_title, mcp_input, qualified, web_input};
 use crate::draft::{AS_BEFORE, LastPlan};
 use crate::losses::report_losses;
 use crate::{
-    CumulativeUsage, Drafts, Final, Launch, MessageDraft, Note, Prompt, SessionDrafts, ToolCall, ToolResult, TurnEnd,
-    plan_step,
+    CumulativeUsage, Drafts, Launch, MessageDraft, MessageEnd, Note, Prompt, SessionDrafts, ToolCall, ToolResult,
+    TurnEnd, plan_step,
 };
 
 /// Options of `codex exec` that take a value.
@@ -140,14 +140,14 @@ impl Exec {
     /// The agent exits in the middle of its turn, if one runs.
     pub(super) fn cut_off(&mut self, out: &mut Drafts) {
         if std::mem::take(&mut self.in_turn) {
-            self.session(out).cut_off();
+            self.session(out).turn_cut_off();
         }
     }
 
     /// A second run in the same log is a new process.
     fn thread_started(&mut self, id: String, out: &mut Drafts) {
         if self.thread.is_some() {
-            out.restarted();
+            out.process_restarted();
         }
         if self.thread.as_ref().is_some_and(|thread| *thread != id) {
             self.usage = CumulativeUsage::from_zero();
@@ -166,7 +166,7 @@ impl Exec {
         session.started(metadata);
         if let Some(prompt) = prompt.filter(|prompt| !prompt.is_empty()) {
             // A command line is no payload.
-            session.prompted(Prompt::text(prompt).raw(None));
+            session.prompt_sent(Prompt::text(prompt).raw(None));
         }
     }
 
@@ -231,13 +231,13 @@ impl Exec {
         match item {
             ThreadItem::AgentMessage(item) => {
                 let id = item.id.unwrap_or_default();
-                let message = MessageDraft::assistant().native(id.as_str());
-                self.session(out).message_finished(id, message, Final::text(item.text.unwrap_or_default()));
+                let message = MessageDraft::assistant().native_id(id.as_str());
+                self.session(out).message_finished(id, message, MessageEnd::text(item.text.unwrap_or_default()));
             }
             ThreadItem::Reasoning(item) => {
                 let id = item.id.unwrap_or_default();
-                let message = MessageDraft::reasoning(Visibility::Public).native(id.as_str());
-                self.session(out).message_finished(id, message, Final::text(item.text.unwrap_or_default()));
+                let message = MessageDraft::reasoning(Visibility::Public).native_id(id.as_str());
+                self.session(out).message_finished(id, message, MessageEnd::text(item.text.unwrap_or_default()));
             }
             ThreadItem::CommandExecution(item) => finished(command(&item), command_result(item), self.session(out)),
             ThreadItem::FileChange(item) => finished(file_change(&item), file_change_result(item), self.session(out)),
@@ -261,7 +261,7 @@ impl Exec {
         }
         let note = Note::plan(steps);
         self.session(out).note(match item.id {
-            Some(id) => note.native(id),
+            Some(id) => note.native_id(id),
             None => note,
         });
     }
@@ -270,7 +270,7 @@ impl Exec {
     fn remark(&mut self, item: ErrorItem, out: &mut Drafts) {
         let note = Note::notice(item.message.unwrap_or_default());
         self.session(out).note(match item.id {
-            Some(id) => note.native(id),
+            Some(id) => note.native_id(id),
             None => note,
         });
     }
@@ -312,7 +312,7 @@ impl CollabItem {
         } else if let Some(title) = collab_title(&self.tool) {
             call = call.title(title);
         }
-        (Some(self.id.clone()), call.native(self.id.as_str()))
+        (Some(self.id.clone()), call.native_id(self.id.as_str()))
     }
 
     fn result(&self) -> ToolResult {
@@ -350,7 +350,7 @@ fn call(
 ) -> Call {
     let native = id.cloned().unwrap_or_default();
     let call = ToolCall::new(native.as_str(), name).kind(kind).arguments(arguments).input(input);
-    (id.cloned(), call.native(native))
+    (id.cloned(), call.native_id(native))
 }
 
 fn command(item: &CommandExecutionItem) -> Call {

@@ -150,7 +150,7 @@ impl CodexConverter {
                     if running.is_none() || params.turn_id.is_none() || params.turn_id.as_deref() == running {
                         thread.interrupts += 1;
                         asked.interrupts = true;
-                        thread.session(out).interrupt_asked();
+                        thread.session(out).interrupt_requested();
                     }
                 }
             }
@@ -168,7 +168,7 @@ impl CodexConverter {
         asked.number = self.prompts;
         asked.prompt_id = id.unwrap_or_else(|| format!("sent-{}", self.prompts));
         asked.text = content.iter().filter_map(|part| part.streamed_text()).collect();
-        asked.prompt = Some(Prompt::new(content).echoed().id(asked.prompt_id.as_str()).raw(raw));
+        asked.prompt = Some(Prompt::new(content).expect_echo().id(asked.prompt_id.as_str()).raw(raw));
     }
 
     /// The agent repeats a prompt before it has answered the request that brought it.
@@ -191,7 +191,7 @@ impl CodexConverter {
         unanswered.sort_unstable_by_key(|asked| asked.order);
         for asked in unanswered {
             if let (Some(place), Some(prompt)) = (self.known(asked.thread.as_deref()), asked.prompt) {
-                self.threads.at(place).session(out).prompted(prompt);
+                self.threads.at(place).session(out).prompt_sent(prompt);
             }
         }
     }
@@ -268,7 +268,7 @@ impl CodexConverter {
             let thread = self.threads.at(place);
             thread.interrupts = thread.interrupts.saturating_sub(1);
             if thread.interrupts == 0 {
-                thread.session(out).interrupt_refused();
+                thread.session(out).interrupt_rejected();
             }
         }
     }
@@ -278,7 +278,7 @@ impl CodexConverter {
     fn initialized(&mut self, asked: Option<u64>, out: &mut Drafts) {
         if std::mem::replace(&mut self.initialized, true) {
             self.unanswered(asked, out);
-            out.restarted();
+            out.process_restarted();
             self.process_gone();
         } else {
             out.dropped(ANSWER);
@@ -349,9 +349,9 @@ impl CodexConverter {
             running.steered.extend(turn.filter(|turn| *turn != running.id));
         }
         let mut session = thread.session(out);
-        session.prompted(prompt);
+        session.prompt_sent(prompt);
         if let Some(prompt) = joins.filter(|_| !repeats) {
-            session.prompt_taken(Some(prompt));
+            session.prompt_accepted(Some(prompt));
         }
     }
 
@@ -370,7 +370,7 @@ impl CodexConverter {
                     self.own(thread);
                 }
                 let thread = self.on(thread.as_deref(), out);
-                thread.session(out).prompted(Prompt::new(user_parts(words)).echoed());
+                thread.session(out).prompt_sent(Prompt::new(user_parts(words)).expect_echo());
             }
             _ => out.dropped(ANSWER),
         }

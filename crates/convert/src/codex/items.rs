@@ -15,7 +15,7 @@ use super::content::user_parts;
 use super::thread::{DEFAULT_MODE, Open, Reasoning, Thread, Turn, raw_key};
 use super::tools::{Tool, agent_of};
 use super::{CodexConverter, WHERE};
-use crate::{Drafts, Final, Key, MessageDraft, Note, UserMessage};
+use crate::{Drafts, Key, MessageDraft, MessageEnd, Note, UserMessage};
 
 /// Between the parts of a summary.
 const PARTS: &str = "\n\n";
@@ -118,7 +118,7 @@ impl CodexConverter {
             ThreadItem::ImageGeneration(item) => _ = tool_completed(thread, &*item, out),
             ThreadItem::EnteredReviewMode(item) => {
                 thread.running().reviewing = true;
-                let note = Note::mode_changed(Some(mode_of(thread)), REVIEW_MODE).native(item.id);
+                let note = Note::mode_changed(Some(mode_of(thread)), REVIEW_MODE).native_id(item.id);
                 thread.session(out).note(note);
             }
             ThreadItem::ExitedReviewMode(item) => {
@@ -126,7 +126,7 @@ impl CodexConverter {
                 turn.reviewing = false;
                 // What it found is said in a message that follows.
                 turn.review = item.review.filter(|review| !review.is_empty());
-                let note = Note::mode_changed(Some(REVIEW_MODE.to_owned()), mode_of(thread)).native(item.id);
+                let note = Note::mode_changed(Some(REVIEW_MODE.to_owned()), mode_of(thread)).native_id(item.id);
                 thread.session(out).note(note);
             }
             ThreadItem::ContextCompaction(item) => compaction_completed(thread, &item, has_sent, out),
@@ -152,7 +152,7 @@ impl CodexConverter {
         if let Some(turn) = thread.turn.as_mut().filter(|turn| turn.silent.contains(&id)) {
             turn.silent.retain(|silent| *silent != id);
             turn.messages.push(message.clone());
-            thread.session(out).message_started(&message, MessageDraft::assistant().native(id));
+            thread.session(out).message_started(&message, MessageDraft::assistant().native_id(id));
         }
         thread.session(out).delta(message, params.delta.unwrap_or_default());
     }
@@ -170,7 +170,7 @@ impl CodexConverter {
         let stream = stream_of(thread, &name);
         let text = joined_to(&mut stream.summary, params.summary_index, params.delta.unwrap_or_default());
         let mut session = thread.session(out);
-        session.message_started(&name, MessageDraft::reasoning(Visibility::Public).native(id));
+        session.message_started(&name, MessageDraft::reasoning(Visibility::Public).native_id(id));
         session.delta(name, text);
     }
 
@@ -182,7 +182,7 @@ impl CodexConverter {
         let text = joined_to(&mut stream.raw, params.content_index, params.delta.unwrap_or_default());
         let name = raw_key(&name);
         let mut session = thread.session(out);
-        session.message_started(&name, MessageDraft::reasoning(Visibility::Private).native(id));
+        session.message_started(&name, MessageDraft::reasoning(Visibility::Private).native_id(id));
         session.delta(name, text);
     }
 
@@ -215,7 +215,7 @@ impl CodexConverter {
         let command = params.item_id.unwrap_or_default();
         let call = thread.names.of(&command);
         let note = Note::notice(format!("Input to command {command}: {}", text.trim_end()));
-        thread.session(out).note(note.of_call(call).native(command));
+        thread.session(out).note(note.with_call(call).native_id(command));
     }
 
     /// A patch grows while the model writes it, before there is an item.
@@ -258,7 +258,7 @@ impl CodexConverter {
         let (call, call_id) = call.unzip();
         let task_id = item.id.strip_prefix(COMPLETION_PREFIX).unwrap_or(&item.id).to_owned();
         let task = Task::new(task_id, TaskState::Completed).call_id(call_id);
-        let note = Note::task(task, agent_of(item), call).native(item.id.as_str());
+        let note = Note::task(task, agent_of(item), call).native_id(item.id.as_str());
         self.on(thread, out).session(out).note(note);
     }
 }
@@ -267,9 +267,9 @@ fn user_message(thread: &mut Thread, item: UserMessageThreadItem, out: &mut Draf
     thread.running().user_message = Some(item.id.clone());
     thread.taken_back(out);
     let mut session = thread.session(out);
-    let mut message = UserMessage::new(user_parts(item.content.unwrap_or_default())).native(item.id.as_str());
+    let mut message = UserMessage::new(user_parts(item.content.unwrap_or_default())).native_id(item.id.as_str());
     if let Some(sent) = item.client_id {
-        message = message.repeats(sent);
+        message = message.echo_of(sent);
     }
     session.user_message(item.id, message);
 }
@@ -286,7 +286,7 @@ fn user_message_completed(thread: &mut Thread, item: UserMessageThreadItem, out:
 /// What a hook tells the agent in the user's place.
 fn hook_prompt(thread: &Thread, item: HookPromptThreadItem, out: &mut Drafts) {
     let fragments: Vec<String> = item.fragments.into_iter().flatten().filter_map(|fragment| fragment.text).collect();
-    thread.session(out).note(Note::system(fragments.join("\n")).native(item.id));
+    thread.session(out).note(Note::system(fragments.join("\n")).native_id(item.id));
 }
 
 fn message_started(thread: &mut Thread, id: String, out: &mut Drafts) {
@@ -297,7 +297,7 @@ fn message_started(thread: &mut Thread, id: String, out: &mut Drafts) {
         return out.dropped("a message of a review that begins; most are never completed");
     }
     thread.running().messages.push(name.clone());
-    thread.session(out).message_started(name, MessageDraft::assistant().native(id));
+    thread.session(out).message_started(name, MessageDraft::assistant().native_id(id));
 }
 
 fn agent_message(thread: &mut Thread, item: AgentMessageThreadItem, out: &mut Drafts) {
@@ -305,11 +305,11 @@ fn agent_message(thread: &mut Thread, item: AgentMessageThreadItem, out: &mut Dr
     if let Some(turn) = thread.turn.as_mut().filter(|turn| turn.review.is_some()) {
         turn.review = None;
     }
-    let mut end = Final::text(item.text.unwrap_or_default());
+    let mut end = MessageEnd::text(item.text.unwrap_or_default());
     if let Some(questions) = item.questions.filter(|questions| !questions.is_empty()) {
         end = end.with(ContentPart::Json { json: json!({ "questions": questions }) });
     }
-    thread.session(out).message_finished(name, MessageDraft::assistant().native(item.id), end);
+    thread.session(out).message_finished(name, MessageDraft::assistant().native_id(item.id), end);
 }
 
 /// A turn that begins with its first item: a compaction in older releases, a review before it is announced.
@@ -338,8 +338,8 @@ pub(super) fn mode_of(thread: &Thread) -> String {
 /// The plan that the agent proposes in plan mode is something it says.
 fn plan(thread: &mut Thread, item: PlanThreadItem, out: &mut Drafts) {
     let name = done_streaming(thread, &item.id);
-    let message = MessageDraft::assistant().native(item.id);
-    thread.session(out).message_finished(name, message, Final::text(item.text.unwrap_or_default()));
+    let message = MessageDraft::assistant().native_id(item.id);
+    thread.session(out).message_finished(name, message, MessageEnd::text(item.text.unwrap_or_default()));
 }
 
 /// A message is over; its name.
@@ -360,19 +360,21 @@ fn reasoning(thread: &mut Thread, item: ReasoningThreadItem, out: &mut Drafts) {
     let raw = item.content.unwrap_or_default();
     let id = item.id.as_str();
     let mut session = thread.session(out);
-    let end = |parts: Vec<String>| if parts.is_empty() { Final::as_streamed() } else { Final::text(parts.join(PARTS)) };
+    let end = |parts: Vec<String>| {
+        if parts.is_empty() { MessageEnd::as_streamed() } else { MessageEnd::text(parts.join(PARTS)) }
+    };
     let nothing = summary.is_empty() && raw.is_empty() && streamed.summary.is_none() && streamed.raw.is_none();
     if !summary.is_empty() || streamed.summary.is_some() {
-        session.message_finished(&name, MessageDraft::reasoning(Visibility::Public).native(id), end(summary));
+        session.message_finished(&name, MessageDraft::reasoning(Visibility::Public).native_id(id), end(summary));
     }
     if nothing {
         session.message_finished(
             raw_key(&name),
-            MessageDraft::reasoning(Visibility::Private).native(id),
-            Final::text(""),
+            MessageDraft::reasoning(Visibility::Private).native_id(id),
+            MessageEnd::text(""),
         );
     } else if !raw.is_empty() || streamed.raw.is_some() {
-        session.message_finished(raw_key(&name), MessageDraft::reasoning(Visibility::Private).native(id), end(raw));
+        session.message_finished(raw_key(&name), MessageDraft::reasoning(Visibility::Private).native_id(id), end(raw));
     }
 }
 
@@ -432,7 +434,7 @@ fn tool_completed(thread: &mut Thread, item: &impl Tool, out: &mut Drafts) -> Ke
     if !known {
         session.tool_called(&name, item.call());
     }
-    session.tool_finished(&name, item.result().native(item.id()));
+    session.tool_finished(&name, item.result().native_id(item.id()));
     name
 }
 
@@ -449,7 +451,7 @@ fn compaction_started(
     let turn = thread.running();
     turn.compacted = true;
     turn.compacting = Some((name.clone(), compaction.clone()));
-    thread.session(out).note_started(name, Note::compacting(compaction).native(item.id.as_str()));
+    thread.session(out).note_started(name, Note::compacting(compaction).native_id(item.id.as_str()));
 }
 
 fn compaction_completed(thread: &mut Thread, item: &ContextCompactionThreadItem, has_sent: bool, out: &mut Drafts) {
@@ -459,7 +461,7 @@ fn compaction_completed(thread: &mut Thread, item: &ContextCompactionThreadItem,
     });
     let compaction = begun.map_or_else(|| compaction(thread, has_sent), |(_, compaction)| compaction);
     let name = thread.names.ends(&item.id);
-    thread.session(out).note_finished(name, Note::compaction(compaction).native(item.id.as_str()), false);
+    thread.session(out).note_finished(name, Note::compaction(compaction).native_id(item.id.as_str()), false);
 }
 
 /// A compaction with its trigger: `manual` if the host requested it. Unknown where the log holds nothing that the

@@ -14,7 +14,7 @@ use super::realtime::WORDS;
 use super::thread::Turn;
 use super::{CodexConverter, legacy};
 use crate::draft::AS_BEFORE;
-use crate::{Drafts, Final, MessageDraft, Note, TurnEnd, plan_step};
+use crate::{Drafts, MessageDraft, MessageEnd, Note, TurnEnd, plan_step};
 
 /// What the agent says of its own state, and what nobody asked.
 const STATE: &str = "an echo of state that other events tell of";
@@ -227,7 +227,7 @@ impl CodexConverter {
             return out.dropped("counters without a figure");
         };
         match thread.used(total, figures.and_then(|usage| usage.last.as_ref())) {
-            Some(usage) if usage.input_tokens + usage.output_tokens > 0 => thread.session(out).used(usage),
+            Some(usage) if usage.input_tokens + usage.output_tokens > 0 => thread.session(out).add_usage(usage),
             Some(_) => out.dropped("counters that are as before"),
             None => out.dropped("counters of turns that are over"),
         }
@@ -273,11 +273,11 @@ impl CodexConverter {
         let mut session = thread.session(out);
         // What the host said into this turn belongs to it, even where the agent did not get to it.
         for steer in ran.steers {
-            session.prompt_taken(Some(steer.into()));
+            session.prompt_accepted(Some(steer.into()));
         }
         if let Some(review) = ran.review {
             let key = format!("{id}#review");
-            session.message_finished(key, MessageDraft::assistant(), Final::text(review));
+            session.message_finished(key, MessageDraft::assistant(), MessageEnd::text(review));
         }
         let words = ran.error.or_else(|| turn.error.as_ref().and_then(|error| error.message.clone()));
         if let Some((name, compaction)) = ran.compacting {
@@ -367,7 +367,7 @@ fn hook(run: &HookRunSummary) -> Note {
         if said.is_empty() { format!("{event}: {status}") } else { format!("{event}: {status}: {}", said.join("; ")) };
     let note = Note::hook(detail);
     match &run.id {
-        Some(id) => note.native(id.as_str()),
+        Some(id) => note.native_id(id.as_str()),
         None => note,
     }
 }

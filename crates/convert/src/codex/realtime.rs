@@ -10,7 +10,7 @@ use interlingua_schema::{ContentPart, ErrorCode};
 
 use super::CodexConverter;
 use super::items::mode_of;
-use crate::{Drafts, Failure, Final, MessageDraft, Note, UserMessage};
+use crate::{Drafts, Failure, MessageDraft, MessageEnd, Note, UserMessage};
 
 /// The mode of a thread while it is spoken with.
 const REALTIME_MODE: &str = "realtime";
@@ -49,7 +49,7 @@ impl CodexConverter {
         }
         let id = item.id.unwrap_or_default();
         thread.realtime.speaking.insert(id.clone());
-        thread.session(out).message_started(id.as_str(), MessageDraft::assistant().native(id.as_str()));
+        thread.session(out).message_started(id.as_str(), MessageDraft::assistant().native_id(id.as_str()));
     }
 
     /// The agent's words stream; a user's are told when they end.
@@ -82,9 +82,13 @@ impl CodexConverter {
         thread.realtime.speaking.remove(&id);
         let mut session = thread.session(out);
         if is_user(item.role.as_ref().map(ThreadRealtimeTranscriptRole::as_str)) {
-            session.user_message(id.as_str(), UserMessage::text(text).native(id.as_str()).injected());
+            session.user_message(id.as_str(), UserMessage::text(text).native_id(id.as_str()).injected());
         } else {
-            session.message_finished(id.as_str(), MessageDraft::assistant().native(id.as_str()), Final::text(text));
+            session.message_finished(
+                id.as_str(),
+                MessageDraft::assistant().native_id(id.as_str()),
+                MessageEnd::text(text),
+            );
         }
     }
 
@@ -101,7 +105,7 @@ impl CodexConverter {
         if is_user(params.role.as_deref()) {
             session.user_message(key, UserMessage::text(text).injected());
         } else {
-            session.message_finished(key, MessageDraft::assistant(), Final::text(text));
+            session.message_finished(key, MessageDraft::assistant(), MessageEnd::text(text));
         }
     }
 }

@@ -24,7 +24,7 @@ use super::thread::Thread;
 use super::tools::{Tool, qualified};
 use super::wire::Envelope;
 use super::{CodexConverter, WHERE, elicitation};
-use crate::{Ask, Drafts, PermissionAsk, SessionDrafts, ToolCall, ToolResult};
+use crate::{Drafts, PermissionDraft, QuestionDraft, SessionDrafts, ToolCall, ToolResult};
 
 /// Something only the host has; nobody is asked.
 const HOSTS: &str = "a request for something of the host's own: a token, an attestation, the time";
@@ -103,7 +103,7 @@ impl CodexConverter {
         set_json(&mut native, "proposedExecpolicyAmendment", params.proposed_execpolicy_amendment);
         set_json(&mut native, "proposedNetworkPolicyAmendments", params.proposed_network_policy_amendments);
         set_json(&mut native, "availableDecisions", params.available_decisions);
-        let ask = PermissionAsk {
+        let ask = PermissionDraft {
             call_id: params.item_id,
             kind: Some(ToolKind::Command),
             input: call.input(),
@@ -112,7 +112,7 @@ impl CodexConverter {
             scopes: scopes(true, can_keep_a_rule),
             native: known(native),
         };
-        thread.session(out).permission_asked(id.as_str(), ask);
+        thread.session(out).permission_requested(id.as_str(), ask);
         self.demand(id, params.thread_id, What::Command);
     }
 
@@ -120,16 +120,16 @@ impl CodexConverter {
         let thread = self.answering(params.thread_id.as_deref(), out);
         let mut native = Map::new();
         set(&mut native, "grantRoot", params.grant_root);
-        let ask = PermissionAsk {
+        let ask = PermissionDraft {
             call_id: params.item_id,
             kind: Some(ToolKind::FileChange),
             title: Some("Edit files".to_owned()),
             reason: params.reason,
             scopes: scopes(true, false),
             native: known(native),
-            ..PermissionAsk::default()
+            ..PermissionDraft::default()
         };
-        thread.session(out).permission_asked(id.as_str(), ask);
+        thread.session(out).permission_requested(id.as_str(), ask);
         self.demand(id, params.thread_id, What::FileChange);
     }
 
@@ -141,15 +141,15 @@ impl CodexConverter {
         set(&mut native, "itemId", params.item_id);
         set(&mut native, "cwd", params.cwd);
         set_json(&mut native, "permissions", params.permissions);
-        let ask = PermissionAsk {
+        let ask = PermissionDraft {
             kind: Some(ToolKind::Other),
             title: Some(title),
             reason: params.reason,
             scopes: scopes(true, false),
             native: known(native),
-            ..PermissionAsk::default()
+            ..PermissionDraft::default()
         };
-        thread.session(out).permission_asked(id.as_str(), ask);
+        thread.session(out).permission_requested(id.as_str(), ask);
         self.demand(id, params.thread_id, What::Permissions);
     }
 
@@ -163,7 +163,7 @@ impl CodexConverter {
         let mut native = Map::new();
         set(&mut native, "approvalId", params.approval_id);
         let mut ask =
-            PermissionAsk { kind: Some(ToolKind::Command), native: known(native), ..PermissionAsk::default() };
+            PermissionDraft { kind: Some(ToolKind::Command), native: known(native), ..PermissionDraft::default() };
         (ask.call_id, ask.reason) = (params.call_id, params.reason);
         self.ask_legacy(id, params.conversation_id, &call, ask, out);
     }
@@ -178,7 +178,7 @@ impl CodexConverter {
         let mut native = Map::new();
         set(&mut native, "grantRoot", params.grant_root);
         let mut ask =
-            PermissionAsk { kind: Some(ToolKind::FileChange), native: known(native), ..PermissionAsk::default() };
+            PermissionDraft { kind: Some(ToolKind::FileChange), native: known(native), ..PermissionDraft::default() };
         (ask.call_id, ask.reason) = (params.call_id, params.reason);
         self.ask_legacy(id, params.conversation_id, &call, ask, out);
     }
@@ -189,14 +189,14 @@ impl CodexConverter {
         id: String,
         conversation: Option<String>,
         call: &impl Tool,
-        mut ask: PermissionAsk,
+        mut ask: PermissionDraft,
         out: &mut Drafts,
     ) {
         let thread = self.answering(conversation.as_deref(), out);
         begin_unknown_call(thread, call, out);
         ask.input = call.input();
         ask.scopes = scopes(true, false);
-        thread.session(out).permission_asked(id.as_str(), ask);
+        thread.session(out).permission_requested(id.as_str(), ask);
         self.demand(id, conversation, What::Legacy);
     }
 
@@ -209,7 +209,7 @@ impl CodexConverter {
             let mut native = Map::new();
             set(&mut native, "id", question.id.clone());
             ids.push(question.id.unwrap_or_default());
-            asks.push(Ask {
+            asks.push(QuestionDraft {
                 prompt: question.question.unwrap_or_default(),
                 header: question.header.filter(|header| !header.is_empty()),
                 free_text: options.is_empty() || question.is_other == Some(true),
@@ -217,10 +217,10 @@ impl CodexConverter {
                 secret: question.is_secret == Some(true),
                 call_id: params.item_id.clone(),
                 native: known(native),
-                ..Ask::default()
+                ..QuestionDraft::default()
             });
         }
-        thread.session(out).questions_asked(id.as_str(), asks);
+        thread.session(out).questions_requested(id.as_str(), asks);
         self.demand(id, params.thread_id, What::Questions(ids));
     }
 
@@ -235,7 +235,7 @@ impl CodexConverter {
             let name = qualified(params.namespace.as_deref(), params.tool.as_deref());
             let arguments = params.arguments.as_ref().map(Json::get).unwrap_or_default();
             let tool =
-                ToolCall::new(call.as_str(), name).kind(ToolKind::Other).arguments(arguments).native(call.as_str());
+                ToolCall::new(call.as_str(), name).kind(ToolKind::Other).arguments(arguments).native_id(call.as_str());
             thread.session(out).tool_called(call.as_str(), tool);
         }
         self.demand(id, params.thread_id, What::Tool { call, told });
@@ -256,7 +256,7 @@ impl CodexConverter {
             Some(Demand { what: What::Tool { .. }, .. }) | None => {
                 out.dropped("the end of a request that was answered");
             }
-            Some(Demand { thread, .. }) => out.session_or_current(thread.as_deref()).withdrawn(id),
+            Some(Demand { thread, .. }) => out.session_or_current(thread.as_deref()).request_withdrawn(id),
         }
     }
 

@@ -55,7 +55,7 @@ pub(super) trait Tool {
 
     fn call(&self) -> ToolCall {
         let (name, kind) = self.name();
-        let call = ToolCall::new(self.id(), name).kind(kind).arguments(self.arguments()).native(self.id());
+        let call = ToolCall::new(self.id(), name).kind(kind).arguments(self.arguments()).native_id(self.id());
         let call = call.input(self.input());
         match self.title() {
             Some(title) => call.title(title),
@@ -245,8 +245,8 @@ impl Tool for CollabAgentToolCallThreadItem {
     }
 
     fn title(&self) -> Option<String> {
-        let prompted = self.prompt.as_ref().is_some_and(|prompt| !prompt.is_empty());
-        let tool = self.tool.as_ref().filter(|_| !prompted)?;
+        let prompt_sent = self.prompt.as_ref().is_some_and(|prompt| !prompt.is_empty());
+        let tool = self.tool.as_ref().filter(|_| !prompt_sent)?;
         collab_title(tool.as_str())
     }
 

@@ -66,7 +66,7 @@ impl From<Speaker> for Role {
 }
 
 /// Something said: one stream of text, or of reasoning. An agent's message that holds both is two of these, with the
-/// same [`of`](MessageDraft::of).
+/// same [`in_message`](MessageDraft::in_message).
 #[derive(Clone, Debug)]
 pub struct MessageDraft {
     pub(crate) speaker: Speaker,
@@ -100,14 +100,14 @@ impl MessageDraft {
 
     /// Sets the agent's own id of the item; without one it is null.
     #[must_use]
-    pub fn native(mut self, id: impl Into<NativeItemId>) -> Self {
+    pub fn native_id(mut self, id: impl Into<NativeItemId>) -> Self {
         self.native_id = Some(id.into());
         self
     }
 
     /// Names the agent's message that this is part of, so that its tool calls find their parent.
     #[must_use]
-    pub fn of(mut self, message: impl Into<Key>) -> Self {
+    pub fn in_message(mut self, message: impl Into<Key>) -> Self {
         self.of = Some(message.into());
         self
     }
@@ -115,14 +115,14 @@ impl MessageDraft {
 
 /// How a message ends.
 #[derive(Clone, Debug, Default)]
-pub struct Final {
+pub struct MessageEnd {
     /// The whole text; what was streamed when absent.
     pub(crate) text: Option<String>,
     pub(crate) parts: Vec<ContentPart>,
     pub(crate) failed: bool,
 }
 
-impl Final {
+impl MessageEnd {
     /// With this text. What was streamed of it already is not said again.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {

@@ -151,7 +151,7 @@ impl Note {
 
     /// The call that the note belongs to, by its key.
     #[must_use]
-    pub fn of_call(mut self, call: impl Into<Key>) -> Self {
+    pub fn with_call(mut self, call: impl Into<Key>) -> Self {
         self.call = Some(call.into());
         self
     }
@@ -165,7 +165,7 @@ impl Note {
 
     /// Sets the agent's own id of the item; without one it is null.
     #[must_use]
-    pub fn native(mut self, id: impl Into<NativeItemId>) -> Self {
+    pub fn native_id(mut self, id: impl Into<NativeItemId>) -> Self {
         self.native_id = Some(id.into());
         self
     }

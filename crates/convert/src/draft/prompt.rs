@@ -39,7 +39,7 @@ impl Prompt {
     /// The agent is known to repeat what it is told, so its own words are waited for. They are used if they come
     /// before it says anything else in the turn.
     #[must_use]
-    pub fn echoed(mut self) -> Self {
+    pub fn expect_echo(mut self) -> Self {
         self.echoed = true;
         self
     }
@@ -52,7 +52,7 @@ impl Prompt {
         self
     }
 
-    /// An id by which the agent's repetition, or [`prompt_taken`](crate::SessionDrafts::prompt_taken), names it.
+    /// An id by which the agent's repetition, or [`prompt_accepted`](crate::SessionDrafts::prompt_accepted), names it.
     #[must_use]
     pub fn id(mut self, id: impl Into<Key>) -> Self {
         self.id = Some(id.into());
@@ -87,21 +87,21 @@ impl UserMessage {
 
     /// Sets the agent's own id of the item; without one it is null.
     #[must_use]
-    pub fn native(mut self, id: impl Into<NativeItemId>) -> Self {
+    pub fn native_id(mut self, id: impl Into<NativeItemId>) -> Self {
         self.native_id = Some(id.into());
         self
     }
 
     /// Names the agent's message that this is.
     #[must_use]
-    pub fn of(mut self, message: impl Into<Key>) -> Self {
+    pub fn in_message(mut self, message: impl Into<Key>) -> Self {
         self.of = Some(message.into());
         self
     }
 
     /// Names the [`Prompt`] that it repeats. Without a name it is matched by text, and failing that by order.
     #[must_use]
-    pub fn repeats(mut self, prompt: impl Into<Key>) -> Self {
+    pub fn echo_of(mut self, prompt: impl Into<Key>) -> Self {
         self.prompt = Some(prompt.into());
         self
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// it is known, so that a request need not repeat them.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct PermissionAsk {
+pub struct PermissionDraft {
     /// The agent's id of the call. Without one, the call is found by `kind` and `input`.
     pub call_id: Option<String>,
     /// What sort of tool it is about, where the call is not known.
@@ -26,7 +26,7 @@ pub struct PermissionAsk {
     pub native: Option<Value>,
 }
 
-impl PermissionAsk {
+impl PermissionDraft {
     /// A permission for this call.
     #[must_use]
     pub fn new(call_id: impl Into<String>) -> Self {
@@ -37,7 +37,7 @@ impl PermissionAsk {
 /// A question to the user.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Ask {
+pub struct QuestionDraft {
     /// The question itself.
     pub prompt: String,
     /// What can be chosen; empty when the answer is free.
@@ -56,7 +56,7 @@ pub struct Ask {
     pub native: Option<Value>,
 }
 
-impl Ask {
+impl QuestionDraft {
     /// A question with a free answer.
     #[must_use]
     pub fn new(prompt: impl Into<String>) -> Self {

@@ -78,14 +78,14 @@ impl ToolCall {
 
     /// Sets the agent's own id of the item; without one it is null.
     #[must_use]
-    pub fn native(mut self, id: impl Into<NativeItemId>) -> Self {
+    pub fn native_id(mut self, id: impl Into<NativeItemId>) -> Self {
         self.native_id = Some(id.into());
         self
     }
 
     /// Names the agent's message that it came from; without a name it is the latest one.
     #[must_use]
-    pub fn of(mut self, message: impl Into<Key>) -> Self {
+    pub fn in_message(mut self, message: impl Into<Key>) -> Self {
         self.of = Some(message.into());
         self
     }
@@ -166,7 +166,7 @@ impl ToolResult {
 
     /// Sets the agent's own id of the item; without one, that of the call is used.
     #[must_use]
-    pub fn native(mut self, id: impl Into<NativeItemId>) -> Self {
+    pub fn native_id(mut self, id: impl Into<NativeItemId>) -> Self {
         self.native_id = Some(id.into());
         self
     }
@@ -180,7 +180,7 @@ impl ToolResult {
 
     /// Tells of the call, in case nobody has spoken of it yet.
     #[must_use]
-    pub fn of_call(mut self, call: ToolCall) -> Self {
+    pub fn with_call(mut self, call: ToolCall) -> Self {
         self.call = Some(call);
         self
     }

@@ -65,7 +65,7 @@ impl Session {
         };
         let trigger = part.auto.map(|auto| if auto { CompactionTrigger::Auto } else { CompactionTrigger::Manual });
         let data = Data::new().trigger(trigger);
-        let note = Note::compacting(data.clone()).native(part.id.as_str());
+        let note = Note::compacting(data.clone()).native_id(part.id.as_str());
         out.session(self.id.as_str()).note_started(part.id.as_str(), note);
         self.summary = None;
         self.compaction = Some(Box::new(OpenCompaction { key: part.id.into(), data }));

@@ -92,11 +92,13 @@ impl OpenCodeConverter {
         };
         let what = match (method, segments) {
             ("POST", ["session"]) => What::Create { parent: parent(body) },
-            ("POST", ["session", id, "message" | "prompt_async"]) if !v2 => self.prompted(id, call, prompt(body), out),
-            ("POST", ["session", id, "prompt"]) if v2 => self.prompted(id, call, v2_prompt(body), out),
-            ("POST", ["session", id, "command"]) => self.prompted(id, call, command(body), out),
+            ("POST", ["session", id, "message" | "prompt_async"]) if !v2 => {
+                self.prompt_sent(id, call, prompt(body), out)
+            }
+            ("POST", ["session", id, "prompt"]) if v2 => self.prompt_sent(id, call, v2_prompt(body), out),
+            ("POST", ["session", id, "command"]) => self.prompt_sent(id, call, command(body), out),
             ("POST", ["session", id, "shell"]) => self.shell(id, call, body, out),
-            ("POST", ["session", id, "abort" | "interrupt"]) => self.interrupt_asked(id, out),
+            ("POST", ["session", id, "abort" | "interrupt"]) => self.interrupt_requested(id, out),
             (
                 "POST",
                 ["session", _, "permissions", request]
@@ -120,7 +122,7 @@ impl OpenCodeConverter {
     }
 
     /// A message for the agent, which will repeat it.
-    fn prompted(&mut self, id: &str, call: u64, asked: Option<Asked>, out: &mut Drafts) -> What {
+    fn prompt_sent(&mut self, id: &str, call: u64, asked: Option<Asked>, out: &mut Drafts) -> What {
         let Some(Asked { name, prompt, is_silent }) = asked else {
             return What::Other;
         };
@@ -128,7 +130,7 @@ impl OpenCodeConverter {
         let session = self.sessions.of(id);
         // A sub-agent's own messages are all there is to show.
         if !session.is_child {
-            session.prompted(Sent::message(key.clone(), &prompt, is_silent), prompt.id(&key).echoed(), out);
+            session.prompt_sent(Sent::message(key.clone(), &prompt, is_silent), prompt.id(&key).expect_echo(), out);
         }
         What::Prompt { key }
     }
@@ -140,15 +142,15 @@ impl OpenCodeConverter {
             return What::Other;
         };
         let sent = Sent::shell(key.clone(), &command);
-        self.sessions.of(id).prompted(sent, Prompt::text(command).id(&key), out);
+        self.sessions.of(id).prompt_sent(sent, Prompt::text(command).id(&key), out);
         What::Prompt { key }
     }
 
-    fn interrupt_asked(&mut self, id: &str, out: &mut Drafts) -> What {
+    fn interrupt_requested(&mut self, id: &str, out: &mut Drafts) -> What {
         if let Some(session) = self.sessions.map.get_mut(id).filter(|session| session.begun) {
-            session.run.interrupt_asked = session.run.turn_open;
+            session.run.interrupt_requested = session.run.turn_open;
             session.run.interrupt_early = !session.run.turn_open && !session.sent.is_empty();
-            out.session(id).interrupt_asked();
+            out.session(id).interrupt_requested();
         }
         What::Other
     }
@@ -239,7 +241,7 @@ impl OpenCodeConverter {
         if heard || info.id.is_empty() {
             return;
         }
-        out.session(&id).prompt_taken(Some(key.clone()));
+        out.session(&id).prompt_accepted(Some(key.clone()));
         session.run.turn_open = true;
         if let Some(user) = &info.parent_id {
             // Should the events come after all, it is shown.
@@ -293,7 +295,7 @@ impl OpenCodeConverter {
             (code_for_status(status), said(body).unwrap_or_else(|| format!("HTTP status {status}")))
         };
         if let (What::Prompt { key }, Some(id)) = (&what, &id)
-            && self.prompt_refused(id, key, &said, out)
+            && self.prompt_rejected(id, key, &said, out)
         {
             return out.dropped(TOLD);
         }
@@ -303,7 +305,7 @@ impl OpenCodeConverter {
     }
 
     /// A prompt is refused, in these words. True if that is known because it failed before.
-    fn prompt_refused(&mut self, id: &str, key: &Key, said: &str, out: &mut Drafts) -> bool {
+    fn prompt_rejected(&mut self, id: &str, key: &Key, said: &str, out: &mut Drafts) -> bool {
         let session = self.sessions.of(id);
         session.forget_sent(key);
         if !session.begun {
@@ -312,7 +314,7 @@ impl OpenCodeConverter {
             }
             return false;
         }
-        out.session(id).prompt_refused(key.clone());
+        out.session(id).prompt_rejected(key.clone());
         if session.has_failed() {
             if std::mem::take(&mut session.run.failed_early) {
                 session.end_turn(out);

@@ -12,7 +12,7 @@ use super::session::Session;
 use super::usage::Tokens;
 use super::users::PendingUser;
 use super::{HERE, HISTORY, OpenCodeConverter, STATE_ECHO, incomplete};
-use crate::{Drafts, Final, MessageDraft as Said, Note};
+use crate::{Drafts, MessageDraft as Said, MessageEnd, Note};
 
 /// The type of the payloads that tell of messages.
 const MESSAGE_UPDATED: &str = "message.updated";
@@ -160,7 +160,7 @@ impl Session {
         let Some(finish) = info.finish.as_deref().filter(|_| self.run.turn_open) else { return };
         if Finish::from_word(finish) == Finish::Unlisted {
             let error = format!("unknown finish of a message: {finish}");
-            out.session(self.id.as_str()).damaged(HERE, error, Some(MESSAGE_UPDATED.to_owned()));
+            out.session(self.id.as_str()).partially_unparsed(HERE, error, Some(MESSAGE_UPDATED.to_owned()));
         }
     }
 
@@ -194,8 +194,8 @@ impl Session {
         self.summary_completed(&id);
         self.messages.insert(id.clone(), Known::DoneAgent);
         if let Some(json) = structured {
-            let said = Said::assistant().native(format!("{id}:structured")).of(&id);
-            let end = Final::text("").with(ContentPart::Json { json: json.to_value() });
+            let said = Said::assistant().native_id(format!("{id}:structured")).in_message(&id);
+            let end = MessageEnd::text("").with(ContentPart::Json { json: json.to_value() });
             out.session(self.id.as_str()).message_finished(format!("{id}:structured"), said, end);
         }
         let tokens = tokens.as_ref().map(Tokens::from).filter(|tokens| !tokens.is_zero());

@@ -12,7 +12,7 @@ use super::session::{reverted, turn_metadata};
 use super::usage::Tokens;
 use super::users::next_prompt;
 use super::{EMPTY_PART, HERE, OpenCodeConverter, STATE_ECHO, incomplete};
-use crate::{Drafts, Final, MessageDraft, Note, SessionDrafts, UserMessage, code_for_words};
+use crate::{Drafts, MessageDraft, MessageEnd, Note, SessionDrafts, UserMessage, code_for_words};
 
 /// How the words begin with which the v2 API tells of an interrupt.
 const INTERRUPTED: &str = "Provider turn interrupted";
@@ -90,9 +90,9 @@ impl OpenCodeConverter {
         }
         session.run.turn_open = true;
         session.failures_before.clear();
-        let mut user = UserMessage::new(content).native(message.as_str()).of(&message);
+        let mut user = UserMessage::new(content).native_id(message.as_str()).in_message(&message);
         if let Some(name) = repeated.name {
-            user = user.repeats(name);
+            user = user.echo_of(name);
         }
         self.next(&id, out).user_message(message, user);
     }
@@ -164,12 +164,12 @@ impl OpenCodeConverter {
         }
         let reason = finish.as_deref().map(Finish::from_word);
         match reason {
-            Some(Finish::GoesOn) if !session.run.interrupt_asked => return out.dropped(STATE_ECHO),
+            Some(Finish::GoesOn) if !session.run.interrupt_requested => return out.dropped(STATE_ECHO),
             // Here the step is all that ends the turn.
             Some(Finish::Unlisted) | None => {
                 session.run.failed = true;
                 let error = format!("unknown finish of a step: {}", finish.as_deref().unwrap_or("none"));
-                out.session(&id).damaged(HERE, error, Some("session.next.step.ended".to_owned()));
+                out.session(&id).partially_unparsed(HERE, error, Some("session.next.step.ended".to_owned()));
             }
             Some(_) => {}
         }
@@ -187,7 +187,7 @@ impl OpenCodeConverter {
         };
         let message = error.and_then(|error| error.message).unwrap_or_default();
         let session = self.sessions.of(&id);
-        let interrupted = message.starts_with(INTERRUPTED) || session.run.interrupt_asked;
+        let interrupted = message.starts_with(INTERRUPTED) || session.run.interrupt_requested;
         session.report(if interrupted { Trouble::Interrupted } else { Trouble::from_words("unknown", message) }, out);
         session.end_turn(out);
     }
@@ -209,7 +209,7 @@ impl OpenCodeConverter {
         };
         let Said { key, native } = self.sessions.of(&id).saying(&message, text_id);
         let mut session = self.next(&id, out);
-        session.message_started(key.as_str(), MessageDraft::assistant().native(native).of(message));
+        session.message_started(key.as_str(), MessageDraft::assistant().native_id(native).in_message(message));
         session.delta(key, delta);
     }
 
@@ -234,7 +234,7 @@ impl OpenCodeConverter {
         let session = self.sessions.of(&id);
         let Said { key, native } = session.said(&message, text_id);
         let cut_off = session.is_cut_off();
-        let said = MessageDraft::assistant().native(native).of(message);
+        let said = MessageDraft::assistant().native_id(native).in_message(message);
         self.next(&id, out).message_finished(key, said, ended(text, cut_off));
     }
 
@@ -254,7 +254,7 @@ impl OpenCodeConverter {
             return incomplete("session.next.reasoning.delta", out);
         };
         let Said { key, native } = self.sessions.of(&id).saying(&message, reasoning_id);
-        let said = MessageDraft::reasoning(Visibility::Public).native(native).of(message);
+        let said = MessageDraft::reasoning(Visibility::Public).native_id(native).in_message(message);
         let mut session = self.next(&id, out);
         session.message_started(key.as_str(), said);
         session.delta(key, delta);
@@ -284,7 +284,7 @@ impl OpenCodeConverter {
         let session = self.sessions.of(&id);
         let Said { key, native } = session.said(&message, reasoning_id);
         let cut_off = session.is_cut_off();
-        let said = MessageDraft::reasoning(visibility).native(native).of(message);
+        let said = MessageDraft::reasoning(visibility).native_id(native).in_message(message);
         self.next(&id, out).message_finished(key, said, ended(text, cut_off));
     }
 
@@ -417,7 +417,7 @@ fn compaction(reason: Option<&str>, summary: Option<String>) -> Compaction {
     Compaction::new().trigger(trigger).summary(summary.filter(|summary| !summary.is_empty()))
 }
 
-fn ended(text: String, cut_off: bool) -> Final {
-    let end = Final::text(text);
+fn ended(text: String, cut_off: bool) -> MessageEnd {
+    let end = MessageEnd::text(text);
     if cut_off { end.failed() } else { end }
 }

@@ -37,7 +37,7 @@ impl OpenCodeConverter {
             .kind(ToolKind::Command)
             .arguments(arguments)
             .input(command.map(|command| ToolInput::Command(CommandInput::new(command))))
-            .native(call.as_str());
+            .native_id(call.as_str());
         self.next(&id, out).tool_called(call, tool);
     }
 
@@ -75,7 +75,7 @@ impl OpenCodeConverter {
             return incomplete("session.next.tool.input.started", out);
         };
         let name = self.sessions.of(&id).tool_name(name, Some(&call));
-        let mut tool = ToolCall::new(call.as_str(), name.as_str()).native(call.as_str());
+        let mut tool = ToolCall::new(call.as_str(), name.as_str()).native_id(call.as_str());
         tool.kind = Kinds::new(&self.mcp).while_pending(&name);
         let session = self.sessions.of(&id);
         let key = session.new_call(&call, assistant_message_id.as_deref());
@@ -123,7 +123,7 @@ impl OpenCodeConverter {
         let name = self.sessions.of(&id).tool_name(tool, Some(&call));
         let by_provider = provider.and_then(|provider| provider.executed) == Some(true);
         let kinds = Kinds { by_provider, ..Kinds::new(&self.mcp) };
-        let tool = ToolCall::new(call.as_str(), name.as_str()).native(call.as_str());
+        let tool = ToolCall::new(call.as_str(), name.as_str()).native_id(call.as_str());
         let mut tool = with_input(tool, &name, input.as_ref(), kinds);
         tool.arguments = input.as_ref().map(Into::into);
         let session = self.sessions.of(&id);

@@ -17,7 +17,7 @@ use super::usage::Tokens;
 use super::users::{UserPart, file_part, mentioned, subtask};
 use super::wire::riding_delta;
 use super::{EMPTY_PART, HERE, HISTORY, OpenCodeConverter, SAID_AGAIN, STATE_ECHO, incomplete};
-use crate::{Drafts, Final, MessageDraft, Note};
+use crate::{Drafts, MessageDraft, MessageEnd, Note};
 
 /// A text or reasoning that streams.
 #[derive(Debug)]
@@ -140,8 +140,12 @@ impl OpenCodeConverter {
                     let raw = raw();
                     session.user_part(&message, UserPart { id, content: file_part(*part), raw }, out);
                 } else {
-                    let said = MessageDraft::assistant().native(id.as_str()).of(message);
-                    out.session(session.id.as_str()).message_finished(id, said, Final::text("").with(file_part(*part)));
+                    let said = MessageDraft::assistant().native_id(id.as_str()).in_message(message);
+                    out.session(session.id.as_str()).message_finished(
+                        id,
+                        said,
+                        MessageEnd::text("").with(file_part(*part)),
+                    );
                 }
             }
             Part::Tool(part) => session.tool_part(*part, Kinds::new(&self.mcp), out),
@@ -230,12 +234,12 @@ impl Session {
         self.speaks_in(&told.message, out);
         let visibility = if told.text.is_empty() { Visibility::Private } else { Visibility::Public };
         let said = if told.reasoning { MessageDraft::reasoning(visibility) } else { MessageDraft::assistant() };
-        let mut end = Final::text(told.text);
+        let mut end = MessageEnd::text(told.text);
         if self.is_cut_off() {
             end = end.failed();
         }
         self.begun = true;
-        let said = said.native(told.part.as_str()).of(told.message);
+        let said = said.native_id(told.part.as_str()).in_message(told.message);
         out.session(self.id.as_str()).message_finished(told.part, said, end);
     }
 
@@ -260,7 +264,7 @@ impl Session {
             open.started = true;
             let said =
                 if open.reasoning { MessageDraft::reasoning(Visibility::Public) } else { MessageDraft::assistant() };
-            session.message_started(part, said.native(part).of(open.message.as_str()));
+            session.message_started(part, said.native_id(part).in_message(open.message.as_str()));
         }
         if !self.trims {
             return session.delta(part, delta);

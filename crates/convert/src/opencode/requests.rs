@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::inputs::asked_input;
 use super::kinds::Kinds;
 use super::{OpenCodeConverter, STATE_ECHO, incomplete};
-use crate::{Ask, Drafts, PermissionAsk};
+use crate::{Drafts, PermissionDraft, QuestionDraft};
 
 /// What a host or the agent answers to a permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +123,7 @@ impl OpenCodeConverter {
         let known = request.call.as_deref().and_then(|call| session.pending_kind(call));
         let kind = kinds.while_pending(&request.permission).or(known);
         let input = asked_input(&request.permission, &request.patterns, request.metadata.as_ref());
-        let ask = PermissionAsk {
+        let ask = PermissionDraft {
             kind,
             title: if input.is_none() { Some(request.title()) } else { None },
             input,
@@ -132,10 +132,14 @@ impl OpenCodeConverter {
             native: Some(request.native()),
             call_id: request.call,
         };
-        out.session(&request.session).permission_asked(request.id, ask);
+        out.session(&request.session).permission_requested(request.id, ask);
     }
 
-    pub(super) fn permission_asked(&mut self, properties: Option<EventPermissionAskedProperties>, out: &mut Drafts) {
+    pub(super) fn permission_requested(
+        &mut self,
+        properties: Option<EventPermissionAskedProperties>,
+        out: &mut Drafts,
+    ) {
         let Some(EventPermissionAskedProperties {
             id: Some(request),
             session_id: Some(session),
@@ -253,7 +257,7 @@ impl OpenCodeConverter {
             self.sessions.of(&session).question_called(call, tool.message_id.as_deref(), &questions, out);
         }
         let asks = questions.into_iter().map(|question| ask(question, tool.call_id.as_deref())).collect();
-        out.session(&session).questions_asked(request, asks);
+        out.session(&session).questions_requested(request, asks);
     }
 
     pub(super) fn question_replied(&mut self, properties: Option<EventQuestionRepliedProperties>, out: &mut Drafts) {
@@ -283,19 +287,19 @@ impl OpenCodeConverter {
             .map(|question| {
                 let options = question.options.into_iter().flatten();
                 let options = options.map(|option| choice(option.label, option.description)).collect();
-                Ask {
+                QuestionDraft {
                     prompt: question.question.unwrap_or_default(),
                     options,
                     header: question.header,
                     multi_select: question.multiple == Some(true),
                     free_text: question.custom != Some(false),
                     call_id: call.clone(),
-                    ..Ask::default()
+                    ..QuestionDraft::default()
                 }
             })
             .collect();
         self.asks(&session, &request, ApprovalScope::Once, out);
-        out.session(&session).questions_asked(request, asks);
+        out.session(&session).questions_requested(request, asks);
     }
 
     pub(super) fn question_v2_replied(
@@ -343,16 +347,16 @@ impl OpenCodeConverter {
 }
 
 /// A question. The answer may be something else than an option, unless it says otherwise.
-fn ask(question: QuestionInfo, call: Option<&str>) -> Ask {
+fn ask(question: QuestionInfo, call: Option<&str>) -> QuestionDraft {
     let options = question.options.into_iter().flatten();
-    Ask {
+    QuestionDraft {
         prompt: question.question.unwrap_or_default(),
         options: options.map(|option| choice(option.label, option.description)).collect(),
         header: question.header,
         multi_select: question.multiple == Some(true),
         free_text: question.custom != Some(false),
         call_id: call.map(str::to_owned),
-        ..Ask::default()
+        ..QuestionDraft::default()
     }
 }
 

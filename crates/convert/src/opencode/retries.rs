@@ -25,7 +25,7 @@ pub(super) fn message_retries(part: RetryPart) -> Note {
         Some(Trouble::Failed(failure)) => (Some(failure.code), failure.message),
         Some(Trouble::Interrupted) | None => (None, String::new()),
     };
-    Note::retry(Retry::new(count(part.attempt), reason).code(code)).native(part.id)
+    Note::retry(Retry::new(count(part.attempt), reason).code(code)).native_id(part.id)
 }
 
 /// The first attempt that is made again is number 1.

@@ -44,10 +44,10 @@ impl Sent {
 
 impl Session {
     /// The host prompts.
-    pub(super) fn prompted(&mut self, mut sent: Sent, prompt: Prompt, out: &mut Drafts) {
+    pub(super) fn prompt_sent(&mut self, mut sent: Sent, prompt: Prompt, out: &mut Drafts) {
         if self.begun {
             self.before_prompt(out);
-            out.session(self.id.as_str()).prompted(prompt);
+            out.session(self.id.as_str()).prompt_sent(prompt);
         } else {
             sent.held = Some(prompt);
         }
@@ -62,7 +62,7 @@ impl Session {
         self.begun |= self.sent.iter().any(|sent| sent.held.is_some());
         for sent in &mut self.sent {
             if let Some(prompt) = sent.held.take() {
-                out.session(self.id.as_str()).prompted(prompt);
+                out.session(self.id.as_str()).prompt_sent(prompt);
             }
         }
     }

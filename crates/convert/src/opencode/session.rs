@@ -124,7 +124,7 @@ pub(super) struct Run {
     pub(super) retries: u32,
     pub(super) compaction: Compaction,
     /// The host asked for an interrupt.
-    pub(super) interrupt_asked: bool,
+    pub(super) interrupt_requested: bool,
     /// The host did so before the agent had repeated the prompt, which may go on all the same.
     pub(super) interrupt_early: bool,
     /// The agent says that it was interrupted.
@@ -200,12 +200,12 @@ impl Session {
 
     /// Whether what ends now was cut off.
     pub(super) fn is_cut_off(&self) -> bool {
-        self.run.interrupt_asked || self.run.interrupted || self.run.failed
+        self.run.interrupt_requested || self.run.interrupted || self.run.failed
     }
 
     pub(super) fn end_turn(&mut self, out: &mut Drafts) {
         self.settle_compaction(out);
-        if self.run.interrupt_asked || self.run.interrupted {
+        if self.run.interrupt_requested || self.run.interrupted {
             self.run.held = None;
         }
         self.tell_held(out);
@@ -219,7 +219,7 @@ impl Session {
             TurnEnd::with_status(TurnStatus::Failed)
         } else if run.interrupted {
             TurnEnd::with_status(TurnStatus::Interrupted)
-        } else if run.interrupt_asked {
+        } else if run.interrupt_requested {
             TurnEnd::new()
         } else {
             match finish.and_then(Finish::went_well) {
@@ -269,7 +269,7 @@ impl Session {
             return;
         }
         // An agent up to 1.2 that is interrupted while it asks says no more about it; otherwise the message completes.
-        let is_forgotten = asking && self.run.interrupt_asked && !self.run.interrupted;
+        let is_forgotten = asking && self.run.interrupt_requested && !self.run.interrupted;
         if !self.run.open_messages.is_empty() && !is_forgotten {
             self.run.idle = true;
             return;

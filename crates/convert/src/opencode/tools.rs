@@ -100,8 +100,8 @@ impl Session {
         let tool = self.tool_name(tool, call_id.as_deref());
         kinds.by_provider = is_run_by_provider(metadata.as_ref());
         let call = ToolCall::new(call_id.clone().unwrap_or_else(|| id.clone()), tool.as_str())
-            .native(id.as_str())
-            .of(message_id.as_deref().unwrap_or_default());
+            .native_id(id.as_str())
+            .in_message(message_id.as_deref().unwrap_or_default());
         let id = call_id.clone().filter(|call| self.asked_first.get(call).is_some()).unwrap_or(id);
         self.begun = true;
         if let Some(message) = &message_id {
@@ -132,7 +132,7 @@ impl Session {
                 if state.is_over() {
                     self.tools.remove(&id);
                     let call = final_call(call, &tool, state.input.as_ref(), kinds);
-                    let result = ToolResult::failed(state.output.or(state.error).unwrap_or_default()).of_call(call);
+                    let result = ToolResult::failed(state.output.or(state.error).unwrap_or_default()).with_call(call);
                     out.session(self.id.as_str()).tool_finished(id, result);
                 }
             }
@@ -155,7 +155,7 @@ impl Session {
             let call = ToolCall::new(call_id, QUESTION)
                 .kind(ToolKind::Question)
                 .arguments(json!({ "questions": questions }).to_string())
-                .of(message.unwrap_or_default());
+                .in_message(message.unwrap_or_default());
             out.session(self.id.as_str()).synthetic().tool_started(call_id, call);
         }
     }
@@ -170,7 +170,7 @@ impl Session {
         out: &mut Drafts,
     ) {
         if self.open_asked_call(call_id) {
-            let mut call = ToolCall::new(call_id, permission).of(message.unwrap_or_default());
+            let mut call = ToolCall::new(call_id, permission).in_message(message.unwrap_or_default());
             call.kind = kinds.while_pending(permission);
             out.session(self.id.as_str()).synthetic().tool_started(call_id, call);
         }
@@ -271,7 +271,7 @@ impl Session {
             .failed_if(failed)
             .exit_code(metadata.exit)
             .duration_ms(duration(time.and_then(|time| time.start), time.and_then(|time| time.end)))
-            .of_call(call);
+            .with_call(call);
         result.parts = file_refs(tool, state.input.as_ref(), metadata, diff);
         result.parts.extend(state.attachments.into_iter().flatten().map(file_part));
         out.session(self.id.as_str()).tool_finished(id, result);
@@ -281,14 +281,14 @@ impl Session {
     pub(super) fn is_damaged_exit(&self, metadata: &Metadata, native_type: &str, out: &mut Drafts) -> bool {
         if metadata.exit_is_damaged {
             let error = "the exit code of a tool is not a whole number";
-            out.session(self.id.as_str()).damaged(HERE, error, Some(native_type.to_owned()));
+            out.session(self.id.as_str()).partially_unparsed(HERE, error, Some(native_type.to_owned()));
         }
         metadata.exit_is_damaged
     }
 
     /// A command of the user's own has no exit code, so that only the abort tells that it was cut off.
     fn is_aborted_command(&self, tool: &str, metadata: &Metadata) -> bool {
-        let aborted = self.run.interrupt_asked || self.run.interrupted;
+        let aborted = self.run.interrupt_requested || self.run.interrupted;
         aborted && metadata.exit.is_none() && built_in(tool) == Some(ToolKind::Command)
     }
 
@@ -308,7 +308,7 @@ impl Session {
             .call_cut_off_if(aborted && without_input && never_called)
             .exit_code(metadata.exit)
             .duration_ms(duration(time.and_then(|time| time.start), time.and_then(|time| time.end)))
-            .of_call(call);
+            .with_call(call);
         out.session(self.id.as_str()).tool_finished(id, result);
     }
 }

@@ -88,7 +88,7 @@ impl Session {
     ) -> bool {
         let new = self.run.counted.insert(step.to_owned());
         if new {
-            out.session(self.id.as_str()).used(tokens.usage(cost, model));
+            out.session(self.id.as_str()).add_usage(tokens.usage(cost, model));
         }
         new
     }

@@ -84,7 +84,7 @@ impl Session {
             return out.dropped(STATE_ECHO);
         }
         let key = format!("{message}:{}", part.id);
-        let late = UserMessage::new(vec![part.content]).native(part.id.as_str()).of(message).injected();
+        let late = UserMessage::new(vec![part.content]).native_id(part.id.as_str()).in_message(message).injected();
         self.shown_parts.insert(part.id, ());
         out.session(self.id.as_str()).user_message(key, late);
     }
@@ -149,7 +149,7 @@ impl Session {
         } else if let Some(prompt) = self.shell_taken() {
             self.run.turn_open = true;
             self.run.failed_early = false;
-            out.session(self.id.as_str()).prompt_taken(Some(prompt));
+            out.session(self.id.as_str()).prompt_accepted(Some(prompt));
         }
         for part in user.added {
             self.show_added(part, out);
@@ -193,9 +193,9 @@ impl Session {
             content.push(part.content);
         }
         let repeated = self.repeated(id, &content).unwrap_or_default();
-        let mut message = UserMessage::new(content).native(id).of(id).raw(raw);
+        let mut message = UserMessage::new(content).native_id(id).in_message(id).raw(raw);
         if let Some(name) = repeated.name {
-            message = message.repeats(name);
+            message = message.echo_of(name);
         }
         out.session(self.id.as_str()).user_message(id, message);
         repeated.is_silent

@@ -8,11 +8,11 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{End, Moment, Sequencer};
-use crate::draft::{Act, Draft, Unparsed};
+use super::{Moment, Sequencer, StreamEnd};
+use crate::draft::{Draft, DraftAction, Unparsed};
 use crate::{
-    Ask, CountingIds, Failure, Final, Key, MessageDraft, Note, PermissionAsk, Prompt, ToolCall, ToolResult, TurnEnd,
-    UserMessage,
+    CountingIds, Failure, Key, MessageDraft, MessageEnd, Note, PermissionDraft, Prompt, QuestionDraft, ToolCall,
+    ToolResult, TurnEnd, UserMessage,
 };
 
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ enum Step {
     Draft(Option<Key>, Box<Draft>),
     Stderr,
     Exit(Option<i32>),
-    Finish(End),
+    Finish(StreamEnd),
 }
 
 fn key() -> impl Strategy<Value = Key> {
@@ -136,24 +136,24 @@ fn answer() -> impl Strategy<Value = Answer> {
     prop_oneof![text().prop_map(Answer::Answered), option::of(text()).prop_map(Answer::Rejected)]
 }
 
-fn life() -> impl Strategy<Value = Act> {
+fn life() -> impl Strategy<Value = DraftAction> {
     prop_oneof![
-        2 => Just(Act::SessionStarted(Box::default())),
-        2 => session().prop_map(|parent| Act::ChildOf { parent }),
-        3 => (session(), key()).prop_map(|(parent, call)| Act::SpawnedBy { parent, call }),
-        1 => Just(Act::Restarted),
-        6 => prompt().prop_map(Act::Prompted),
-        1 => option::of(key()).prop_map(|id| Act::PromptTaken { id }),
-        1 => key().prop_map(|id| Act::PromptRefused { id }),
-        1 => Just(Act::InterruptAsked),
-        1 => Just(Act::InterruptRefused),
-        1 => Just(Act::CutOff),
-        6 => option::of(text()).prop_map(|turn_id| Act::TurnStarted { turn_id, metadata: None }),
-        6 => turn_end().prop_map(|end| Act::TurnEnded(Box::new(end))),
-        6 => (key(), user_message()).prop_map(|(key, message)| Act::UserMessage(key, Box::new(message))),
-        1 => Just(Act::Used(Box::default())),
-        1 => Just(Act::Failed(Box::new(Failure::new(ErrorCode::Auth, "no")))),
-        1 => Just(Act::Unparsed(Box::new(Unparsed {
+        2 => Just(DraftAction::SessionStarted(Box::default())),
+        2 => session().prop_map(|parent| DraftAction::ChildOf { parent }),
+        3 => (session(), key()).prop_map(|(parent, call)| DraftAction::SpawnedBy { parent, call }),
+        1 => Just(DraftAction::ProcessRestarted),
+        6 => prompt().prop_map(DraftAction::PromptSent),
+        1 => option::of(key()).prop_map(|id| DraftAction::PromptAccepted { id }),
+        1 => key().prop_map(|id| DraftAction::PromptRejected { id }),
+        1 => Just(DraftAction::InterruptRequested),
+        1 => Just(DraftAction::InterruptRejected),
+        1 => Just(DraftAction::CutOff),
+        6 => option::of(text()).prop_map(|turn_id| DraftAction::TurnStarted { turn_id, metadata: None }),
+        6 => turn_end().prop_map(|end| DraftAction::TurnEnded(Box::new(end))),
+        6 => (key(), user_message()).prop_map(|(key, message)| DraftAction::UserMessage(key, Box::new(message))),
+        1 => Just(DraftAction::UsageAdded(Box::default())),
+        1 => Just(DraftAction::Failed(Box::new(Failure::new(ErrorCode::Auth, "no")))),
+        1 => Just(DraftAction::Unparsed(Box::new(Unparsed {
             location: "test",
             error: "what".into(),
             native_type: None,
@@ -163,40 +163,47 @@ fn life() -> impl Strategy<Value = Act> {
     ]
 }
 
-fn items() -> impl Strategy<Value = Act> {
-    let end =
-        (option::of(text()), parts(), any::<bool>()).prop_map(|(text, parts, failed)| Final { text, parts, failed });
+fn items() -> impl Strategy<Value = DraftAction> {
+    let end = (option::of(text()), parts(), any::<bool>()).prop_map(|(text, parts, failed)| MessageEnd {
+        text,
+        parts,
+        failed,
+    });
     prop_oneof![
-        3 => (key(), message()).prop_map(|(key, message)| Act::MessageStarted(key, message)),
-        6 => (key(), text()).prop_map(|(key, text)| Act::MessageDelta(key, text)),
-        6 => (key(), message(), end).prop_map(|(key, message, end)| Act::MessageFinished(key, message, Box::new(end))),
-        1 => key().prop_map(Act::MessageAbandoned),
-        3 => (key(), call()).prop_map(|(key, call)| Act::ToolStarted(key, Box::new(call))),
-        2 => (key(), text()).prop_map(|(key, text)| Act::ToolArguments(key, text)),
-        4 => (key(), call()).prop_map(|(key, call)| Act::ToolCalled(key, Box::new(call))),
-        3 => (key(), text()).prop_map(|(key, text)| Act::ToolOutput(key, text)),
-        4 => (key(), result()).prop_map(|(key, result)| Act::ToolFinished(key, Box::new(result))),
-        1 => key().prop_map(Act::ToolAbandoned),
-        1 => (key(), note()).prop_map(|(key, note)| Act::NoteStarted(key, Box::new(note))),
-        1 => (key(), note(), any::<bool>()).prop_map(|(key, note, failed)| Act::NoteFinished(key, Box::new(note), failed)),
-        1 => note().prop_map(|note| Act::Noted(Box::new(note))),
+        3 => (key(), message()).prop_map(|(key, message)| DraftAction::MessageStarted(key, message)),
+        6 => (key(), text()).prop_map(|(key, text)| DraftAction::MessageDelta(key, text)),
+        6 => (key(), message(), end).prop_map(|(key, message, end)| DraftAction::MessageFinished(key, message, Box::new(end))),
+        1 => key().prop_map(DraftAction::MessageAbandoned),
+        3 => (key(), call()).prop_map(|(key, call)| DraftAction::ToolStarted(key, Box::new(call))),
+        2 => (key(), text()).prop_map(|(key, text)| DraftAction::ToolArguments(key, text)),
+        4 => (key(), call()).prop_map(|(key, call)| DraftAction::ToolCalled(key, Box::new(call))),
+        3 => (key(), text()).prop_map(|(key, text)| DraftAction::ToolOutput(key, text)),
+        4 => (key(), result()).prop_map(|(key, result)| DraftAction::ToolFinished(key, Box::new(result))),
+        1 => key().prop_map(DraftAction::ToolAbandoned),
+        1 => (key(), note()).prop_map(|(key, note)| DraftAction::NoteStarted(key, Box::new(note))),
+        1 => (key(), note(), any::<bool>()).prop_map(|(key, note, failed)| DraftAction::NoteFinished(key, Box::new(note), failed)),
+        1 => note().prop_map(|note| DraftAction::Noted(Box::new(note))),
     ]
 }
 
-fn requests() -> impl Strategy<Value = Act> {
+fn requests() -> impl Strategy<Value = DraftAction> {
     let decision = prop_oneof![Just(Decision::Approved), Just(Decision::Denied)];
-    let questions = (1..3_usize).prop_map(|count| vec![Ask { prompt: "?".into(), ..Ask::default() }; count]);
+    let questions =
+        (1..3_usize).prop_map(|count| vec![QuestionDraft { prompt: "?".into(), ..QuestionDraft::default() }; count]);
     prop_oneof![
         (key(), option::of(key()), option::of(input())).prop_map(|(key, call_id, input)| {
             let call_id = call_id.map(|call_id| call_id.to_string());
-            Act::PermissionAsked { key, ask: Box::new(PermissionAsk { call_id, input, ..PermissionAsk::default() }) }
+            DraftAction::PermissionRequested {
+                key,
+                ask: Box::new(PermissionDraft { call_id, input, ..PermissionDraft::default() }),
+            }
         }),
         (key(), decision, option::of(Just(ApprovalScope::Always)))
-            .prop_map(|(key, decision, scope)| Act::PermissionResolved { key, decision, scope, by: None }),
-        (key(), questions).prop_map(|(key, questions)| Act::QuestionsAsked { key, questions }),
+            .prop_map(|(key, decision, scope)| DraftAction::PermissionResolved { key, decision, scope, by: None }),
+        (key(), questions).prop_map(|(key, questions)| DraftAction::QuestionsRequested { key, questions }),
         (key(), prop::collection::vec(answer(), 0..3))
-            .prop_map(|(key, answers)| Act::QuestionsResolved { key, answers }),
-        key().prop_map(|key| Act::Withdrawn { key }),
+            .prop_map(|(key, answers)| DraftAction::QuestionsResolved { key, answers }),
+        key().prop_map(|key| DraftAction::RequestWithdrawn { key }),
     ]
 }
 
@@ -211,7 +218,7 @@ fn step() -> impl Strategy<Value = Step> {
         60 => (option::of(session()), draft()).prop_map(|(session, draft)| Step::Draft(session, Box::new(draft))),
         1 => Just(Step::Stderr),
         1 => option::of(-9..2).prop_map(Step::Exit),
-        1 => prop_oneof![Just(End::Log), Just(End::Terminated)].prop_map(Step::Finish),
+        1 => prop_oneof![Just(StreamEnd::Log), Just(StreamEnd::Terminated)].prop_map(Step::Finish),
     ]
 }
 

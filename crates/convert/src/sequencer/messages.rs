@@ -9,7 +9,7 @@ use super::moment::Scene;
 use super::scopes::ScopeId;
 use super::session::{ItemRef, Session};
 use crate::draft::{Channel, streamed_text};
-use crate::{Final, Key, MessageDraft};
+use crate::{Key, MessageDraft, MessageEnd};
 
 /// A message that streams.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl Session {
         at: ItemRef,
         origin: Origin,
         message: MessageDraft,
-        end: Final,
+        end: MessageEnd,
     ) {
         if let Some(open) = self.messages.remove(&at) {
             return self.finish_open(scene, at, origin, open, message, end);
@@ -108,7 +108,7 @@ impl Session {
         origin: Origin,
         mut open: OpenMessage,
         message: MessageDraft,
-        end: Final,
+        end: MessageEnd,
     ) {
         if open.item.native_item_id.is_none() {
             open.item.native_item_id.clone_from(&message.native_id);
@@ -148,7 +148,14 @@ impl Session {
         }
     }
 
-    fn finish_whole(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, message: MessageDraft, end: Final) {
+    fn finish_whole(
+        &mut self,
+        scene: &mut Scene<'_>,
+        at: ItemRef,
+        origin: Origin,
+        message: MessageDraft,
+        end: MessageEnd,
+    ) {
         let text = end.text.unwrap_or_default();
         let said = Some(hash(&text));
         let whole = WholeMessage {

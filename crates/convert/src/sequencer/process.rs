@@ -25,7 +25,7 @@ impl Session {
             let waited = !self.permissions.is_empty() || !self.questions.is_empty();
             let cut_off = turn.cut_off || left_open || waited || !turn.spoke.agent;
             let died = code != Some(0) || unanswered || cut_off;
-            if died && !turn.interrupt_asked && !turn.failed {
+            if died && !turn.interrupt_requested && !turn.failed {
                 let native = code.map(|code| json!({ "exit_code": code }));
                 let mut failure = Failure::new(ErrorCode::AgentError, exit_message(code)).native(native);
                 failure.details.stderr = stderr.output();
@@ -44,7 +44,7 @@ impl Session {
         self.closed_notes.clear();
         self.closed_tools.clear();
         self.shown.clear();
-        self.interrupt_asked = false;
+        self.interrupt_requested = false;
     }
 
     /// The session ends because the agent, which is gone, is not started again.

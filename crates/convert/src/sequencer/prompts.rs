@@ -39,7 +39,7 @@ pub(super) struct Shown {
 }
 
 impl Session {
-    pub(super) fn prompted(&mut self, scene: &mut Scene<'_>, scope: ScopeId, prompt: Prompt) {
+    pub(super) fn prompt_sent(&mut self, scene: &mut Scene<'_>, scope: ScopeId, prompt: Prompt) {
         if !self.is_main(scope) {
             return self.say_as_user(scene, scope, Origin::DAEMON, UserMessage::new(prompt.content));
         }
@@ -55,7 +55,7 @@ impl Session {
         }
     }
 
-    pub(super) fn prompt_taken(&mut self, scene: &mut Scene<'_>, id: Option<&Key>) {
+    pub(super) fn prompt_accepted(&mut self, scene: &mut Scene<'_>, id: Option<&Key>) {
         let index = match id {
             Some(id) => self.prompts.iter().position(|waiting| waiting.prompt.id.as_ref() == Some(id)),
             None => Some(0),
@@ -66,7 +66,7 @@ impl Session {
     }
 
     /// Forgets a prompt that the agent refuses. One that was shown stays.
-    pub(super) fn prompt_refused(&mut self, id: &Key) {
+    pub(super) fn prompt_rejected(&mut self, id: &Key) {
         self.prompts.retain(|waiting| waiting.prompt.id.as_ref() != Some(id));
     }
 

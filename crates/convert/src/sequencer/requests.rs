@@ -10,7 +10,7 @@ use super::scopes::ScopeId;
 use super::session::{ItemRef, Session};
 use crate::paths::settle_input;
 use crate::title::{one_line, title};
-use crate::{Ask, Key, PermissionAsk};
+use crate::{Key, PermissionDraft, QuestionDraft};
 
 #[derive(Debug)]
 pub(super) struct PendingPermission {
@@ -37,13 +37,13 @@ impl PendingQuestion {
 }
 
 impl Session {
-    pub(super) fn permission_asked(
+    pub(super) fn permission_requested(
         &mut self,
         scene: &mut Scene<'_>,
         scope: ScopeId,
         origin: Origin,
         key: Key,
-        ask: PermissionAsk,
+        ask: PermissionDraft,
     ) {
         if self.permissions.iter().any(|pending| pending.key == key) {
             return;
@@ -57,8 +57,8 @@ impl Session {
     }
 
     /// What is asked, in one line, and what it is about. Where the call that waits is known, both are the call's.
-    fn permission_data(&self, ask: PermissionAsk) -> (String, PermissionMetadata) {
-        let PermissionAsk { call_id, kind, mut input, title: told, reason, scopes, native } = ask;
+    fn permission_data(&self, ask: PermissionDraft) -> (String, PermissionMetadata) {
+        let PermissionDraft { call_id, kind, mut input, title: told, reason, scopes, native } = ask;
         let cwd = self.cwd.as_deref();
         if let Some(input) = &mut input {
             settle_input(input, cwd);
@@ -108,13 +108,13 @@ impl Session {
         self.emit(scene, origin, EventData::permission_resolved(permission, decision));
     }
 
-    pub(super) fn questions_asked(
+    pub(super) fn questions_requested(
         &mut self,
         scene: &mut Scene<'_>,
         scope: ScopeId,
         origin: Origin,
         key: &Key,
-        questions: Vec<Ask>,
+        questions: Vec<QuestionDraft>,
     ) {
         if questions.is_empty() || self.questions.iter().any(|pending| pending.key == *key) {
             return;
@@ -159,7 +159,7 @@ impl Session {
         }
     }
 
-    pub(super) fn withdrawn(&mut self, scene: &mut Scene<'_>, key: &Key) {
+    pub(super) fn request_withdrawn(&mut self, scene: &mut Scene<'_>, key: &Key) {
         self.permission_resolved(scene, Origin::DAEMON, key, Decision::Denied, None, None);
         self.questions_resolved(scene, Origin::DAEMON, key, vec![Answer::Rejected(None)]);
     }
@@ -183,7 +183,7 @@ impl Session {
         let questions = self.questions.iter().filter(|pending| pending.is_about(call));
         let keys = permissions.map(|pending| &pending.key).chain(questions.map(|pending| &pending.key));
         for key in keys.cloned().collect::<Vec<_>>() {
-            self.withdrawn(scene, &key);
+            self.request_withdrawn(scene, &key);
         }
     }
 

@@ -6,7 +6,7 @@ use super::moment::{Moment, Scene};
 use super::recent::Recent;
 use super::session::{ItemRef, Session};
 use crate::Key;
-use crate::draft::Act;
+use crate::draft::DraftAction;
 
 /// So much is held back for a sub-agent whose tool call is not known yet.
 const MOST_HELD: usize = 4096;
@@ -44,7 +44,7 @@ enum Spawn {
 #[derive(Debug)]
 pub(super) struct ScopeState {
     spawn: Spawn,
-    held: Vec<(Moment, bool, Act)>,
+    held: Vec<(Moment, bool, DraftAction)>,
     latest_message: Option<ItemId>,
     /// The latest item of each of the agent's own messages.
     by_message: Recent<Key, ItemId, 256>,
@@ -138,7 +138,7 @@ impl Session {
     }
 
     /// Does what a draft says, or keeps it until the sub-agent's tool call is known.
-    pub(super) fn act_or_hold(&mut self, scene: &mut Scene<'_>, scope: ScopeId, synthetic: bool, act: Act) {
+    pub(super) fn act_or_hold(&mut self, scene: &mut Scene<'_>, scope: ScopeId, synthetic: bool, act: DraftAction) {
         self.look_up(scope);
         let moment = scene.moment;
         match self.scope_mut(scope) {
@@ -257,15 +257,15 @@ impl Session {
 
 /// Whether it matters whose sub-agent does this. Nobody may wait for an answer to what is held back, so what is asked
 /// goes out at once.
-fn has_a_parent(act: &Act) -> bool {
+fn has_a_parent(act: &DraftAction) -> bool {
     !matches!(
         act,
-        Act::PermissionAsked { .. }
-            | Act::PermissionResolved { .. }
-            | Act::QuestionsAsked { .. }
-            | Act::QuestionsResolved { .. }
-            | Act::Withdrawn { .. }
-            | Act::Failed(_)
-            | Act::Unparsed(_)
+        DraftAction::PermissionRequested { .. }
+            | DraftAction::PermissionResolved { .. }
+            | DraftAction::QuestionsRequested { .. }
+            | DraftAction::QuestionsResolved { .. }
+            | DraftAction::RequestWithdrawn { .. }
+            | DraftAction::Failed(_)
+            | DraftAction::Unparsed(_)
     )
 }

@@ -20,7 +20,7 @@ use super::tools::{ClosedTool, Tool};
 use super::turns::Turn;
 use super::{LeftOpen, Resume};
 use crate::Key;
-use crate::draft::{Act, Draft, Failure, Unparsed};
+use crate::draft::{Draft, DraftAction, Failure, Unparsed};
 use crate::escape_codes::without_escape_codes;
 
 /// What a converter calls an item: its key, which each sub-agent has for itself.
@@ -91,7 +91,7 @@ pub(super) struct Session {
     serial: u64,
     pub(super) turn: Option<Turn>,
     /// The host asked for an interrupt before the turn it is for had begun.
-    pub(super) interrupt_asked: bool,
+    pub(super) interrupt_requested: bool,
     pub(super) prompts: VecDeque<Waiting>,
     pub(super) shown: VecDeque<Shown>,
     pub(super) messages: OpenItems<OpenMessage>,
@@ -143,7 +143,7 @@ impl Session {
             cwd: None,
             serial: 0,
             turn: None,
-            interrupt_asked: false,
+            interrupt_requested: false,
             prompts: VecDeque::new(),
             shown: VecDeque::new(),
             messages: OpenItems::default(),
@@ -222,11 +222,11 @@ impl Session {
         self.settle(scene);
     }
 
-    pub(super) fn act(&mut self, scene: &mut Scene<'_>, scope: ScopeId, synthetic: bool, act: Act) {
+    pub(super) fn act(&mut self, scene: &mut Scene<'_>, scope: ScopeId, synthetic: bool, act: DraftAction) {
         let origin = scene.moment.origin(synthetic);
         match act {
             // Beginning is the sequencer's affair; a second start says nothing new.
-            Act::SessionStarted(metadata) => {
+            DraftAction::SessionStarted(metadata) => {
                 if self.cwd.is_none() {
                     self.cwd.clone_from(&metadata.cwd);
                 }
@@ -234,57 +234,61 @@ impl Session {
                     self.introduction = Introduction::Given(metadata);
                 }
             }
-            Act::ChildOf { .. } | Act::SpawnedBy { .. } | Act::Restarted | Act::About(_) | Act::Done => {}
-            Act::Prompted(prompt) => self.prompted(scene, scope, prompt),
-            Act::PromptTaken { id } => self.prompt_taken(scene, id.as_ref()),
-            Act::PromptRefused { id } => self.prompt_refused(&id),
-            Act::InterruptAsked => self.interrupt(scope),
-            Act::InterruptRefused => self.interrupt_refused(scope),
-            Act::TurnStarted { turn_id, metadata } => {
+            DraftAction::ChildOf { .. }
+            | DraftAction::SpawnedBy { .. }
+            | DraftAction::ProcessRestarted
+            | DraftAction::About(_)
+            | DraftAction::Done => {}
+            DraftAction::PromptSent(prompt) => self.prompt_sent(scene, scope, prompt),
+            DraftAction::PromptAccepted { id } => self.prompt_accepted(scene, id.as_ref()),
+            DraftAction::PromptRejected { id } => self.prompt_rejected(&id),
+            DraftAction::InterruptRequested => self.interrupt(scope),
+            DraftAction::InterruptRejected => self.interrupt_rejected(scope),
+            DraftAction::TurnStarted { turn_id, metadata } => {
                 self.turn_started(scene, scope, origin, turn_id, metadata.map(|metadata| *metadata));
             }
-            Act::TurnEnded(end) => self.turn_ended(scene, scope, origin, *end),
-            Act::CutOff => self.cut_off(scope),
-            Act::Used(usage) => self.used(Some(*usage)),
-            Act::UserMessage(key, message) => {
+            DraftAction::TurnEnded(end) => self.turn_ended(scene, scope, origin, *end),
+            DraftAction::CutOff => self.cut_off(scope),
+            DraftAction::UsageAdded(usage) => self.used(Some(*usage)),
+            DraftAction::UserMessage(key, message) => {
                 self.user_message(scene, (scope, key), origin, *message);
             }
-            Act::MessageStarted(key, message) => {
+            DraftAction::MessageStarted(key, message) => {
                 self.message_started(scene, (scope, key), origin, message);
             }
-            Act::MessageDelta(key, text) => self.message_delta(scene, &(scope, key), origin, text),
-            Act::MessageFinished(key, message, end) => {
+            DraftAction::MessageDelta(key, text) => self.message_delta(scene, &(scope, key), origin, text),
+            DraftAction::MessageFinished(key, message, end) => {
                 self.message_finished(scene, (scope, key), origin, message, *end);
             }
-            Act::MessageAbandoned(key) => self.message_abandoned(scene, &(scope, key), origin),
-            Act::ToolStarted(key, call) => self.tool_started(scene, (scope, key), origin, *call),
-            Act::ToolArguments(key, text) => {
+            DraftAction::MessageAbandoned(key) => self.message_abandoned(scene, &(scope, key), origin),
+            DraftAction::ToolStarted(key, call) => self.tool_started(scene, (scope, key), origin, *call),
+            DraftAction::ToolArguments(key, text) => {
                 self.tool_arguments(scene, &(scope, key), origin, &text);
             }
-            Act::ToolCalled(key, call) => self.tool_called(scene, (scope, key), origin, *call),
-            Act::ToolOutput(key, text) => self.tool_output(scene, &(scope, key), origin, &text),
-            Act::ToolFinished(key, result) => {
+            DraftAction::ToolCalled(key, call) => self.tool_called(scene, (scope, key), origin, *call),
+            DraftAction::ToolOutput(key, text) => self.tool_output(scene, &(scope, key), origin, &text),
+            DraftAction::ToolFinished(key, result) => {
                 self.tool_finished(scene, (scope, key), origin, *result);
             }
-            Act::ToolAbandoned(key) => self.tool_abandoned(scene, &(scope, key)),
-            Act::NoteStarted(key, note) => self.note_started(scene, (scope, key), origin, *note),
-            Act::NoteFinished(key, note, failed) => {
+            DraftAction::ToolAbandoned(key) => self.tool_abandoned(scene, &(scope, key)),
+            DraftAction::NoteStarted(key, note) => self.note_started(scene, (scope, key), origin, *note),
+            DraftAction::NoteFinished(key, note, failed) => {
                 self.note_finished(scene, (scope, key), origin, *note, failed);
             }
-            Act::Noted(note) => self.noted(scene, scope, origin, *note, false),
-            Act::PermissionAsked { key, ask } => self.permission_asked(scene, scope, origin, key, *ask),
-            Act::PermissionResolved { key, decision, scope, by } => {
+            DraftAction::Noted(note) => self.noted(scene, scope, origin, *note, false),
+            DraftAction::PermissionRequested { key, ask } => self.permission_requested(scene, scope, origin, key, *ask),
+            DraftAction::PermissionResolved { key, decision, scope, by } => {
                 self.permission_resolved(scene, origin, &key, decision, scope, by);
             }
-            Act::QuestionsAsked { key, questions } => {
-                self.questions_asked(scene, scope, origin, &key, questions);
+            DraftAction::QuestionsRequested { key, questions } => {
+                self.questions_requested(scene, scope, origin, &key, questions);
             }
-            Act::QuestionsResolved { key, answers } => {
+            DraftAction::QuestionsResolved { key, answers } => {
                 self.questions_resolved(scene, origin, &key, answers);
             }
-            Act::Withdrawn { key } => self.withdrawn(scene, &key),
-            Act::Failed(failure) => self.failed(scene, scope, origin, *failure),
-            Act::Unparsed(unparsed) => self.unparsed(scene, *unparsed),
+            DraftAction::RequestWithdrawn { key } => self.request_withdrawn(scene, &key),
+            DraftAction::Failed(failure) => self.failed(scene, scope, origin, *failure),
+            DraftAction::Unparsed(unparsed) => self.unparsed(scene, *unparsed),
         }
     }
 

@@ -38,7 +38,7 @@ pub(super) struct Turn {
     /// An error was reported in it.
     pub(super) failed: bool,
     /// The host asked for an interrupt.
-    pub(super) interrupt_asked: bool,
+    pub(super) interrupt_requested: bool,
     /// The agent is gone without having said that it is over.
     pub(super) cut_off: bool,
     /// A payload of the turn lost a part that its meaning needs.
@@ -111,7 +111,7 @@ impl Session {
             native_id,
             started_at: self.voice.time(),
             confirmed,
-            interrupt_asked: std::mem::take(&mut self.interrupt_asked),
+            interrupt_requested: std::mem::take(&mut self.interrupt_requested),
             ..Turn::default()
         });
     }
@@ -167,16 +167,16 @@ impl Session {
             return;
         }
         match &mut self.turn {
-            Some(turn) => turn.interrupt_asked = true,
-            None => self.interrupt_asked = !self.prompts.is_empty(),
+            Some(turn) => turn.interrupt_requested = true,
+            None => self.interrupt_requested = !self.prompts.is_empty(),
         }
     }
 
-    pub(super) fn interrupt_refused(&mut self, scope: ScopeId) {
+    pub(super) fn interrupt_rejected(&mut self, scope: ScopeId) {
         if scope == ScopeId::MAIN {
-            self.interrupt_asked = false;
+            self.interrupt_requested = false;
             if let Some(turn) = &mut self.turn {
-                turn.interrupt_asked = false;
+                turn.interrupt_requested = false;
             }
         }
     }
@@ -223,7 +223,7 @@ impl Session {
         self.before_speech(scene, ScopeId::MAIN, false);
         let Some(turn) = &self.turn else { return };
         let status = match end.status {
-            Some(TurnStatus::Failed) | None if turn.interrupt_asked => TurnStatus::Interrupted,
+            Some(TurnStatus::Failed) | None if turn.interrupt_requested => TurnStatus::Interrupted,
             Some(status) => status,
             None if turn.failed || turn.damaged => TurnStatus::Failed,
             None => TurnStatus::Completed,

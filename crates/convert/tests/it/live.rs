@@ -1,8 +1,8 @@
 //! A stream that a host begins, leaves and takes up again.
 
 use interlingua_convert::{
-    Ask, Conversion, ConversionOptions, Converter, Drafts, Failure, Final, Input, InputRef, MessageDraft,
-    PermissionAsk, Prompt, Resume, ToolCall, TurnEnd,
+    Conversion, ConversionOptions, Converter, Drafts, Failure, Input, InputRef, MessageDraft, MessageEnd,
+    PermissionDraft, Prompt, QuestionDraft, Resume, ToolCall, TurnEnd,
 };
 use interlingua_schema::{
     Checker, CommandInput, ContentPart, ErrorCode, EventData, ItemStatus, SessionEnded, SessionMetadata, ToolInput,
@@ -44,9 +44,9 @@ impl Converter for Told {
                 session.tool_called("c", ToolCall::new("c", "bash").input(Some(input)));
             }
             "output" => session.tool_output("c", "a.txt"),
-            "ask" => session.permission_asked("p", PermissionAsk::default()),
-            "questions" => session.questions_asked("q", vec![Ask::default(), Ask::default()]),
-            text => session.message_finished(text, MessageDraft::assistant(), Final::text(text)),
+            "ask" => session.permission_requested("p", PermissionDraft::default()),
+            "questions" => session.questions_requested("q", vec![QuestionDraft::default(), QuestionDraft::default()]),
+            text => session.message_finished(text, MessageDraft::assistant(), MessageEnd::text(text)),
         }
     }
 }
@@ -65,7 +65,7 @@ impl Live {
         live
     }
 
-    fn hear(mut self, lines: &[&str]) -> Self {
+    fn receive(mut self, lines: &[&str]) -> Self {
         for line in lines {
             self.stream.push(None, Input::Received(line), &mut self.events);
         }
@@ -126,7 +126,7 @@ fn lost() -> Failure {
 
 #[test]
 fn a_session_that_the_host_began_stays_the_only_one_whatever_its_agent_calls_it() {
-    let live = Live::begun().hear(&["n1 hello", "n1 begin", "n1 hi", "n1 end", "n2 hello", "n2 begin", "n2 ho"]);
+    let live = Live::begun().receive(&["n1 hello", "n1 begin", "n1 hi", "n1 end", "n2 hello", "n2 begin", "n2 ho"]);
     live.keeps_the_rules();
     assert_eq!(live.kinds().iter().filter(|kind| **kind == "session.started").count(), 1);
     let last = live.events.last().unwrap();
@@ -136,7 +136,7 @@ fn a_session_that_the_host_began_stays_the_only_one_whatever_its_agent_calls_it(
 
 #[test]
 fn what_the_agent_tells_of_itself_is_metadata_of_its_next_turn() {
-    let live = Live::begun().hear(&["n hello", "n begin", "n end", "n begin"]);
+    let live = Live::begun().receive(&["n hello", "n begin", "n end", "n begin"]);
     let metadata: Vec<_> = live
         .events
         .iter()
@@ -158,9 +158,10 @@ fn what_the_agent_tells_of_itself_is_metadata_of_its_next_turn() {
 
 #[test]
 fn what_a_lost_stream_left_open_is_closed_as_failed() {
-    let live = Live::begun().hear(&["n begin", "n hi", "n end", "n begin", "n think", "n call", "n output", "n ask"]);
+    let live =
+        Live::begun().receive(&["n begin", "n hi", "n end", "n begin", "n think", "n call", "n output", "n ask"]);
     let before = live.events.len();
-    let mut live = live.hear(&["n questions"]).cut_off(6);
+    let mut live = live.receive(&["n questions"]).cut_off(6);
     live.stream.close_left_open(None, &lost(), &mut live.events);
     live.keeps_the_rules();
     assert_eq!(
@@ -183,7 +184,7 @@ fn what_a_lost_stream_left_open_is_closed_as_failed() {
     let closed = live.events.len();
     live.stream.close_left_open(None, &lost(), &mut live.events);
     assert_eq!(live.events.len(), closed);
-    let live = live.hear(&["n begin", "n ask", "n end"]);
+    let live = live.receive(&["n begin", "n ask", "n end"]);
     live.keeps_the_rules();
     let again = live.events.iter().rev().find_map(|event| match &event.data {
         EventData::PermissionRequested(permission) => Some(permission.permission_id.as_str()),
@@ -194,7 +195,7 @@ fn what_a_lost_stream_left_open_is_closed_as_failed() {
 
 #[test]
 fn a_call_without_a_result_gets_one_when_it_is_lost() {
-    let mut live = Live::begun().hear(&["n begin", "n call"]).cut_off(0);
+    let mut live = Live::begun().receive(&["n begin", "n call"]).cut_off(0);
     live.stream.close_left_open(None, &lost(), &mut live.events);
     live.keeps_the_rules();
     assert_eq!(live.kinds()[4..], ["error", "item.started", "item.completed", "turn.ended"]);
@@ -203,7 +204,7 @@ fn a_call_without_a_result_gets_one_when_it_is_lost() {
 #[test]
 fn a_command_that_runs_on_after_its_turn_is_closed_when_it_is_lost() {
     for heard in [&["n begin", "n command", "n end"][..], &["n begin", "n command", "n output", "n end"]] {
-        let live = Live::begun().hear(heard);
+        let live = Live::begun().receive(heard);
         live.keeps_the_rules();
         let mut live = live.cut_off(0);
         live.stream.close_left_open(None, &lost(), &mut live.events);
@@ -217,7 +218,7 @@ fn a_command_that_runs_on_after_its_turn_is_closed_when_it_is_lost() {
 #[test]
 fn output_before_its_call_is_one_result_when_it_is_lost() {
     for heard in [&["n begin", "n output"][..], &["n begin", "n output", "n call"]] {
-        let mut live = Live::begun().hear(heard).cut_off(0);
+        let mut live = Live::begun().receive(heard).cut_off(0);
         live.stream.close_left_open(None, &lost(), &mut live.events);
         live.keeps_the_rules();
     }
@@ -225,32 +226,32 @@ fn output_before_its_call_is_one_result_when_it_is_lost() {
 
 #[test]
 fn a_stream_that_left_nothing_open_goes_on_without_a_word() {
-    let mut live = Live::begun().hear(&["n begin", "n hi", "n end"]).cut_off(0);
+    let mut live = Live::begun().receive(&["n begin", "n hi", "n end"]).cut_off(0);
     let before = live.events.len();
     live.stream.close_left_open(None, &lost(), &mut live.events);
     assert_eq!(live.events.len(), before);
-    live.hear(&["n begin", "n ho", "n end"]).keeps_the_rules();
+    live.receive(&["n begin", "n ho", "n end"]).keeps_the_rules();
 }
 
 #[test]
 fn the_keys_of_pending_requests_are_known_until_they_are_answered() {
-    let live = Live::begun().hear(&["n begin", "n ask", "n end", "n begin", "n ask", "n questions"]);
+    let live = Live::begun().receive(&["n begin", "n ask", "n end", "n begin", "n ask", "n questions"]);
     assert_eq!(live.stream.permission_key("p"), None);
     assert_eq!(live.stream.permission_key("p#2").unwrap().as_str(), "p");
     let (key, together) = live.stream.question_key("q:1").unwrap();
     assert_eq!((key.as_str(), together), ("q", vec!["q:0", "q:1"]));
-    let live = live.hear(&["n end"]);
+    let live = live.receive(&["n end"]);
     assert!(live.stream.permission_key("p#2").is_none() && live.stream.question_key("q:1").is_none());
 }
 
 #[test]
 fn the_host_can_say_what_crossed_no_wire() {
     let mut live = Live::begun();
-    live.stream.host(
+    live.stream.host_drafts(
         None,
         |drafts| {
             let mut session = drafts.current();
-            session.prompted(Prompt::text("hi"));
+            session.prompt_sent(Prompt::text("hi"));
             session.failed(Failure::new(ErrorCode::AgentError, "not there"));
             session.turn_ended(TurnEnd::with_status(TurnStatus::Failed));
         },
@@ -266,9 +267,9 @@ fn the_host_can_say_what_crossed_no_wire() {
 
 #[test]
 fn a_session_that_nobody_can_go_on_with_ends_as_an_error() {
-    let mut live = Live::begun().hear(&["n begin", "n think"]);
+    let mut live = Live::begun().receive(&["n begin", "n think"]);
     live.stream.push(None, Input::Stderr("boom"), &mut live.events);
-    live.stream.lost(None, "it is gone", &mut live.events);
+    live.stream.session_lost(None, "it is gone", &mut live.events);
     live.keeps_the_rules();
     let EventData::SessionEnded(SessionEnded { message, stderr, .. }) = &live.events.last().unwrap().data else {
         panic!("{:?}", live.kinds())

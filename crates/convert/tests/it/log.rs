@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::io::{self, BufRead, Cursor, Read};
 
 use interlingua_convert::{
-    Conversion, ConversionOptions, Converter, Drafts, End, Final, Input, InputRef, Launch, MessageDraft, Prompt,
-    Resume, convert_log,
+    Conversion, ConversionOptions, Converter, Drafts, Input, InputRef, Launch, MessageDraft, MessageEnd, Prompt,
+    Resume, StreamEnd, convert_log,
 };
 use interlingua_schema::{Checker, EventData, RawJson, Timestamp, UniversalEvent};
 use interlingua_wirelog::Reader;
@@ -23,7 +23,7 @@ impl Converter for Parrot {
 
     fn launch(&mut self, launch: &Launch, out: &mut Drafts) {
         if let Some(prompt) = &launch.prompt {
-            out.current().prompted(Prompt::text(prompt));
+            out.current().prompt_sent(Prompt::text(prompt));
         }
     }
 
@@ -40,7 +40,7 @@ impl Converter for Parrot {
             "silence" => {}
             _ => {
                 let key = self.lines.to_string();
-                out.session("parrot").message_finished(key, MessageDraft::assistant(), Final::text(line));
+                out.session("parrot").message_finished(key, MessageDraft::assistant(), MessageEnd::text(line));
             }
         }
     }
@@ -96,9 +96,9 @@ fn a_wirelog_has_its_prompt_its_times_and_its_end() {
     );
     assert_eq!(events[0].time.to_string(), "2026-01-01T00:00:00.005Z");
     assert_eq!(events[13].time.to_string(), "2026-01-01T00:00:00.012Z");
-    assert_eq!(stream.tally().unparsed, 1);
+    assert_eq!(stream.stats().unparsed, 1);
     assert_eq!(
-        stream.tally().first_unparsed.as_deref(),
+        stream.stats().first_unparsed.as_deref(),
         Some("wire: line 4: expected a wirelog record: expected value at line 1 column 1")
     );
 }
@@ -121,7 +121,7 @@ fn a_plain_log_takes_its_times_from_the_payloads() {
     let times: Vec<i64> = events.iter().map(|event| event.time.as_millis()).collect();
     assert!(times.iter().all(|time| *time == 70), "{times:?}");
     assert_eq!(kinds(&events)[10], "agent.unparsed");
-    let tally = stream.tally();
+    let tally = stream.stats();
     assert_eq!((tally.payloads, tally.converted, tally.unaccounted), (7, 5, 1));
     assert_eq!(tally.dropped["keep-alive"], 1);
 }
@@ -152,7 +152,7 @@ fn a_resumed_session_goes_on_counting() {
     second.push(None, Input::Received("two"), &mut more);
     assert_eq!(kinds(&more), ["item.started", "item.delta", "item.completed"]);
     assert_eq!(more[0].sequence, last.sequence + 1);
-    first.finish(None, End::Terminated, &mut events);
+    first.finish(None, StreamEnd::Terminated, &mut events);
     assert_eq!(events.last().unwrap().data.kind(), "session.ended");
 }
 
@@ -172,16 +172,16 @@ fn what_is_heard_together_becomes_what_it_becomes_one_by_one() {
     let (mut together, mut events) = (stream(), Vec::new());
     for input in inputs {
         one_by_one.push(None, input, &mut expected);
-        together.hear(None, input);
+        together.receive(None, input);
     }
     let unreadable = Input::Unreadable { bytes: &b"\xff"[..], error: "not UTF-8" };
     one_by_one.push(None, unreadable, &mut expected);
-    together.hear(None, unreadable);
-    together.settle(&mut events);
+    together.receive(None, unreadable);
+    together.flush(&mut events);
     assert_eq!(events, expected);
-    assert_eq!(together.tally(), one_by_one.tally());
-    one_by_one.finish(None, End::Log, &mut expected);
-    together.finish(None, End::Log, &mut events);
+    assert_eq!(together.stats(), one_by_one.stats());
+    one_by_one.finish(None, StreamEnd::Log, &mut expected);
+    together.finish(None, StreamEnd::Log, &mut events);
     assert_eq!(events, expected);
 }
 

@@ -1,8 +1,8 @@
 //! What the mock agent says, as drafts: the same way that every agent goes.
 
 use interlingua_convert::{
-    Ask, Converter, Drafts, Failure, Final, Input, InputRef, MessageDraft, Note, PermissionAsk, Prompt, ToolCall,
-    ToolResult, TurnEnd,
+    Converter, Drafts, Failure, Input, InputRef, MessageDraft, MessageEnd, Note, PermissionDraft, Prompt,
+    QuestionDraft, ToolCall, ToolResult, TurnEnd,
 };
 use interlingua_schema::{
     Answer, ApprovalScope, ContentPart, FileAction, QuestionOption, SessionMetadata, ToolInput, TurnMetadata,
@@ -54,7 +54,7 @@ impl MockConverter {
                     }
                     _ => ContentPart::FileRef { path: file.path, action: FileAction::Read, diff: None },
                 }));
-                session.prompted(Prompt::new(content));
+                session.prompt_sent(Prompt::new(content));
             }
             HostLine::Permit { request, reply: Permit::Once } => {
                 session.permission_approved(request, ApprovalScope::Once);
@@ -69,7 +69,7 @@ impl MockConverter {
                 session.questions_answered(request, answers);
             }
             HostLine::Reject { request } => session.questions_rejected(request, None),
-            HostLine::Interrupt => session.interrupt_asked(),
+            HostLine::Interrupt => session.interrupt_requested(),
         }
     }
 
@@ -100,16 +100,20 @@ impl MockConverter {
             }
             Line::Text { message, delta } => session.delta(message, delta),
             Line::Said { message, text, image } => {
-                let said = MessageDraft::assistant().native(message.as_str());
+                let said = MessageDraft::assistant().native_id(message.as_str());
                 let image = image.map(|image| ContentPart::Image { path: image.path, mime: image.mime });
-                session.message_finished(message, said, image.into_iter().fold(Final::text(text), Final::with));
+                session.message_finished(
+                    message,
+                    said,
+                    image.into_iter().fold(MessageEnd::text(text), MessageEnd::with),
+                );
             }
             Line::Thought { message, delta } => {
                 session.message_started(message.as_str(), MessageDraft::reasoning(Visibility::Public));
                 session.delta(message, delta);
             }
             Line::Thinking { message, text } => {
-                session.message_finished(message, MessageDraft::reasoning(Visibility::Public), Final::text(text));
+                session.message_finished(message, MessageDraft::reasoning(Visibility::Public), MessageEnd::text(text));
             }
             Line::Call { call, name, kind, arguments } => {
                 let text = arguments.to_string();
@@ -136,14 +140,14 @@ impl MockConverter {
             },
             Line::Oddity { json } => session.note(Note::unknown(json)),
             Line::MayI { request, action, call, reason } => {
-                let mut ask = PermissionAsk::new(call);
+                let mut ask = PermissionDraft::new(call);
                 ask.title = Some(action);
                 ask.reason = reason;
                 ask.scopes = vec![ApprovalScope::Once, ApprovalScope::Session];
-                session.permission_asked(request, ask);
+                session.permission_requested(request, ask);
             }
             Line::Ask { request, questions } => {
-                session.questions_asked(request, questions.into_iter().map(ask).collect());
+                session.questions_requested(request, questions.into_iter().map(ask).collect());
             }
             Line::Failed { failure: Trouble { message, code, aside, status, kind, retryable } } => {
                 let failure = Failure::new(code, message).status(status).kind(kind).retryable(retryable);
@@ -163,13 +167,13 @@ impl MockConverter {
     }
 }
 
-fn ask(question: Question) -> Ask {
+fn ask(question: Question) -> QuestionDraft {
     let free_text = question.free_text.unwrap_or(question.options.is_empty());
     let option = |choice| match choice {
         Choice::Label(label) => QuestionOption::new(label),
         Choice::Described(option) => option,
     };
-    let mut ask = Ask::new(question.prompt);
+    let mut ask = QuestionDraft::new(question.prompt);
     ask.options = question.options.into_iter().map(option).collect();
     ask.header = question.header;
     ask.multi_select = question.multiple;

@@ -1,6 +1,6 @@
 //! Turns: from a message in the queue to the end of what it began.
 
-use interlingua_convert::{End, Failure, Input, SessionDrafts, TurnEnd};
+use interlingua_convert::{Failure, Input, SessionDrafts, StreamEnd, TurnEnd};
 use interlingua_schema::{ErrorCode, EventData, ItemKind, Role, TurnStatus};
 use interlingua_store::{Kept, QueuedMessage};
 use tokio::sync::oneshot;
@@ -80,7 +80,7 @@ impl Actor {
                         }
                         _ => {}
                     }
-                    self.conversion.hear(at, input.borrowed());
+                    self.conversion.receive(at, input.borrowed());
                 }
             }
         }
@@ -89,7 +89,7 @@ impl Actor {
 
     /// Makes events of what was heard, and looks at them.
     fn settle(&mut self) {
-        self.conversion.settle(&mut self.page.events);
+        self.conversion.flush(&mut self.page.events);
         self.watch();
     }
 
@@ -104,12 +104,12 @@ impl Actor {
         match served {
             Err(ServeError::Lost(reason)) => {
                 self.show_message();
-                self.conversion.lost(Some(now()), &reason, &mut self.page.events);
+                self.conversion.session_lost(Some(now()), &reason, &mut self.page.events);
                 self.watch();
             }
             Ok(Parting::Finished) => {
                 self.show_message();
-                self.conversion.finish(Some(now()), End::Log, &mut self.page.events);
+                self.conversion.finish(Some(now()), StreamEnd::Log, &mut self.page.events);
                 self.watch();
             }
             Ok(Parting::Left) => {
@@ -136,13 +136,13 @@ impl Actor {
     /// Sees to it that the message stands in the stream, even if the agent never heard of it.
     pub(super) fn show_message(&mut self) {
         if self.ordered.as_ref().is_some_and(|ordered| !ordered.shown) {
-            self.host(|session| session.prompt_taken(None));
+            self.host(|session| session.prompt_accepted(None));
         }
         let unheard = self.ordered.as_ref().filter(|ordered| !ordered.shown);
         if let Some(prompt) = unheard.map(Ordered::prompt) {
             self.host(|session| {
-                session.prompted(prompt);
-                session.prompt_taken(None);
+                session.prompt_sent(prompt);
+                session.prompt_accepted(None);
             });
         }
     }
@@ -159,7 +159,7 @@ impl Actor {
                 session.failed(failure);
                 session.turn_ended(TurnEnd::with_status(TurnStatus::Failed));
             } else {
-                session.interrupt_asked();
+                session.interrupt_requested();
                 session.turn_ended(TurnEnd::with_status(TurnStatus::Interrupted));
             }
         });
@@ -177,7 +177,7 @@ impl Actor {
 
     /// The host itself says something in the session.
     pub(super) fn host(&mut self, say: impl FnOnce(&mut SessionDrafts<'_>)) {
-        self.conversion.host(Some(now()), |drafts| say(&mut drafts.current()), &mut self.page.events);
+        self.conversion.host_drafts(Some(now()), |drafts| say(&mut drafts.current()), &mut self.page.events);
         self.watch();
     }
 

@@ -1,8 +1,8 @@
 //! What is left out of a canonical trace, and what is not.
 
 use interlingua_convert::{
-    Ask, Conversion, ConversionOptions, Converter, Drafts, Final, Input, InputRef, MessageDraft, Prompt, ToolCall,
-    ToolResult, TurnEnd,
+    Conversion, ConversionOptions, Converter, Drafts, Input, InputRef, MessageDraft, MessageEnd, Prompt, QuestionDraft,
+    ToolCall, ToolResult, TurnEnd,
 };
 use interlingua_schema::{ToolKind, UniversalEvent};
 use interlingua_snapshots::canonical::{About, Focus, Scenario, trace};
@@ -18,15 +18,15 @@ impl Converter for Toy {
     fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
         let mut session = out.session("toy");
         match input {
-            Input::Sent(text) => session.prompted(Prompt::text(text)),
+            Input::Sent(text) => session.prompt_sent(Prompt::text(text)),
             Input::Received(line) => match line.split_once(' ').unwrap_or((line, "")) {
-                ("say", text) => session.message_finished(text, MessageDraft::assistant(), Final::text(text)),
+                ("say", text) => session.message_finished(text, MessageDraft::assistant(), MessageEnd::text(text)),
                 ("begin", key) => {
                     session.message_started(key, MessageDraft::assistant());
                     session.delta(key, "…");
                 }
-                ("finish", key) => session.message_finished(key, MessageDraft::assistant(), Final::as_streamed()),
-                ("ask", key) => session.questions_asked(key, vec![Ask::new("Which?")]),
+                ("finish", key) => session.message_finished(key, MessageDraft::assistant(), MessageEnd::as_streamed()),
+                ("ask", key) => session.questions_requested(key, vec![QuestionDraft::new("Which?")]),
                 ("call", id) => session.tool_called(id, ToolCall::new(id, "run").kind(ToolKind::Command)),
                 ("result", id) => session.tool_finished(id, ToolResult::ok("done")),
                 _ => session.turn_ended(TurnEnd::new()),

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use interlingua_convert::{Agent, Conversion, ConversionOptions, End, Launch, converter_for};
+use interlingua_convert::{Agent, Conversion, ConversionOptions, Launch, StreamEnd, converter_for};
 use interlingua_schema::Checker;
 use interlingua_snapshots::{Damage, Line, corrupt, recordings};
 use interlingua_wirelog::Input;
@@ -101,11 +101,11 @@ fn play(agent: Agent, launch: &Launch, lines: &[Line], raw: bool) -> Vec<String>
     for line in lines {
         stream.push(None, line.borrowed(), &mut events);
     }
-    stream.finish(None, End::Log, &mut events);
+    stream.finish(None, StreamEnd::Log, &mut events);
     let mut checker = if raw { Checker::with_raw() } else { Checker::new() };
     let violations = events.iter().flat_map(|event| checker.push(event));
     let mut problems: Vec<String> = violations.map(|violation| violation.to_string()).collect();
-    let tally = stream.tally();
+    let tally = stream.stats();
     if tally.unaccounted > 0 {
         problems.push(format!("{} payloads are unaccounted for", tally.unaccounted));
     }

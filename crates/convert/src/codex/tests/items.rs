@@ -260,7 +260,7 @@ fn a_plan_is_a_status_with_its_steps() {
     let again = json!({"turnId": "1", "plan": plan["plan"]});
     talk.tell("turn/plan/updated", again);
     assert_eq!(talk.texts()[1..], ["plan 0 of 1 done|go"]);
-    assert_eq!(talk.tally().dropped.get("a plan that is as before"), Some(&1));
+    assert_eq!(talk.stats().dropped.get("a plan that is as before"), Some(&1));
     let item = &talk.of_type("item.completed")[1]["item"];
     assert_eq!(
         item["content"][1],
@@ -275,7 +275,7 @@ fn raw_traffic_with_the_model_is_not_said_again() {
     talk.tell("rawResponseItem/completed", json!({"turnId": "1", "item": said}));
     talk.tell("rawResponse/completed", json!({"turnId": "1", "responseId": "r"}));
     assert_eq!(talk.texts(), ["hello"]);
-    assert_eq!((count_unparsed(talk.tally()), talk.tally().unaccounted), (0, 0));
+    assert_eq!((count_unparsed(talk.stats()), talk.stats().unaccounted), (0, 0));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::talk::Talk;
 use crate::losses::count_unparsed;
-use crate::{End, Input, Launch};
+use crate::{Input, Launch, StreamEnd};
 
 #[test]
 fn a_one_shot_run_has_its_prompt_from_the_command_line() {
@@ -20,10 +20,10 @@ fn a_one_shot_run_has_its_prompt_from_the_command_line() {
     ));
     talk.agent(json!({"type": "item.completed", "item": {"id": "item_2", "type": "agent_message", "text": "hi"}}));
     talk.agent(json!({"type": "turn.completed", "usage": {"input_tokens": 5, "output_tokens": 1}}));
-    talk.stream.finish(None, End::Log, &mut talk.events);
+    talk.stream.finish(None, StreamEnd::Log, &mut talk.events);
     assert_eq!(talk.texts(), ["say hi", "retry Retry 1 of 5: stream disconnected", "web_search", "", "hi"]);
     assert_eq!(talk.of_type("turn.ended")[0]["usage"]["input_tokens"], 5);
-    assert_eq!(count_unparsed(talk.tally()), 0);
+    assert_eq!(count_unparsed(talk.stats()), 0);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_sub_agents_turn_in_a_one_shot_run_is_no_turn() {
     talk.agent(json!({"type": "turn.completed", "usage": {"input_tokens": 5, "output_tokens": 1}}));
     assert_eq!(talk.of_type("turn.started").len(), 1);
     assert_eq!(talk.of_type("turn.ended")[0]["usage"]["input_tokens"], 5);
-    assert_eq!(talk.tally().unaccounted, 0);
+    assert_eq!(talk.stats().unaccounted, 0);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use interlingua_schema::{Checker, ContentPart, EventData, ItemKind, ItemStatus, 
 use serde_json::{Value, json};
 
 use crate::codex::CodexConverter;
-use crate::{Conversion, ConversionOptions, Input, InputRef, Tally};
+use crate::{Conversion, ConversionOptions, ConversionStats, Input, InputRef};
 
 /// A conversation under test. Whatever it comes to, no rule may be broken.
 pub(super) struct Talk {
@@ -121,8 +121,8 @@ impl Talk {
         self.items().into_iter().map(|(.., text)| text).collect()
     }
 
-    pub(super) fn tally(&self) -> &Tally {
-        self.stream.tally()
+    pub(super) fn stats(&self) -> &ConversionStats {
+        self.stream.stats()
     }
 }
 

@@ -167,7 +167,7 @@ fn a_review_leaves_no_empty_message() {
             expected.insert(0, (ItemStatus::Completed, "I look".to_owned()));
         }
         assert_eq!(said, expected);
-        assert_eq!(talk.tally().unaccounted, 0);
+        assert_eq!(talk.stats().unaccounted, 0);
     }
 }
 

@@ -14,7 +14,7 @@ fn every_notification_of_the_schema_is_known() {
         let mut talk = Talk::in_turn();
         talk.tell(tag, json!({}));
         talk.events();
-        assert_eq!((talk.tally().unaccounted, count_unparsed(talk.tally())), (0, 0), "{tag}");
+        assert_eq!((talk.stats().unaccounted, count_unparsed(talk.stats())), (0, 0), "{tag}");
     }
 }
 
@@ -26,7 +26,7 @@ fn every_request_of_the_schema_is_known() {
         talk.host(json!({"id": 0, "result": {}}));
         talk.end_turn("1", "completed");
         talk.events();
-        assert_eq!((talk.tally().unaccounted, count_unparsed(talk.tally())), (0, 0), "{tag}");
+        assert_eq!((talk.stats().unaccounted, count_unparsed(talk.stats())), (0, 0), "{tag}");
     }
 }
 
@@ -41,7 +41,7 @@ fn every_item_of_the_schema_is_known() {
             talk.end(json!({"type": tag, "id": "i"}));
             talk.end_turn("1", "completed");
             talk.events();
-            assert_eq!((talk.tally().unaccounted, count_unparsed(talk.tally())), (0, 0), "{tag}");
+            assert_eq!((talk.stats().unaccounted, count_unparsed(talk.stats())), (0, 0), "{tag}");
         }
     }
 }
@@ -58,7 +58,7 @@ fn every_event_and_item_of_a_one_shot_run_is_known() {
         talk.agent(json!({"type": "thread.started", "thread_id": "t"}));
         talk.agent(line.clone());
         talk.events();
-        assert_eq!((talk.tally().unaccounted, count_unparsed(talk.tally())), (0, 0), "{line}");
+        assert_eq!((talk.stats().unaccounted, count_unparsed(talk.stats())), (0, 0), "{line}");
     }
 }
 
@@ -69,7 +69,7 @@ fn what_the_schema_does_not_know_is_unparsed_and_the_stream_goes_on() {
     talk.begin(json!({"type": "newItem", "id": "n"}));
     talk.push(Input::Received("not json at all"));
     talk.end(json!({"type": "agentMessage", "id": "m", "text": "fine"}));
-    assert_eq!(count_unparsed(talk.tally()), 3);
+    assert_eq!(count_unparsed(talk.stats()), 3);
     assert_eq!(talk.texts().last().unwrap(), "fine");
 }
 
@@ -85,5 +85,5 @@ fn what_is_said_twice_is_heard_once() {
     talk.agent(event("undo_completed", json!({"success": false})));
     talk.agent(event("undo_completed", json!({"success": true, "message": "undone"})));
     assert_eq!(talk.texts()[3..], ["notice MCP server s asks: Which colour?", "notice undo failed", "notice undone"]);
-    assert_eq!(count_unparsed(talk.tally()), 0);
+    assert_eq!(count_unparsed(talk.stats()), 0);
 }

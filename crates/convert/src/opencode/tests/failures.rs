@@ -42,7 +42,7 @@ fn a_failure_that_ends_an_unrepeated_prompt_is_told_for_each() {
         fails(&mut play, "Agent not found: x");
         fails(&mut play, "UnknownError: Agent not found: x\n    at y (/z.js:1)");
     }
-    play.prompted("c").answer("ses_1", "msg_2", "msg_c", &json!({})).done("ses_1", "msg_2", "stop").idle("ses_1");
+    play.prompt_sent("c").answer("ses_1", "msg_2", "msg_c", &json!({})).done("ses_1", "msg_2", "stop").idle("ses_1");
     assert_eq!(play.errors(), ["Agent not found: x"; 2]);
     assert_eq!(said(&play.completed(), Role::User), ["a", "b", "c"]);
     assert_eq!(play.turns(), [TurnStatus::Failed, TurnStatus::Failed, TurnStatus::Completed]);
@@ -53,7 +53,7 @@ fn the_next_prompt_ends_the_turn_of_one_that_failed_unrepeated() {
     let mut play = Play::begun("1.18.33");
     ask(&mut play, "a");
     fails(&mut play, "no");
-    play.prompted("b").answer("ses_1", "msg_2", "msg_b", &json!({})).done("ses_1", "msg_2", "stop").idle("ses_1");
+    play.prompt_sent("b").answer("ses_1", "msg_2", "msg_b", &json!({})).done("ses_1", "msg_2", "stop").idle("ses_1");
     assert_eq!(play.turns(), [TurnStatus::Failed, TurnStatus::Completed]);
     assert_eq!(said(&play.completed(), Role::User), ["a", "b"]);
 }
@@ -61,7 +61,7 @@ fn the_next_prompt_ends_the_turn_of_one_that_failed_unrepeated() {
 #[test]
 fn a_stack_trace_that_straggles_is_no_failure_of_the_next_turn() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("a");
+    play.prompt_sent("a");
     fails(&mut play, "Model not found: x");
     play.idle("ses_1");
     ask(&mut play, "b");
@@ -95,7 +95,7 @@ fn the_refusal_of_a_prompt_that_failed_says_nothing_new() {
 #[test]
 fn a_failure_of_no_session_leaves_the_turn_alone() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("a").say("session.error", json!({ "error": unknown("cannot read agent x.md") }));
+    play.prompt_sent("a").say("session.error", json!({ "error": unknown("cannot read agent x.md") }));
     play.answer("ses_1", "msg_2", "msg_a", &json!({})).done("ses_1", "msg_2", "stop").idle("ses_1");
     assert_eq!(play.errors(), ["cannot read agent x.md"]);
     assert_eq!(play.turns(), [TurnStatus::Completed]);
@@ -130,7 +130,7 @@ fn a_message_of_the_turn_before_may_tell_its_failure_again_after_the_next_prompt
     let mut play = Play::begun("1.18.33");
     let time = json!({ "created": CREATED + 2, "completed": CREATED + 3 });
     let failed = json!({ "error": unknown("no"), "time": time });
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     fails(&mut play, "no");
     play.idle("ses_1").answer("ses_1", "msg_2", "msg_a", &failed);
     ask(&mut play, "b");

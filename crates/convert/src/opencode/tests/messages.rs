@@ -16,7 +16,7 @@ fn every_variant_of_the_schema_is_accounted_for() {
         play.say(tag, json!({}));
         play.say(tag, json!({ "sessionID": "ses_1" }));
         play.end();
-        let tally = play.stream.tally();
+        let tally = play.stream.stats();
         assert_eq!(tally.unaccounted, 0, "{tag}");
         let unknown = tally.first_unparsed.as_deref().is_some_and(|why| why.contains("does not know"));
         assert!(!unknown, "{tag} is missing from the table");
@@ -26,7 +26,7 @@ fn every_variant_of_the_schema_is_accounted_for() {
 #[test]
 fn reasoning_and_text_stream_under_the_same_field() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.prompt_sent("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
     for (id, kind) in [("prt_r", "reasoning"), ("prt_x", "text")] {
         play.part("ses_1", "msg_2", json!({ "id": id, "type": kind, "text": "", "time": { "start": 1 } }));
         for delta in ["a ", "b "] {
@@ -60,7 +60,7 @@ fn in_1_1_the_words_ride_on_the_part_and_lose_their_white_space() {
         let time = if end { json!({ "start": 1, "end": 2 }) } else { json!({ "start": 1 }) };
         json!({ "id": "prt_1", "sessionID": "ses_1", "messageID": "msg_2", "type": "text", "text": text, "time": time })
     };
-    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.prompt_sent("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
     say(&mut play, part("one ", false), Some("one "));
     say(&mut play, part("one two \n", false), Some("two \n"));
     say(&mut play, part("one two", true), None);
@@ -75,7 +75,7 @@ fn in_1_1_the_words_ride_on_the_part_and_lose_their_white_space() {
 #[test]
 fn what_a_cut_stream_left_is_failed() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     play.part("ses_1", "msg_2", json!({ "id": "prt_2", "type": "text", "text": "half", "time": { "start": 1 } }));
     let status = json!({ "type": "retry", "attempt": 1, "message": "cut", "next": 5 });
     play.say("session.status", json!({ "sessionID": "ses_1", "status": status }));
@@ -105,7 +105,7 @@ fn a_fork_replays_nothing() {
 #[test]
 fn what_opencode_adds_is_not_the_users() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({})).done("ses_1", "msg_2", "stop");
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({})).done("ses_1", "msg_2", "stop");
     let info = json!({ "id": "msg_s", "role": "user", "time": { "created": CREATED + 1 } });
     play.say("message.updated", json!({ "sessionID": "ses_1", "info": info }));
     play.part("ses_1", "msg_s", json!({ "id": "prt_s", "type": "text", "text": "Continue", "synthetic": true }));
@@ -123,7 +123,7 @@ fn wrapped_events_are_read_and_their_duplicates_dropped() {
     play.receive(&json!({ "directory": "/w", "payload": event }).to_string());
     play.receive(&json!({ "directory": "/w", "payload": sync }).to_string());
     assert_eq!(play.kinds(), ["session.started"]);
-    assert_eq!(play.stream.tally().dropped[SYNC], 1);
+    assert_eq!(play.stream.stats().dropped[SYNC], 1);
 }
 
 #[test]
@@ -140,8 +140,8 @@ fn garbage_is_unparsed_and_the_stream_goes_on() {
     ] {
         play.receive(line);
     }
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({})).text("ses_1", "msg_2", "prt_2", "b");
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({})).text("ses_1", "msg_2", "prt_2", "b");
     assert_eq!(said(&play.completed(), Role::Assistant), ["b"]);
     // That the properties are none is said by the place as well.
-    assert_eq!(count_unparsed(play.stream.tally()), 8);
+    assert_eq!(count_unparsed(play.stream.stats()), 8);
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::losses::reports_missing_field;
 use crate::opencode::OpenCodeConverter;
-use crate::{Conversion, ConversionOptions, End, Input};
+use crate::{Conversion, ConversionOptions, Input, StreamEnd};
 
 /// A server and its host: what they say becomes events, and every rule is watched.
 pub(super) struct Play {
@@ -79,7 +79,7 @@ impl Play {
     }
 
     /// The host prompts, and the agent repeats it and sets to work.
-    pub(super) fn prompted(&mut self, text: &str) -> &mut Self {
+    pub(super) fn prompt_sent(&mut self, text: &str) -> &mut Self {
         let body = json!({ "parts": [{ "type": "text", "text": text }] });
         self.request("POST", "/session/ses_1/prompt_async", &body);
         self.user("ses_1", &format!("msg_{text}"), text).busy("ses_1")
@@ -132,8 +132,8 @@ impl Play {
 
     /// The log ends; every rule must have held.
     pub(super) fn end(&mut self) -> &[UniversalEvent] {
-        self.stream.finish(None, End::Log, &mut self.events);
-        assert_eq!(self.stream.tally().unaccounted, 0);
+        self.stream.finish(None, StreamEnd::Log, &mut self.events);
+        assert_eq!(self.stream.stats().unaccounted, 0);
         let mut checkers = std::collections::HashMap::new();
         for event in &self.events {
             let checker = checkers.entry(event.session_id.clone()).or_insert_with(Checker::new);

@@ -21,7 +21,7 @@ fn makes_room(play: &mut Play, overflow: bool) {
 fn a_prompt_that_is_said_again_after_a_compaction_is_shown_once() {
     let mut play = Play::begun("1.18.33");
     let error = json!({ "name": "ContextOverflowError", "data": { "message": "too long" } });
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({})).done("ses_1", "msg_2", "stop").idle("ses_1");
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({})).done("ses_1", "msg_2", "stop").idle("ses_1");
     play.user("ses_1", "msg_b", "b");
     play.part("ses_1", "msg_b", json!({ "id": "prt_i", "type": "file", "mime": "image/png", "url": "data:," }));
     play.busy("ses_1").answer("ses_1", "msg_3", "msg_b", &json!({}));
@@ -41,9 +41,9 @@ fn a_prompt_that_is_said_again_after_a_compaction_is_shown_once() {
 #[test]
 fn a_prompt_during_an_automatic_compaction_joins_the_turn() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({})).done("ses_1", "msg_2", "tool-calls");
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({})).done("ses_1", "msg_2", "tool-calls");
     makes_room(&mut play, false);
-    play.prompted("b");
+    play.prompt_sent("b");
     play.answer("ses_1", "msg_3", "msg_b", &json!({})).text("ses_1", "msg_3", "prt_3", "to both");
     play.done("ses_1", "msg_3", "stop").idle("ses_1");
     assert_eq!(said(&play.completed(), Role::User), ["a", "b"]);
@@ -64,7 +64,7 @@ fn runs(play: &mut Play, message: &str, answer: &str) {
 #[test]
 fn a_command_that_is_refused_is_not_shown_with_the_next() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     play.ask("POST", "/session/ses_1/shell", &json!({ "command": "ls" }), 400, &json!({ "message": "busy" }));
     play.done("ses_1", "msg_2", "stop").idle("ses_1");
     play.request("POST", "/session/ses_1/shell", &json!({ "command": "pwd" }));
@@ -113,7 +113,7 @@ fn a_prompt_that_wants_no_answer_is_a_turn_of_its_own() {
     // Only repeated.
     play.ask("POST", "/session/ses_1/prompt_async", &body("c"), 204, &json!(null));
     play.user("ses_1", "msg_c", "c").say("session.updated", json!({ "info": { "id": "ses_1", "title": "t" } }));
-    play.prompted("d").answer("ses_1", "msg_2", "msg_d", &json!({})).done("ses_1", "msg_2", "stop").idle("ses_1");
+    play.prompt_sent("d").answer("ses_1", "msg_2", "msg_d", &json!({})).done("ses_1", "msg_2", "stop").idle("ses_1");
     assert_eq!(said(&play.completed(), Role::User), ["b", "c", "d"]);
     assert_eq!(play.completed().iter().filter(|item| item.kind == ItemKind::System).count(), 1);
     assert_eq!(play.turns(), [const { TurnStatus::Completed }; 3]);
@@ -122,8 +122,8 @@ fn a_prompt_that_wants_no_answer_is_a_turn_of_its_own() {
 #[test]
 fn a_message_that_never_completes_does_not_hold_up_the_next_turn() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({})).text("ses_1", "msg_2", "prt_2", "to a");
-    play.idle("ses_1").prompted("b").answer("ses_1", "msg_3", "msg_b", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({})).text("ses_1", "msg_2", "prt_2", "to a");
+    play.idle("ses_1").prompt_sent("b").answer("ses_1", "msg_3", "msg_b", &json!({}));
     play.text("ses_1", "msg_3", "prt_3", "to b").done("ses_1", "msg_3", "stop").idle("ses_1");
     let texts: Vec<String> = play.completed().iter().map(|item| item.streamed_text().collect()).collect();
     assert_eq!(texts, ["a", "to a", "b", "to b"]);
@@ -144,7 +144,7 @@ fn an_abort_before_the_prompt_is_repeated_is_no_silence() {
 #[test]
 fn a_session_that_is_deleted_is_interrupted_and_says_no_more() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     play.part("ses_1", "msg_2", json!({ "id": "prt_2", "type": "text", "text": "so", "time": { "start": 1 } }));
     play.say("session.deleted", json!({ "sessionID": "ses_1", "info": { "id": "ses_1" } }));
     let aborted = json!({ "name": "MessageAbortedError", "data": { "message": "Aborted" } });
@@ -153,7 +153,7 @@ fn a_session_that_is_deleted_is_interrupted_and_says_no_more() {
     assert_eq!(play.turns(), [TurnStatus::Interrupted]);
     assert_eq!(said(&play.completed(), Role::Assistant), ["so"]);
     assert_eq!(play.kinds().last(), Some(&"item.completed"));
-    assert!(play.stream.tally().dropped[DELETED] >= 4);
+    assert!(play.stream.stats().dropped[DELETED] >= 4);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::play::{CREATED, Play, said};
 fn a_command_streams_what_is_new_and_fails_by_its_exit_code() {
     let mut play = Play::begun("1.18.33");
     let input = json!({ "command": "ls" });
-    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.prompt_sent("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
     play.tool("msg_2", "bash", json!({ "status": "pending", "input": {}, "raw": "" }));
     for output in ["", "a\n", "a\nb\n"] {
         play.tool("msg_2", "bash", json!({ "status": "running", "input": input, "metadata": { "output": output } }));
@@ -35,7 +35,7 @@ fn a_command_streams_what_is_new_and_fails_by_its_exit_code() {
 #[test]
 fn a_command_without_an_exit_code_was_cut_off() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.prompt_sent("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
     play.tool("msg_2", "bash", json!({ "status": "completed", "output": "x", "metadata": { "exit": null } }));
     let items = play.completed();
     assert_eq!(items.last().unwrap().status, ItemStatus::Failed);
@@ -45,7 +45,7 @@ fn a_command_without_an_exit_code_was_cut_off() {
 fn a_call_that_is_cut_off_before_it_runs_is_failed() {
     let mut play = Play::begun("1.18.33");
     let aborted = json!({ "status": "error", "input": {}, "error": "Tool execution aborted", "metadata": { "interrupted": true } });
-    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.prompt_sent("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
     play.tool("msg_2", "write", json!({ "status": "pending", "input": {}, "raw": "" }));
     play.tool("msg_2", "write", aborted.clone());
     let items = play.completed();
@@ -56,7 +56,7 @@ fn a_call_that_is_cut_off_before_it_runs_is_failed() {
     );
 
     let mut play = Play::begun("1.18.33");
-    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.prompt_sent("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
     play.tool("msg_2", "list", json!({ "status": "running", "input": {} })).tool("msg_2", "list", aborted);
     let items = play.completed();
     assert_eq!((items[1].status.clone(), items[2].status.clone()), (ItemStatus::Completed, ItemStatus::Failed));
@@ -66,7 +66,7 @@ fn a_call_that_is_cut_off_before_it_runs_is_failed() {
 fn a_command_that_the_user_runs_and_aborts_is_failed() {
     let mut play = Play::begun("1.18.33");
     let input = json!({ "command": "sleep 30" });
-    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.prompt_sent("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
     play.tool("msg_2", "bash", json!({ "status": "running", "input": input }));
     play.request("POST", "/session/ses_1/abort", &Value::Null);
     let done =
@@ -83,7 +83,7 @@ fn the_kind_of_a_tool_is_told_when_it_starts() {
     for (tool, kind) in kinds {
         let mut play = Play::begun("1.18.33");
         play.say("mcp.tools.changed", json!({ "server": "tiny" }));
-        play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+        play.prompt_sent("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
         play.tool("msg_2", tool, json!({ "status": "pending", "input": {}, "raw": "" }));
         let started = play.end().iter().rev().find_map(|event| match &event.data {
             EventData::ItemStarted(started) => Some(started.item.content.clone()),
@@ -96,7 +96,7 @@ fn the_kind_of_a_tool_is_told_when_it_starts() {
 #[test]
 fn a_search_that_the_provider_runs_is_no_mcp_servers() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.prompt_sent("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
     let part = json!({ "id": "prt_t", "type": "tool", "callID": "c", "tool": "web_search", "metadata": { "providerExecuted": true }, "state": { "status": "completed", "input": {}, "output": "" } });
     play.part("ses_1", "msg_2", part);
     let items = play.completed();
@@ -106,7 +106,7 @@ fn a_search_that_the_provider_runs_is_no_mcp_servers() {
 #[test]
 fn an_invalid_call_keeps_its_name_and_fails() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.prompt_sent("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
     play.tool("msg_2", "bash", json!({ "status": "pending", "input": {}, "raw": "" }));
     let input = json!({ "tool": "bash", "error": "no JSON" });
     play.tool("msg_2", "invalid", json!({ "status": "running", "input": input }));
@@ -121,7 +121,7 @@ fn an_invalid_call_keeps_its_name_and_fails() {
 #[test]
 fn changed_files_come_with_their_diffs() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.prompt_sent("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
     let files = json!([
         { "filePath": "/w/a", "type": "add", "patch": "Index: /w/a\n===\n--- /w/a\n+++ /w/a\n@@ -0,0 +1 @@\n+1\n" },
         { "filePath": "/w/b", "type": "update", "before": "1\n", "after": "2\n" },
@@ -141,7 +141,7 @@ fn changed_files_come_with_their_diffs() {
 #[test]
 fn a_file_that_is_overwritten_has_the_diff_that_was_permitted() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.prompt_sent("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
     let asked = json!({ "id": "per_1", "sessionID": "ses_1", "permission": "edit", "always": ["*"], "metadata": { "diff": "--- a\n+++ b\n@@ -1 +1 @@\n-y\n+x\n" }, "tool": { "callID": "call_1" } });
     play.say("permission.asked", asked);
     play.ask("POST", "/permission/per_1/reply", &json!({ "reply": "always" }), 200, &json!(true));
@@ -165,7 +165,7 @@ fn a_file_that_is_overwritten_has_the_diff_that_was_permitted() {
 #[test]
 fn a_refused_answer_gives_no_permission() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.prompt_sent("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
     play.say("permission.asked", json!({ "id": "per_1", "sessionID": "ses_1", "permission": "bash" }));
     play.ask(
         "POST",
@@ -183,7 +183,7 @@ fn a_refused_answer_gives_no_permission() {
 #[test]
 fn several_questions_are_answered_in_order() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.prompt_sent("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
     let question = |text: &str| json!({ "question": text, "options": [{ "label": "A" }, { "label": "B" }] });
     play.say(
         "question.asked",
@@ -203,7 +203,7 @@ fn several_questions_are_answered_in_order() {
 #[test]
 fn a_question_that_comes_before_its_call_opens_it() {
     let mut play = Play::begun("1.1.34");
-    play.prompted("go").answer("ses_1", "msg_a", "msg_go", &json!({}));
+    play.prompt_sent("go").answer("ses_1", "msg_a", "msg_go", &json!({}));
     let questions = json!([{ "question": "Which?", "header": "", "options": [{ "label": "A", "description": "" }] }]);
     play.say(
         "question.asked",
@@ -231,7 +231,7 @@ fn a_question_that_comes_before_its_call_opens_it() {
 fn a_childs_work_hangs_on_the_task_and_its_use_counts() {
     let mut play = Play::begun("1.18.33");
     let tokens = json!({ "input": 5, "output": 1, "reasoning": 0, "cache": { "read": 0, "write": 0 } });
-    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.prompt_sent("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
     play.tool("msg_2", "task", json!({ "status": "pending", "input": {}, "raw": "" }));
     play.say("session.created", json!({ "sessionID": "ses_2", "info": { "id": "ses_2", "parentID": "ses_1" } }));
     play.user("ses_2", "msg_c", "do it").busy("ses_2").answer("ses_2", "msg_d", "msg_c", &json!({}));
@@ -265,7 +265,7 @@ fn a_child_that_is_taken_up_again_hangs_on_the_new_task() {
         let part = json!({ "id": part, "type": "tool", "callID": part, "tool": "task", "state": state });
         play.part("ses_1", "msg_2", part);
     };
-    play.prompted("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
+    play.prompt_sent("hi").answer("ses_1", "msg_2", "msg_hi", &json!({}));
     play.say("session.created", json!({ "sessionID": "ses_2", "info": { "id": "ses_2", "parentID": "ses_1" } }));
     for (part, text) in [("prt_1", "do it"), ("prt_2", "do more")] {
         task(&mut play, part, "running");

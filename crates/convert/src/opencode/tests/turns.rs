@@ -8,8 +8,8 @@ use super::play::{CREATED, Play, said};
 #[test]
 fn a_queued_prompt_waits_for_the_turn_that_takes_it_up() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
-    play.prompted("b").text("ses_1", "msg_2", "prt_2", "to a").done("ses_1", "msg_2", "stop");
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("b").text("ses_1", "msg_2", "prt_2", "to a").done("ses_1", "msg_2", "stop");
     play.answer("ses_1", "msg_3", "msg_b", &json!({})).text("ses_1", "msg_3", "prt_3", "to b");
     play.done("ses_1", "msg_3", "stop").idle("ses_1");
     let texts: Vec<String> = play.completed().iter().map(|item| item.streamed_text().collect()).collect();
@@ -20,8 +20,8 @@ fn a_queued_prompt_waits_for_the_turn_that_takes_it_up() {
 #[test]
 fn a_prompt_between_steps_joins_the_turn() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({})).text("ses_1", "msg_2", "prt_2", "so");
-    play.prompted("b").done("ses_1", "msg_2", "tool-calls");
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({})).text("ses_1", "msg_2", "prt_2", "so");
+    play.prompt_sent("b").done("ses_1", "msg_2", "tool-calls");
     play.answer("ses_1", "msg_3", "msg_b", &json!({})).text("ses_1", "msg_3", "prt_3", "to both");
     play.done("ses_1", "msg_3", "stop").idle("ses_1");
     assert_eq!(said(&play.completed(), Role::User), ["a", "b"]);
@@ -32,7 +32,7 @@ fn a_prompt_between_steps_joins_the_turn() {
 fn an_abort_interrupts_and_is_no_error() {
     let mut play = Play::begun("1.18.33");
     let aborted = json!({ "name": "MessageAbortedError", "data": { "message": "Aborted" } });
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     play.part("ses_1", "msg_2", json!({ "id": "prt_2", "type": "text", "text": "so f", "time": { "start": 1 } }));
     let call = play.request("POST", "/session/ses_1/abort", &Value::Null);
     play.say("session.error", json!({ "sessionID": "ses_1", "error": aborted })).idle("ses_1");
@@ -49,7 +49,7 @@ fn an_abort_interrupts_and_is_no_error() {
 #[test]
 fn an_abort_that_the_agent_does_not_mention_interrupts_all_the_same() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     play.request("POST", "/session/ses_1/abort", &Value::Null);
     play.answer("ses_1", "msg_2", "msg_a", &json!({ "time": { "created": CREATED + 2, "completed": CREATED + 3 } }));
     assert_eq!(play.idle("ses_1").turns(), [TurnStatus::Interrupted]);
@@ -58,7 +58,7 @@ fn an_abort_that_the_agent_does_not_mention_interrupts_all_the_same() {
 #[test]
 fn an_abort_while_the_agent_asks_ends_the_turn_though_its_message_never_completes() {
     let mut play = Play::begun("1.1.34");
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     play.say("permission.asked", json!({ "id": "per_1", "sessionID": "ses_1", "permission": "bash" }));
     assert_eq!(play.idle("ses_1").turns(), []);
     play.request("POST", "/session/ses_1/abort", &Value::Null);
@@ -70,13 +70,15 @@ fn an_error_is_told_once_and_ends_the_turn_once() {
     let mut play = Play::begun("1.18.33");
     let error = |message: &str| json!({ "name": "APIError", "data": { "message": message, "statusCode": 429 } });
     let time = json!({ "created": CREATED + 2, "completed": CREATED + 3 });
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     play.say("session.error", json!({ "sessionID": "ses_1", "error": error("slow down") })).idle("ses_1");
     play.answer("ses_1", "msg_2", "msg_a", &json!({ "error": error("slow down"), "time": time })).idle("ses_1");
     play.say("session.error", json!({ "sessionID": "ses_1", "error": error("Error: slow down\n    at x") }));
     assert_eq!(play.errors(), ["slow down"]);
     assert_eq!(play.turns(), [TurnStatus::Failed]);
-    play.prompted("b").say("session.error", json!({ "sessionID": "ses_1", "error": error("slow down") })).idle("ses_1");
+    play.prompt_sent("b")
+        .say("session.error", json!({ "sessionID": "ses_1", "error": error("slow down") }))
+        .idle("ses_1");
     assert_eq!(play.errors(), ["slow down", "slow down"]);
     assert_eq!(play.turns(), [TurnStatus::Failed, TurnStatus::Failed]);
 }
@@ -84,7 +86,7 @@ fn an_error_is_told_once_and_ends_the_turn_once() {
 #[test]
 fn silence_is_a_failure() {
     let mut play = Play::begun("1.1.34");
-    play.prompted("a").idle("ses_1");
+    play.prompt_sent("a").idle("ses_1");
     assert_eq!(play.turns(), [TurnStatus::Failed]);
     assert_eq!(play.errors(), ["the agent went idle without an answer"]);
 }
@@ -121,7 +123,7 @@ fn usage_counts_cached_input_and_reasoning_once_per_step() {
     let mut play = Play::begun("1.18.33");
     let tokens = json!({ "total": 80, "input": 42, "output": 18, "reasoning": 12, "cache": { "read": 8, "write": 0 } });
     let time = json!({ "created": CREATED + 2, "completed": CREATED + 3 });
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({ "modelID": "m" }));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({ "modelID": "m" }));
     play.part(
         "ses_1",
         "msg_2",
@@ -140,7 +142,7 @@ fn usage_counts_once_where_a_busy_agent_tells_the_message_before_its_step() {
     let tokens = json!({ "total": 104, "input": 80, "output": 4, "reasoning": 0, "cache": { "read": 20, "write": 0 } });
     let time = json!({ "created": CREATED + 2, "completed": CREATED + 3 });
     let done = json!({ "tokens": tokens, "finish": "stop", "time": time });
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &done);
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &done);
     play.part("ses_1", "msg_2", json!({ "id": "prt_f", "type": "step-finish", "reason": "stop", "tokens": tokens }));
     let usage = play.answer("ses_1", "msg_2", "msg_a", &done).idle("ses_1").usage();
     assert_eq!((usage.input_tokens, usage.output_tokens), (100, 4));

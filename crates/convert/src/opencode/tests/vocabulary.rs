@@ -25,7 +25,7 @@ fn compacts(play: &mut Play, auto: bool) {
 #[test]
 fn a_message_of_the_user_has_the_payload_with_its_words() {
     let mut play = Play::begun_with_raw();
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({})).done("ses_1", "msg_2", "stop");
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({})).done("ses_1", "msg_2", "stop");
     let info = json!({ "id": "msg_s", "role": "user", "time": { "created": CREATED + 1 } });
     play.say("message.updated", json!({ "sessionID": "ses_1", "info": info }));
     play.part("ses_1", "msg_s", json!({ "id": "prt_s", "type": "text", "text": "Continue", "synthetic": true }));
@@ -53,7 +53,7 @@ fn the_words_of_a_message_with_a_file_are_its_payload() {
 #[test]
 fn the_summary_of_a_compaction_is_in_its_status() {
     let mut play = Play::begun_with_raw();
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({})).done("ses_1", "msg_2", "tool-calls");
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({})).done("ses_1", "msg_2", "tool-calls");
     compacts(&mut play, true);
     let info = json!({ "id": "msg_k", "role": "user", "time": { "created": CREATED + 1 } });
     play.say("message.updated", json!({ "sessionID": "ses_1", "info": info }));
@@ -86,7 +86,7 @@ fn a_compaction_that_the_session_does_not_confirm_ends_with_the_turn() {
 #[test]
 fn a_compaction_that_fails_is_failed_and_an_error() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({})).say("session.error", overflow());
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({})).say("session.error", overflow());
     play.done("ses_1", "msg_2", "");
     let info = json!({ "id": "msg_c", "role": "user", "time": { "created": CREATED + 1 } });
     play.say("message.updated", json!({ "sessionID": "ses_1", "info": info }));
@@ -111,7 +111,7 @@ fn a_compaction_that_fails_is_failed_and_an_error() {
 #[test]
 fn an_overflow_that_a_compaction_overcomes_is_a_notice() {
     let mut play = Play::begun_with_raw();
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     play.say("session.error", overflow()).done("ses_1", "msg_2", "");
     compacts(&mut play, true);
     play.say("session.compacted", json!({ "sessionID": "ses_1" }));
@@ -130,7 +130,7 @@ fn an_overflow_that_a_compaction_overcomes_is_a_notice() {
 #[test]
 fn an_overflow_that_nothing_overcomes_is_an_error() {
     let mut play = Play::begun_with_raw();
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     play.say("session.error", overflow()).done("ses_1", "msg_2", "").idle("ses_1");
     assert_eq!(play.errors(), ["too long"]);
     assert_eq!(play.turns(), [TurnStatus::Failed]);
@@ -151,7 +151,7 @@ fn the_reason_why_the_model_stopped_is_told() {
         ("levitated", Value::Null, TurnStatus::Failed),
     ] {
         let mut play = Play::begun("1.18.33");
-        play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({})).text("ses_1", "msg_2", "prt_2", "b");
+        play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({})).text("ses_1", "msg_2", "prt_2", "b");
         play.done("ses_1", "msg_2", finish).idle("ses_1");
         assert_eq!(play.turns(), [status], "{finish}");
         assert_eq!(play.json_of("turn.ended")[0]["data"]["metadata"]["stop_reason"], reason, "{finish}");
@@ -174,7 +174,7 @@ fn a_step_of_the_v2_api_that_ends_for_no_known_reason_is_no_success() {
 #[test]
 fn a_state_that_is_not_known_is_no_success() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     let input = json!({ "command": "ls" });
     play.tool("msg_2", "bash", json!({ "status": "levitating", "input": input }));
     play.tool("msg_2", "bash", json!({ "status": "running", "input": input }));
@@ -192,7 +192,7 @@ fn a_state_that_is_not_known_is_no_success() {
 fn an_exit_code_that_is_none_is_no_success() {
     for exit in [json!("3"), json!(1.5), json!({}), json!(9_999_999_999_i64)] {
         let mut play = Play::begun("1.18.33");
-        play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+        play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
         let state =
             json!({ "status": "completed", "input": { "command": "x" }, "output": "", "metadata": { "exit": exit } });
         play.tool("msg_2", "bash", state).done("ses_1", "msg_2", "stop").idle("ses_1");
@@ -213,7 +213,7 @@ fn a_tool_of_a_server_is_mcp_from_its_start_or_not_at_all() {
         parts.filter(|part| part["type"] == "tool_call").map(|part| part["tool_kind"].clone()).collect()
     };
     let mut play = Play::begun("1.18.33");
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     let pending = json!({ "status": "pending", "input": {}, "raw": "" });
     play.tool("msg_2", "no_such_tool", pending.clone());
     let input = json!({ "tool": "no_such_tool", "error": "Model tried to call unavailable tool 'no_such_tool'." });
@@ -222,7 +222,7 @@ fn a_tool_of_a_server_is_mcp_from_its_start_or_not_at_all() {
 
     let mut play = Play::begun("1.18.33");
     play.ask("GET", "/mcp", &Value::Null, 200, &json!({ "my lab": { "status": "connected" } }));
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     play.tool("msg_2", "my_lab_add_up", pending);
     play.tool("msg_2", "my_lab_add_up", json!({ "status": "completed", "input": { "a": 1 }, "output": "1" }));
     assert_eq!(kinds(&mut play), ["mcp", "mcp"]);
@@ -235,7 +235,7 @@ fn a_tool_of_a_server_is_mcp_from_its_start_or_not_at_all() {
 fn a_permission_is_about_its_call() {
     let mut play = Play::begun("1.18.33");
     let input = json!({ "command": "touch made.txt" });
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     play.tool("msg_2", "bash", json!({ "status": "running", "input": input }));
     let asked = json!({ "id": "per_1", "sessionID": "ses_1", "permission": "bash", "patterns": ["touch made.txt"], "always": ["touch *"], "metadata": {}, "tool": { "callID": "call_1", "messageID": "msg_2" } });
     play.say("permission.asked", asked);
@@ -256,7 +256,7 @@ fn a_permission_is_about_its_call() {
 #[test]
 fn a_permission_says_what_its_call_does_not_yet() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     let asked = json!({ "id": "per_1", "sessionID": "ses_1", "permission": "bash", "patterns": ["ls"], "metadata": { "command": "ls" }, "tool": { "callID": "call_1", "messageID": "msg_2" } });
     play.say("permission.asked", asked);
     play.tool("msg_2", "bash", json!({ "status": "running", "input": { "command": "ls" } }));
@@ -276,7 +276,7 @@ fn a_permission_says_what_its_call_does_not_yet() {
 #[test]
 fn a_question_has_the_metadata_of_every_question() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     let questions = json!([
         { "question": "1?", "header": "One", "multiple": true, "options": [{ "label": "A", "description": "a" }] },
         { "question": "2?", "custom": false, "options": [{ "label": "B" }] },
@@ -294,7 +294,7 @@ fn a_question_has_the_metadata_of_every_question() {
 #[test]
 fn a_retry_says_how_long_it_waits() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     // The id has the low bits of 1794787136696 - 1000 milliseconds.
     let id = format!("evt_{:09x}001abcdefghijklmn", (1_794_787_136_696_i64 - 1000) % (1 << 36));
     let status =
@@ -348,7 +348,7 @@ fn the_directory_of_a_session_from_before_the_log_is_the_messages() {
 fn an_aborted_command_has_what_it_printed() {
     let mut play = Play::begun("1.1.34");
     let input = json!({ "command": "make" });
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     play.tool("msg_2", "bash", json!({ "status": "running", "input": input, "metadata": { "output": "begin\n" } }));
     play.tool("msg_2", "bash", json!({ "status": "error", "input": input, "error": "Tool execution aborted" }));
     let result = play.completed().into_iter().find(|item| item.kind == ItemKind::ToolResult).unwrap();
@@ -359,7 +359,7 @@ fn an_aborted_command_has_what_it_printed() {
 #[test]
 fn a_tool_without_a_name_keeps_the_one_it_had() {
     let mut play = Play::begun("1.18.33");
-    play.prompted("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
+    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
     play.tool("msg_2", "bash", json!({ "status": "pending", "input": {}, "raw": "" }));
     play.tool("msg_2", "", json!({ "status": "running", "input": { "command": "ls" } }));
     let call = play.completed().into_iter().find(|item| item.kind == ItemKind::ToolCall).unwrap();

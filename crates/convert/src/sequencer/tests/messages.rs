@@ -1,10 +1,10 @@
 use interlingua_schema::{ContentPart, EventData, TurnMetadata, Visibility};
 
 use super::play::Play;
-use crate::{Final, MessageDraft, TurnEnd, UserMessage};
+use crate::{MessageDraft, MessageEnd, TurnEnd, UserMessage};
 
-fn say(text: &str) -> (MessageDraft, Final) {
-    (MessageDraft::assistant(), Final::text(text))
+fn say(text: &str) -> (MessageDraft, MessageEnd) {
+    (MessageDraft::assistant(), MessageEnd::text(text))
 }
 
 #[test]
@@ -20,10 +20,10 @@ fn a_message_that_does_not_stream_gets_start_and_delta() {
 fn what_was_streamed_is_not_said_again_and_what_is_missing_is_added() {
     let mut play = Play::begun();
     play.agent(|s| s.message_started("m", MessageDraft::assistant())).agent(|s| s.delta("m", "Hel"));
-    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("Hello")));
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hello")));
     play.shows(&["+1 message/assistant", "~1 Hel", "*~1 lo", "=1 message/assistant Hello"]);
     play.agent(|s| s.delta("n", "Hello"))
-        .agent(|s| s.message_finished("n", MessageDraft::assistant(), Final::as_streamed()));
+        .agent(|s| s.message_finished("n", MessageDraft::assistant(), MessageEnd::as_streamed()));
     play.shows(&["*+2 message/assistant", "~2 Hello", "=2 message/assistant Hello"]);
 }
 
@@ -31,7 +31,7 @@ fn what_was_streamed_is_not_said_again_and_what_is_missing_is_added() {
 fn a_final_text_that_contradicts_is_a_new_item() {
     let mut play = Play::begun();
     play.agent(|s| s.delta("m", "Bye"))
-        .agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("Hello")));
+        .agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hello")));
     play.shows(&[
         "*+1 message/assistant",
         "~1 Bye",
@@ -63,7 +63,7 @@ fn a_second_end_and_late_deltas_say_nothing() {
 fn a_second_end_that_says_something_else_is_another_message() {
     let mut play = Play::begun();
     play.agent(|s| s.delta("m", "Hi"))
-        .agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::as_streamed()))
+        .agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::as_streamed()))
         .skip();
     play.agent(|s| s.message_finished("m", say("Hi").0, say("Hi").1)).shows(&[]);
     play.agent(|s| s.message_finished("m", say("Hello").0, say("Hello").1)).shows(&[
@@ -77,14 +77,14 @@ fn a_second_end_that_says_something_else_is_another_message() {
 fn redacted_reasoning_is_an_empty_part_without_delta() {
     let redacted = MessageDraft::reasoning(Visibility::Private);
     Play::begun()
-        .agent(|s| s.message_finished("m", redacted, Final::text("")))
+        .agent(|s| s.message_finished("m", redacted, MessageEnd::text("")))
         .shows(&["*+1 message/assistant ()", "=1 message/assistant ()"]);
 }
 
 #[test]
 fn parts_follow_the_text() {
     let image = ContentPart::Image { path: "cat.png".into(), mime: None };
-    let end = Final::text("Look").with(image.clone());
+    let end = MessageEnd::text("Look").with(image.clone());
     let mut play = Play::begun();
     play.agent(|s| s.delta("m", "Look")).agent(|s| s.message_finished("m", MessageDraft::assistant(), end));
     play.shows(&["*+1 message/assistant", "~1 Look", "=1 message/assistant Look <cat.png>"]);
@@ -99,8 +99,8 @@ fn a_message_finished_after_its_turn_is_said_only_if_it_says_more() {
         .agent(|s| s.delta("m", "Hel"))
         .agent(|s| s.delta("n", "Bye"));
     play.agent(|s| s.turn_ended(TurnEnd::new())).skip();
-    play.agent(|s| s.message_finished("n", MessageDraft::assistant(), Final::text("Bye"))).shows(&[]);
-    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("Hello")));
+    play.agent(|s| s.message_finished("n", MessageDraft::assistant(), MessageEnd::text("Bye"))).shows(&[]);
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hello")));
     play.shows(&["*+3 message/assistant", "*~3 Hello", "=3 message/assistant Hello"]);
 }
 
@@ -109,7 +109,7 @@ fn reasoning_is_known_as_such_before_its_first_delta() {
     let mut play = Play::begun();
     let thought = || MessageDraft::reasoning(Visibility::Private);
     play.agent(|s| s.message_started("streamed", thought())).agent(|s| s.delta("streamed", "Hm"));
-    play.agent(|s| s.message_finished("whole", thought(), Final::text("Hm")));
+    play.agent(|s| s.message_finished("whole", thought(), MessageEnd::text("Hm")));
     play.agent(|s| s.message_started("text", MessageDraft::assistant()));
     let starts: Vec<_> = play
         .events

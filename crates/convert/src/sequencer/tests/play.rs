@@ -4,12 +4,12 @@ use interlingua_schema::{
     Checker, ContentPart, EventData, Item, ItemStatus, Origin, SessionMetadata, Timestamp, UniversalEvent,
 };
 
-use crate::sequencer::{End, Moment, Sequencer};
-use crate::{CountingIds, Drafts, PermissionAsk, SessionDrafts};
+use crate::sequencer::{Moment, Sequencer, StreamEnd};
+use crate::{CountingIds, Drafts, PermissionDraft, SessionDrafts};
 
 /// A permission to do what the title says.
-pub(super) fn ask(title: &str) -> PermissionAsk {
-    PermissionAsk { title: Some(title.to_owned()), ..PermissionAsk::default() }
+pub(super) fn ask(title: &str) -> PermissionDraft {
+    PermissionDraft { title: Some(title.to_owned()), ..PermissionDraft::default() }
 }
 
 pub(super) struct Play {
@@ -56,7 +56,7 @@ impl Play {
 
     /// The host asks for an interrupt.
     pub(super) fn interrupt(&mut self) -> &mut Self {
-        self.drafts.session("s").interrupt_asked();
+        self.drafts.session("s").interrupt_requested();
         self.settle(false)
     }
 
@@ -71,7 +71,7 @@ impl Play {
         self
     }
 
-    pub(super) fn finish(&mut self, end: End) -> &mut Self {
+    pub(super) fn finish(&mut self, end: StreamEnd) -> &mut Self {
         let moment = self.moment(false);
         self.sequencer.finish(&moment, end, &mut self.events);
         self

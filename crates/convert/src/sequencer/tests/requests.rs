@@ -5,10 +5,10 @@ use interlingua_schema::{
 use serde_json::json;
 
 use super::play::{Play, ask};
-use crate::{Ask, PermissionAsk, ToolCall, ToolResult, TurnEnd};
+use crate::{PermissionDraft, QuestionDraft, ToolCall, ToolResult, TurnEnd};
 
-fn question(prompt: &str) -> Ask {
-    Ask { prompt: prompt.into(), options: vec![QuestionOption::new("yes")], ..Ask::default() }
+fn question(prompt: &str) -> QuestionDraft {
+    QuestionDraft { prompt: prompt.into(), options: vec![QuestionOption::new("yes")], ..QuestionDraft::default() }
 }
 
 fn command(command: &str) -> ToolInput {
@@ -26,7 +26,7 @@ fn last_permission(play: &Play) -> &Permission {
 #[test]
 fn an_approval_says_how_far_it_goes() {
     let mut play = Play::begun();
-    play.agent(|s| s.permission_asked("p", PermissionAsk { kind: Some(ToolKind::Command), ..ask("rm") }));
+    play.agent(|s| s.permission_requested("p", PermissionDraft { kind: Some(ToolKind::Command), ..ask("rm") }));
     play.host(|s| s.permission_approved("p", ApprovalScope::Always)).host(|s| s.permission_denied("p"));
     play.shows(&["permission p Requested", "*permission p Approved"]);
     let metadata = last_permission(&play).metadata.clone().unwrap();
@@ -39,7 +39,7 @@ fn an_approval_says_how_far_it_goes() {
 fn a_permission_is_about_the_call_that_waits_for_it() {
     let mut play = Play::begun();
     play.agent(|s| s.tool_called("a", ToolCall::new("a", "bash").input(Some(command("make test")))));
-    play.agent(|s| s.permission_asked("p", PermissionAsk { call_id: Some("a".into()), ..ask("?") }));
+    play.agent(|s| s.permission_requested("p", PermissionDraft { call_id: Some("a".into()), ..ask("?") }));
     let permission = last_permission(&play);
     assert_eq!(permission.action, "Run make test");
     let metadata = permission.metadata.as_ref().unwrap();
@@ -62,7 +62,9 @@ fn the_call_is_found_where_the_agent_does_not_name_it() {
         ("r", command("make"), None),
         ("s", mcp(json!({})), Some("m")),
     ] {
-        play.agent(|s| s.permission_asked(key, PermissionAsk { input: Some(input), ..PermissionAsk::default() }));
+        play.agent(|s| {
+            s.permission_requested(key, PermissionDraft { input: Some(input), ..PermissionDraft::default() });
+        });
         let metadata = last_permission(&play).metadata.clone().unwrap();
         assert_eq!(metadata.call_id.as_deref(), expected, "{key}");
     }
@@ -71,7 +73,7 @@ fn the_call_is_found_where_the_agent_does_not_name_it() {
 #[test]
 fn a_call_that_never_was_is_not_named() {
     let mut play = Play::begun();
-    play.agent(|s| s.permission_asked("p", PermissionAsk { call_id: Some("x".into()), ..ask("rm") }));
+    play.agent(|s| s.permission_requested("p", PermissionDraft { call_id: Some("x".into()), ..ask("rm") }));
     assert_eq!(last_permission(&play).metadata.as_ref().unwrap().call_id, None);
     assert_eq!(last_permission(&play).action, "rm");
 }
@@ -80,10 +82,10 @@ fn a_call_that_never_was_is_not_named() {
 fn ids_are_unique_where_the_native_ones_repeat() {
     let mut play = Play::begun();
     for _ in 0..2 {
-        play.agent(|s| s.permission_asked("0", ask("rm"))).agent(|s| s.permission_asked("0", ask("rm")));
+        play.agent(|s| s.permission_requested("0", ask("rm"))).agent(|s| s.permission_requested("0", ask("rm")));
         play.host(|s| s.permission_denied("0"));
     }
-    play.agent(|s| s.questions_asked("0", vec![question("?")])).host(|s| s.questions_rejected("0", None));
+    play.agent(|s| s.questions_requested("0", vec![question("?")])).host(|s| s.questions_rejected("0", None));
     play.shows(&[
         "permission 0 Requested",
         "*permission 0 Denied",
@@ -97,7 +99,7 @@ fn ids_are_unique_where_the_native_ones_repeat() {
 #[test]
 fn several_questions_are_numbered_and_one_refusal_is_for_all() {
     let mut play = Play::begun();
-    play.agent(|s| s.questions_asked("q", vec![question("a?"), question("b?")]));
+    play.agent(|s| s.questions_requested("q", vec![question("a?"), question("b?")]));
     play.host(|s| s.questions_answered("q", vec![Answer::Answered("x, y".into())]));
     play.shows(&[
         "question q:0 Requested None",
@@ -105,7 +107,7 @@ fn several_questions_are_numbered_and_one_refusal_is_for_all() {
         "*question q:0 Answered Some(\"x, y\")",
         "*question q:1 Rejected None",
     ]);
-    play.agent(|s| s.questions_asked("r", vec![question("a?"), question("b?")])).skip();
+    play.agent(|s| s.questions_requested("r", vec![question("a?"), question("b?")])).skip();
     play.host(|s| s.questions_rejected("r", Some("no".into())));
     play.shows(&["*question r:0 Rejected Some(\"no\")", "*question r:1 Rejected Some(\"no\")"]);
 }
@@ -113,8 +115,8 @@ fn several_questions_are_numbered_and_one_refusal_is_for_all() {
 #[test]
 fn silence_is_no_consent() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.permission_asked("p", ask("rm")));
-    play.agent(|s| s.questions_asked("q", vec![question("?")])).agent(|s| s.turn_ended(TurnEnd::new()));
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.permission_requested("p", ask("rm")));
+    play.agent(|s| s.questions_requested("q", vec![question("?")])).agent(|s| s.turn_ended(TurnEnd::new()));
     play.host(|s| s.permission_approved("p", ApprovalScope::Once));
     play.shows(&[
         "turn.started",
@@ -131,7 +133,7 @@ fn a_request_is_refused_before_what_waited_for_it_is_closed() {
     let mut play = Play::begun();
     play.agent(|s| s.turn_started(None, TurnMetadata::default()))
         .agent(|s| s.tool_called("c", ToolCall::new("c", "run")));
-    play.agent(|s| s.permission_asked("p", ask("rm"))).skip();
+    play.agent(|s| s.permission_requested("p", ask("rm"))).skip();
     play.interrupt().agent(|s| s.turn_ended(TurnEnd::new()));
     let events: Vec<_> = play.events.iter().map(|event| event.data.kind()).collect();
     assert_eq!(events[events.len() - 4..], ["permission.resolved", "item.started", "item.completed", "turn.ended"]);
@@ -143,8 +145,8 @@ fn a_tool_that_failed_waits_for_no_answer() {
     play.agent(|s| s.turn_started(None, TurnMetadata::default()));
     for id in ["c", "d"] {
         play.agent(|s| s.tool_called(id, ToolCall::new(id, "run")));
-        let ask = PermissionAsk { call_id: Some(id.to_owned()), ..ask("rm") };
-        play.agent(|s| s.permission_asked(format!("p-{id}"), ask));
+        let ask = PermissionDraft { call_id: Some(id.to_owned()), ..ask("rm") };
+        play.agent(|s| s.permission_requested(format!("p-{id}"), ask));
     }
     play.skip();
     play.agent(|s| s.tool_finished("c", ToolResult::failed("aborted")));
@@ -160,7 +162,7 @@ fn a_tool_that_failed_waits_for_no_answer() {
 #[test]
 fn what_the_agent_withdraws_is_refused() {
     let mut play = Play::begun();
-    play.agent(|s| s.permission_asked("p", ask("rm"))).agent(|s| s.withdrawn("p"));
+    play.agent(|s| s.permission_requested("p", ask("rm"))).agent(|s| s.request_withdrawn("p"));
     play.shows(&["permission p Requested", "*permission p Denied"]);
 }
 

@@ -1,13 +1,13 @@
 use interlingua_schema::{SessionMetadata, TurnMetadata};
 
 use super::play::Play;
-use crate::sequencer::End;
-use crate::{Final, MessageDraft, Prompt};
+use crate::sequencer::StreamEnd;
+use crate::{MessageDraft, MessageEnd, Prompt};
 
 #[test]
 fn a_session_starts_once_and_by_itself_if_need_be() {
     let mut play = Play::new();
-    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("")))
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("")))
         .agent(|s| s.started(SessionMetadata::default()));
     play.shows(&["*session.started", "*+1 message/assistant", "=1 message/assistant "]);
 }
@@ -15,7 +15,7 @@ fn a_session_starts_once_and_by_itself_if_need_be() {
 #[test]
 fn what_comes_before_the_first_session_waits_for_it() {
     let mut play = Play::new();
-    play.agent_drafts(|drafts| drafts.current().prompted(Prompt::text("hi"))).shows(&[]);
+    play.agent_drafts(|drafts| drafts.current().prompt_sent(Prompt::text("hi"))).shows(&[]);
     play.agent(|s| s.started(SessionMetadata::default())).agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.shows(&["session.started", "turn.started", "*+1 message/user", "*~1 hi", "*=1 message/user hi"]);
 }
@@ -23,7 +23,7 @@ fn what_comes_before_the_first_session_waits_for_it() {
 #[test]
 fn a_log_without_a_session_is_one_without_a_name() {
     let mut play = Play::new();
-    play.agent_drafts(|drafts| drafts.current().unparsed("test", "what", None)).exit(1).finish(End::Log);
+    play.agent_drafts(|drafts| drafts.current().unparsed("test", "what", None)).exit(1).finish(StreamEnd::Log);
     play.shows(&["*session.started", "*agent.unparsed", "*session.ended Error Agent"]);
     assert!(play.events.iter().all(|event| event.native_session_id.is_none()));
 }

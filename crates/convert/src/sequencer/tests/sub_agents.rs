@@ -1,7 +1,7 @@
 use interlingua_schema::{SessionMetadata, TurnMetadata};
 
 use super::play::{Play, ask};
-use crate::{Final, MessageDraft, ToolCall, ToolResult, TurnEnd, UserMessage};
+use crate::{MessageDraft, MessageEnd, ToolCall, ToolResult, TurnEnd, UserMessage};
 
 fn task() -> ToolCall {
     ToolCall::new("task", "Task")
@@ -10,13 +10,13 @@ fn task() -> ToolCall {
 #[test]
 fn what_a_sub_agent_does_is_below_its_call() {
     let mut play = Play::begun();
-    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("Go")))
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Go")))
         .agent(|s| s.tool_called("task", task()));
     play.skip();
     play.agent_drafts(|drafts| {
         let mut sub = drafts.session("s").sub_agent("task");
-        sub.message_finished("p", MessageDraft::prompt(), Final::text("List"));
-        sub.tool_finished("c", ToolResult::ok("a").of_call(ToolCall::new("c", "ls")));
+        sub.message_finished("p", MessageDraft::prompt(), MessageEnd::text("List"));
+        sub.tool_finished("c", ToolResult::ok("a").with_call(ToolCall::new("c", "ls")));
         drafts.session("s").tool_called("main", ToolCall::new("main", "ls"));
     });
     play.shows(&[
@@ -64,7 +64,7 @@ fn what_a_waiting_sub_agent_asks_is_not_held_back() {
     play.agent_drafts(|drafts| {
         drafts.session("child").child_of("s");
         drafts.session("child").delta("m", "May I?");
-        drafts.session("child").permission_asked("p", ask("rm"));
+        drafts.session("child").permission_requested("p", ask("rm"));
     });
     play.shows(&["permission p Requested"]);
 }
@@ -77,7 +77,7 @@ fn a_child_of_a_child_is_in_the_same_session() {
         drafts.session("child").spawned_by("s", "task");
         drafts.session("child").tool_called("task", task());
         drafts.session("grandchild").spawned_by("child", "task");
-        drafts.session("grandchild").message_finished("m", MessageDraft::assistant(), Final::text("Hi"));
+        drafts.session("grandchild").message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hi"));
     });
     play.shows(&[
         "*+1 toolcall/assistant Task{}",
@@ -95,7 +95,7 @@ fn what_waits_for_a_call_that_never_comes_is_said_at_the_end_of_the_turn() {
     let mut play = Play::begun();
     play.agent(|s| s.turn_started(None, TurnMetadata::default())).skip();
     play.agent_drafts(|drafts| {
-        drafts.session("s").sub_agent("lost").message_finished("m", MessageDraft::assistant(), Final::text("Hi"));
+        drafts.session("s").sub_agent("lost").message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hi"));
     });
     play.shows(&[]);
     play.agent(|s| s.turn_ended(TurnEnd::new()));

@@ -4,7 +4,7 @@ use interlingua_schema::{
 };
 
 use super::play::Play;
-use crate::{Final, MessageDraft, ToolCall, ToolResult, TurnEnd};
+use crate::{MessageDraft, MessageEnd, ToolCall, ToolResult, TurnEnd};
 
 fn ls() -> ToolCall {
     ToolCall::new("c", "ls").arguments("{\"a\":1}")
@@ -13,16 +13,16 @@ fn ls() -> ToolCall {
 #[test]
 fn a_call_and_its_result_are_items_below_the_message() {
     let mut play = Play::begun();
-    play.agent(|s| s.message_finished("m", MessageDraft::assistant().of("msg"), Final::text("Hi")));
-    play.agent(|s| s.message_finished("n", MessageDraft::assistant(), Final::text("Ho"))).skip();
-    play.agent(|s| s.tool_called("c", ls().of("msg"))).agent(|s| s.tool_finished("c", ToolResult::ok("x")));
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant().in_message("msg"), MessageEnd::text("Hi")));
+    play.agent(|s| s.message_finished("n", MessageDraft::assistant(), MessageEnd::text("Ho"))).skip();
+    play.agent(|s| s.tool_called("c", ls().in_message("msg"))).agent(|s| s.tool_finished("c", ToolResult::ok("x")));
     play.shows(&[
         "*+3<1 toolcall/assistant ls{\"a\":1}",
         "=3<1 toolcall/assistant ls{\"a\":1}",
         "*+4<1 toolresult/tool []",
         "=4<1 toolresult/tool [x]",
     ]);
-    play.agent(|s| s.tool_called("d", ls().of("never heard of")));
+    play.agent(|s| s.tool_called("d", ls().in_message("never heard of")));
     play.shows(&["*+5<2 toolcall/assistant ls{\"a\":1}", "=5<2 toolcall/assistant ls{\"a\":1}"]);
 }
 
@@ -84,7 +84,7 @@ fn a_result_nobody_called_for_brings_its_call() {
         "*+2 toolresult/tool []",
         "=2 toolresult/tool! [no]",
     ]);
-    let told = ToolResult::ok("yes").of_call(ls());
+    let told = ToolResult::ok("yes").with_call(ls());
     Play::begun().agent(|s| s.tool_finished("c", told)).shows(&[
         "*+1 toolcall/assistant ls{\"a\":1}",
         "*=1 toolcall/assistant ls{\"a\":1}",

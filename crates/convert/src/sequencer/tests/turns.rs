@@ -1,12 +1,12 @@
 use interlingua_schema::{ErrorCode, EventData, StopReason, TurnMetadata, TurnStatus, Usage};
 
 use super::play::Play;
-use crate::{End, Failure, Final, MessageDraft, Note, Prompt, TurnEnd, UserMessage};
+use crate::{Failure, MessageDraft, MessageEnd, Note, Prompt, StreamEnd, TurnEnd, UserMessage};
 
 #[test]
 fn a_prompt_is_shown_when_the_agent_begins_its_turn() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("hi"))).shows(&[]);
+    play.host(|s| s.prompt_sent(Prompt::text("hi"))).shows(&[]);
     play.agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.shows(&["turn.started", "*+1 message/user", "*~1 hi", "*=1 message/user hi"]);
     play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["turn.ended Completed"]);
@@ -15,8 +15,8 @@ fn a_prompt_is_shown_when_the_agent_begins_its_turn() {
 #[test]
 fn a_prompt_is_shown_before_anything_the_agent_says() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("hi").echoed()));
-    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("Hello")));
+    play.host(|s| s.prompt_sent(Prompt::text("hi").expect_echo()));
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hello")));
     play.shows(&[
         "*turn.started",
         "*+1 message/user",
@@ -33,21 +33,21 @@ fn a_prompt_is_shown_before_anything_the_agent_says() {
 #[test]
 fn the_agents_own_repetition_is_preferred() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("hi").echoed()))
+    play.host(|s| s.prompt_sent(Prompt::text("hi").expect_echo()))
         .agent(|s| s.turn_started(Some("t".into()), TurnMetadata::default()));
-    play.agent(|s| s.user_message("u", UserMessage::text("hi").native("n")));
-    play.agent(|s| s.user_message("u", UserMessage::text("hi").native("n")));
+    play.agent(|s| s.user_message("u", UserMessage::text("hi").native_id("n")));
+    play.agent(|s| s.user_message("u", UserMessage::text("hi").native_id("n")));
     play.shows(&["turn.started", "*+1 message/user", "*~1 hi", "=1 message/user hi"]);
-    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("Hello"))).skip();
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hello"))).skip();
     play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["turn.ended Completed"]);
 }
 
 #[test]
 fn a_queued_prompt_waits_for_the_turn_that_takes_it_up() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("one"))).agent(|s| s.turn_started(None, TurnMetadata::default())).skip();
-    play.host(|s| s.prompted(Prompt::text("two")));
-    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("1")));
+    play.host(|s| s.prompt_sent(Prompt::text("one"))).agent(|s| s.turn_started(None, TurnMetadata::default())).skip();
+    play.host(|s| s.prompt_sent(Prompt::text("two")));
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("1")));
     play.agent(|s| s.turn_ended(TurnEnd::new())).skip();
     play.agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.shows(&["turn.started", "*+3 message/user", "*~3 two", "*=3 message/user two"]);
@@ -56,11 +56,11 @@ fn a_queued_prompt_waits_for_the_turn_that_takes_it_up() {
 #[test]
 fn a_steered_prompt_joins_the_running_turn() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("one"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
-    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("1"))).skip();
-    play.host(|s| s.prompted(Prompt::text("no, two").id("p"))).agent(|s| s.prompt_taken(Some("p".into())));
+    play.host(|s| s.prompt_sent(Prompt::text("one"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("1"))).skip();
+    play.host(|s| s.prompt_sent(Prompt::text("no, two").id("p"))).agent(|s| s.prompt_accepted(Some("p".into())));
     play.shows(&["*+3 message/user", "*~3 no, two", "*=3 message/user no, two"]);
-    play.host(|s| s.prompted(Prompt::text("three").echoed()));
+    play.host(|s| s.prompt_sent(Prompt::text("three").expect_echo()));
     play.agent(|s| s.user_message("u", UserMessage::text("three")));
     play.shows(&["*+4 message/user", "*~4 three", "=4 message/user three"]);
 }
@@ -98,13 +98,13 @@ fn turns_alternate() {
 #[test]
 fn a_late_end_does_not_end_the_next_turn() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("hi").echoed())).agent(|s| s.turn_ended(TurnEnd::new())).shows(&[]);
+    play.host(|s| s.prompt_sent(Prompt::text("hi").expect_echo())).agent(|s| s.turn_ended(TurnEnd::new())).shows(&[]);
 }
 
 #[test]
 fn an_agent_that_only_ends_a_turn_had_one() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("hi"))).agent(|s| s.turn_ended(TurnEnd::with_status(TurnStatus::Failed)));
+    play.host(|s| s.prompt_sent(Prompt::text("hi"))).agent(|s| s.turn_ended(TurnEnd::with_status(TurnStatus::Failed)));
     play.shows(&["*turn.started", "*+1 message/user", "*~1 hi", "*=1 message/user hi", "turn.ended Failed"]);
 }
 
@@ -127,7 +127,7 @@ fn an_interrupt_the_host_asked_for_is_no_failure() {
 #[test]
 fn an_error_fails_its_turn_unless_the_agent_says_otherwise() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("hi").echoed()));
+    play.host(|s| s.prompt_sent(Prompt::text("hi").expect_echo()));
     play.agent(|s| s.failed(Failure::new(ErrorCode::Auth, "no key")));
     play.agent(|s| s.turn_ended(TurnEnd::new()));
     play.shows(&[
@@ -158,7 +158,7 @@ fn a_message_into_a_turn_of_the_agents_own_is_a_new_turn() {
 #[test]
 fn a_status_between_turns_begins_none() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("hi")));
+    play.host(|s| s.prompt_sent(Prompt::text("hi")));
     play.agent(|s| s.note(Note::system("ready"))).shows(&["*+1 system/system", "=1 system/system ready"]);
 }
 
@@ -181,8 +181,8 @@ fn a_sub_agents_use_counts_in_the_turn() {
 fn what_messages_used_adds_up_to_the_turn_however_it_ends() {
     let used = |tokens| Usage::new(0, tokens);
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("hi"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
-    play.agent(|s| s.used(used(1))).agent(|s| s.used(used(2))).exit(-9);
+    play.host(|s| s.prompt_sent(Prompt::text("hi"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
+    play.agent(|s| s.add_usage(used(1))).agent(|s| s.add_usage(used(2))).exit(-9);
     let ended = play.events.iter().find_map(|event| match &event.data {
         interlingua_schema::EventData::TurnEnded(ended) => ended.usage.clone(),
         _ => None,
@@ -194,7 +194,7 @@ fn what_messages_used_adds_up_to_the_turn_however_it_ends() {
 fn a_failure_beside_the_turn_does_not_fail_it_and_shows_no_prompt() {
     let aside = || Failure::new(ErrorCode::InvalidRequest, "refused").aside();
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("hi"))).agent(|s| s.failed(aside())).shows(&["error refused"]);
+    play.host(|s| s.prompt_sent(Prompt::text("hi"))).agent(|s| s.failed(aside())).shows(&["error refused"]);
     play.agent(|s| s.turn_started(None, TurnMetadata::default())).skip();
     play.agent(|s| s.failed(aside())).shows(&["error refused"]);
     play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["turn.ended Completed"]);
@@ -213,16 +213,16 @@ fn a_status_that_ends_after_we_closed_it_is_told_anew() {
 #[test]
 fn a_prompt_that_was_refused_is_not_shown() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("no").id("p1").echoed())).shows(&[]);
-    play.agent(|s| s.prompt_refused("p1")).shows(&[]);
-    play.finish(End::Log).shows(&[]);
+    play.host(|s| s.prompt_sent(Prompt::text("no").id("p1").expect_echo())).shows(&[]);
+    play.agent(|s| s.prompt_rejected("p1")).shows(&[]);
+    play.finish(StreamEnd::Log).shows(&[]);
 }
 
 #[test]
 fn a_turn_has_one_id_and_a_duration_whatever_the_agent_says() {
     let mut play = Play::begun();
-    play.host(|s| s.prompted(Prompt::text("hi").echoed()));
-    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), Final::text("Hello")));
+    play.host(|s| s.prompt_sent(Prompt::text("hi").expect_echo()));
+    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hello")));
     // The agent names the turn after it began.
     play.agent(|s| s.turn_started(Some("native".into()), TurnMetadata::default()));
     play.agent(|s| s.turn_ended(TurnEnd::new().stop_reason(Some(StopReason::EndTurn))));
@@ -236,7 +236,7 @@ fn a_turn_has_one_id_and_a_duration_whatever_the_agent_says() {
 fn a_turn_whose_payload_was_damaged_does_not_count_as_completed() {
     let mut play = Play::begun();
     play.agent(|s| s.turn_started(None, TurnMetadata::default()));
-    play.agent(|s| s.damaged("toy", "status is missing", None)).exit(0);
+    play.agent(|s| s.partially_unparsed("toy", "status is missing", None)).exit(0);
     let EventData::TurnEnded(ended) = &play.events.last().unwrap().data else { panic!() };
     assert_eq!(ended.status, TurnStatus::Failed);
 }

@@ -18,7 +18,7 @@ struct Log {
     ended: BTreeSet<String>,
     /// The sessions of sub-agents.
     children: BTreeSet<String>,
-    /// Sessions that repeat another one's past, until they are prompted themselves.
+    /// Sessions that repeat another one's past, until they get a prompt of their own.
     forks: BTreeSet<String>,
     /// Messages that sum up what was said, for the model to go on from.
     summaries: BTreeSet<String>,

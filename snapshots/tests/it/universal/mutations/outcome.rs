@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use interlingua_convert::{Agent, Conversion, ConversionOptions, End, Launch, converter_for};
+use interlingua_convert::{Agent, Conversion, ConversionOptions, Launch, StreamEnd, converter_for};
 use interlingua_schema::{AgentUnparsed, EventData, ItemKind, ItemStatus, TurnStatus, UniversalEvent};
 use interlingua_snapshots::Line;
 use serde_json::Value;
@@ -49,7 +49,7 @@ pub(super) fn play(agent: Agent, launch: &Launch, lines: &[Line], broken: Option
             completes = all[before..].iter().any(|event| is_success(&event.data));
         }
     }
-    stream.finish(None, End::Log, &mut all);
+    stream.finish(None, StreamEnd::Log, &mut all);
     let mut played = Played { events: Vec::with_capacity(all.len()), unparsed: Vec::new(), completes };
     for event in all {
         match event.data {
