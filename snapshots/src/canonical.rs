@@ -1,19 +1,21 @@
-//! The same scenario, played by different agents, is the same stream.
+//! Canonical traces: the same scenario leaves the same trace with every agent.
 //!
-//! A [`trace`] is what is left of a turn's events when texts, ids and times are taken away: one line a step, with event
-//! types, kinds, roles, statuses and the types of parts. Each [`Scenario`] says what its trace is, whoever plays it.
-//! Where an agent truly cannot do it so, that is an [`Exception`], with the recording that shows it.
+//! A [`trace`] is a turn without texts, ids and times: one line per step, with event types, kinds, roles, statuses and
+//! the types of parts. Each [`CanonicalScenario`] has one trace for all agents. Where an agent cannot produce it, there
+//! is a [`TraceException`], which names the recording that shows the difference.
 //!
-//! Recordings are compared with these traces by the tests over them, and live agents when they are tried out.
+//! The snapshot tests compare recordings with these traces. `cargo xtask live` compares running agents with them.
 //!
-//! What is not part of a trace, because it is the script's doing or left to the agent by the schema:
+//! A trace leaves out what depends on the script, and what the schema leaves to the agent:
 //!
-//! * `status` items, which are asides;
-//! * when an item ends: it is one line, where it began, because things that run at the same time end in any order;
-//! * deltas but the first of a message, and those of calls and results, which the schema leaves to the agent;
-//! * repetition: equal lines in a row are one (a model that speaks twice, a request with two questions);
-//! * where a scenario is about one tool call, the turn's other calls with all that belongs to them, and what the model
-//!   says before the call (where there is only a request: before that).
+//! * `status` items, because agents may send them at any point of a turn;
+//! * the point at which an item ends: an item is one line, at the position where it starts, because items that run at
+//!   the same time end in any order;
+//! * all deltas of a message but the first, and all deltas of tool calls and results, because the schema does not
+//!   require them;
+//! * repetition: equal consecutive lines become one (two messages of the model, one request with two questions);
+//! * where the scenario is about one tool call: all other calls of the turn with their results and requests, and the
+//!   model's messages before the call (before the request, if there is no call).
 
 mod exceptions;
 mod scenario;
@@ -23,31 +25,31 @@ use interlingua_schema::{EventData, UniversalEvent};
 
 use steps::Steps;
 
-pub use exceptions::{EXCEPTIONS, Exception, Shown};
-pub use scenario::Scenario;
+pub use exceptions::{EXCEPTIONS, Evidence, TraceException};
+pub use scenario::CanonicalScenario;
 
-/// What of a session is looked at.
+/// The part of a session that a trace describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Focus {
-    /// Which of its turns; the first is 0.
+    /// Index of the turn, from 0.
     pub turn: usize,
-    /// What it is about in the turn.
-    pub about: About,
+    /// The part of that turn.
+    pub target: FocusTarget,
 }
 
-/// What a trace is about in a turn.
+/// The part of a turn that a trace describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum About {
+pub enum FocusTarget {
     /// All of it.
     #[default]
-    Turn,
-    /// One of its tool calls; the first is 0.
-    Call(usize),
-    /// Its first permission or question, where there is no call that it came with.
-    Request,
+    WholeTurn,
+    /// The tool call with this index, from 0.
+    ToolCall(usize),
+    /// The first permission or question. For requests that belong to no tool call.
+    FirstRequest,
 }
 
-/// The canonical trace of a turn of a session, a line for each step; empty when there is no such turn.
+/// The canonical trace of one turn of a session, one line per step. Empty if the session has no such turn.
 #[must_use]
 pub fn trace<'a>(events: impl IntoIterator<Item = &'a UniversalEvent>, focus: Focus) -> Vec<String> {
     let mut steps = Steps::default();
@@ -63,7 +65,7 @@ pub fn trace<'a>(events: impl IntoIterator<Item = &'a UniversalEvent>, focus: Fo
             }
         }
     }
-    let mut lines = steps.lines(focus.about);
+    let mut lines = steps.into_lines(focus.target);
     lines.dedup();
     lines
 }

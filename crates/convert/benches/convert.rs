@@ -141,7 +141,7 @@ fn to_float(amount: usize) -> f64 {
 /// All recordings of an agent, of every version, in which it speaks JSON.
 fn corpus(agent: Agent) -> io::Result<Vec<Recording>> {
     let mut recordings = Vec::new();
-    for file in Transcripts::in_repository().of_agent(agent.id())? {
+    for file in Transcripts::in_repository().for_agent(agent.id())? {
         let recording = Recording::read(&file.path)?;
         if recording.is_json() {
             recordings.push(recording);

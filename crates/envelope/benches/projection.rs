@@ -91,7 +91,7 @@ fn corpus() -> io::Result<BTreeMap<Agent, Vec<Vec<u8>>>> {
     let transcripts = Transcripts::in_repository();
     let mut found = BTreeMap::new();
     for agent in Agent::ALL {
-        let files = transcripts.of_agent(agent.id())?;
+        let files = transcripts.for_agent(agent.id())?;
         let logs = files.iter().map(|file| std::fs::read(&file.path)).collect::<io::Result<_>>()?;
         found.insert(agent, logs);
     }

@@ -72,7 +72,7 @@ fn corpus() -> io::Result<BTreeMap<&'static str, Vec<Line>>> {
     let mut found = BTreeMap::new();
     for agent in ["amp", "claude", "codex", "opencode"] {
         let mut lines = Vec::new();
-        for file in transcripts.of_agent(agent)? {
+        for file in transcripts.for_agent(agent)? {
             read(agent, &file.path, &mut lines)?;
         }
         found.insert(agent, lines);

@@ -120,7 +120,7 @@ impl Transcripts {
     ///
     /// # Errors
     /// As [`all`](Self::all).
-    pub fn of_agent(&self, agent: &str) -> io::Result<Vec<RecordingFile>> {
+    pub fn for_agent(&self, agent: &str) -> io::Result<Vec<RecordingFile>> {
         let mut found = self.all()?;
         found.retain(|recording| recording.agent == agent);
         Ok(found)
@@ -131,7 +131,7 @@ impl Transcripts {
     /// # Errors
     /// As [`all`](Self::all), and when there is no recording of the agent.
     pub fn newest_version(&self, agent: &str) -> io::Result<String> {
-        let versions = self.of_agent(agent)?.into_iter().map(|recording| recording.version);
+        let versions = self.for_agent(agent)?.into_iter().map(|recording| recording.version);
         versions
             .max_by_key(|version| version_numbers(version))
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("no recording of {agent}")))

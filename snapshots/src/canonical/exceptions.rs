@@ -1,64 +1,64 @@
-//! What an agent truly cannot do as the others do, each with the recording that shows it.
+//! Scenarios that an agent cannot run like the others, each with the recording that shows it.
 
 use interlingua_convert::Agent;
 
-use super::{About, Scenario};
+use super::{CanonicalScenario, FocusTarget};
 
-/// A scenario that an agent plays otherwise, or not at all.
+/// A scenario for which an agent has another trace, or that it cannot run at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Exception {
-    /// What is played.
-    pub scenario: Scenario,
-    /// By whom.
+pub struct TraceException {
+    /// The scenario.
+    pub scenario: CanonicalScenario,
+    /// The agent.
     pub agent: Agent,
-    /// The recording that shows it, as `agent/version/scenario`.
+    /// Name of the recording that shows the difference: `agent/version/scenario`.
     pub recording: &'static str,
-    /// What it shows.
-    pub shown: Shown,
-    /// Why no converter can mend it.
-    pub why: &'static str,
+    /// What the recording shows.
+    pub evidence: Evidence,
+    /// Why the converter cannot remove the difference.
+    pub reason: &'static str,
 }
 
 /// What a recording shows instead of the scenario's trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Shown {
-    /// Its first turn, or what it is about in it, leaves this trace.
+pub enum Evidence {
+    /// The first turn, or the [target](TraceException::target) in it, has this trace.
     Trace(&'static [&'static str]),
-    /// The agent lists its tools, and none has a name with one of these in it.
-    NoTool(&'static [&'static str]),
+    /// The agent lists its tools, and no tool name contains any of these words.
+    MissingTool(&'static [&'static str]),
 }
 
-impl Exception {
-    /// The exception that an agent makes in a scenario, if it does.
+impl TraceException {
+    /// The exception for a scenario and an agent, if there is one.
     #[must_use]
-    pub fn of(scenario: Scenario, agent: Agent) -> Option<&'static Self> {
+    pub fn find(scenario: CanonicalScenario, agent: Agent) -> Option<&'static Self> {
         EXCEPTIONS.iter().find(|exception| exception.scenario == scenario && exception.agent == agent)
     }
 
-    /// What its trace is about: the call, if there is one in it, or else the request.
+    /// The part of the turn that the trace describes: the tool call if the trace has one, else the request.
     #[must_use]
-    pub fn about(&self) -> About {
-        let Shown::Trace(trace) = self.shown else { return self.scenario.about() };
+    pub fn target(&self) -> FocusTarget {
+        let Evidence::Trace(trace) = self.evidence else { return self.scenario.target() };
         let has = |kind: &str| trace.iter().any(|line| line.starts_with(kind));
-        match self.scenario.about() {
-            About::Call(_) if !has("tool_call/") => About::Request,
-            about => about,
+        match self.scenario.target() {
+            FocusTarget::ToolCall(_) if !has("tool_call/") => FocusTarget::FirstRequest,
+            target => target,
         }
     }
 }
 
-/// The words in the names of tools that ask the user.
-const ASKING: &[&str] = &["ask", "question"];
+/// Words in the names of tools that ask the user.
+const QUESTION_TOOL_WORDS: &[&str] = &["ask", "question"];
 
 /// All exceptions.
-pub const EXCEPTIONS: &[Exception] = &[
-    Exception {
-        scenario: Scenario::PermissionAllowed,
+pub const EXCEPTIONS: &[TraceException] = &[
+    TraceException {
+        scenario: CanonicalScenario::PermissionAllowed,
         agent: Agent::Amp,
         recording: "amp/0.0.1790142911-g7618fb/server-approval-queue",
-        shown: Shown::Trace(&[
+        evidence: Evidence::Trace(&[
             "turn.started",
             "message/user: started [], delta, completed [text]",
             "tool_call/assistant: started [tool_call command], completed [tool_call command]",
@@ -66,13 +66,13 @@ pub const EXCEPTIONS: &[Exception] = &[
             "tool_result/tool: started [tool_result], failed [tool_result]",
             "turn.ended failed",
         ]),
-        why: "with a host that reads JSON, Amp gives up where it would have to ask",
+        reason: "with JSON output, Amp ends the turn where it would have to ask for permission",
     },
-    Exception {
-        scenario: Scenario::PermissionDenied,
+    TraceException {
+        scenario: CanonicalScenario::PermissionDenied,
         agent: Agent::Amp,
         recording: "amp/0.0.1790142911-g7618fb/permission-ask-rule",
-        shown: Shown::Trace(&[
+        evidence: Evidence::Trace(&[
             "turn.started",
             "message/user: started [], delta, completed [text]",
             "tool_call/assistant: started [tool_call command], completed [tool_call command]",
@@ -80,20 +80,20 @@ pub const EXCEPTIONS: &[Exception] = &[
             "message/assistant: started [], delta, completed [text]",
             "turn.ended completed",
         ]),
-        why: "a rule that says `ask` is a refusal where there is nobody to ask; no request is made",
+        reason: "with JSON output, Amp treats the rule `ask` as a refusal and sends no request",
     },
-    Exception {
-        scenario: Scenario::Question,
+    TraceException {
+        scenario: CanonicalScenario::Question,
         agent: Agent::Amp,
         recording: "amp/0.0.1790142911-g7618fb/text",
-        shown: Shown::NoTool(ASKING),
-        why: "Amp has no tool that asks the user",
+        evidence: Evidence::MissingTool(QUESTION_TOOL_WORDS),
+        reason: "Amp has no tool that asks the user",
     },
-    Exception {
-        scenario: Scenario::Question,
+    TraceException {
+        scenario: CanonicalScenario::Question,
         agent: Agent::Codex,
         recording: "codex/0.166.0/request_user_input",
-        shown: Shown::Trace(&[
+        evidence: Evidence::Trace(&[
             "turn.started",
             "message/user: started [], delta, completed [text]",
             "question.requested",
@@ -101,7 +101,6 @@ pub const EXCEPTIONS: &[Exception] = &[
             "message/assistant: started [], delta, completed [text]",
             "turn.ended completed",
         ]),
-        why: "the request names an item that Codex never starts, so that neither the call nor its arguments nor its \
-              result are known",
+        reason: "the request names an item that Codex never starts, so the call, its arguments and its result are unknown",
     },
 ];

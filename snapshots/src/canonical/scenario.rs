@@ -1,30 +1,30 @@
-//! The scenarios that every agent can be put through, and the trace that each should leave.
+//! The scenarios that all agents share, and the expected trace of each.
 
-use super::About;
+use super::FocusTarget;
 
-/// Something that happens in a turn, whichever agent runs it.
+/// Something that can happen in a turn of any agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Scenario {
-    /// The model answers.
+pub enum CanonicalScenario {
+    /// The model answers with text.
     PlainText,
-    /// The model thinks, then answers.
+    /// The model reasons, then answers.
     Reasoning,
-    /// A command that exits with 0.
+    /// A command that exits with code 0.
     Command,
-    /// A command that exits with something else.
+    /// A command that exits with another code.
     FailingCommand,
-    /// A file is changed in places.
+    /// A file is edited.
     FileEdit,
-    /// A command for which the agent asks, and may.
+    /// The agent asks for permission to run a command, and it is approved.
     PermissionAllowed,
-    /// A command for which the agent asks, and may not.
+    /// The agent asks for permission to run a command, and it is denied.
     PermissionDenied,
-    /// The agent asks the user something and is answered.
+    /// The agent asks the user a question, and it is answered.
     Question,
-    /// The host stops the turn while the model speaks.
+    /// The host interrupts the turn while the model streams its answer.
     Interrupt,
-    /// The model cannot be used.
+    /// The model request fails.
     ModelError,
 }
 
@@ -34,8 +34,8 @@ const COMMAND: &str = "tool_call/assistant: started [tool_call command], complet
 const RESULT: &str = "tool_result/tool: started [tool_result], completed [tool_result]";
 const FAILURE: &str = "tool_result/tool: started [tool_result], failed [tool_result]";
 
-impl Scenario {
-    /// All of them.
+impl CanonicalScenario {
+    /// Every scenario.
     pub const ALL: [Self; 10] = [
         Self::PlainText,
         Self::Reasoning,
@@ -49,7 +49,7 @@ impl Scenario {
         Self::ModelError,
     ];
 
-    /// The trace it leaves.
+    /// The expected trace.
     #[must_use]
     pub const fn trace(self) -> &'static [&'static str] {
         match self {
@@ -108,15 +108,15 @@ impl Scenario {
         }
     }
 
-    /// What it is about in a turn: of one that is about a tool call, the first.
+    /// The part of a turn that the trace describes. For a scenario about a tool call: the first call.
     #[must_use]
-    pub const fn about(self) -> About {
-        if self.is_about_a_call() { About::Call(0) } else { About::Turn }
+    pub const fn target(self) -> FocusTarget {
+        if self.is_about_tool_call() { FocusTarget::ToolCall(0) } else { FocusTarget::WholeTurn }
     }
 
-    /// Whether it is about one tool call, so that others in the turn do not count.
+    /// Whether the scenario is about one tool call. Other calls of the turn are then left out of the trace.
     #[must_use]
-    pub const fn is_about_a_call(self) -> bool {
+    pub const fn is_about_tool_call(self) -> bool {
         match self {
             Self::PlainText | Self::Reasoning | Self::Interrupt | Self::ModelError => false,
             Self::Command

@@ -1,4 +1,4 @@
-//! A turn's events as steps.
+//! The events of a turn as steps of a trace.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,129 +7,132 @@ use interlingua_schema::{ContentPart, EventData, Item, ItemId, ItemKind, Role};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::About;
+use super::FocusTarget;
 
-/// The steps of a turn so far.
+/// Collects the steps of one turn.
 #[derive(Default)]
 pub(super) struct Steps {
-    so_far: Vec<Step>,
+    steps: Vec<Step>,
+    /// Index of each item's step.
     items: BTreeMap<ItemId, usize>,
-    /// The ids of the calls, in order.
+    /// Ids of the tool calls, in order.
     calls: Vec<String>,
-    /// Which call a permission or question came with, by its id.
-    asked: BTreeMap<String, Option<usize>>,
+    /// Index of the tool call that each permission or question belongs to, by request id.
+    requests: BTreeMap<String, Option<usize>>,
 }
 
-/// An item from its beginning to its end, or another event.
+/// An item from start to completion, or another event.
 struct Step {
     line: String,
     kind: StepKind,
-    /// The call it belongs to.
+    /// Index of the tool call that it belongs to.
     call: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum StepKind {
-    /// Something the model says.
-    Said,
-    /// What the user says.
-    Asked,
-    Call,
-    /// A result, or an item of another kind.
+    /// A message of the model.
+    ModelMessage,
+    /// A message of the user.
+    UserMessage,
+    ToolCall,
+    /// A tool result, or an item of another kind.
     Item,
-    /// A permission or a question that is requested.
+    /// A requested permission or question.
     Request,
     Event,
 }
 
 impl Steps {
-    /// Takes the next event.
+    /// Adds the next event of the turn.
     pub(super) fn push(&mut self, data: &EventData) {
         match data {
-            EventData::ItemStarted(started) => self.item_started(&started.item),
-            EventData::ItemDelta(delta) => self.delta(&delta.item_id),
-            EventData::ItemCompleted(completed) => self.item_completed(&completed.item),
-            EventData::PermissionRequested(permission) => self.requested(data.kind(), &permission.permission_id),
-            EventData::QuestionRequested(question) => self.requested(data.kind(), &question.question_id),
+            EventData::ItemStarted(started) => self.start_item(&started.item),
+            EventData::ItemDelta(delta) => self.add_delta(&delta.item_id),
+            EventData::ItemCompleted(completed) => self.complete_item(&completed.item),
+            EventData::PermissionRequested(permission) => self.add_request(data.kind(), &permission.permission_id),
+            EventData::QuestionRequested(question) => self.add_request(data.kind(), &question.question_id),
             EventData::PermissionResolved(permission) => {
-                self.resolved(data.kind(), &permission.permission_id, &permission.status);
+                self.add_resolution(data.kind(), &permission.permission_id, &permission.status);
             }
             EventData::QuestionResolved(question) => {
-                self.resolved(data.kind(), &question.question_id, &question.status);
+                self.add_resolution(data.kind(), &question.question_id, &question.status);
             }
-            EventData::TurnEnded(turn) => self.event(format!("{} {}", data.kind(), name(&turn.status)), None),
-            other => self.event(other.kind().to_owned(), None),
+            EventData::TurnEnded(turn) => self.add_event(format!("{} {}", data.kind(), wire_name(&turn.status)), None),
+            other => self.add_event(other.kind().to_owned(), None),
         }
     }
 
-    /// The steps as lines; if they are about one call or a request, without what belongs to other calls and what is
-    /// said before it.
-    pub(super) fn lines(self, about: About) -> Vec<String> {
-        let is_it = |step: &Step| match about {
-            About::Turn => false,
-            About::Call(call) => step.kind == StepKind::Call && step.call == Some(call),
-            About::Request => step.kind == StepKind::Request,
+    /// The steps as lines. For one call or request, without the steps of other calls and without the model's messages
+    /// before it.
+    pub(super) fn into_lines(self, target: FocusTarget) -> Vec<String> {
+        let is_target = |step: &Step| match target {
+            FocusTarget::WholeTurn => false,
+            FocusTarget::ToolCall(call) => step.kind == StepKind::ToolCall && step.call == Some(call),
+            FocusTarget::FirstRequest => step.kind == StepKind::Request,
         };
-        let place = self.so_far.iter().position(is_it);
-        let is_script = |index: usize, step: &Step| {
-            let is_others = matches!(about, About::Call(call) if step.call.is_some_and(|other| other != call));
-            is_others || (step.kind == StepKind::Said && place.is_some_and(|place| index < place))
+        let target_index = self.steps.iter().position(is_target);
+        let is_left_out = |index: usize, step: &Step| {
+            let belongs_to_other_call =
+                matches!(target, FocusTarget::ToolCall(call) if step.call.is_some_and(|other| other != call));
+            belongs_to_other_call
+                || (step.kind == StepKind::ModelMessage && target_index.is_some_and(|target| index < target))
         };
-        let steps = self.so_far.iter().enumerate();
-        steps.filter(|(index, step)| !is_script(*index, step)).map(|(_, step)| step.line.clone()).collect()
+        let steps = self.steps.iter().enumerate();
+        steps.filter(|(index, step)| !is_left_out(*index, step)).map(|(_, step)| step.line.clone()).collect()
     }
 
-    fn item_started(&mut self, item: &Item) {
+    fn start_item(&mut self, item: &Item) {
         let (kind, call) = match (&item.kind, &item.role) {
             (ItemKind::Status, _) => return,
-            (ItemKind::Message, Some(Role::User)) => (StepKind::Asked, None),
-            (ItemKind::Message, _) => (StepKind::Said, None),
+            (ItemKind::Message, Some(Role::User)) => (StepKind::UserMessage, None),
+            (ItemKind::Message, _) => (StepKind::ModelMessage, None),
             (ItemKind::ToolCall, _) => {
                 self.calls.push(call_id(item).to_owned());
-                (StepKind::Call, Some(self.calls.len() - 1))
+                (StepKind::ToolCall, Some(self.calls.len() - 1))
             }
             _ => (StepKind::Item, self.calls.iter().position(|call| call == call_id(item))),
         };
-        let role = item.role.as_ref().map(|role| format!("/{}", name(role))).unwrap_or_default();
-        self.items.insert(item.item_id.clone(), self.so_far.len());
-        let line = format!("{}{role}: started {}", name(&item.kind), parts(item));
-        self.so_far.push(Step { line, kind, call });
+        let role = item.role.as_ref().map(|role| format!("/{}", wire_name(role))).unwrap_or_default();
+        self.items.insert(item.item_id.clone(), self.steps.len());
+        let line = format!("{}{role}: started {}", wire_name(&item.kind), part_types(item));
+        self.steps.push(Step { line, kind, call });
     }
 
-    /// Whether calls and results stream is the agent's choice; messages always do.
-    fn delta(&mut self, item: &ItemId) {
-        if let Some(step) = self.items.get(item).and_then(|place| self.so_far.get_mut(*place))
-            && matches!(step.kind, StepKind::Said | StepKind::Asked)
+    /// Marks that a message streamed. Calls and results are not marked: whether they stream is the agent's choice.
+    fn add_delta(&mut self, item: &ItemId) {
+        if let Some(step) = self.items.get(item).and_then(|index| self.steps.get_mut(*index))
+            && matches!(step.kind, StepKind::ModelMessage | StepKind::UserMessage)
             && !step.line.ends_with(", delta")
         {
             step.line.push_str(", delta");
         }
     }
 
-    fn item_completed(&mut self, item: &Item) {
-        if let Some(step) = self.items.get(&item.item_id).and_then(|place| self.so_far.get_mut(*place)) {
-            let _ = write!(step.line, ", {} {}", name(&item.status), parts(item));
+    fn complete_item(&mut self, item: &Item) {
+        if let Some(step) = self.items.get(&item.item_id).and_then(|index| self.steps.get_mut(*index)) {
+            let _ = write!(step.line, ", {} {}", wire_name(&item.status), part_types(item));
         }
     }
 
-    fn requested(&mut self, event: &str, id: &str) {
-        // Requests do not say whose they are in one way for all agents; they come with the call that began last.
+    fn add_request(&mut self, event: &str, id: &str) {
+        // Agents link requests to calls in different ways, so a request is assigned to the call that started last.
         let call = self.calls.len().checked_sub(1);
-        self.asked.insert(id.to_owned(), call);
-        self.so_far.push(Step { line: event.to_owned(), kind: StepKind::Request, call });
+        self.requests.insert(id.to_owned(), call);
+        self.steps.push(Step { line: event.to_owned(), kind: StepKind::Request, call });
     }
 
-    fn resolved(&mut self, event: &str, id: &str, status: &impl Serialize) {
-        let call = self.asked.get(id).copied().flatten();
-        self.event(format!("{event} {}", name(status)), call);
+    fn add_resolution(&mut self, event: &str, id: &str, status: &impl Serialize) {
+        let call = self.requests.get(id).copied().flatten();
+        self.add_event(format!("{event} {}", wire_name(status)), call);
     }
 
-    fn event(&mut self, line: String, call: Option<usize>) {
-        self.so_far.push(Step { line, kind: StepKind::Event, call });
+    fn add_event(&mut self, line: String, call: Option<usize>) {
+        self.steps.push(Step { line, kind: StepKind::Event, call });
     }
 }
 
-/// The call that an item is, or is the result of.
+/// Id of the tool call that an item is, or is the result of.
 fn call_id(item: &Item) -> &str {
     let id = item.content.iter().find_map(|part| match part {
         ContentPart::ToolCall { call_id, .. } | ContentPart::ToolResult { call_id, .. } => Some(call_id.as_str()),
@@ -138,13 +141,13 @@ fn call_id(item: &Item) -> &str {
     id.unwrap_or_default()
 }
 
-/// The types of an item's parts; of a call also what kind of tool it is.
-fn parts(item: &Item) -> String {
+/// The types of an item's parts. A tool call also shows its tool kind.
+fn part_types(item: &Item) -> String {
     let parts: Vec<String> = item
         .content
         .iter()
         .map(|part| match part {
-            ContentPart::ToolCall { tool_kind: Some(kind), .. } => format!("tool_call {}", name(kind)),
+            ContentPart::ToolCall { tool_kind: Some(kind), .. } => format!("tool_call {}", wire_name(kind)),
             part => serde_json::to_value(part)
                 .ok()
                 .and_then(|part| Some(part.get("type")?.as_str()?.to_owned()))
@@ -154,8 +157,8 @@ fn parts(item: &Item) -> String {
     format!("[{}]", parts.join(", "))
 }
 
-/// The wire's name for a value of a small enum.
-fn name(value: &impl Serialize) -> String {
+/// The name of an enum value on the wire.
+fn wire_name(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(name)) => name,
         _ => String::new(),

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use interlingua_convert::Agent;
 use interlingua_schema::{Checker, ContentPart, EventData, ItemKind, ItemStatus, Role, TurnStatus, UniversalEvent};
 use interlingua_scripted_model::scenario::{Reply, Step};
-use interlingua_snapshots::canonical::{Exception, Focus, Scenario as Canonical, Shown, trace};
+use interlingua_snapshots::canonical::{CanonicalScenario, Evidence, Focus, TraceException, trace};
 
 use crate::flow::Flow;
 use crate::session::Session;
@@ -19,7 +19,9 @@ pub(crate) fn always(flow: &Flow<'_>, stage: &Stage<'_>) -> Result<()> {
     }
     for (at, turn) in stage.scenario.turns.iter().enumerate() {
         let canonical = flow.canonical(at, stage.agent);
-        if canonical.is_some_and(|canonical| !matches!(canonical, Canonical::Interrupt | Canonical::ModelError)) {
+        if canonical
+            .is_some_and(|canonical| !matches!(canonical, CanonicalScenario::Interrupt | CanonicalScenario::ModelError))
+        {
             let session = session(stage, &turn.session)?;
             is_said(session, &turn.replies).with_context(|| format!("turn {}", at + 1))?;
         }
@@ -110,15 +112,15 @@ fn is_understood(events: &[UniversalEvent]) -> Result<()> {
     Ok(())
 }
 
-fn has_trace(events: &[UniversalEvent], turn: usize, canonical: Canonical, agent: Agent) -> Result<()> {
-    let (expected, about) = match Exception::of(canonical, agent) {
-        Some(exception) => match exception.shown {
-            Shown::Trace(expected) => (expected, exception.about()),
-            _ => bail!("it cannot be: {}", exception.why),
+fn has_trace(events: &[UniversalEvent], turn: usize, canonical: CanonicalScenario, agent: Agent) -> Result<()> {
+    let (expected, target) = match TraceException::find(canonical, agent) {
+        Some(exception) => match exception.evidence {
+            Evidence::Trace(expected) => (expected, exception.target()),
+            _ => bail!("it cannot be: {}", exception.reason),
         },
-        None => (canonical.trace(), canonical.about()),
+        None => (canonical.trace(), canonical.target()),
     };
-    let found = trace(events, Focus { turn, about });
+    let found = trace(events, Focus { turn, target });
     ensure!(
         found == expected,
         "the trace of {canonical:?} should be\n    {}\n  and is\n    {}",
@@ -161,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_trace_that_differs_is_told_beside_the_expected() {
-        let told = has_trace(&[], 0, Canonical::PlainText, Agent::Claude).unwrap_err().to_string();
+        let told = has_trace(&[], 0, CanonicalScenario::PlainText, Agent::Claude).unwrap_err().to_string();
         assert!(told.contains("turn.ended completed"), "{told}");
     }
 }

@@ -5,7 +5,7 @@ use interlingua_convert::Agent;
 use interlingua_schema::TurnStatus;
 use interlingua_scripted_model::Scenario;
 use interlingua_scripted_model::scenario::{Deed, MAIN, Role, Step};
-use interlingua_snapshots::canonical::{Exception, Scenario as Canonical};
+use interlingua_snapshots::canonical::{CanonicalScenario, TraceException};
 
 use crate::checks::{all_was_played, count, ends, has_file, has_key, model_heard, session};
 use crate::settings::KEY;
@@ -19,30 +19,30 @@ pub(crate) struct Flow<'a> {
     /// The scenario that is played.
     pub(crate) scenario: &'a str,
     /// The canonical scenario of each turn, where there is one.
-    turns: &'static [Canonical],
+    turns: &'static [CanonicalScenario],
     /// What else must have happened.
     check: fn(&Stage<'_>) -> Result<()>,
 }
 
 /// All of them, in the order in which they are played.
 pub(crate) const FLOWS: [Flow<'static>; 12] = [
-    Flow { turns: &[Canonical::PlainText], ..flow("chat", "greeting", chat) },
-    Flow { turns: &[Canonical::Command], ..flow("command", "command-succeeds", command) },
-    Flow { turns: &[Canonical::PermissionAllowed], ..flow("permission allowed", "allowed-once", allowed) },
-    Flow { turns: &[Canonical::PermissionDenied], ..flow("permission denied", "denied", denied) },
-    Flow { turns: &[Canonical::Question], ..flow("question", "asks-which-colour", question) },
+    Flow { turns: &[CanonicalScenario::PlainText], ..flow("chat", "greeting", chat) },
+    Flow { turns: &[CanonicalScenario::Command], ..flow("command", "command-succeeds", command) },
+    Flow { turns: &[CanonicalScenario::PermissionAllowed], ..flow("permission allowed", "allowed-once", allowed) },
+    Flow { turns: &[CanonicalScenario::PermissionDenied], ..flow("permission denied", "denied", denied) },
+    Flow { turns: &[CanonicalScenario::Question], ..flow("question", "asks-which-colour", question) },
     flow("plan approval", "plan-is-approved", plan),
     Flow {
-        turns: &[Canonical::Interrupt, Canonical::PlainText],
+        turns: &[CanonicalScenario::Interrupt, CanonicalScenario::PlainText],
         ..flow("interrupt", "interrupted-while-speaking", interrupt)
     },
     flow("interrupt of a command", "interrupted-while-a-command-runs", interrupted_command),
     Flow {
-        turns: &[Canonical::PlainText, Canonical::PlainText],
+        turns: &[CanonicalScenario::PlainText, CanonicalScenario::PlainText],
         ..flow("two sessions at once", "two-sessions-at-once", two_sessions)
     },
     Flow {
-        turns: &[Canonical::PlainText, Canonical::PlainText],
+        turns: &[CanonicalScenario::PlainText, CanonicalScenario::PlainText],
         ..flow("resume after a restart", "taken-up-again", resume)
     },
     flow("tool of an MCP server", "tool-of-a-server", mcp),
@@ -86,17 +86,17 @@ impl<'a> Flow<'a> {
             ("question", Agent::Codex) => Some("it asks in plan mode only"),
             _ => None,
         };
-        let excepted = self.turns.iter().find_map(|canonical| Exception::of(*canonical, agent));
-        let excepted = excepted.map(|exception| format!("its trace is an exception: {}", exception.why));
+        let excepted = self.turns.iter().find_map(|canonical| TraceException::find(*canonical, agent));
+        let excepted = excepted.map(|exception| format!("its trace is an exception: {}", exception.reason));
         let all: Vec<String> = own.map(str::to_owned).into_iter().chain(excepted).collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
 
     /// The canonical scenario of a turn; the first is 0.
-    pub(crate) fn canonical(&self, turn: usize, agent: Agent) -> Option<Canonical> {
+    pub(crate) fn canonical(&self, turn: usize, agent: Agent) -> Option<CanonicalScenario> {
         let canonical = self.turns.get(turn).copied();
         // There is no model that Amp could reach.
-        if agent == Agent::Amp { canonical.map(|_| Canonical::ModelError) } else { canonical }
+        if agent == Agent::Amp { canonical.map(|_| CanonicalScenario::ModelError) } else { canonical }
     }
 
     /// Whether that happened which must have.

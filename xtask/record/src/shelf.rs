@@ -34,7 +34,7 @@ impl Shelf {
 
     /// Every kind of thing that an agent said in any recording of a version.
     pub(crate) fn kinds(&self, agent: Agent, version: &str) -> Result<BTreeSet<String>> {
-        let recordings = self.0.of_agent(agent.id()).context("cannot list the recordings")?;
+        let recordings = self.0.for_agent(agent.id()).context("cannot list the recordings")?;
         let mut kinds = BTreeSet::new();
         for file in recordings.into_iter().filter(|file| file.version == version).map(|file| file.path) {
             let unreadable = || format!("cannot read {}", file.display());

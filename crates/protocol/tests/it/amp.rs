@@ -23,7 +23,7 @@ fn a_prompt_fits_the_schema() {
 #[test]
 fn what_recordings_show_is_sent_again() {
     let mut sent = 0;
-    for recording in Transcripts::in_repository().of_agent("amp").unwrap() {
+    for recording in Transcripts::in_repository().for_agent("amp").unwrap() {
         for line in fs::read_to_string(&recording.path).unwrap().lines() {
             let line: Value = serde_json::from_str(line).unwrap();
             if line["dir"] != "send" {

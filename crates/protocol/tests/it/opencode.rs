@@ -214,7 +214,7 @@ struct Recorded {
 /// Every request in the recordings.
 fn recorded() -> Vec<Recorded> {
     let mut found = Vec::new();
-    for recording in Transcripts::in_repository().of_agent("opencode").unwrap() {
+    for recording in Transcripts::in_repository().for_agent("opencode").unwrap() {
         let text = std::fs::read_to_string(&recording.path).unwrap();
         let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         for line in lines.iter().filter(|line| line["dir"] == "send") {
@@ -334,7 +334,7 @@ fn every_recorded_request_can_be_made_again_and_its_reply_decoded() {
 
 #[test]
 fn what_the_agent_asks_is_what_the_host_answers() {
-    for recording in Transcripts::in_repository().of_agent("opencode").unwrap() {
+    for recording in Transcripts::in_repository().for_agent("opencode").unwrap() {
         if recording.provenance == Provenance::Captured {
             continue;
         }

@@ -5,7 +5,7 @@ use interlingua_convert::{
     ToolCall, ToolResult, TurnEnd,
 };
 use interlingua_schema::{ToolKind, UniversalEvent};
-use interlingua_snapshots::canonical::{About, Focus, Scenario, trace};
+use interlingua_snapshots::canonical::{CanonicalScenario, Focus, FocusTarget, trace};
 
 /// Says what it is told to say, one thing a line.
 struct Toy;
@@ -47,20 +47,20 @@ fn played(lines: &[&str]) -> Vec<UniversalEvent> {
 }
 
 fn call(turn: usize, call: usize) -> Focus {
-    Focus { turn, about: About::Call(call) }
+    Focus { turn, target: FocusTarget::ToolCall(call) }
 }
 
 #[test]
 fn what_is_said_before_the_call_and_what_other_calls_do_is_left_out() {
     let events = played(&["> go", "say I run it", "call a", "result a", "call b", "result b", "say done", "end"]);
-    assert_eq!(trace(&events, call(0, 0)), Scenario::Command.trace());
-    assert_eq!(trace(&events, call(0, 1)), Scenario::Command.trace());
-    assert_ne!(trace(&events, Focus::default()), Scenario::Command.trace());
+    assert_eq!(trace(&events, call(0, 0)), CanonicalScenario::Command.trace());
+    assert_eq!(trace(&events, call(0, 1)), CanonicalScenario::Command.trace());
+    assert_ne!(trace(&events, Focus::default()), CanonicalScenario::Command.trace());
 }
 
 #[test]
 fn what_is_said_before_a_request_is_left_out_where_there_is_no_call() {
-    let asked = |lines: &[&str]| trace(&played(lines), Focus { turn: 0, about: About::Request });
+    let asked = |lines: &[&str]| trace(&played(lines), Focus { turn: 0, target: FocusTarget::FirstRequest });
     let silently = asked(&["> go", "ask q", "say done", "end"]);
     assert_eq!(asked(&["> go", "say a question", "ask q", "say done", "end"]), silently);
     assert!(silently.contains(&"question.requested".to_owned()), "{silently:?}");
@@ -69,7 +69,7 @@ fn what_is_said_before_a_request_is_left_out_where_there_is_no_call() {
 #[test]
 fn a_call_that_never_was_is_missed() {
     let events = played(&["> go", "say done", "end"]);
-    assert_ne!(trace(&events, call(0, 0)), Scenario::Command.trace());
+    assert_ne!(trace(&events, call(0, 0)), CanonicalScenario::Command.trace());
 }
 
 #[test]
@@ -82,6 +82,6 @@ fn an_item_stands_where_it_began_whenever_it_ends() {
 #[test]
 fn a_turn_is_looked_at_by_itself() {
     let events = played(&["> go", "call a", "result a", "end", "> and?", "say one", "say two", "end"]);
-    assert_eq!(trace(&events, Focus { turn: 1, about: About::Turn }), Scenario::PlainText.trace());
-    assert!(trace(&events, Focus { turn: 2, about: About::Turn }).is_empty());
+    assert_eq!(trace(&events, Focus { turn: 1, target: FocusTarget::WholeTurn }), CanonicalScenario::PlainText.trace());
+    assert!(trace(&events, Focus { turn: 2, target: FocusTarget::WholeTurn }).is_empty());
 }

@@ -37,7 +37,7 @@ impl Recording {
 }
 
 fn recordings() -> Vec<Recording> {
-    let files = Transcripts::in_repository().of_agent("claude").unwrap();
+    let files = Transcripts::in_repository().for_agent("claude").unwrap();
     let read = |file: interlingua_recordings::RecordingFile| Recording {
         name: format!("{}/{}", file.version, file.scenario),
         provenance: file.provenance,

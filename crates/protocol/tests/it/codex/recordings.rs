@@ -50,7 +50,7 @@ fn sent(recording: &RecordingFile) -> Vec<Sent> {
 }
 
 fn recordings() -> Vec<RecordingFile> {
-    let recordings = Transcripts::in_repository().of_agent("codex").unwrap();
+    let recordings = Transcripts::in_repository().for_agent("codex").unwrap();
     assert!(recordings.len() > 200, "{}", recordings.len());
     recordings
 }
