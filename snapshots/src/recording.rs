@@ -55,7 +55,7 @@ impl Recording {
         while let Some(entry) = reader.next()? {
             match entry {
                 Entry::Record(Record { input, .. }) => lines.push(input),
-                Entry::Bad(bad) => return Err(io::Error::other(format!("{}: {bad}", self.name()))),
+                Entry::Invalid(bad) => return Err(io::Error::other(format!("{}: {bad}", self.name()))),
             }
         }
         Ok(lines)

@@ -99,7 +99,7 @@ async fn list(args: ListArgs) -> anyhow::Result<Outcome> {
     } else {
         write_table(&agents, &mut output)?;
     }
-    Ok(Outcome::Fine)
+    Ok(Outcome::Success)
 }
 
 async fn statuses(machine: &Machine) -> Vec<AgentStatus> {
@@ -177,7 +177,7 @@ async fn get(args: InstallArgs) -> anyhow::Result<Outcome> {
     if let (Some(Fit::Newer | Fit::Older), Some(made_for)) = (installed.fit, installed.made_for) {
         eprintln!("note: our types were made for {made_for}; what they do not know is told as agent.unparsed");
     }
-    Ok(Outcome::Fine)
+    Ok(Outcome::Success)
 }
 
 /// How far an installation is, on standard error: one line that changes on a terminal, and now and then a new one

@@ -29,14 +29,14 @@ use clap::{Parser, Subcommand};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// As wished: exit code 0.
-    Fine,
+    Success,
     /// It found what it looks for, a broken rule or a type that does not fit: exit code 1.
-    Found,
+    IssuesFound,
 }
 
 impl Outcome {
     fn found_if(found: bool) -> Self {
-        if found { Self::Found } else { Self::Fine }
+        if found { Self::IssuesFound } else { Self::Success }
     }
 }
 
@@ -109,7 +109,7 @@ impl Cli {
 
 fn supervise() -> anyhow::Result<Outcome> {
     interlingua_runtime::supervise().context("cannot supervise an agent (the server starts this, not people)")?;
-    Ok(Outcome::Fine)
+    Ok(Outcome::Success)
 }
 
 /// Whether a command failed only because nobody reads its output any more.

@@ -7,8 +7,8 @@ use interlingua::{Cli, Outcome};
 
 fn main() -> ExitCode {
     match Cli::parse().run() {
-        Ok(Outcome::Fine) => ExitCode::SUCCESS,
-        Ok(Outcome::Found) => ExitCode::from(1),
+        Ok(Outcome::Success) => ExitCode::SUCCESS,
+        Ok(Outcome::IssuesFound) => ExitCode::from(1),
         // Whoever reads our output has enough of it: nothing to tell.
         Err(error) if interlingua::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

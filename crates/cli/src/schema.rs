@@ -28,5 +28,5 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     serde_json::to_writer_pretty(&mut output, &schema)?;
     output.write_all(b"\n")?;
     output.flush()?;
-    Ok(Outcome::Fine)
+    Ok(Outcome::Success)
 }

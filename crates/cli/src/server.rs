@@ -116,7 +116,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         runtime.shutdown().await;
         served.map_err(anyhow::Error::from)
     })?;
-    Ok(Outcome::Fine)
+    Ok(Outcome::Success)
 }
 
 /// An IPv6 address is written in brackets before a port.

@@ -232,7 +232,7 @@ impl Sessions {
             writeln!(output, "(there are more: --cursor {cursor})")?;
         }
         output.flush()?;
-        Ok(Outcome::Fine)
+        Ok(Outcome::Success)
     }
 
     async fn create(&self, id: &str, agent: &str, args: &SessionArgs) -> anyhow::Result<Outcome> {
@@ -294,7 +294,7 @@ impl Sessions {
             }
         }
         printer.finish()?;
-        Ok(Outcome::Fine)
+        Ok(Outcome::Success)
     }
 }
 
@@ -302,5 +302,5 @@ fn print(line: &str) -> anyhow::Result<Outcome> {
     let mut output = Output::new();
     writeln!(output, "{line}")?;
     output.flush()?;
-    Ok(Outcome::Fine)
+    Ok(Outcome::Success)
 }

@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         convert_log(&mut reader, &mut stream, |event| transcript.event(&event)).with_context(cannot_read)?;
     }
     transcript.finish()?;
-    Ok(Outcome::Fine)
+    Ok(Outcome::Success)
 }
 
 fn first_is_universal<R: BufRead>(reader: &mut Reader<R>) -> io::Result<bool> {
@@ -76,7 +76,7 @@ fn show_events<R: BufRead, W: Write>(reader: &mut Reader<R>, transcript: &mut Tr
                     Err(error) => transcript.unreadable(&error.to_string())?,
                 }
             }
-            Entry::Bad(bad) => transcript.unreadable(&bad.to_string())?,
+            Entry::Invalid(bad) => transcript.unreadable(&bad.to_string())?,
         }
     }
     Ok(())

@@ -67,7 +67,7 @@ fn read<R: BufRead, C: Converter, S: EventSink>(
                 }
                 conversion.receive(now, record.input.borrowed());
             }
-            Entry::Bad(bad) => conversion.receive(now, Input::from(bad).borrowed()),
+            Entry::Invalid(bad) => conversion.receive(now, Input::from(bad).borrowed()),
         }
         heard += 1;
         if heard == LINES_PER_BATCH || !reader.has_more() {

@@ -74,7 +74,7 @@ impl Recording {
         while let Some(entry) = reader.next().map_err(unreadable)? {
             match entry {
                 Entry::Record(record) => records.push(record),
-                Entry::Bad(bad) => {
+                Entry::Invalid(bad) => {
                     return Err(RecordingError::BadLine { path: path.to_owned(), line: bad.to_string() });
                 }
             }

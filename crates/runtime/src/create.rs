@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use interlingua_schema::{RawJson, SessionId};
-use interlingua_store::{Kept, NewSession, Session};
+use interlingua_store::{NewSession, Session, StoredState};
 use serde::{Deserialize, Serialize};
 
 use crate::driver::{Driver, SessionSpec};
@@ -165,7 +165,7 @@ impl SessionSpec {
 
     /// The session as it was created. What is not in `secrets` any more is looked for in the server's own
     /// environment, by name.
-    pub(crate) fn of_stored(session: &Session, kept: &Kept, secrets: Option<Secrets>) -> Result<Self, Missing> {
+    pub(crate) fn of_stored(session: &Session, kept: &StoredState, secrets: Option<Secrets>) -> Result<Self, Missing> {
         let config: Config =
             kept.config.as_ref().and_then(|config| serde_json::from_str(config.as_str()).ok()).unwrap_or_default();
         let (env, mcp) = match secrets {

@@ -95,7 +95,7 @@ pub enum RuntimeError {
     ShuttingDown,
     /// The store refuses.
     #[error(transparent)]
-    Store(#[from] interlingua_store::Error),
+    Store(#[from] interlingua_store::StoreError),
 }
 
 /// What is wrong with a request.

@@ -134,7 +134,7 @@ impl Runtime {
     }
 
     async fn settle_interrupted(&self) {
-        let interrupted = match self.shared.store.interrupted().await {
+        let interrupted = match self.shared.store.interrupted_sessions().await {
             Ok(interrupted) => interrupted,
             Err(error) => return tracing::error!("sessions that were cut off cannot be found: {error}"),
         };
@@ -214,7 +214,9 @@ impl Runtime {
         let spec = create.into_spec(id, &*driver)?;
         let session = match self.shared.store.create(spec.to_store(driver.id())).await {
             Ok(session) => session,
-            Err(interlingua_store::Error::AlreadyExists(id)) => return Err(RuntimeError::SessionAlreadyExists(id)),
+            Err(interlingua_store::StoreError::SessionAlreadyExists(id)) => {
+                return Err(RuntimeError::SessionAlreadyExists(id));
+            }
             Err(error) => return Err(error.into()),
         };
         if let Some(secrets) = spec.secrets() {
@@ -380,10 +382,10 @@ impl Runtime {
 }
 
 /// Puts the store's answer into words of this interface.
-fn not_found(id: &SessionId, error: interlingua_store::Error) -> RuntimeError {
+fn not_found(id: &SessionId, error: interlingua_store::StoreError) -> RuntimeError {
     match error {
-        interlingua_store::Error::NoSuchSession => RuntimeError::SessionNotFound(id.clone()),
-        interlingua_store::Error::Ended => RuntimeError::SessionEnded(id.clone()),
+        interlingua_store::StoreError::SessionNotFound => RuntimeError::SessionNotFound(id.clone()),
+        interlingua_store::StoreError::SessionEnded => RuntimeError::SessionEnded(id.clone()),
         error => RuntimeError::Store(error),
     }
 }

@@ -8,7 +8,7 @@ use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use interlingua_store::{Limits, Raw, SessionKey, Store};
+use interlingua_store::{RawPayloads, ReadLimits, SessionKey, Store};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -75,7 +75,7 @@ pub(crate) async fn list(
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-type Piece = Result<Vec<u8>, interlingua_store::Error>;
+type Piece = Result<Vec<u8>, interlingua_store::StoreError>;
 
 async fn next_piece((ready, mut page): (Option<Vec<u8>>, Page)) -> Option<(Piece, (Option<Vec<u8>>, Page))> {
     if let Some(piece) = ready {
@@ -99,7 +99,7 @@ struct Page {
     session: SessionKey,
     after: u64,
     left: usize,
-    raw: Raw,
+    raw: RawPayloads,
     /// The sequence of the session's last event when the page was asked for.
     last: u64,
     state: PageState,
@@ -114,12 +114,12 @@ enum PageState {
 
 impl Page {
     async fn piece(&mut self) -> Piece {
-        let limits = Limits { events: self.left, bytes: PIECE };
+        let limits = ReadLimits { max_events: self.left, max_bytes: PIECE };
         let batch = match self.left {
             0 => interlingua_store::Batch::default(),
             _ => self.store.read(self.session, self.after, limits, self.raw).await?,
         };
-        let mut piece = Vec::with_capacity(batch.bytes() + batch.len() + 64);
+        let mut piece = Vec::with_capacity(batch.byte_len() + batch.len() + 64);
         if self.state == PageState::Begins {
             piece.extend_from_slice(br#"{"events":["#);
         }
@@ -132,8 +132,8 @@ impl Page {
         }
         self.state = PageState::GoesOn;
         self.left -= batch.len();
-        self.after = batch.last().unwrap_or(self.after);
-        if batch.bytes() < PIECE || self.left == 0 {
+        self.after = batch.last_sequence().unwrap_or(self.after);
+        if batch.byte_len() < PIECE || self.left == 0 {
             self.state = PageState::Done;
             // Writing to memory does not fail.
             let _ = write!(piece, r#"],"hasMore":{}}}"#, self.after < self.last);

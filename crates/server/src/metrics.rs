@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
-use interlingua_store::Totals;
+use interlingua_store::StoreStats;
 
 use crate::app::App;
 
@@ -54,7 +54,7 @@ impl Metrics {
         OpenStream(Arc::clone(self))
     }
 
-    fn write(&self, totals: Totals) -> String {
+    fn write(&self, totals: StoreStats) -> String {
         let mut text = String::new();
         let mut family = |name: &str, kind: &str, help: &str, samples: &str| {
             // Writing to memory does not fail.
@@ -124,7 +124,7 @@ impl Drop for OpenStream {
     responses((status = 200, description = "Counters in Prometheus's text format", body = String, content_type = "text/plain"))
 )]
 pub(crate) async fn get_metrics(State(app): State<App>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], app.metrics().write(app.store().totals()))
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], app.metrics().write(app.store().stats()))
 }
 
 #[cfg(test)]
@@ -138,7 +138,7 @@ mod tests {
         for _ in 0..2 {
             metrics.request("GET", "/v1/sessions/{id}", StatusCode::OK, Duration::from_millis(250));
         }
-        let mut totals = Totals::default();
+        let mut totals = StoreStats::default();
         totals.events = 7;
         let text = metrics.write(totals);
         for line in [
@@ -150,6 +150,6 @@ mod tests {
             assert!(text.lines().any(|written| written == line), "{line} is not in\n{text}");
         }
         drop(open);
-        assert!(metrics.write(Totals::default()).contains("\ninterlingua_open_streams 0\n"));
+        assert!(metrics.write(StoreStats::default()).contains("\ninterlingua_open_streams 0\n"));
     }
 }

@@ -230,16 +230,16 @@ impl From<RuntimeError> for Problem {
     }
 }
 
-impl From<interlingua_store::Error> for Problem {
-    fn from(error: interlingua_store::Error) -> Self {
-        use interlingua_store::Error;
+impl From<interlingua_store::StoreError> for Problem {
+    fn from(error: interlingua_store::StoreError) -> Self {
+        use interlingua_store::StoreError;
 
         let kind = match &error {
-            Error::Full(_) => Kind::StorageFull,
-            Error::Closed => Kind::Unavailable,
-            Error::NoSuchSession => Kind::SessionNotFound,
-            Error::Ended => Kind::SessionEnded,
-            Error::AlreadyExists(_) => Kind::SessionAlreadyExists,
+            StoreError::DiskFull(_) => Kind::StorageFull,
+            StoreError::Closed => Kind::Unavailable,
+            StoreError::SessionNotFound => Kind::SessionNotFound,
+            StoreError::SessionEnded => Kind::SessionEnded,
+            StoreError::SessionAlreadyExists(_) => Kind::SessionAlreadyExists,
             // The store's own faults, and whatever it learns to report.
             _ => Kind::InternalError,
         };

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use axum::extract::{FromRequestParts, Query as Pairs};
 use axum::http::request::Parts;
-use interlingua_store::Raw;
+use interlingua_store::RawPayloads;
 
 use crate::problem::Problem;
 
@@ -58,8 +58,8 @@ impl Query {
     }
 
     /// Whether native payloads are asked for.
-    pub(crate) fn raw(&self) -> Result<Raw, Problem> {
-        Ok(if self.flag("include_raw")? { Raw::With } else { Raw::Without })
+    pub(crate) fn raw(&self) -> Result<RawPayloads, Problem> {
+        Ok(if self.flag("include_raw")? { RawPayloads::Include } else { RawPayloads::Omit })
     }
 }
 
@@ -87,9 +87,9 @@ mod tests {
     #[test]
     fn both_spellings_are_taken() {
         for name in ["includeRaw", "include_raw"] {
-            assert_eq!(query(&[(name, "true")]).raw().unwrap(), Raw::With);
+            assert_eq!(query(&[(name, "true")]).raw().unwrap(), RawPayloads::Include);
         }
-        assert_eq!(query(&[("includeraw", "true")]).raw().unwrap(), Raw::Without);
+        assert_eq!(query(&[("includeraw", "true")]).raw().unwrap(), RawPayloads::Omit);
         assert!(query(&[("includeRaw", "true"), ("include_raw", "true")]).raw().is_err());
     }
 

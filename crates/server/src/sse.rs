@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use interlingua_runtime::Sent;
 use interlingua_sse::{HEARTBEAT, HEARTBEAT_INTERVAL};
-use interlingua_store::{Batch, Error, EventReader, Raw, SessionKey};
+use interlingua_store::{Batch, EventReader, RawPayloads, SessionKey, StoreError};
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -25,13 +25,13 @@ use crate::metrics::OpenStream;
 const PIECE: usize = 64 * 1024;
 
 /// All events of a session after one, until the session ends.
-pub(crate) fn session(app: &App, session: SessionKey, after: u64, raw: Raw) -> Response {
+pub(crate) fn session(app: &App, session: SessionKey, after: u64, raw: RawPayloads) -> Response {
     let reader = app.store().reader(session, after, raw);
     respond(app, Source::Reading(reader), None)
 }
 
 /// The events of the turn that takes up a message that was sent.
-pub(crate) fn turn(app: &App, session: SessionKey, sent: Sent, raw: Raw, hold: bool) -> Response {
+pub(crate) fn turn(app: &App, session: SessionKey, sent: Sent, raw: RawPayloads, hold: bool) -> Response {
     let store = app.store().clone();
     let begins = async move { Some(store.reader(session, sent.turn().await?, raw)) };
     respond(app, Source::Waiting(Box::pin(begins)), Some(Turn { hold, waits_for: BTreeSet::new() }))
@@ -66,7 +66,7 @@ enum Source {
 }
 
 impl Follower {
-    async fn next(mut self) -> Option<(Result<Vec<u8>, Error>, Self)> {
+    async fn next(mut self) -> Option<(Result<Vec<u8>, StoreError>, Self)> {
         let heartbeat = sleep(HEARTBEAT_INTERVAL);
         tokio::pin!(heartbeat);
         let piece = loop {
@@ -98,7 +98,7 @@ impl Follower {
 
     /// The events as frames, and those that follow them at once; marks the stream as done if they are the last.
     fn frames(&mut self, first: Batch) -> Vec<u8> {
-        let mut frames = Vec::with_capacity(first.bytes() + 32 * first.len());
+        let mut frames = Vec::with_capacity(first.byte_len() + 32 * first.len());
         let mut next = Some(first);
         while let Some(batch) = next {
             for (sequence, json) in batch.iter() {
@@ -109,7 +109,7 @@ impl Follower {
                 }
             }
             next = match &mut self.source {
-                Source::Reading(reader) if frames.len() < PIECE => reader.at_hand(),
+                Source::Reading(reader) if frames.len() < PIECE => reader.next_buffered(),
                 _ => None,
             };
         }

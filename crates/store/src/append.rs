@@ -6,7 +6,7 @@ use interlingua_schema::{EventData, NativeSessionId, RawJson, Timestamp, Univers
 
 use crate::chunk::Chunks;
 use crate::events::Lines;
-use crate::{Error, MessageId};
+use crate::{MessageId, StoreError};
 
 /// The next events of a session, and what else becomes true with them: all of it durable at once, or none of it.
 ///
@@ -22,7 +22,7 @@ pub struct Append {
     first: u64,
     chunks: Chunks,
     /// What is wrong with the first event that cannot be stored.
-    wrong: Option<Error>,
+    wrong: Option<StoreError>,
     changes: Changes,
 }
 
@@ -71,7 +71,7 @@ impl Append {
     }
 
     /// Notes whether the session is now in the middle of something that must be brought to an end if the process
-    /// dies: [`Store::interrupted`](crate::Store::interrupted) finds it again.
+    /// dies: [`Store::interrupted_sessions`](crate::Store::interrupted_sessions) finds it again.
     #[must_use]
     pub fn busy(mut self, busy: bool) -> Self {
         self.changes.busy = Some(busy);
@@ -80,7 +80,7 @@ impl Append {
 
     /// Takes this message off the queue.
     #[must_use]
-    pub fn taken(mut self, message: MessageId) -> Self {
+    pub fn dequeue(mut self, message: MessageId) -> Self {
         self.changes.taken.push(message);
         self
     }
@@ -110,12 +110,12 @@ impl Append {
         }
         let expected = self.first.saturating_add(self.ends.len() as u64);
         if found != expected {
-            self.wrong.get_or_insert(Error::OutOfOrder { expected, found });
+            self.wrong.get_or_insert(StoreError::OutOfOrder { expected, found });
         }
     }
 
     /// Looks it over; refuses events that do not follow each other.
-    pub(crate) fn prepare(self) -> Result<Prepared, Error> {
+    pub(crate) fn prepare(self) -> Result<Prepared, StoreError> {
         if let Some(wrong) = self.wrong {
             return Err(wrong);
         }
@@ -125,8 +125,8 @@ impl Append {
     }
 }
 
-fn unwritable(reason: &dyn std::error::Error) -> Error {
-    Error::Database(format!("an event cannot be written as JSON: {reason}"))
+fn unwritable(reason: &dyn std::error::Error) -> StoreError {
+    StoreError::Database(format!("an event cannot be written as JSON: {reason}"))
 }
 
 #[cfg(test)]
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn events_that_do_not_follow_each_other_are_refused() {
         let refused = Append::events([event(1), event(3), event(9)]).prepare();
-        assert_eq!(refused.err(), Some(Error::OutOfOrder { expected: 2, found: 3 }));
+        assert_eq!(refused.err(), Some(StoreError::OutOfOrder { expected: 2, found: 3 }));
         assert_eq!(Append::events([]).prepare().unwrap().lines.span(), None);
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn start(writer: &mut Connection, file: &Path) -> Result<JoinHandle<(
             let (file, log) = (file.to_owned(), Arc::clone(&log));
             move || attend(&file, &log, &requests)
         })
-        .map_err(|source| OpenError::Folder { path: file.to_owned(), source })?;
+        .map_err(|source| OpenError::Directory { path: file.to_owned(), source })?;
     let committed = move |wal: &mut Wal, pages: i32| {
         log.pages.store(pages, Ordering::Relaxed);
         log.commits.fetch_add(1, Ordering::Relaxed);

@@ -22,7 +22,7 @@ pub(crate) struct Opened {
 
 /// Opens the database of a folder for writing; makes both if they are not there.
 pub(crate) fn open(folder: &Path, options: StoreOptions) -> Result<Opened, OpenError> {
-    let unusable = |source| OpenError::Folder { path: folder.to_owned(), source };
+    let unusable = |source| OpenError::Directory { path: folder.to_owned(), source };
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unusable)?;
     let lock = Lock::take(folder)?;
     let file = folder.join(FILE);
@@ -30,7 +30,7 @@ pub(crate) fn open(folder: &Path, options: StoreOptions) -> Result<Opened, OpenE
     // permissions of this one.
     OpenOptions::new().append(true).create(true).mode(0o600).open(&file).map_err(unusable)?;
     let refused = |source: rusqlite::Error| match source.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::NotADatabase) => OpenError::Foreign { path: file.clone() },
+        Some(rusqlite::ErrorCode::NotADatabase) => OpenError::ForeignFile { path: file.clone() },
         _ => OpenError::Database { path: file.clone(), source },
     };
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -54,12 +54,12 @@ fn check_format(
     let found = pragma(connection, "user_version")?;
     match (pragma(connection, "application_id")?, found) {
         (APPLICATION, FORMAT) => Ok(()),
-        (APPLICATION, found) => Err(OpenError::Format { path: file.to_owned(), found, expected: FORMAT }),
+        (APPLICATION, found) => Err(OpenError::UnsupportedFormat { path: file.to_owned(), found, expected: FORMAT }),
         (0, 0) if pragma(connection, "schema_version")? == 0 => {
             connection.pragma_update(None, "journal_mode", "wal").map_err(&refused)?;
             schema::create(connection).map_err(refused)
         }
-        _ => Err(OpenError::Foreign { path: file.to_owned() }),
+        _ => Err(OpenError::ForeignFile { path: file.to_owned() }),
     }
 }
 

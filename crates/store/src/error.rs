@@ -10,7 +10,7 @@ use interlingua_schema::SessionId;
 pub enum OpenError {
     /// The folder cannot be made, read or written.
     #[error("the data folder {path} cannot be used: {source}")]
-    Folder {
+    Directory {
         /// The folder.
         path: PathBuf,
         /// What the system says.
@@ -32,7 +32,7 @@ pub enum OpenError {
         "the database {path} has format {found}, and this version of interlingua reads and writes format {expected} \
          only; use the version that wrote it, or another folder with --data-dir"
     )]
-    Format {
+    UnsupportedFormat {
         /// The database file.
         path: PathBuf,
         /// The format it has.
@@ -42,7 +42,7 @@ pub enum OpenError {
     },
     /// The file is something else.
     #[error("{path} is not an interlingua database; use another folder with --data-dir")]
-    Foreign {
+    ForeignFile {
         /// The file.
         path: PathBuf,
     },
@@ -59,16 +59,16 @@ pub enum OpenError {
 /// Why the store refused a request. Whatever it refuses has changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum StoreError {
     /// There is a session of that name.
     #[error("session `{0}` already exists")]
-    AlreadyExists(SessionId),
+    SessionAlreadyExists(SessionId),
     /// There is no such session, or not any more.
     #[error("there is no such session")]
-    NoSuchSession,
+    SessionNotFound,
     /// The session has ended; nothing can be added to it.
     #[error("the session has ended")]
-    Ended,
+    SessionEnded,
     /// The events do not follow the last one, or each other.
     #[error("expected the event with sequence {expected}, found {found}")]
     OutOfOrder {
@@ -79,7 +79,7 @@ pub enum Error {
     },
     /// There is no room left. What is stored can still be read; writing works again as soon as there is room.
     #[error("the disk is full: nothing was written ({0})")]
-    Full(String),
+    DiskFull(String),
     /// The database fails.
     #[error("the database failed: {0}")]
     Database(String),
@@ -88,10 +88,10 @@ pub enum Error {
     Closed,
 }
 
-impl From<rusqlite::Error> for Error {
+impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DiskFull) => Self::Full(error.to_string()),
+            Some(rusqlite::ErrorCode::DiskFull) => Self::DiskFull(error.to_string()),
             _ => Self::Database(error.to_string()),
         }
     }

@@ -6,25 +6,25 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 use crate::schema::{places_after, sequence_of};
-use crate::{Error, SessionKey, chunk};
+use crate::{SessionKey, StoreError, chunk};
 
 /// Whether events come with the native payload they were made from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Raw {
+pub enum RawPayloads {
     /// `raw` is null.
     #[default]
-    Without,
+    Omit,
     /// `raw` is the native payload, where there is one.
-    With,
+    Include,
 }
 
 /// How much is read at once. The first event is read whatever its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ReadLimits {
     /// At most so many events.
-    pub events: usize,
+    pub max_events: usize,
     /// No further event once there are so many bytes.
-    pub bytes: usize,
+    pub max_bytes: usize,
 }
 
 /// Events as text, each following the other. They are made once and shared by whoever reads them.
@@ -108,12 +108,12 @@ impl Batch {
     }
 
     /// What follows an event, as far as the limits allow; `None` if these are not the ones that follow it.
-    pub(crate) fn after(lines: &Arc<Lines>, after: u64, limits: Limits) -> Option<Self> {
+    pub(crate) fn after(lines: &Arc<Lines>, after: u64, limits: ReadLimits) -> Option<Self> {
         let (first, last) = lines.span()?;
         let next = after.checked_add(1).filter(|next| (first..=last).contains(next))?;
         let start = usize::try_from(next - first).ok()?;
-        let most = start.saturating_add(limits.events.max(1)).min(lines.len());
-        let full = (start..most).position(|index| lines.bytes_of(&(start..index + 1)) >= limits.bytes);
+        let most = start.saturating_add(limits.max_events.max(1)).min(lines.len());
+        let full = (start..most).position(|index| lines.bytes_of(&(start..index + 1)) >= limits.max_bytes);
         let end = full.map_or(most, |index| start + index + 1);
         Some(Self { lines: Arc::clone(lines), range: start..end })
     }
@@ -137,13 +137,13 @@ impl Batch {
 
     /// The sequence of the last one.
     #[must_use]
-    pub fn last(&self) -> Option<u64> {
+    pub fn last_sequence(&self) -> Option<u64> {
         self.lines.get(self.range.end.checked_sub(1)?).map(|(sequence, _)| sequence)
     }
 
     /// How many bytes of text they are.
     #[must_use]
-    pub fn bytes(&self) -> usize {
+    pub fn byte_len(&self) -> usize {
         self.lines.bytes_of(&self.range)
     }
 }
@@ -156,20 +156,21 @@ pub(crate) fn read(
     connection: &Connection,
     session: SessionKey,
     after: u64,
-    limits: Limits,
-    raw: Raw,
-) -> Result<Batch, Error> {
+    limits: ReadLimits,
+    raw: RawPayloads,
+) -> Result<Batch, StoreError> {
     let mut statement = connection.prepare_cached(match raw {
-        Raw::Without => WITHOUT_RAW,
-        Raw::With => WITH_RAW,
+        RawPayloads::Omit => WITHOUT_RAW,
+        RawPayloads::Include => WITH_RAW,
     })?;
     let mut rows = statement.query(places_after(session, after))?;
     let mut lines = Lines { first: after.saturating_add(1), ..Lines::default() };
     while let Some(row) = rows.next()? {
-        let text = |column| row.get_ref(column).map_err(Error::from)?.as_str_or_null().map_err(|error| broken(&error));
+        let text =
+            |column| row.get_ref(column).map_err(StoreError::from)?.as_str_or_null().map_err(|error| broken(&error));
         let payloads = match raw {
-            Raw::Without => None,
-            Raw::With => text(2)?,
+            RawPayloads::Omit => None,
+            RawPayloads::Include => text(2)?,
         };
         if lines.take(sequence_of(row.get(0)?), text(1)?.unwrap_or_default(), payloads, limits)?.is_break() {
             break;
@@ -185,17 +186,17 @@ impl Lines {
         last: u64,
         events: &str,
         payloads: Option<&str>,
-        limits: Limits,
-    ) -> Result<ControlFlow<()>, Error> {
+        limits: ReadLimits,
+    ) -> Result<ControlFlow<()>, StoreError> {
         let next = self.first + self.len() as u64;
         let known = (last + 1)
             .checked_sub(chunk::count(events))
             .and_then(|first| next.checked_sub(first))
             .and_then(|known| usize::try_from(known).ok())
-            .ok_or_else(|| Error::Database(format!("the event with sequence {next} is missing")))?;
+            .ok_or_else(|| StoreError::Database(format!("the event with sequence {next} is missing")))?;
         for (event, payload) in chunk::events(events, payloads).skip(known) {
             self.push(event, payload);
-            if self.len() >= limits.events || self.bytes() >= limits.bytes {
+            if self.len() >= limits.max_events || self.bytes() >= limits.max_bytes {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -203,8 +204,8 @@ impl Lines {
     }
 }
 
-fn broken(error: &rusqlite::types::FromSqlError) -> Error {
-    Error::Database(format!("an event is not stored as text: {error}"))
+fn broken(error: &rusqlite::types::FromSqlError) -> StoreError {
+    StoreError::Database(format!("an event is not stored as text: {error}"))
 }
 
 #[cfg(test)]
@@ -227,16 +228,16 @@ mod tests {
         let batch = Batch::all(lines);
         let events: Vec<_> = batch.iter().collect();
         assert_eq!(events, [(4, r#"{"sequence":4,"raw":{"a" : 1}}"#), (5, r#"{"sequence":5,"raw":null}"#)]);
-        assert_eq!((batch.len(), batch.last()), (2, Some(5)));
+        assert_eq!((batch.len(), batch.last_sequence()), (2, Some(5)));
     }
 
     #[test]
     fn only_what_follows_is_taken_from_what_is_at_hand() {
         let lines = lines(11..=20);
-        let all = Limits { events: usize::MAX, bytes: usize::MAX };
+        let all = ReadLimits { max_events: usize::MAX, max_bytes: usize::MAX };
         let sequences = |after, limits| {
             let batch = Batch::after(&lines, after, limits)?;
-            assert_eq!(batch.bytes(), batch.iter().map(|(_, json)| json.len()).sum::<usize>());
+            assert_eq!(batch.byte_len(), batch.iter().map(|(_, json)| json.len()).sum::<usize>());
             Some(batch.iter().map(|(sequence, _)| sequence).collect::<Vec<_>>())
         };
         assert_eq!(sequences(10, all), Some((11..=20).collect()));
@@ -244,9 +245,9 @@ mod tests {
         for elsewhere in [0, 9, 20, 21, u64::MAX] {
             assert_eq!(sequences(elsewhere, all), None, "{elsewhere}");
         }
-        assert_eq!(sequences(12, Limits { events: 2, ..all }), Some(vec![13, 14]));
+        assert_eq!(sequences(12, ReadLimits { max_events: 2, ..all }), Some(vec![13, 14]));
         // Each is 17 bytes.
-        assert_eq!(sequences(12, Limits { bytes: 18, ..all }), Some(vec![13, 14]));
-        assert_eq!(sequences(12, Limits { bytes: 1, ..all }), Some(vec![13]));
+        assert_eq!(sequences(12, ReadLimits { max_bytes: 18, ..all }), Some(vec![13, 14]));
+        assert_eq!(sequences(12, ReadLimits { max_bytes: 1, ..all }), Some(vec![13]));
     }
 }

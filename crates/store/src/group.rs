@@ -5,15 +5,15 @@ use tokio::sync::oneshot;
 
 use crate::job::Write;
 use crate::watchers::Watchers;
-use crate::{Error, Totals};
+use crate::{StoreError, StoreStats};
 
 /// A write whose asker waits for an answer.
 pub(crate) trait Job: Send {
     /// Makes the change. An error is about the transaction: the database failed. A refusal is kept for the answer.
-    fn run(&mut self, connection: &Connection) -> Result<(), Error>;
+    fn run(&mut self, connection: &Connection) -> Result<(), StoreError>;
 
     /// Answers: what came of it, or why the transaction failed. Readers hear of it first.
-    fn answer(self: Box<Self>, failure: Option<&Error>, watchers: &Watchers);
+    fn answer(self: Box<Self>, failure: Option<&StoreError>, watchers: &Watchers);
 
     /// How many events are durable once it is.
     fn events(&self) -> usize;
@@ -21,26 +21,26 @@ pub(crate) trait Job: Send {
 
 pub(crate) struct Asked<W: Write> {
     write: W,
-    outcome: Result<W::Output, Error>,
-    answer: oneshot::Sender<Result<W::Output, Error>>,
+    outcome: Result<W::Output, StoreError>,
+    answer: oneshot::Sender<Result<W::Output, StoreError>>,
 }
 
 impl<W: Write> Asked<W> {
-    pub(crate) fn new(write: W, answer: oneshot::Sender<Result<W::Output, Error>>) -> Self {
-        Self { write, outcome: Err(Error::Closed), answer }
+    pub(crate) fn new(write: W, answer: oneshot::Sender<Result<W::Output, StoreError>>) -> Self {
+        Self { write, outcome: Err(StoreError::Closed), answer }
     }
 }
 
 impl<W: Write> Job for Asked<W> {
-    fn run(&mut self, connection: &Connection) -> Result<(), Error> {
+    fn run(&mut self, connection: &Connection) -> Result<(), StoreError> {
         self.outcome = self.write.run(connection);
         match &self.outcome {
-            Err(error @ (Error::Full(_) | Error::Database(_))) => Err(error.clone()),
+            Err(error @ (StoreError::DiskFull(_) | StoreError::Database(_))) => Err(error.clone()),
             _ => Ok(()),
         }
     }
 
-    fn answer(self: Box<Self>, failure: Option<&Error>, watchers: &Watchers) {
+    fn answer(self: Box<Self>, failure: Option<&StoreError>, watchers: &Watchers) {
         let outcome = match failure {
             Some(error) => Err(error.clone()),
             None => self.outcome,
@@ -63,7 +63,7 @@ pub(crate) fn commit(
     connection: &mut Connection,
     mut jobs: Vec<Box<dyn Job>>,
     watchers: &Watchers,
-    totals: &mut Totals,
+    totals: &mut StoreStats,
 ) {
     match attempt(connection, &mut jobs) {
         Ok(()) => {
@@ -88,7 +88,7 @@ pub(crate) fn commit(
     }
 }
 
-fn attempt(connection: &mut Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), Error> {
+fn attempt(connection: &mut Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
     // Dropped without a commit, a transaction is rolled back.
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     for job in jobs {

@@ -14,7 +14,7 @@ use crate::chunk::Chunk;
 use crate::events::Lines;
 use crate::schema::{place, places_after};
 use crate::watchers::Tail;
-use crate::{Append, Error, MessageId, NewSession, Session, SessionKey, message, session};
+use crate::{Append, MessageId, NewSession, Session, SessionKey, StoreError, message, session};
 
 /// One change of the database.
 pub(crate) trait Write: Send + 'static {
@@ -22,7 +22,7 @@ pub(crate) trait Write: Send + 'static {
     type Output: Send;
 
     /// Makes the change inside the transaction that is open.
-    fn run(&self, connection: &Connection) -> Result<Self::Output, Error>;
+    fn run(&self, connection: &Connection) -> Result<Self::Output, StoreError>;
 
     /// What readers are to be told once it is durable: how far the session goes, and the events themselves.
     fn news(&self) -> Option<(SessionKey, Tail, Option<Arc<Lines>>)> {
@@ -55,7 +55,7 @@ impl CreateSession {
 impl Write for CreateSession {
     type Output = Session;
 
-    fn run(&self, connection: &Connection) -> Result<Session, Error> {
+    fn run(&self, connection: &Connection) -> Result<Session, StoreError> {
         let new = &self.session;
         let key = connection
             .prepare_cached(
@@ -79,18 +79,18 @@ impl Write for CreateSession {
                 |row| row.get(0).map(SessionKey),
             )
             .optional()?
-            .ok_or_else(|| Error::AlreadyExists(new.id.clone()))?;
+            .ok_or_else(|| StoreError::SessionAlreadyExists(new.id.clone()))?;
         connection
             .prepare_cached("INSERT INTO kept (session, config) VALUES (?1, ?2)")?
             .execute((key.0, new.config.as_ref().map(RawJson::as_str)))?;
-        session::by_key(connection, key)?.ok_or(Error::NoSuchSession)
+        session::by_key(connection, key)?.ok_or(StoreError::SessionNotFound)
     }
 }
 
 /// Appends events.
 pub(crate) struct AppendEvents {
     session: SessionKey,
-    append: Result<Prepared, Error>,
+    append: Result<Prepared, StoreError>,
 }
 
 impl AppendEvents {
@@ -99,7 +99,7 @@ impl AppendEvents {
     }
 
     /// Moves the session on; refuses if these are not its next events.
-    fn advance(&self, connection: &Connection, append: &Prepared) -> Result<(), Error> {
+    fn advance(&self, connection: &Connection, append: &Prepared) -> Result<(), StoreError> {
         let (changes, span) = (&append.changes, append.lines.span());
         let advanced = connection
             .prepare_cached(
@@ -123,14 +123,14 @@ impl AppendEvents {
         }
         match session::tail(connection, self.session)? {
             Tail::Open { last } => {
-                Err(Error::OutOfOrder { expected: last + 1, found: span.map_or(0, |(first, _)| first) })
+                Err(StoreError::OutOfOrder { expected: last + 1, found: span.map_or(0, |(first, _)| first) })
             }
-            Tail::Ended { .. } => Err(Error::Ended),
-            Tail::Deleted | Tail::Unknown => Err(Error::NoSuchSession),
+            Tail::Ended { .. } => Err(StoreError::SessionEnded),
+            Tail::Deleted | Tail::Unknown => Err(StoreError::SessionNotFound),
         }
     }
 
-    fn insert(&self, connection: &Connection, append: &Prepared) -> Result<(), Error> {
+    fn insert(&self, connection: &Connection, append: &Prepared) -> Result<(), StoreError> {
         let mut insert = connection.prepare_cached("INSERT INTO events (place, json, payloads) VALUES (?1, ?2, ?3)")?;
         for chunk in append.chunks.iter() {
             let row = (self.place(append, chunk)?, append.lines.text(&chunk.events), append.chunks.payloads(chunk));
@@ -140,17 +140,17 @@ impl AppendEvents {
     }
 
     /// Where a chunk lies: where its last event does.
-    fn place(&self, append: &Prepared, chunk: &Chunk) -> Result<i64, Error> {
+    fn place(&self, append: &Prepared, chunk: &Chunk) -> Result<i64, StoreError> {
         let last = chunk.events.end.checked_sub(1).and_then(|last| append.lines.get(last));
         last.and_then(|(sequence, _)| place(self.session, sequence))
-            .ok_or_else(|| Error::Database("the session has no room left".to_owned()))
+            .ok_or_else(|| StoreError::Database("the session has no room left".to_owned()))
     }
 }
 
 impl Write for AppendEvents {
     type Output = ();
 
-    fn run(&self, connection: &Connection) -> Result<(), Error> {
+    fn run(&self, connection: &Connection) -> Result<(), StoreError> {
         let append = self.append.as_ref().map_err(Clone::clone)?;
         self.advance(connection, append)?;
         self.insert(connection, append)?;
@@ -197,11 +197,11 @@ impl EnqueueMessage {
 impl Write for EnqueueMessage {
     type Output = MessageId;
 
-    fn run(&self, connection: &Connection) -> Result<MessageId, Error> {
+    fn run(&self, connection: &Connection) -> Result<MessageId, StoreError> {
         match session::tail(connection, self.session)? {
             Tail::Open { .. } => {}
-            Tail::Ended { .. } => return Err(Error::Ended),
-            Tail::Deleted | Tail::Unknown => return Err(Error::NoSuchSession),
+            Tail::Ended { .. } => return Err(StoreError::SessionEnded),
+            Tail::Deleted | Tail::Unknown => return Err(StoreError::SessionNotFound),
         }
         connection
             .prepare_cached("UPDATE sessions SET updated_at = max(updated_at, ?2) WHERE key = ?1")?
@@ -224,10 +224,10 @@ impl DeleteSession {
 impl Write for DeleteSession {
     type Output = ();
 
-    fn run(&self, connection: &Connection) -> Result<(), Error> {
+    fn run(&self, connection: &Connection) -> Result<(), StoreError> {
         let session = self.session.0;
         if connection.prepare_cached("DELETE FROM sessions WHERE key = ?1")?.execute([session])? == 0 {
-            return Err(Error::NoSuchSession);
+            return Err(StoreError::SessionNotFound);
         }
         let (from, to) = places_after(self.session, 0);
         connection.prepare_cached("DELETE FROM events WHERE place > ?1 AND place <= ?2")?.execute((from, to))?;

@@ -16,7 +16,7 @@
 //!
 //! ```
 //! use interlingua_schema::{EventData, Origin, SessionStarted, Timestamp, UniversalEvent};
-//! use interlingua_store::{Append, NewSession, Raw, Store, StoreOptions};
+//! use interlingua_store::{Append, NewSession, RawPayloads, Store, StoreOptions};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -27,7 +27,7 @@
 //! let event = UniversalEvent::new("evt_1", 1, Timestamp::EPOCH, "s1", Origin::DAEMON, data);
 //! store.append(session.key, Append::events([event])).await?;
 //!
-//! let mut reader = store.reader(session.key, 0, Raw::Without);
+//! let mut reader = store.reader(session.key, 0, RawPayloads::Omit);
 //! let batch = reader.next().await?.expect("the session is still open");
 //! let (sequence, json) = batch.iter().next().expect("a batch is never empty");
 //! assert_eq!(sequence, 1);
@@ -57,10 +57,10 @@ mod watchers;
 mod writer;
 
 pub use append::Append;
-pub use error::{Error, OpenError};
-pub use events::{Batch, Limits, Raw};
+pub use error::{OpenError, StoreError};
+pub use events::{Batch, RawPayloads, ReadLimits};
 pub use message::{MessageId, QueuedMessage};
 pub use options::{Durability, StoreOptions};
 pub use reader::EventReader;
-pub use session::{Kept, NewSession, Session, SessionKey, StoredSessionPage};
-pub use store::{Pending, Store, Totals};
+pub use session::{NewSession, Session, SessionKey, StoredSessionPage, StoredState};
+pub use store::{PendingWrite, Store, StoreStats};

@@ -15,7 +15,7 @@ pub(crate) struct Lock {
 
 impl Lock {
     pub(crate) fn take(folder: &Path) -> Result<Self, OpenError> {
-        let unusable = |source| OpenError::Folder { path: folder.to_owned(), source };
+        let unusable = |source| OpenError::Directory { path: folder.to_owned(), source };
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)

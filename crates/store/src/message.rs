@@ -3,7 +3,7 @@
 use interlingua_schema::Message;
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::{Error, SessionKey};
+use crate::{SessionKey, StoreError};
 
 /// Names a message that was queued. Later ones have greater ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,10 +27,10 @@ impl QueuedMessage {
     }
 }
 
-pub(crate) fn add(connection: &Connection, session: SessionKey, message: &Message) -> Result<MessageId, Error> {
+pub(crate) fn add(connection: &Connection, session: SessionKey, message: &Message) -> Result<MessageId, StoreError> {
     let attachments = match message.attachments.as_slice() {
         [] => None,
-        some => Some(serde_json::to_string(some).map_err(|error| Error::Database(error.to_string()))?),
+        some => Some(serde_json::to_string(some).map_err(|error| StoreError::Database(error.to_string()))?),
     };
     let id = connection
         .prepare_cached("INSERT INTO messages (session, text, attachments) VALUES (?1, ?2, ?3)")?
@@ -38,7 +38,7 @@ pub(crate) fn add(connection: &Connection, session: SessionKey, message: &Messag
     Ok(MessageId(id))
 }
 
-pub(crate) fn next(connection: &Connection, session: SessionKey) -> Result<Option<QueuedMessage>, Error> {
+pub(crate) fn next(connection: &Connection, session: SessionKey) -> Result<Option<QueuedMessage>, StoreError> {
     let found = connection
         .prepare_cached("SELECT id, text, attachments FROM messages WHERE session = ?1 ORDER BY id LIMIT 1")?
         .query_row([session.0], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Option<String>>(2)?)))
@@ -47,18 +47,18 @@ pub(crate) fn next(connection: &Connection, session: SessionKey) -> Result<Optio
         return Ok(None);
     };
     let attachments = match attachments {
-        Some(json) => serde_json::from_str(&json).map_err(|error| Error::Database(error.to_string()))?,
+        Some(json) => serde_json::from_str(&json).map_err(|error| StoreError::Database(error.to_string()))?,
         None => Vec::new(),
     };
     Ok(Some(QueuedMessage::new(MessageId(id), Message::new(text).attachments(attachments))))
 }
 
-pub(crate) fn remove(connection: &Connection, session: SessionKey, id: MessageId) -> Result<(), Error> {
+pub(crate) fn remove(connection: &Connection, session: SessionKey, id: MessageId) -> Result<(), StoreError> {
     connection.prepare_cached("DELETE FROM messages WHERE id = ?1 AND session = ?2")?.execute((id.0, session.0))?;
     Ok(())
 }
 
-pub(crate) fn remove_all(connection: &Connection, session: SessionKey) -> Result<(), Error> {
+pub(crate) fn remove_all(connection: &Connection, session: SessionKey) -> Result<(), StoreError> {
     connection.prepare_cached("DELETE FROM messages WHERE session = ?1")?.execute([session.0])?;
     Ok(())
 }

@@ -28,7 +28,7 @@ impl StoreOptions {
         self
     }
 
-    /// Limits the database to so many pages of 4 KiB.
+    /// ReadLimits the database to so many pages of 4 KiB.
     #[must_use]
     pub fn max_pages(mut self, pages: u32) -> Self {
         self.max_pages = Some(pages);

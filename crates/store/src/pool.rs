@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
-use crate::{Error, database};
+use crate::{StoreError, database};
 
 /// So many reads at a time: a thousand readers that wake at once must not become a thousand threads.
 const AT_ONCE: usize = 4;
@@ -31,8 +31,8 @@ impl Pool {
     /// Looks up a row or two, at once if a connection is idle.
     pub(crate) async fn look_up<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Error> {
+        read: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
         let Some(connection) = take(&self.idle) else {
             // Opening one is not a matter of microseconds.
             return self.run(read).await;
@@ -45,9 +45,9 @@ impl Pool {
     /// Reads, on a thread that may wait for the disk.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Error> {
-        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| Error::Closed)?;
+        read: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| StoreError::Closed)?;
         let idle = Arc::clone(&self.idle);
         let file = self.file.clone();
         let reading = tokio::task::spawn_blocking(move || {
@@ -60,7 +60,7 @@ impl Pool {
             give_back(&idle, connection);
             outcome
         });
-        reading.await.map_err(|error| Error::Database(error.to_string()))?
+        reading.await.map_err(|error| StoreError::Database(error.to_string()))?
     }
 }
 

@@ -1,13 +1,13 @@
 //! A cursor into a session's log.
 
 use crate::watchers::{Subscription, Tail};
-use crate::{Batch, Error, Limits, Raw, SessionKey, Store};
+use crate::{Batch, RawPayloads, ReadLimits, SessionKey, Store, StoreError};
 
 /// How much a reader takes at once of what is at hand: it is taken often, and shared.
-const AT_HAND: Limits = Limits { events: 256, bytes: 64 * 1024 };
+const AT_HAND: ReadLimits = ReadLimits { max_events: 256, max_bytes: 64 * 1024 };
 /// How much a reader takes at once from the disk: what a slow client makes its server hold. More than is written at a
 /// time, so that whoever is behind comes closer.
-const FROM_DISK: Limits = Limits { events: 512, bytes: 64 * 1024 };
+const FROM_DISK: ReadLimits = ReadLimits { max_events: 512, max_bytes: 64 * 1024 };
 
 /// A cursor into a session's log.
 #[derive(Debug)]
@@ -16,11 +16,17 @@ pub struct EventReader {
     subscription: Subscription,
     session: SessionKey,
     after: u64,
-    raw: Raw,
+    raw: RawPayloads,
 }
 
 impl EventReader {
-    pub(crate) fn new(store: Store, subscription: Subscription, session: SessionKey, after: u64, raw: Raw) -> Self {
+    pub(crate) fn new(
+        store: Store,
+        subscription: Subscription,
+        session: SessionKey,
+        after: u64,
+        raw: RawPayloads,
+    ) -> Self {
         Self { store, subscription, session, after, raw }
     }
 
@@ -32,7 +38,7 @@ impl EventReader {
     /// # Errors
     ///
     /// If the database fails. The cursor stays where it is.
-    pub async fn next(&mut self) -> Result<Option<Batch>, Error> {
+    pub async fn next(&mut self) -> Result<Option<Batch>, StoreError> {
         loop {
             // What the session says of itself may be far ahead of what is at hand.
             let (tail, at_hand) = self.subscription.look(self.after, AT_HAND);
@@ -47,10 +53,10 @@ impl EventReader {
             }
             let batch = match at_hand {
                 // Payloads are not at hand.
-                Some(batch) if self.raw == Raw::Without => batch,
+                Some(batch) if self.raw == RawPayloads::Omit => batch,
                 _ => self.store.read(self.session, self.after, FROM_DISK, self.raw).await?,
             };
-            if let Some(last) = batch.last() {
+            if let Some(last) = batch.last_sequence() {
                 self.after = last;
                 return Ok(Some(batch));
             }
@@ -62,12 +68,12 @@ impl EventReader {
 
     /// The next events, if they need neither be waited for nor read from the disk. `None` says nothing about whether
     /// there are any.
-    pub fn at_hand(&mut self) -> Option<Batch> {
-        if self.raw == Raw::With {
+    pub fn next_buffered(&mut self) -> Option<Batch> {
+        if self.raw == RawPayloads::Include {
             return None;
         }
         let (_, at_hand) = self.subscription.look(self.after, AT_HAND);
-        self.after = at_hand.as_ref()?.last()?;
+        self.after = at_hand.as_ref()?.last_sequence()?;
         at_hand
     }
 

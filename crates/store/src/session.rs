@@ -3,7 +3,7 @@
 use interlingua_schema::{NativeSessionId, RawJson, SessionId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use crate::Error;
+use crate::StoreError;
 use crate::watchers::Tail;
 
 /// The store's own name of a session: cheap to copy, and never given to a second session, so that whoever holds the
@@ -95,14 +95,14 @@ pub struct Session {
 /// What the store keeps for the runtime without understanding it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Kept {
+pub struct StoredState {
     /// What the session was created with.
     pub config: Option<RawJson>,
     /// What was last given to [`Append::state`](crate::Append::state).
     pub state: Option<RawJson>,
 }
 
-impl Kept {
+impl StoredState {
     /// What a session was created with; nothing was given to [`Append::state`](crate::Append::state) yet.
     #[must_use]
     pub const fn new(config: Option<RawJson>) -> Self {
@@ -157,12 +157,12 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Session> {
     })
 }
 
-pub(crate) fn by_id(connection: &Connection, id: &SessionId) -> Result<Option<Session>, Error> {
+pub(crate) fn by_id(connection: &Connection, id: &SessionId) -> Result<Option<Session>, StoreError> {
     let query = format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1");
     Ok(connection.prepare_cached(&query)?.query_row([id.as_str()], from_row).optional()?)
 }
 
-pub(crate) fn by_key(connection: &Connection, key: SessionKey) -> Result<Option<Session>, Error> {
+pub(crate) fn by_key(connection: &Connection, key: SessionKey) -> Result<Option<Session>, StoreError> {
     let query = format!("SELECT {COLUMNS} FROM sessions WHERE key = ?1");
     Ok(connection.prepare_cached(&query)?.query_row([key.0], from_row).optional()?)
 }
@@ -171,7 +171,7 @@ pub(crate) fn page(
     connection: &Connection,
     limit: usize,
     from: Option<SessionKey>,
-) -> Result<StoredSessionPage, Error> {
+) -> Result<StoredSessionPage, StoreError> {
     let query = format!("SELECT {COLUMNS} FROM sessions WHERE key < ?1 ORDER BY key DESC LIMIT ?2");
     // One more than asked for tells whether there is a next page.
     let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
@@ -184,7 +184,7 @@ pub(crate) fn page(
     Ok(StoredSessionPage { sessions, next })
 }
 
-pub(crate) fn interrupted(connection: &Connection) -> Result<Vec<Session>, Error> {
+pub(crate) fn interrupted(connection: &Connection) -> Result<Vec<Session>, StoreError> {
     let query = format!(
         "SELECT {COLUMNS} FROM sessions WHERE key IN \
          (SELECT key FROM sessions WHERE busy UNION SELECT session FROM messages) AND NOT ended ORDER BY key"
@@ -192,17 +192,17 @@ pub(crate) fn interrupted(connection: &Connection) -> Result<Vec<Session>, Error
     Ok(connection.prepare(&query)?.query_map([], from_row)?.collect::<Result<_, _>>()?)
 }
 
-pub(crate) fn kept(connection: &Connection, session: SessionKey) -> Result<Kept, Error> {
+pub(crate) fn load_state(connection: &Connection, session: SessionKey) -> Result<StoredState, StoreError> {
     let (config, state) = connection
         .prepare_cached("SELECT config, state FROM kept WHERE session = ?1")?
         .query_row([session.0], |row| Ok((row.get::<_, Option<String>>(0)?, row.get::<_, Option<String>>(1)?)))
         .optional()?
-        .ok_or(Error::NoSuchSession)?;
+        .ok_or(StoreError::SessionNotFound)?;
     let json = |text: Option<String>| text.map(|text| RawJson::from_payload(&text));
-    Ok(Kept { config: json(config), state: json(state) })
+    Ok(StoredState { config: json(config), state: json(state) })
 }
 
-pub(crate) fn tail(connection: &Connection, session: SessionKey) -> Result<Tail, Error> {
+pub(crate) fn tail(connection: &Connection, session: SessionKey) -> Result<Tail, StoreError> {
     let found = connection
         .prepare_cached("SELECT event_count, ended FROM sessions WHERE key = ?1")?
         .query_row([session.0], |row| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, bool>(1)?)))

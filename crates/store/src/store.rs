@@ -14,8 +14,8 @@ use crate::pool::Pool;
 use crate::watchers::{Tail, Watchers};
 use crate::writer::Writer;
 use crate::{
-    Append, Batch, Error, EventReader, Kept, Limits, MessageId, NewSession, OpenError, QueuedMessage, Raw, Session,
-    SessionKey, StoreOptions, StoredSessionPage, database, events, message, session,
+    Append, Batch, EventReader, MessageId, NewSession, OpenError, QueuedMessage, RawPayloads, ReadLimits, Session,
+    SessionKey, StoreError, StoreOptions, StoredSessionPage, StoredState, database, events, message, session,
 };
 
 /// The durable log of sessions and events. Cloning it copies a pointer.
@@ -37,7 +37,7 @@ struct Shared {
 /// What a store has done since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Totals {
+pub struct StoreStats {
     /// Events that were appended.
     pub events: u64,
     /// Transactions that were committed.
@@ -51,14 +51,14 @@ pub struct Totals {
 /// Writes happen in the order in which they were asked for. Dropping this does not take the write back.
 #[must_use = "a write is not durable until this resolves"]
 #[derive(Debug)]
-pub struct Pending<T>(oneshot::Receiver<Result<T, Error>>);
+pub struct PendingWrite<T>(oneshot::Receiver<Result<T, StoreError>>);
 
-impl<T> Future for Pending<T> {
-    type Output = Result<T, Error>;
+impl<T> Future for PendingWrite<T> {
+    type Output = Result<T, StoreError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         // A writer that is gone dropped the sender.
-        Pin::new(&mut self.0).poll(context).map(|answer| answer.unwrap_or(Err(Error::Closed)))
+        Pin::new(&mut self.0).poll(context).map(|answer| answer.unwrap_or(Err(StoreError::Closed)))
     }
 }
 
@@ -86,8 +86,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Resolves to [`Error::AlreadyExists`] if there is one of that name.
-    pub fn create(&self, session: NewSession) -> Pending<Session> {
+    /// Resolves to [`StoreError::SessionAlreadyExists`] if there is one of that name.
+    pub fn create(&self, session: NewSession) -> PendingWrite<Session> {
         self.write(CreateSession::new(session))
     }
 
@@ -95,9 +95,9 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Resolves to [`Error::OutOfOrder`] if the events do not follow the session's last one, [`Error::Ended`] if there
-    /// can be no more, [`Error::NoSuchSession`] if it was deleted.
-    pub fn append(&self, session: SessionKey, append: Append) -> Pending<()> {
+    /// Resolves to [`StoreError::OutOfOrder`] if the events do not follow the session's last one, [`StoreError::SessionEnded`] if there
+    /// can be no more, [`StoreError::SessionNotFound`] if it was deleted.
+    pub fn append(&self, session: SessionKey, append: Append) -> PendingWrite<()> {
         self.write(AppendEvents::new(session, append))
     }
 
@@ -105,8 +105,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Resolves to [`Error::Ended`] or [`Error::NoSuchSession`] if nobody will ever take it.
-    pub fn enqueue(&self, session: SessionKey, message: Message) -> Pending<MessageId> {
+    /// Resolves to [`StoreError::SessionEnded`] or [`StoreError::SessionNotFound`] if nobody will ever take it.
+    pub fn enqueue(&self, session: SessionKey, message: Message) -> PendingWrite<MessageId> {
         self.write(EnqueueMessage::new(session, message))
     }
 
@@ -114,8 +114,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Resolves to [`Error::NoSuchSession`] if it is not there.
-    pub fn delete(&self, session: SessionKey) -> Pending<()> {
+    /// Resolves to [`StoreError::SessionNotFound`] if it is not there.
+    pub fn delete(&self, session: SessionKey) -> PendingWrite<()> {
         self.write(DeleteSession::new(session))
     }
 
@@ -124,7 +124,7 @@ impl Store {
     /// # Errors
     ///
     /// If the database fails.
-    pub async fn session(&self, id: &SessionId) -> Result<Option<Session>, Error> {
+    pub async fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError> {
         let id = id.clone();
         self.shared.pool.look_up(move |connection| session::by_id(connection, &id)).await
     }
@@ -134,7 +134,7 @@ impl Store {
     /// # Errors
     ///
     /// If the database fails.
-    pub async fn sessions(&self, limit: usize, from: Option<SessionKey>) -> Result<StoredSessionPage, Error> {
+    pub async fn sessions(&self, limit: usize, from: Option<SessionKey>) -> Result<StoredSessionPage, StoreError> {
         self.shared.pool.run(move |connection| session::page(connection, limit, from)).await
     }
 
@@ -144,7 +144,7 @@ impl Store {
     /// # Errors
     ///
     /// If the database fails.
-    pub async fn interrupted(&self) -> Result<Vec<Session>, Error> {
+    pub async fn interrupted_sessions(&self) -> Result<Vec<Session>, StoreError> {
         self.shared.pool.run(session::interrupted).await
     }
 
@@ -152,9 +152,9 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchSession`] if it is not there, or if the database fails.
-    pub async fn kept(&self, session: SessionKey) -> Result<Kept, Error> {
-        self.shared.pool.look_up(move |connection| session::kept(connection, session)).await
+    /// [`StoreError::SessionNotFound`] if it is not there, or if the database fails.
+    pub async fn load_state(&self, session: SessionKey) -> Result<StoredState, StoreError> {
+        self.shared.pool.look_up(move |connection| session::load_state(connection, session)).await
     }
 
     /// The message that waits longest, if any.
@@ -162,7 +162,7 @@ impl Store {
     /// # Errors
     ///
     /// If the database fails.
-    pub async fn next_message(&self, session: SessionKey) -> Result<Option<QueuedMessage>, Error> {
+    pub async fn next_message(&self, session: SessionKey) -> Result<Option<QueuedMessage>, StoreError> {
         self.shared.pool.look_up(move |connection| message::next(connection, session)).await
     }
 
@@ -171,29 +171,35 @@ impl Store {
     /// # Errors
     ///
     /// If the database fails. A session that is not there has no events.
-    pub async fn read(&self, session: SessionKey, after: u64, limits: Limits, raw: Raw) -> Result<Batch, Error> {
+    pub async fn read(
+        &self,
+        session: SessionKey,
+        after: u64,
+        limits: ReadLimits,
+        raw: RawPayloads,
+    ) -> Result<Batch, StoreError> {
         self.shared.pool.run(move |connection| events::read(connection, session, after, limits, raw)).await
     }
 
     /// A cursor that stands after `after`, the sequence of an event; 0 is the beginning.
     #[must_use]
-    pub fn reader(&self, session: SessionKey, after: u64, raw: Raw) -> EventReader {
+    pub fn reader(&self, session: SessionKey, after: u64, raw: RawPayloads) -> EventReader {
         EventReader::new(self.clone(), self.shared.watchers.subscribe(session), session, after, raw)
     }
 
     /// What was done since the store was opened.
     #[must_use]
-    pub fn totals(&self) -> Totals {
-        self.shared.writer.totals()
+    pub fn stats(&self) -> StoreStats {
+        self.shared.writer.stats()
     }
 
-    pub(crate) async fn tail(&self, session: SessionKey) -> Result<Tail, Error> {
+    pub(crate) async fn tail(&self, session: SessionKey) -> Result<Tail, StoreError> {
         self.shared.pool.look_up(move |connection| session::tail(connection, session)).await
     }
 
-    fn write<W: Write>(&self, write: W) -> Pending<W::Output> {
+    fn write<W: Write>(&self, write: W) -> PendingWrite<W::Output> {
         let (answer, pending) = oneshot::channel();
         self.shared.writer.send(write, answer);
-        Pending(pending)
+        PendingWrite(pending)
     }
 }

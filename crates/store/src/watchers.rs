@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use crate::events::Lines;
-use crate::{Batch, Error, Limits, SessionKey};
+use crate::{Batch, ReadLimits, SessionKey, StoreError};
 
 /// How far a session's log goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Recent {
     }
 
     /// What follows an event, if that is here.
-    fn after(&self, after: u64, limits: Limits) -> Option<Batch> {
+    fn after(&self, after: u64, limits: ReadLimits) -> Option<Batch> {
         self.appends.iter().rev().find_map(|lines| Batch::after(lines, after, limits))
     }
 }
@@ -118,14 +118,14 @@ pub(crate) struct Subscription {
 
 impl Subscription {
     /// How far the log goes, and what follows an event, if that is at hand.
-    pub(crate) fn look(&mut self, after: u64, limits: Limits) -> (Tail, Option<Batch>) {
+    pub(crate) fn look(&mut self, after: u64, limits: ReadLimits) -> (Tail, Option<Batch>) {
         let news = self.receiver.borrow_and_update();
         (news.tail, news.recent.after(after, limits))
     }
 
     /// Waits until the tail is another than the one last seen.
-    pub(crate) async fn changed(&mut self) -> Result<(), Error> {
-        self.receiver.changed().await.map_err(|_| Error::Closed)
+    pub(crate) async fn changed(&mut self) -> Result<(), StoreError> {
+        self.receiver.changed().await.map_err(|_| StoreError::Closed)
     }
 
     /// Passes on what was read from the database.
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_is_a_little_behind_finds_all_of_it_at_hand() {
-        let all = Limits { events: usize::MAX, bytes: usize::MAX };
+        let all = ReadLimits { max_events: usize::MAX, max_bytes: usize::MAX };
         let lines = |sequence, bytes| Arc::new(Lines::new(sequence, "x".repeat(bytes), vec![bytes]));
         let mut recent = Recent::default();
         for sequence in 1..=100 {
@@ -183,7 +183,7 @@ mod tests {
         let watchers = Arc::new(Watchers::default());
         let key = SessionKey(1);
         let mut subscription = watchers.subscribe(key);
-        let tail = |subscription: &mut Subscription| subscription.look(0, Limits { events: 1, bytes: 1 }).0;
+        let tail = |subscription: &mut Subscription| subscription.look(0, ReadLimits { max_events: 1, max_bytes: 1 }).0;
         watchers.tell(key, Tail::Open { last: 7 }, None);
         subscription.learn(Tail::Open { last: 5 });
         assert_eq!(tail(&mut subscription), Tail::Open { last: 7 });

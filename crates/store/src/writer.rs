@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::group::{self, Asked, Job};
 use crate::job::Write;
 use crate::watchers::Watchers;
-use crate::{Error, OpenError, Totals, checkpoint};
+use crate::{OpenError, StoreError, StoreStats, checkpoint};
 
 /// So many writes are committed together at most.
 const TOGETHER: usize = 512;
@@ -19,14 +19,14 @@ const TOGETHER: usize = 512;
 pub(crate) struct Writer {
     jobs: Option<mpsc::UnboundedSender<Box<dyn Job>>>,
     thread: Option<JoinHandle<()>>,
-    totals: Arc<Mutex<Totals>>,
+    totals: Arc<Mutex<StoreStats>>,
 }
 
 impl Writer {
     pub(crate) fn start(mut connection: Connection, file: &Path, watchers: Arc<Watchers>) -> Result<Self, OpenError> {
         let checkpoints = checkpoint::start(&mut connection, file)?;
         let (jobs, queue) = mpsc::unbounded_channel();
-        let totals = Arc::new(Mutex::new(Totals::default()));
+        let totals = Arc::new(Mutex::new(StoreStats::default()));
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn({
             let totals = Arc::clone(&totals);
             move || {
@@ -36,19 +36,19 @@ impl Writer {
                 }
             }
         });
-        let thread = thread.map_err(|source| OpenError::Folder { path: file.to_owned(), source })?;
+        let thread = thread.map_err(|source| OpenError::Directory { path: file.to_owned(), source })?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread), totals })
     }
 
     /// Puts a write at the end of the queue.
-    pub(crate) fn send<W: Write>(&self, write: W, answer: oneshot::Sender<Result<W::Output, Error>>) {
+    pub(crate) fn send<W: Write>(&self, write: W, answer: oneshot::Sender<Result<W::Output, StoreError>>) {
         // Without a writer the job is dropped with its answer's sender, which tells whoever waits.
         if let Some(jobs) = &self.jobs {
             drop(jobs.send(Box::new(Asked::new(write, answer))));
         }
     }
 
-    pub(crate) fn totals(&self) -> Totals {
+    pub(crate) fn stats(&self) -> StoreStats {
         *self.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -68,7 +68,7 @@ fn write(
     mut connection: Connection,
     mut queue: mpsc::UnboundedReceiver<Box<dyn Job>>,
     watchers: &Watchers,
-    totals: &Mutex<Totals>,
+    totals: &Mutex<StoreStats>,
 ) {
     let mut jobs = Vec::new();
     while queue.blocking_recv_many(&mut jobs, TOGETHER) > 0 {

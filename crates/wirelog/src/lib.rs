@@ -12,7 +12,7 @@
 //!
 //! A file without a header is taken for what an agent printed: each line is one received line.
 //!
-//! The [`Reader`] streams: it holds one line of at most [`MAX_LINE_BYTES`] at a time, and whatever it cannot read is an [`Entry::Bad`] that says
+//! The [`Reader`] streams: it holds one line of at most [`MAX_LINE_BYTES`] at a time, and whatever it cannot read is an [`Entry::Invalid`] that says
 //! where and why, after which it goes on.
 //!
 //! ```
@@ -30,7 +30,7 @@
 //!             Input::Received(line) => assert_eq!(line, r#"{"type":"result"}"#),
 //!             input => assert_eq!(input, Input::Exit { code: Some(-9) }),
 //!         },
-//!         Entry::Bad(bad) => eprintln!("{bad}"),
+//!         Entry::Invalid(bad) => eprintln!("{bad}"),
 //!     }
 //! }
 //! # Ok::<(), std::io::Error>(())
@@ -46,6 +46,6 @@ mod writer;
 pub use header::Header;
 pub use input::{Input, InputRef};
 pub use lines::{LONG_LINE_PREFIX, LineBuffer, MAX_LINE_BYTES};
-pub use reader::{BadLine, Entry, Problem, Reader};
+pub use reader::{Entry, InvalidLine, InvalidLineReason, Reader};
 pub use record::Record;
 pub use writer::Writer;

@@ -13,41 +13,41 @@ pub enum Entry {
     /// What crossed the wire.
     Record(Record),
     /// A line that cannot be read; the next may be fine.
-    Bad(BadLine),
+    Invalid(InvalidLine),
 }
 
 /// A line that cannot be read. Displays as `line 17: expected …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct BadLine {
+pub struct InvalidLine {
     /// Its number in the file; the first is 1.
     pub number: u64,
     /// Its bytes, or the first [`LONG_LINE_PREFIX`](crate::LONG_LINE_PREFIX) of them when it is too long.
     pub bytes: Vec<u8>,
     /// What is wrong with it.
-    pub problem: Problem,
+    pub reason: InvalidLineReason,
 }
 
-impl From<BadLine> for Input {
-    fn from(bad: BadLine) -> Self {
+impl From<InvalidLine> for Input {
+    fn from(bad: InvalidLine) -> Self {
         Self::Unreadable { error: bad.to_string(), bytes: bad.bytes }
     }
 }
 
-impl fmt::Display for BadLine {
+impl fmt::Display for InvalidLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.number, self.problem)
+        write!(f, "line {}: {}", self.number, self.reason)
     }
 }
 
 /// What is wrong with a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum InvalidLineReason {
     /// It is not a record, for this reason.
     NotARecord(String),
     /// The input ended in the middle of it.
-    HalfALine,
+    Truncated,
     /// It is not UTF-8.
     NotUtf8,
     /// It is longer than the limit.
@@ -59,11 +59,11 @@ pub enum Problem {
     },
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for InvalidLineReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotARecord(reason) => write!(f, "expected a wirelog record: {reason}"),
-            Self::HalfALine => f.write_str("expected a wirelog record, found half a line at the end of the input"),
+            Self::Truncated => f.write_str("expected a wirelog record, found half a line at the end of the input"),
             Self::NotUtf8 => f.write_str("expected UTF-8, found other bytes"),
             Self::TooLong { length, limit } => {
                 write!(f, "expected a line of at most {limit} bytes, found one of {length} bytes")
@@ -192,23 +192,23 @@ impl<R: BufRead> Reader<R> {
             }
         };
         let parsed = match (self.line.excess_length(), self.format) {
-            (Some(length), _) => Err(Problem::TooLong { length, limit: self.limit }),
+            (Some(length), _) => Err(InvalidLineReason::TooLong { length, limit: self.limit }),
             (None, Format::Plain) => match String::from_utf8(self.line.take()) {
                 Ok(line) => return Ok(Some(Entry::Record(Record { t: None, input: Input::Received(line) }))),
                 Err(error) => {
-                    let bad = BadLine { number, bytes: error.into_bytes(), problem: Problem::NotUtf8 };
-                    return Ok(Some(Entry::Bad(bad)));
+                    let bad = InvalidLine { number, bytes: error.into_bytes(), reason: InvalidLineReason::NotUtf8 };
+                    return Ok(Some(Entry::Invalid(bad)));
                 }
             },
             (None, Format::Wirelog) => Record::parse(self.line.as_bytes()).map_err(|reason| match end {
-                _ if std::str::from_utf8(self.line.as_bytes()).is_err() => Problem::NotUtf8,
-                End::Input => Problem::HalfALine,
-                End::Break => Problem::NotARecord(reason),
+                _ if std::str::from_utf8(self.line.as_bytes()).is_err() => InvalidLineReason::NotUtf8,
+                End::Input => InvalidLineReason::Truncated,
+                End::Break => InvalidLineReason::NotARecord(reason),
             }),
         };
         Ok(Some(match parsed {
             Ok(record) => Entry::Record(record),
-            Err(problem) => Entry::Bad(BadLine { number, bytes: self.line.take(), problem }),
+            Err(reason) => Entry::Invalid(InvalidLine { number, bytes: self.line.take(), reason }),
         }))
     }
 
@@ -249,7 +249,7 @@ mod tests {
         while let Some(entry) = reader.next().unwrap() {
             seen.push(match entry {
                 Entry::Record(Record { t, input }) => format!("{t:?} {input:?}"),
-                Entry::Bad(bad) => bad.to_string(),
+                Entry::Invalid(bad) => bad.to_string(),
             });
         }
         seen

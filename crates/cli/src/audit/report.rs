@@ -100,7 +100,7 @@ pub fn audit<R: BufRead>(file: &str, reader: &mut Reader<R>, agent: Agent) -> io
                 Input::Unreadable { error, .. } => Judgement::new("unreadable line", Verdict::Malformed(error)),
                 Input::Stderr(_) | Input::Request { .. } | Input::Close | Input::Exit { .. } => continue,
             },
-            Entry::Bad(bad) => Judgement::new("unreadable line", Verdict::Malformed(bad.to_string())),
+            Entry::Invalid(bad) => Judgement::new("unreadable line", Verdict::Malformed(bad.to_string())),
         };
         count(&mut types, judgement);
     }

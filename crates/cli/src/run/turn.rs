@@ -5,7 +5,7 @@ use std::io;
 use anyhow::Context as _;
 use interlingua_runtime::{PermissionReply, Runtime, RuntimeError, Sent};
 use interlingua_schema::{EventData, SessionId, TurnStatus, UniversalEvent};
-use interlingua_store::{Batch, Limits, Raw, Store};
+use interlingua_store::{Batch, RawPayloads, ReadLimits, Store};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Args, Reply, ask};
@@ -13,7 +13,7 @@ use crate::Outcome;
 use crate::printer::Printer;
 
 /// The rest of a session is read at once.
-const ALL: Limits = Limits { events: usize::MAX, bytes: usize::MAX };
+const ALL: ReadLimits = ReadLimits { max_events: usize::MAX, max_bytes: usize::MAX };
 
 /// The turn that a message begins.
 pub(super) struct Turn<'a> {
@@ -32,8 +32,8 @@ pub(super) struct Shown {
 }
 
 impl Turn<'_> {
-    fn raw(&self) -> Raw {
-        if self.args.raw { Raw::With } else { Raw::Without }
+    fn raw(&self) -> RawPayloads {
+        if self.args.raw { RawPayloads::Include } else { RawPayloads::Omit }
     }
 
     /// Shows the turn until it ends, and asks what is to be asked.

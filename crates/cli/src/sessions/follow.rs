@@ -26,7 +26,7 @@ pub(super) async fn tail(
         printer.event(&event)?;
     }
     printer.finish()?;
-    Ok(Outcome::Fine)
+    Ok(Outcome::Success)
 }
 
 /// Prints the events of one turn.

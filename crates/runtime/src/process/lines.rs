@@ -1,7 +1,7 @@
 //! Lines that a process writes, of any length and encoding.
 
 use interlingua_convert::Input;
-use interlingua_wirelog::{LineBuffer, Problem};
+use interlingua_wirelog::{InvalidLineReason, LineBuffer};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
 /// How much is read from the pipe at once.
@@ -85,7 +85,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
             }),
             (Source::Stdout, Some(length)) => {
-                let error = Problem::TooLong { length, limit: self.max_line_bytes }.to_string();
+                let error = InvalidLineReason::TooLong { length, limit: self.max_line_bytes }.to_string();
                 Input::Unreadable { bytes, error }
             }
             (Source::Stdout, None) => match String::from_utf8(bytes) {

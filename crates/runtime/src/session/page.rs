@@ -50,7 +50,7 @@ impl Page {
             append = append.busy(busy);
         }
         for message in self.taken.drain(..) {
-            append = append.taken(message);
+            append = append.dequeue(message);
         }
         Some((append, std::mem::take(&mut self.begun)))
     }

@@ -2,11 +2,11 @@
 
 use interlingua_convert::Resume;
 use interlingua_schema::{EventData, ItemId, ItemKind, RawJson, Timestamp, UniversalEvent};
-use interlingua_store::{Kept, Limits, Raw, Session, Store};
+use interlingua_store::{RawPayloads, ReadLimits, Session, Store, StoredState};
 use serde::{Deserialize, Serialize};
 
 /// So much is read at once when the events of a cut-off turn are looked through.
-const AT_ONCE: Limits = Limits { events: 1024, bytes: 4 * 1024 * 1024 };
+const AT_ONCE: ReadLimits = ReadLimits { max_events: 1024, max_bytes: 4 * 1024 * 1024 };
 
 /// What is known of a session as of an event at which nothing was open. What came after it is read from the events.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -34,8 +34,8 @@ impl Standing {
     pub(super) async fn load(
         store: &Store,
         session: &Session,
-        kept: &Kept,
-    ) -> Result<(Self, Resume), interlingua_store::Error> {
+        kept: &StoredState,
+    ) -> Result<(Self, Resume), interlingua_store::StoreError> {
         let mut standing: Self =
             kept.state.as_ref().and_then(|state| serde_json::from_str(state.as_str()).ok()).unwrap_or_default();
         let mut resume = Resume::new(session.id.clone());
@@ -51,11 +51,11 @@ impl Standing {
         // The last event is read in any case: its time is where the next one's begins.
         let mut after = standing.settled.min(session.event_count.saturating_sub(1));
         loop {
-            let batch = store.read(session.key, after, AT_ONCE, Raw::Without).await?;
-            let Some(last) = batch.last() else { break };
+            let batch = store.read(session.key, after, AT_ONCE, RawPayloads::Omit).await?;
+            let Some(last) = batch.last_sequence() else { break };
             for (sequence, json) in batch.iter() {
                 let event: UniversalEvent = serde_json::from_str(json).map_err(|error| {
-                    interlingua_store::Error::Database(format!("event {sequence} cannot be read: {error}"))
+                    interlingua_store::StoreError::Database(format!("event {sequence} cannot be read: {error}"))
                 })?;
                 if sequence > standing.settled {
                     standing.watch(&event);

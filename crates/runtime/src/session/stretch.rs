@@ -30,7 +30,7 @@ impl Actor {
             return Err(RuntimeError::SessionEnded(session.id));
         }
         let driver = runtime.driver(&session.agent)?;
-        let kept = store.kept(session.key).await?;
+        let kept = store.load_state(session.key).await?;
         let ids = Box::new(UniqueIds::new(session.id.clone()));
         let mut conversion = Conversion::new(driver.converter(), ConversionOptions::new(true, ids));
         let mut page = Page::default();

@@ -2,7 +2,7 @@
 
 use interlingua_convert::{Failure, Input, SessionDrafts, StreamEnd, TurnEnd};
 use interlingua_schema::{ErrorCode, EventData, ItemKind, Role, TurnStatus};
-use interlingua_store::{Kept, QueuedMessage};
+use interlingua_store::{QueuedMessage, StoredState};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -40,7 +40,7 @@ impl Actor {
     fn order_message(&mut self) {
         let Some(message) = self.ordered.as_ref().map(|ordered| ordered.message.clone()) else { return };
         if self.connection.is_none() {
-            let kept = Kept::new(self.config.clone());
+            let kept = StoredState::new(self.config.clone());
             let secrets = self.runtime.secrets_of(&self.session.id);
             match SessionSpec::of_stored(&self.session, &kept, secrets) {
                 Ok(spec) => self.connection = Some(Connection::open(self.driver.clone(), spec)),

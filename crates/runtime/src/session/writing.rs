@@ -8,7 +8,7 @@
 //! It is one write, not several, because the store commits one after the other anyway: a second one in its queue would
 //! only be a page that can no longer grow. And nothing can become durable after something that did not.
 
-use interlingua_store::{Error, Pending};
+use interlingua_store::{PendingWrite, StoreError};
 
 use super::page::Begun;
 use super::{Actor, Phase, reply};
@@ -17,13 +17,13 @@ use crate::error::RuntimeError;
 /// A write that is under way.
 #[derive(Debug)]
 pub(super) struct Writing {
-    pending: Pending<()>,
+    pending: PendingWrite<()>,
     /// Whom to tell when it is durable.
     begun: Vec<Begun>,
 }
 
 /// What comes of the write that is under way; nothing ever if there is none. Can be cancelled.
-pub(super) async fn outcome(writing: &mut Option<Writing>) -> Result<(), Error> {
+pub(super) async fn outcome(writing: &mut Option<Writing>) -> Result<(), StoreError> {
     match writing {
         Some(writing) => (&mut writing.pending).await,
         None => std::future::pending().await,
@@ -46,7 +46,7 @@ impl Actor {
     }
 
     /// The write is over: tells those who wait for it.
-    pub(super) fn written(&mut self, outcome: Result<(), Error>) -> Result<(), RuntimeError> {
+    pub(super) fn written(&mut self, outcome: Result<(), StoreError>) -> Result<(), RuntimeError> {
         let writing = self.writing.take();
         outcome?;
         for (waiting, sequence) in writing.into_iter().flat_map(|writing| writing.begun) {

@@ -1,7 +1,7 @@
 //! Events are stored many in a row; nobody who reads them can tell.
 
 use interlingua_schema::{RawJson, UniversalEvent};
-use interlingua_store::{Append, Limits, Raw, SessionKey, Store};
+use interlingua_store::{Append, RawPayloads, ReadLimits, SessionKey, Store};
 use proptest::prelude::*;
 
 use crate::made::{self, all, open, padded, session, written};
@@ -53,17 +53,24 @@ fn without_raw(events: &[UniversalEvent]) -> Vec<String> {
 }
 
 /// How many of these a reader is given at once, by what the limits promise.
-fn allowed(events: &[String], limits: Limits) -> usize {
+fn allowed(events: &[String], limits: ReadLimits) -> usize {
     let mut bytes = 0;
     let full = events.iter().position(|event| {
         bytes += event.len();
-        bytes >= limits.bytes
+        bytes >= limits.max_bytes
     });
-    full.map_or(events.len(), |index| index + 1).min(limits.events.max(1))
+    full.map_or(events.len(), |index| index + 1).min(limits.max_events.max(1))
 }
 
 /// Reads everything from `after` on, so much at a time.
-async fn read_on(store: &Store, session: SessionKey, after: usize, expected: &[String], limits: Limits, raw: Raw) {
+async fn read_on(
+    store: &Store,
+    session: SessionKey,
+    after: usize,
+    expected: &[String],
+    limits: ReadLimits,
+    raw: RawPayloads,
+) {
     let mut at = after;
     loop {
         let batch = store.read(session, at as u64, limits, raw).await.unwrap();
@@ -71,7 +78,7 @@ async fn read_on(store: &Store, session: SessionKey, after: usize, expected: &[S
         let found: Vec<(u64, &str)> = batch.iter().collect();
         let next: Vec<(u64, &str)> = (at as u64 + 1..).zip(rest.iter().map(String::as_str)).collect();
         assert_eq!(found, next[..allowed(rest, limits)]);
-        assert_eq!(batch.bytes(), found.iter().map(|(_, json)| json.len()).sum::<usize>());
+        assert_eq!(batch.byte_len(), found.iter().map(|(_, json)| json.len()).sum::<usize>());
         if found.is_empty() {
             break;
         }
@@ -86,8 +93,8 @@ proptest! {
     fn what_was_appended_is_read_from_anywhere_in_pieces_of_any_size(
         appends in proptest::collection::vec(proptest::collection::vec(wanted(), 0..60), 1..5),
         after in 0..150_usize,
-        events in prop_oneof![0..5_usize, Just(70), Just(usize::MAX)],
-        bytes in prop_oneof![0..1000_usize, 10_000..200_000_usize, Just(usize::MAX)],
+        max_events in prop_oneof![0..5_usize, Just(70), Just(usize::MAX)],
+        max_bytes in prop_oneof![0..1000_usize, 10_000..200_000_usize, Just(usize::MAX)],
     ) {
         let folder = tempfile::tempdir().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -104,9 +111,9 @@ proptest! {
                 let later = rest.split_off(append.len());
                 store.append(session.key, Append::events(std::mem::replace(&mut rest, later))).await.unwrap();
             }
-            let limits = Limits { events, bytes };
-            read_on(&store, session.key, after, &without_raw(&all), limits, Raw::Without).await;
-            read_on(&store, session.key, after, &written(all), limits, Raw::With).await;
+            let limits = ReadLimits { max_events, max_bytes };
+            read_on(&store, session.key, after, &without_raw(&all), limits, RawPayloads::Omit).await;
+            read_on(&store, session.key, after, &written(all), limits, RawPayloads::Include).await;
         });
     }
 }
@@ -119,7 +126,7 @@ async fn an_append_becomes_few_rows() {
     let payload = |sequence: u64| RawJson::from_payload(&format!("[{sequence}]"));
     let events = || (1..=1000).map(|sequence| made::with_raw(sequence, &payload(sequence / 2)));
     store.append(session.key, Append::events(events())).await.unwrap();
-    assert_eq!(all(&store, session.key, Raw::With).await, written(events()));
+    assert_eq!(all(&store, session.key, RawPayloads::Include).await, written(events()));
     drop(store);
     let database = rusqlite::Connection::open(folder.path().join("interlingua.db")).unwrap();
     let longest: i64 = database.query_row("SELECT max(length(json)) FROM events", [], |row| row.get(0)).unwrap();
@@ -143,7 +150,10 @@ async fn a_payload_shared_across_the_border_of_two_chunks_is_there_on_both_sides
     };
     store.append(session.key, Append::events(events())).await.unwrap();
     for after in 0..6 {
-        let batch = store.read(session.key, after, Limits { events: 1, bytes: 1 }, Raw::With).await.unwrap();
+        let batch = store
+            .read(session.key, after, ReadLimits { max_events: 1, max_bytes: 1 }, RawPayloads::Include)
+            .await
+            .unwrap();
         let expected = written(events().skip(usize::try_from(after).unwrap()).take(1));
         assert_eq!(batch.iter().map(|(_, json)| json).collect::<Vec<_>>(), expected);
     }
@@ -161,7 +171,7 @@ async fn an_event_that_is_not_there_is_said_to_be_missing() {
     database.execute("DELETE FROM events WHERE place = (SELECT min(place) FROM events)", []).unwrap();
     drop(database);
     let store = open(folder.path());
-    let error = store.read(session.key, 0, made::ALL, Raw::Without).await.unwrap_err();
+    let error = store.read(session.key, 0, made::ALL, RawPayloads::Omit).await.unwrap_err();
     assert!(error.to_string().contains("sequence 1 is missing"), "{error}");
-    assert_eq!(store.read(session.key, 2, made::ALL, Raw::Without).await.unwrap().last(), Some(4));
+    assert_eq!(store.read(session.key, 2, made::ALL, RawPayloads::Omit).await.unwrap().last_sequence(), Some(4));
 }

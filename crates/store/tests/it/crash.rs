@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use interlingua_schema::{Message, RawJson};
-use interlingua_store::{Append, Raw, Store};
+use interlingua_store::{Append, RawPayloads, Store};
 
 use crate::made::{self, all, open, with_raw, written};
 
@@ -43,7 +43,7 @@ async fn append_forever(store: Store, index: usize) {
     loop {
         let message = store.enqueue(session.key, Message::default()).await.unwrap();
         let more = 1 + last % 5;
-        let append = Append::events((last + 1..=last + more).map(event)).taken(message);
+        let append = Append::events((last + 1..=last + more).map(event)).dequeue(message);
         store.append(session.key, append).await.unwrap();
         last += more;
         println!("acknowledged {index} {last}");
@@ -91,7 +91,7 @@ fn check(folder: &Path, acknowledged: &[u64; SESSIONS]) {
         for (index, acknowledged) in acknowledged.iter().enumerate() {
             let session = store.session(&format!("s{index}").as_str().into()).await.unwrap().unwrap();
             assert!(session.event_count >= *acknowledged, "{} < {acknowledged}", session.event_count);
-            let events = all(&store, session.key, Raw::With).await;
+            let events = all(&store, session.key, RawPayloads::Include).await;
             assert_eq!(events.len() as u64, session.event_count);
             assert_eq!(events, written((1..=session.event_count).map(event)));
         }

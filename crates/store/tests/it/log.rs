@@ -1,7 +1,7 @@
 //! What a session's log promises.
 
 use interlingua_schema::{Attachment, Message, RawJson};
-use interlingua_store::{Append, Durability, Error, Limits, NewSession, Raw, Store, StoreOptions};
+use interlingua_store::{Append, Durability, NewSession, RawPayloads, ReadLimits, Store, StoreError, StoreOptions};
 
 use crate::made::{self, all, append, numbered, open, session, with_raw, written};
 
@@ -12,7 +12,7 @@ async fn events_come_back_as_the_bytes_that_were_written() {
     let session = session(&store, "s").await;
     append(&store, session.key, 1..=2).await;
     append(&store, session.key, 3..=3).await;
-    assert_eq!(all(&store, session.key, Raw::Without).await, written((1..=3).map(numbered)));
+    assert_eq!(all(&store, session.key, RawPayloads::Omit).await, written((1..=3).map(numbered)));
 }
 
 #[tokio::test]
@@ -22,7 +22,7 @@ async fn with_full_sync_too() {
     let store = Store::open(folder.path(), options).unwrap();
     let session = session(&store, "s").await;
     append(&store, session.key, 1..=2).await;
-    assert_eq!(all(&store, session.key, Raw::Without).await.len(), 2);
+    assert_eq!(all(&store, session.key, RawPayloads::Omit).await.len(), 2);
 }
 
 #[tokio::test]
@@ -34,8 +34,8 @@ async fn a_payload_is_stored_once_and_given_only_when_asked_for() {
     let events = || [numbered(1), with_raw(2, &raw), with_raw(3, &raw), numbered(4)];
     store.append(session.key, Append::events(events())).await.unwrap();
 
-    assert_eq!(all(&store, session.key, Raw::With).await, written(events()));
-    assert_eq!(all(&store, session.key, Raw::Without).await, written((1..=4).map(numbered)));
+    assert_eq!(all(&store, session.key, RawPayloads::Include).await, written(events()));
+    assert_eq!(all(&store, session.key, RawPayloads::Omit).await, written((1..=4).map(numbered)));
     drop(store);
     let database = rusqlite::Connection::open(folder.path().join("interlingua.db")).unwrap();
     let payloads: String = database.query_row("SELECT payloads FROM events", [], |row| row.get(0)).unwrap();
@@ -50,10 +50,10 @@ async fn what_does_not_follow_is_refused_and_changes_nothing() {
     append(&store, session.key, 1..=2).await;
     for (first, expected) in [(2, 3), (4, 3), (1, 3)] {
         let refused = store.append(session.key, Append::events([numbered(first)]).busy(true)).await;
-        assert_eq!(refused, Err(Error::OutOfOrder { expected, found: first }));
+        assert_eq!(refused, Err(StoreError::OutOfOrder { expected, found: first }));
     }
     let gap = store.append(session.key, Append::events([numbered(3), numbered(5)])).await;
-    assert_eq!(gap, Err(Error::OutOfOrder { expected: 4, found: 5 }));
+    assert_eq!(gap, Err(StoreError::OutOfOrder { expected: 4, found: 5 }));
     let now = store.session(&session.id).await.unwrap().unwrap();
     assert_eq!((now.event_count, now.busy), (2, false));
     append(&store, session.key, 3..=3).await;
@@ -72,7 +72,7 @@ async fn a_refused_write_does_not_take_its_neighbours_with_it() {
         accepted.push(write.await.is_ok());
     }
     assert_eq!(accepted, [true, true, false, true, false, true]);
-    assert_eq!(all(&store, session.key, Raw::Without).await.len(), 4);
+    assert_eq!(all(&store, session.key, RawPayloads::Omit).await.len(), 4);
 }
 
 #[tokio::test]
@@ -86,9 +86,9 @@ async fn nothing_follows_the_end() {
     let now = store.session(&session.id).await.unwrap().unwrap();
     assert!(now.ended && !now.busy);
     assert_eq!(store.next_message(session.key).await.unwrap(), None);
-    assert_eq!(store.append(session.key, Append::events([numbered(3)])).await, Err(Error::Ended));
-    assert_eq!(store.enqueue(session.key, Message::default()).await, Err(Error::Ended));
-    assert_eq!(store.interrupted().await.unwrap(), []);
+    assert_eq!(store.append(session.key, Append::events([numbered(3)])).await, Err(StoreError::SessionEnded));
+    assert_eq!(store.enqueue(session.key, Message::default()).await, Err(StoreError::SessionEnded));
+    assert_eq!(store.interrupted_sessions().await.unwrap(), []);
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn a_name_is_given_once() {
     for one in asked {
         match one.await {
             Ok(_) => created += 1,
-            Err(error) => assert_eq!(error, Error::AlreadyExists("same".into())),
+            Err(error) => assert_eq!(error, StoreError::SessionAlreadyExists("same".into())),
         }
     }
     assert_eq!(created, 1);
@@ -115,17 +115,17 @@ async fn a_deleted_session_leaves_nothing_for_the_next_of_its_name() {
     store.append(first.key, Append::events([with_raw(1, &raw)]).state(raw.clone())).await.unwrap();
     store.enqueue(first.key, Message::default()).await.unwrap();
     store.delete(first.key).await.unwrap();
-    assert_eq!(store.delete(first.key).await, Err(Error::NoSuchSession));
+    assert_eq!(store.delete(first.key).await, Err(StoreError::SessionNotFound));
     assert_eq!(store.session(&first.id).await.unwrap(), None);
 
     let second = session(&store, "s").await;
     assert_ne!(first.key, second.key);
-    assert_eq!(store.append(first.key, Append::events([numbered(2)])).await, Err(Error::NoSuchSession));
-    assert_eq!(store.enqueue(first.key, Message::default()).await, Err(Error::NoSuchSession));
-    assert!(all(&store, first.key, Raw::With).await.is_empty());
-    assert!(all(&store, second.key, Raw::With).await.is_empty());
-    assert_eq!(store.kept(second.key).await.unwrap().state, None);
-    assert_eq!(store.kept(first.key).await, Err(Error::NoSuchSession));
+    assert_eq!(store.append(first.key, Append::events([numbered(2)])).await, Err(StoreError::SessionNotFound));
+    assert_eq!(store.enqueue(first.key, Message::default()).await, Err(StoreError::SessionNotFound));
+    assert!(all(&store, first.key, RawPayloads::Include).await.is_empty());
+    assert!(all(&store, second.key, RawPayloads::Include).await.is_empty());
+    assert_eq!(store.load_state(second.key).await.unwrap().state, None);
+    assert_eq!(store.load_state(first.key).await, Err(StoreError::SessionNotFound));
     assert_eq!(store.next_message(second.key).await.unwrap(), None);
 }
 
@@ -150,7 +150,7 @@ async fn everything_said_at_creation_is_kept() {
     assert_eq!(read.native_session_id, Some("native".into()));
     assert_eq!((read.directory.as_deref(), read.title.as_deref()), (Some("/d"), Some("t")));
     assert!(read.created_at.as_millis() > 0 && read.created_at == read.updated_at);
-    assert_eq!(store.kept(created.key).await.unwrap().config, Some(config));
+    assert_eq!(store.load_state(created.key).await.unwrap().config, Some(config));
 }
 
 #[tokio::test]
@@ -165,10 +165,10 @@ async fn a_message_is_taken_together_with_the_events_of_its_turn() {
     store.enqueue(session.key, second.clone()).await.unwrap();
     assert_eq!(store.next_message(session.key).await.unwrap().unwrap().message, first);
 
-    let refused = store.append(session.key, Append::events([numbered(7)]).taken(id)).await;
+    let refused = store.append(session.key, Append::events([numbered(7)]).dequeue(id)).await;
     assert!(refused.is_err());
     assert_eq!(store.next_message(session.key).await.unwrap().unwrap().message, first);
-    store.append(session.key, Append::events([numbered(1)]).taken(id)).await.unwrap();
+    store.append(session.key, Append::events([numbered(1)]).dequeue(id)).await.unwrap();
     assert_eq!(store.next_message(session.key).await.unwrap().unwrap().message, second);
 }
 
@@ -185,11 +185,11 @@ async fn what_a_dead_process_left_unfinished_is_found() {
     drop(store);
 
     let store = open(folder.path());
-    let found: Vec<_> = store.interrupted().await.unwrap().into_iter().map(|session| session.key).collect();
+    let found: Vec<_> = store.interrupted_sessions().await.unwrap().into_iter().map(|session| session.key).collect();
     assert_eq!(found, [busy.key, waiting.key]);
-    assert_eq!(store.kept(busy.key).await.unwrap().state, Some(state));
+    assert_eq!(store.load_state(busy.key).await.unwrap().state, Some(state));
     store.append(busy.key, Append::events([]).busy(false)).await.unwrap();
-    let found: Vec<_> = store.interrupted().await.unwrap().into_iter().map(|session| session.key).collect();
+    let found: Vec<_> = store.interrupted_sessions().await.unwrap().into_iter().map(|session| session.key).collect();
     assert_eq!(found, [waiting.key]);
 }
 
@@ -221,11 +221,13 @@ async fn limits_are_kept_but_for_the_first_event() {
     let store = open(folder.path());
     let session = session(&store, "s").await;
     store.append(session.key, Append::events((1..=10).map(|n| made::padded(n, 1000)))).await.unwrap();
-    let read = async |events, bytes| store.read(session.key, 4, Limits { events, bytes }, Raw::Without).await.unwrap();
-    assert_eq!(read(3, usize::MAX).await.last(), Some(7));
-    assert_eq!(read(usize::MAX, 1).await.last(), Some(5));
-    assert_eq!(read(usize::MAX, 2000).await.last(), Some(6));
-    assert!(store.read(session.key, u64::MAX, made::ALL, Raw::Without).await.unwrap().is_empty());
+    let read = async |max_events, max_bytes| {
+        store.read(session.key, 4, ReadLimits { max_events, max_bytes }, RawPayloads::Omit).await.unwrap()
+    };
+    assert_eq!(read(3, usize::MAX).await.last_sequence(), Some(7));
+    assert_eq!(read(usize::MAX, 1).await.last_sequence(), Some(5));
+    assert_eq!(read(usize::MAX, 2000).await.last_sequence(), Some(6));
+    assert!(store.read(session.key, u64::MAX, made::ALL, RawPayloads::Omit).await.unwrap().is_empty());
 }
 
 #[tokio::test]

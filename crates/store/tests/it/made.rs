@@ -5,9 +5,9 @@ use std::path::Path;
 use interlingua_schema::{
     EventData, ItemDelta, Origin, RawJson, SessionEnded, SessionStarted, Timestamp, UniversalEvent,
 };
-use interlingua_store::{Append, Limits, NewSession, Raw, Session, SessionKey, Store, StoreOptions};
+use interlingua_store::{Append, NewSession, RawPayloads, ReadLimits, Session, SessionKey, Store, StoreOptions};
 
-pub(crate) const ALL: Limits = Limits { events: usize::MAX, bytes: usize::MAX };
+pub(crate) const ALL: ReadLimits = ReadLimits { max_events: usize::MAX, max_bytes: usize::MAX };
 
 pub(crate) fn open(folder: &Path) -> Store {
     Store::open(folder, StoreOptions::default()).unwrap()
@@ -50,7 +50,7 @@ pub(crate) async fn append(store: &Store, session: SessionKey, sequences: std::o
 }
 
 /// Everything that is stored of a session, as text.
-pub(crate) async fn all(store: &Store, session: SessionKey, raw: Raw) -> Vec<String> {
+pub(crate) async fn all(store: &Store, session: SessionKey, raw: RawPayloads) -> Vec<String> {
     let batch = store.read(session, 0, ALL, raw).await.unwrap();
     for (expected, (sequence, _)) in (1..).zip(batch.iter()) {
         assert_eq!(sequence, expected, "the sequence has a gap");

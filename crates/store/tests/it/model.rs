@@ -3,7 +3,7 @@
 use interlingua_schema::Message;
 use std::collections::BTreeMap;
 
-use interlingua_store::{Append, Error, NewSession, Raw, Session, Store};
+use interlingua_store::{Append, NewSession, RawPayloads, Session, Store, StoreError};
 use proptest::prelude::*;
 
 use crate::made::{all, ended, numbered, open, written};
@@ -65,9 +65,9 @@ impl Run<'_> {
                 let first = (model.events + 1).saturating_add_signed(off);
                 let appended = store.append(session.key, Append::events((first..first + count).map(numbered))).await;
                 let expected = match (model.ended, first == model.events + 1) {
-                    (true, _) => Err(Error::Ended),
+                    (true, _) => Err(StoreError::SessionEnded),
                     (false, true) => Ok(()),
-                    (false, false) => Err(Error::OutOfOrder { expected: model.events + 1, found: first }),
+                    (false, false) => Err(StoreError::OutOfOrder { expected: model.events + 1, found: first }),
                 };
                 assert_eq!(appended, expected);
                 model.events += if expected.is_ok() { count } else { 0 };
@@ -92,7 +92,7 @@ impl Run<'_> {
                 let next = store.next_message(session.key).await.unwrap();
                 assert_eq!(next.as_ref().map(|queued| &queued.message.text), model.queue.first());
                 if let Some(queued) = next {
-                    store.append(session.key, Append::events([]).taken(queued.id)).await.unwrap();
+                    store.append(session.key, Append::events([]).dequeue(queued.id)).await.unwrap();
                     model.queue.remove(0);
                 }
             }
@@ -120,7 +120,7 @@ impl Run<'_> {
                 events.pop();
                 events.extend(written([ended(model.events)]));
             }
-            assert_eq!(all(store, session.key, Raw::With).await, events);
+            assert_eq!(all(store, session.key, RawPayloads::Include).await, events);
         }
     }
 }

@@ -31,7 +31,7 @@ async fn what_was_written_is_there_after_reopening() {
     let store = made::open(folder.path());
     let again = store.session(&session.id).await.unwrap().unwrap();
     assert_eq!((again.key, again.event_count), (session.key, 3));
-    assert_eq!(made::all(&store, session.key, interlingua_store::Raw::Without).await.len(), 3);
+    assert_eq!(made::all(&store, session.key, interlingua_store::RawPayloads::Omit).await.len(), 3);
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn another_format_is_refused_with_the_file_the_formats_and_a_remedy() {
         database.pragma_update(None, "user_version", found).unwrap();
         drop(database);
         let error = refusal(folder.path());
-        assert!(matches!(error, OpenError::Format { expected: 2, .. }), "{error}");
+        assert!(matches!(error, OpenError::UnsupportedFormat { expected: 2, .. }), "{error}");
         let text = error.to_string();
         for part in [file.to_str().unwrap(), &format!("format {found}"), "format 2", "--data-dir"] {
             assert!(text.contains(part), "{part} is not in: {text}");
@@ -58,14 +58,14 @@ fn somebody_elses_file_is_left_alone() {
     let file = folder.path().join("interlingua.db");
     let text = "not a database, but long enough to have a header of its own, which is a hundred bytes; ".repeat(2);
     std::fs::write(&file, &text).unwrap();
-    assert!(matches!(refusal(folder.path()), OpenError::Foreign { .. }));
+    assert!(matches!(refusal(folder.path()), OpenError::ForeignFile { .. }));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
 
     std::fs::remove_file(&file).unwrap();
     let database = rusqlite::Connection::open(&file).unwrap();
     database.execute_batch("CREATE TABLE theirs (a)").unwrap();
     drop(database);
-    assert!(matches!(refusal(folder.path()), OpenError::Foreign { .. }));
+    assert!(matches!(refusal(folder.path()), OpenError::ForeignFile { .. }));
 }
 
 #[test]
@@ -88,6 +88,6 @@ fn a_folder_that_cannot_be_used_is_named() {
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
     let error = refusal(&file.join("data"));
-    assert!(matches!(error, OpenError::Folder { .. }), "{error}");
+    assert!(matches!(error, OpenError::Directory { .. }), "{error}");
     assert!(error.to_string().contains("file/data"), "{error}");
 }

@@ -1,6 +1,6 @@
 //! Readers are cursors.
 
-use interlingua_store::{Append, EventReader, Raw};
+use interlingua_store::{Append, EventReader, RawPayloads};
 
 use crate::made::{self, append, open, session};
 
@@ -16,7 +16,7 @@ async fn a_reader_wakes_for_what_is_new() {
     let store = open(folder.path());
     let session = session(&store, "s").await;
     append(&store, session.key, 1..=2).await;
-    let mut reader = store.reader(session.key, 1, Raw::Without);
+    let mut reader = store.reader(session.key, 1, RawPayloads::Omit);
     assert_eq!(sequences(&mut reader).await, Some(vec![2]));
 
     let waiting = tokio::spawn(async move {
@@ -38,7 +38,7 @@ async fn a_reader_ahead_of_the_log_gets_nothing_before_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let session = session(&store, "s").await;
-    let mut reader = store.reader(session.key, 3, Raw::Without);
+    let mut reader = store.reader(session.key, 3, RawPayloads::Omit);
     append(&store, session.key, 1..=2).await;
     append(&store, session.key, 3..=5).await;
     assert_eq!(sequences(&mut reader).await, Some(vec![4, 5]));
@@ -49,13 +49,13 @@ async fn a_reader_is_told_of_the_end_after_the_last_event() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let session = session(&store, "s").await;
-    let mut early = store.reader(session.key, 0, Raw::Without);
+    let mut early = store.reader(session.key, 0, RawPayloads::Omit);
     append(&store, session.key, 1..=1).await;
     store.append(session.key, Append::events([made::ended(2)])).await.unwrap();
     assert_eq!(sequences(&mut early).await, Some(vec![1]));
     assert_eq!(sequences(&mut early).await, Some(vec![2]));
     assert_eq!(sequences(&mut early).await, None);
-    let mut late = store.reader(session.key, 2, Raw::Without);
+    let mut late = store.reader(session.key, 2, RawPayloads::Omit);
     assert_eq!(sequences(&mut late).await, None);
 }
 
@@ -64,15 +64,15 @@ async fn what_is_at_hand_is_taken_without_waiting() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let session = session(&store, "s").await;
-    let mut reader = store.reader(session.key, 0, Raw::Without);
-    let mut with_raw = store.reader(session.key, 0, Raw::With);
-    assert_eq!(reader.at_hand(), None);
+    let mut reader = store.reader(session.key, 0, RawPayloads::Omit);
+    let mut with_raw = store.reader(session.key, 0, RawPayloads::Include);
+    assert_eq!(reader.next_buffered(), None);
     append(&store, session.key, 1..=1).await;
     append(&store, session.key, 2..=3).await;
-    assert_eq!(reader.at_hand().and_then(|batch| batch.last()), Some(1));
-    assert_eq!(reader.at_hand().and_then(|batch| batch.last()), Some(3));
-    assert_eq!((reader.at_hand(), reader.position()), (None, 3));
-    assert_eq!(with_raw.at_hand(), None);
+    assert_eq!(reader.next_buffered().and_then(|batch| batch.last_sequence()), Some(1));
+    assert_eq!(reader.next_buffered().and_then(|batch| batch.last_sequence()), Some(3));
+    assert_eq!((reader.next_buffered(), reader.position()), (None, 3));
+    assert_eq!(with_raw.next_buffered(), None);
 }
 
 #[tokio::test]
@@ -80,11 +80,11 @@ async fn a_reader_of_a_deleted_session_is_let_go() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let session = session(&store, "s").await;
-    let mut reader = store.reader(session.key, 0, Raw::Without);
+    let mut reader = store.reader(session.key, 0, RawPayloads::Omit);
     let waiting = tokio::spawn(async move { sequences(&mut reader).await });
     store.delete(session.key).await.unwrap();
     assert_eq!(waiting.await.unwrap(), None);
-    let mut late = store.reader(session.key, 0, Raw::Without);
+    let mut late = store.reader(session.key, 0, RawPayloads::Omit);
     assert_eq!(sequences(&mut late).await, None);
 }
 
@@ -93,7 +93,7 @@ async fn giving_up_waiting_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let session = session(&store, "s").await;
-    let mut reader = store.reader(session.key, 0, Raw::Without);
+    let mut reader = store.reader(session.key, 0, RawPayloads::Omit);
     let mut seen = Vec::new();
     let writing = tokio::spawn({
         let store = store.clone();
@@ -127,7 +127,7 @@ async fn a_reader_that_stood_still_for_50_000_events_misses_none() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let session = session(&store, "s").await;
-    let mut reader = store.reader(session.key, 0, Raw::Without);
+    let mut reader = store.reader(session.key, 0, RawPayloads::Omit);
     append(&store, session.key, 1..=100).await;
     let mut next = 1;
     for sequence in sequences(&mut reader).await.unwrap() {

@@ -2,7 +2,7 @@
 
 use interlingua_convert::Input;
 use interlingua_sse::{Decoder, Frame, FrameTooLong};
-use interlingua_wirelog::{LONG_LINE_PREFIX, MAX_LINE_BYTES, Problem};
+use interlingua_wirelog::{InvalidLineReason, LONG_LINE_PREFIX, MAX_LINE_BYTES};
 
 /// The events of a directory, as they come.
 pub(super) struct Events {
@@ -54,7 +54,7 @@ fn next_event(decoder: &mut Decoder) -> Option<Input> {
             Err(too_long) => {
                 let FrameTooLong { limit, length, mut line, .. } = too_long;
                 line.truncate(LONG_LINE_PREFIX);
-                Input::Unreadable { bytes: line, error: Problem::TooLong { length, limit }.to_string() }
+                Input::Unreadable { bytes: line, error: InvalidLineReason::TooLong { length, limit }.to_string() }
             }
         });
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use interlingua_schema::{Message, UniversalEvent};
-use interlingua_store::Raw;
+use interlingua_store::RawPayloads;
 use tokio::time::timeout;
 
 use crate::cast::Cast;
@@ -28,7 +28,7 @@ pub(crate) async fn both_turns(cast: &Cast) -> [Vec<UniversalEvent>; 2] {
 
 /// The events of a session once its turn has ended.
 async fn turn_of(cast: &Cast, id: &str) -> Vec<UniversalEvent> {
-    let mut reader = cast.stage.store.reader(cast.stage.session(id).await.key, 0, Raw::Without);
+    let mut reader = cast.stage.store.reader(cast.stage.session(id).await.key, 0, RawPayloads::Omit);
     let ended = timeout(PATIENCE, async {
         while let Some(batch) = reader.next().await.unwrap() {
             let ends = |json: &str| is_turn_end(&serde_json::from_str(json).unwrap());

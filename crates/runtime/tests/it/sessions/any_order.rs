@@ -6,7 +6,7 @@ use std::time::Duration;
 use interlingua_runtime::mock::{MockDriver, Scenario};
 use interlingua_runtime::{PermissionReply, Runtime, RuntimeOptions};
 use interlingua_schema::{EventData, Message, PermissionStatus, QuestionStatus, SessionId, UniversalEvent};
-use interlingua_store::{Raw, Store};
+use interlingua_store::{RawPayloads, Store};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -155,7 +155,7 @@ impl World {
             }
         };
         let key = self.store.session(&id).await.unwrap().unwrap().key;
-        let mut reader = self.store.reader(key, after, Raw::Without);
+        let mut reader = self.store.reader(key, after, RawPayloads::Omit);
         while let Some(batch) = reader.next().await.unwrap() {
             if batch.iter().any(|(_, json)| json.contains(r#""type":"turn.ended""#)) {
                 return;

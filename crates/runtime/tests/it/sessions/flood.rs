@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use interlingua_runtime::mock::MockDriver;
 use interlingua_schema::{TurnStatus, UniversalEvent};
-use interlingua_store::{EventReader, Raw};
+use interlingua_store::{EventReader, RawPayloads};
 
 use crate::stage::{Stage, is_turn_end, kinds, nth, said, status};
 
@@ -46,7 +46,8 @@ async fn read(mut reader: EventReader, slow: bool) -> Vec<String> {
 async fn a_flood_reaches_every_reader_in_order_without_a_gap() {
     let stage = Stage::playing(&flood(PIECES)).created().await;
     let key = stage.session("s").await.key;
-    let readers = [false, true, false].map(|slow| tokio::spawn(read(stage.store.reader(key, 0, Raw::Without), slow)));
+    let readers =
+        [false, true, false].map(|slow| tokio::spawn(read(stage.store.reader(key, 0, RawPayloads::Omit), slow)));
     stage.send("go").await.unwrap();
     let [first, second, third] = readers;
     let (first, second, third) = (first.await.unwrap(), second.await.unwrap(), third.await.unwrap());

@@ -33,7 +33,7 @@ pub(crate) fn next_server() -> tokio::runtime::Runtime {
 
 pub(crate) async fn until(store: &Store, is_meant: impl Fn(&interlingua_schema::UniversalEvent) -> bool) {
     let session = store.session(&"s".into()).await.unwrap().unwrap();
-    let mut reader = store.reader(session.key, 0, interlingua_store::Raw::Without);
+    let mut reader = store.reader(session.key, 0, interlingua_store::RawPayloads::Omit);
     while let Some(batch) = reader.next().await.unwrap() {
         for (_, json) in batch.iter() {
             if is_meant(&serde_json::from_str(json).unwrap()) {

@@ -8,7 +8,7 @@ use interlingua_runtime::driver::Driver;
 use interlingua_runtime::mock::{MockDriver, Scenario};
 use interlingua_runtime::{CreateSession, Runtime, RuntimeError, RuntimeOptions, Sent};
 use interlingua_schema::{Checker, EventData, Message, PermissionStatus, SessionId, TurnStatus, UniversalEvent};
-use interlingua_store::{Limits, Raw, Session, Store};
+use interlingua_store::{RawPayloads, ReadLimits, Session, Store};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
@@ -81,7 +81,7 @@ impl Stage {
         after: u64,
         is_meant: impl Fn(&UniversalEvent) -> bool,
     ) -> Vec<UniversalEvent> {
-        let mut reader = self.store.reader(self.session("s").await.key, after, Raw::With);
+        let mut reader = self.store.reader(self.session("s").await.key, after, RawPayloads::Include);
         let mut events = Vec::new();
         let found = timeout(PATIENCE, async {
             while let Some(batch) = reader.next().await.unwrap() {
@@ -122,8 +122,8 @@ pub(crate) fn mock() -> CreateSession {
 
 pub(crate) async fn events(store: &Store, id: &str) -> Vec<UniversalEvent> {
     let session = store.session(&id.into()).await.unwrap().unwrap();
-    let all = Limits { events: usize::MAX, bytes: usize::MAX };
-    let batch = store.read(session.key, 0, all, Raw::With).await.unwrap();
+    let all = ReadLimits { max_events: usize::MAX, max_bytes: usize::MAX };
+    let batch = store.read(session.key, 0, all, RawPayloads::Include).await.unwrap();
     batch.iter().map(|(_, json)| serde_json::from_str(json).unwrap()).collect()
 }
 
