@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use anyhow::{Context, bail};
 use interlingua_convert::{
-    Conversion, ConversionOptions, ConversionStats, UnparsedReason, convert_log, converter_for, write_log,
+    Conversion, ConversionOptions, ConversionStats, UnparsedReason, convert_log, convert_log_to_writer, converter_for,
 };
 use interlingua_envelope::{EnvelopeLine, Projector};
 use interlingua_schema::{EventData, UniversalEvent};
@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     } else if args.pretty {
         convert_log(&mut reader, &mut stream, |event| lines.pretty(&event)).with_context(cannot_convert)?;
     } else {
-        write_log(&mut reader, &mut stream, &mut lines.output).with_context(cannot_convert)?;
+        convert_log_to_writer(&mut reader, &mut stream, &mut lines.output).with_context(cannot_convert)?;
     }
     lines.output.flush()?;
     let tally = stream.stats();

@@ -99,7 +99,7 @@ fn convert(agent: Agent, recordings: &[Recording], out: &mut Vec<u8>) -> usize {
     for recording in recordings {
         let mut lines = JsonLines::behind(std::mem::take(out));
         let mut stream = Conversion::new(converter_for(agent), ConversionOptions::default());
-        stream.launch(None, &recording.launch, &mut lines);
+        stream.observe_launch(None, &recording.launch, &mut lines);
         for inputs in recording.inputs.chunks(TOGETHER) {
             for input in inputs {
                 stream.receive(None, input.borrowed());

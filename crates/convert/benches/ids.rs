@@ -13,12 +13,12 @@ const IDS: u32 = 20_000;
 fn main() {
     let (mut counting, mut itoa) = (CountingIds::default(), Itoa { text: "evt_".to_owned(), number: 0 });
     for _ in 0..=IDS {
-        assert_eq!(counting.event(), itoa.event());
+        assert_eq!(counting.next_event_id(), itoa.event());
     }
     let (mut counted, mut written) = (Duration::MAX, Duration::MAX);
     for _ in 0..ROUNDS {
         let mut ids = CountingIds::default();
-        counted = counted.min(timed(|| ids.event().len()));
+        counted = counted.min(timed(|| ids.next_event_id().len()));
         let mut ids = Itoa { text: "evt_".to_owned(), number: 0 };
         written = written.min(timed(|| ids.event().len()));
     }

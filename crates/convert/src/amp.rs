@@ -69,12 +69,12 @@ impl Converter for AmpConverter {
         "amp"
     }
 
-    fn launch(&mut self, launch: &Launch, out: &mut Drafts) {
+    fn observe_launch(&mut self, launch: &Launch, out: &mut Drafts) {
         self.process = Process::default();
         self.version.clone_from(&launch.version);
         self.allows_all = launch.argv.iter().any(|word| word == ALLOW_ALL);
         if let Some(prompt) = self.prompts.launched(launch) {
-            out.current().prompt_sent(prompt);
+            out.current_session().prompt_sent(prompt);
         }
     }
 
@@ -82,12 +82,12 @@ impl Converter for AmpConverter {
         match input {
             Input::Sent(line) => {
                 if let Some(prompt) = self.prompts.sent(line) {
-                    out.current().prompt_sent(prompt);
+                    out.current_session().prompt_sent(prompt);
                 }
             }
             Input::Close => {
                 if let Some(prompt) = self.prompts.closed() {
-                    out.current().prompt_sent(prompt);
+                    out.current_session().prompt_sent(prompt);
                 }
             }
             Input::Received(line) => self.received(line, out),
@@ -115,7 +115,7 @@ impl AmpConverter {
                     DecodeError::Misfit { tag, .. } if !tag.is_empty() => Some(tag.clone()),
                     _ => None,
                 };
-                out.current().unparsed("amp", error.to_string(), native_type);
+                out.current_session().unparsed("amp", error.to_string(), native_type);
             }
         }
     }
@@ -129,10 +129,10 @@ impl AmpConverter {
             StreamMessage::ResultError(result) => self.failed(result, out),
             // An unknown subtype still ends the turn. Its outcome is unknown, so it is not a success.
             StreamMessage::Unknown { tag, raw } if tag == "result" || tag.starts_with("result/") => {
-                out.current().unparsed("amp", "unknown type", Some(tag));
+                out.current_session().unparsed("amp", "unknown type", Some(tag));
                 self.failed(raw.decode().unwrap_or_default(), out);
             }
-            StreamMessage::Unknown { tag, .. } => out.current().unparsed("amp", "unknown type", Some(tag)),
+            StreamMessage::Unknown { tag, .. } => out.current_session().unparsed("amp", "unknown type", Some(tag)),
         }
     }
 
@@ -147,7 +147,7 @@ impl AmpConverter {
         metadata.tools = message.tools;
         metadata.mcp_servers = message.mcp_servers.map(|servers| servers.into_iter().map(mcp_server).collect());
         let Some(thread) = message.session_id.filter(|id| !id.is_empty()) else {
-            return out.current().turn_started(None, TurnMetadata::default().or(metadata));
+            return out.current_session().turn_started(None, TurnMetadata::default().or(metadata));
         };
         let mut session = out.session(&thread);
         if self.thread.as_ref() == Some(&thread) {
@@ -236,7 +236,7 @@ impl AmpConverter {
             call = call.title(title);
         }
         session.tool_called(key, call);
-        if let Some(steps) = steps.filter(|steps| self.plan.is_news(steps)) {
+        if let Some(steps) = steps.filter(|steps| self.plan.update(steps)) {
             session.note(Note::plan(steps));
         }
     }
@@ -276,7 +276,7 @@ impl AmpConverter {
         if from_user && !steered && results == 0 {
             self.end_turn_before_next(&mut open(out, thread).synthetic());
             self.process.turns += 1;
-            user = user.begins_turn();
+            user = user.starts_turn();
         }
         let mut session = open(out, thread).sub_agent_or_main(parent);
         session.user_message(Key::numbered("message", self.messages), user);
@@ -346,7 +346,7 @@ impl AmpConverter {
         if process.has_result {
             return;
         }
-        let mut session = out.current().synthetic();
+        let mut session = out.current_session().synthetic();
         // Without the JSON format, what it printed was the answer.
         if code == Some(0) && self.prompts.is_plain_run() {
             return session.turn_ended(TurnEnd::with_status(TurnStatus::Completed));

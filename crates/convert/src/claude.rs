@@ -80,13 +80,13 @@ impl Converter for ClaudeConverter {
         HERE
     }
 
-    fn launch(&mut self, launch: &Launch, out: &mut Drafts) {
+    fn observe_launch(&mut self, launch: &Launch, out: &mut Drafts) {
         let started = argv::read(launch);
         self.meter.launched(started.resumed);
         self.prompts.launched(started.repeats_prompts);
         if let Some(prompt) = started.prompt {
             let prompt = self.prompts.sent(vec![ContentPart::text(prompt)], None, None, false);
-            out.current().prompt_sent(prompt);
+            out.current_session().prompt_sent(prompt);
         }
     }
 
@@ -129,8 +129,8 @@ impl ClaudeConverter {
                     }
                 }
             }
-            Ok(_) => out.current().unparsed(HERE, "an empty list", None),
-            Err(error) => out.current().unparsed(HERE, format!("not JSON: {error}"), None),
+            Ok(_) => out.current_session().unparsed(HERE, "an empty list", None),
+            Err(error) => out.current_session().unparsed(HERE, format!("not JSON: {error}"), None),
         }
     }
 
@@ -191,7 +191,7 @@ impl ClaudeConverter {
             StdoutMessage::Unknown { tag, raw } if tag == "result" || tag.starts_with("result/") => {
                 self.unknown_result(tag, &raw, out);
             }
-            StdoutMessage::Unknown { tag, .. } => out.current().unparsed(HERE, "unknown type", Some(tag)),
+            StdoutMessage::Unknown { tag, .. } => out.current_session().unparsed(HERE, "unknown type", Some(tag)),
         }
     }
 
@@ -208,7 +208,7 @@ impl ClaudeConverter {
     fn aside<'a>(&self, out: &'a mut Drafts, native: Option<&str>) -> SessionDrafts<'a> {
         match self.session {
             Some(_) if !self.turn.was_reset() => out.session_or_current(native),
-            _ => out.current(),
+            _ => out.current_session(),
         }
     }
 
@@ -236,13 +236,13 @@ fn unreadable(error: &DecodeError, out: &mut Drafts) {
         DecodeError::Misfit { tag, .. } if !tag.is_empty() => Some(tag.clone()),
         DecodeError::Misfit { .. } | DecodeError::NotJson { .. } => None,
     };
-    out.current().unparsed(HERE, error.to_string(), native_type);
+    out.current_session().unparsed(HERE, error.to_string(), native_type);
 }
 
 /// The line's own time, for logs that have no other.
 fn at(out: &mut Drafts, timestamp: Option<&str>) {
     if let Some(Ok(time)) = timestamp.map(str::parse::<Timestamp>) {
-        out.payload_time(time);
+        out.set_payload_time(time);
     }
 }
 

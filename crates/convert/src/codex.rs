@@ -67,7 +67,7 @@ impl Converter for CodexConverter {
         "codex"
     }
 
-    fn launch(&mut self, launch: &Launch, _: &mut Drafts) {
+    fn observe_launch(&mut self, launch: &Launch, _: &mut Drafts) {
         self.version.clone_from(&launch.version);
         self.exec.launch(launch);
     }
@@ -106,18 +106,18 @@ impl CodexConverter {
                         self.request(decoded.value, out);
                         report_losses(WHERE, &decoded.losses, out);
                     }
-                    Err(error) => out.current().unparsed(WHERE, error.to_string(), Some(method.into_owned())),
+                    Err(error) => out.current_session().unparsed(WHERE, error.to_string(), Some(method.into_owned())),
                 }
             }
             Line::Method(method) => match ServerNotificationEnvelope::decode(line) {
                 Ok(decoded) => {
                     if let Some(time) = decoded.value.emitted_at_ms {
-                        out.payload_time(Timestamp::from_millis(time));
+                        out.set_payload_time(Timestamp::from_millis(time));
                     }
                     self.notification(decoded.value.message, out);
                     report_losses(WHERE, &decoded.losses, out);
                 }
-                Err(error) => out.current().unparsed(WHERE, error.to_string(), Some(method.into_owned())),
+                Err(error) => out.current_session().unparsed(WHERE, error.to_string(), Some(method.into_owned())),
             },
             // There is nothing else that it says: this is an event without its type.
             Line::Answer(_) | Line::Strange(_) if self.exec.is_spoken() => self.exec.received(line, out),
@@ -128,7 +128,7 @@ impl CodexConverter {
                 }
             }
             Line::Exec => self.exec.received(line, out),
-            Line::Strange(reason) => out.current().unparsed(WHERE, reason, None),
+            Line::Strange(reason) => out.current_session().unparsed(WHERE, reason, None),
         }
     }
 
@@ -140,7 +140,7 @@ impl CodexConverter {
         }
         match serde_json::from_str::<IgnoredAny>(line) {
             Ok(_) => legacy::event(self, method, "{}", out),
-            Err(error) => out.current().unparsed(WHERE, error.to_string(), Some(method.to_owned())),
+            Err(error) => out.current_session().unparsed(WHERE, error.to_string(), Some(method.to_owned())),
         }
     }
 
@@ -165,7 +165,7 @@ impl CodexConverter {
         let known = id.filter(|id| self.threads.find(id).is_some() || self.threads.spawning().next().is_some());
         match known {
             Some(id) => self.on(Some(id), out).session(out),
-            None => out.current(),
+            None => out.current_session(),
         }
     }
 

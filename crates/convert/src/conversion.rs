@@ -7,7 +7,7 @@ use interlingua_schema::{EventSink, RawJson, SessionMetadata, Timestamp};
 use sha2::{Digest, Sha256};
 
 use crate::draft::{DraftAction, Unparsed};
-use crate::sequencer::{Moment, Resume, Sequencer, StreamEnd};
+use crate::sequencer::{Moment, ResumePoint, Sequencer, StreamEnd};
 use crate::{Converter, CountingIds, Drafts, Failure, IdSource, Input, InputRef, Key, Launch};
 
 /// Room for pending inputs at the start. It stays below what an allocator has at hand (1 KiB), because a conversion may
@@ -118,7 +118,7 @@ impl<C: Converter> Conversion<C> {
 
     /// Begins the one session this stream is about, before its agent says anything. What the agent then tells of
     /// itself is metadata of its first turn, and whatever names it has for the session, there is no second one.
-    pub fn begin(
+    pub fn start_session(
         &mut self,
         at: Option<Timestamp>,
         native: Option<&str>,
@@ -130,22 +130,22 @@ impl<C: Converter> Conversion<C> {
     }
 
     /// Goes on with a session that an earlier stream left: no second start, and the count goes on. As after
-    /// [`begin`](Self::begin), the stream is about that one session. If the earlier stream was cut off,
-    /// [`close_left_open`](Self::close_left_open) is the next thing to do.
-    pub fn resume(&mut self, resume: Resume) {
+    /// [`start_session`](Self::start_session), the stream is about that one session. If the earlier stream was cut off,
+    /// [`close_unfinished`](Self::close_unfinished) is the next thing to do.
+    pub fn resume(&mut self, resume: ResumePoint) {
         self.sequencer.resume(resume);
     }
 
     /// Closes what the stream before this one left open: items and the turn fail for this reason, permissions are
     /// denied, questions rejected.
-    pub fn close_left_open(&mut self, at: Option<Timestamp>, failure: &Failure, out: &mut dyn EventSink) {
+    pub fn close_unfinished(&mut self, at: Option<Timestamp>, failure: &Failure, out: &mut dyn EventSink) {
         let moment = Moment { time: at, ..Moment::default() };
-        self.sequencer.close_left_open(&moment, failure, out);
+        self.sequencer.close_unfinished(&moment, failure, out);
     }
 
     /// The host itself has something to say that crossed no wire: a message that could not be delivered, an interrupt
     /// that is a signal.
-    pub fn host_drafts(&mut self, at: Option<Timestamp>, say: impl FnOnce(&mut Drafts), out: &mut dyn EventSink) {
+    pub fn push_host_drafts(&mut self, at: Option<Timestamp>, say: impl FnOnce(&mut Drafts), out: &mut dyn EventSink) {
         say(&mut self.drafts);
         self.note(at, None, false);
         self.flush(out);
@@ -164,8 +164,8 @@ impl<C: Converter> Conversion<C> {
     }
 
     /// An agent was started.
-    pub fn launch(&mut self, at: Option<Timestamp>, launch: &Launch, out: &mut dyn EventSink) {
-        self.converter.launch(launch, &mut self.drafts);
+    pub fn observe_launch(&mut self, at: Option<Timestamp>, launch: &Launch, out: &mut dyn EventSink) {
+        self.converter.observe_launch(launch, &mut self.drafts);
         self.note(at, None, false);
         self.flush(out);
     }
@@ -221,9 +221,9 @@ impl<C: Converter> Conversion<C> {
 
     /// The agent sent something that is not a line of text, which no converter needs to see.
     fn receive_unreadable(&mut self, at: Option<Timestamp>, bytes: &[u8], error: &str) {
-        self.drafts.current().unparsed("wire", error, None);
+        self.drafts.current_session().unparsed("wire", error, None);
         self.count();
-        if let Some(DraftAction::Unparsed(unparsed)) = self.drafts.list.last_mut().map(|draft| &mut draft.act) {
+        if let Some(DraftAction::Unparsed(unparsed)) = self.drafts.list.last_mut().map(|draft| &mut draft.action) {
             unparsed.hash = sha256(bytes);
         }
         let text = String::from_utf8_lossy(bytes);
@@ -239,7 +239,7 @@ impl<C: Converter> Conversion<C> {
     }
 
     /// No agent can go on with the session, for this reason: it ends as an error.
-    pub fn session_lost(&mut self, at: Option<Timestamp>, reason: &str, out: &mut dyn EventSink) {
+    pub fn fail_session(&mut self, at: Option<Timestamp>, reason: &str, out: &mut dyn EventSink) {
         self.flush(out);
         let moment = Moment { time: at, ..Moment::default() };
         self.sequencer.lost(&moment, reason, out);
@@ -249,7 +249,7 @@ impl<C: Converter> Conversion<C> {
     fn count(&mut self) {
         self.tally.payloads += 1;
         let made = &self.drafts.list[self.noted..];
-        let mut unparsed = made.iter().filter_map(|draft| match &draft.act {
+        let mut unparsed = made.iter().filter_map(|draft| match &draft.action {
             DraftAction::Unparsed(unparsed) => Some(&**unparsed),
             _ => None,
         });
@@ -284,7 +284,7 @@ impl<C: Converter> Conversion<C> {
             return;
         }
         for draft in &mut *made {
-            if let DraftAction::Unparsed(unparsed) = &mut draft.act
+            if let DraftAction::Unparsed(unparsed) = &mut draft.action
                 && unparsed.hash.is_empty()
             {
                 unparsed.hash = sha256(payload.unwrap_or_default().as_bytes());

@@ -15,7 +15,7 @@ pub trait Converter: Send {
 
     /// An agent was started so. This is where the prompt of a one-shot run is found. It may come again when a
     /// session goes on in a new process.
-    fn launch(&mut self, launch: &Launch, out: &mut Drafts) {
+    fn observe_launch(&mut self, launch: &Launch, out: &mut Drafts) {
         let (_, _) = (launch, out);
     }
 
@@ -29,8 +29,8 @@ impl<C: Converter + ?Sized> Converter for Box<C> {
         (**self).agent()
     }
 
-    fn launch(&mut self, launch: &Launch, out: &mut Drafts) {
-        (**self).launch(launch, out);
+    fn observe_launch(&mut self, launch: &Launch, out: &mut Drafts) {
+        (**self).observe_launch(launch, out);
     }
 
     fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {

@@ -6,12 +6,12 @@
 //!
 //! ```
 //! use interlingua_convert::Agent;
-//! use interlingua_convert::coverage::{Feature, proof, shows};
+//! use interlingua_convert::coverage::{Feature, is_proven, proof};
 //!
-//! assert!(shows(Agent::Codex, Feature::CommandExecution));
+//! assert!(is_proven(Agent::Codex, Feature::CommandExecution));
 //! assert!(proof(Agent::Codex, Feature::CommandExecution).is_some_and(|recording| recording.starts_with("codex/")));
 //! // Amp prints whole messages only.
-//! assert!(!shows(Agent::Amp, Feature::StreamingDeltas));
+//! assert!(!is_proven(Agent::Amp, Feature::StreamingDeltas));
 //! ```
 
 mod proven;
@@ -124,7 +124,7 @@ pub fn proof(agent: Agent, feature: Feature) -> Option<&'static str> {
 
 /// Whether a recording shows this agent doing it.
 #[must_use]
-pub fn shows(agent: Agent, feature: Feature) -> bool {
+pub fn is_proven(agent: Agent, feature: Feature) -> bool {
     proof(agent, feature).is_some()
 }
 

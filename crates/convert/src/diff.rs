@@ -1,6 +1,6 @@
 //! Unified diffs from a file's text before and after.
 
-use crate::paths::in_header;
+use crate::paths::diff_header_path;
 use similar::{Algorithm, TextDiff};
 
 /// More lines than this on both sides together are not compared line by line.
@@ -55,7 +55,7 @@ pub(crate) fn with_header(diff: &str, path: &str, to: Option<&str>, cwd: Option<
         rest = after;
     }
     let side = |sign: &str, path: &str, is_gone: bool| {
-        if is_gone { "/dev/null".to_owned() } else { format!("{sign}/{}", in_header(path, cwd)) }
+        if is_gone { "/dev/null".to_owned() } else { format!("{sign}/{}", diff_header_path(path, cwd)) }
     };
     let (from, to) = (side("a", path, created), side("b", to.unwrap_or(path), deleted));
     format!("--- {from}\n+++ {to}\n{rest}")

@@ -15,10 +15,10 @@ pub(crate) use message::{Channel, streamed_text};
 pub use message::{MessageDraft, MessageEnd};
 pub use note::{Failure, Note};
 pub(crate) use note::{NoteKind, Unparsed};
-pub(crate) use plan::{AS_BEFORE, LastPlan};
+pub(crate) use plan::{LastPlan, UNCHANGED_PLAN};
 pub use plan::{plan_step, plan_step_from_json};
 pub(crate) use prompt::PromptPayload;
-pub use prompt::{Prompt, UserMessage};
+pub use prompt::{PromptDraft, UserMessage};
 pub use request::{PermissionDraft, QuestionDraft};
 pub use tool::{ToolCall, ToolResult};
 pub use turn::TurnEnd;
@@ -30,18 +30,18 @@ pub(crate) struct Draft {
     pub(crate) sub_agent: Option<Key>,
     /// Inferred by the converter rather than said by the agent.
     pub(crate) synthetic: bool,
-    pub(crate) act: DraftAction,
+    pub(crate) action: DraftAction,
 }
 
 impl Draft {
     /// What follows is about this session.
     pub(crate) fn about(session: Option<Key>) -> Self {
-        Self { sub_agent: None, synthetic: false, act: DraftAction::About(session) }
+        Self { sub_agent: None, synthetic: false, action: DraftAction::About(session) }
     }
 
     /// All of it, so that nothing is left to do.
     pub(crate) fn take(&mut self) -> Self {
-        Self { sub_agent: self.sub_agent.take(), synthetic: self.synthetic, act: self.act.take() }
+        Self { sub_agent: self.sub_agent.take(), synthetic: self.synthetic, action: self.action.take() }
     }
 }
 
@@ -62,7 +62,7 @@ pub(crate) enum DraftAction {
         call: Key,
     },
     ProcessRestarted,
-    PromptSent(Prompt),
+    PromptSent(PromptDraft),
     PromptAccepted {
         id: Option<Key>,
     },

@@ -4,7 +4,7 @@ use interlingua_schema::{Answer, ApprovalScope, Decision, RawJson, SessionMetada
 
 use crate::draft::{Draft, DraftAction, Unparsed};
 use crate::{
-    Failure, Key, MessageDraft, MessageEnd, Note, PermissionDraft, Prompt, QuestionDraft, ToolCall, ToolResult,
+    Failure, Key, MessageDraft, MessageEnd, Note, PermissionDraft, PromptDraft, QuestionDraft, ToolCall, ToolResult,
     TurnEnd, UserMessage,
 };
 
@@ -32,7 +32,7 @@ impl Drafts {
 
     /// Speaks of the session that was begun last, because the payload names none. Before there is one, what is said
     /// waits for it.
-    pub fn current(&mut self) -> SessionDrafts<'_> {
+    pub fn current_session(&mut self) -> SessionDrafts<'_> {
         let is_another = self.about.is_some();
         SessionDrafts { drafts: self, is_another, session: None, sub_agent: None, synthetic: false }
     }
@@ -41,12 +41,12 @@ impl Drafts {
     pub fn session_or_current(&mut self, native: Option<&str>) -> SessionDrafts<'_> {
         match native {
             Some(native) => self.session(native),
-            None => self.current(),
+            None => self.current_session(),
         }
     }
 
     /// Speaks of the session that was spoken of last.
-    pub(crate) fn last_session(&mut self) -> SessionDrafts<'_> {
+    pub(crate) fn last_addressed_session(&mut self) -> SessionDrafts<'_> {
         SessionDrafts { drafts: self, is_another: false, session: None, sub_agent: None, synthetic: false }
     }
 
@@ -77,13 +77,13 @@ impl Drafts {
     }
 
     /// The payload's own time, which counts where the log has none.
-    pub fn payload_time(&mut self, time: Timestamp) {
+    pub fn set_payload_time(&mut self, time: Timestamp) {
         self.time = Some(time);
     }
 
     /// The agent process is a new one: whatever the old one left open in any session closes first.
     pub fn process_restarted(&mut self) {
-        self.current().push(DraftAction::ProcessRestarted);
+        self.current_session().push(DraftAction::ProcessRestarted);
     }
 }
 
@@ -100,13 +100,13 @@ pub struct SessionDrafts<'a> {
 }
 
 impl SessionDrafts<'_> {
-    fn push(&mut self, act: DraftAction) {
+    fn push(&mut self, action: DraftAction) {
         if std::mem::take(&mut self.is_another) {
             let session = self.session.take();
             self.drafts.about.clone_from(&session);
             self.drafts.list.push(Draft::about(session));
         }
-        self.drafts.list.push(Draft { sub_agent: self.sub_agent.clone(), synthetic: self.synthetic, act });
+        self.drafts.list.push(Draft { sub_agent: self.sub_agent.clone(), synthetic: self.synthetic, action });
     }
 
     /// What follows is done by the sub-agent that this tool call started. It waits until the call is known.
@@ -148,7 +148,7 @@ impl SessionDrafts<'_> {
 
     /// The host sent a message. It is shown as the user's when the agent begins to answer, or in the agent's own
     /// repetition; never in both.
-    pub fn prompt_sent(&mut self, prompt: Prompt) {
+    pub fn prompt_sent(&mut self, prompt: PromptDraft) {
         self.push(DraftAction::PromptSent(prompt));
     }
 
@@ -206,7 +206,7 @@ impl SessionDrafts<'_> {
     }
 
     /// A message goes on. One that never started starts as the agent's text.
-    pub fn delta(&mut self, key: impl Into<Key>, text: impl Into<String>) {
+    pub fn message_delta(&mut self, key: impl Into<Key>, text: impl Into<String>) {
         self.push(DraftAction::MessageDelta(key.into(), text.into()));
     }
 

@@ -8,16 +8,16 @@ use crate::key::joined;
 pub trait IdSource: Send {
     /// An id for the next event; never the same twice. It is only lent: whoever writes the event down at once has no
     /// need of one to keep.
-    fn event(&mut self) -> &str;
+    fn next_event_id(&mut self) -> &str;
 
     /// An id for the next item; never the same twice.
-    fn item(&mut self) -> ItemId;
+    fn next_item_id(&mut self) -> ItemId;
 
     /// An id for the next turn that the agent has no id for; never the same twice in a session.
-    fn turn(&mut self) -> String;
+    fn next_turn_id(&mut self) -> String;
 
     /// An id for a session that the agent calls `native`, or that has no native session.
-    fn session(&mut self, native: Option<&str>) -> SessionId;
+    fn session_id(&mut self, native: Option<&str>) -> SessionId;
 }
 
 /// Counts: `evt_000001`, `itm_0001`, `turn_001`. A session is called after its native one.
@@ -39,19 +39,19 @@ impl Default for CountingIds {
 }
 
 impl IdSource for CountingIds {
-    fn event(&mut self) -> &str {
+    fn next_event_id(&mut self) -> &str {
         self.events.next()
     }
 
-    fn item(&mut self) -> ItemId {
+    fn next_item_id(&mut self) -> ItemId {
         self.items.next().into()
     }
 
-    fn turn(&mut self) -> String {
+    fn next_turn_id(&mut self) -> String {
         self.turns.next().to_owned()
     }
 
-    fn session(&mut self, native: Option<&str>) -> SessionId {
+    fn session_id(&mut self, native: Option<&str>) -> SessionId {
         match native {
             Some(native) if native.starts_with("ses_") => native.into(),
             Some(native) => joined(["ses_", native]).into(),
@@ -95,12 +95,12 @@ mod tests {
             items: Counter("itm_9998".to_owned()),
             ..CountingIds::default()
         };
-        assert_eq!(ids.turn(), "turn_001");
-        assert_eq!(ids.event(), "evt_000042");
-        assert_eq!(ids.item().as_str(), "itm_9999");
-        assert_eq!(ids.item().as_str(), "itm_10000");
-        assert_eq!(ids.item().as_str(), "itm_10001");
-        assert_eq!((43..=300).map(|_| ids.event().to_owned()).last().unwrap(), "evt_000300");
-        assert_eq!(ids.session(Some("T-1")).as_str(), "ses_T-1");
+        assert_eq!(ids.next_turn_id(), "turn_001");
+        assert_eq!(ids.next_event_id(), "evt_000042");
+        assert_eq!(ids.next_item_id().as_str(), "itm_9999");
+        assert_eq!(ids.next_item_id().as_str(), "itm_10000");
+        assert_eq!(ids.next_item_id().as_str(), "itm_10001");
+        assert_eq!((43..=300).map(|_| ids.next_event_id().to_owned()).last().unwrap(), "evt_000300");
+        assert_eq!(ids.session_id(Some("T-1")).as_str(), "ses_T-1");
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! A [`Conversion`] is that path. A live session pushes inputs one at a time, [`convert_log`] reads a file through it, and
 //! tests do the same: there is no second path. Events go to an [`EventSink`](interlingua_schema::EventSink), which keeps
-//! them or, as in [`write_log`], writes them down at once.
+//! them or, as in [`convert_log_to_writer`], writes them down at once.
 //!
 //! # How a converter is written
 //!
@@ -16,12 +16,12 @@
 //! [`unparsed`](SessionDrafts::unparsed). A payload for which neither drafts nor a reason are given is counted as
 //! unaccounted in the [`ConversionStats`], and a test should find none.
 //!
-//! **Naming.** Sessions are spoken of by their native id ([`Drafts::session`]; [`Drafts::current`] where a payload has
+//! **Naming.** Sessions are spoken of by their native id ([`Drafts::session`]; [`Drafts::current_session`] where a payload has
 //! none), items by a [`Key`]: the native id where that is unique in the session, else one made from it
 //! (`"msg_1:0"`). Messages, notes, tools and requests have separate keys, and so has each sub-agent.
 //!
 //! **Messages.** One stream of text is one message: [`message_started`](SessionDrafts::message_started),
-//! [`delta`](SessionDrafts::delta), [`message_finished`](SessionDrafts::message_finished), of which only the last is
+//! [`message_delta`](SessionDrafts::message_delta), [`message_finished`](SessionDrafts::message_finished), of which only the last is
 //! needed. Say the final text whether or not it was streamed: what is missing is added, what contradicts becomes a new
 //! item. Reasoning and answer of one native message are two messages with the same [`MessageDraft::in_message`].
 //!
@@ -30,7 +30,7 @@
 //! comes, [`tool_finished`](SessionDrafts::tool_finished) with the outcome. Only the last is needed, in any order.
 //!
 //! **Users and turns.** Whatever the host sends as a message is [`prompt_sent`](SessionDrafts::prompt_sent), with
-//! [`Prompt::expect_echo`] if this agent repeats it; the repetition is a
+//! [`PromptDraft::expect_echo`] if this agent repeats it; the repetition is a
 //! [`user_message`](SessionDrafts::user_message). Which of them is shown, and when, is not the converter's business.
 //! Neither is a turn that nobody began or ended, but where the agent says so it is to be told:
 //! [`turn_started`](SessionDrafts::turn_started), [`turn_ended`](SessionDrafts::turn_ended), and
@@ -51,7 +51,7 @@
 //!
 //! ```
 //! use interlingua_convert::{
-//!     Conversion, ConversionOptions, Converter, Drafts, StreamEnd, MessageEnd, Input, InputRef, MessageDraft, Prompt, ToolCall, ToolResult, TurnEnd,
+//!     Conversion, ConversionOptions, Converter, Drafts, StreamEnd, MessageEnd, Input, InputRef, MessageDraft, PromptDraft, ToolCall, ToolResult, TurnEnd,
 //! };
 //! use interlingua_schema::{Checker, ToolKind};
 //!
@@ -67,7 +67,7 @@
 //!
 //!     fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
 //!         match input {
-//!             Input::Sent(line) => out.session("toy-1").prompt_sent(Prompt::text(line)),
+//!             Input::Sent(line) => out.session("toy-1").prompt_sent(PromptDraft::text(line)),
 //!             Input::Received(line) => self.received(line, out),
 //!             _ => {}
 //!         }
@@ -137,8 +137,8 @@ pub mod coverage;
 mod diff;
 mod draft;
 mod drafts;
+mod error_code;
 mod escape_codes;
-mod failure;
 mod ids;
 mod key;
 mod log;
@@ -156,15 +156,15 @@ pub use conversion::{Conversion, ConversionOptions, ConversionStats, UnparsedRea
 pub use converter::{Converter, Launch};
 pub use diff::unified_diff;
 pub use draft::{
-    Failure, MessageDraft, MessageEnd, Note, PermissionDraft, Prompt, QuestionDraft, ToolCall, ToolResult, TurnEnd,
-    UserMessage, plan_step, plan_step_from_json,
+    Failure, MessageDraft, MessageEnd, Note, PermissionDraft, PromptDraft, QuestionDraft, ToolCall, ToolResult,
+    TurnEnd, UserMessage, plan_step, plan_step_from_json,
 };
 pub use drafts::{Drafts, SessionDrafts};
-pub use failure::{code_for_status, code_for_words};
+pub use error_code::{error_code_for_status, error_code_for_text};
 pub use ids::{CountingIds, IdSource};
 pub use interlingua_agents::Agent;
 pub use interlingua_wirelog::{Input, InputRef};
 pub use key::Key;
-pub use log::{convert_log, write_log};
-pub use sequencer::{LeftOpen, Resume, StreamEnd};
+pub use log::{convert_log, convert_log_to_writer};
+pub use sequencer::{ResumePoint, StreamEnd, UnfinishedWork};
 pub use usage::CumulativeUsage;

@@ -33,7 +33,7 @@ pub fn convert_log<R: BufRead, C: Converter>(
 /// # Errors
 ///
 /// When the log cannot be read, or `out` cannot be written to.
-pub fn write_log<R: BufRead, C: Converter>(
+pub fn convert_log_to_writer<R: BufRead, C: Converter>(
     reader: &mut Reader<R>,
     conversion: &mut Conversion<C>,
     out: &mut impl Write,
@@ -58,7 +58,7 @@ fn read<R: BufRead, C: Converter, S: EventSink>(
     let launch = reader.header().map(Launch::from).unwrap_or_default();
     let mut now = start;
     let mut heard = 0;
-    conversion.launch(now, &launch, events);
+    conversion.observe_launch(now, &launch, events);
     while let Some(entry) = reader.next()? {
         match entry {
             Entry::Record(record) => {

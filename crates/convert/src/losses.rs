@@ -39,21 +39,21 @@ fn report(location: &'static str, losses: &LossList, out: &mut Drafts) {
     for (path, reason) in found.into_iter().take(limit) {
         let error = if path == "." { reason.to_owned() } else { format!("at {path}: {reason}") };
         if is_damaged {
-            out.last_session().partially_unparsed(location, error, native_type());
+            out.last_addressed_session().partially_unparsed(location, error, native_type());
         } else {
-            out.last_session().unparsed(location, error, native_type());
+            out.last_addressed_session().unparsed(location, error, native_type());
         }
     }
     if rest > 0 {
         let error = format!("{rest} more parts were lost or are unknown");
-        out.last_session().unparsed(location, error, native_type());
+        out.last_addressed_session().unparsed(location, error, native_type());
     }
 }
 
 /// Whether the converter has reported an unknown tag or value itself, by that word.
 fn is_reported(unknown: &Unknown, out: &Drafts) -> bool {
     let tag = unknown.reason.split('`').nth(1).and_then(|tag| tag.rsplit('/').next()).unwrap_or_default();
-    out.made().iter().any(|draft| match &draft.act {
+    out.made().iter().any(|draft| match &draft.action {
         DraftAction::Unparsed(unparsed) => {
             unparsed.error.contains(tag) || unparsed.native_type.as_ref().is_some_and(|native| native.contains(tag))
         }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     fn reported(out: &Drafts) -> Vec<&str> {
-        let acts = out.list.iter().map(|draft| &draft.act);
+        let acts = out.list.iter().map(|draft| &draft.action);
         acts.filter_map(
             |act| if let DraftAction::Unparsed(unparsed) = act { Some(unparsed.error.as_str()) } else { None },
         )

@@ -91,7 +91,7 @@ impl Converter for OpenCodeConverter {
         HERE
     }
 
-    fn launch(&mut self, launch: &Launch, _out: &mut Drafts) {
+    fn observe_launch(&mut self, launch: &Launch, _out: &mut Drafts) {
         self.sessions.version.clone_from(&launch.version);
     }
 
@@ -114,7 +114,7 @@ impl OpenCodeConverter {
                 if is_of_v2(&event)
                     && let Some(time) = wire::timestamp(&text)
                 {
-                    out.payload_time(time);
+                    out.set_payload_time(time);
                 }
                 if self.sessions.any_deleted && wire::session(&text).is_some_and(|id| self.sessions.is_deleted(&id)) {
                     return out.dropped(DELETED);
@@ -123,7 +123,7 @@ impl OpenCodeConverter {
                 report_losses("opencode", &losses, out);
             }
             Ok(Line { event: None, .. }) => out.dropped(SYNC),
-            Err(error) => out.current().unparsed(HERE, error.reason, error.tag),
+            Err(error) => out.current_session().unparsed(HERE, error.reason, error.tag),
         }
     }
 
@@ -246,5 +246,5 @@ fn is_of_v2(event: &Event) -> bool {
 
 /// A payload of a known type in which something is missing that it cannot be understood without.
 fn incomplete(tag: &str, out: &mut Drafts) {
-    out.current().unparsed(HERE, "the properties or an id are missing", Some(tag.to_owned()));
+    out.current_session().unparsed(HERE, "the properties or an id are missing", Some(tag.to_owned()));
 }

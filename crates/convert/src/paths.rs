@@ -7,7 +7,7 @@ use interlingua_schema::{ContentPart, ToolInput};
 use crate::diff;
 
 /// The path from the root, where the session's directory is known. URIs stay as they are.
-pub(crate) fn absolute(path: &str, cwd: Option<&str>) -> Option<String> {
+pub(crate) fn absolute_path(path: &str, cwd: Option<&str>) -> Option<String> {
     let cwd = cwd.filter(|cwd| is_absolute(cwd))?;
     if path.is_empty() || is_absolute(path) || is_uri(path) || path.starts_with('~') {
         return None;
@@ -26,7 +26,7 @@ pub(crate) fn absolute(path: &str, cwd: Option<&str>) -> Option<String> {
 }
 
 /// The path as seen from the session's directory when it is below that; `.` for the directory itself.
-pub(crate) fn relative<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
+pub(crate) fn relative_path<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
     let Some(cwd) = cwd.map(|cwd| cwd.trim_end_matches('/')).filter(|cwd| !cwd.is_empty()) else { return path };
     match path.strip_prefix(cwd) {
         Some("" | "/") => ".",
@@ -52,13 +52,13 @@ fn is_uri(path: &str) -> bool {
 }
 
 fn make_absolute(path: &mut String, cwd: Option<&str>) {
-    if let Some(absolute) = absolute(path, cwd) {
+    if let Some(absolute) = absolute_path(path, cwd) {
         *path = absolute;
     }
 }
 
 /// Makes the paths of an input absolute, and the headers of its diffs uniform.
-pub(crate) fn settle_input(input: &mut ToolInput, cwd: Option<&str>) {
+pub(crate) fn normalize_input(input: &mut ToolInput, cwd: Option<&str>) {
     match input {
         ToolInput::Command(input) => {
             if let Some(directory) = &mut input.cwd {
@@ -87,7 +87,7 @@ pub(crate) fn settle_input(input: &mut ToolInput, cwd: Option<&str>) {
 }
 
 /// Makes the path of a file part absolute, and the header of its diff uniform.
-pub(crate) fn settle_part(part: &mut ContentPart, cwd: Option<&str>) {
+pub(crate) fn normalize_part(part: &mut ContentPart, cwd: Option<&str>) {
     if let ContentPart::FileRef { path, diff, .. } = part {
         make_absolute(path, cwd);
         if let Some(diff) = diff {
@@ -97,8 +97,8 @@ pub(crate) fn settle_part(part: &mut ContentPart, cwd: Option<&str>) {
 }
 
 /// The path of a file in the header of a diff.
-pub(crate) fn in_header<'a>(path: &'a str, cwd: Option<&str>) -> Cow<'a, str> {
-    Cow::Borrowed(relative(path, cwd).trim_start_matches('/'))
+pub(crate) fn diff_header_path<'a>(path: &'a str, cwd: Option<&str>) -> Cow<'a, str> {
+    Cow::Borrowed(relative_path(path, cwd).trim_start_matches('/'))
 }
 
 #[cfg(test)]
@@ -118,17 +118,17 @@ mod tests {
             ("~/x", None),
             ("", None),
         ] {
-            assert_eq!(absolute(path, Some("/w")).as_deref(), expected, "{path}");
+            assert_eq!(absolute_path(path, Some("/w")).as_deref(), expected, "{path}");
         }
-        assert_eq!(absolute("a", None), None);
+        assert_eq!(absolute_path("a", None), None);
     }
 
     #[test]
     fn paths_below_the_directory_are_relative_to_it() {
-        assert_eq!(relative("/w/src/a.rs", Some("/w")), "src/a.rs");
-        assert_eq!(relative("/w/src/a.rs", Some("/w/")), "src/a.rs");
-        assert_eq!(relative("/work/a", Some("/w")), "/work/a");
-        assert_eq!(relative("/w", Some("/w")), ".");
-        assert_eq!(relative("/w/a", None), "/w/a");
+        assert_eq!(relative_path("/w/src/a.rs", Some("/w")), "src/a.rs");
+        assert_eq!(relative_path("/w/src/a.rs", Some("/w/")), "src/a.rs");
+        assert_eq!(relative_path("/work/a", Some("/w")), "/work/a");
+        assert_eq!(relative_path("/w", Some("/w")), ".");
+        assert_eq!(relative_path("/w/a", None), "/w/a");
     }
 }

@@ -9,14 +9,13 @@
 
 #[cfg(test)]
 mod invariance;
-mod left_open;
 mod messages;
 mod moment;
 mod notes;
 mod open_items;
 mod process;
 mod prompts;
-mod recent;
+mod recent_map;
 mod requests;
 mod scopes;
 mod session;
@@ -25,19 +24,20 @@ mod stderr;
 mod tests;
 mod tools;
 mod turns;
+mod unfinished;
 
 use foldhash::HashMap;
 use interlingua_schema::{EventSink, ItemId, NativeSessionId, Origin, SessionId, SessionMetadata, Timestamp};
 
 use crate::draft::{Draft, DraftAction};
 use crate::{Failure, IdSource, Key};
-pub use left_open::LeftOpen;
 pub(crate) use moment::Moment;
 use moment::Scene;
-pub(crate) use recent::Recent;
+pub(crate) use recent_map::RecentMap;
 use scopes::ScopeId;
 use session::Session;
 use stderr::Stderr;
+pub use unfinished::UnfinishedWork;
 
 /// So many drafts wait for the first session; then they get one without a native id.
 const MOST_WAITING: usize = 1024;
@@ -54,11 +54,11 @@ pub enum StreamEnd {
 /// Where an earlier stream left a session: what a store knows of it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Resume {
+pub struct ResumePoint {
     /// The session.
     pub session_id: SessionId,
     /// Its native id, if it became known.
-    pub native: Option<NativeSessionId>,
+    pub native_session_id: Option<NativeSessionId>,
     /// The `sequence` of its last event.
     pub sequence: u64,
     /// The time of its last event.
@@ -68,24 +68,24 @@ pub struct Resume {
     /// Its latest message item, which tool calls may hang on.
     pub latest_message: Option<ItemId>,
     /// The permission and question ids it has used.
-    pub asked: Vec<String>,
-    /// What it left open, for [`Conversion::close_left_open`](crate::Conversion::close_left_open) to close.
-    pub left_open: LeftOpen,
+    pub request_ids: Vec<String>,
+    /// What it left open, for [`Conversion::close_unfinished`](crate::Conversion::close_unfinished) to close.
+    pub unfinished: UnfinishedWork,
 }
 
-impl Resume {
-    /// A session of which no event is known yet; see [`Resume::learn`].
+impl ResumePoint {
+    /// A session of which no event is known yet; see [`ResumePoint::observe`].
     #[must_use]
     pub fn new(session_id: impl Into<SessionId>) -> Self {
         Self {
             session_id: session_id.into(),
-            native: None,
+            native_session_id: None,
             sequence: 0,
             time: Timestamp::EPOCH,
             cwd: None,
             latest_message: None,
-            asked: Vec::new(),
-            left_open: LeftOpen::default(),
+            request_ids: Vec::new(),
+            unfinished: UnfinishedWork::default(),
         }
     }
 }
@@ -153,9 +153,9 @@ impl Sequencer {
     }
 
     /// Goes on with a session that began in an earlier stream.
-    pub(crate) fn resume(&mut self, resume: Resume) {
+    pub(crate) fn resume(&mut self, resume: ResumePoint) {
         let index = self.sessions.len();
-        if let Some(native) = &resume.native {
+        if let Some(native) = &resume.native_session_id {
             self.by_native.insert(native.as_str().into(), index);
         }
         self.current = Some(index);
@@ -163,10 +163,10 @@ impl Sequencer {
         self.sessions.push(Session::resume(resume));
     }
 
-    pub(crate) fn close_left_open(&mut self, moment: &Moment, failure: &Failure, out: &mut dyn EventSink) {
+    pub(crate) fn close_unfinished(&mut self, moment: &Moment, failure: &Failure, out: &mut dyn EventSink) {
         for session in &mut self.sessions {
             let mut scene = Scene { moment, ids: &mut *self.ids, out };
-            session.close_left_open(&mut scene, failure.clone());
+            session.close_unfinished(&mut scene, failure.clone());
         }
     }
 
@@ -182,7 +182,7 @@ impl Sequencer {
 
     /// Does what a draft says. A draft is wide, so what is said is taken out of it where it lies.
     pub(crate) fn apply(&mut self, moment: &Moment, draft: &mut Draft, out: &mut dyn EventSink) {
-        match &mut draft.act {
+        match &mut draft.action {
             DraftAction::About(session) => self.about = session.take().map(|key| (key, None)),
             DraftAction::ProcessRestarted => self.process_gone(moment, None, out),
             DraftAction::ChildOf { parent } => self.child_of(moment, parent, out),
@@ -223,7 +223,7 @@ impl Sequencer {
         }
         let place = match self.find(key) {
             Some(place) => place,
-            None if starts_a_session(&draft.act) => self.begin_with(moment, draft, out),
+            None if starts_a_session(&draft.action) => self.begin_with(moment, draft, out),
             None => return None,
         };
         if let Some((_, known)) = &mut self.about {
@@ -247,7 +247,7 @@ impl Sequencer {
     fn begin_with(&mut self, moment: &Moment, draft: &mut Draft, out: &mut dyn EventSink) -> Place {
         let synthetic = draft.synthetic;
         let native = self.named();
-        let index = match &mut draft.act {
+        let index = match &mut draft.action {
             DraftAction::SessionStarted(metadata) => {
                 self.begin(moment, native.as_ref(), metadata, moment.origin(synthetic), out)
             }

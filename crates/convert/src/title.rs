@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use interlingua_schema::{ChangeKind, FileChange, MAX_TITLE_CHARS, ToolInput};
 
-use crate::paths::relative;
+use crate::paths::relative_path;
 
 /// The title of a call of which nothing is known.
 const UNNAMED: &str = "Unnamed tool";
@@ -13,10 +13,10 @@ const UNNAMED: &str = "Unnamed tool";
 pub(crate) fn title(name: &str, input: Option<&ToolInput>, cwd: Option<&str>) -> String {
     let text = match input {
         Some(ToolInput::Command(input)) => ["Run ", input.command.trim()].concat(),
-        Some(ToolInput::FileRead(input)) => ["Read ", relative(&input.path, cwd)].concat(),
+        Some(ToolInput::FileRead(input)) => ["Read ", relative_path(&input.path, cwd)].concat(),
         Some(ToolInput::FileChange(input)) => file_change(&input.changes, cwd),
         Some(ToolInput::Search(input)) => {
-            let place = input.path.as_deref().map(|path| relative(path, cwd)).filter(|path| *path != ".");
+            let place = input.path.as_deref().map(|path| relative_path(path, cwd)).filter(|path| *path != ".");
             match place {
                 Some(place) => ["Search \"", &input.query, "\" in ", place].concat(),
                 None => ["Search \"", &input.query, "\""].concat(),
@@ -47,10 +47,10 @@ pub(crate) fn title(name: &str, input: Option<&ToolInput>, cwd: Option<&str>) ->
 fn file_change(changes: &[FileChange], cwd: Option<&str>) -> String {
     let Some((first, more)) = changes.split_first() else { return "Edit".to_owned() };
     let all = |kind: &ChangeKind| changes.iter().all(|change| change.change.as_ref() == Some(kind));
-    let path = relative(&first.path, cwd);
+    let path = relative_path(&first.path, cwd);
     let text = match &first.to {
         _ if all(&ChangeKind::Delete) => ["Delete ", path].concat(),
-        Some(to) if all(&ChangeKind::Move) => ["Move ", path, " to ", relative(to, cwd)].concat(),
+        Some(to) if all(&ChangeKind::Move) => ["Move ", path, " to ", relative_path(to, cwd)].concat(),
         _ => ["Edit ", path].concat(),
     };
     if more.is_empty() { text } else { format!("{text} and {} more", more.len()) }

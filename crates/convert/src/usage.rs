@@ -10,8 +10,8 @@ use interlingua_schema::Usage;
 ///
 /// let total = |input_tokens| Usage::new(input_tokens, 0);
 /// let mut meter = CumulativeUsage::from_zero();
-/// assert_eq!(meter.turn(total(100)).input_tokens, 100);
-/// assert_eq!(meter.turn(total(250)).input_tokens, 150);
+/// assert_eq!(meter.turn_usage(total(100)).input_tokens, 100);
+/// assert_eq!(meter.turn_usage(total(250)).input_tokens, 150);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct CumulativeUsage {
@@ -34,12 +34,12 @@ impl CumulativeUsage {
     }
 
     /// Tells the total so far without ending a turn, as after a resume that reports it.
-    pub fn baseline(&mut self, total: Usage) {
+    pub fn set_baseline(&mut self, total: Usage) {
         self.before = Some(total);
     }
 
     /// The turn's own figures, from the total at its end. A total that went down counts as a new beginning.
-    pub fn turn(&mut self, total: Usage) -> Usage {
+    pub fn turn_usage(&mut self, total: Usage) -> Usage {
         let before = self.before.replace(total.clone());
         let Some(before) = before else {
             return total.cost_usd(None);
@@ -66,17 +66,17 @@ mod tests {
     fn after_a_resume_the_cost_is_left_out_once() {
         let total = Usage::new(10, 0).cost_usd(3.0);
         let mut meter = CumulativeUsage::resumed();
-        assert_eq!(meter.turn(total.clone()).cost_usd, None);
-        assert_eq!(meter.turn(total.cost_usd(3.5)).cost_usd, Some(0.5));
+        assert_eq!(meter.turn_usage(total.clone()).cost_usd, None);
+        assert_eq!(meter.turn_usage(total.cost_usd(3.5)).cost_usd, Some(0.5));
     }
 
     #[test]
     fn a_total_that_went_down_is_a_new_beginning() {
         let total = |input_tokens, cost: f64| Usage::new(input_tokens, 0).cost_usd(cost);
         let mut meter = CumulativeUsage::from_zero();
-        meter.turn(total(100, 3.0));
-        assert_eq!(meter.turn(total(40, 1.0)), total(40, 1.0));
-        assert_eq!(meter.turn(total(60, 0.5)), total(60, 0.5));
-        assert_eq!(meter.turn(total(70, 0.75)), total(10, 0.25));
+        meter.turn_usage(total(100, 3.0));
+        assert_eq!(meter.turn_usage(total(40, 1.0)), total(40, 1.0));
+        assert_eq!(meter.turn_usage(total(60, 0.5)), total(60, 0.5));
+        assert_eq!(meter.turn_usage(total(70, 0.75)), total(10, 0.25));
     }
 }

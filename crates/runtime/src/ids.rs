@@ -26,7 +26,7 @@ impl UniqueIds {
 }
 
 impl IdSource for UniqueIds {
-    fn event(&mut self) -> &str {
+    fn next_event_id(&mut self) -> &str {
         with_unique("evt_", |id| {
             self.event.clear();
             self.event.push_str(id);
@@ -34,15 +34,15 @@ impl IdSource for UniqueIds {
         &self.event
     }
 
-    fn item(&mut self) -> ItemId {
+    fn next_item_id(&mut self) -> ItemId {
         with_unique("itm_", |id| id.into())
     }
 
-    fn turn(&mut self) -> String {
+    fn next_turn_id(&mut self) -> String {
         unique("turn_")
     }
 
-    fn session(&mut self, _native: Option<&str>) -> SessionId {
+    fn session_id(&mut self, _native: Option<&str>) -> SessionId {
         self.session.clone()
     }
 }

@@ -1,7 +1,7 @@
 //! What an agent can do.
 
 use interlingua_agents::Agent;
-use interlingua_convert::coverage::{Feature, shows};
+use interlingua_convert::coverage::{Feature, is_proven};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -24,7 +24,7 @@ macro_rules! capabilities {
                     return Self { $($name: true,)+ shared_process: false };
                 };
                 Self {
-                    $($name: shows(agent, Feature::$feature),)+
+                    $($name: is_proven(agent, Feature::$feature),)+
                     shared_process: agent.descriptor().process_model.is_shared(),
                 }
             }

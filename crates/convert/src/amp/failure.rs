@@ -2,7 +2,7 @@
 
 use interlingua_schema::ErrorCode;
 
-use crate::code_for_words;
+use crate::error_code_for_text;
 
 /// The code for a failure in Amp's own words.
 pub(super) fn code(words: &str) -> ErrorCode {
@@ -12,7 +12,7 @@ pub(super) fn code(words: &str) -> ErrorCode {
     }
     // What it could not read was written by the host.
     let is_unreadable = || words.to_lowercase().contains("json").then_some(ErrorCode::InvalidRequest);
-    code_for_words(words).or_else(is_unreadable).unwrap_or(ErrorCode::AgentError)
+    error_code_for_text(words).or_else(is_unreadable).unwrap_or(ErrorCode::AgentError)
 }
 
 /// Whether the words say that the host stopped the agent: `User cancelled (SIGINT/SIGTERM)`.

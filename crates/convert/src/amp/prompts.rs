@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::draft::streamed_text;
-use crate::{Launch, Prompt};
+use crate::{Launch, PromptDraft};
 
 /// So many prompts are remembered that were sent and not yet repeated.
 const MOST_SENT: usize = 256;
@@ -90,14 +90,14 @@ struct Source {
 
 impl Prompts {
     /// A process starts; the prompt may be among its arguments.
-    pub(super) fn launched(&mut self, launch: &Launch) -> Option<Prompt> {
+    pub(super) fn launched(&mut self, launch: &Launch) -> Option<PromptDraft> {
         *self = Self { mode: Mode::of(&launch.argv), ..Self::default() };
         let prompt = launch.prompt.clone().or_else(|| argument(&launch.argv))?;
         Some(self.remember(prompt, Vec::new(), false))
     }
 
     /// The host sends a line.
-    pub(super) fn sent(&mut self, line: &str) -> Option<Prompt> {
+    pub(super) fn sent(&mut self, line: &str) -> Option<PromptDraft> {
         if matches!(self.mode, Mode::Plain | Mode::Json) {
             let text = self.text.get_or_insert_default();
             text.push_str(line);
@@ -122,7 +122,7 @@ impl Prompts {
     }
 
     /// The agent's input is closed, and with it a prompt in plain text.
-    pub(super) fn closed(&mut self) -> Option<Prompt> {
+    pub(super) fn closed(&mut self) -> Option<PromptDraft> {
         let text = self.text.take()?;
         // Text beside a prompt among the arguments is part of that one.
         self.sent.is_empty().then(|| self.remember(text.trim_end().to_owned(), Vec::new(), false))
@@ -141,7 +141,7 @@ impl Prompts {
         self.mode == Mode::Plain
     }
 
-    fn remember(&mut self, text: String, left_out: Vec<ContentPart>, steered: bool) -> Prompt {
+    fn remember(&mut self, text: String, left_out: Vec<ContentPart>, steered: bool) -> PromptDraft {
         let mut content = Vec::new();
         if !text.is_empty() || left_out.is_empty() {
             content.push(ContentPart::text(text.as_str()));
@@ -151,7 +151,7 @@ impl Prompts {
         if self.sent.len() > MOST_SENT {
             self.sent.pop_front();
         }
-        let prompt = Prompt::new(content);
+        let prompt = PromptDraft::new(content);
         if self.is_plain_run() { prompt } else { prompt.expect_echo() }
     }
 }

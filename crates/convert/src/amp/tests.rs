@@ -11,7 +11,7 @@ fn play(argv: &[&str], inputs: &[InputRef<'_>]) -> Vec<UniversalEvent> {
     let mut stream = Conversion::new(AmpConverter::default(), ConversionOptions::default());
     let mut events = Vec::new();
     let argv = argv.iter().map(|word| (*word).to_owned()).collect();
-    stream.launch(None, &Launch { argv, ..Launch::default() }, &mut events);
+    stream.observe_launch(None, &Launch { argv, ..Launch::default() }, &mut events);
     for input in inputs {
         stream.push(None, *input, &mut events);
     }

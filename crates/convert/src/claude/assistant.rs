@@ -138,7 +138,7 @@ impl ClaudeConverter {
         let mut end = MessageEnd::text(text.as_str());
         if let Some(citations) = block.citations.filter(|citations| !citations.is_empty()) {
             let json = serde_json::to_value(citations).unwrap_or_default();
-            end = end.with(ContentPart::Json { json });
+            end = end.with_part(ContentPart::Json { json });
         }
         if place.call.is_none() {
             self.turn.said_in(place.message.as_deref(), &text);

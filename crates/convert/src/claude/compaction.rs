@@ -70,7 +70,7 @@ impl ClaudeConverter {
                 Some(Trigger::Auto) => Some(CompactionTrigger::Auto),
                 Some(ref unknown) => {
                     let error = format!("unknown trigger of a compaction: {unknown}");
-                    out.current().unparsed(HERE, error, Some("system/compact_boundary".to_owned()));
+                    out.current_session().unparsed(HERE, error, Some("system/compact_boundary".to_owned()));
                     None
                 }
                 None => None,

@@ -85,7 +85,7 @@ impl Requests {
         let mut keys: Vec<String> = self.pending.drain().map(|(key, _)| key).collect();
         keys.sort_unstable();
         for key in keys {
-            out.current().request_withdrawn(key);
+            out.current_session().request_withdrawn(key);
         }
     }
 }
@@ -95,7 +95,11 @@ impl ClaudeConverter {
     pub(super) fn control_request(&mut self, request: ControlRequest, out: &mut Drafts) {
         let id = request.request_id;
         let Some(inner) = request.request else {
-            return out.current().unparsed(HERE, "a control request without a request", Some("control_request".into()));
+            return out.current_session().unparsed(
+                HERE,
+                "a control request without a request",
+                Some("control_request".into()),
+            );
         };
         let subtype = inner.variant();
         match inner {
@@ -106,7 +110,7 @@ impl ClaudeConverter {
             ControlRequestInner::McpMessage(_) => out.dropped("transport to an MCP server inside the host"),
             ControlRequestInner::Unknown { tag, .. } => {
                 let native_type = Some(format!("control_request/{tag}"));
-                out.current().unparsed(HERE, "unknown control request", native_type);
+                out.current_session().unparsed(HERE, "unknown control request", native_type);
             }
             // These are for the host to ask; from the agent they mean that it speaks for another host.
             ControlRequestInner::Interrupt(_)
@@ -153,7 +157,7 @@ impl ClaudeConverter {
         let call = request.tool_use_id.as_deref().or_else(|| self.calls.only_call_of(tool)).map(str::to_owned);
         self.tell_call(request, out);
         let sub_agent = request.agent_id.as_ref().and_then(|task| self.tasks.visible_sub_agent(task));
-        let mut session = out.current().sub_agent_or_main(sub_agent);
+        let mut session = out.current_session().sub_agent_or_main(sub_agent);
         match tool {
             "AskUserQuestion" => {
                 let (questions, asks) = questions(request.input.as_ref(), call.as_deref());
@@ -165,7 +169,7 @@ impl ClaudeConverter {
             }
             "ExitPlanMode" => {
                 let ask = self.plan_approval(request, call.as_deref());
-                session = out.current();
+                session = out.current_session();
                 session.questions_requested(id.as_str(), vec![ask]);
                 self.requests.pending.insert(id, Pending::Plan { call });
                 return;
@@ -194,7 +198,7 @@ impl ClaudeConverter {
         let call = ToolCall::new(id.as_str(), name.as_str()).kind(kind).native_id(id.as_str());
         let call = call.json_arguments(request.input.as_ref());
         let call = inputs::read(name, request.input.as_ref()).describe(call);
-        out.current().sub_agent_or_main(sub_agent).tool_called(id.as_str(), call);
+        out.current_session().sub_agent_or_main(sub_agent).tool_called(id.as_str(), call);
     }
 
     /// The plan is in the request, or only in the call that the agent made.
@@ -223,7 +227,7 @@ impl ClaudeConverter {
             Some(callback) => format!("{event}: {callback}"),
             None => event.to_owned(),
         };
-        out.current().note_started(id.as_str(), Note::hook(name.as_str()));
+        out.current_session().note_started(id.as_str(), Note::hook(name.as_str()));
         self.requests.pending.insert(id, Pending::Hook { note: name });
     }
 
@@ -244,7 +248,7 @@ impl ClaudeConverter {
             native,
             ..QuestionDraft::default()
         };
-        out.current().questions_requested(id.as_str(), vec![ask]);
+        out.current_session().questions_requested(id.as_str(), vec![ask]);
         self.requests.pending.insert(id, Pending::Elicitation);
     }
 
@@ -260,7 +264,7 @@ impl ClaudeConverter {
             native: known(json!({ "kind": kind, "payload": payload })),
             ..QuestionDraft::default()
         };
-        out.current().questions_requested(id.as_str(), vec![ask]);
+        out.current_session().questions_requested(id.as_str(), vec![ask]);
         self.requests.pending.insert(id, Pending::Dialog { call: request.tool_use_id });
     }
 
@@ -269,9 +273,9 @@ impl ClaudeConverter {
         let id = cancel.request_id.as_deref().unwrap_or_default();
         match self.requests.pending.remove(id) {
             Some(Pending::Hook { note }) => {
-                out.current().note_finished(id, Note::hook(note), true);
+                out.current_session().note_finished(id, Note::hook(note), true);
             }
-            Some(_) => out.current().request_withdrawn(id),
+            Some(_) => out.current_session().request_withdrawn(id),
             None => out.dropped("withdrawal of what has its answer"),
         }
     }
@@ -284,23 +288,23 @@ impl ClaudeConverter {
                 if error.request_id.is_some() && error.request_id == self.requests.interrupt {
                     self.requests.interrupt = None;
                     self.turn.not_interrupted();
-                    out.current().interrupt_rejected();
+                    out.current_session().interrupt_rejected();
                 }
                 let native = known(json!({ "request_id": error.request_id }));
                 // A request that the host made beside the turn says nothing about the turn.
-                let failure = Failure::new(ErrorCode::InvalidRequest, words).native(native).aside();
-                out.current().failed(failure);
+                let failure = Failure::new(ErrorCode::InvalidRequest, words).native(native).outside_turn();
+                out.current_session().failed(failure);
             }
             Some(ControlResult::Success(answer)) => {
                 let asked = answer.request_id.and_then(|id| self.requests.model_changes.remove(&id));
                 if let Some(note) = asked.and_then(|model| self.settings.model_in_use(Some(&model))) {
-                    out.current().note(note);
+                    out.current_session().note(note);
                 }
                 out.dropped("answer to the host's own request");
             }
             Some(ControlResult::Unknown { tag, .. }) => {
                 let native_type = Some(format!("control_response/{tag}"));
-                out.current().unparsed(HERE, "unknown control response", native_type);
+                out.current_session().unparsed(HERE, "unknown control response", native_type);
             }
             None => out.dropped("answer to the host's own request"),
         }
@@ -319,14 +323,14 @@ impl ClaudeConverter {
                 let content = body.content.map(content::sent).unwrap_or_default();
                 if !content.is_empty() {
                     let prompt = self.prompts.sent(content, message.uuid, out.raw(), self.turn.is_running());
-                    out.current().prompt_sent(prompt);
+                    out.current_session().prompt_sent(prompt);
                 }
             }
             StdinMessage::ControlRequest(request) => match request.request {
                 Some(ControlRequestInner::Interrupt(_)) => {
                     self.requests.interrupt = Some(request.request_id);
                     self.interrupted_by_host();
-                    out.current().interrupt_requested();
+                    out.current_session().interrupt_requested();
                 }
                 Some(ControlRequestInner::SetModel(change)) => {
                     if let Some(model) = change.model
@@ -354,7 +358,7 @@ impl ClaudeConverter {
         let Some(pending) = self.requests.pending.remove(&id) else {
             return;
         };
-        let mut session = out.current();
+        let mut session = out.current_session();
         match pending {
             Pending::Permission { .. } => match verdict(answer.as_ref()) {
                 Some(PermissionResult::Allow(allow)) => {
@@ -402,7 +406,7 @@ impl ClaudeConverter {
             && deny.interrupt == Some(true)
         {
             self.interrupted_by_host();
-            out.current().interrupt_requested();
+            out.current_session().interrupt_requested();
         }
     }
 
@@ -412,13 +416,13 @@ impl ClaudeConverter {
             Some(PermissionResult::Deny(deny)) => deny.message.filter(|message| !message.is_empty()),
             _ => None,
         };
-        out.current().questions_rejected(id, why);
+        out.current_session().questions_rejected(id, why);
     }
 }
 
 fn control_notice(subtype: &str, out: &mut Drafts) {
     let detail = format!("control request: {subtype}");
-    out.current().note(Note::notice(detail));
+    out.current_session().note(Note::notice(detail));
 }
 
 fn verdict(answer: Option<&Json>) -> Option<PermissionResult> {

@@ -5,8 +5,8 @@ use interlingua_schema::ErrorCode;
 use serde_json::{Value, json};
 
 use super::facts::{facts, known};
-use crate::failure::is_overflow;
-use crate::{Failure, code_for_status, code_for_words};
+use crate::error_code::is_context_overflow;
+use crate::{Failure, error_code_for_status, error_code_for_text};
 
 /// What the agent says about a failure beside its words.
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl Kind<'_> {
         if self.is_limit {
             return ErrorCode::Limit;
         }
-        if is_overflow(words) {
+        if is_context_overflow(words) {
             return ErrorCode::ContextOverflow;
         }
         if let Some(code) = self.startup.map(startup) {
@@ -42,12 +42,12 @@ impl Kind<'_> {
             return code;
         }
         if let Some(status) = self.status {
-            return code_for_status(u16::try_from(status).unwrap_or_default());
+            return error_code_for_status(u16::try_from(status).unwrap_or_default());
         }
         if let Some(code) = self.error.and_then(error) {
             return code;
         }
-        code_for_words(words).unwrap_or(ErrorCode::AgentError)
+        error_code_for_text(words).unwrap_or(ErrorCode::AgentError)
     }
 
     /// The failure in the agent's words, with all that it says about it.
@@ -75,8 +75,8 @@ impl Kind<'_> {
 
 /// The stable code for what the agent says of a request that failed and is made again.
 pub(super) fn retry_code(error: Option<&str>, status: Option<u64>) -> Option<ErrorCode> {
-    let by_status = status.and_then(|status| u16::try_from(status).ok()).map(code_for_status);
-    by_status.or_else(|| error.and_then(code_for_words))
+    let by_status = status.and_then(|status| u16::try_from(status).ok()).map(error_code_for_status);
+    by_status.or_else(|| error.and_then(error_code_for_text))
 }
 
 /// Whether a made-up line tells of a failure that it does not name, as in versions up to 2.0.30.

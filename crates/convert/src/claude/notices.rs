@@ -68,7 +68,8 @@ impl ClaudeConverter {
     pub(super) fn auth_status(&mut self, auth: AuthStatusMessage, out: &mut Drafts) {
         let output = auth.output.unwrap_or_default();
         if let Some(error) = auth.error {
-            let failure = Failure::new(ErrorCode::Auth, error).native(known(json!({ "output": output }))).aside();
+            let failure =
+                Failure::new(ErrorCode::Auth, error).native(known(json!({ "output": output }))).outside_turn();
             return self.aside(out, auth.session_id.as_deref()).failed(failure);
         }
         let state = if auth.is_authenticating == Some(true) { "signing in" } else { "signed in" };

@@ -52,7 +52,7 @@ impl Plan {
     /// The plan after a tool that worked, if it is another one than before.
     pub(super) fn after(&mut self, call: &Call, outcome: Option<&Json>) -> Option<Note> {
         let steps = self.now(call, outcome)?;
-        self.last.is_news(&steps).then(|| Note::plan(steps))
+        self.last.update(&steps).then(|| Note::plan(steps))
     }
 
     fn now(&mut self, call: &Call, outcome: Option<&Json>) -> Option<Vec<PlanStep>> {

@@ -7,7 +7,7 @@
 
 use interlingua_schema::{ContentPart, RawJson};
 
-use crate::{Key, Prompt};
+use crate::{Key, PromptDraft};
 
 /// Maximum number of prompts that are tracked.
 const MAX_SENT: usize = 256;
@@ -29,7 +29,7 @@ pub(super) struct Prompts {
 struct Sent {
     key: Key,
     /// What was sent, until a turn has it.
-    prompt: Option<Prompt>,
+    prompt: Option<PromptDraft>,
     state: State,
     /// A turn was running when it was sent.
     in_turn: bool,
@@ -66,7 +66,7 @@ impl Prompts {
         uuid: Option<String>,
         raw: Option<RawJson>,
         in_turn: bool,
-    ) -> Prompt {
+    ) -> PromptDraft {
         self.serial += 1;
         let key: Key = uuid.unwrap_or_else(|| format!("prompt-{}", self.serial)).into();
         self.any = true;
@@ -74,7 +74,7 @@ impl Prompts {
         if self.sent.len() == MAX_SENT {
             self.sent.remove(0);
         }
-        let mut prompt = Prompt::new(content).id(key.clone()).raw(raw);
+        let mut prompt = PromptDraft::new(content).id(key.clone()).raw(raw);
         if self.repeats {
             prompt = prompt.expect_echo();
         }
@@ -84,7 +84,7 @@ impl Prompts {
     }
 
     /// What no turn has taken up, by its key: another session will.
-    pub(super) fn waiting(&self) -> Vec<(Key, Prompt)> {
+    pub(super) fn waiting(&self) -> Vec<(Key, PromptDraft)> {
         let waiting = self.sent.iter().filter(|sent| sent.waits());
         waiting.filter_map(|sent| Some((sent.key.clone(), sent.prompt.clone()?))).collect()
     }

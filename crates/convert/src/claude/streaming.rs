@@ -284,7 +284,7 @@ impl Block {
             }
             session.message_started(self.key.as_str(), start);
         }
-        session.delta(self.key.as_str(), text);
+        session.message_delta(self.key.as_str(), text);
     }
 }
 

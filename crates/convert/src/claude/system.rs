@@ -51,7 +51,7 @@ impl Settings {
         self.model = Some(to.clone());
         let note = Note::model_changed(from, to);
         match words {
-            Some(words) => note.with(ContentPart::text(words)),
+            Some(words) => note.with_part(ContentPart::text(words)),
             None => note,
         }
     }
@@ -135,7 +135,7 @@ impl ClaudeConverter {
         let mut note = Note::hook(name);
         let printed = [hook.output, hook.stdout, hook.stderr].into_iter().flatten().find(|text| !text.is_empty());
         if let Some(printed) = printed {
-            note = note.with(ContentPart::text(printed));
+            note = note.with_part(ContentPart::text(printed));
         }
         let key = hook.hook_id.unwrap_or_else(|| self.new_key());
         self.aside(out, hook.session_id.as_deref()).note_finished(key, note, failed);

@@ -45,7 +45,7 @@ fn play(argv: &[&str], steps: &[Step]) -> Played {
     let mut stream = Conversion::new(ClaudeConverter::default(), ConversionOptions::default());
     let mut events = Vec::new();
     let argv = argv.iter().map(|word| (*word).to_owned()).collect();
-    stream.launch(None, &Launch { argv, ..Launch::default() }, &mut events);
+    stream.observe_launch(None, &Launch { argv, ..Launch::default() }, &mut events);
     for step in steps {
         let input = match step {
             Step::Sent(line) => Input::Sent(line.as_str()),

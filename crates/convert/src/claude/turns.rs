@@ -12,7 +12,7 @@ use serde_json::{Number, Value, json};
 
 use super::system::mode_name;
 use super::{ClaudeConverter, HERE, failures, whole};
-use crate::version::release;
+use crate::version::parse_release;
 use crate::{Drafts, Failure, MessageDraft, MessageEnd, Note, TurnEnd};
 
 /// The agent's note to its makers, which stands among the errors of a turn that was cut off.
@@ -143,7 +143,7 @@ impl ClaudeConverter {
         }
         let mut session = match init.session_id.as_deref() {
             Some(id) => out.session(id),
-            None => out.current(),
+            None => out.current_session(),
         };
         if is_new {
             self.session.clone_from(&init.session_id);
@@ -193,7 +193,7 @@ impl ClaudeConverter {
     pub(super) fn taken_up(&mut self, uuids: &[impl AsRef<str>], out: &mut Drafts) {
         if self.turn.has_begun() {
             for prompt in uuids.iter().filter_map(|uuid| self.prompts.taken(uuid.as_ref())) {
-                out.current().prompt_accepted(Some(prompt));
+                out.current_session().prompt_accepted(Some(prompt));
             }
         }
     }
@@ -202,7 +202,7 @@ impl ClaudeConverter {
     pub(super) fn request_begins(&mut self, out: &mut Drafts) {
         if self.turn.has_begun() {
             for prompt in self.prompts.request_begins() {
-                out.current().prompt_accepted(Some(prompt));
+                out.current_session().prompt_accepted(Some(prompt));
             }
         }
     }
@@ -211,7 +211,7 @@ impl ClaudeConverter {
     pub(super) fn message_begins(&mut self, message: Option<&str>, out: &mut Drafts) {
         if let Some(turn) = self.turn.after_reset.take() {
             self.turn = Turn { phase: Phase::Begun, ..Turn::default() };
-            out.current().turn_started(None, *turn);
+            out.current_session().turn_started(None, *turn);
         }
         if self.turn.is_new_message(message) {
             self.request_begins(out);
@@ -275,7 +275,7 @@ impl ClaudeConverter {
     /// Every version that tells its version tells what each model used.
     fn expect_model_usage(&self, is_told: bool, native_type: &str, out: &mut Drafts) {
         if !is_told && !self.settings.hides_version {
-            out.current().unparsed(HERE, "the result lacks `modelUsage`", Some(native_type.to_owned()));
+            out.current_session().unparsed(HERE, "the result lacks `modelUsage`", Some(native_type.to_owned()));
         }
     }
 
@@ -322,7 +322,7 @@ impl ClaudeConverter {
     pub(super) fn unknown_result(&mut self, tag: String, raw: &Json, out: &mut Drafts) {
         let mut line = raw.to_value();
         let subtype = tag.strip_prefix("result/").map(|subtype| ResultErrorSubtype::Unknown(subtype.to_owned()));
-        out.current().unparsed(HERE, "unknown type", Some(tag));
+        out.current_session().unparsed(HERE, "unknown type", Some(tag));
         let words = line.get("result").and_then(Value::as_str).map(str::to_owned);
         if let Some(fields) = line.as_object_mut() {
             fields.insert("subtype".to_owned(), json!("error_during_execution"));
@@ -411,7 +411,7 @@ fn stop_reason(reason: Option<&str>, status: &TurnStatus) -> Option<StopReason> 
 /// Whether this version joins messages that were sent while a turn ran to one turn. Later versions are reported to; no
 /// recording shows since when. Messages with an id do not need this.
 fn joins_queued_prompts(version: Option<&str>) -> bool {
-    version.and_then(release) >= Some((2, 1))
+    version.and_then(parse_release) >= Some((2, 1))
 }
 
 fn turn_end(status: TurnStatus, duration: Option<&Number>) -> TurnEnd {
@@ -481,7 +481,8 @@ fn hash(text: &str) -> u64 {
 /// What an `init` lacks that every version since 2.1 says. 1.0 says none of it.
 fn lacking_since_2_1(init: &SystemMessage) -> Option<String> {
     let has_lists = init.output_style.is_some() && init.plugins.is_some() && init.skills.is_some();
-    let is_newer = init.claude_code_version.as_deref().map_or(has_lists, |version| release(version) >= Some((2, 1)));
+    let is_newer =
+        init.claude_code_version.as_deref().map_or(has_lists, |version| parse_release(version) >= Some((2, 1)));
     let told = [
         ("`claude_code_version`", init.claude_code_version.is_some()),
         ("`output_style`", init.output_style.is_some()),

@@ -55,7 +55,7 @@ impl Meter {
         }
         let counts_input = total.input_tokens > 0;
         let had_baseline = std::mem::replace(&mut self.has_baseline, true);
-        let mut turn = self.totals.turn(total);
+        let mut turn = self.totals.turn_usage(total);
         // Without totals, or without knowing where they began, there are only the agent's own. Totals without any
         // input are those of versions up to 2.0.30, which do not count it.
         let has_totals = had_baseline && counts_input;

@@ -113,14 +113,14 @@ impl ClaudeConverter {
         }
         let others = parts.iter().filter(|part| part.streamed_text().is_none());
         if line.is_made_up {
-            let note = others.fold(Note::system(text), |note, part| note.with(part.clone()));
+            let note = others.fold(Note::system(text), |note, part| note.with_part(part.clone()));
             return self.open(out, line.session.as_deref()).sub_agent_or_main(line.call).note(note);
         }
         if let Some(call) = line.call {
             if !self.briefs.told(&call, &text) {
                 return out.dropped("prompt of a sub-agent that its call has told");
             }
-            let end = others.fold(MessageEnd::text(text), |end, part| end.with(part.clone()));
+            let end = others.fold(MessageEnd::text(text), |end, part| end.with_part(part.clone()));
             let key = self.new_key();
             let mut session = self.open(out, line.session.as_deref()).sub_agent(call);
             return session.message_finished(key, MessageDraft::prompt(), end);

@@ -19,10 +19,10 @@ use super::command::as_typed;
 use super::content::{Output, json as to_json};
 use super::failures::{failure_in_words, is_retry, retry, stop_reason};
 use super::tools::{collab_title, mcp_input, qualified, web_input};
-use crate::draft::{AS_BEFORE, LastPlan};
+use crate::draft::{LastPlan, UNCHANGED_PLAN};
 use crate::losses::report_losses;
 use crate::{
-    CumulativeUsage, Drafts, Launch, MessageDraft, MessageEnd, Note, Prompt, SessionDrafts, ToolCall, ToolResult,
+    CumulativeUsage, Drafts, Launch, MessageDraft, MessageEnd, Note, PromptDraft, SessionDrafts, ToolCall, ToolResult,
     TurnEnd, plan_step,
 };
 
@@ -104,7 +104,7 @@ impl Exec {
                 self.event(decoded.value, out);
                 report_losses(WHERE, &decoded.losses, out);
             }
-            Err(error) => out.current().unparsed(WHERE, error.to_string(), None),
+            Err(error) => out.current_session().unparsed(WHERE, error.to_string(), None),
         }
     }
 
@@ -128,7 +128,7 @@ impl Exec {
             },
             ThreadEvent::Error(event) => self.error(event.message.unwrap_or_default(), out),
             ThreadEvent::Unknown { tag, .. } => {
-                out.current().unparsed(WHERE, format!("unknown event `{tag}`"), Some(tag));
+                out.current_session().unparsed(WHERE, format!("unknown event `{tag}`"), Some(tag));
             }
         }
     }
@@ -166,7 +166,7 @@ impl Exec {
         session.started(metadata);
         if let Some(prompt) = prompt.filter(|prompt| !prompt.is_empty()) {
             // A command line is no payload.
-            session.prompt_sent(Prompt::text(prompt).raw(None));
+            session.prompt_sent(PromptDraft::text(prompt).raw(None));
         }
     }
 
@@ -181,7 +181,7 @@ impl Exec {
     fn turn_completed(&mut self, event: TurnCompletedEvent, out: &mut Drafts) {
         self.in_turn = false;
         let mut end = TurnEnd::with_status(TurnStatus::Completed).stop_reason(Some(StopReason::EndTurn));
-        end.usage = event.usage.map(|usage| self.usage.turn(tokens(&usage)));
+        end.usage = event.usage.map(|usage| self.usage.turn_usage(tokens(&usage)));
         self.error = None;
         self.session(out).turn_ended(end);
     }
@@ -256,8 +256,8 @@ impl Exec {
         let status = |done: Option<bool>| done.unwrap_or_default().then_some("completed");
         let step = |step: TodoItem| plan_step(step.text.unwrap_or_default(), status(step.completed));
         let steps: Vec<PlanStep> = item.items.into_iter().flatten().map(step).collect();
-        if !self.plan.is_news(&steps) {
-            return out.dropped(AS_BEFORE);
+        if !self.plan.update(&steps) {
+            return out.dropped(UNCHANGED_PLAN);
         }
         let note = Note::plan(steps);
         self.session(out).note(match item.id {

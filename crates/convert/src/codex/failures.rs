@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::content::json as to_json;
 use super::requests::known;
-use crate::{Failure, code_for_status, code_for_words};
+use crate::{Failure, error_code_for_status, error_code_for_text};
 
 /// The key of an HTTP status beside the name of a failure.
 const STATUS: &str = "httpStatusCode";
@@ -152,14 +152,14 @@ fn code_of(info: &CodexErrorInfo, message: &str) -> ErrorCode {
             match (name.as_str(), status) {
                 ("modelCap", _) => ErrorCode::RateLimited,
                 ("activeTurnNotSteerable", _) => ErrorCode::InvalidRequest,
-                (_, Some(status)) => code_for_status(status),
+                (_, Some(status)) => error_code_for_status(status),
                 (
                     "httpConnectionFailed"
                     | "responseStreamConnectionFailed"
                     | "responseStreamDisconnected"
                     | "responseTooManyFailedAttempts",
                     None,
-                ) => match code_for_words(message) {
+                ) => match error_code_for_text(message) {
                     // An answer that was cut at a limit ends its stream too.
                     Some(code @ (ErrorCode::Limit | ErrorCode::ContextOverflow)) => code,
                     _ => ErrorCode::Connection,
@@ -193,7 +193,7 @@ fn code_of_message(message: &str) -> ErrorCode {
         let named = [error.code.as_deref(), error.r#type.as_deref()].into_iter().flatten();
         return named.map(code_of_name).next().unwrap_or(ErrorCode::InvalidRequest);
     }
-    code_for_words(message).unwrap_or(ErrorCode::AgentError)
+    error_code_for_text(message).unwrap_or(ErrorCode::AgentError)
 }
 
 fn code_of_name(name: &str) -> ErrorCode {

@@ -15,8 +15,8 @@ use super::notices::{approval, sandbox};
 use super::thread::Settings;
 use super::wire::Envelope;
 use crate::losses::report_losses;
-use crate::version::release;
-use crate::{Drafts, Key, Prompt};
+use crate::version::parse_release;
+use crate::{Drafts, Key, PromptDraft};
 
 /// So many requests may go unanswered.
 const MOST_ASKED: usize = 1024;
@@ -34,7 +34,7 @@ pub(super) struct Asked {
     /// Its place among all that were sent.
     order: u64,
     /// What the user says with it. It counts when the agent accepts it.
-    pub(super) prompt: Option<Prompt>,
+    pub(super) prompt: Option<PromptDraft>,
     /// The prompt's own id.
     prompt_id: String,
     /// The prompt's texts, to know it by if the agent repeats it before it answers.
@@ -168,7 +168,7 @@ impl CodexConverter {
         asked.number = self.prompts;
         asked.prompt_id = id.unwrap_or_else(|| format!("sent-{}", self.prompts));
         asked.text = content.iter().filter_map(|part| part.streamed_text()).collect();
-        asked.prompt = Some(Prompt::new(content).expect_echo().id(asked.prompt_id.as_str()).raw(raw));
+        asked.prompt = Some(PromptDraft::new(content).expect_echo().id(asked.prompt_id.as_str()).raw(raw));
     }
 
     /// The agent repeats a prompt before it has answered the request that brought it.
@@ -223,7 +223,9 @@ impl CodexConverter {
         };
         let response = match Response::decode(&asked.method, result) {
             Some(Ok(decoded)) => decoded,
-            Some(Err(error)) => return out.current().unparsed(super::WHERE, error.to_string(), Some(asked.method)),
+            Some(Err(error)) => {
+                return out.current_session().unparsed(super::WHERE, error.to_string(), Some(asked.method));
+            }
             None => return out.dropped(ANSWER),
         };
         self.responds(*asked, response.value, out);
@@ -260,7 +262,7 @@ impl CodexConverter {
         let failure = refusal(method, error.code, error.message.unwrap_or_default(), data.as_ref());
         let thread = asked.and_then(|asked| asked.thread.as_deref());
         let known = thread.filter(|thread| self.threads.find(thread).is_some());
-        out.session_or_current(known).failed(failure.aside());
+        out.session_or_current(known).failed(failure.outside_turn());
         if let Some(place) = self.known(known).filter(|_| method == Some(COMPACT)) {
             self.threads.at(place).compaction_asked = false;
         }
@@ -337,7 +339,8 @@ impl CodexConverter {
     fn accepted(&mut self, asked: Asked, turn: Option<String>, out: &mut Drafts) {
         let Some(thread) = asked.thread else { return out.dropped(ANSWER) };
         // A version that is not known is taken to.
-        let repeats = self.version.as_deref().and_then(release).is_none_or(|release| release >= REPEATS_WHAT_JOINS);
+        let repeats =
+            self.version.as_deref().and_then(parse_release).is_none_or(|release| release >= REPEATS_WHAT_JOINS);
         let thread = self.on(Some(&thread), out);
         thread.next = asked.settings;
         let Some(prompt) = asked.prompt else { return out.dropped(ANSWER) };
@@ -370,7 +373,7 @@ impl CodexConverter {
                     self.own(thread);
                 }
                 let thread = self.on(thread.as_deref(), out);
-                thread.session(out).prompt_sent(Prompt::new(user_parts(words)).expect_echo());
+                thread.session(out).prompt_sent(PromptDraft::new(user_parts(words)).expect_echo());
             }
             _ => out.dropped(ANSWER),
         }

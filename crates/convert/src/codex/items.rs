@@ -154,13 +154,13 @@ impl CodexConverter {
             turn.messages.push(message.clone());
             thread.session(out).message_started(&message, MessageDraft::assistant().native_id(id));
         }
-        thread.session(out).delta(message, params.delta.unwrap_or_default());
+        thread.session(out).message_delta(message, params.delta.unwrap_or_default());
     }
 
     pub(super) fn plan_delta(&mut self, params: PlanDeltaNotification, out: &mut Drafts) {
         let thread = self.answering(params.thread_id.as_deref(), out);
         let message = thread.names.of(&params.item_id.unwrap_or_default());
-        thread.session(out).delta(message, params.delta.unwrap_or_default());
+        thread.session(out).message_delta(message, params.delta.unwrap_or_default());
     }
 
     pub(super) fn reasoning_summary_delta(&mut self, params: ReasoningSummaryTextDeltaNotification, out: &mut Drafts) {
@@ -171,7 +171,7 @@ impl CodexConverter {
         let text = joined_to(&mut stream.summary, params.summary_index, params.delta.unwrap_or_default());
         let mut session = thread.session(out);
         session.message_started(&name, MessageDraft::reasoning(Visibility::Public).native_id(id));
-        session.delta(name, text);
+        session.message_delta(name, text);
     }
 
     pub(super) fn reasoning_text_delta(&mut self, params: ReasoningTextDeltaNotification, out: &mut Drafts) {
@@ -183,7 +183,7 @@ impl CodexConverter {
         let name = raw_key(&name);
         let mut session = thread.session(out);
         session.message_started(&name, MessageDraft::reasoning(Visibility::Private).native_id(id));
-        session.delta(name, text);
+        session.message_delta(name, text);
     }
 
     pub(super) fn command_output(&mut self, params: CommandExecutionOutputDeltaNotification, out: &mut Drafts) {
@@ -307,7 +307,7 @@ fn agent_message(thread: &mut Thread, item: AgentMessageThreadItem, out: &mut Dr
     }
     let mut end = MessageEnd::text(item.text.unwrap_or_default());
     if let Some(questions) = item.questions.filter(|questions| !questions.is_empty()) {
-        end = end.with(ContentPart::Json { json: json!({ "questions": questions }) });
+        end = end.with_part(ContentPart::Json { json: json!({ "questions": questions }) });
     }
     thread.session(out).message_finished(name, MessageDraft::assistant().native_id(item.id), end);
 }

@@ -15,7 +15,7 @@ const TWICE: &str = "said once more in the older protocol";
 pub(super) fn notification(tag: String, out: &mut Drafts) {
     match tag.as_str() {
         "authStatusChange" | "loginChatGptComplete" | "sessionConfigured" => out.dropped(TWICE),
-        _ => out.current().unparsed(WHERE, format!("unknown notification `{tag}`"), Some(tag)),
+        _ => out.current_session().unparsed(WHERE, format!("unknown notification `{tag}`"), Some(tag)),
     }
 }
 

@@ -4,7 +4,7 @@
 //! item that begins is another one than the item of that id before it, so it gets a name of its own.
 
 use crate::Key;
-use crate::sequencer::Recent;
+use crate::sequencer::RecentMap;
 
 /// So many items are remembered.
 const REMEMBERED: usize = 2048;
@@ -12,7 +12,7 @@ const REMEMBERED: usize = 2048;
 /// The items of a thread.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    begun: Recent<Key, Begun, REMEMBERED>,
+    begun: RecentMap<Key, Begun, REMEMBERED>,
     /// Some ids began more than once, so that names have to be looked up.
     repeat: bool,
     /// How many messages are over.

@@ -80,7 +80,7 @@ impl CodexConverter {
             return out.dropped("limits that are as before");
         }
         self.limits = Some(detail.clone());
-        out.current().note(Note::rate_limit(rate_limit(&limits)).with(ContentPart::text(detail)));
+        out.current_session().note(Note::rate_limit(rate_limit(&limits)).with_part(ContentPart::text(detail)));
     }
 
     pub(super) fn mcp_server_status(&mut self, params: McpServerStatusUpdatedNotification, out: &mut Drafts) {
@@ -112,7 +112,7 @@ impl CodexConverter {
         thread.settings.model = Some(to.clone());
         let note = Note::model_changed(params.from_model, to);
         thread.session(out).note(match params.reason {
-            Some(reason) => note.with(ContentPart::text(reason.as_str())),
+            Some(reason) => note.with_part(ContentPart::text(reason.as_str())),
             None => note,
         });
     }
@@ -151,7 +151,7 @@ fn auto_review(action: Option<&GuardianApprovalReviewAction>, review: Option<&Gu
     };
     let note = Note::notice(detail);
     match action {
-        Some(action) => note.with(ContentPart::Json { json: to_json(action) }),
+        Some(action) => note.with_part(ContentPart::Json { json: to_json(action) }),
         None => note,
     }
 }

@@ -13,7 +13,7 @@ use super::items::turn_metadata;
 use super::realtime::WORDS;
 use super::thread::Turn;
 use super::{CodexConverter, legacy};
-use crate::draft::AS_BEFORE;
+use crate::draft::UNCHANGED_PLAN;
 use crate::{Drafts, MessageDraft, MessageEnd, Note, TurnEnd, plan_step};
 
 /// What the agent says of its own state, and what nobody asked.
@@ -139,7 +139,7 @@ impl CodexConverter {
             ServerNotification::TurnModerationMetadata(params) => {
                 let metadata = params.metadata.map(|metadata| metadata.to_value()).unwrap_or_default();
                 let note = Note::notice("Moderation");
-                let note = note.with(ContentPart::Json { json: metadata });
+                let note = note.with_part(ContentPart::Json { json: metadata });
                 self.about(params.thread_id.as_deref(), out).note(note);
             }
             ServerNotification::ModelSafetyBufferingUpdated(params) => {
@@ -322,12 +322,12 @@ impl CodexConverter {
         };
         let steps: Vec<PlanStep> = params.plan.into_iter().flatten().map(step).collect();
         let explanation = params.explanation.filter(|explanation| !explanation.is_empty());
-        if !thread.plan.is_news(&steps) && explanation.is_none() {
-            return out.dropped(AS_BEFORE);
+        if !thread.plan.update(&steps) && explanation.is_none() {
+            return out.dropped(UNCHANGED_PLAN);
         }
         let plan = Note::plan(steps);
         thread.session(out).note(match explanation {
-            Some(explanation) => plan.with(ContentPart::text(explanation)),
+            Some(explanation) => plan.with_part(ContentPart::text(explanation)),
             None => plan,
         });
     }

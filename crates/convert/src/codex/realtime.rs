@@ -28,7 +28,7 @@ impl CodexConverter {
         let thread = self.on(params.thread_id.as_deref(), out);
         let note = Note::mode_changed(Some(REALTIME_MODE.to_owned()), mode_of(thread));
         thread.session(out).note(match params.reason {
-            Some(reason) => note.with(ContentPart::text(reason)),
+            Some(reason) => note.with_part(ContentPart::text(reason)),
             None => note,
         });
     }
@@ -61,7 +61,7 @@ impl CodexConverter {
         let thread = self.on(params.thread_id.as_deref(), out);
         let id = params.item_id.unwrap_or_default();
         if thread.realtime.speaking.contains(&id) {
-            thread.session(out).delta(id, params.delta.unwrap_or_default());
+            thread.session(out).message_delta(id, params.delta.unwrap_or_default());
         } else {
             out.dropped(WORDS);
         }

@@ -74,7 +74,7 @@ impl CodexConverter {
             ServerRequest::ApplyPatchApproval(params) => self.ask_patch(id, params, out),
             ServerRequest::ExecCommandApproval(params) => self.ask_exec(id, params, out),
             ServerRequest::Unknown { tag, .. } => {
-                out.current().unparsed(WHERE, format!("unknown request `{tag}`"), Some(tag));
+                out.current_session().unparsed(WHERE, format!("unknown request `{tag}`"), Some(tag));
             }
         }
     }

@@ -185,7 +185,7 @@ impl Thread {
     }
 
     pub(super) fn session<'a>(&self, out: &'a mut Drafts) -> SessionDrafts<'a> {
-        if self.id.is_empty() { out.current() } else { out.session(&self.id) }
+        if self.id.is_empty() { out.current_session() } else { out.session(&self.id) }
     }
 
     /// The agent says or does something.

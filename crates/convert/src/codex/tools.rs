@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use super::command::as_typed;
 use super::content::{Output, change_input, file_change, image, json as to_json};
 use super::thread::Open;
-use crate::paths::absolute;
+use crate::paths::absolute_path;
 use crate::{ToolCall, ToolResult};
 
 /// An item that is a tool: the native types have this in common and no trait for it.
@@ -117,7 +117,7 @@ fn file_read(action: &CommandAction, cwd: Option<&str>) -> Option<ContentPart> {
     match action {
         CommandAction::Read(read) => {
             let path = read.path.as_deref()?;
-            let path = absolute(path, cwd).unwrap_or_else(|| path.to_owned());
+            let path = absolute_path(path, cwd).unwrap_or_else(|| path.to_owned());
             Some(ContentPart::FileRef { path, action: FileAction::Read, diff: None })
         }
         _ => None,

@@ -137,7 +137,7 @@ impl MessageEnd {
 
     /// Adds a part after the text: an image, a file, JSON.
     #[must_use]
-    pub fn with(mut self, part: ContentPart) -> Self {
+    pub fn with_part(mut self, part: ContentPart) -> Self {
         self.parts.push(part);
         self
     }

@@ -158,7 +158,7 @@ impl Note {
 
     /// Adds a part: the words of a hook, for one.
     #[must_use]
-    pub fn with(mut self, part: ContentPart) -> Self {
+    pub fn with_part(mut self, part: ContentPart) -> Self {
         self.content.push(part);
         self
     }
@@ -228,7 +228,7 @@ impl Failure {
     /// It happened beside the turn and says nothing about it: a request of the host's own that was refused. It does
     /// not fail the turn, and no prompt is shown before it.
     #[must_use]
-    pub fn aside(mut self) -> Self {
+    pub fn outside_turn(mut self) -> Self {
         self.aside = true;
         self
     }

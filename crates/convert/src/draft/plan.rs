@@ -4,7 +4,7 @@ use interlingua_schema::{PlanStep, StepStatus};
 use serde_json::Value;
 
 /// Why a plan that is told again is dropped.
-pub(crate) const AS_BEFORE: &str = "a plan that is as before";
+pub(crate) const UNCHANGED_PLAN: &str = "a plan that is as before";
 
 /// A step, and the agent's word for how far it is; an unknown word means that it is still to be done.
 #[must_use]
@@ -41,7 +41,7 @@ pub(crate) struct LastPlan(Option<Vec<PlanStep>>);
 
 impl LastPlan {
     /// Takes note of a plan. Whether it is another one than before.
-    pub(crate) fn is_news(&mut self, steps: &[PlanStep]) -> bool {
+    pub(crate) fn update(&mut self, steps: &[PlanStep]) -> bool {
         let is_news = self.0.as_deref() != Some(steps);
         if is_news {
             self.0 = Some(steps.to_vec());
@@ -83,8 +83,8 @@ mod tests {
         let ContentPart::Status { detail, .. } = &Note::plan(steps.clone()).content[0] else { panic!() };
         assert_eq!(detail.as_deref(), Some("1 of 2 done"));
         let mut last = LastPlan::default();
-        assert!(last.is_news(&steps));
-        assert!(!last.is_news(&steps));
-        assert!(last.is_news(&steps[..1]));
+        assert!(last.update(&steps));
+        assert!(!last.update(&steps));
+        assert!(last.update(&steps[..1]));
     }
 }

@@ -6,7 +6,7 @@ use crate::Key;
 
 /// What the host sent as a message to the agent.
 #[derive(Clone, Debug)]
-pub struct Prompt {
+pub struct PromptDraft {
     pub(crate) id: Option<Key>,
     pub(crate) content: Vec<ContentPart>,
     pub(crate) echoed: bool,
@@ -23,7 +23,7 @@ pub(crate) enum PromptPayload {
     Other(Option<RawJson>),
 }
 
-impl Prompt {
+impl PromptDraft {
     /// This text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
@@ -99,7 +99,7 @@ impl UserMessage {
         self
     }
 
-    /// Names the [`Prompt`] that it repeats. Without a name it is matched by text, and failing that by order.
+    /// Names the [`PromptDraft`] that it repeats. Without a name it is matched by text, and failing that by order.
     #[must_use]
     pub fn echo_of(mut self, prompt: impl Into<Key>) -> Self {
         self.prompt = Some(prompt.into());
@@ -108,7 +108,7 @@ impl UserMessage {
 
     /// It begins a turn of its own: a turn that is running ends here. For agents that do not say when one is over.
     #[must_use]
-    pub fn begins_turn(mut self) -> Self {
+    pub fn starts_turn(mut self) -> Self {
         self.begins_turn = true;
         self
     }

@@ -159,7 +159,7 @@ impl ToolResult {
 
     /// Adds a file or an image.
     #[must_use]
-    pub fn with(mut self, part: ContentPart) -> Self {
+    pub fn with_part(mut self, part: ContentPart) -> Self {
         self.parts.push(part);
         self
     }

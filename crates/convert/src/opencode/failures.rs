@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::session::Session;
 use super::{INTERRUPT, OpenCodeConverter, TOLD};
-use crate::failure::is_overflow;
-use crate::{Drafts, Failure, Note, TurnEnd, code_for_status, code_for_words};
+use crate::error_code::is_context_overflow;
+use crate::{Drafts, Failure, Note, TurnEnd, error_code_for_status, error_code_for_text};
 
 /// How a line of a stack trace begins.
 const STACK_TRACE: &str = "\n    at ";
@@ -28,7 +28,7 @@ impl Trouble {
 
     /// A message without a code: words are all there is to go by.
     pub(super) fn from_words(name: &str, message: String) -> Self {
-        let code = code_for_words(&message).unwrap_or(ErrorCode::AgentError);
+        let code = error_code_for_text(&message).unwrap_or(ErrorCode::AgentError);
         Self::named(code, name, Some(message))
     }
 }
@@ -40,9 +40,9 @@ impl From<ApiError> for Trouble {
         let status = data.status_code.and_then(|status| u16::try_from(status).ok());
         let body = data.response_body.as_deref().unwrap_or_default();
         let code = match status {
-            _ if is_overflow(&message) || is_overflow(body) => ErrorCode::ContextOverflow,
-            Some(status) => code_for_status(status),
-            None => match code_for_words(&message) {
+            _ if is_context_overflow(&message) || is_context_overflow(body) => ErrorCode::ContextOverflow,
+            Some(status) => error_code_for_status(status),
+            None => match error_code_for_text(&message) {
                 Some(code) => code,
                 None if data.is_retryable == Some(true) => ErrorCode::Connection,
                 None => ErrorCode::AgentError,
@@ -117,7 +117,7 @@ impl OpenCodeConverter {
             }
             (None, Trouble::Interrupted) => out.dropped(INTERRUPT),
             // What concerns no session says nothing about the turn that happens to run.
-            (None, Trouble::Failed(failure)) => out.current().failed(failure.aside()),
+            (None, Trouble::Failed(failure)) => out.current_session().failed(failure.outside_turn()),
         }
     }
 }

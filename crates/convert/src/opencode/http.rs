@@ -16,7 +16,7 @@ use super::sent::Sent;
 use super::users::{file, next_prompt, prompt_key, prompt_part};
 use super::{ANSWER, OpenCodeConverter, TOLD};
 use crate::losses::report_losses;
-use crate::{Drafts, Failure, Key, Prompt, code_for_status};
+use crate::{Drafts, Failure, Key, PromptDraft, error_code_for_status};
 
 /// So many requests may wait for their answers.
 const MOST_WAITING: usize = 1024;
@@ -142,7 +142,7 @@ impl OpenCodeConverter {
             return What::Other;
         };
         let sent = Sent::shell(key.clone(), &command);
-        self.sessions.of(id).prompt_sent(sent, Prompt::text(command).id(&key), out);
+        self.sessions.of(id).prompt_sent(sent, PromptDraft::text(command).id(&key), out);
         What::Prompt { key }
     }
 
@@ -292,7 +292,7 @@ impl OpenCodeConverter {
         let (code, said) = if status < 400 {
             (ErrorCode::InvalidRequest, "there is no such path; the server answered with its web page".to_owned())
         } else {
-            (code_for_status(status), said(body).unwrap_or_else(|| format!("HTTP status {status}")))
+            (error_code_for_status(status), said(body).unwrap_or_else(|| format!("HTTP status {status}")))
         };
         if let (What::Prompt { key }, Some(id)) = (&what, &id)
             && self.prompt_rejected(id, key, &said, out)
@@ -300,7 +300,8 @@ impl OpenCodeConverter {
             return out.dropped(TOLD);
         }
         let known = id.filter(|id| self.sessions.map.get(id).is_some_and(|session| session.begun));
-        let failure = Failure::new(code, said).status(Some(status)).native(Some(json!({ "request": line }))).aside();
+        let failure =
+            Failure::new(code, said).status(Some(status)).native(Some(json!({ "request": line }))).outside_turn();
         out.session_or_current(known.as_deref()).failed(failure);
     }
 
@@ -364,7 +365,7 @@ fn server_name(body: Option<&str>) -> Option<String> {
 struct Asked {
     /// The name that the host gave it, if it did.
     name: Option<String>,
-    prompt: Prompt,
+    prompt: PromptDraft,
     /// It is to be kept in mind, not answered.
     is_silent: bool,
 }
@@ -372,7 +373,7 @@ struct Asked {
 fn prompt(body: Option<&str>) -> Option<Asked> {
     let body = PromptBody::decode(body?).ok()?.value;
     let content: Vec<ContentPart> = body.parts?.into_iter().filter_map(prompt_part).collect();
-    Some(Asked { name: body.message_id, prompt: Prompt::new(content), is_silent: body.no_reply == Some(true) })
+    Some(Asked { name: body.message_id, prompt: PromptDraft::new(content), is_silent: body.no_reply == Some(true) })
 }
 
 fn v2_prompt(body: Option<&str>) -> Option<Asked> {
@@ -382,7 +383,7 @@ fn v2_prompt(body: Option<&str>) -> Option<Asked> {
         prompt: interlingua_native::opencode::Prompt,
     }
     let body: Body = serde_json::from_str(body?).ok()?;
-    Some(Asked { name: body.id, prompt: Prompt::new(next_prompt(body.prompt)), is_silent: false })
+    Some(Asked { name: body.id, prompt: PromptDraft::new(next_prompt(body.prompt)), is_silent: false })
 }
 
 fn command(body: Option<&str>) -> Option<Asked> {
@@ -390,7 +391,7 @@ fn command(body: Option<&str>) -> Option<Asked> {
     let text = format!("/{} {}", body.command?, body.arguments.unwrap_or_default());
     let mut content = vec![ContentPart::text(text.trim_end())];
     content.extend(body.parts.into_iter().flatten().map(|part| file(part.mime, part.url, part.filename, part.source)));
-    Some(Asked { name: body.message_id, prompt: Prompt::new(content), is_silent: false })
+    Some(Asked { name: body.message_id, prompt: PromptDraft::new(content), is_silent: false })
 }
 
 /// The answer to a permission, by its current name or its old one.

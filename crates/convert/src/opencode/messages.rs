@@ -49,7 +49,9 @@ impl OpenCodeConverter {
                 Some(id) => self.sessions.of(&id).agent_updated(*info, out),
                 None => incomplete("message.updated", out),
             },
-            Message::Unknown { .. } => out.current().unparsed(HERE, "unknown role", Some(MESSAGE_UPDATED.to_owned())),
+            Message::Unknown { .. } => {
+                out.current_session().unparsed(HERE, "unknown role", Some(MESSAGE_UPDATED.to_owned()))
+            }
         }
     }
 
@@ -118,7 +120,7 @@ impl Session {
         let time = info.time.as_ref();
         let completed = time.and_then(|time| time.completed);
         if let Some(at) = completed.or_else(|| time.and_then(|time| time.created)) {
-            out.payload_time(Timestamp::from_millis(at));
+            out.set_payload_time(Timestamp::from_millis(at));
         }
         match self.messages.get(&info.id) {
             Some(Known::History) => return out.dropped(HISTORY),
@@ -195,7 +197,7 @@ impl Session {
         self.messages.insert(id.clone(), Known::DoneAgent);
         if let Some(json) = structured {
             let said = Said::assistant().native_id(format!("{id}:structured")).in_message(&id);
-            let end = MessageEnd::text("").with(ContentPart::Json { json: json.to_value() });
+            let end = MessageEnd::text("").with_part(ContentPart::Json { json: json.to_value() });
             out.session(self.id.as_str()).message_finished(format!("{id}:structured"), said, end);
         }
         let tokens = tokens.as_ref().map(Tokens::from).filter(|tokens| !tokens.is_zero());

@@ -12,7 +12,7 @@ use super::session::{reverted, turn_metadata};
 use super::usage::Tokens;
 use super::users::next_prompt;
 use super::{EMPTY_PART, HERE, OpenCodeConverter, STATE_ECHO, incomplete};
-use crate::{Drafts, MessageDraft, MessageEnd, Note, SessionDrafts, UserMessage, code_for_words};
+use crate::{Drafts, MessageDraft, MessageEnd, Note, SessionDrafts, UserMessage, error_code_for_text};
 
 /// How the words begin with which the v2 API tells of an interrupt.
 const INTERRUPTED: &str = "Provider turn interrupted";
@@ -210,7 +210,7 @@ impl OpenCodeConverter {
         let Said { key, native } = self.sessions.of(&id).saying(&message, text_id);
         let mut session = self.next(&id, out);
         session.message_started(key.as_str(), MessageDraft::assistant().native_id(native).in_message(message));
-        session.delta(key, delta);
+        session.message_delta(key, delta);
     }
 
     pub(super) fn next_text_ended(
@@ -257,7 +257,7 @@ impl OpenCodeConverter {
         let said = MessageDraft::reasoning(Visibility::Public).native_id(native).in_message(message);
         let mut session = self.next(&id, out);
         session.message_started(key.as_str(), said);
-        session.delta(key, delta);
+        session.message_delta(key, delta);
     }
 
     pub(super) fn next_reasoning_ended(
@@ -298,7 +298,7 @@ impl OpenCodeConverter {
             return incomplete("session.next.retried", out);
         };
         let reason = error.and_then(|error| error.message).unwrap_or_default();
-        let code = code_for_words(&reason);
+        let code = error_code_for_text(&reason);
         let retry = Retry::new(attempt.and_then(|attempt| attempt.as_u64()).unwrap_or(1), reason).code(code);
         self.sessions.of(&id).retried(out);
         self.next(&id, out).note(Note::retry(retry));

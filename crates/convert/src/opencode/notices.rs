@@ -13,11 +13,11 @@ use serde::Deserialize;
 
 use super::requests::{Reply, Request};
 use super::{HERE, OpenCodeConverter, STATE_ECHO, incomplete};
-use crate::draft::{AS_BEFORE, plan_step};
+use crate::draft::{UNCHANGED_PLAN, plan_step};
 use crate::{Drafts, Note};
 
 fn notice(detail: String, out: &mut Drafts) {
-    out.current().note(Note::notice(detail));
+    out.current_session().note(Note::notice(detail));
 }
 
 pub(super) fn installation_updated(properties: Option<EventInstallationUpdatedProperties>, out: &mut Drafts) {
@@ -97,8 +97,8 @@ impl OpenCodeConverter {
         let steps: Vec<PlanStep> = todos.into_iter().flatten().map(step).collect();
         let session = self.sessions.of(&id);
         session.begun = true;
-        if !session.plan.is_news(&steps) {
-            return out.dropped(AS_BEFORE);
+        if !session.plan.update(&steps) {
+            return out.dropped(UNCHANGED_PLAN);
         }
         out.session(&id).note(Note::plan(steps));
     }
@@ -123,7 +123,7 @@ impl OpenCodeConverter {
                 Ok(OldPermission { properties }) => self.old_permission(properties, out),
                 Err(_) => incomplete(tag, out),
             },
-            _ => out.current().unparsed(HERE, "unknown type", Some(tag.to_owned())),
+            _ => out.current_session().unparsed(HERE, "unknown type", Some(tag.to_owned())),
         }
     }
 

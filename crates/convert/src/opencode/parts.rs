@@ -53,7 +53,7 @@ impl OpenCodeConverter {
             return incomplete("message.part.updated", out);
         };
         if let Some(at) = time.and_then(|time| time.as_i64()) {
-            out.payload_time(Timestamp::from_millis(at));
+            out.set_payload_time(Timestamp::from_millis(at));
         }
         // Since 1.2 deltas are events of their own, and the session is named outside the part too.
         let delta = if session_id.is_none() { riding_delta(text) } else { None };
@@ -144,7 +144,7 @@ impl OpenCodeConverter {
                     out.session(session.id.as_str()).message_finished(
                         id,
                         said,
-                        MessageEnd::text("").with(file_part(*part)),
+                        MessageEnd::text("").with_part(file_part(*part)),
                     );
                 }
             }
@@ -267,12 +267,12 @@ impl Session {
             session.message_started(part, said.native_id(part).in_message(open.message.as_str()));
         }
         if !self.trims {
-            return session.delta(part, delta);
+            return session.message_delta(part, delta);
         }
         let mut words = mem::take(&mut open.held);
         words.push_str(delta);
         open.held = words.split_off(words.trim_end().len());
-        session.delta(part, words);
+        session.message_delta(part, words);
     }
 
     /// Gives up the texts that were never ended, of one message or of all.

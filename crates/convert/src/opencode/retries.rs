@@ -6,17 +6,17 @@ use serde::Deserialize;
 
 use super::failures::Trouble;
 use super::wire::retry_delay;
-use crate::{Note, code_for_words};
+use crate::{Note, error_code_for_text};
 
 /// The session waits before it tries again. `text` is the event's, whose id tells the time.
 pub(super) fn session_retries(retry: RetrySessionStatus, text: &str) -> Note {
     let reason = retry.message.map_or_else(|| "the model did not answer".to_owned(), in_words);
-    let code = code_for_words(&reason);
+    let code = error_code_for_text(&reason);
     let delay = retry.next.and_then(|next| retry_delay(text, next));
     let note = Note::retry(Retry::new(count(retry.attempt), reason).delay_ms(delay).code(code));
     let Some(action) = retry.action else { return note };
     let said: Vec<String> = [action.title, action.message, action.link].into_iter().flatten().collect();
-    note.with(ContentPart::text(said.join("\n")))
+    note.with_part(ContentPart::text(said.join("\n")))
 }
 
 /// A part of a message that tells of an attempt that failed.

@@ -4,7 +4,7 @@ use interlingua_schema::ContentPart;
 
 use super::session::Session;
 use crate::draft::streamed_text;
-use crate::{Drafts, Key, Prompt};
+use crate::{Drafts, Key, PromptDraft};
 
 /// So many are remembered; then the oldest is forgotten.
 const MOST_SENT: usize = 256;
@@ -20,7 +20,7 @@ pub(super) struct Sent {
     /// A command that the user runs without the agent. OpenCode words it in its own way.
     is_shell: bool,
     /// The prompt itself, as long as nobody has spoken of its session: the request may be refused.
-    held: Option<Prompt>,
+    held: Option<PromptDraft>,
 }
 
 /// A prompt that OpenCode repeats.
@@ -33,7 +33,7 @@ pub(super) struct Repeated {
 }
 
 impl Sent {
-    pub(super) fn message(key: Key, prompt: &Prompt, is_silent: bool) -> Self {
+    pub(super) fn message(key: Key, prompt: &PromptDraft, is_silent: bool) -> Self {
         Self { key, text: streamed_text(&prompt.content).into_owned(), is_silent, is_shell: false, held: None }
     }
 
@@ -44,7 +44,7 @@ impl Sent {
 
 impl Session {
     /// The host prompts.
-    pub(super) fn prompt_sent(&mut self, mut sent: Sent, prompt: Prompt, out: &mut Drafts) {
+    pub(super) fn prompt_sent(&mut self, mut sent: Sent, prompt: PromptDraft, out: &mut Drafts) {
         if self.begun {
             self.before_prompt(out);
             out.session(self.id.as_str()).prompt_sent(prompt);

@@ -20,8 +20,8 @@ use super::tools::OpenTool;
 use super::users::PendingUser;
 use super::{HERE, OpenCodeConverter, STATE_ECHO, incomplete};
 use crate::draft::LastPlan;
-use crate::sequencer::Recent;
-use crate::version::release;
+use crate::sequencer::RecentMap;
+use crate::version::parse_release;
 use crate::{Drafts, Failure, Key, Note, TurnEnd};
 
 /// The first version whose final texts are what was streamed; those before it cut white space off the end.
@@ -36,7 +36,7 @@ pub(super) struct Sessions {
     pub(super) map: hashbrown::HashMap<String, Box<Session>, foldhash::fast::RandomState>,
     pub(super) version: Option<String>,
     /// Those that are gone, of which a few words may still come.
-    deleted: Recent<String, (), 256>,
+    deleted: RecentMap<String, (), 256>,
     pub(super) any_deleted: bool,
 }
 
@@ -66,16 +66,16 @@ pub(super) struct Session {
     pub(super) created: Option<i64>,
     /// The white space at the end of a text may yet be cut off.
     pub(super) trims: bool,
-    pub(super) messages: Recent<String, Known, REMEMBERED>,
+    pub(super) messages: RecentMap<String, Known, REMEMBERED>,
     /// User messages that are not complete, or not taken up.
     pub(super) users: Vec<PendingUser>,
     /// Texts and reasoning that stream.
     pub(super) parts: BTreeMap<String, OpenPart>,
     pub(super) tools: HashMap<String, OpenTool>,
     /// The agent's ids of calls that were told of.
-    pub(super) known_calls: Recent<String, (), REMEMBERED>,
+    pub(super) known_calls: RecentMap<String, (), REMEMBERED>,
     /// Calls that were opened by what they asked, before their part came; they keep their own ids as keys.
-    pub(super) asked_first: Recent<String, (), 64>,
+    pub(super) asked_first: RecentMap<String, (), 64>,
     /// Diffs that permissions were asked with, by tool call.
     pub(super) diffs: HashMap<String, String>,
     pub(super) plan: LastPlan,
@@ -85,7 +85,7 @@ pub(super) struct Session {
     /// The host has sent a prompt since.
     pub(super) prompted_since: bool,
     /// Calls of the v2 API by their ids.
-    pub(super) next_calls: Recent<String, NextCall, REMEMBERED>,
+    pub(super) next_calls: RecentMap<String, NextCall, REMEMBERED>,
     /// The compaction that is going on.
     pub(super) compaction: Option<Box<OpenCompaction>>,
     /// The latest message that sums up the conversation.
@@ -97,7 +97,7 @@ pub(super) struct Session {
     /// The texts of the user message that was shown last.
     pub(super) last_said: Vec<String>,
     /// Parts of user messages that are shown.
-    pub(super) shown_parts: Recent<String, (), 256>,
+    pub(super) shown_parts: RecentMap<String, (), 256>,
     title: Option<String>,
     shared: Option<String>,
     reverted: bool,
@@ -154,25 +154,25 @@ impl Session {
             knows_cwd: false,
             created: None,
             trims: trims(version),
-            messages: Recent::default(),
+            messages: RecentMap::default(),
             users: Vec::new(),
             parts: BTreeMap::new(),
             tools: HashMap::default(),
-            known_calls: Recent::default(),
-            asked_first: Recent::default(),
+            known_calls: RecentMap::default(),
+            asked_first: RecentMap::default(),
             plan: LastPlan::default(),
             diffs: HashMap::default(),
             run: Run::default(),
             failures_before: Vec::new(),
             prompted_since: false,
-            next_calls: Recent::default(),
+            next_calls: RecentMap::default(),
             compaction: None,
             summary: None,
             agent: None,
             model: None,
             sent: Vec::new(),
             last_said: Vec::new(),
-            shown_parts: Recent::default(),
+            shown_parts: RecentMap::default(),
             title: None,
             shared: None,
             reverted: false,
@@ -427,7 +427,7 @@ impl OpenCodeConverter {
                 out.session(&id).note(session_retries(retry, text));
             }
             SessionStatus::Unknown { .. } => {
-                out.current().unparsed(HERE, "unknown status", Some("session.status".to_owned()));
+                out.current_session().unparsed(HERE, "unknown status", Some("session.status".to_owned()));
             }
         }
         out.dropped(STATE_ECHO);
@@ -447,7 +447,7 @@ impl OpenCodeConverter {
 pub(super) fn reverted(message: &str, diff: Option<String>) -> Note {
     let note = Note::notice(format!("reverted to before message {message}"));
     match diff.filter(|diff| !diff.is_empty()) {
-        Some(diff) => note.with(ContentPart::text(diff)),
+        Some(diff) => note.with_part(ContentPart::text(diff)),
         None => note,
     }
 }
@@ -478,7 +478,7 @@ fn metadata(info: &Info) -> SessionMetadata {
 
 /// Whether this version cuts white space off the end of a text. One that is not known may.
 fn trims(version: Option<&str>) -> bool {
-    version.and_then(release).is_none_or(|release| release < KEEPS_WHITE_SPACE)
+    version.and_then(parse_release).is_none_or(|release| release < KEEPS_WHITE_SPACE)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{Moment, Sequencer, StreamEnd};
 use crate::draft::{Draft, DraftAction, Unparsed};
 use crate::{
-    CountingIds, Failure, Key, MessageDraft, MessageEnd, Note, PermissionDraft, Prompt, QuestionDraft, ToolCall,
+    CountingIds, Failure, Key, MessageDraft, MessageEnd, Note, PermissionDraft, PromptDraft, QuestionDraft, ToolCall,
     ToolResult, TurnEnd, UserMessage,
 };
 
@@ -105,15 +105,15 @@ fn note() -> impl Strategy<Value = Note> {
             1 => Note::system("system"),
             _ => Note::unknown(json!({})),
         };
-        part.into_iter().fold(note, Note::with)
+        part.into_iter().fold(note, Note::with_part)
     })
 }
 
-fn prompt() -> impl Strategy<Value = Prompt> {
-    (option::of(key()), parts(), any::<bool>()).prop_map(|(id, content, echoed)| Prompt {
+fn prompt() -> impl Strategy<Value = PromptDraft> {
+    (option::of(key()), parts(), any::<bool>()).prop_map(|(id, content, echoed)| PromptDraft {
         id,
         echoed,
-        ..Prompt::new(content)
+        ..PromptDraft::new(content)
     })
 }
 
@@ -208,9 +208,9 @@ fn requests() -> impl Strategy<Value = DraftAction> {
 }
 
 fn draft() -> impl Strategy<Value = Draft> {
-    let act = prop_oneof![3 => life(), 5 => items(), 1 => requests()];
-    (prop_oneof![3 => Just(None), 1 => key().prop_map(Some)], any::<bool>(), act)
-        .prop_map(|(sub_agent, synthetic, act)| Draft { sub_agent, synthetic, act })
+    let action = prop_oneof![3 => life(), 5 => items(), 1 => requests()];
+    (prop_oneof![3 => Just(None), 1 => key().prop_map(Some)], any::<bool>(), action)
+        .prop_map(|(sub_agent, synthetic, action)| Draft { sub_agent, synthetic, action })
 }
 
 fn step() -> impl Strategy<Value = Step> {

@@ -177,7 +177,7 @@ impl Session {
         whole: WholeMessage,
         failed: bool,
     ) {
-        let mut item = Item::new(scene.ids.item(), ItemKind::Message);
+        let mut item = Item::new(scene.ids.next_item_id(), ItemKind::Message);
         item.native_item_id = whole.native_id;
         item.parent_id = self.spawner(scope);
         self.spoken(scope, &whole.role);
@@ -206,7 +206,7 @@ impl Session {
     }
 
     fn open_message(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, message: MessageDraft) {
-        let mut item = Item::new(scene.ids.item(), ItemKind::Message);
+        let mut item = Item::new(scene.ids.next_item_id(), ItemKind::Message);
         item.native_item_id = message.native_id;
         item.parent_id = self.spawner(at.0);
         let role = Role::from(message.speaker);

@@ -81,7 +81,7 @@ impl Session {
         native_id: Option<NativeItemId>,
         content: Vec<ContentPart>,
     ) {
-        let mut item = Item::new(scene.ids.item(), ItemKind::Status);
+        let mut item = Item::new(scene.ids.next_item_id(), ItemKind::Status);
         item.parent_id = Some(parent);
         item.native_item_id = native_id;
         self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&item));
@@ -103,7 +103,7 @@ impl Session {
             NoteKind::System => (ItemKind::System, Some(Role::System)),
             NoteKind::Unknown => (ItemKind::Unknown, None),
         };
-        let mut item = Item::new(scene.ids.item(), kind);
+        let mut item = Item::new(scene.ids.next_item_id(), kind);
         item.native_item_id = note.native_id;
         let call = note.call.as_ref().and_then(|call| self.call_item_near(scope, call));
         item.parent_id = call.or_else(|| self.spawner(scope));

@@ -7,8 +7,8 @@ use super::moment::Scene;
 use super::scopes::ScopeId;
 use super::session::{ItemRef, Session};
 use crate::draft::{PromptPayload, streamed_text};
-use crate::paths::settle_part;
-use crate::{Key, Prompt, UserMessage};
+use crate::paths::normalize_part;
+use crate::{Key, PromptDraft, UserMessage};
 
 /// So many prompts wait for the agent to take them up; then the oldest is shown.
 const MOST_WAITING: usize = 256;
@@ -18,7 +18,7 @@ const MOST_SHOWN: usize = 64;
 /// A prompt that was sent and not yet shown.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    prompt: Prompt,
+    prompt: PromptDraft,
     /// The payload that it was sent in.
     raw: Option<RawJson>,
     text: u64,
@@ -39,7 +39,7 @@ pub(super) struct Shown {
 }
 
 impl Session {
-    pub(super) fn prompt_sent(&mut self, scene: &mut Scene<'_>, scope: ScopeId, prompt: Prompt) {
+    pub(super) fn prompt_sent(&mut self, scene: &mut Scene<'_>, scope: ScopeId, prompt: PromptDraft) {
         if !self.is_main(scope) {
             return self.say_as_user(scene, scope, Origin::DAEMON, UserMessage::new(prompt.content));
         }
@@ -144,7 +144,7 @@ impl Session {
     fn say_as_user(&mut self, scene: &mut Scene<'_>, scope: ScopeId, origin: Origin, message: UserMessage) {
         let UserMessage { mut content, native_id, of, raw, .. } = message;
         for part in &mut content {
-            settle_part(part, self.cwd.as_deref());
+            normalize_part(part, self.cwd.as_deref());
         }
         let whole = WholeMessage { role: Role::User, native_id, of, content };
         let moment = scene.moment.with_raw(raw);

@@ -8,7 +8,7 @@ use super::messages::hash;
 use super::moment::Scene;
 use super::scopes::ScopeId;
 use super::session::{ItemRef, Session};
-use crate::paths::settle_input;
+use crate::paths::normalize_input;
 use crate::title::{one_line, title};
 use crate::{Key, PermissionDraft, QuestionDraft};
 
@@ -61,7 +61,7 @@ impl Session {
         let PermissionDraft { call_id, kind, mut input, title: told, reason, scopes, native } = ask;
         let cwd = self.cwd.as_deref();
         if let Some(input) = &mut input {
-            settle_input(input, cwd);
+            normalize_input(input, cwd);
         }
         let kind = input.as_ref().and_then(ToolInput::kind).or(kind);
         let call = self.find_call(call_id.as_deref(), kind.as_ref(), input.as_ref());

@@ -3,7 +3,7 @@
 use interlingua_schema::ItemId;
 
 use super::moment::{Moment, Scene};
-use super::recent::Recent;
+use super::recent_map::RecentMap;
 use super::session::{ItemRef, Session};
 use crate::Key;
 use crate::draft::DraftAction;
@@ -47,7 +47,7 @@ pub(super) struct ScopeState {
     held: Vec<(Moment, bool, DraftAction)>,
     latest_message: Option<ItemId>,
     /// The latest item of each of the agent's own messages.
-    by_message: Recent<Key, ItemId, 256>,
+    by_message: RecentMap<Key, ItemId, 256>,
 }
 
 impl ScopeState {
@@ -56,7 +56,7 @@ impl ScopeState {
     }
 
     fn new(spawn: Spawn) -> Self {
-        Self { spawn, held: Vec::new(), latest_message: None, by_message: Recent::default() }
+        Self { spawn, held: Vec::new(), latest_message: None, by_message: RecentMap::default() }
     }
 }
 

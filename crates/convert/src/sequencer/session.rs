@@ -13,12 +13,12 @@ use super::moment::Scene;
 use super::notes::OpenNote;
 use super::open_items::OpenItems;
 use super::prompts::{Shown, Waiting};
-use super::recent::Recent;
+use super::recent_map::RecentMap;
 use super::requests::{PendingPermission, PendingQuestion};
 use super::scopes::{ScopeId, ScopeKey, ScopeState};
 use super::tools::{ClosedTool, Tool};
 use super::turns::Turn;
-use super::{LeftOpen, Resume};
+use super::{ResumePoint, UnfinishedWork};
 use crate::Key;
 use crate::draft::{Draft, DraftAction, Failure, Unparsed};
 use crate::escape_codes::without_escape_codes;
@@ -70,7 +70,7 @@ impl Voice {
         }
         self.sequence += 1;
         scene.out.event(EventParts {
-            event_id: scene.ids.event(),
+            event_id: scene.ids.next_event_id(),
             sequence: self.sequence,
             time: self.time,
             session_id: &self.id,
@@ -95,16 +95,16 @@ pub(super) struct Session {
     pub(super) prompts: VecDeque<Waiting>,
     pub(super) shown: VecDeque<Shown>,
     pub(super) messages: OpenItems<OpenMessage>,
-    pub(super) closed_messages: Recent<ItemRef, ClosedMessage, REMEMBERED>,
-    pub(super) closed_user_messages: Recent<ItemRef, (), REMEMBERED>,
+    pub(super) closed_messages: RecentMap<ItemRef, ClosedMessage, REMEMBERED>,
+    pub(super) closed_user_messages: RecentMap<ItemRef, (), REMEMBERED>,
     pub(super) notes: OpenItems<OpenNote>,
     /// Whether we closed them ourselves, so that the agent may still end them.
-    pub(super) closed_notes: Recent<ItemRef, bool, REMEMBERED>,
+    pub(super) closed_notes: RecentMap<ItemRef, bool, REMEMBERED>,
     /// Tools without a result.
     pub(super) tools: OpenItems<Box<Tool>>,
-    pub(super) closed_tools: Recent<ItemRef, ClosedTool, REMEMBERED>,
+    pub(super) closed_tools: RecentMap<ItemRef, ClosedTool, REMEMBERED>,
     /// Each state of a task that was shown.
-    pub(super) task_states: Recent<(Key, TaskState), (), REMEMBERED>,
+    pub(super) task_states: RecentMap<(Key, TaskState), (), REMEMBERED>,
     pub(super) permissions: Vec<PendingPermission>,
     pub(super) questions: Vec<PendingQuestion>,
     /// Hashes of every permission and question id given out.
@@ -119,7 +119,7 @@ pub(super) struct Session {
     pub(super) used: Option<Usage>,
     pub(super) introduction: Introduction,
     /// What an earlier stream left open.
-    pub(super) left_open: Option<Box<LeftOpen>>,
+    pub(super) left_open: Option<Box<UnfinishedWork>>,
 }
 
 impl Session {
@@ -129,7 +129,7 @@ impl Session {
         metadata: SessionMetadata,
         origin: Origin,
     ) -> Self {
-        let id = scene.ids.session(native.map(Key::as_str));
+        let id = scene.ids.session_id(native.map(Key::as_str));
         let mut session = Self::new(id, native.map(NativeSessionId::from));
         session.voice.say(scene, origin, DataParts::SessionStarted { metadata: &metadata });
         session.cwd = metadata.cwd;
@@ -147,13 +147,13 @@ impl Session {
             prompts: VecDeque::new(),
             shown: VecDeque::new(),
             messages: OpenItems::default(),
-            closed_messages: Recent::default(),
-            closed_user_messages: Recent::default(),
+            closed_messages: RecentMap::default(),
+            closed_user_messages: RecentMap::default(),
             notes: OpenItems::default(),
-            closed_notes: Recent::default(),
+            closed_notes: RecentMap::default(),
             tools: OpenItems::default(),
-            closed_tools: Recent::default(),
-            task_states: Recent::default(),
+            closed_tools: RecentMap::default(),
+            task_states: RecentMap::default(),
             permissions: Vec::new(),
             questions: Vec::new(),
             asked: HashSet::default(),
@@ -168,14 +168,14 @@ impl Session {
     }
 
     /// A session that goes on where an earlier stream left it.
-    pub(super) fn resume(resume: Resume) -> Self {
-        let mut session = Self::new(resume.session_id, resume.native);
+    pub(super) fn resume(resume: ResumePoint) -> Self {
+        let mut session = Self::new(resume.session_id, resume.native_session_id);
         session.voice.sequence = resume.sequence;
         session.voice.time = resume.time;
         session.cwd = resume.cwd;
         session.latest_message = resume.latest_message;
-        session.asked = resume.asked.iter().map(hash).collect();
-        session.left_open = Some(Box::new(resume.left_open));
+        session.asked = resume.request_ids.iter().map(hash).collect();
+        session.left_open = Some(Box::new(resume.unfinished));
         session.introduction = Introduction::Awaited;
         session
     }
@@ -218,7 +218,7 @@ impl Session {
             Some(call) => self.sub_agent(call),
             None => scope,
         };
-        self.act_or_hold(scene, scope, draft.synthetic, draft.act.take());
+        self.act_or_hold(scene, scope, draft.synthetic, draft.action.take());
         self.settle(scene);
     }
 

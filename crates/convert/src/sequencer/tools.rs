@@ -11,7 +11,7 @@ use super::scopes::ScopeId;
 use super::session::{ItemRef, Session};
 use super::stderr::head;
 use crate::arguments::Arguments;
-use crate::paths::{settle_input, settle_part};
+use crate::paths::{normalize_input, normalize_part};
 use crate::title::{one_line, title};
 use crate::{Key, ToolCall, ToolResult};
 
@@ -263,7 +263,7 @@ impl Session {
         let ToolCall { call_id, name, kind, arguments, input, title, native_id, of } = call;
         let tool = Tool {
             serial: self.next_serial(),
-            call_item: scene.ids.item(),
+            call_item: scene.ids.next_item_id(),
             parent: self.tool_parent(scope, of.as_ref()),
             call_id,
             native_id,
@@ -317,7 +317,7 @@ impl Session {
         };
         // A call from before the first message has no parent; its result may have one.
         let parent = tool.parent.clone().or_else(|| self.tool_parent(at.0, tool.of.as_ref()));
-        let item = tool.result_item(scene.ids.item(), parent);
+        let item = tool.result_item(scene.ids.next_item_id(), parent);
         self.spoken(at.0, &Role::Tool);
         self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&item));
         if let Some(tool) = self.tools.get_mut(at) {
@@ -337,7 +337,7 @@ impl Session {
             return;
         };
         let cwd = self.cwd.as_deref();
-        end.parts.iter_mut().for_each(|part| settle_part(part, cwd));
+        end.parts.iter_mut().for_each(|part| normalize_part(part, cwd));
         let Tool { call_item, call_id, result: Some(OpenResult { mut item, streamed }), .. } = *tool else {
             return;
         };
@@ -414,7 +414,7 @@ impl Tool {
     fn final_item(&self, call: OpenCall, cwd: Option<&str>) -> Item {
         let OpenCall { name, kind, arguments, mut input, title: told } = call;
         if let Some(input) = &mut input {
-            settle_input(input, cwd);
+            normalize_input(input, cwd);
         }
         let title = told.map_or_else(|| title(&name, input.as_ref(), cwd), |told| one_line(&told));
         self.item(ContentPart::ToolCall {

@@ -103,7 +103,7 @@ impl Session {
         if let Some(cwd) = metadata.as_ref().and_then(|metadata| metadata.cwd.clone()) {
             self.cwd = Some(cwd);
         }
-        let id = native_id.clone().unwrap_or_else(|| scene.ids.turn());
+        let id = native_id.clone().unwrap_or_else(|| scene.ids.next_turn_id());
         let confirmed = origin == Origin::AGENT;
         self.voice.say(scene, origin, DataParts::TurnStarted { turn_id: &id, metadata: metadata.as_ref() });
         self.turn = Some(Turn {

@@ -2,7 +2,7 @@
 
 use interlingua_convert::{
     Conversion, ConversionOptions, Converter, Drafts, Failure, Input, InputRef, MessageDraft, MessageEnd,
-    PermissionDraft, Prompt, QuestionDraft, Resume, ToolCall, TurnEnd,
+    PermissionDraft, PromptDraft, QuestionDraft, ResumePoint, ToolCall, TurnEnd,
 };
 use interlingua_schema::{
     Checker, CommandInput, ContentPart, ErrorCode, EventData, ItemStatus, SessionEnded, SessionMetadata, ToolInput,
@@ -36,7 +36,7 @@ impl Converter for Told {
             "end" => session.turn_ended(TurnEnd::new()),
             "think" => {
                 session.message_started("m", MessageDraft::reasoning(Visibility::Private));
-                session.delta("m", "hm");
+                session.message_delta("m", "hm");
             }
             "call" => session.tool_called("c", ToolCall::new("c", "ls")),
             "command" => {
@@ -61,7 +61,7 @@ impl Live {
         let mut live = Self { stream: Conversion::new(Told, ConversionOptions::default()), events: Vec::new() };
         let mut metadata = SessionMetadata::default();
         metadata.cwd = Some("/w".to_owned());
-        live.stream.begin(None, None, metadata, &mut live.events);
+        live.stream.start_session(None, None, metadata, &mut live.events);
         live
     }
 
@@ -74,10 +74,10 @@ impl Live {
 
     /// The stream is gone; another one goes on from what was written down since the event with this sequence.
     fn cut_off(self, settled: u64) -> Self {
-        let mut resume = Resume::new(self.events[0].session_id.clone());
+        let mut resume = ResumePoint::new(self.events[0].session_id.clone());
         for event in &self.events {
             if event.sequence > settled {
-                resume.learn(event);
+                resume.observe(event);
             }
         }
         // Ids are counted anew, so they are made different here as they are in a server.
@@ -102,21 +102,21 @@ impl Live {
 struct Later(interlingua_convert::CountingIds, String);
 
 impl interlingua_convert::IdSource for Later {
-    fn event(&mut self) -> &str {
-        self.1 = format!("{}b", self.0.event());
+    fn next_event_id(&mut self) -> &str {
+        self.1 = format!("{}b", self.0.next_event_id());
         &self.1
     }
 
-    fn item(&mut self) -> interlingua_schema::ItemId {
-        format!("{}b", self.0.item()).into()
+    fn next_item_id(&mut self) -> interlingua_schema::ItemId {
+        format!("{}b", self.0.next_item_id()).into()
     }
 
-    fn turn(&mut self) -> String {
-        format!("{}b", self.0.turn())
+    fn next_turn_id(&mut self) -> String {
+        format!("{}b", self.0.next_turn_id())
     }
 
-    fn session(&mut self, native: Option<&str>) -> interlingua_schema::SessionId {
-        self.0.session(native)
+    fn session_id(&mut self, native: Option<&str>) -> interlingua_schema::SessionId {
+        self.0.session_id(native)
     }
 }
 
@@ -162,7 +162,7 @@ fn what_a_lost_stream_left_open_is_closed_as_failed() {
         Live::begun().receive(&["n begin", "n hi", "n end", "n begin", "n think", "n call", "n output", "n ask"]);
     let before = live.events.len();
     let mut live = live.receive(&["n questions"]).cut_off(6);
-    live.stream.close_left_open(None, &lost(), &mut live.events);
+    live.stream.close_unfinished(None, &lost(), &mut live.events);
     live.keeps_the_rules();
     assert_eq!(
         live.kinds()[before + 2..],
@@ -182,7 +182,7 @@ fn what_a_lost_stream_left_open_is_closed_as_failed() {
     assert!(matches!(&result.item.content[0], ContentPart::ToolResult { output, .. } if output == "a.txt"));
     // Closing again says nothing, and the session goes on.
     let closed = live.events.len();
-    live.stream.close_left_open(None, &lost(), &mut live.events);
+    live.stream.close_unfinished(None, &lost(), &mut live.events);
     assert_eq!(live.events.len(), closed);
     let live = live.receive(&["n begin", "n ask", "n end"]);
     live.keeps_the_rules();
@@ -196,7 +196,7 @@ fn what_a_lost_stream_left_open_is_closed_as_failed() {
 #[test]
 fn a_call_without_a_result_gets_one_when_it_is_lost() {
     let mut live = Live::begun().receive(&["n begin", "n call"]).cut_off(0);
-    live.stream.close_left_open(None, &lost(), &mut live.events);
+    live.stream.close_unfinished(None, &lost(), &mut live.events);
     live.keeps_the_rules();
     assert_eq!(live.kinds()[4..], ["error", "item.started", "item.completed", "turn.ended"]);
 }
@@ -207,7 +207,7 @@ fn a_command_that_runs_on_after_its_turn_is_closed_when_it_is_lost() {
         let live = Live::begun().receive(heard);
         live.keeps_the_rules();
         let mut live = live.cut_off(0);
-        live.stream.close_left_open(None, &lost(), &mut live.events);
+        live.stream.close_unfinished(None, &lost(), &mut live.events);
         live.keeps_the_rules();
         let EventData::ItemCompleted(result) = &live.events.last().unwrap().data else { panic!("{:?}", live.kinds()) };
         assert_eq!(result.item.status, ItemStatus::Failed);
@@ -219,7 +219,7 @@ fn a_command_that_runs_on_after_its_turn_is_closed_when_it_is_lost() {
 fn output_before_its_call_is_one_result_when_it_is_lost() {
     for heard in [&["n begin", "n output"][..], &["n begin", "n output", "n call"]] {
         let mut live = Live::begun().receive(heard).cut_off(0);
-        live.stream.close_left_open(None, &lost(), &mut live.events);
+        live.stream.close_unfinished(None, &lost(), &mut live.events);
         live.keeps_the_rules();
     }
 }
@@ -228,7 +228,7 @@ fn output_before_its_call_is_one_result_when_it_is_lost() {
 fn a_stream_that_left_nothing_open_goes_on_without_a_word() {
     let mut live = Live::begun().receive(&["n begin", "n hi", "n end"]).cut_off(0);
     let before = live.events.len();
-    live.stream.close_left_open(None, &lost(), &mut live.events);
+    live.stream.close_unfinished(None, &lost(), &mut live.events);
     assert_eq!(live.events.len(), before);
     live.receive(&["n begin", "n ho", "n end"]).keeps_the_rules();
 }
@@ -247,11 +247,11 @@ fn the_keys_of_pending_requests_are_known_until_they_are_answered() {
 #[test]
 fn the_host_can_say_what_crossed_no_wire() {
     let mut live = Live::begun();
-    live.stream.host_drafts(
+    live.stream.push_host_drafts(
         None,
         |drafts| {
-            let mut session = drafts.current();
-            session.prompt_sent(Prompt::text("hi"));
+            let mut session = drafts.current_session();
+            session.prompt_sent(PromptDraft::text("hi"));
             session.failed(Failure::new(ErrorCode::AgentError, "not there"));
             session.turn_ended(TurnEnd::with_status(TurnStatus::Failed));
         },
@@ -269,7 +269,7 @@ fn the_host_can_say_what_crossed_no_wire() {
 fn a_session_that_nobody_can_go_on_with_ends_as_an_error() {
     let mut live = Live::begun().receive(&["n begin", "n think"]);
     live.stream.push(None, Input::Stderr("boom"), &mut live.events);
-    live.stream.session_lost(None, "it is gone", &mut live.events);
+    live.stream.fail_session(None, "it is gone", &mut live.events);
     live.keeps_the_rules();
     let EventData::SessionEnded(SessionEnded { message, stderr, .. }) = &live.events.last().unwrap().data else {
         panic!("{:?}", live.kinds())

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::io::{self, BufRead, Cursor, Read};
 
 use interlingua_convert::{
-    Conversion, ConversionOptions, Converter, Drafts, Input, InputRef, Launch, MessageDraft, MessageEnd, Prompt,
-    Resume, StreamEnd, convert_log,
+    Conversion, ConversionOptions, Converter, Drafts, Input, InputRef, Launch, MessageDraft, MessageEnd, PromptDraft,
+    ResumePoint, StreamEnd, convert_log,
 };
 use interlingua_schema::{Checker, EventData, RawJson, Timestamp, UniversalEvent};
 use interlingua_wirelog::Reader;
@@ -21,9 +21,9 @@ impl Converter for Parrot {
         "parrot"
     }
 
-    fn launch(&mut self, launch: &Launch, out: &mut Drafts) {
+    fn observe_launch(&mut self, launch: &Launch, out: &mut Drafts) {
         if let Some(prompt) = &launch.prompt {
-            out.current().prompt_sent(Prompt::text(prompt));
+            out.current_session().prompt_sent(PromptDraft::text(prompt));
         }
     }
 
@@ -33,7 +33,7 @@ impl Converter for Parrot {
         };
         self.lines += 1;
         if let Some(millis) = line.strip_prefix("at ").and_then(|millis| millis.parse().ok()) {
-            out.payload_time(Timestamp::from_millis(millis));
+            out.set_payload_time(Timestamp::from_millis(millis));
         }
         match line {
             "tick" => out.dropped("keep-alive"),
@@ -143,8 +143,8 @@ fn a_resumed_session_goes_on_counting() {
     let (mut events, mut first) = convert(b"one\n", false);
     let last = events.last().unwrap().clone();
     let mut second = Conversion::new(Parrot { lines: 7 }, ConversionOptions::default());
-    let mut resume = Resume::new(last.session_id);
-    resume.native = last.native_session_id;
+    let mut resume = ResumePoint::new(last.session_id);
+    resume.native_session_id = last.native_session_id;
     resume.sequence = last.sequence;
     resume.time = last.time;
     second.resume(resume);

@@ -1,7 +1,7 @@
 //! What the mock agent says, as drafts: the same way that every agent goes.
 
 use interlingua_convert::{
-    Converter, Drafts, Failure, Input, InputRef, MessageDraft, MessageEnd, Note, PermissionDraft, Prompt,
+    Converter, Drafts, Failure, Input, InputRef, MessageDraft, MessageEnd, Note, PermissionDraft, PromptDraft,
     QuestionDraft, ToolCall, ToolResult, TurnEnd,
 };
 use interlingua_schema::{
@@ -54,7 +54,7 @@ impl MockConverter {
                     }
                     _ => ContentPart::FileRef { path: file.path, action: FileAction::Read, diff: None },
                 }));
-                session.prompt_sent(Prompt::new(content));
+                session.prompt_sent(PromptDraft::new(content));
             }
             HostLine::Permit { request, reply: Permit::Once } => {
                 session.permission_approved(request, ApprovalScope::Once);
@@ -98,19 +98,19 @@ impl MockConverter {
                 metadata.model = Some(model);
                 session.turn_started(Some(turn), metadata);
             }
-            Line::Text { message, delta } => session.delta(message, delta),
+            Line::Text { message, delta } => session.message_delta(message, delta),
             Line::Said { message, text, image } => {
                 let said = MessageDraft::assistant().native_id(message.as_str());
                 let image = image.map(|image| ContentPart::Image { path: image.path, mime: image.mime });
                 session.message_finished(
                     message,
                     said,
-                    image.into_iter().fold(MessageEnd::text(text), MessageEnd::with),
+                    image.into_iter().fold(MessageEnd::text(text), MessageEnd::with_part),
                 );
             }
             Line::Thought { message, delta } => {
                 session.message_started(message.as_str(), MessageDraft::reasoning(Visibility::Public));
-                session.delta(message, delta);
+                session.message_delta(message, delta);
             }
             Line::Thinking { message, text } => {
                 session.message_finished(message, MessageDraft::reasoning(Visibility::Public), MessageEnd::text(text));
@@ -132,7 +132,7 @@ impl MockConverter {
                     action: file.action,
                     diff: file.diff,
                 };
-                session.tool_finished(call, files.into_iter().map(part).fold(result, ToolResult::with));
+                session.tool_finished(call, files.into_iter().map(part).fold(result, ToolResult::with_part));
             }
             Line::Status(status) => match status.note() {
                 Ok(note) => session.note(note),
@@ -151,7 +151,7 @@ impl MockConverter {
             }
             Line::Failed { failure: Trouble { message, code, aside, status, kind, retryable } } => {
                 let failure = Failure::new(code, message).status(status).kind(kind).retryable(retryable);
-                session.failed(if aside { failure.aside() } else { failure });
+                session.failed(if aside { failure.outside_turn() } else { failure });
             }
             Line::Done { turn: _, status, usage, stop_reason } => {
                 session.turn_ended(TurnEnd::with_status(status).usage(usage).stop_reason(stop_reason));

@@ -1,6 +1,6 @@
 //! A message on its way from the queue into the stream.
 
-use interlingua_convert::Prompt;
+use interlingua_convert::PromptDraft;
 use interlingua_schema::{ContentPart, FileAction, Message};
 use interlingua_store::{MessageId, QueuedMessage};
 use tokio::sync::oneshot;
@@ -36,7 +36,7 @@ impl Ordered {
     }
 
     /// The message as the user's words, for when the agent never got to hear them.
-    pub(super) fn prompt(&self) -> Prompt {
+    pub(super) fn prompt(&self) -> PromptDraft {
         let mut content = Vec::new();
         if !self.message.text.is_empty() {
             content.push(ContentPart::text(self.message.text.as_str()));
@@ -48,6 +48,6 @@ impl Ordered {
                 _ => ContentPart::FileRef { path, action: FileAction::Read, diff: None },
             }
         }));
-        Prompt::new(content)
+        PromptDraft::new(content)
     }
 }

@@ -1,6 +1,6 @@
 //! Where a session stands between two stretches of work: what is kept of it in the store.
 
-use interlingua_convert::Resume;
+use interlingua_convert::ResumePoint;
 use interlingua_schema::{EventData, ItemId, ItemKind, RawJson, Timestamp, UniversalEvent};
 use interlingua_store::{RawPayloads, ReadLimits, Session, Store, StoredState};
 use serde::{Deserialize, Serialize};
@@ -35,14 +35,14 @@ impl Standing {
         store: &Store,
         session: &Session,
         kept: &StoredState,
-    ) -> Result<(Self, Resume), interlingua_store::StoreError> {
+    ) -> Result<(Self, ResumePoint), interlingua_store::StoreError> {
         let mut standing: Self =
             kept.state.as_ref().and_then(|state| serde_json::from_str(state.as_str()).ok()).unwrap_or_default();
-        let mut resume = Resume::new(session.id.clone());
-        resume.native.clone_from(&session.native_session_id);
+        let mut resume = ResumePoint::new(session.id.clone());
+        resume.native_session_id.clone_from(&session.native_session_id);
         resume.cwd = standing.cwd.clone().or_else(|| session.directory.clone());
         resume.latest_message.clone_from(&standing.latest_message);
-        resume.asked = standing.permissions.iter().chain(&standing.questions).cloned().collect();
+        resume.request_ids = standing.permissions.iter().chain(&standing.questions).cloned().collect();
         if let (Some(time), true) = (standing.settled_at, standing.settled == session.event_count) {
             resume.sequence = standing.settled;
             resume.time = time;
@@ -59,7 +59,7 @@ impl Standing {
                 })?;
                 if sequence > standing.settled {
                     standing.watch(&event);
-                    resume.learn(&event);
+                    resume.observe(&event);
                 } else {
                     resume.sequence = event.sequence;
                     resume.time = event.time;

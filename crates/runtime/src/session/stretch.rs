@@ -38,13 +38,13 @@ impl Actor {
         if session.event_count == 0 {
             let native = session.native_session_id.as_ref().map(NativeSessionId::as_str);
             let metadata = metadata(&session, &driver.status());
-            conversion.begin(Some(now()), native, metadata, &mut page.events);
+            conversion.start_session(Some(now()), native, metadata, &mut page.events);
         } else {
             let (stands, resume) = Standing::load(store, &session, &kept).await?;
             standing = stands;
             conversion.resume(resume);
             let failure = Failure::new(ErrorCode::AgentError, "the server stopped before the turn was over");
-            conversion.close_left_open(Some(now()), &failure, &mut page.events);
+            conversion.close_unfinished(Some(now()), &failure, &mut page.events);
         }
         let mut actor = Self {
             runtime: runtime.clone(),

@@ -62,7 +62,7 @@ impl Actor {
             match &message.output {
                 DriverOutput::Launched(launch) => {
                     self.touch();
-                    self.conversion.launch(at, launch, &mut self.page.events);
+                    self.conversion.observe_launch(at, launch, &mut self.page.events);
                 }
                 DriverOutput::Failed(failure) => {
                     self.settle();
@@ -104,7 +104,7 @@ impl Actor {
         match served {
             Err(ServeError::Lost(reason)) => {
                 self.show_message();
-                self.conversion.session_lost(Some(now()), &reason, &mut self.page.events);
+                self.conversion.fail_session(Some(now()), &reason, &mut self.page.events);
                 self.watch();
             }
             Ok(Parting::Finished) => {
@@ -177,7 +177,11 @@ impl Actor {
 
     /// The host itself says something in the session.
     pub(super) fn host(&mut self, say: impl FnOnce(&mut SessionDrafts<'_>)) {
-        self.conversion.host_drafts(Some(now()), |drafts| say(&mut drafts.current()), &mut self.page.events);
+        self.conversion.push_host_drafts(
+            Some(now()),
+            |drafts| say(&mut drafts.current_session()),
+            &mut self.page.events,
+        );
         self.watch();
     }
 

@@ -1,8 +1,8 @@
 //! What is left out of a canonical trace, and what is not.
 
 use interlingua_convert::{
-    Conversion, ConversionOptions, Converter, Drafts, Input, InputRef, MessageDraft, MessageEnd, Prompt, QuestionDraft,
-    ToolCall, ToolResult, TurnEnd,
+    Conversion, ConversionOptions, Converter, Drafts, Input, InputRef, MessageDraft, MessageEnd, PromptDraft,
+    QuestionDraft, ToolCall, ToolResult, TurnEnd,
 };
 use interlingua_schema::{ToolKind, UniversalEvent};
 use interlingua_snapshots::canonical::{CanonicalScenario, Focus, FocusTarget, trace};
@@ -18,12 +18,12 @@ impl Converter for Toy {
     fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
         let mut session = out.session("toy");
         match input {
-            Input::Sent(text) => session.prompt_sent(Prompt::text(text)),
+            Input::Sent(text) => session.prompt_sent(PromptDraft::text(text)),
             Input::Received(line) => match line.split_once(' ').unwrap_or((line, "")) {
                 ("say", text) => session.message_finished(text, MessageDraft::assistant(), MessageEnd::text(text)),
                 ("begin", key) => {
                     session.message_started(key, MessageDraft::assistant());
-                    session.delta(key, "…");
+                    session.message_delta(key, "…");
                 }
                 ("finish", key) => session.message_finished(key, MessageDraft::assistant(), MessageEnd::as_streamed()),
                 ("ask", key) => session.questions_requested(key, vec![QuestionDraft::new("Which?")]),

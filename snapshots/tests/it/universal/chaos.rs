@@ -97,7 +97,7 @@ fn apply(lines: &mut Vec<Line>, edit: &Edit, tapes: &[Tape]) {
 fn play(agent: Agent, launch: &Launch, lines: &[Line], raw: bool) -> Vec<String> {
     let mut stream = Conversion::new(converter_for(agent), ConversionOptions::with_raw(raw));
     let mut events = Vec::new();
-    stream.launch(None, launch, &mut events);
+    stream.observe_launch(None, launch, &mut events);
     for line in lines {
         stream.push(None, line.borrowed(), &mut events);
     }

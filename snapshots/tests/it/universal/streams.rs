@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use interlingua_convert::{Agent, Conversion, ConversionOptions, convert_log, converter_for, write_log};
+use interlingua_convert::{Agent, Conversion, ConversionOptions, convert_log, convert_log_to_writer, converter_for};
 use interlingua_schema::{ContentPart, EventData, Item, ItemEvent, ItemKind, StatusLabel};
 use interlingua_snapshots::{CorpusEntry, recordings};
 
@@ -52,7 +52,7 @@ fn events_written_as_they_happen_are_the_events_that_are_made() {
                 Ok(())
             })
             .unwrap();
-            write_log(&mut recording.reader().unwrap(), &mut stream(), &mut written).unwrap();
+            convert_log_to_writer(&mut recording.reader().unwrap(), &mut stream(), &mut written).unwrap();
             assert!(written == made, "{}: raw {raw}", recording.name());
         }
     }

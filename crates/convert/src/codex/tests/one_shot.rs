@@ -11,7 +11,7 @@ use crate::{Input, Launch, StreamEnd};
 fn a_one_shot_run_has_its_prompt_from_the_command_line() {
     let mut talk = Talk::new();
     let argv = ["codex", "exec", "--json", "say hi"].map(str::to_owned).to_vec();
-    talk.stream.launch(None, &Launch { argv, ..Launch::default() }, &mut talk.events);
+    talk.stream.observe_launch(None, &Launch { argv, ..Launch::default() }, &mut talk.events);
     talk.agent(json!({"type": "thread.started", "thread_id": "t"}));
     talk.agent(json!({"type": "turn.started"}));
     talk.agent(json!({"type": "error", "message": "Reconnecting... 1/5 (stream disconnected)"}));
@@ -30,7 +30,7 @@ fn a_one_shot_run_has_its_prompt_from_the_command_line() {
 fn a_one_shot_run_works_with_what_its_command_line_says() {
     let mut talk = Talk::with_raw();
     let argv = ["codex", "exec", "--json", "-m", "gpt", "-C", "/w", "go"].map(str::to_owned).to_vec();
-    talk.stream.launch(
+    talk.stream.observe_launch(
         None,
         &Launch { argv, version: Some("0.169.0".to_owned()), ..Launch::default() },
         &mut talk.events,
@@ -84,7 +84,7 @@ fn a_one_shot_run_that_stops_in_its_turn_has_died() {
 fn a_second_run_counts_and_plans_for_itself() {
     let mut talk = Talk::new();
     let argv = ["codex", "exec", "--json", "go"].map(str::to_owned).to_vec();
-    talk.stream.launch(None, &Launch { argv, ..Launch::default() }, &mut talk.events);
+    talk.stream.observe_launch(None, &Launch { argv, ..Launch::default() }, &mut talk.events);
     for thread in ["a", "b"] {
         talk.agent(json!({"type": "thread.started", "thread_id": thread}));
         talk.agent(json!({"type": "turn.started"}));

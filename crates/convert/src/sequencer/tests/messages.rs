@@ -19,10 +19,10 @@ fn a_message_that_does_not_stream_gets_start_and_delta() {
 #[test]
 fn what_was_streamed_is_not_said_again_and_what_is_missing_is_added() {
     let mut play = Play::begun();
-    play.agent(|s| s.message_started("m", MessageDraft::assistant())).agent(|s| s.delta("m", "Hel"));
+    play.agent(|s| s.message_started("m", MessageDraft::assistant())).agent(|s| s.message_delta("m", "Hel"));
     play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hello")));
     play.shows(&["+1 message/assistant", "~1 Hel", "*~1 lo", "=1 message/assistant Hello"]);
-    play.agent(|s| s.delta("n", "Hello"))
+    play.agent(|s| s.message_delta("n", "Hello"))
         .agent(|s| s.message_finished("n", MessageDraft::assistant(), MessageEnd::as_streamed()));
     play.shows(&["*+2 message/assistant", "~2 Hello", "=2 message/assistant Hello"]);
 }
@@ -30,7 +30,7 @@ fn what_was_streamed_is_not_said_again_and_what_is_missing_is_added() {
 #[test]
 fn a_final_text_that_contradicts_is_a_new_item() {
     let mut play = Play::begun();
-    play.agent(|s| s.delta("m", "Bye"))
+    play.agent(|s| s.message_delta("m", "Bye"))
         .agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hello")));
     play.shows(&[
         "*+1 message/assistant",
@@ -45,7 +45,7 @@ fn a_final_text_that_contradicts_is_a_new_item() {
 #[test]
 fn an_abandoned_message_fails_with_what_it_said() {
     let mut play = Play::begun();
-    play.agent(|s| s.delta("m", "Hel")).agent(|s| s.message_abandoned("m"));
+    play.agent(|s| s.message_delta("m", "Hel")).agent(|s| s.message_abandoned("m"));
     play.shows(&["*+1 message/assistant", "~1 Hel", "=1 message/assistant! Hel"]);
 }
 
@@ -54,7 +54,7 @@ fn a_second_end_and_late_deltas_say_nothing() {
     let mut play = Play::begun();
     play.agent(|s| s.message_finished("m", say("Hi").0, say("Hi").1)).skip();
     play.agent(|s| s.message_started("m", MessageDraft::assistant()))
-        .agent(|s| s.delta("m", "more"))
+        .agent(|s| s.message_delta("m", "more"))
         .agent(|s| s.message_finished("m", say("Hi").0, say("Hi").1))
         .shows(&[]);
 }
@@ -62,7 +62,7 @@ fn a_second_end_and_late_deltas_say_nothing() {
 #[test]
 fn a_second_end_that_says_something_else_is_another_message() {
     let mut play = Play::begun();
-    play.agent(|s| s.delta("m", "Hi"))
+    play.agent(|s| s.message_delta("m", "Hi"))
         .agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::as_streamed()))
         .skip();
     play.agent(|s| s.message_finished("m", say("Hi").0, say("Hi").1)).shows(&[]);
@@ -84,9 +84,9 @@ fn redacted_reasoning_is_an_empty_part_without_delta() {
 #[test]
 fn parts_follow_the_text() {
     let image = ContentPart::Image { path: "cat.png".into(), mime: None };
-    let end = MessageEnd::text("Look").with(image.clone());
+    let end = MessageEnd::text("Look").with_part(image.clone());
     let mut play = Play::begun();
-    play.agent(|s| s.delta("m", "Look")).agent(|s| s.message_finished("m", MessageDraft::assistant(), end));
+    play.agent(|s| s.message_delta("m", "Look")).agent(|s| s.message_finished("m", MessageDraft::assistant(), end));
     play.shows(&["*+1 message/assistant", "~1 Look", "=1 message/assistant Look <cat.png>"]);
     play.agent(|s| s.user_message("u", UserMessage::new(vec![image])));
     play.shows(&["*turn.started", "*+2 message/user", "=2 message/user <cat.png>"]);
@@ -96,8 +96,8 @@ fn parts_follow_the_text() {
 fn a_message_finished_after_its_turn_is_said_only_if_it_says_more() {
     let mut play = Play::begun();
     play.agent(|s| s.turn_started(None, TurnMetadata::default()))
-        .agent(|s| s.delta("m", "Hel"))
-        .agent(|s| s.delta("n", "Bye"));
+        .agent(|s| s.message_delta("m", "Hel"))
+        .agent(|s| s.message_delta("n", "Bye"));
     play.agent(|s| s.turn_ended(TurnEnd::new())).skip();
     play.agent(|s| s.message_finished("n", MessageDraft::assistant(), MessageEnd::text("Bye"))).shows(&[]);
     play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hello")));
@@ -108,7 +108,7 @@ fn a_message_finished_after_its_turn_is_said_only_if_it_says_more() {
 fn reasoning_is_known_as_such_before_its_first_delta() {
     let mut play = Play::begun();
     let thought = || MessageDraft::reasoning(Visibility::Private);
-    play.agent(|s| s.message_started("streamed", thought())).agent(|s| s.delta("streamed", "Hm"));
+    play.agent(|s| s.message_started("streamed", thought())).agent(|s| s.message_delta("streamed", "Hm"));
     play.agent(|s| s.message_finished("whole", thought(), MessageEnd::text("Hm")));
     play.agent(|s| s.message_started("text", MessageDraft::assistant()));
     let starts: Vec<_> = play

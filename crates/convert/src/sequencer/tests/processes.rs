@@ -2,12 +2,12 @@ use interlingua_schema::{EventData, TurnMetadata};
 
 use super::play::{Play, ask};
 use crate::sequencer::StreamEnd;
-use crate::{MessageDraft, MessageEnd, Note, Prompt, QuestionDraft, SessionDrafts, ToolCall, TurnEnd};
+use crate::{MessageDraft, MessageEnd, Note, PromptDraft, QuestionDraft, SessionDrafts, ToolCall, TurnEnd};
 
 #[test]
 fn an_agent_that_dies_in_a_turn_is_an_error_and_everything_closes() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.delta("m", "Hel"));
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.message_delta("m", "Hel"));
     play.agent(|s| s.tool_called("c", ToolCall::new("c", "ls")));
     play.agent(|s| s.note_started("n", Note::system("busy"))).agent(|s| s.permission_requested("p", ask("rm"))).skip();
     play.stderr("boom").exit(-9);
@@ -29,7 +29,7 @@ fn an_agent_that_dies_in_a_turn_is_an_error_and_everything_closes() {
 #[test]
 fn an_agent_that_leaves_in_good_order_ends_its_turn_and_the_log_the_session() {
     let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(Prompt::text("hi"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
+    play.host(|s| s.prompt_sent(PromptDraft::text("hi"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hello"))).skip();
     play.exit(0).shows(&["*turn.ended Completed"]);
     play.finish(StreamEnd::Log).shows(&["*session.ended Completed Agent"]);
@@ -57,7 +57,7 @@ fn an_agent_that_leaves_while_it_is_waited_for_has_died() {
 #[test]
 fn a_prompt_that_nobody_answered_failed() {
     let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(Prompt::text("hi"))).exit(0);
+    play.host(|s| s.prompt_sent(PromptDraft::text("hi"))).exit(0);
     play.shows(&[
         "*turn.started",
         "*+1 message/user",
@@ -78,37 +78,37 @@ fn an_exit_after_an_interrupt_is_no_error() {
 #[test]
 fn a_log_that_stops_leaves_its_session_open() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.delta("m", "Hel")).skip();
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.message_delta("m", "Hel")).skip();
     play.finish(StreamEnd::Log).shows(&[]);
 }
 
 #[test]
 fn a_prompt_that_was_sent_last_is_shown_all_the_same() {
     let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(Prompt::text("hi"))).finish(StreamEnd::Log);
+    play.host(|s| s.prompt_sent(PromptDraft::text("hi"))).finish(StreamEnd::Log);
     play.shows(&["*turn.started", "*+1 message/user", "*~1 hi", "*=1 message/user hi"]);
 }
 
 #[test]
 fn our_own_api_terminates() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.delta("m", "Hel")).skip();
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.message_delta("m", "Hel")).skip();
     play.finish(StreamEnd::Terminated);
     play.shows(&["*=1 message/assistant! Hel", "*turn.ended Interrupted", "*session.ended Terminated Daemon"]);
-    play.agent(|s| s.delta("m", "lo")).exit(0).finish(StreamEnd::Log).shows(&[]);
+    play.agent(|s| s.message_delta("m", "lo")).exit(0).finish(StreamEnd::Log).shows(&[]);
 }
 
 #[test]
 fn a_new_process_closes_what_the_old_one_left_and_may_use_its_ids() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.delta("item_0", "Hel")).skip();
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.message_delta("item_0", "Hel")).skip();
     play.agent_drafts(crate::Drafts::process_restarted);
     play.shows(&[
         "*=1 message/assistant! Hel",
         "*error the agent exited; its exit code is not known",
         "*turn.ended Failed",
     ]);
-    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.delta("item_0", "Again"));
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.message_delta("item_0", "Again"));
     play.agent(|s| s.message_finished("item_0", MessageDraft::assistant(), MessageEnd::as_streamed()));
     play.agent(|s| s.turn_ended(TurnEnd::new()));
     play.shows(&[

@@ -52,7 +52,7 @@ fn a_child_session_waits_for_its_call() {
         "*~2 List",
         "=2<1 message/user List",
     ]);
-    play.agent_drafts(|drafts| drafts.session("child").delta("m", "Look")).skip();
+    play.agent_drafts(|drafts| drafts.session("child").message_delta("m", "Look")).skip();
     play.agent_drafts(|drafts| drafts.session("child").turn_ended(TurnEnd::new()));
     play.shows(&["*=3<1 message/assistant! Look"]);
     assert!(play.events.iter().all(|event| { event.native_session_id.as_ref().is_some_and(|id| id.as_str() == "s") }));
@@ -63,7 +63,7 @@ fn what_a_waiting_sub_agent_asks_is_not_held_back() {
     let mut play = Play::begun();
     play.agent_drafts(|drafts| {
         drafts.session("child").child_of("s");
-        drafts.session("child").delta("m", "May I?");
+        drafts.session("child").message_delta("m", "May I?");
         drafts.session("child").permission_requested("p", ask("rm"));
     });
     play.shows(&["permission p Requested"]);

@@ -108,7 +108,7 @@ fn a_result_after_its_turn_is_a_late_result() {
     play.agent(|s| s.tool_output("c", "one")).skip();
     play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["*=2 toolresult/tool! [one]", "turn.ended Completed"]);
     let file = ContentPart::FileRef { path: "f".into(), action: FileAction::Write, diff: None };
-    play.agent(|s| s.tool_finished("c", ToolResult::ok("one two").with(file)));
+    play.agent(|s| s.tool_finished("c", ToolResult::ok("one two").with_part(file)));
     play.shows(&["*+3<1 status", "=3<1 status LateResult one two <f>"]);
     play.agent(|s| s.tool_finished("c", ToolResult::ok("again"))).shows(&[]);
 }
@@ -201,7 +201,7 @@ fn paths_and_diffs_are_those_of_the_sessions_directory() {
     play.agent(|s| s.tool_called("e", ToolCall::new("e", "edit").input(Some(input))));
     let file =
         ContentPart::FileRef { path: "src/a.rs".into(), action: FileAction::Patch, diff: Some("@@ @@\n".into()) };
-    play.agent(|s| s.tool_finished("e", ToolResult::ok("").with(file)));
+    play.agent(|s| s.tool_finished("e", ToolResult::ok("").with_part(file)));
     let parts: Vec<_> = play
         .events
         .iter()

@@ -1,12 +1,12 @@
 use interlingua_schema::{ErrorCode, EventData, StopReason, TurnMetadata, TurnStatus, Usage};
 
 use super::play::Play;
-use crate::{Failure, MessageDraft, MessageEnd, Note, Prompt, StreamEnd, TurnEnd, UserMessage};
+use crate::{Failure, MessageDraft, MessageEnd, Note, PromptDraft, StreamEnd, TurnEnd, UserMessage};
 
 #[test]
 fn a_prompt_is_shown_when_the_agent_begins_its_turn() {
     let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(Prompt::text("hi"))).shows(&[]);
+    play.host(|s| s.prompt_sent(PromptDraft::text("hi"))).shows(&[]);
     play.agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.shows(&["turn.started", "*+1 message/user", "*~1 hi", "*=1 message/user hi"]);
     play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["turn.ended Completed"]);
@@ -15,7 +15,7 @@ fn a_prompt_is_shown_when_the_agent_begins_its_turn() {
 #[test]
 fn a_prompt_is_shown_before_anything_the_agent_says() {
     let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(Prompt::text("hi").expect_echo()));
+    play.host(|s| s.prompt_sent(PromptDraft::text("hi").expect_echo()));
     play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hello")));
     play.shows(&[
         "*turn.started",
@@ -33,7 +33,7 @@ fn a_prompt_is_shown_before_anything_the_agent_says() {
 #[test]
 fn the_agents_own_repetition_is_preferred() {
     let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(Prompt::text("hi").expect_echo()))
+    play.host(|s| s.prompt_sent(PromptDraft::text("hi").expect_echo()))
         .agent(|s| s.turn_started(Some("t".into()), TurnMetadata::default()));
     play.agent(|s| s.user_message("u", UserMessage::text("hi").native_id("n")));
     play.agent(|s| s.user_message("u", UserMessage::text("hi").native_id("n")));
@@ -45,8 +45,10 @@ fn the_agents_own_repetition_is_preferred() {
 #[test]
 fn a_queued_prompt_waits_for_the_turn_that_takes_it_up() {
     let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(Prompt::text("one"))).agent(|s| s.turn_started(None, TurnMetadata::default())).skip();
-    play.host(|s| s.prompt_sent(Prompt::text("two")));
+    play.host(|s| s.prompt_sent(PromptDraft::text("one")))
+        .agent(|s| s.turn_started(None, TurnMetadata::default()))
+        .skip();
+    play.host(|s| s.prompt_sent(PromptDraft::text("two")));
     play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("1")));
     play.agent(|s| s.turn_ended(TurnEnd::new())).skip();
     play.agent(|s| s.turn_started(None, TurnMetadata::default()));
@@ -56,11 +58,11 @@ fn a_queued_prompt_waits_for_the_turn_that_takes_it_up() {
 #[test]
 fn a_steered_prompt_joins_the_running_turn() {
     let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(Prompt::text("one"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
+    play.host(|s| s.prompt_sent(PromptDraft::text("one"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("1"))).skip();
-    play.host(|s| s.prompt_sent(Prompt::text("no, two").id("p"))).agent(|s| s.prompt_accepted(Some("p".into())));
+    play.host(|s| s.prompt_sent(PromptDraft::text("no, two").id("p"))).agent(|s| s.prompt_accepted(Some("p".into())));
     play.shows(&["*+3 message/user", "*~3 no, two", "*=3 message/user no, two"]);
-    play.host(|s| s.prompt_sent(Prompt::text("three").expect_echo()));
+    play.host(|s| s.prompt_sent(PromptDraft::text("three").expect_echo()));
     play.agent(|s| s.user_message("u", UserMessage::text("three")));
     play.shows(&["*+4 message/user", "*~4 three", "=4 message/user three"]);
 }
@@ -68,10 +70,10 @@ fn a_steered_prompt_joins_the_running_turn() {
 #[test]
 fn a_user_message_that_begins_a_turn_ends_the_one_before() {
     let mut play = Play::begun();
-    play.agent(|s| s.user_message("1", UserMessage::text("one").begins_turn()));
+    play.agent(|s| s.user_message("1", UserMessage::text("one").starts_turn()));
     play.shows(&["*turn.started", "*+1 message/user", "*~1 one", "=1 message/user one"]);
-    play.agent(|s| s.delta("m", "Hel")).skip();
-    play.agent(|s| s.user_message("2", UserMessage::text("two").begins_turn()));
+    play.agent(|s| s.message_delta("m", "Hel")).skip();
+    play.agent(|s| s.user_message("2", UserMessage::text("two").starts_turn()));
     play.shows(&[
         "*=2 message/assistant! Hel",
         "*turn.ended Completed",
@@ -98,13 +100,16 @@ fn turns_alternate() {
 #[test]
 fn a_late_end_does_not_end_the_next_turn() {
     let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(Prompt::text("hi").expect_echo())).agent(|s| s.turn_ended(TurnEnd::new())).shows(&[]);
+    play.host(|s| s.prompt_sent(PromptDraft::text("hi").expect_echo()))
+        .agent(|s| s.turn_ended(TurnEnd::new()))
+        .shows(&[]);
 }
 
 #[test]
 fn an_agent_that_only_ends_a_turn_had_one() {
     let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(Prompt::text("hi"))).agent(|s| s.turn_ended(TurnEnd::with_status(TurnStatus::Failed)));
+    play.host(|s| s.prompt_sent(PromptDraft::text("hi")))
+        .agent(|s| s.turn_ended(TurnEnd::with_status(TurnStatus::Failed)));
     play.shows(&["*turn.started", "*+1 message/user", "*~1 hi", "*=1 message/user hi", "turn.ended Failed"]);
 }
 
@@ -127,7 +132,7 @@ fn an_interrupt_the_host_asked_for_is_no_failure() {
 #[test]
 fn an_error_fails_its_turn_unless_the_agent_says_otherwise() {
     let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(Prompt::text("hi").expect_echo()));
+    play.host(|s| s.prompt_sent(PromptDraft::text("hi").expect_echo()));
     play.agent(|s| s.failed(Failure::new(ErrorCode::Auth, "no key")));
     play.agent(|s| s.turn_ended(TurnEnd::new()));
     play.shows(&[
@@ -143,7 +148,7 @@ fn an_error_fails_its_turn_unless_the_agent_says_otherwise() {
 #[test]
 fn a_message_into_a_turn_of_the_agents_own_is_a_new_turn() {
     let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.delta("m", "Background")).skip();
+    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.message_delta("m", "Background")).skip();
     play.agent(|s| s.user_message("u", UserMessage::text("hi")));
     play.shows(&[
         "*=1 message/assistant! Background",
@@ -158,7 +163,7 @@ fn a_message_into_a_turn_of_the_agents_own_is_a_new_turn() {
 #[test]
 fn a_status_between_turns_begins_none() {
     let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(Prompt::text("hi")));
+    play.host(|s| s.prompt_sent(PromptDraft::text("hi")));
     play.agent(|s| s.note(Note::system("ready"))).shows(&["*+1 system/system", "=1 system/system ready"]);
 }
 
@@ -181,7 +186,7 @@ fn a_sub_agents_use_counts_in_the_turn() {
 fn what_messages_used_adds_up_to_the_turn_however_it_ends() {
     let used = |tokens| Usage::new(0, tokens);
     let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(Prompt::text("hi"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
+    play.host(|s| s.prompt_sent(PromptDraft::text("hi"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
     play.agent(|s| s.add_usage(used(1))).agent(|s| s.add_usage(used(2))).exit(-9);
     let ended = play.events.iter().find_map(|event| match &event.data {
         interlingua_schema::EventData::TurnEnded(ended) => ended.usage.clone(),
@@ -192,9 +197,9 @@ fn what_messages_used_adds_up_to_the_turn_however_it_ends() {
 
 #[test]
 fn a_failure_beside_the_turn_does_not_fail_it_and_shows_no_prompt() {
-    let aside = || Failure::new(ErrorCode::InvalidRequest, "refused").aside();
+    let aside = || Failure::new(ErrorCode::InvalidRequest, "refused").outside_turn();
     let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(Prompt::text("hi"))).agent(|s| s.failed(aside())).shows(&["error refused"]);
+    play.host(|s| s.prompt_sent(PromptDraft::text("hi"))).agent(|s| s.failed(aside())).shows(&["error refused"]);
     play.agent(|s| s.turn_started(None, TurnMetadata::default())).skip();
     play.agent(|s| s.failed(aside())).shows(&["error refused"]);
     play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["turn.ended Completed"]);
@@ -213,7 +218,7 @@ fn a_status_that_ends_after_we_closed_it_is_told_anew() {
 #[test]
 fn a_prompt_that_was_refused_is_not_shown() {
     let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(Prompt::text("no").id("p1").expect_echo())).shows(&[]);
+    play.host(|s| s.prompt_sent(PromptDraft::text("no").id("p1").expect_echo())).shows(&[]);
     play.agent(|s| s.prompt_rejected("p1")).shows(&[]);
     play.finish(StreamEnd::Log).shows(&[]);
 }
@@ -221,7 +226,7 @@ fn a_prompt_that_was_refused_is_not_shown() {
 #[test]
 fn a_turn_has_one_id_and_a_duration_whatever_the_agent_says() {
     let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(Prompt::text("hi").expect_echo()));
+    play.host(|s| s.prompt_sent(PromptDraft::text("hi").expect_echo()));
     play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hello")));
     // The agent names the turn after it began.
     play.agent(|s| s.turn_started(Some("native".into()), TurnMetadata::default()));

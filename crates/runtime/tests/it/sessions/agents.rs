@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use interlingua_convert::{Converter, Drafts, Failure, Input, InputRef, MessageDraft, MessageEnd, Prompt, TurnEnd};
+use interlingua_convert::{
+    Converter, Drafts, Failure, Input, InputRef, MessageDraft, MessageEnd, PromptDraft, TurnEnd,
+};
 use interlingua_runtime::driver::{Driver, Order, Orders, Parting, ServeError, SessionSpec, Task, Wire};
 use interlingua_runtime::{AgentStatus, CreateSession, Install, Mode, Models, Refusal, RuntimeError};
 use interlingua_schema::{ErrorCode, EventData, NativeSessionId, TurnStatus};
@@ -35,7 +37,7 @@ impl Converter for Plain {
     fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
         let mut session = out.session("odd-1");
         match input {
-            Input::Sent(line) => session.prompt_sent(Prompt::text(line)),
+            Input::Sent(line) => session.prompt_sent(PromptDraft::text(line)),
             Input::Received("done") => session.turn_ended(TurnEnd::new()),
             Input::Received(line) => {
                 self.messages += 1;

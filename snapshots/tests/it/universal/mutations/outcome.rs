@@ -41,7 +41,7 @@ pub(super) fn play(agent: Agent, launch: &Launch, lines: &[Line], broken: Option
     let mut stream = Conversion::new(converter_for(agent), ConversionOptions::default());
     let mut all = Vec::new();
     let mut completes = false;
-    stream.launch(None, launch, &mut all);
+    stream.observe_launch(None, launch, &mut all);
     for (index, line) in lines.iter().enumerate() {
         let before = all.len();
         stream.push(None, line.borrowed(), &mut all);

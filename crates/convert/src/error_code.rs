@@ -5,7 +5,7 @@ use interlingua_schema::ErrorCode;
 /// The stable code for a model provider's HTTP status. Where the agent names the failure itself, that name is the
 /// better source.
 #[must_use]
-pub fn code_for_status(status: u16) -> ErrorCode {
+pub fn error_code_for_status(status: u16) -> ErrorCode {
     match status {
         401 | 403 => ErrorCode::Auth,
         402 => ErrorCode::Limit,
@@ -72,21 +72,21 @@ const SIGNS: &[(ErrorCode, &[&str])] = &[
 /// The stable code for a failure of which there are only words; `None` where they tell nothing. What the agent names
 /// or numbers is the better source.
 #[must_use]
-pub fn code_for_words(words: &str) -> Option<ErrorCode> {
+pub fn error_code_for_text(words: &str) -> Option<ErrorCode> {
     let words = words.to_lowercase();
     let says = |signs: &[&str]| signs.iter().any(|sign| words.contains(sign));
     if says(OVERFLOW) {
         return Some(ErrorCode::ContextOverflow);
     }
     if let Some(status) = status_in(&words) {
-        return Some(code_for_status(status));
+        return Some(error_code_for_status(status));
     }
     SIGNS.iter().find(|(_, signs)| says(signs)).map(|(code, _)| code.clone())
 }
 
 /// Whether words say that the conversation is too long.
 #[must_use]
-pub(crate) fn is_overflow(words: &str) -> bool {
+pub(crate) fn is_context_overflow(words: &str) -> bool {
     let words = words.to_lowercase();
     OVERFLOW.iter().any(|sign| words.contains(sign))
 }
@@ -148,7 +148,7 @@ mod tests {
             ("something else", None),
             ("", None),
         ] {
-            assert_eq!(code_for_words(words), expected, "{words}");
+            assert_eq!(error_code_for_text(words), expected, "{words}");
         }
     }
 }

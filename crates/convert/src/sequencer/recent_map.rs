@@ -10,7 +10,7 @@ const FEW: usize = 16;
 
 /// Remembers the last `N` things put into it.
 #[derive(Debug)]
-pub(crate) struct Recent<K, V, const N: usize> {
+pub(crate) struct RecentMap<K, V, const N: usize> {
     /// Oldest first.
     entries: VecDeque<(K, V)>,
     /// How many were forgotten.
@@ -20,7 +20,7 @@ pub(crate) struct Recent<K, V, const N: usize> {
     places: Option<Box<HashMap<K, usize>>>,
 }
 
-impl<K: Clone + Eq + Hash, V, const N: usize> Recent<K, V, N> {
+impl<K: Clone + Eq + Hash, V, const N: usize> RecentMap<K, V, N> {
     pub(crate) fn get(&self, key: &K) -> Option<&V> {
         self.entries.get(self.find(key)?).map(|(_, value)| value)
     }
@@ -69,7 +69,7 @@ impl<K: Clone + Eq + Hash, V, const N: usize> Recent<K, V, N> {
     }
 }
 
-impl<K, V, const N: usize> Default for Recent<K, V, N> {
+impl<K, V, const N: usize> Default for RecentMap<K, V, N> {
     fn default() -> Self {
         Self { entries: VecDeque::new(), forgotten: 0, places: None }
     }
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn the_last_things_are_remembered_and_older_ones_are_not() {
-        let mut recent: Recent<u32, u32, 20> = Recent::default();
+        let mut recent: RecentMap<u32, u32, 20> = RecentMap::default();
         for round in 0..3 {
             for key in 0..50 {
                 recent.insert(key, round);
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_is_put_in_again_keeps_its_place() {
-        let mut recent: Recent<u32, &str, 2> = Recent::default();
+        let mut recent: RecentMap<u32, &str, 2> = RecentMap::default();
         recent.insert(1, "a");
         recent.insert(2, "b");
         recent.insert(1, "c");

@@ -8,7 +8,7 @@ use interlingua_schema::{
     Role, Timestamp, ToolKind, TurnEnded, TurnStatus, UniversalEvent,
 };
 
-use super::Resume;
+use super::ResumePoint;
 use super::moment::Scene;
 use super::scopes::ScopeId;
 use super::session::Session;
@@ -18,7 +18,7 @@ use crate::title::title as call_title;
 
 /// Turns, items and requests that began and did not end.
 #[derive(Clone, Debug, Default)]
-pub struct LeftOpen {
+pub struct UnfinishedWork {
     turn: Option<OpenTurn>,
     items: Vec<OpenItem>,
     /// Calls without a result.
@@ -39,10 +39,10 @@ struct OpenItem {
     streamed: String,
 }
 
-impl LeftOpen {
+impl UnfinishedWork {
     /// Whether there is nothing to close.
     #[must_use]
-    pub fn is_nothing(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.turn.is_none()
             && self.items.is_empty()
             && self.calls.is_empty()
@@ -100,14 +100,14 @@ impl LeftOpen {
     }
 }
 
-impl Resume {
+impl ResumePoint {
     /// Takes note of an event of the session. To be shown every event after the last moment at which nothing was
     /// open, which is the beginning of the session or the end of a turn; older ones may be left out.
-    pub fn learn(&mut self, event: &UniversalEvent) {
+    pub fn observe(&mut self, event: &UniversalEvent) {
         self.sequence = event.sequence;
         self.time = event.time;
         if event.native_session_id.is_some() {
-            self.native.clone_from(&event.native_session_id);
+            self.native_session_id.clone_from(&event.native_session_id);
         }
         match &event.data {
             EventData::ItemStarted(started) if started.item.kind == ItemKind::Message => {
@@ -116,19 +116,19 @@ impl Resume {
             EventData::SessionStarted(started) => {
                 self.cwd = started.metadata.as_ref().and_then(|metadata| metadata.cwd.clone());
             }
-            EventData::PermissionRequested(permission) => self.asked.push(permission.permission_id.clone()),
-            EventData::QuestionRequested(question) => self.asked.push(question.question_id.clone()),
+            EventData::PermissionRequested(permission) => self.request_ids.push(permission.permission_id.clone()),
+            EventData::QuestionRequested(question) => self.request_ids.push(question.question_id.clone()),
             _ => {}
         }
-        self.left_open.push(event.time, &event.data);
+        self.unfinished.push(event.time, &event.data);
     }
 }
 
 impl Session {
     /// Closes what an earlier stream left open, for this reason. Nothing happens if it left nothing.
-    pub(super) fn close_left_open(&mut self, scene: &mut Scene<'_>, failure: Failure) {
+    pub(super) fn close_unfinished(&mut self, scene: &mut Scene<'_>, failure: Failure) {
         let left = self.left_open.take().map(|left| *left).unwrap_or_default();
-        if left.is_nothing() || self.is_ended() {
+        if left.is_empty() || self.is_ended() {
             return;
         }
         if left.turn.is_some() {
@@ -148,7 +148,7 @@ impl Session {
             self.emit(scene, Origin::DAEMON, EventData::item_completed(item, Outcome::Failed));
         }
         for call in calls {
-            let result = no_result(scene.ids.item(), call, self.latest_message.as_ref());
+            let result = no_result(scene.ids.next_item_id(), call, self.latest_message.as_ref());
             self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&result));
             self.emit(scene, Origin::DAEMON, EventData::item_completed(result, Outcome::Failed));
         }
