@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use interlingua_agents::Agent;
-use interlingua_scripted_model::{Gates, Scenario, ScriptedModel, codex_config, supported_agents, variables};
+use interlingua_scripted_model::{
+    Scenario, ScriptedModel, TurnEndSource, agent_environment, codex_config, supported_agents,
+};
 
 use crate::Outcome;
 
@@ -45,7 +47,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let workspace = std::path::absolute(&args.workspace).context("cannot tell where the workspace is")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot serve anything")?;
     runtime.block_on(async {
-        let model = ScriptedModel::start(scenario.clone(), workspace, args.port, Gates::Model)
+        let model = ScriptedModel::start(scenario.clone(), workspace, args.port, TurnEndSource::Model)
             .await
             .with_context(|| format!("cannot serve on port {} of loopback: choose another with --port", args.port))?;
         anstream::print!("{}", introduction(&scenario, &model.url()));
@@ -54,7 +56,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
         for problem in &report.problems {
             anstream::eprintln!("{problem}");
         }
-        for reply in &report.unplayed {
+        for reply in &report.unplayed_replies {
             anstream::eprintln!("nobody asked for {reply}");
         }
         Ok(Outcome::found_if(!report.problems.is_empty()))
@@ -65,11 +67,11 @@ pub fn run(args: &Args) -> Result<Outcome> {
 fn introduction(scenario: &Scenario, url: &str) -> String {
     let mut text = format!("{}\n\nServing at {url}. Say to the agent:\n", scenario.about);
     for turn in &scenario.turns {
-        let _ = writeln!(text, "  {}", turn.user);
+        let _ = writeln!(text, "  {}", turn.prompt);
     }
     for agent in supported_agents() {
         let _ = writeln!(text, "\n{}", agent.id());
-        for (name, value) in variables(agent, url) {
+        for (name, value) in agent_environment(agent, url) {
             let _ = writeln!(text, "  export {name}='{value}'");
         }
         if agent == Agent::Codex {

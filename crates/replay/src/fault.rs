@@ -26,7 +26,7 @@ pub enum Fault {
         /// After so many lines.
         lines: u64,
         /// Whether it does not heed SIGTERM and SIGINT either.
-        deaf: bool,
+        ignores_signals: bool,
     },
     /// A line that is not JSON; then it goes on.
     GarbageAfter {
@@ -92,7 +92,7 @@ impl FromStr for Fault {
         match (name, detail) {
             ("die-after", _) => Ok(Self::DieAfter { lines, code: code()? }),
             ("half-line-after", _) => Ok(Self::HalfLineAfter { lines, code: code()? }),
-            ("hang-after", None | Some("deaf")) => Ok(Self::HangAfter { lines, deaf: detail.is_some() }),
+            ("hang-after", None | Some("deaf")) => Ok(Self::HangAfter { lines, ignores_signals: detail.is_some() }),
             ("garbage-after", None) => Ok(Self::GarbageAfter { lines }),
             ("invalid-utf8-after", None) => Ok(Self::InvalidUtf8After { lines }),
             ("long-line-after", None) => Ok(Self::LongLineAfter { lines, bytes: LONG }),
@@ -110,8 +110,8 @@ impl fmt::Display for Fault {
         match self {
             Self::ExitAtStart { code } => write!(f, "exit-at-start:{code}"),
             Self::DieAfter { lines, code } => write!(f, "die-after={lines}:{code}"),
-            Self::HangAfter { lines, deaf: false } => write!(f, "hang-after={lines}"),
-            Self::HangAfter { lines, deaf: true } => write!(f, "hang-after={lines}:deaf"),
+            Self::HangAfter { lines, ignores_signals: false } => write!(f, "hang-after={lines}"),
+            Self::HangAfter { lines, ignores_signals: true } => write!(f, "hang-after={lines}:deaf"),
             Self::GarbageAfter { lines } => write!(f, "garbage-after={lines}"),
             Self::LongLineAfter { lines, bytes } => write!(f, "long-line-after={lines}:{bytes}"),
             Self::InvalidUtf8After { lines } => write!(f, "invalid-utf8-after={lines}"),

@@ -34,7 +34,7 @@ pub struct Capture {
     /// What crossed the wire, in order.
     pub records: Vec<Record>,
     /// The ids that the recorded host chose, and what this one chose instead.
-    pub renamed: Vec<(String, String)>,
+    pub renamed_ids: Vec<(String, String)>,
 }
 
 /// Why a recording could not be played through: the agent did not do what it did then.
@@ -59,7 +59,7 @@ impl Host {
 
     /// Has it choose other ids than the recorded host did, wherever a host chooses one.
     #[must_use]
-    pub fn with_other_ids(mut self) -> Self {
+    pub fn with_renamed_ids(mut self) -> Self {
         self.other_ids = true;
         self
     }
@@ -70,7 +70,7 @@ impl Host {
     /// # Errors
     ///
     /// When the agent cannot be started, or does something else than in the recording.
-    pub async fn play(&self, mut start: impl FnMut(&[String]) -> Command) -> Result<Capture, HostError> {
+    pub async fn replay(&self, mut start: impl FnMut(&[String]) -> Command) -> Result<Capture, HostError> {
         let mut renamed = Renamed::new(self.recording.agent, self.other_ids);
         let argv = renamed.command_line(&self.recording.header.argv);
         let words = argv.get(1..).unwrap_or_default().to_vec();
@@ -87,7 +87,7 @@ impl Host {
         }
         let mut header = self.recording.header.clone();
         header.argv = argv;
-        Ok(Capture { header, records: tape.records, renamed: renamed.pairs })
+        Ok(Capture { header, records: tape.records, renamed_ids: renamed.pairs })
     }
 }
 

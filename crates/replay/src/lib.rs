@@ -12,18 +12,18 @@
 //! ```
 //!
 //! The binary `interlingua-replay` plays a file, or passes for an agent when it is called by the name of one
-//! ([`make_stand_ins`], [`stand_in`]). In tests, [`environment`] says how a stand-in is to play:
+//! ([`make_stand_ins`], [`run_stand_in`]). In tests, [`stand_in_environment`] says how a stand-in is to play:
 //!
 //! ```no_run
 //! use std::path::Path;
-//! use interlingua_replay::{Fault, ReplayOptions, environment, make_stand_ins};
+//! use interlingua_replay::{Fault, ReplayOptions, stand_in_environment, make_stand_ins};
 //!
 //! make_stand_ins(Path::new("target/debug/interlingua-replay"), Path::new("/tmp/agents"))?;
 //! let mut options = ReplayOptions::default();
 //! options.faults.push(Fault::DieAfter { lines: 3, code: 1 });
 //! std::process::Command::new("/tmp/agents/claude")
 //!     .args(["--print", "--output-format", "stream-json", "hello"])
-//!     .envs(environment(Path::new("recordings/hello.jsonl"), &options))
+//!     .envs(stand_in_environment(Path::new("recordings/hello.jsonl"), &options))
 //!     .spawn()?;
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -52,4 +52,4 @@ pub use host::{Capture, Host, HostError};
 pub use interlingua_agents::Agent;
 pub use options::{ReplayOptions, Speed};
 pub use recording::{Recording, RecordingError};
-pub use stand_in::{environment, make_stand_ins, play, stand_in};
+pub use stand_in::{make_stand_ins, replay, run_stand_in, stand_in_environment};

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use interlingua_replay::{Agent, Fault, ReplayOptions, Speed, make_stand_ins, play, stand_in};
+use interlingua_replay::{Agent, Fault, ReplayOptions, Speed, make_stand_ins, replay, run_stand_in};
 
 /// Plays a recorded transcript back as if it were the agent.
 ///
@@ -79,7 +79,7 @@ struct Play {
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> ExitCode {
     let outcome = match called_as() {
-        Some(agent) => stand_in(agent, &std::env::args().skip(1).collect::<Vec<_>>()).await,
+        Some(agent) => run_stand_in(agent, &std::env::args().skip(1).collect::<Vec<_>>()).await,
         None => run(Cli::parse()).await,
     };
     match outcome {
@@ -101,13 +101,13 @@ async fn run(cli: Cli) -> Result<(), String> {
             let mut options = ReplayOptions::default();
             options.speed = args.speed;
             options.faults = args.fault;
-            options.step = args.step;
-            options.state = args.state;
-            options.turn = args.turn;
-            options.patience = Duration::from_millis(args.patience);
-            options.journal = args.journal;
+            options.step_socket = args.step;
+            options.state_file = args.state;
+            options.start_turn = args.turn;
+            options.host_timeout = Duration::from_millis(args.patience);
+            options.journal_file = args.journal;
             let words = (!args.words.is_empty()).then_some(args.words.as_slice());
-            play(&args.recording, None, words, options).await
+            replay(&args.recording, None, words, options).await
         }
         Command::StandIns { folder } => {
             let program = std::env::current_exe().map_err(|error| error.to_string())?;

@@ -15,7 +15,7 @@ pub(crate) enum Fate {
     Leave(i32),
     /// Say nothing more; heed signals unless deaf.
     Hang {
-        deaf: bool,
+        ignores_signals: bool,
     },
 }
 
@@ -63,7 +63,7 @@ impl Mouth {
         for fault in due {
             match fault {
                 Fault::ExitAtStart { code } | Fault::DieAfter { code, .. } => return Fate::Leave(code),
-                Fault::HangAfter { deaf, .. } => return Fate::Hang { deaf },
+                Fault::HangAfter { ignores_signals, .. } => return Fate::Hang { ignores_signals },
                 Fault::GarbageAfter { .. } => self.stage.line(b"%% not a line that any agent prints %%"),
                 Fault::InvalidUtf8After { .. } => self.stage.line(b"{\"type\":\"text\",\"text\":\"\xff\xfe\xc3(\"}"),
                 Fault::LongLineAfter { bytes, .. } => {

@@ -37,16 +37,16 @@ pub struct ReplayOptions {
     /// What goes wrong.
     pub faults: Vec<Fault>,
     /// Where a Unix socket is made that takes a newline for each line to be played; needed for [`Speed::Step`].
-    pub step: Option<PathBuf>,
+    pub step_socket: Option<PathBuf>,
     /// Where it is kept how far the recording has been played, so that the next process goes on from there. Without
     /// one every process starts at the beginning.
-    pub state: Option<PathBuf>,
+    pub state_file: Option<PathBuf>,
     /// The turn to start at; the first is 1. Not to be had together with `state`.
-    pub turn: Option<usize>,
+    pub start_turn: Option<usize>,
     /// How long to wait for something that a host may leave out.
-    pub patience: Duration,
+    pub host_timeout: Duration,
     /// A file to which is added what the host said and what was made of it.
-    pub journal: Option<PathBuf>,
+    pub journal_file: Option<PathBuf>,
 }
 
 impl Default for ReplayOptions {
@@ -55,11 +55,11 @@ impl Default for ReplayOptions {
         Self {
             speed: Speed::Fast,
             faults: Vec::new(),
-            step: None,
-            state: None,
-            turn: None,
-            patience: Duration::from_secs(1),
-            journal: None,
+            step_socket: None,
+            state_file: None,
+            start_turn: None,
+            host_timeout: Duration::from_secs(1),
+            journal_file: None,
         }
     }
 }
@@ -91,14 +91,14 @@ impl ReplayOptions {
         for fault in text("FAULT").iter().flat_map(|faults| faults.split(',')) {
             options.faults.push(fault.trim().parse().map_err(|error| format!("{RECORDING}_FAULT: {error}"))?);
         }
-        options.step = get("STEP").map(PathBuf::from);
-        options.state = get("STATE").map(PathBuf::from);
-        options.journal = get("JOURNAL").map(PathBuf::from);
-        options.turn = number("TURN")?.and_then(|turn: u64| usize::try_from(turn).ok());
+        options.step_socket = get("STEP").map(PathBuf::from);
+        options.state_file = get("STATE").map(PathBuf::from);
+        options.journal_file = get("JOURNAL").map(PathBuf::from);
+        options.start_turn = number("TURN")?.and_then(|turn: u64| usize::try_from(turn).ok());
         if let Some(patience) = number("PATIENCE")? {
-            options.patience = Duration::from_millis(patience);
+            options.host_timeout = Duration::from_millis(patience);
         }
-        options.check()?;
+        options.validate()?;
         Ok(options)
     }
 
@@ -107,15 +107,15 @@ impl ReplayOptions {
     /// # Errors
     ///
     /// When they do not; the text says why.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn validate(&self) -> Result<(), String> {
         match self {
-            Self { speed: Speed::Step, step: None, .. } => Err(format!(
+            Self { speed: Speed::Step, step_socket: None, .. } => Err(format!(
                 "speed step needs a socket to take the steps from: --step SOCKET, or {RECORDING}_STEP=SOCKET"
             )),
-            Self { state: Some(_), turn: Some(_), .. } => {
+            Self { state_file: Some(_), start_turn: Some(_), .. } => {
                 Err("a state file says where to start, and so does a turn: give one of them".to_owned())
             }
-            Self { turn: Some(0), .. } => Err("turn 0: the first turn is 1".to_owned()),
+            Self { start_turn: Some(0), .. } => Err("turn 0: the first turn is 1".to_owned()),
             _ => Ok(()),
         }
     }
@@ -142,7 +142,7 @@ mod tests {
         .unwrap();
         assert_eq!(options.speed, Speed::Recorded);
         assert_eq!(options.faults, [Fault::DieAfter { lines: 3, code: 7 }, Fault::GarbageAfter { lines: 1 }]);
-        assert_eq!((options.turn, options.patience), (Some(2), Duration::from_millis(50)));
+        assert_eq!((options.start_turn, options.host_timeout), (Some(2), Duration::from_millis(50)));
     }
 
     #[test]

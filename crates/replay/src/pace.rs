@@ -31,7 +31,7 @@ pub(crate) struct Pace {
 
 impl Pace {
     pub(crate) fn new(options: &ReplayOptions, start: i64) -> io::Result<Self> {
-        let steps = match (options.speed, &options.step) {
+        let steps = match (options.speed, &options.step_socket) {
             (Speed::Step, Some(path)) => Some(Steps::listen(path)?),
             _ => None,
         };

@@ -47,7 +47,7 @@ impl Performer {
     ) -> io::Result<Self> {
         let start = play.upcoming_step().filter(|_| play.progress() > 0).map_or(0, |step| step.t);
         let pace = Pace::new(&options, start)?;
-        let journal = match &options.journal {
+        let journal = match &options.journal_file {
             Some(path) => Some(File::options().create(true).append(true).open(path)?),
             None => None,
         };
@@ -136,7 +136,7 @@ impl Performer {
         }
         let fate = self.mouth.say(channel, &text, to);
         self.pace.happened(t);
-        if self.options.step.is_some() {
+        if self.options.step_socket.is_some() {
             self.mouth.stage().flush().await;
             let kind = match channel {
                 Channel::Out => "recv",
@@ -179,7 +179,7 @@ impl Performer {
             return self.rest_at("waiting").await;
         }
         self.mouth.stage().flush().await;
-        match timeout(self.options.patience, self.incoming.recv()).await {
+        match timeout(self.options.host_timeout, self.incoming.recv()).await {
             Ok(Some(incoming)) => self.take(incoming).await,
             Ok(None) => self.take(Incoming::End).await,
             Err(_) => {
@@ -257,12 +257,12 @@ impl Performer {
                 self.mouth.stage().flush().await;
                 Some(code)
             }
-            Fate::Hang { deaf } => {
+            Fate::Hang { ignores_signals } => {
                 self.mouth.stage().flush().await;
                 loop {
                     match self.incoming.recv().await {
-                        Some(Incoming::Interrupted) if !deaf => return Some(130),
-                        Some(Incoming::Terminated) if !deaf => return Some(143),
+                        Some(Incoming::Interrupted) if !ignores_signals => return Some(130),
+                        Some(Incoming::Terminated) if !ignores_signals => return Some(143),
                         Some(Incoming::Interrupted | Incoming::Terminated) => self.note("deaf to a signal"),
                         Some(Incoming::Said(_) | Incoming::End) => {}
                         None => std::future::pending().await,

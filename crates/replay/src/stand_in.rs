@@ -26,13 +26,13 @@ use crate::{Agent, Fault, ReplayOptions};
 /// # Errors
 ///
 /// When there is nothing to play, or not that way; the text is for the user.
-pub async fn stand_in(agent: Agent, words: &[String]) -> Result<(), String> {
+pub async fn run_stand_in(agent: Agent, words: &[String]) -> Result<(), String> {
     let variable = |name: &str| std::env::var_os(name);
     let path = variable(RECORDING).filter(|path| !path.is_empty()).ok_or_else(|| {
         format!("no recording: set {RECORDING} to a wirelog of {agent}, or to a folder with one (this is a stand-in for `{agent}`)")
     })?;
     let options = ReplayOptions::from_env(variable)?;
-    play(Path::new(&path), Some(agent), Some(words), options).await
+    replay(Path::new(&path), Some(agent), Some(words), options).await
 }
 
 /// Plays a recording, or the recordings of an agent in a folder, on this process's own input and output, and leaves
@@ -41,13 +41,13 @@ pub async fn stand_in(agent: Agent, words: &[String]) -> Result<(), String> {
 /// # Errors
 ///
 /// When it cannot be played; the text is for the user.
-pub async fn play(
+pub async fn replay(
     path: &Path,
     agent: Option<Agent>,
     words: Option<&[String]>,
     options: ReplayOptions,
 ) -> Result<(), String> {
-    options.check()?;
+    options.validate()?;
     let launch = match (agent, words) {
         (Some(agent), Some(words)) => Launch::read(agent, words),
         _ => Launch::default(),
@@ -72,7 +72,7 @@ pub async fn play(
     }
     let (process, step, ids) = start(&scripts, &options).map_err(|error| error.to_string())?;
     let script = scripts.swap_remove(process);
-    let progress = options.state.clone().map(|path| Progress { path, process });
+    let progress = options.state_file.clone().map(|path| Progress { path, process });
     let (send, incoming) = mpsc::unbounded_channel();
     heed_signals(&send).map_err(|error| format!("cannot heed signals: {error}"))?;
     let agent = script.agent;
@@ -93,11 +93,11 @@ pub async fn play(
 
 /// Where to start. With a state file, that much is taken: the next process starts after it.
 fn start(scripts: &[Script], options: &ReplayOptions) -> Result<(usize, usize, Ids), SourceError> {
-    if let Some(turn) = options.turn {
+    if let Some(turn) = options.start_turn {
         let (process, step) = start_of_turn(scripts, turn)?;
         return Ok((process, step, Ids::default()));
     }
-    let Some(path) = &options.state else {
+    let Some(path) = &options.state_file else {
         return Ok((0, 0, Ids::default()));
     };
     let started = State::update(path, |state| {
@@ -201,21 +201,23 @@ pub fn make_stand_ins(program: &Path, folder: &Path) -> io::Result<Vec<PathBuf>>
 
 /// The environment for a stand-in: the variables that make it play a recording in a certain way.
 #[must_use]
-pub fn environment(path: &Path, options: &ReplayOptions) -> Vec<(String, OsString)> {
+pub fn stand_in_environment(path: &Path, options: &ReplayOptions) -> Vec<(String, OsString)> {
     let mut variables = vec![(RECORDING.to_owned(), path.as_os_str().to_owned())];
     let mut add = |name: &str, value: OsString| variables.push((format!("{RECORDING}_{name}"), value));
     add("SPEED", format!("{:?}", options.speed).to_lowercase().into());
-    add("PATIENCE", options.patience.as_millis().to_string().into());
+    add("PATIENCE", options.host_timeout.as_millis().to_string().into());
     if !options.faults.is_empty() {
         let faults: Vec<String> = options.faults.iter().map(ToString::to_string).collect();
         add("FAULT", faults.join(",").into());
     }
-    for (name, path) in [("STEP", &options.step), ("STATE", &options.state), ("JOURNAL", &options.journal)] {
+    for (name, path) in
+        [("STEP", &options.step_socket), ("STATE", &options.state_file), ("JOURNAL", &options.journal_file)]
+    {
         if let Some(path) = path {
             add(name, path.clone().into());
         }
     }
-    if let Some(turn) = options.turn {
+    if let Some(turn) = options.start_turn {
         add("TURN", turn.to_string().into());
     }
     variables

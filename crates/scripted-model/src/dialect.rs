@@ -141,7 +141,7 @@ mod tests {
 
     use super::*;
     use crate::reply::{Input, ToolUse, Wait};
-    use crate::scenario::Stop;
+    use crate::scenario::StopReason;
 
     fn speech(chunks: &[&str], last: Option<Piece>) -> Vec<Piece> {
         chunks.iter().map(|chunk| Piece::Chunk((*chunk).to_owned())).chain(last).collect()
@@ -193,8 +193,8 @@ mod tests {
             ("cut", broken(Break::Cut)),
             ("hang", broken(Break::Hang)),
             ("fail", broken(Break::Fail("Too much".to_owned()))),
-            ("length", stopped(Stop::Length)),
-            ("refusal", stopped(Stop::Refusal)),
+            ("length", stopped(StopReason::Length)),
+            ("refusal", stopped(StopReason::Refusal)),
         ] {
             let all = [Dialect::Anthropic, Dialect::Responses, Dialect::Chat]
                 .map(|dialect| format!("--- {dialect:?}\n{}", sent(dialect, &parts)));

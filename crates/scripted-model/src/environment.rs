@@ -2,7 +2,7 @@
 
 use interlingua_agents::Agent;
 
-use crate::scenario::{Role, Scenario, Step};
+use crate::scenario::{Scenario, Step, ToolAction};
 
 /// The agents that can be pointed at the scripted model.
 pub fn supported_agents() -> impl Iterator<Item = Agent> {
@@ -14,7 +14,7 @@ pub fn supported_agents() -> impl Iterator<Item = Agent> {
 ///
 /// Codex takes the address from `config.toml` in `CODEX_HOME` instead: see [`codex_config`].
 #[must_use]
-pub fn variables(agent: Agent, url: &str) -> Vec<(&'static str, String)> {
+pub fn agent_environment(agent: Agent, url: &str) -> Vec<(&'static str, String)> {
     let set = |names: &[(&'static str, &str)]| names.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
     match agent {
         Agent::Claude => {
@@ -46,8 +46,8 @@ pub fn variables(agent: Agent, url: &str) -> Vec<(&'static str, String)> {
 
 /// The model that an agent must be told by name to play a scenario, where its tools depend on it; `None` if any will do.
 #[must_use]
-pub fn model(agent: Agent, scenario: &Scenario) -> Option<&'static str> {
-    let delegates = || scenario.has(|step| matches!(step, Step::Call(Role::Delegate { .. })));
+pub fn required_model(agent: Agent, scenario: &Scenario) -> Option<&'static str> {
+    let delegates = || scenario.has_step(|step| matches!(step, Step::ToolCall(ToolAction::Delegate { .. })));
     match agent {
         // It offers sub-agents to models that it does not know; others get them in other ways.
         Agent::Codex if delegates() => Some("scripted"),

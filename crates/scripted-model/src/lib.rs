@@ -27,7 +27,7 @@
 //!     ]
 //! "#)?;
 //! assert_eq!(scenario.turns[0].replies.len(), 3);
-//! # Ok::<(), interlingua_scripted_model::BadScenario>(())
+//! # Ok::<(), interlingua_scripted_model::InvalidScenario>(())
 //! ```
 
 mod conversation;
@@ -44,7 +44,7 @@ pub mod scenario;
 mod server;
 mod side;
 
-pub use environment::{codex_config, model, opencode_config, supported_agents, variables};
-pub use progress::Report;
-pub use scenario::{BadScenario, Scenario};
-pub use server::{Gates, ScriptedModel};
+pub use environment::{agent_environment, codex_config, opencode_config, required_model, supported_agents};
+pub use progress::ScenarioReport;
+pub use scenario::{InvalidScenario, Scenario};
+pub use server::{ScriptedModel, TurnEndSource};

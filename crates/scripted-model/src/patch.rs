@@ -2,23 +2,23 @@
 
 use std::fmt::Write as _;
 
-use crate::scenario::Change;
+use crate::scenario::FileChange;
 
 /// The text of a patch that makes these changes.
-pub(crate) fn text(changes: &[Change]) -> String {
+pub(crate) fn text(changes: &[FileChange]) -> String {
     let mut patch = "*** Begin Patch\n".to_owned();
     for change in changes {
         match change {
-            Change::Add { add, content } => {
+            FileChange::Add { add, content } => {
                 let _ = writeln!(patch, "*** Add File: {add}");
                 lines(&mut patch, '+', content);
             }
-            Change::Update { update, old, new } => {
+            FileChange::Update { update, old, new } => {
                 let _ = writeln!(patch, "*** Update File: {update}\n@@");
                 lines(&mut patch, '-', old);
                 lines(&mut patch, '+', new);
             }
-            Change::Delete { delete } => {
+            FileChange::Delete { delete } => {
                 let _ = writeln!(patch, "*** Delete File: {delete}");
             }
         }
@@ -39,9 +39,9 @@ mod tests {
     #[test]
     fn a_patch_names_each_file_and_its_lines() {
         let changes = [
-            Change::Add { add: "new.txt".to_owned(), content: "one\ntwo\n".to_owned() },
-            Change::Update { update: "a.txt".to_owned(), old: "x\n".to_owned(), new: "y\n".to_owned() },
-            Change::Delete { delete: "gone.txt".to_owned() },
+            FileChange::Add { add: "new.txt".to_owned(), content: "one\ntwo\n".to_owned() },
+            FileChange::Update { update: "a.txt".to_owned(), old: "x\n".to_owned(), new: "y\n".to_owned() },
+            FileChange::Delete { delete: "gone.txt".to_owned() },
         ];
         assert_eq!(
             text(&changes),

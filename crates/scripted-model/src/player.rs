@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use crate::reply::{self, Break, Input, Part, ToolUse, Wait, spoken};
 use crate::role::{Call, Mapped, Mapper};
 use crate::route::{Label, Place, Unawaited, place};
-use crate::scenario::{Scenario, Speech, Step};
+use crate::scenario::{Scenario, Step, StreamedText};
 use crate::side;
 
 /// What is done about a request.
@@ -62,7 +62,7 @@ impl Player<'_> {
             return words("side", text);
         }
         let Some(place) = found else {
-            let known: Vec<&str> = self.scenario.turns.iter().map(|turn| turn.user.as_str()).collect();
+            let known: Vec<&str> = self.scenario.turns.iter().map(|turn| turn.prompt.as_str()).collect();
             progress.problem(format!(
                 "the scenario {:?} knows no message like {:?}; it knows {known:?}",
                 self.scenario.name,
@@ -95,20 +95,20 @@ impl Player<'_> {
         let mut calls = 0;
         for step in &place.script.replies[number] {
             let part = match step {
-                Step::Refuse { status, message, retry_after, .. } => {
+                Step::HttpError { status, message, retry_after, .. } => {
                     let (status, message) = (*status, message.clone());
                     return Ok(Decision::Refuse { status, message, retry_after: *retry_after });
                 }
-                Step::Say(speech) => Part::Say(spoken(speech)),
-                Step::Think(speech) => Part::Think(spoken(speech)),
-                Step::Fail { message } => Part::Break(Break::Fail(message.clone())),
-                Step::Cut => Part::Break(Break::Cut),
+                Step::Text(speech) => Part::Say(spoken(speech)),
+                Step::Reasoning(speech) => Part::Think(spoken(speech)),
+                Step::StreamError { message } => Part::Break(Break::Fail(message.clone())),
+                Step::Disconnect => Part::Break(Break::Cut),
                 Step::Stall(None) => Part::Break(Break::Hang),
                 Step::Stall(Some(time)) => Part::Wait(Wait::Pause(*time)),
-                Step::Until(session) => Part::Wait(Wait::Until(session.clone())),
+                Step::WaitForTurn(session) => Part::Wait(Wait::Until(session.clone())),
                 Step::Stop(reason) => Part::Stop(*reason),
-                Step::Call(role) => match tools_for.map(role).map_err(|error| error.to_string())? {
-                    Mapped::Words(text) => Part::Say(spoken(&Speech::of(&text))),
+                Step::ToolCall(role) => match tools_for.map(role).map_err(|error| error.to_string())? {
+                    Mapped::Words(text) => Part::Say(spoken(&StreamedText::word_by_word(&text))),
                     Mapped::Calls(tools) => {
                         for call in tools {
                             parts.push(self.call(&place.call_id(number, calls), call));
@@ -158,7 +158,11 @@ impl Player<'_> {
 }
 
 fn words(id: &str, text: &str) -> Decision {
-    Decision::Answer { id: id.to_owned(), parts: vec![Part::Say(spoken(&Speech::of(text)))], ends: None }
+    Decision::Answer {
+        id: id.to_owned(),
+        parts: vec![Part::Say(spoken(&StreamedText::word_by_word(text)))],
+        ends: None,
+    }
 }
 
 fn shortened(text: &str) -> String {

@@ -4,16 +4,16 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::conversation::Conversation;
 use crate::route::{Label, Place, scripts};
-use crate::scenario::{Scenario, Step, breaks_off};
+use crate::scenario::{Scenario, Step, is_failing};
 
 /// What became of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Report {
+pub struct ScenarioReport {
     /// What the model could not do as the scenario says, each with its place.
     pub problems: Vec<String>,
     /// The replies that no agent asked for.
-    pub unplayed: Vec<String>,
+    pub unplayed_replies: Vec<String>,
 }
 
 /// How far the scenario was played.
@@ -37,7 +37,7 @@ impl Progress {
     }
 
     /// What the conversation held when a reply of a turn was last asked for; the first turn is 0.
-    pub(crate) fn heard(&self, turn: usize) -> Vec<String> {
+    pub(crate) fn received_texts(&self, turn: usize) -> Vec<String> {
         self.heard.get(&Label::Turn(turn + 1).to_string()).cloned().unwrap_or_default()
     }
 
@@ -48,9 +48,9 @@ impl Progress {
         let mut at = place.replies;
         loop {
             let reply = replies.get(at)?;
-            if breaks_off(reply) {
+            if is_failing(reply) {
                 let times = match reply.first() {
-                    Some(Step::Refuse { times, .. }) => *times,
+                    Some(Step::HttpError { times, .. }) => *times,
                     _ => 1,
                 };
                 let spent = self.spent.entry((session.to_owned(), label.clone(), at)).or_default();
@@ -75,21 +75,21 @@ impl Progress {
     }
 
     /// Whether every reply of a turn was played; the first turn is 0.
-    pub(crate) fn has_played(&self, scenario: &Scenario, turn: usize) -> bool {
+    pub(crate) fn has_played_turn(&self, scenario: &Scenario, turn: usize) -> bool {
         let label = Label::Turn(turn + 1).to_string();
         let replies = scenario.turns.get(turn).map_or(0, |turn| turn.replies.len());
         (0..replies).all(|at| self.played.contains(&(label.clone(), at)))
     }
 
     /// What became of it so far.
-    pub(crate) fn report(&self, scenario: &Scenario) -> Report {
+    pub(crate) fn report(&self, scenario: &Scenario) -> ScenarioReport {
         let all = scripts(scenario);
         let replies =
             all.iter().flat_map(|script| (0..script.replies.len()).map(move |at| (script.label.to_string(), at)));
         let unplayed = replies.filter(|reply| !self.played.contains(reply));
-        Report {
+        ScenarioReport {
             problems: self.problems.clone(),
-            unplayed: unplayed.map(|(label, at)| format!("reply {} of {label}", at + 1)).collect(),
+            unplayed_replies: unplayed.map(|(label, at)| format!("reply {} of {label}", at + 1)).collect(),
         }
     }
 }
@@ -133,7 +133,7 @@ mod tests {
         progress.problem("twice".to_owned());
         progress.problem("twice".to_owned());
         let report = progress.report(&scenario);
-        assert_eq!(report.unplayed, ["reply 1 of t1", "reply 2 of t1"]);
+        assert_eq!(report.unplayed_replies, ["reply 1 of t1", "reply 2 of t1"]);
         assert_eq!(report.problems, ["twice"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::scenario::{Speech, Stop};
+use crate::scenario::{StopReason, StreamedText};
 
 /// Part of a reply.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub(crate) enum Part {
     /// The reply breaks off between two parts.
     Break(Break),
     /// It ends early.
-    Stop(Stop),
+    Stop(StopReason),
 }
 
 /// What words and thoughts are made of. A pause or a break after them is in the middle of them: that is where
@@ -98,11 +98,11 @@ pub(crate) enum Frame {
 }
 
 /// The pieces of a speech, with its pauses.
-pub(crate) fn spoken(speech: &Speech) -> Vec<Piece> {
+pub(crate) fn spoken(speech: &StreamedText) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for chunk in &speech.chunks {
-        if !pieces.is_empty() && !speech.drip.is_zero() {
-            pieces.push(Piece::Wait(Wait::Pause(speech.drip)));
+        if !pieces.is_empty() && !speech.interval.is_zero() {
+            pieces.push(Piece::Wait(Wait::Pause(speech.interval)));
         }
         pieces.push(Piece::Chunk(chunk.clone()));
     }

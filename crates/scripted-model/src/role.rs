@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::conversation::Conversation;
 use crate::patch;
 use crate::reply::Input;
-use crate::scenario::{Change, Question, Role, Scenario, Todo};
+use crate::scenario::{FileChange, Question, Scenario, Todo, ToolAction};
 
 /// A tool call without an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,20 +48,20 @@ pub(crate) struct Mapper<'a> {
 
 impl Mapper<'_> {
     /// The tools for a role.
-    pub(crate) fn map(&self, role: &Role) -> Result<Mapped, NoTool> {
+    pub(crate) fn map(&self, role: &ToolAction) -> Result<Mapped, NoTool> {
         match role {
-            Role::Run { command } => self.run(command, "run a command"),
-            Role::Read { path } => self.read(path),
-            Role::Write { path, content } => self.write(path, content),
-            Role::Edit { path, old, new } => self.edit(path, old, new),
-            Role::Patch(changes) => self.patch(changes),
-            Role::Search { pattern } => self.search(pattern),
-            Role::Ask(questions) => self.ask(questions),
-            Role::Plan { text } => Ok(self.plan(text)),
-            Role::Todo(todos) => self.todo(todos),
-            Role::Delegate { name } => self.delegate(name),
-            Role::Mcp { server, tool, arguments } => self.mcp(server, tool, arguments),
-            Role::Tool { name, arguments } => {
+            ToolAction::Run { command } => self.run(command, "run a command"),
+            ToolAction::Read { path } => self.read(path),
+            ToolAction::Write { path, content } => self.write(path, content),
+            ToolAction::Edit { path, old, new } => self.edit(path, old, new),
+            ToolAction::Patch(changes) => self.patch(changes),
+            ToolAction::Search { pattern } => self.search(pattern),
+            ToolAction::Ask(questions) => self.ask(questions),
+            ToolAction::Plan { text } => Ok(self.plan(text)),
+            ToolAction::Todo(todos) => self.todo(todos),
+            ToolAction::Delegate { name } => self.delegate(name),
+            ToolAction::Mcp { server, tool, arguments } => self.mcp(server, tool, arguments),
+            ToolAction::Tool { name, arguments } => {
                 let call = Call { name: name.clone(), namespace: None, input: Input::Json(arguments.clone()) };
                 Ok(Mapped::Calls(vec![call]))
             }
@@ -112,7 +112,7 @@ impl Mapper<'_> {
             ("Write", json!({"file_path": full, "content": content})),
             ("write", json!({"filePath": full, "content": content})),
         ];
-        let change = Change::Add { add: path.to_owned(), content: content.to_owned() };
+        let change = FileChange::Add { add: path.to_owned(), content: content.to_owned() };
         self.first_of("write a file", &tools).or_else(|error| self.apply_patch(&[change], error))
     }
 
@@ -122,12 +122,12 @@ impl Mapper<'_> {
             ("Edit", json!({"file_path": full, "old_string": old, "new_string": new})),
             ("edit", json!({"filePath": full, "oldString": old, "newString": new})),
         ];
-        let change = Change::Update { update: path.to_owned(), old: old.to_owned(), new: new.to_owned() };
+        let change = FileChange::Update { update: path.to_owned(), old: old.to_owned(), new: new.to_owned() };
         self.first_of("edit a file", &tools).or_else(|error| self.apply_patch(&[change], error))
     }
 
     /// One patch where there is a tool for it, else what it would do, file by file.
-    fn patch(&self, changes: &[Change]) -> Result<Mapped, NoTool> {
+    fn patch(&self, changes: &[FileChange]) -> Result<Mapped, NoTool> {
         let none = self.no_tool("patch files");
         if let Ok(mapped) = self.apply_patch(changes, none) {
             return Ok(mapped);
@@ -135,9 +135,9 @@ impl Mapper<'_> {
         let mut calls = Vec::new();
         for change in changes {
             let mapped = match change {
-                Change::Add { add, content } => self.write(add, content)?,
-                Change::Update { update, old, new } => self.edit(update, old, new)?,
-                Change::Delete { delete } => self.run(&format!("rm {delete}"), "remove a file")?,
+                FileChange::Add { add, content } => self.write(add, content)?,
+                FileChange::Update { update, old, new } => self.edit(update, old, new)?,
+                FileChange::Delete { delete } => self.run(&format!("rm {delete}"), "remove a file")?,
             };
             match mapped {
                 Mapped::Calls(more) => calls.extend(more),
@@ -147,7 +147,7 @@ impl Mapper<'_> {
         Ok(Mapped::Calls(calls))
     }
 
-    fn apply_patch(&self, changes: &[Change], none: NoTool) -> Result<Mapped, NoTool> {
+    fn apply_patch(&self, changes: &[FileChange], none: NoTool) -> Result<Mapped, NoTool> {
         let tool = self.tool("apply_patch").ok_or(none)?;
         let patch = patch::text(changes);
         let input =
@@ -340,7 +340,7 @@ mod tests {
         let mapper = Mapper { scenario: &scenario, conversation: &conversation, workspace: Path::new("/workspace") };
         let mut text = String::new();
         for step in &scenario.turns[0].replies[0] {
-            let Step::Call(role) = step else { continue };
+            let Step::ToolCall(role) = step else { continue };
             let word = format!("{role:?}");
             let _ = writeln!(text, "{}", word.split([' ', '(']).next().unwrap_or_default());
             match mapper.map(role) {
@@ -398,7 +398,7 @@ mod tests {
         let called = |tool: &str| {
             let conversation = Conversation { tools: offered(&[tool]), ..Conversation::default() };
             let mapper = Mapper { scenario: &scenario, conversation: &conversation, workspace: Path::new("/") };
-            format!("{:?}", mapper.map(&Role::Run { command: "ls".to_owned() }))
+            format!("{:?}", mapper.map(&ToolAction::Run { command: "ls".to_owned() }))
         };
         assert!(called("exec_command").contains("require_escalated"));
         assert!(!called("bash").contains("require_escalated"));

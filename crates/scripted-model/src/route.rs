@@ -5,7 +5,7 @@
 
 use crate::conversation::{Conversation, Entry};
 use crate::player::WAIT;
-use crate::scenario::{MAIN, Reply, Scenario};
+use crate::scenario::{MAIN_SESSION, ModelReply, Scenario};
 
 /// A list of replies, and how it is known in ids.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +13,7 @@ pub(crate) struct Script<'a> {
     /// The message that begins it.
     pub(crate) message: &'a str,
     /// The replies.
-    pub(crate) replies: &'a [Reply],
+    pub(crate) replies: &'a [ModelReply],
     /// Which turn of the scenario, or which sub-agent.
     pub(crate) label: Label<'a>,
     /// The session of the turn.
@@ -63,7 +63,7 @@ pub(crate) struct Unawaited<'c> {
 /// Every script of a scenario.
 pub(crate) fn scripts(scenario: &Scenario) -> Vec<Script<'_>> {
     let turns = scenario.turns.iter().zip(1..).map(|(turn, number)| Script {
-        message: &turn.user,
+        message: &turn.prompt,
         replies: &turn.replies,
         label: Label::Turn(number),
         session: &turn.session,
@@ -72,7 +72,7 @@ pub(crate) fn scripts(scenario: &Scenario) -> Vec<Script<'_>> {
         message: &child.task,
         replies: &child.replies,
         label: Label::SubAgent(name),
-        session: MAIN,
+        session: MAIN_SESSION,
     });
     turns.chain(children).collect()
 }

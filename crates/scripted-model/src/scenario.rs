@@ -1,4 +1,4 @@
-//! What a scenario says, once it is read.
+//! The parsed form of a scenario file.
 
 mod answer;
 mod check;
@@ -8,167 +8,167 @@ mod step;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub use answer::{Action, Answer, Deed, Trigger};
-pub use parse::BadScenario;
+pub use answer::{HostAction, HostAnswer, Trigger, TriggeredAction};
+pub use parse::InvalidScenario;
 
-/// The session that a turn belongs to unless it names another.
-pub const MAIN: &str = "main";
+/// Session of the turns that name no other session.
+pub const MAIN_SESSION: &str = "main";
 
-/// A conversation between a user, a host, an agent and a model, written down beforehand.
+/// A conversation between a user, a host, an agent and a model, written down in advance.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Scenario {
-    /// What it is called: the name of its file.
+    /// Name of the scenario: its file name without the extension.
     pub name: String,
-    /// What it shows, in a sentence.
+    /// What the scenario shows, in one sentence.
     pub about: String,
-    /// What is there before it begins.
+    /// State of the agent and the workspace before the first turn.
     pub setup: Setup,
-    /// The agents on which it cannot be played, and why.
-    pub absent: BTreeMap<String, String>,
-    /// What is said, in order.
+    /// Agents that cannot play the scenario, by id, with the reason.
+    pub unsupported: BTreeMap<String, String>,
+    /// Turns in order.
     pub turns: Vec<Turn>,
-    /// What the sub-agents do, by the name that a `delegate` step calls them.
+    /// Sub-agents, by the name that a `delegate` step uses.
     pub sub_agents: BTreeMap<String, SubAgent>,
 }
 
-/// What is there before a scenario begins.
+/// State of the agent and the workspace before a scenario starts.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the file")]
+#[expect(clippy::struct_excessive_bools, reason = "the switches are independent of each other in the file")]
 #[non_exhaustive]
 pub struct Setup {
-    /// Whether the agent asks before it does something.
-    pub permissions: Permissions,
-    /// Whether the agent starts out making a plan.
+    /// Whether the agent asks for permission before it acts.
+    pub permissions: PermissionPolicy,
+    /// Whether the agent starts in plan mode.
     pub plan_mode: bool,
-    /// Whether the agent is given an MCP server (`tiny`, with the tools `add` and `fail`).
+    /// Whether the agent gets an MCP server (`tiny`, with the tools `add` and `fail`).
     pub mcp: bool,
-    /// Whether the agent is told that the model likes patches, where that makes it offer another tool.
+    /// Whether the agent is configured with a model that prefers patches. Some agents then offer a different edit tool.
     pub patches: bool,
-    /// Whether the model asks to run its commands outside of the agent's sandbox, where there is a word for that: an
-    /// agent that lets commands run in its sandbox asks the user only then.
+    /// Whether the model asks to run its commands outside of the agent's sandbox, if the agent has a parameter for
+    /// that. An agent that runs sandboxed commands without asking requests permission only then.
     pub escalates: bool,
     /// Files in the workspace: path → content.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Whether the agent asks before it does something.
+/// Whether the agent asks for permission before it acts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Permissions {
-    /// It may do everything.
+pub enum PermissionPolicy {
+    /// Everything is allowed.
     #[default]
     Allow,
-    /// It asks.
+    /// The agent asks.
     Ask,
 }
 
-/// What the user says, and what comes of it.
+/// One message of the user, and everything that follows from it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Turn {
-    /// The user's message. No other message of the scenario may contain it.
-    pub user: String,
-    /// The files that go with it: paths in the workspace.
+    /// The user's message. No other message of the scenario may contain it, because the model recognises the turn by it.
+    pub prompt: String,
+    /// Files attached to the message, as paths in the workspace.
     pub attachments: Vec<String>,
-    /// The session that it is said in.
+    /// Session in which the message is sent.
     pub session: String,
-    /// Whether the agent is first started anew and the session taken up again.
+    /// Whether the agent is restarted and the session resumed before the message is sent.
     pub resume: bool,
-    /// Whether the next turn begins without waiting for the end of this one.
-    pub open: bool,
+    /// Whether the next turn starts before this one has ended.
+    pub overlaps_next: bool,
     /// What the model answers: one reply per request.
-    pub replies: Vec<Reply>,
+    pub replies: Vec<ModelReply>,
     /// What the host answers, in the order in which the agent asks.
-    pub answers: Vec<Answer>,
-    /// What else the host does.
-    pub actions: Vec<Action>,
+    pub answers: Vec<HostAnswer>,
+    /// What the host does without being asked.
+    pub actions: Vec<TriggeredAction>,
 }
 
 /// A sub-agent.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SubAgent {
-    /// What it is told to do. No other message of the scenario may contain it.
+    /// The sub-agent's task. No other message of the scenario may contain it.
     pub task: String,
-    /// What the model answers it.
-    pub replies: Vec<Reply>,
+    /// What the model answers to the sub-agent.
+    pub replies: Vec<ModelReply>,
 }
 
-/// One answer of the model to one request: what it does, in order.
-pub type Reply = Vec<Step>;
+/// The model's reply to one request: its steps in order.
+pub type ModelReply = Vec<Step>;
 
-/// Something that the model does.
+/// One step of a model's reply.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// It says something, in these pieces, so far apart.
-    Say(Speech),
-    /// It thinks something.
-    Think(Speech),
-    /// It calls a tool.
-    Call(Role),
-    /// It does not answer at all but with an HTTP status; the only step of its reply.
-    Refuse {
-        /// The status.
+    /// Text of the assistant.
+    Text(StreamedText),
+    /// Reasoning ("thinking").
+    Reasoning(StreamedText),
+    /// A tool call.
+    ToolCall(ToolAction),
+    /// An HTTP error instead of a reply. It is the only step of its reply.
+    HttpError {
+        /// HTTP status.
         status: u16,
-        /// What it says why.
+        /// Error message.
         message: String,
-        /// After how many seconds it says to try again.
+        /// Seconds after which the client may retry (`retry-after`).
         retry_after: Option<u64>,
-        /// How many requests are refused like this.
+        /// Number of requests that get this error.
         times: u32,
     },
-    /// It breaks off with an error that it says in the stream.
-    Fail {
-        /// What it says why.
+    /// An error event in the stream, which ends it.
+    StreamError {
+        /// Error message.
         message: String,
     },
-    /// The connection breaks.
-    Cut,
-    /// Nothing comes for a while, or for as long as the agent waits.
+    /// The connection is reset.
+    Disconnect,
+    /// Nothing is sent for this long; `None`: nothing more is sent, for as long as the agent waits.
     Stall(Option<Duration>),
-    /// Nothing comes before that session's turn is over.
-    Until(String),
-    /// It ends for another reason than being done.
-    Stop(Stop),
+    /// Nothing is sent until the turn of this session has ended.
+    WaitForTurn(String),
+    /// The reply ends for another reason than being complete.
+    Stop(StopReason),
 }
 
-/// Words, in pieces.
+/// Text that is streamed in chunks.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Speech {
-    /// The pieces as they are streamed.
+pub struct StreamedText {
+    /// Chunks in order.
     pub chunks: Vec<String>,
-    /// The time between two of them.
-    pub drip: Duration,
+    /// Pause between two chunks.
+    pub interval: Duration,
 }
 
-impl Speech {
-    /// A text, streamed word by word.
-    pub(crate) fn of(text: &str) -> Self {
-        Self { chunks: text.split_inclusive(' ').map(str::to_owned).collect(), drip: Duration::ZERO }
+impl StreamedText {
+    /// Splits a text into one chunk per word, without pauses.
+    pub(crate) fn word_by_word(text: &str) -> Self {
+        Self { chunks: text.split_inclusive(' ').map(str::to_owned).collect(), interval: Duration::ZERO }
     }
 
-    /// All of it.
+    /// The whole text.
     #[must_use]
     pub fn text(&self) -> String {
         self.chunks.concat()
     }
 }
 
-/// Why a model ends that is not done.
+/// Why a model stops before its reply is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stop {
-    /// It said as much as it may.
+pub enum StopReason {
+    /// The output limit is reached.
     Length,
-    /// It will not go on.
+    /// The model refuses to continue.
     Refusal,
 }
 
-/// What a tool call is for; the agent decides what the tool is called.
+/// What a tool call does. Which tool does it depends on the agent.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Role {
+pub enum ToolAction {
     /// Run a shell command.
     Run {
         /// The command.
@@ -176,60 +176,60 @@ pub enum Role {
     },
     /// Read a file.
     Read {
-        /// Its path, below the workspace.
+        /// Path relative to the workspace.
         path: String,
     },
     /// Write a file.
     Write {
-        /// Its path, below the workspace.
+        /// Path relative to the workspace.
         path: String,
-        /// Its new content.
+        /// New content.
         content: String,
     },
     /// Replace a text in a file.
     Edit {
-        /// Its path, below the workspace.
+        /// Path relative to the workspace.
         path: String,
-        /// The text.
+        /// Text to replace.
         old: String,
-        /// What it becomes.
+        /// Replacement.
         new: String,
     },
     /// Change several files at once.
-    Patch(Vec<Change>),
+    Patch(Vec<FileChange>),
     /// Search in files.
     Search {
-        /// A regular expression.
+        /// Regular expression.
         pattern: String,
     },
     /// Ask the user.
     Ask(Vec<Question>),
-    /// Put a plan before the user.
+    /// Submit a plan for the user's approval.
     Plan {
         /// The plan, in Markdown.
         text: String,
     },
-    /// Write down what is to do.
+    /// Write a to-do list.
     Todo(Vec<Todo>),
-    /// Let a sub-agent do something.
+    /// Start a sub-agent.
     Delegate {
-        /// Its name in the scenario.
+        /// Name of the sub-agent in the scenario.
         name: String,
     },
     /// Call a tool of an MCP server.
     Mcp {
-        /// The server.
+        /// Name of the server.
         server: String,
-        /// The tool.
+        /// Name of the tool.
         tool: String,
-        /// The arguments.
+        /// Arguments.
         arguments: serde_json::Value,
     },
-    /// Call a tool by its very name, whether or not there is one.
+    /// Call a tool by its exact name, whether or not the agent offers it.
     Tool {
-        /// The name.
+        /// Name of the tool.
         name: String,
-        /// The arguments, as the text that is sent.
+        /// Arguments, as the text that is sent.
         arguments: String,
     },
 }
@@ -237,26 +237,26 @@ pub enum Role {
 /// What a patch does to one file.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
 #[serde(untagged, deny_unknown_fields, expecting = "expected { add, content }, { update, old, new } or { delete }")]
-pub enum Change {
-    /// A new file.
+pub enum FileChange {
+    /// Adds a file.
     Add {
-        /// Its path.
+        /// Path relative to the workspace.
         add: String,
-        /// Its content.
+        /// Content.
         content: String,
     },
-    /// A text in a file is replaced.
+    /// Replaces lines of a file.
     Update {
-        /// Its path.
+        /// Path relative to the workspace.
         update: String,
-        /// The text: whole lines.
+        /// Whole lines to replace.
         old: String,
-        /// What it becomes: whole lines.
+        /// Replacement: whole lines.
         new: String,
     },
-    /// A file is removed.
+    /// Deletes a file.
     Delete {
-        /// Its path.
+        /// Path relative to the workspace.
         delete: String,
     },
 }
@@ -268,40 +268,40 @@ pub enum Change {
 pub struct Question {
     /// The question.
     pub question: String,
-    /// A word for it.
+    /// Short title.
     pub header: String,
-    /// What may be answered.
+    /// Options to choose from.
     pub options: Vec<String>,
-    /// Whether several may be.
+    /// Whether several options may be chosen.
     #[serde(default)]
     pub several: bool,
 }
 
-/// Something to do.
+/// An entry of a to-do list.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Todo {
-    /// What.
+    /// What to do.
     pub task: String,
-    /// How far it is.
+    /// Its state.
     pub state: TodoState,
 }
 
-/// How far something to do is.
+/// State of a to-do entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TodoState {
-    /// Not begun.
+    /// Not started.
     Pending,
-    /// Under way.
+    /// Started.
     InProgress,
     /// Done.
     Completed,
 }
 
 impl TodoState {
-    /// The word that all agents have for it.
+    /// The name that all agents use for the state.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -312,9 +312,9 @@ impl TodoState {
 }
 
 impl Scenario {
-    /// The sessions in it, in the order in which they begin.
+    /// Names of its sessions, in the order of their first turns.
     #[must_use]
-    pub fn sessions(&self) -> Vec<&str> {
+    pub fn session_names(&self) -> Vec<&str> {
         let mut sessions = Vec::new();
         for turn in &self.turns {
             if !sessions.contains(&turn.session.as_str()) {
@@ -324,16 +324,18 @@ impl Scenario {
         sessions
     }
 
-    /// Whether the model does something that `wanted` says, anywhere in it.
+    /// Whether any reply, of a turn or of a sub-agent, has a step that matches the predicate.
     #[must_use]
-    pub fn has(&self, wanted: impl Fn(&Step) -> bool) -> bool {
+    pub fn has_step(&self, predicate: impl Fn(&Step) -> bool) -> bool {
         let turns = self.turns.iter().flat_map(|turn| &turn.replies);
-        let children = self.sub_agents.values().flat_map(|child| &child.replies);
-        turns.chain(children).flatten().any(wanted)
+        let sub_agents = self.sub_agents.values().flat_map(|sub_agent| &sub_agent.replies);
+        turns.chain(sub_agents).flatten().any(predicate)
     }
 }
 
-/// Whether a reply breaks off before it is whole, so that the agent may ask again.
-pub(crate) fn breaks_off(reply: &Reply) -> bool {
-    reply.iter().any(|step| matches!(step, Step::Refuse { .. } | Step::Fail { .. } | Step::Cut | Step::Stall(None)))
+/// Whether a reply fails before it is complete, so that the agent may retry.
+pub(crate) fn is_failing(reply: &ModelReply) -> bool {
+    reply.iter().any(|step| {
+        matches!(step, Step::HttpError { .. } | Step::StreamError { .. } | Step::Disconnect | Step::Stall(None))
+    })
 }

@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 use crate::Scenario;
 use crate::dialect::{Answer, Dialect};
 use crate::player::{Decision, End, Player};
-use crate::progress::{Progress, Report};
+use crate::progress::{Progress, ScenarioReport};
 use crate::reply::{Frame, Wait};
 
 /// The model that is said to answer when the agent names none.
@@ -37,10 +37,10 @@ pub struct ScriptedModel {
 
 /// Who says when a session's turn is over, for the replies that wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gates {
+pub enum TurnEndSource {
     /// The model, when it has given the last reply of the turn.
     Model,
-    /// The host, with [`ScriptedModel::turn_is_over`]: only it knows when the agent is done with it.
+    /// The host, with [`ScriptedModel::end_turn`]: only it knows when the agent is done with it.
     Host,
 }
 
@@ -49,7 +49,7 @@ pub enum Gates {
 struct Stage {
     scenario: Scenario,
     workspace: PathBuf,
-    gates: Gates,
+    gates: TurnEndSource,
     progress: Mutex<Progress>,
     /// The sessions whose turn is over, and the sub-agents that are done.
     over: watch::Sender<BTreeSet<String>>,
@@ -61,7 +61,7 @@ impl ScriptedModel {
     ///
     /// # Errors
     /// When the port cannot be had.
-    pub async fn start(scenario: Scenario, workspace: PathBuf, port: u16, gates: Gates) -> io::Result<Self> {
+    pub async fn start(scenario: Scenario, workspace: PathBuf, port: u16, gates: TurnEndSource) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
         let stage =
@@ -89,7 +89,7 @@ impl ScriptedModel {
     }
 
     /// Lets go on what waits for the end of this session's turn.
-    pub fn turn_is_over(&self, session: &str) {
+    pub fn end_turn(&self, session: &str) {
         self.stage.over.send_modify(|over| {
             over.insert(session.to_owned());
         });
@@ -97,26 +97,26 @@ impl ScriptedModel {
 
     /// Whether every reply of a turn was asked for; the first turn is 0.
     #[must_use]
-    pub fn has_played(&self, turn: usize) -> bool {
-        self.stage.progress().has_played(&self.stage.scenario, turn)
+    pub fn has_played_turn(&self, turn: usize) -> bool {
+        self.stage.progress().has_played_turn(&self.stage.scenario, turn)
     }
 
     /// What the agent last brought when it asked for a reply of a turn: what was said to the model, and what its tools
     /// gave it, in order. The first turn is 0.
     #[must_use]
-    pub fn heard(&self, turn: usize) -> Vec<String> {
-        self.stage.progress().heard(turn)
+    pub fn received_texts(&self, turn: usize) -> Vec<String> {
+        self.stage.progress().received_texts(turn)
     }
 
     /// The keys that agents came with.
     #[must_use]
-    pub fn keys(&self) -> BTreeSet<String> {
+    pub fn api_keys(&self) -> BTreeSet<String> {
         self.stage.progress().keys.clone()
     }
 
     /// What became of the scenario so far.
     #[must_use]
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> ScenarioReport {
         self.stage.progress().report(&self.stage.scenario)
     }
 }
@@ -210,7 +210,7 @@ fn answer(stage: &Arc<Stage>, dialect: Dialect, headers: &HeaderMap, body: &Byte
             };
             let kind = if conversation.stream { "text/event-stream" } else { "application/json" };
             let ends = ends.and_then(|end| match end {
-                End::Turn(session) => (stage.gates == Gates::Model).then_some(session),
+                End::Turn(session) => (stage.gates == TurnEndSource::Model).then_some(session),
                 End::SubAgent(label) => Some(label),
             });
             ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")], play(stage, frames, ends))

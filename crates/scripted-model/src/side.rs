@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_turn_may_speak_of_titles_and_a_plain_client_may_offer_no_tools() {
-        assert_eq!(answer(&conversation("You are an agent", "Change the title", 9), true), None);
+        assert_eq!(answer(&conversation("You are an agent", "FileChange the title", 9), true), None);
         assert_eq!(answer(&conversation("", "Hello there", 0), true), None);
     }
 }

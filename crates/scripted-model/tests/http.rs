@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use interlingua_scripted_model::{Gates, Scenario, ScriptedModel};
+use interlingua_scripted_model::{Scenario, ScriptedModel, TurnEndSource};
 use serde_json::{Value, json};
 
 async fn model(scenario: &str) -> ScriptedModel {
     let scenario = Scenario::parse("test", &format!("about = \"x\"\n{scenario}")).unwrap();
-    ScriptedModel::start(scenario, "/workspace".into(), 0, Gates::Model).await.unwrap()
+    ScriptedModel::start(scenario, "/workspace".into(), 0, TurnEndSource::Model).await.unwrap()
 }
 
 /// One turn, whose message is "Hello there".
@@ -50,7 +50,7 @@ async fn each_language_has_its_own_address() {
 async fn what_the_agent_brought_is_remembered_by_turn() {
     let model = replies("[{ run = \"ls\" }], [{ say = \"Seen.\" }]").await;
     chat(&model, &hello()).await;
-    assert_eq!(model.heard(0), ["Hello there"]);
+    assert_eq!(model.received_texts(0), ["Hello there"]);
     let call = json!({"id": "call_t1_0_0", "type": "function", "function": {"name": "bash", "arguments": "{}"}});
     let conversation = json!([
         {"role": "user", "content": "Hello there"},
@@ -58,20 +58,20 @@ async fn what_the_agent_brought_is_remembered_by_turn() {
         {"role": "tool", "tool_call_id": "call_t1_0_0", "content": "a.txt"},
     ]);
     chat(&model, &says(&conversation)).await;
-    assert_eq!(model.heard(0), ["Hello there", "a.txt"]);
-    assert!(model.heard(1).is_empty());
+    assert_eq!(model.received_texts(0), ["Hello there", "a.txt"]);
+    assert!(model.received_texts(1).is_empty());
 }
 
 #[tokio::test]
 async fn the_keys_that_agents_come_with_are_known() {
     let model = replies("[{ say = \"Hello back\" }]").await;
     chat(&model, &hello()).await;
-    assert!(model.keys().is_empty());
+    assert!(model.api_keys().is_empty());
     for (header, value) in [("x-api-key", "one"), ("authorization", "Bearer two")] {
         let request = reqwest::Client::new().post(format!("{}/v1/chat/completions", model.url()));
         request.header(header, value).json(&hello()).send().await.unwrap();
     }
-    assert!(model.keys().iter().eq(["one", "two"]));
+    assert!(model.api_keys().iter().eq(["one", "two"]));
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn what_agents_ask_on_the_way_is_answered() {
     let title = json!({"stream": false, "messages": [{"role": "system", "content": "Write a title."}, {"role": "user", "content": "Hello there"}]});
     let title: Value = post(&model, "/v1/chat/completions", &title).await.json().await.unwrap();
     assert_eq!(title["choices"][0]["message"]["content"], "A scripted title");
-    assert_eq!(model.report().unplayed, ["reply 1 of t1"]);
+    assert_eq!(model.report().unplayed_replies, ["reply 1 of t1"]);
     let nowhere = reqwest::get(format!("{}/nowhere", model.url())).await.unwrap();
     assert_eq!(nowhere.status(), 404);
 }

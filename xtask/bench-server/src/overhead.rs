@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use interlingua_client::CreateSessionRequest;
-use interlingua_replay::{ReplayOptions, environment, make_stand_ins};
+use interlingua_replay::{ReplayOptions, make_stand_ins, stand_in_environment};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
@@ -105,7 +105,7 @@ async fn served(server: &Server, agent: &str, file: &Path, folder: &TempDir) -> 
     let api = Api::new(&server.base, None)?;
     let mut create = CreateSessionRequest::new(agent);
     create.directory = Some(folder.path().to_string_lossy().into_owned());
-    for (name, value) in environment(file, &ReplayOptions::default()) {
+    for (name, value) in stand_in_environment(file, &ReplayOptions::default()) {
         create.env.insert(name, value.to_string_lossy().into_owned());
     }
     // Amp does not start without one.

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail, ensure};
 use interlingua_convert::Agent;
 use interlingua_schema::{Checker, ContentPart, EventData, ItemKind, ItemStatus, Role, TurnStatus, UniversalEvent};
-use interlingua_scripted_model::scenario::{Reply, Step};
+use interlingua_scripted_model::scenario::{ModelReply, Step};
 use interlingua_snapshots::canonical::{CanonicalScenario, Evidence, Focus, TraceException, trace};
 
 use crate::flow::Flow;
@@ -45,14 +45,14 @@ pub(crate) fn traces(flow: &Flow<'_>, stage: &Stage<'_>) -> Result<()> {
 
 /// The model was asked for all that the scenario has.
 pub(crate) fn all_was_played(stage: &Stage<'_>) -> Result<()> {
-    let unplayed = stage.model.report().unplayed;
+    let unplayed = stage.model.report().unplayed_replies;
     ensure!(unplayed.is_empty(), "nobody asked the model for {}", unplayed.join(", "));
     Ok(())
 }
 
 /// Something that the model was told, or that a tool gave it, has these words in it.
 pub(crate) fn model_heard(stage: &Stage<'_>, turn: usize, words: &str) -> Result<()> {
-    let heard = stage.model.heard(turn);
+    let heard = stage.model.received_texts(turn);
     ensure!(
         heard.iter().any(|text| text.contains(words)),
         "the model should have heard {words:?} in turn {}, and heard {:?}",
@@ -64,7 +64,7 @@ pub(crate) fn model_heard(stage: &Stage<'_>, turn: usize, words: &str) -> Result
 
 /// The agent came to the model with this key and no other.
 pub(crate) fn has_key(stage: &Stage<'_>, key: &str) -> Result<()> {
-    let keys = stage.model.keys();
+    let keys = stage.model.api_keys();
     ensure!(keys.iter().eq([key]), "the agent should come with the key {key:?}, and came with {keys:?}");
     Ok(())
 }
@@ -131,9 +131,9 @@ fn has_trace(events: &[UniversalEvent], turn: usize, canonical: CanonicalScenari
 }
 
 /// The agent says what the model said last in a turn.
-fn is_said(session: &Session, replies: &[Reply]) -> Result<()> {
+fn is_said(session: &Session, replies: &[ModelReply]) -> Result<()> {
     let mut said = replies.iter().flatten().filter_map(|step| match step {
-        Step::Say(speech) => Some(speech.text()),
+        Step::Text(speech) => Some(speech.text()),
         _ => None,
     });
     let Some(last) = said.next_back() else { return Ok(()) };

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use interlingua_convert::Agent;
 use interlingua_schema::TurnStatus;
 use interlingua_scripted_model::Scenario;
-use interlingua_scripted_model::scenario::{Deed, MAIN, Role, Step};
+use interlingua_scripted_model::scenario::{HostAction, MAIN_SESSION, Step, ToolAction};
 use interlingua_snapshots::canonical::{CanonicalScenario, TraceException};
 
 use crate::checks::{all_was_played, count, ends, has_file, has_key, model_heard, session};
@@ -64,15 +64,15 @@ impl<'a> Flow<'a> {
         if agent == Agent::Amp && self.name != CHAT {
             return Some("its model runs on its own server".to_owned());
         }
-        if scenario.turns.iter().flat_map(|turn| &turn.actions).any(|action| action.deed == Deed::Close) {
+        if scenario.turns.iter().flat_map(|turn| &turn.actions).any(|action| action.action == HostAction::CloseInput) {
             return Some("a client of the server cannot close an agent's input".to_owned());
         }
-        if agent == Agent::Claude && scenario.has(|step| matches!(step, Step::Call(Role::Todo(_)))) {
+        if agent == Agent::Claude && scenario.has_step(|step| matches!(step, Step::ToolCall(ToolAction::Todo(_)))) {
             return Some("its to-do list is there only if its command line names all tools".to_owned());
         }
         // What one process of an agent cannot do the server can: it has as many as it needs.
-        let is_one_session = scenario.sessions().len() == 1;
-        scenario.absent.get(agent.id()).filter(|_| is_one_session).cloned()
+        let is_one_session = scenario.session_names().len() == 1;
+        scenario.unsupported.get(agent.id()).filter(|_| is_one_session).cloned()
     }
 
     /// What there is to say when it passes with an agent.
@@ -138,7 +138,7 @@ fn question(stage: &Stage<'_>) -> Result<()> {
 }
 
 fn plan(stage: &Stage<'_>) -> Result<()> {
-    let session = session(stage, MAIN)?;
+    let session = session(stage, MAIN_SESSION)?;
     ensure!(session.lines.iter().any(|line| line.contains("Rewrite it")), "the plan is not in the stream");
     ensure!(ends(session) == [TurnStatus::Completed], "the turn ended as {:?}", ends(session));
     if stage.agent == Agent::Codex {
@@ -154,7 +154,7 @@ fn interrupt(stage: &Stage<'_>) -> Result<()> {
 }
 
 fn interrupted_command(stage: &Stage<'_>) -> Result<()> {
-    let session = session(stage, MAIN)?;
+    let session = session(stage, MAIN_SESSION)?;
     ensure!(ends(session) == [TurnStatus::Interrupted], "the turn ended as {:?}", ends(session));
     Ok(())
 }
@@ -162,7 +162,7 @@ fn interrupted_command(stage: &Stage<'_>) -> Result<()> {
 fn two_sessions(stage: &Stage<'_>) -> Result<()> {
     all_was_played(stage)?;
     let native = |name| Ok::<_, anyhow::Error>(native_ids(session(stage, name)?));
-    let (main, other) = (native(MAIN)?, native("other")?);
+    let (main, other) = (native(MAIN_SESSION)?, native("other")?);
     ensure!(main.len() == 1 && other.len() == 1, "a session has one native id, and these are {main:?} and {other:?}");
     ensure!(main != other, "both sessions are {main:?}");
     Ok(())
@@ -171,7 +171,7 @@ fn two_sessions(stage: &Stage<'_>) -> Result<()> {
 fn resume(stage: &Stage<'_>) -> Result<()> {
     all_was_played(stage)?;
     model_heard(stage, 1, "My name is Ada")?;
-    let ids = native_ids(session(stage, MAIN)?);
+    let ids = native_ids(session(stage, MAIN_SESSION)?);
     ensure!(ids.len() == 1, "a session that is taken up again has its old native id, and these are {ids:?}");
     Ok(())
 }
@@ -179,13 +179,13 @@ fn resume(stage: &Stage<'_>) -> Result<()> {
 fn mcp(stage: &Stage<'_>) -> Result<()> {
     all_was_played(stage)?;
     model_heard(stage, 0, "42")?;
-    let session = session(stage, MAIN)?;
+    let session = session(stage, MAIN_SESSION)?;
     ensure!(ends(session) == [TurnStatus::Completed], "the turn ended as {:?}", ends(session));
     Ok(())
 }
 
 fn killed(stage: &Stage<'_>) -> Result<()> {
-    let session = session(stage, MAIN)?;
+    let session = session(stage, MAIN_SESSION)?;
     ensure!(ends(session) == [TurnStatus::Failed], "the turn ended as {:?}", ends(session));
     Ok(())
 }

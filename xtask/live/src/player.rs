@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use interlingua_client::{MessageRequest, PermissionAnswer};
 use interlingua_schema::{ContentPart, EventData, StatusLabel};
-use interlingua_scripted_model::scenario::{Action, Answer, Deed, Trigger, Turn};
+use interlingua_scripted_model::scenario::{HostAction, HostAnswer, Trigger, TriggeredAction, Turn};
 
 use crate::stage::{Stage, limited};
 
@@ -46,19 +46,19 @@ impl<'s, 'a> Player<'s, 'a> {
             *self.step = format!("before turn {number}, starting the server anew");
             self.stage.restart().await?;
         }
-        *self.step = format!("in turn {number}, saying {:?}", turn.user);
+        *self.step = format!("in turn {number}, saying {:?}", turn.prompt);
         let id = self.stage.session(&turn.session).await?.id.clone();
         if self.said_ahead > 0 {
             self.said_ahead -= 1;
         } else {
-            limited(self.stage.client.send_message(&id, &MessageRequest::new(&turn.user))).await?;
+            limited(self.stage.client.send_message(&id, &MessageRequest::new(&turn.prompt))).await?;
         }
         let mut answers = Answers::of(turn);
         let mut actions = turn.actions.iter().peekable();
         loop {
             *self.step = match actions.peek() {
-                Some(action) => format!("in turn {number}, waiting for {:?}", action.on),
-                None if turn.open => format!("in turn {number}, waiting for its first words"),
+                Some(action) => format!("in turn {number}, waiting for {:?}", action.trigger),
+                None if turn.overlaps_next => format!("in turn {number}, waiting for its first words"),
                 None => format!("in turn {number}, waiting for its end"),
             };
             let next = actions.peek().copied();
@@ -73,13 +73,13 @@ impl<'s, 'a> Player<'s, 'a> {
                 _ => false,
             };
             let data = event.map(|event| event.data);
-            if turn.open && is_said {
+            if turn.overlaps_next && is_said {
                 self.open.insert(turn.session.clone());
                 return Ok(());
             }
             if let Some(action) = next.filter(|action| triggers(action, data.as_ref(), is_said)) {
                 actions.next();
-                *self.step = format!("in turn {number}, doing {:?}", action.deed);
+                *self.step = format!("in turn {number}, doing {:?}", action.action);
                 self.act(&id, action, index).await?;
                 continue;
             }
@@ -102,7 +102,7 @@ impl<'s, 'a> Player<'s, 'a> {
                     }
                 }
                 Some(EventData::TurnEnded(_)) => {
-                    self.stage.model.turn_is_over(&turn.session);
+                    self.stage.model.end_turn(&turn.session);
                     return Ok(());
                 }
                 Some(EventData::SessionEnded(_)) => bail!("the session ended"),
@@ -111,25 +111,25 @@ impl<'s, 'a> Player<'s, 'a> {
         }
     }
 
-    async fn act(&mut self, session: &str, action: &Action, index: usize) -> Result<()> {
-        match action.deed {
-            Deed::Interrupt => limited(self.stage.client.interrupt(session)).await,
-            Deed::Kill | Deed::Terminate => self.stage.kill().await,
-            Deed::Say => {
+    async fn act(&mut self, session: &str, action: &TriggeredAction, index: usize) -> Result<()> {
+        match action.action {
+            HostAction::Interrupt => limited(self.stage.client.interrupt(session)).await,
+            HostAction::Kill | HostAction::Terminate => self.stage.kill().await,
+            HostAction::SendMessage => {
                 self.said_ahead += 1;
                 let next = self.stage.scenario.turns.get(index + self.said_ahead).context("no turn follows")?;
-                limited(self.stage.client.send_message(session, &MessageRequest::new(&next.user))).await
+                limited(self.stage.client.send_message(session, &MessageRequest::new(&next.prompt))).await
             }
-            Deed::Close => bail!("a client of the server cannot close an agent's input"),
+            HostAction::CloseInput => bail!("a client of the server cannot close an agent's input"),
         }
     }
 }
 
 /// Whether what happened (nothing: the file is there) is what the action waits for.
-fn triggers(action: &Action, happened: Option<&EventData>, is_said: bool) -> bool {
-    match (&action.on, happened) {
+fn triggers(action: &TriggeredAction, happened: Option<&EventData>, is_said: bool) -> bool {
+    match (&action.trigger, happened) {
         (Trigger::File(_), None)
-        | (Trigger::Ask, Some(EventData::PermissionRequested(_) | EventData::QuestionRequested(_))) => true,
+        | (Trigger::Request, Some(EventData::PermissionRequested(_) | EventData::QuestionRequested(_))) => true,
         (Trigger::Text, Some(_)) => is_said,
         (Trigger::Retry, Some(EventData::ItemCompleted(completed))) => completed.item.content.iter().any(is_retry),
         _ => false,
@@ -137,12 +137,12 @@ fn triggers(action: &Action, happened: Option<&EventData>, is_said: bool) -> boo
 }
 
 /// The answer to a permission request.
-fn reply(answer: &Answer) -> Result<PermissionAnswer> {
+fn reply(answer: &HostAnswer) -> Result<PermissionAnswer> {
     match answer {
-        Answer::Allow => Ok(PermissionAnswer::Once),
-        Answer::Always => Ok(PermissionAnswer::Always),
-        Answer::Deny(_) => Ok(PermissionAnswer::Reject),
-        Answer::Choose(_) | Answer::Dismiss => {
+        HostAnswer::Allow => Ok(PermissionAnswer::Once),
+        HostAnswer::AllowAlways => Ok(PermissionAnswer::Always),
+        HostAnswer::Deny(_) => Ok(PermissionAnswer::Reject),
+        HostAnswer::Choose(_) | HostAnswer::Dismiss => {
             bail!("the agent asks for a permission, and the answer is to a question")
         }
     }
@@ -150,7 +150,7 @@ fn reply(answer: &Answer) -> Result<PermissionAnswer> {
 
 /// What the user answers in a turn, in the order in which the agent asks.
 struct Answers<'t> {
-    all: std::slice::Iter<'t, Answer>,
+    all: std::slice::Iter<'t, HostAnswer>,
     /// What was chosen in the other questions that were asked at once.
     more: VecDeque<Vec<String>>,
 }
@@ -161,7 +161,7 @@ impl<'t> Answers<'t> {
     }
 
     /// The answer to a permission; `None` if there is none left.
-    fn permission(&mut self) -> Option<&'t Answer> {
+    fn permission(&mut self) -> Option<&'t HostAnswer> {
         self.all.next()
     }
 
@@ -172,14 +172,14 @@ impl<'t> Answers<'t> {
         }
         let answer = self.all.next().context("the scenario has no answer left")?;
         Ok(match answer {
-            Answer::Choose(chosen) => {
+            HostAnswer::Choose(chosen) => {
                 self.more.extend(chosen.iter().cloned());
                 Some(self.more.pop_front().context("an answer to no question")?)
             }
-            Answer::Allow => Some(vec!["approve".to_owned()]),
-            Answer::Deny(Some(why)) => Some(vec![why.clone()]),
-            Answer::Deny(None) | Answer::Dismiss => None,
-            Answer::Always => bail!("the agent asks a question, and the answer is to a permission"),
+            HostAnswer::Allow => Some(vec!["approve".to_owned()]),
+            HostAnswer::Deny(Some(why)) => Some(vec![why.clone()]),
+            HostAnswer::Deny(None) | HostAnswer::Dismiss => None,
+            HostAnswer::AllowAlways => bail!("the agent asks a question, and the answer is to a permission"),
         })
     }
 }
@@ -189,8 +189,10 @@ fn is_retry(part: &ContentPart) -> bool {
 }
 
 /// Comes back when the file is there that the action waits for; never if it waits for something else.
-async fn file_is_there(workspace: &std::path::Path, action: Option<&Action>) {
-    let Some(Action { on: Trigger::File(name), .. }) = action else { return std::future::pending().await };
+async fn file_is_there(workspace: &std::path::Path, action: Option<&TriggeredAction>) {
+    let Some(TriggeredAction { trigger: Trigger::File(name), .. }) = action else {
+        return std::future::pending().await;
+    };
     while !workspace.join(name).exists() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -202,10 +204,10 @@ mod tests {
 
     #[test]
     fn answers_fit_what_is_asked() {
-        assert_eq!(reply(&Answer::Deny(Some("No.".to_owned()))).unwrap(), PermissionAnswer::Reject);
-        assert!(reply(&Answer::Dismiss).is_err());
-        let two = Answer::Choose(vec![vec!["Friday".to_owned()], vec!["Cake".to_owned()]]);
-        let given = [two, Answer::Allow, Answer::Dismiss];
+        assert_eq!(reply(&HostAnswer::Deny(Some("No.".to_owned()))).unwrap(), PermissionAnswer::Reject);
+        assert!(reply(&HostAnswer::Dismiss).is_err());
+        let two = HostAnswer::Choose(vec![vec!["Friday".to_owned()], vec!["Cake".to_owned()]]);
+        let given = [two, HostAnswer::Allow, HostAnswer::Dismiss];
         let mut answers = Answers { all: given.iter(), more: VecDeque::new() };
         let mut next = || answers.question();
         assert_eq!(next().unwrap(), Some(vec!["Friday".to_owned()]));
@@ -219,10 +221,10 @@ mod tests {
     fn words_trigger_only_what_waits_for_words() {
         let ended =
             EventData::TurnEnded(interlingua_schema::TurnEnded::new("t", interlingua_schema::TurnStatus::Completed));
-        let on = |on| Action { on, deed: Deed::Interrupt };
+        let on = |on| TriggeredAction { trigger: on, action: HostAction::Interrupt };
         assert!(triggers(&on(Trigger::Text), Some(&ended), true));
         assert!(!triggers(&on(Trigger::Text), Some(&ended), false));
-        assert!(!triggers(&on(Trigger::Ask), Some(&ended), true));
+        assert!(!triggers(&on(Trigger::Request), Some(&ended), true));
         assert!(triggers(&on(Trigger::File("started".to_owned())), None, false));
     }
 }

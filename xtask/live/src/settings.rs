@@ -6,8 +6,8 @@ use anyhow::{Context as _, Result};
 use interlingua_client::CreateSessionRequest;
 use interlingua_convert::Agent;
 use interlingua_record::mcp;
-use interlingua_scripted_model::scenario::{Permissions, Role, Step};
-use interlingua_scripted_model::{Scenario, codex_config, model, variables};
+use interlingua_scripted_model::scenario::{PermissionPolicy, Step, ToolAction};
+use interlingua_scripted_model::{Scenario, agent_environment, codex_config, required_model};
 use serde_json::json;
 use toml::Table;
 
@@ -16,7 +16,7 @@ pub(crate) const KEY: &str = "scripted";
 
 /// The variables of the server with which its agent finds the model.
 pub(crate) fn server(agent: Agent, url: &str) -> Vec<(String, String)> {
-    let own = |client| variables(client, url);
+    let own = |client| agent_environment(client, url);
     let all = match agent {
         // It is in a sandbox: nothing but loopback, a home and a workspace of its own.
         Agent::Claude => [own(Agent::Claude), vec![("IS_SANDBOX", "1".to_owned())]].concat(),
@@ -52,19 +52,19 @@ fn codex(url: &str) -> Result<String> {
 /// The session that a scenario wants.
 pub(crate) fn session(agent: Agent, scenario: &Scenario, workspace: &Path) -> Result<CreateSessionRequest> {
     let setup = &scenario.setup;
-    let asks = scenario.has(|step| matches!(step, Step::Call(Role::Ask(_))));
+    let asks = scenario.has_step(|step| matches!(step, Step::ToolCall(ToolAction::Ask(_))));
     // Codex asks the user in plan mode only.
     let plans = setup.plan_mode || (agent == Agent::Codex && asks);
-    let permissions = if setup.plan_mode || setup.permissions == Permissions::Ask { "default" } else { "bypass" };
+    let permissions = if setup.plan_mode || setup.permissions == PermissionPolicy::Ask { "default" } else { "bypass" };
     let mut wanted = CreateSessionRequest::new(agent.id());
     wanted.directory = Some(workspace.to_string_lossy().into_owned());
     wanted.permission_mode = Some(permissions.to_owned());
     wanted.title = Some(scenario.name.clone());
-    wanted.model = model(agent, scenario).map(Into::into);
+    wanted.model = required_model(agent, scenario).map(Into::into);
     if plans {
         wanted.agent_mode = Some("plan".to_owned());
     }
-    if agent == Agent::Claude && scenario.has(|step| matches!(step, Step::Call(_))) {
+    if agent == Agent::Claude && scenario.has_step(|step| matches!(step, Step::ToolCall(_))) {
         // All tools are offered at once; looking for them first is the same in every scenario. Where none is called it
         // is left out: what a session is given like this does not outlive the server.
         wanted.env.insert("ENABLE_TOOL_SEARCH".to_owned(), "false".to_owned());
@@ -79,7 +79,7 @@ pub(crate) fn session(agent: Agent, scenario: &Scenario, workspace: &Path) -> Re
 /// A scenario as it is played to an agent.
 pub(crate) fn scenario(agent: Agent, mut scenario: Scenario) -> Scenario {
     // In its default mode, Codex asks when the model wants to leave the sandbox.
-    scenario.setup.escalates = agent == Agent::Codex && scenario.setup.permissions == Permissions::Ask;
+    scenario.setup.escalates = agent == Agent::Codex && scenario.setup.permissions == PermissionPolicy::Ask;
     scenario
 }
 

@@ -11,7 +11,7 @@ use interlingua_convert::Agent;
 use interlingua_record::Target;
 use interlingua_record::place::Place;
 use interlingua_schema::EventData;
-use interlingua_scripted_model::{Gates, Scenario, ScriptedModel};
+use interlingua_scripted_model::{Scenario, ScriptedModel, TurnEndSource};
 
 use crate::leftovers;
 use crate::server::{Said, Server};
@@ -50,7 +50,7 @@ impl<'a> Stage<'a> {
     ) -> Result<Self> {
         let agent = target.agent;
         let place = Place::make(scenario, tools)?;
-        let model = ScriptedModel::start(scenario.clone(), place.workspace.clone(), MODEL_PORT, Gates::Host)
+        let model = ScriptedModel::start(scenario.clone(), place.workspace.clone(), MODEL_PORT, TurnEndSource::Host)
             .await
             .context("cannot serve the model")?;
         settings::at_home(agent, &place.home, &model.url())?;

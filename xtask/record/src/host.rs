@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use interlingua_convert::Agent;
 use interlingua_scripted_model::Scenario;
-use interlingua_scripted_model::scenario::Answer;
+use interlingua_scripted_model::scenario::HostAnswer;
 use rustix::process::Signal as OsSignal;
 use serde_json::Value;
 
@@ -97,7 +97,7 @@ impl<'a> Host<'a> {
     }
 
     /// Answers what the agent asked.
-    pub(crate) async fn answer(&mut self, ask: &Ask, answer: &Answer) -> Result<()> {
+    pub(crate) async fn answer(&mut self, ask: &Ask, answer: &HostAnswer) -> Result<()> {
         each!(self, host => host.answer(ask, answer).await)
     }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use interlingua_record::Target;
-use interlingua_scripted_model::scenario::{Action, Answer, Deed, Trigger, Turn};
-use interlingua_scripted_model::{Gates, Scenario, ScriptedModel};
+use interlingua_scripted_model::scenario::{HostAction, HostAnswer, Trigger, TriggeredAction, Turn};
+use interlingua_scripted_model::{Scenario, ScriptedModel, TurnEndSource};
 use interlingua_wirelog::Header;
 use rustix::process::Signal;
 
@@ -96,9 +96,10 @@ impl Player<'_> {
         header.version = Some(self.target.version.clone());
         header.scenario = Some(self.scenario.name.clone());
         self.tape = Tape::new(header, Scrubber::new(names));
-        let model = ScriptedModel::start(self.scenario.clone(), place.workspace.clone(), MODEL_PORT, Gates::Host)
-            .await
-            .context("cannot serve the model")?;
+        let model =
+            ScriptedModel::start(self.scenario.clone(), place.workspace.clone(), MODEL_PORT, TurnEndSource::Host)
+                .await
+                .context("cannot serve the model")?;
         let played = self.host(&model, &place, recorder).await;
         let problems = model.report().problems;
         model.stop().await;
@@ -175,19 +176,19 @@ impl Player<'_> {
             self.said_ahead -= 1;
             return Ok(());
         }
-        self.step = format!("in turn {number}, saying {:?}", turn.user);
+        self.step = format!("in turn {number}, saying {:?}", turn.prompt);
         say(host, place, turn).await?;
-        if turn.open {
+        if turn.overlaps_next {
             // It only has to be under way.
             self.step = format!("in turn {number}, waiting for its first words");
             self.open.insert(turn.session.clone());
             return until_text(host).await;
         }
-        let mut answers: Vec<&Answer> = turn.answers.iter().collect();
-        let mut actions: Vec<&Action> = turn.actions.iter().collect();
+        let mut answers: Vec<&HostAnswer> = turn.answers.iter().collect();
+        let mut actions: Vec<&TriggeredAction> = turn.actions.iter().collect();
         loop {
             self.step = match actions.first() {
-                Some(action) => format!("in turn {number}, waiting for {:?} or the end of the turn", action.on),
+                Some(action) => format!("in turn {number}, waiting for {:?} or the end of the turn", action.trigger),
                 None => format!("in turn {number}, waiting for its end"),
             };
             let next = actions.first().copied();
@@ -197,7 +198,7 @@ impl Player<'_> {
             };
             if let Some(action) = next.filter(|action| triggers(action, happened.as_ref())) {
                 actions.remove(0);
-                self.step = format!("in turn {number}, doing {:?}", action.deed);
+                self.step = format!("in turn {number}, doing {:?}", action.action);
                 self.act(host, place, action, index).await?;
                 continue;
             }
@@ -213,20 +214,18 @@ impl Player<'_> {
                 }
                 Some(Seen::TurnOver { session }) => {
                     limited(host.settle()).await?;
-                    model.turn_is_over(&session);
+                    model.end_turn(&session);
                     self.open.remove(&session);
                     // What was said meanwhile may be part of the turn that is over, or a turn of its own.
                     let mut said = index + 1..=index + self.said_ahead;
-                    if session == turn.session && said.all(|turn| model.has_played(turn)) {
+                    if session == turn.session && said.all(|turn| model.has_played_turn(turn)) {
                         return Ok(());
                     }
                 }
                 Some(Seen::Gone) => {
-                    if turn
-                        .actions
-                        .iter()
-                        .any(|action| matches!(action.deed, Deed::Kill | Deed::Terminate | Deed::Close))
-                    {
+                    if turn.actions.iter().any(|action| {
+                        matches!(action.action, HostAction::Kill | HostAction::Terminate | HostAction::CloseInput)
+                    }) {
                         return Ok(());
                     }
                     bail!("the agent ended by itself");
@@ -235,16 +234,16 @@ impl Player<'_> {
         }
     }
 
-    async fn act(&mut self, host: &mut Host<'_>, place: &Place, action: &Action, index: usize) -> Result<()> {
-        match action.deed {
-            Deed::Interrupt => limited(host.interrupt(&self.scenario.turns[index].session)).await,
-            Deed::Kill => host.signal(Signal::KILL),
-            Deed::Terminate => host.signal(Signal::TERM),
-            Deed::Close => {
+    async fn act(&mut self, host: &mut Host<'_>, place: &Place, action: &TriggeredAction, index: usize) -> Result<()> {
+        match action.action {
+            HostAction::Interrupt => limited(host.interrupt(&self.scenario.turns[index].session)).await,
+            HostAction::Kill => host.signal(Signal::KILL),
+            HostAction::Terminate => host.signal(Signal::TERM),
+            HostAction::CloseInput => {
                 host.close();
                 Ok(())
             }
-            Deed::Say => {
+            HostAction::SendMessage => {
                 self.said_ahead += 1;
                 let next = self.scenario.turns.get(index + self.said_ahead).context("no turn follows")?;
                 say(host, place, next).await
@@ -254,12 +253,12 @@ impl Player<'_> {
 }
 
 /// Whether what happened (nothing that the host saw: what the action waited for) is what the action waits for.
-fn triggers(action: &Action, happened: Option<&Seen>) -> bool {
+fn triggers(action: &TriggeredAction, happened: Option<&Seen>) -> bool {
     match happened {
         None => true,
-        Some(Seen::Text) => action.on == Trigger::Text,
-        Some(Seen::Asked(_)) => action.on == Trigger::Ask,
-        Some(Seen::Retry) => action.on == Trigger::Retry,
+        Some(Seen::Text) => action.trigger == Trigger::Text,
+        Some(Seen::Asked(_)) => action.trigger == Trigger::Request,
+        Some(Seen::Retry) => action.trigger == Trigger::Retry,
         Some(_) => false,
     }
 }
@@ -267,7 +266,7 @@ fn triggers(action: &Action, happened: Option<&Seen>) -> bool {
 /// Says what the user says in a turn, with the files that go with it.
 async fn say(host: &mut Host<'_>, place: &Place, turn: &Turn) -> Result<()> {
     let files: Result<Vec<Attached>> = turn.attachments.iter().map(|name| Attached::read(place, name)).collect();
-    limited(host.say(&turn.session, &turn.user, &files?)).await
+    limited(host.say(&turn.session, &turn.prompt, &files?)).await
 }
 
 async fn until_text(host: &mut Host<'_>) -> Result<()> {
@@ -290,8 +289,10 @@ async fn limited<T>(step: impl Future<Output = Result<T>>) -> Result<T> {
 }
 
 /// Comes back when the file is there that the action waits for; never if it waits for something else.
-async fn file_is_there(place: &Place, action: Option<&Action>) {
-    let Some(Action { on: Trigger::File(name), .. }) = action else { return std::future::pending().await };
+async fn file_is_there(place: &Place, action: Option<&TriggeredAction>) {
+    let Some(TriggeredAction { trigger: Trigger::File(name), .. }) = action else {
+        return std::future::pending().await;
+    };
     let file = place.workspace.join(name);
     while !file.exists() {
         tokio::time::sleep(Duration::from_millis(10)).await;

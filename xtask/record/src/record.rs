@@ -64,7 +64,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
     for target in &args.agents {
         let mut recorder = Recorder { args, target, shelf: &shelf, compared: BTreeMap::new(), unsteady: Vec::new() };
         for (number, (scenario, row)) in scenarios.iter().zip(&mut rows).enumerate() {
-            if let Some(reason) = scenario.absent.get(target.agent.id()) {
+            if let Some(reason) = scenario.unsupported.get(target.agent.id()) {
                 row.1.push(Cell::Absent(reason.clone()).entry());
                 continue;
             }
@@ -224,11 +224,11 @@ mod tests {
         let scenarios = scenarios(&folder, &[]).unwrap();
         assert!(scenarios.len() >= 30, "{}", scenarios.len());
         for agent in supported_agents() {
-            let played = scenarios.iter().filter(|scenario| !scenario.absent.contains_key(agent.id())).count();
+            let played = scenarios.iter().filter(|scenario| !scenario.unsupported.contains_key(agent.id())).count();
             assert!(played >= 24, "{agent}: {played}");
         }
         for scenario in &scenarios {
-            for (agent, reason) in &scenario.absent {
+            for (agent, reason) in &scenario.unsupported {
                 assert!(agent.parse::<Agent>().is_ok(), "{}: {agent}", scenario.name);
                 assert!(reason.len() > 10, "{}: {reason}", scenario.name);
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use interlingua_convert::{Agent, Conversion, ConversionOptions, convert_log, converter_for};
 use interlingua_recordings::Transcripts;
-use interlingua_replay::{Capture, Host, Recording, ReplayOptions, environment, make_stand_ins};
+use interlingua_replay::{Capture, Host, Recording, ReplayOptions, make_stand_ins, stand_in_environment};
 use interlingua_wirelog::{Input, Reader, Record};
 use serde_json::Value;
 use tokio::process::Command;
@@ -44,14 +44,14 @@ async fn play(path: &Path, stand_ins: &Path, work: &Path, number: usize) -> Resu
     let agent = recording.agent;
     let mut options = ReplayOptions::default();
     // Nothing may come because the machine is slow.
-    options.patience = Duration::from_secs(600);
-    options.state = (recording.processes().len() > 1).then(|| work.join(format!("{number}.state")));
+    options.host_timeout = Duration::from_secs(600);
+    options.state_file = (recording.processes().len() > 1).then(|| work.join(format!("{number}.state")));
     let start = |words: &[String]| {
         let mut command = Command::new(stand_ins.join(agent.id()));
-        command.args(words).envs(environment(path, &options)).env_remove("OPENCODE_SERVER_PASSWORD");
+        command.args(words).envs(stand_in_environment(path, &options)).env_remove("OPENCODE_SERVER_PASSWORD");
         command
     };
-    Host::new(recording).with_other_ids().play(start).await.map_err(|error| error.to_string())
+    Host::new(recording).with_renamed_ids().replay(start).await.map_err(|error| error.to_string())
 }
 
 /// How often the agent said an id.
@@ -86,7 +86,7 @@ async fn difference(path: &Path, stand_ins: &Path, work: &Path, number: usize) -
     let expected = universal(&agent, &fs::read(path).unwrap());
     let mut wirelog = String::from_utf8(capture.to_wirelog().unwrap()).unwrap();
     let recording = Recording::open(path).unwrap();
-    for (recorded, other) in &capture.renamed {
+    for (recorded, other) in &capture.renamed_ids {
         let (then, now) = (times_said(&recording.records, recorded), times_said(&capture.records, other));
         if then != now {
             return Some(format!("expected {other} {then} times, as {recorded} was recorded, found it {now} times"));

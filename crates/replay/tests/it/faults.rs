@@ -75,7 +75,7 @@ fn a_deaf_one_only_ends_by_force() {
     let faults = vec!["hang-after=1:deaf".parse().unwrap()];
     let mut options = ReplayOptions::default();
     options.faults = faults;
-    options.journal = Some(journal.clone());
+    options.journal_file = Some(journal.clone());
     let mut talk = Talk::start("amp", &["-x", "go"], &path, &options);
     assert_eq!(talk.line(), r#"{"n":1}"#);
     talk.signal(Signal::TERM);

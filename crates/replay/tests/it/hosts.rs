@@ -107,7 +107,7 @@ fn a_journal_tells_what_was_made_of_the_host() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
     let mut options = ReplayOptions::default();
-    options.journal = Some(journal.clone());
+    options.journal_file = Some(journal.clone());
     let mut talk = Talk::start("codex", &["app-server"], &transcript("codex/0.166.0/exec_basic"), &options);
     talk.say(r#"{"id":1,"method":"initialize"}"#);
     talk.line();

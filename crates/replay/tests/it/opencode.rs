@@ -19,7 +19,7 @@ struct Server {
 impl Server {
     fn start(path: &Path, options: &ReplayOptions, password: Option<&str>) -> Self {
         let mut command = command("opencode", &["serve", "--port", "0", "--hostname", "127.0.0.1"]);
-        command.envs(interlingua_replay::environment(path, options));
+        command.envs(interlingua_replay::stand_in_environment(path, options));
         if let Some(password) = password {
             command.env("OPENCODE_SERVER_PASSWORD", password);
         }

@@ -19,7 +19,7 @@ fn with_a_state_file_each_process_plays_the_next_turn() {
     let records = [amp("one", 0), amp("two", 0)].concat();
     let path = recording(folder.path(), "turns", "amp", &records.iter().map(String::as_str).collect::<Vec<_>>());
     let mut options = ReplayOptions::default();
-    options.state = Some(folder.path().join("state"));
+    options.state_file = Some(folder.path().join("state"));
     let words = ["threads", "continue", "T-00000000000000ff", "-x", "go"];
     for text in ["one", "two"] {
         let mut talk = Talk::start("amp", &words, &path, &options);
@@ -41,7 +41,7 @@ fn a_folder_is_played_recording_by_recording() {
     recording(folder.path(), "0-other", "claude", &[]);
     let state = tempfile::tempdir().unwrap();
     let mut options = ReplayOptions::default();
-    options.state = Some(state.path().join("state"));
+    options.state_file = Some(state.path().join("state"));
     for text in ["one", "two"] {
         let mut talk = Talk::start("amp", &["-x", "go"], folder.path(), &options);
         assert_eq!(talk.json()["result"], text);
@@ -60,7 +60,7 @@ fn a_turn_can_be_chosen() {
     let path = recording(folder.path(), "turns", "amp", &records.iter().map(String::as_str).collect::<Vec<_>>());
     let start = |turn| {
         let mut options = ReplayOptions::default();
-        options.turn = Some(turn);
+        options.start_turn = Some(turn);
         Talk::start("amp", &["-x", "go"], &path, &options)
     };
     let mut talk = start(2);
@@ -76,7 +76,7 @@ fn a_process_that_is_started_anew_goes_on_with_the_next_turn() {
     let folder = tempfile::tempdir().unwrap();
     let path = transcript("claude/2.1.325/stream-input-two-turns");
     let mut options = ReplayOptions::default();
-    options.state = Some(folder.path().join("state"));
+    options.state_file = Some(folder.path().join("state"));
     let mut turns = Vec::new();
     for _ in 0..2 {
         let words = ["--print", "--input-format", "stream-json"];

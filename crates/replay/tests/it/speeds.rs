@@ -51,7 +51,7 @@ fn a_step_plays_a_line_and_tells_which_or_what_is_missing() {
     let socket = folder.path().join("socket");
     let mut options = ReplayOptions::default();
     options.speed = Speed::Step;
-    options.step = Some(socket.clone());
+    options.step_socket = Some(socket.clone());
     let mut talk = Talk::start("codex", &["app-server"], &path, &options);
     let mut steps = connect(&mut talk, &socket);
     let mut reports = BufReader::new(steps.try_clone().unwrap()).lines();
@@ -75,7 +75,7 @@ fn amp_ends_its_turn_when_it_is_interrupted() {
     let socket = folder.path().join("socket");
     let mut options = ReplayOptions::default();
     options.speed = Speed::Step;
-    options.step = Some(socket.clone());
+    options.step_socket = Some(socket.clone());
     let path = transcript("amp/0.0.1790142911-g7618fb/text");
     let mut talk = Talk::start("amp", &["--no-ide", "-x", "say hello", "--stream-json"], &path, &options);
     writeln!(connect(&mut talk, &socket)).unwrap();

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 
 use interlingua_recordings::Transcripts;
-use interlingua_replay::{ReplayOptions, environment, make_stand_ins};
+use interlingua_replay::{ReplayOptions, make_stand_ins, stand_in_environment};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -58,7 +58,7 @@ impl Talk {
     /// Starts a stand-in.
     pub(crate) fn start(agent: &str, words: &[&str], recording: &Path, options: &ReplayOptions) -> Self {
         let mut command = command(agent, words);
-        command.envs(environment(recording, options));
+        command.envs(stand_in_environment(recording, options));
         Self::of(command)
     }
 

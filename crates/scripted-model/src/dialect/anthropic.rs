@@ -6,7 +6,7 @@ use super::{Answer, speak, string};
 use crate::conversation::{Conversation, Entry, text_of};
 use crate::offered::Offered;
 use crate::reply::{Frame, Part, Piece, ToolUse, Usage, argument_pieces, event, text};
-use crate::scenario::Stop;
+use crate::scenario::StopReason;
 
 /// Thoughts are signed; nobody here checks.
 const SIGNATURE: &str = "c2NyaXB0ZWQ=";
@@ -198,10 +198,10 @@ fn usage(usage: Usage, output: u64) -> Value {
     })
 }
 
-fn stop_reason(stop: Stop) -> &'static str {
+fn stop_reason(stop: StopReason) -> &'static str {
     match stop {
-        Stop::Length => "max_tokens",
-        Stop::Refusal => "refusal",
+        StopReason::Length => "max_tokens",
+        StopReason::Refusal => "refusal",
     }
 }
 

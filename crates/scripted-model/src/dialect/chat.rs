@@ -6,7 +6,7 @@ use super::{Answer, speak, string};
 use crate::conversation::{Conversation, Entry, text_of};
 use crate::offered::Offered;
 use crate::reply::{Frame, Part, Piece, ToolUse, argument_pieces, event, text};
-use crate::scenario::Stop;
+use crate::scenario::StopReason;
 
 pub(super) fn read(body: &Value) -> Conversation {
     let mut entries = Vec::new();
@@ -142,10 +142,10 @@ fn usage(answer: &Answer<'_>) -> Value {
     })
 }
 
-fn finish_reason(stop: Stop) -> &'static str {
+fn finish_reason(stop: StopReason) -> &'static str {
     match stop {
-        Stop::Length => "length",
-        Stop::Refusal => "content_filter",
+        StopReason::Length => "length",
+        StopReason::Refusal => "content_filter",
     }
 }
 

@@ -6,7 +6,7 @@ use super::{Answer, speak, string};
 use crate::conversation::{Conversation, Entry, text_of};
 use crate::offered::Offered;
 use crate::reply::{Frame, Input, Part, Piece, ToolUse, argument_pieces, event, text};
-use crate::scenario::Stop;
+use crate::scenario::StopReason;
 
 pub(super) fn read(body: &Value) -> Conversation {
     let mut entries = Vec::new();
@@ -243,11 +243,11 @@ fn response(answer: &Answer<'_>, status: &str, output: &[Value]) -> Value {
     })
 }
 
-fn incomplete(answer: &Answer<'_>, stop: Stop, output: &[Value]) -> Value {
+fn incomplete(answer: &Answer<'_>, stop: StopReason, output: &[Value]) -> Value {
     let mut response = response(answer, "incomplete", output);
     let reason = match stop {
-        Stop::Length => "max_output_tokens",
-        Stop::Refusal => "content_filter",
+        StopReason::Length => "max_output_tokens",
+        StopReason::Refusal => "content_filter",
     };
     response["incomplete_details"] = json!({"reason": reason});
     response

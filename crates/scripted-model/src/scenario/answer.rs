@@ -2,76 +2,81 @@
 
 use serde::Deserialize;
 
-/// What the host answers when the agent asks.
+/// The host's answer to a permission or question request of the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Yes, this once. To a plan: go ahead.
+pub enum HostAnswer {
+    /// Allows it once. For a plan: approves it.
     Allow,
-    /// Yes, and do not ask for the like again.
-    Always,
-    /// No, with a reason if there is one. To a plan: not like this.
+    /// Allows it and everything like it from now on.
+    AllowAlways,
+    /// Denies it, with an optional reason. For a plan: rejects it.
     Deny(Option<String>),
-    /// For each question what was chosen.
+    /// Answers questions: the chosen options of each question.
     Choose(Vec<Vec<String>>),
-    /// The user does not want to answer.
+    /// Declines to answer.
     Dismiss,
 }
 
-/// Something that the host does by itself.
+/// Something that the host does without being asked.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Action {
-    /// When.
-    pub on: Trigger,
-    /// What.
+pub struct TriggeredAction {
+    /// When the host does it.
+    #[serde(rename = "on")]
+    pub trigger: Trigger,
+    /// What the host does.
     #[serde(rename = "do")]
-    pub deed: Deed,
+    pub action: HostAction,
 }
 
-/// When the host does something: when it has seen something, never after a while.
+/// When the host does something: always an observation, never a delay.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
-    /// The agent has shown some of the model's words.
+    /// The agent has streamed some of the model's text.
     Text,
-    /// The agent asks something, which then gets no answer.
-    Ask,
-    /// The agent says that it tries again.
+    /// The agent requests a permission or asks a question. The request then gets no answer.
+    #[serde(rename = "ask")]
+    Request,
+    /// The agent reports that it retries.
     Retry,
-    /// This file is in the workspace.
+    /// This file exists in the workspace.
     File(String),
 }
 
 /// What the host does.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Deed {
-    /// It tells the agent to stop what it does.
+pub enum HostAction {
+    /// Interrupts the agent's turn.
     Interrupt,
-    /// It ends the agent so that the agent cannot do anything about it.
+    /// Kills the agent's process (SIGKILL).
     Kill,
-    /// It tells the agent's process to end.
+    /// Terminates the agent's process (SIGTERM).
     Terminate,
-    /// It closes the agent's input.
-    Close,
-    /// The user says something more. The message is that of the next turn.
-    Say,
+    /// Closes the agent's input.
+    #[serde(rename = "close")]
+    CloseInput,
+    /// Sends the prompt of the next turn.
+    #[serde(rename = "say")]
+    SendMessage,
 }
 
+/// A [`HostAnswer`] as it is written in the file.
 #[derive(Deserialize)]
 #[serde(
     untagged,
     expecting = "expected \"allow\", \"always\", \"deny\", \"dismiss\", { deny = \"why\" } or { choose = [[\"…\"]] }"
 )]
-pub(super) enum Written {
-    Plain(Plain),
+pub(super) enum AnswerValue {
+    Name(AnswerName),
     Deny(Denial),
     Choose(Choice),
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Plain {
+pub(super) enum AnswerName {
     Allow,
     Always,
     Deny,
@@ -90,15 +95,15 @@ pub(super) struct Choice {
     choose: Vec<Vec<String>>,
 }
 
-impl From<Written> for Answer {
-    fn from(answer: Written) -> Self {
+impl From<AnswerValue> for HostAnswer {
+    fn from(answer: AnswerValue) -> Self {
         match answer {
-            Written::Plain(Plain::Allow) => Self::Allow,
-            Written::Plain(Plain::Always) => Self::Always,
-            Written::Plain(Plain::Deny) => Self::Deny(None),
-            Written::Plain(Plain::Dismiss) => Self::Dismiss,
-            Written::Deny(Denial { deny }) => Self::Deny(Some(deny)),
-            Written::Choose(Choice { choose }) => Self::Choose(choose),
+            AnswerValue::Name(AnswerName::Allow) => Self::Allow,
+            AnswerValue::Name(AnswerName::Always) => Self::AllowAlways,
+            AnswerValue::Name(AnswerName::Deny) => Self::Deny(None),
+            AnswerValue::Name(AnswerName::Dismiss) => Self::Dismiss,
+            AnswerValue::Deny(Denial { deny }) => Self::Deny(Some(deny)),
+            AnswerValue::Choose(Choice { choose }) => Self::Choose(choose),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! What must hold between the parts of a scenario.
 
-use super::{MAIN, Reply, Role, Scenario, Step, Trigger};
+use super::{MAIN_SESSION, ModelReply, Scenario, Step, ToolAction, Trigger};
 
 /// The first contradiction, if there is one.
 pub(super) fn problem(scenario: &Scenario) -> Option<String> {
-    let messages = scenario.turns.iter().map(|turn| &turn.user);
+    let messages = scenario.turns.iter().map(|turn| &turn.prompt);
     let messages: Vec<&String> = messages.chain(scenario.sub_agents.values().map(|child| &child.task)).collect();
     // The model recognises a turn by its message.
     for (index, message) in messages.iter().enumerate() {
@@ -26,10 +26,10 @@ pub(super) fn problem(scenario: &Scenario) -> Option<String> {
         }
         for action in &turn.actions {
             let last = index + 1 == scenario.turns.len();
-            if action.deed == super::Deed::Say && last {
+            if action.action == super::HostAction::SendMessage && last {
                 return Some(format!("in {place} the user says something more: add a turn with the message"));
             }
-            if matches!(&action.on, Trigger::File(path) if escapes(path)) {
+            if matches!(&action.trigger, Trigger::File(path) if escapes(path)) {
                 return Some(format!("in {place} a file is waited for outside the workspace"));
             }
         }
@@ -43,29 +43,29 @@ pub(super) fn problem(scenario: &Scenario) -> Option<String> {
     outside.map(|path| format!("the file {path:?} is outside the workspace"))
 }
 
-fn of_replies(scenario: &Scenario, replies: &[Reply], place: &str) -> Option<String> {
+fn of_replies(scenario: &Scenario, replies: &[ModelReply], place: &str) -> Option<String> {
     for (index, reply) in replies.iter().enumerate() {
         let place = format!("reply {} of {place}", index + 1);
         if reply.is_empty() {
             return Some(format!("{place} is empty"));
         }
-        if reply.len() > 1 && reply.iter().any(|step| matches!(step, Step::Refuse { .. })) {
+        if reply.len() > 1 && reply.iter().any(|step| matches!(step, Step::HttpError { .. })) {
             return Some(format!("{place} refuses the request, so it can do nothing else"));
         }
         for (step, number) in reply.iter().zip(1..) {
             let last = number == reply.len();
-            let ends = matches!(step, Step::Cut | Step::Fail { .. } | Step::Stall(None) | Step::Stop(_));
+            let ends = matches!(step, Step::Disconnect | Step::StreamError { .. } | Step::Stall(None) | Step::Stop(_));
             if ends && !last {
                 return Some(format!("step {number} of {place} ends the reply, but another follows"));
             }
             match step {
-                Step::Call(Role::Delegate { name }) if !scenario.sub_agents.contains_key(name) => {
+                Step::ToolCall(ToolAction::Delegate { name }) if !scenario.sub_agents.contains_key(name) => {
                     return Some(format!("{place} delegates to {name:?}: add [subagent.{name}]"));
                 }
-                Step::Until(session) if !scenario.sessions().contains(&session.as_str()) => {
+                Step::WaitForTurn(session) if !scenario.session_names().contains(&session.as_str()) => {
                     return Some(format!("{place} waits for the session {session:?}, which no turn has"));
                 }
-                Step::Until(session) if session == MAIN && scenario.sessions().len() == 1 => {
+                Step::WaitForTurn(session) if session == MAIN_SESSION && scenario.session_names().len() == 1 => {
                     return Some(format!("{place} waits for its own session"));
                 }
                 _ => {}

@@ -7,11 +7,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-use super::{Action, Answer, MAIN, Permissions, Reply, Scenario, Setup, Step, SubAgent, Turn, answer, check, step};
+use super::{
+    HostAnswer, MAIN_SESSION, ModelReply, PermissionPolicy, Scenario, Setup, Step, SubAgent, TriggeredAction, Turn,
+    answer, check, step,
+};
 
 /// Why a file is not a scenario.
 #[derive(Debug, thiserror::Error)]
-pub enum BadScenario {
+pub enum InvalidScenario {
     /// It cannot be read.
     #[error("cannot read the scenario {path}: {error}")]
     Unreadable {
@@ -56,7 +59,7 @@ struct File {
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the file")]
 struct SetupTable {
-    permissions: Permissions,
+    permissions: PermissionPolicy,
     plan_mode: bool,
     mcp: bool,
     patches: bool,
@@ -108,9 +111,9 @@ struct TurnTable {
     open: bool,
     model: Vec<Vec<StepTable>>,
     #[serde(default)]
-    host: Vec<answer::Written>,
+    host: Vec<answer::AnswerValue>,
     #[serde(default)]
-    act: Vec<Action>,
+    act: Vec<TriggeredAction>,
 }
 
 #[derive(Deserialize)]
@@ -133,7 +136,7 @@ impl TryFrom<step::Written> for StepTable {
     }
 }
 
-fn replies(tables: Vec<Vec<StepTable>>) -> Vec<Reply> {
+fn replies(tables: Vec<Vec<StepTable>>) -> Vec<ModelReply> {
     tables.into_iter().map(|reply| reply.into_iter().map(|step| step.0).collect()).collect()
 }
 
@@ -142,10 +145,10 @@ impl Scenario {
     ///
     /// # Errors
     /// When it cannot be read or is none.
-    pub fn read(file: &Path) -> Result<Self, BadScenario> {
+    pub fn read(file: &Path) -> Result<Self, InvalidScenario> {
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let text = std::fs::read_to_string(file)
-            .map_err(|error| BadScenario::Unreadable { path: file.display().to_string(), error })?;
+            .map_err(|error| InvalidScenario::Unreadable { path: file.display().to_string(), error })?;
         Self::parse(&name, &text)
     }
 
@@ -153,16 +156,16 @@ impl Scenario {
     ///
     /// # Errors
     /// When it is none, or contradicts itself.
-    pub fn parse(name: &str, text: &str) -> Result<Self, BadScenario> {
+    pub fn parse(name: &str, text: &str) -> Result<Self, InvalidScenario> {
         let file: File = toml::from_str(text)
-            .map_err(|error| BadScenario::Malformed { name: name.to_owned(), error: Box::new(error) })?;
+            .map_err(|error| InvalidScenario::Malformed { name: name.to_owned(), error: Box::new(error) })?;
         let SetupTable { permissions, plan_mode, mcp, patches, escalates, files } = file.setup;
         let files = files.into_iter().map(|(path, content)| (path, content.0)).collect();
         let scenario = Self {
             name: name.to_owned(),
             about: file.about,
             setup: Setup { permissions, plan_mode, mcp, patches, escalates, files },
-            absent: file.absent,
+            unsupported: file.absent,
             turns: file.turns.into_iter().map(Turn::from).collect(),
             sub_agents: file
                 .sub_agents
@@ -171,7 +174,7 @@ impl Scenario {
                 .collect(),
         };
         match check::problem(&scenario) {
-            Some(reason) => Err(BadScenario::Inconsistent { name: name.to_owned(), reason }),
+            Some(reason) => Err(InvalidScenario::Inconsistent { name: name.to_owned(), reason }),
             None => Ok(scenario),
         }
     }
@@ -180,13 +183,13 @@ impl Scenario {
 impl From<TurnTable> for Turn {
     fn from(table: TurnTable) -> Self {
         Self {
-            user: table.user,
+            prompt: table.user,
             attachments: table.attach,
-            session: table.session.unwrap_or_else(|| MAIN.to_owned()),
+            session: table.session.unwrap_or_else(|| MAIN_SESSION.to_owned()),
             resume: table.resume,
-            open: table.open,
+            overlaps_next: table.open,
             replies: replies(table.model),
-            answers: table.host.into_iter().map(Answer::from).collect(),
+            answers: table.host.into_iter().map(HostAnswer::from).collect(),
             actions: table.act,
         }
     }
@@ -196,14 +199,14 @@ impl From<TurnTable> for Turn {
 mod tests {
     use std::time::Duration;
 
-    use super::super::{Deed, Role, Speech, Stop, Trigger};
+    use super::super::{HostAction, StopReason, StreamedText, ToolAction, Trigger};
     use super::*;
 
     fn parse(text: &str) -> Result<Scenario, String> {
         Scenario::parse("test", text).map_err(|error| error.to_string())
     }
 
-    fn first_reply(steps: &str) -> Result<Reply, String> {
+    fn first_reply(steps: &str) -> Result<ModelReply, String> {
         let scenario = parse(&format!("about = \"x\"\n[[turn]]\nuser = \"hello\"\nmodel = [[{steps}]]\n"))?;
         Ok(scenario.turns[0].replies[0].clone())
     }
@@ -242,8 +245,8 @@ mod tests {
             "#,
         )
         .unwrap();
-        assert!(scenario.setup.permissions == Permissions::Ask && scenario.setup.plan_mode && scenario.setup.mcp);
-        assert_eq!(scenario.absent["codex"], "it cannot");
+        assert!(scenario.setup.permissions == PermissionPolicy::Ask && scenario.setup.plan_mode && scenario.setup.mcp);
+        assert_eq!(scenario.unsupported["codex"], "it cannot");
         assert_eq!(
             (scenario.setup.files["a.txt"].as_slice(), scenario.setup.files["b.bin"].as_slice()),
             (&b"one\n"[..], &[0, 255][..])
@@ -252,21 +255,28 @@ mod tests {
         assert_eq!(turn.attachments, ["b.bin"]);
         assert_eq!(
             turn.replies[0],
-            [Step::Refuse {
+            [Step::HttpError {
                 status: 429,
                 message: "Scripted refusal with status 429".to_owned(),
                 retry_after: Some(1),
                 times: 2
             }]
         );
-        let spoken = Speech { chunks: vec!["One ".to_owned(), "two".to_owned()], drip: Duration::from_millis(5) };
-        assert_eq!(turn.replies[1][1], Step::Say(spoken));
-        assert_eq!(turn.replies[2], [Step::Stop(Stop::Length)]);
+        let spoken =
+            StreamedText { chunks: vec!["One ".to_owned(), "two".to_owned()], interval: Duration::from_millis(5) };
+        assert_eq!(turn.replies[1][1], Step::Text(spoken));
+        assert_eq!(turn.replies[2], [Step::Stop(StopReason::Length)]);
         assert_eq!(turn.answers.len(), 6);
-        assert_eq!(turn.answers[4], Answer::Choose(vec![vec!["A".to_owned()], vec!["B".to_owned(), "C".to_owned()]]));
-        assert_eq!(turn.actions[1], Action { on: Trigger::File("started".to_owned()), deed: Deed::Say });
-        assert_eq!(scenario.sessions(), ["main", "other"]);
-        assert!(scenario.turns[1].resume && scenario.turns[1].open);
+        assert_eq!(
+            turn.answers[4],
+            HostAnswer::Choose(vec![vec!["A".to_owned()], vec!["B".to_owned(), "C".to_owned()]])
+        );
+        assert_eq!(
+            turn.actions[1],
+            TriggeredAction { trigger: Trigger::File("started".to_owned()), action: HostAction::SendMessage }
+        );
+        assert_eq!(scenario.session_names(), ["main", "other"]);
+        assert!(scenario.turns[1].resume && scenario.turns[1].overlaps_next);
         assert_eq!(scenario.sub_agents["helper"].replies.len(), 2);
     }
 
@@ -281,7 +291,10 @@ mod tests {
         )
         .unwrap();
         assert_eq!(reply.len(), 11);
-        assert_eq!(reply[10], Step::Call(Role::Tool { name: "nix".to_owned(), arguments: "{broken".to_owned() }));
+        assert_eq!(
+            reply[10],
+            Step::ToolCall(ToolAction::Tool { name: "nix".to_owned(), arguments: "{broken".to_owned() })
+        );
     }
 
     #[test]

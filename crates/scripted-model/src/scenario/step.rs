@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{Change, Question, Role, Speech, Step, Stop, Todo};
+use super::{FileChange, Question, Step, StopReason, StreamedText, Todo, ToolAction};
 
 /// Every key that a step may have; exactly one of those without "with" is its kind.
 #[derive(Deserialize, Default)]
@@ -24,7 +24,7 @@ pub(super) struct Written {
     old: Option<String>,
     /// With `edit`.
     new: Option<String>,
-    patch: Option<Vec<Change>>,
+    patch: Option<Vec<FileChange>>,
     search: Option<String>,
     ask: Option<Vec<Question>>,
     plan: Option<String>,
@@ -47,7 +47,7 @@ pub(super) struct Written {
     cut: Option<bool>,
     stall: Option<Stall>,
     until: Option<String>,
-    stop: Option<Stop>,
+    stop: Option<StopReason>,
 }
 
 #[derive(Deserialize)]
@@ -146,22 +146,22 @@ impl Written {
     fn read(self, kind: &str) -> Result<Step, String> {
         let text = |value: Option<String>| value.unwrap_or_default();
         let role = match kind {
-            "say" => return Ok(Step::Say(speech(self.say, self.drip_ms))),
-            "think" => return Ok(Step::Think(speech(self.think, self.drip_ms))),
+            "say" => return Ok(Step::Text(speech(self.say, self.drip_ms))),
+            "think" => return Ok(Step::Reasoning(speech(self.think, self.drip_ms))),
             "status" => {
                 let status = self.status.unwrap_or_default();
                 if !(400..600).contains(&status) {
                     return Err(format!("expected a status from 400 to 599, found {status}"));
                 }
-                return Ok(Step::Refuse {
+                return Ok(Step::HttpError {
                     status,
                     message: self.message.unwrap_or_else(|| format!("Scripted refusal with status {status}")),
                     retry_after: self.retry_after,
                     times: self.times.unwrap_or(1),
                 });
             }
-            "fail" => return Ok(Step::Fail { message: text(self.fail) }),
-            "cut" => return Ok(Step::Cut),
+            "fail" => return Ok(Step::StreamError { message: text(self.fail) }),
+            "cut" => return Ok(Step::Disconnect),
             "stall" => {
                 return Ok(Step::Stall(match self.stall {
                     Some(Stall::For(ms)) => Some(Duration::from_millis(ms)),
@@ -169,30 +169,30 @@ impl Written {
                     _ => return Err("expected `stall = true` or milliseconds, found false".to_owned()),
                 }));
             }
-            "until" => return Ok(Step::Until(text(self.until))),
+            "until" => return Ok(Step::WaitForTurn(text(self.until))),
             "stop" => return self.stop.map(Step::Stop).ok_or_else(|| "expected a reason to stop".to_owned()),
-            "run" => Role::Run { command: text(self.run) },
-            "read" => Role::Read { path: text(self.read) },
-            "write" => Role::Write { path: text(self.write), content: text(self.content) },
-            "edit" => Role::Edit { path: text(self.edit), old: text(self.old), new: text(self.new) },
-            "patch" => Role::Patch(self.patch.unwrap_or_default()),
-            "search" => Role::Search { pattern: text(self.search) },
-            "ask" => Role::Ask(self.ask.unwrap_or_default()),
-            "plan" => Role::Plan { text: text(self.plan) },
-            "todo" => Role::Todo(self.todo.unwrap_or_default()),
-            "delegate" => Role::Delegate { name: text(self.delegate) },
+            "run" => ToolAction::Run { command: text(self.run) },
+            "read" => ToolAction::Read { path: text(self.read) },
+            "write" => ToolAction::Write { path: text(self.write), content: text(self.content) },
+            "edit" => ToolAction::Edit { path: text(self.edit), old: text(self.old), new: text(self.new) },
+            "patch" => ToolAction::Patch(self.patch.unwrap_or_default()),
+            "search" => ToolAction::Search { pattern: text(self.search) },
+            "ask" => ToolAction::Ask(self.ask.unwrap_or_default()),
+            "plan" => ToolAction::Plan { text: text(self.plan) },
+            "todo" => ToolAction::Todo(self.todo.unwrap_or_default()),
+            "delegate" => ToolAction::Delegate { name: text(self.delegate) },
             "mcp" => {
                 let name = text(self.mcp);
                 let (server, tool) =
                     name.split_once('.').ok_or_else(|| format!("expected \"server.tool\", found {name:?}"))?;
-                Role::Mcp { server: server.to_owned(), tool: tool.to_owned(), arguments: object(self.args) }
+                ToolAction::Mcp { server: server.to_owned(), tool: tool.to_owned(), arguments: object(self.args) }
             }
-            _ => Role::Tool {
+            _ => ToolAction::Tool {
                 name: text(self.tool),
                 arguments: self.args_text.unwrap_or_else(|| object(self.args).to_string()),
             },
         };
-        Ok(Step::Call(role))
+        Ok(Step::ToolCall(role))
     }
 }
 
@@ -200,11 +200,11 @@ fn object(arguments: Option<serde_json::Value>) -> serde_json::Value {
     arguments.unwrap_or_else(|| serde_json::json!({}))
 }
 
-fn speech(words: Option<Words>, drip_ms: Option<u64>) -> Speech {
+fn speech(words: Option<Words>, drip_ms: Option<u64>) -> StreamedText {
     let speech = match words {
-        Some(Words::Whole(text)) => Speech::of(&text),
-        Some(Words::Pieces(chunks)) => Speech { chunks, drip: Duration::ZERO },
-        None => Speech::of(""),
+        Some(Words::Whole(text)) => StreamedText::word_by_word(&text),
+        Some(Words::Pieces(chunks)) => StreamedText { chunks, interval: Duration::ZERO },
+        None => StreamedText::word_by_word(""),
     };
-    Speech { drip: Duration::from_millis(drip_ms.unwrap_or(0)), ..speech }
+    StreamedText { interval: Duration::from_millis(drip_ms.unwrap_or(0)), ..speech }
 }

@@ -13,8 +13,8 @@ use interlingua_protocol::claude::{
     PendingRequests, PermissionMode, Prompt, Reply, SentRequest, SessionOptions,
 };
 use interlingua_record::mcp;
-use interlingua_scripted_model::scenario::{Answer, MAIN, Permissions, Role, Step};
-use interlingua_scripted_model::variables;
+use interlingua_scripted_model::agent_environment;
+use interlingua_scripted_model::scenario::{HostAnswer, MAIN_SESSION, PermissionPolicy, Step, ToolAction};
 use semver::Version;
 
 use super::{Ask, Attached, NO, Seen, Stage};
@@ -54,20 +54,20 @@ impl<'a> Host<'a> {
     }
 
     pub(super) async fn say(&mut self, session: &str, text: &str, files: &[Attached]) -> Result<()> {
-        if session != MAIN {
+        if session != MAIN_SESSION {
             bail!("Claude Code has one session a process; say why in [absent]");
         }
         let prompt = Prompt { text: text.to_owned(), attachments: files.iter().map(attachment).collect() };
         self.process.send(&HostMessage::Prompt(prompt).into_line()).await
     }
 
-    pub(super) async fn answer(&mut self, ask: &Ask, answer: &Answer) -> Result<()> {
+    pub(super) async fn answer(&mut self, ask: &Ask, answer: &HostAnswer) -> Result<()> {
         let reply = match answer {
-            Answer::Allow => Reply::Allow,
-            Answer::Always => Reply::AllowSuggested,
-            Answer::Deny(reason) => Reply::Deny(reason.as_deref().unwrap_or(NO)),
-            Answer::Dismiss => Reply::Dismiss,
-            Answer::Choose(chosen) => Reply::Answers(chosen),
+            HostAnswer::Allow => Reply::Allow,
+            HostAnswer::AllowAlways => Reply::AllowSuggested,
+            HostAnswer::Deny(reason) => Reply::Deny(reason.as_deref().unwrap_or(NO)),
+            HostAnswer::Dismiss => Reply::Dismiss,
+            HostAnswer::Choose(chosen) => Reply::Answers(chosen),
         };
         let line = ask.request.as_str().and_then(|id| self.pending.reply(id, reply));
         let line = line.with_context(|| format!("a host cannot answer {}", ask.about))?;
@@ -109,10 +109,10 @@ impl<'a> Host<'a> {
                 }
                 StdoutMessage::ControlRequest(request) => return Ok(Seen::Asked(ask(request))),
                 StdoutMessage::ResultSuccess(_) | StdoutMessage::ResultError(_) => {
-                    return Ok(Seen::TurnOver { session: MAIN.to_owned() });
+                    return Ok(Seen::TurnOver { session: MAIN_SESSION.to_owned() });
                 }
                 StdoutMessage::Unknown { tag, .. } if tag.starts_with("result/") => {
-                    return Ok(Seen::TurnOver { session: MAIN.to_owned() });
+                    return Ok(Seen::TurnOver { session: MAIN_SESSION.to_owned() });
                 }
                 _ => {}
             }
@@ -156,12 +156,12 @@ fn launch(stage: &Stage<'_>, resume: Option<&str>) -> Result<Process> {
     let setup = &stage.scenario.setup;
     let permissions = if setup.plan_mode {
         claude::Permissions::Mode(PermissionMode::Plan)
-    } else if setup.permissions == Permissions::Allow {
+    } else if setup.permissions == PermissionPolicy::Allow {
         claude::Permissions::Bypass
     } else {
         claude::Permissions::Default
     };
-    let has_todo = stage.scenario.has(|step| matches!(step, Step::Call(Role::Todo(_))));
+    let has_todo = stage.scenario.has_step(|step| matches!(step, Step::ToolCall(ToolAction::Todo(_))));
     let options = SessionOptions {
         permissions,
         tools: has_todo.then_some(TOOLS_WITH_TODO),
@@ -171,8 +171,10 @@ fn launch(stage: &Stage<'_>, resume: Option<&str>) -> Result<Process> {
         ..SessionOptions::default()
     };
     let arguments = claude::command_line(&options, Version::parse(stage.version).ok().as_ref());
-    let mut environment: Vec<(String, String)> =
-        variables(Agent::Claude, stage.model).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let mut environment: Vec<(String, String)> = agent_environment(Agent::Claude, stage.model)
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect();
     let mut set = |name: &str, value: &str| environment.push((name.to_owned(), value.to_owned()));
     // It is in a sandbox: nothing but loopback, a home and a workspace of its own.
     set("IS_SANDBOX", "1");

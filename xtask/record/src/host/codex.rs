@@ -16,8 +16,8 @@ use interlingua_protocol::codex::{
     self, HostRequest, PendingRequests, PlanMode, Received, Reply, ServerMessage, ThreadOptions, decode_answer,
 };
 use interlingua_record::mcp;
-use interlingua_scripted_model::scenario::{Answer, Permissions, Role, Step};
-use interlingua_scripted_model::{codex_config, variables};
+use interlingua_scripted_model::scenario::{HostAnswer, PermissionPolicy, Step, ToolAction};
+use interlingua_scripted_model::{agent_environment, codex_config};
 use semver::Version;
 
 use super::{Ask, Attached, NO, Seen, Stage};
@@ -94,7 +94,7 @@ impl<'a> Host<'a> {
     async fn begin(&mut self, session: &str) -> Result<String> {
         let cwd = Some(self.stage.place.workspace.to_string_lossy().into_owned());
         let mut options = ThreadOptions { cwd, ..ThreadOptions::default() };
-        if self.stage.scenario.setup.permissions == Permissions::Ask {
+        if self.stage.scenario.setup.permissions == PermissionPolicy::Ask {
             options.approval_policy = Some(AskForApprovalText::Untrusted);
             options.sandbox = Some(SandboxMode::DangerFullAccess);
         }
@@ -118,12 +118,12 @@ impl<'a> Host<'a> {
         Ok(())
     }
 
-    pub(super) async fn answer(&mut self, ask: &Ask, answer: &Answer) -> Result<()> {
+    pub(super) async fn answer(&mut self, ask: &Ask, answer: &HostAnswer) -> Result<()> {
         let reply = match answer {
-            Answer::Allow => Reply::Allow,
-            Answer::Always => Reply::AllowForSession,
-            Answer::Choose(chosen) => Reply::Answers(chosen),
-            Answer::Deny(_) | Answer::Dismiss => Reply::Reject(NO),
+            HostAnswer::Allow => Reply::Allow,
+            HostAnswer::AllowAlways => Reply::AllowForSession,
+            HostAnswer::Choose(chosen) => Reply::Answers(chosen),
+            HostAnswer::Deny(_) | HostAnswer::Dismiss => Reply::Reject(NO),
         };
         let key = ask.request.as_str().context("a request of Codex has a key")?;
         let line = self.pending.reply(key, reply).context("nothing waits for this answer")?;
@@ -214,13 +214,13 @@ impl<'a> Host<'a> {
 
     /// Codex asks the user and makes plans in plan mode only.
     fn plans(&self) -> bool {
-        let asks = |step: &Step| matches!(step, Step::Call(Role::Ask(_) | Role::Plan { .. }));
-        self.stage.scenario.setup.plan_mode || self.stage.scenario.has(asks)
+        let asks = |step: &Step| matches!(step, Step::ToolCall(ToolAction::Ask(_) | ToolAction::Plan { .. }));
+        self.stage.scenario.setup.plan_mode || self.stage.scenario.has_step(asks)
     }
 }
 
 fn model(stage: &Stage<'_>) -> &'static str {
-    interlingua_scripted_model::model(Agent::Codex, stage.scenario).unwrap_or("gpt-5.5")
+    interlingua_scripted_model::required_model(Agent::Codex, stage.scenario).unwrap_or("gpt-5.5")
 }
 
 /// Whether a line tells that an MCP server is there, or is not.
@@ -231,7 +231,7 @@ fn tells_of_server(line: &str) -> bool {
 }
 
 fn delegates(stage: &Stage<'_>) -> bool {
-    stage.scenario.has(|step| matches!(step, Step::Call(Role::Delegate { .. })))
+    stage.scenario.has_step(|step| matches!(step, Step::ToolCall(ToolAction::Delegate { .. })))
 }
 
 fn configure(stage: &Stage<'_>) -> Result<()> {
@@ -253,8 +253,10 @@ fn configure(stage: &Stage<'_>) -> Result<()> {
 }
 
 fn launch(stage: &Stage<'_>) -> Result<Process> {
-    let environment: Vec<(String, String)> =
-        variables(Agent::Codex, stage.model).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let environment: Vec<(String, String)> = agent_environment(Agent::Codex, stage.model)
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect();
     stage.tape.started(&["codex", "app-server"].map(str::to_owned));
     let arguments = ["app-server".to_owned()];
     Process::start(stage.program, &arguments, &environment, stage.place, stage.tape, Stdout::Wire)

@@ -13,8 +13,8 @@ use interlingua_protocol::opencode::{
     file_part, find_listening_url, local_mcp_server, parse_model, serve_arguments, text_part,
 };
 use interlingua_record::mcp;
-use interlingua_scripted_model::scenario::{Answer, Permissions};
-use interlingua_scripted_model::{model, opencode_config, variables};
+use interlingua_scripted_model::scenario::{HostAnswer, PermissionPolicy};
+use interlingua_scripted_model::{agent_environment, opencode_config, required_model};
 use interlingua_sse::{Decoder, Frame};
 use reqwest::header::CONTENT_TYPE;
 use rustix::process::Signal;
@@ -66,7 +66,7 @@ impl<'a> Host<'a> {
         );
         let options = PromptOptions {
             agent: self.stage.scenario.setup.plan_mode.then(|| "plan".to_owned()),
-            model: model(Agent::OpenCode, self.stage.scenario).and_then(parse_model),
+            model: required_model(Agent::OpenCode, self.stage.scenario).and_then(parse_model),
             ..PromptOptions::default()
         };
         self.call(self.requests.prompt(&native, parts, options)).await
@@ -81,19 +81,19 @@ impl<'a> Host<'a> {
         Ok(native)
     }
 
-    pub(super) async fn answer(&mut self, ask: &Ask, answer: &Answer) -> Result<()> {
+    pub(super) async fn answer(&mut self, ask: &Ask, answer: &HostAnswer) -> Result<()> {
         let event = Event::decode(&ask.request.to_string())?.value;
         match PendingRequest::asked(&event).context("a request without an id")? {
             PendingRequest::Question(id) => match answer {
-                Answer::Choose(chosen) => self.call(self.requests.answer_question(&id, chosen.clone())).await,
+                HostAnswer::Choose(chosen) => self.call(self.requests.answer_question(&id, chosen.clone())).await,
                 _ => self.call(self.requests.reject_question(&id)).await,
             },
             PendingRequest::Permission(id) => {
                 let (decision, message) = match answer {
-                    Answer::Allow | Answer::Choose(_) => (PermissionDecision::Once, None),
-                    Answer::Always => (PermissionDecision::Always, None),
-                    Answer::Deny(reason) => (PermissionDecision::Reject, reason.as_deref()),
-                    Answer::Dismiss => (PermissionDecision::Reject, None),
+                    HostAnswer::Allow | HostAnswer::Choose(_) => (PermissionDecision::Once, None),
+                    HostAnswer::AllowAlways => (PermissionDecision::Always, None),
+                    HostAnswer::Deny(reason) => (PermissionDecision::Reject, reason.as_deref()),
+                    HostAnswer::Dismiss => (PermissionDecision::Reject, None),
                 };
                 self.call(self.requests.reply_to_permission(&id, decision, message)).await
             }
@@ -232,7 +232,7 @@ fn is_streamed(part: &Part) -> bool {
 
 fn launch(stage: &Stage<'_>) -> Result<Process> {
     let mut addition = Config::new();
-    if stage.scenario.setup.permissions == Permissions::Ask {
+    if stage.scenario.setup.permissions == PermissionPolicy::Ask {
         let ask = PermissionActionConfig::Ask;
         let permission = PermissionConfigObject {
             bash: Some(ask.clone().into()),
@@ -248,8 +248,10 @@ fn launch(stage: &Stage<'_>) -> Result<Process> {
         addition.mcp = Some([("tiny".to_owned(), server)].into());
     }
     let configuration = add_to_configuration(Some(&opencode_config(stage.model).to_string()), &addition);
-    let mut environment: Vec<(String, String)> =
-        variables(Agent::OpenCode, stage.model).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let mut environment: Vec<(String, String)> = agent_environment(Agent::OpenCode, stage.model)
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect();
     environment.retain(|(name, _)| name != CONFIGURATION_VARIABLE);
     environment.push((CONFIGURATION_VARIABLE.to_owned(), configuration));
     stage.tape.started(&["opencode", "serve"].map(str::to_owned));

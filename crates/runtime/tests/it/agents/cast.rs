@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use interlingua_recordings::Transcripts;
-use interlingua_replay::{Fault, ReplayOptions, environment, stand_in};
+use interlingua_replay::{Fault, ReplayOptions, run_stand_in, stand_in_environment};
 use interlingua_runtime::mock::MockDriver;
 use interlingua_runtime::{CreateSession, Environment, Machine, Supervisor, drivers, supervise};
 use interlingua_schema::{EventData, UniversalEvent};
@@ -43,7 +43,7 @@ fn stand_in_of_the_other_tests() {
     rustix::stdio::dup2_stdout(&output).unwrap();
     let played = tokio::runtime::Runtime::new().unwrap().block_on(async {
         let words: Vec<String> = words.collect();
-        stand_in(agent.parse().unwrap(), &words).await
+        run_stand_in(agent.parse().unwrap(), &words).await
     });
     if let Err(error) = &played {
         eprintln!("stand-in for {agent}: {error}");
@@ -73,7 +73,7 @@ impl Cast {
         write_program(&programs.join(agent), agent, &pinned(agent));
         let machine = Machine::new(supervisor(), folder.path()).path(&programs);
         let mut options = ReplayOptions::default();
-        options.state = Some(folder.path().join("state"));
+        options.state_file = Some(folder.path().join("state"));
         let starts = folder.path().join("starts").to_str().unwrap().to_owned();
         Self {
             stage: Stage::in_folder(folder, drivers(&machine, MockDriver::new())),
@@ -125,7 +125,7 @@ impl Cast {
 
     /// With a recording that every process plays from the start.
     pub(crate) fn always_from_the_start(mut self) -> Self {
-        self.options.state = None;
+        self.options.state_file = None;
         self
     }
 
@@ -136,7 +136,7 @@ impl Cast {
 
     /// A session of the agent with the stand-in's environment.
     pub(crate) fn session(&self) -> CreateSession {
-        let played = environment(&self.recording, &self.options);
+        let played = stand_in_environment(&self.recording, &self.options);
         let played = played.into_iter().map(|(name, value)| (name, value.into_string().unwrap()));
         CreateSession::new(self.agent)
             .directory(self.stage.folder.path().to_str().unwrap().to_owned())
