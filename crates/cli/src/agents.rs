@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use interlingua_runtime::mock::MockDriver;
-use interlingua_runtime::{AgentStatus, Fit, Install, Machine, drivers, install};
+use interlingua_runtime::{AgentStatus, InstallOptions, LaunchConfig, VersionFit, drivers, install};
 use serde_json::{Value, json};
 
 use crate::Outcome;
@@ -102,10 +102,10 @@ async fn list(args: ListArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Success)
 }
 
-async fn statuses(machine: &Machine) -> Vec<AgentStatus> {
+async fn statuses(machine: &LaunchConfig) -> Vec<AgentStatus> {
     let mut statuses = Vec::new();
     for driver in drivers(machine, MockDriver::new()) {
-        Arc::clone(&driver).look().await;
+        Arc::clone(&driver).refresh_status().await;
         statuses.push(driver.status());
     }
     statuses
@@ -114,7 +114,7 @@ async fn statuses(machine: &Machine) -> Vec<AgentStatus> {
 fn as_json(agent: &AgentStatus) -> Value {
     json!({
         "id": agent.id, "installed": agent.installed, "version": agent.version, "path": agent.path,
-        "madeFor": agent.made_for, "fit": agent.fit, "credentials": agent.credentials,
+        "madeFor": agent.pinned_version, "fit": agent.version_fit, "credentials": agent.credentials,
         "credentialsAvailable": agent.credentials_available(),
     })
 }
@@ -138,11 +138,11 @@ fn row(agent: &AgentStatus) -> [String; 5] {
         (None, true) => "unknown".to_owned(),
         (None, false) => "-".to_owned(),
     };
-    let made_for = agent.made_for.as_deref().unwrap_or_default();
-    let types = match (agent.fit, agent.installed) {
-        (Some(Fit::Same), _) => "fit".to_owned(),
-        (Some(Fit::Older), _) => format!("for {made_for}, which is newer"),
-        (Some(Fit::Newer), _) => format!("for {made_for}, which is older"),
+    let made_for = agent.pinned_version.as_deref().unwrap_or_default();
+    let types = match (agent.version_fit, agent.installed) {
+        (Some(VersionFit::Same), _) => "fit".to_owned(),
+        (Some(VersionFit::Older), _) => format!("for {made_for}, which is newer"),
+        (Some(VersionFit::Newer), _) => format!("for {made_for}, which is older"),
         (None, _) if made_for.is_empty() => "fit".to_owned(),
         (None, _) => format!("for {made_for}"),
     };
@@ -166,7 +166,7 @@ async fn get(args: InstallArgs) -> anyhow::Result<Outcome> {
         None => (args.agent.as_str(), None),
     };
     let machine = machine(&data_folder(args.data_dir)?)?;
-    let wanted = Install::new(version, args.reinstall);
+    let wanted = InstallOptions::new(version, args.reinstall);
     let mut progress = Progress::start(args.agent.clone());
     let installed = install(&machine, agent, wanted, |bytes| progress.tell(bytes)).await;
     progress.finish();
@@ -174,7 +174,9 @@ async fn get(args: InstallArgs) -> anyhow::Result<Outcome> {
     let version = installed.version.unwrap_or_default();
     let path = installed.path.map(|path| path.display().to_string()).unwrap_or_default();
     println!("{agent} {version} is installed: {path}");
-    if let (Some(Fit::Newer | Fit::Older), Some(made_for)) = (installed.fit, installed.made_for) {
+    if let (Some(VersionFit::Newer | VersionFit::Older), Some(made_for)) =
+        (installed.version_fit, installed.pinned_version)
+    {
         eprintln!("note: our types were made for {made_for}; what they do not know is told as agent.unparsed");
     }
     Ok(Outcome::Success)
@@ -226,12 +228,12 @@ mod tests {
     fn the_table_says_what_is_missing_and_how_to_get_it() {
         let mut there = AgentStatus::new("claude", true);
         there.version = Some("9.0.0".to_owned());
-        there.made_for = Some("2.0.0".to_owned());
-        there.fit = Some(Fit::Newer);
+        there.pinned_version = Some("2.0.0".to_owned());
+        there.version_fit = Some(VersionFit::Newer);
         there.path = Some("/bin/claude".into());
         there.credentials = vec!["ANTHROPIC_API_KEY".to_owned()];
         let mut missing = AgentStatus::new("amp", false);
-        missing.made_for = Some("0.0.1".to_owned());
+        missing.pinned_version = Some("0.0.1".to_owned());
         let mut out = Vec::new();
         write_table(&[there, missing], &mut out).unwrap();
         assert_eq!(

@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use interlingua_runtime::{Machine, Supervisor};
+use interlingua_runtime::{LaunchConfig, Supervisor};
 
 /// The folder that was asked for, or else `$XDG_DATA_HOME/interlingua`, or else `~/.local/share/interlingua`.
 pub(crate) fn data_folder(given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
@@ -19,7 +19,7 @@ pub(crate) fn data_folder(given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
 }
 
 /// This machine, with agents in that folder. They are supervised by this program.
-pub(crate) fn machine(folder: &Path) -> anyhow::Result<Machine> {
-    let supervisor = Supervisor::this_program([crate::SUPERVISE]).context("cannot tell which program this is")?;
-    Ok(Machine::new(supervisor, folder))
+pub(crate) fn machine(folder: &Path) -> anyhow::Result<LaunchConfig> {
+    let supervisor = Supervisor::current_exe([crate::SUPERVISE]).context("cannot tell which program this is")?;
+    Ok(LaunchConfig::new(supervisor, folder))
 }

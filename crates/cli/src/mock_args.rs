@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use interlingua_runtime::mock::{MockDriver, Scenario};
+use interlingua_runtime::mock::{MockDriver, MockScenario};
 
 /// How the mock agent is set up.
 #[derive(Debug, clap::Args)]
@@ -21,7 +21,7 @@ impl MockArgs {
     pub(crate) fn driver(&self) -> anyhow::Result<MockDriver> {
         let mock = MockDriver::new().pace(Duration::from_millis(self.mock_pace));
         Ok(match &self.mock_scenario {
-            Some(file) => mock.scenario(Scenario::read(file)?),
+            Some(file) => mock.scenario(MockScenario::read(file)?),
             None => mock,
         })
     }

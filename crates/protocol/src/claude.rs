@@ -22,10 +22,10 @@ use serde::Serialize;
 
 pub use answer::{ControlAnswer, DialogResult, ElicitationResult};
 pub use command_line::{McpServers, Permissions, SessionOptions, WIRE_FLAGS, command_line};
-pub use host_request::{ControlRequestParams, HostRequest, Outbox, SentRequest, initialize, interrupt};
+pub use host_request::{ControlRequestBuilder, ControlRequestParams, HostRequest, SentRequest, initialize, interrupt};
 pub use pending::{PendingRequests, Received, Reply, refuse};
 pub use prompt::{Attachment, Prompt};
-pub use resume::Resume;
+pub use resume::ResumeStatus;
 pub use support::{EFFORT, PARTIAL_MESSAGES, SUPPORT, TOOLS, XHIGH_EFFORT};
 
 /// Everything that a host sends, a line each.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 /// The form filled in with the user's words. A form with one field takes them as they are, any other takes a JSON
 /// object. `None` if they do not fit.
-pub fn filled_in(schema: Option<&Value>, words: &[String]) -> Option<Value> {
+pub fn fill_in(schema: Option<&Value>, words: &[String]) -> Option<Value> {
     let fields: Option<&Map<String, Value>> = schema.and_then(|schema| schema["properties"].as_object());
     let fields: Vec<(&String, &Value)> = fields.into_iter().flatten().collect();
     match fields.as_slice() {
@@ -30,7 +30,7 @@ mod tests {
 
     fn says(properties: &Value, words: &[&str]) -> Option<Value> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        filled_in(Some(&json!({"type": "object", "properties": properties})), &words)
+        fill_in(Some(&json!({"type": "object", "properties": properties})), &words)
     }
 
     #[test]

@@ -36,9 +36,9 @@ pub mod claude;
 pub mod codex;
 pub mod form;
 pub mod opencode;
-mod version;
+mod support;
 
-pub use version::Support;
+pub use support::Support;
 
 /// Message of a refusal for which the user gives no reason. Agents continue their turn when a refusal has a message.
-pub const REFUSED: &str = "The user refused this.";
+pub const REFUSAL_MESSAGE: &str = "The user refused this.";

@@ -1,10 +1,10 @@
 //! OpenCode: requests over HTTP, and one stream of events for each directory.
 //!
 //! [`Requests`] makes every request that a host sends. A request is written as an [`HttpCall`], and its answer, a
-//! [`Reply`], is decoded into the type that OpenCode's OpenAPI document declares for that request:
+//! [`HttpReply`], is decoded into the type that OpenCode's OpenAPI document declares for that request:
 //!
 //! ```
-//! use interlingua_protocol::opencode::{Reply, Request, Requests, SessionCreateRequest, SessionOptions};
+//! use interlingua_protocol::opencode::{HttpReply, Request, Requests, SessionCreateRequest, SessionOptions};
 //!
 //! let requests = Requests::in_directory("/work".as_ref());
 //! let options = SessionOptions { title: Some("Fruit".to_owned()), ..SessionOptions::default() };
@@ -12,9 +12,9 @@
 //! assert_eq!((call.method, call.path.as_str()), ("POST", "/session?directory=/work"));
 //! assert_eq!(call.body.as_deref(), Some(r#"{"title":"Fruit"}"#));
 //!
-//! let reply = Reply::new(200, Some("application/json"), r#"{"id":"ses_1"}"#);
+//! let reply = HttpReply::new(200, Some("application/json"), r#"{"id":"ses_1"}"#);
 //! assert_eq!(reply.decode::<SessionCreateRequest>()?.id, "ses_1");
-//! # Ok::<(), interlingua_protocol::opencode::ReplyError>(())
+//! # Ok::<(), interlingua_protocol::opencode::HttpReplyError>(())
 //! ```
 //!
 //! Events are server-sent events, one [`Event`] in the data of each.
@@ -40,7 +40,7 @@ use interlingua_native::opencode::{
 };
 
 pub use self::configuration::{CONFIGURATION_VARIABLE, add_to_configuration, local_mcp_server, remote_mcp_server};
-pub use self::http::{HttpCall, Reply, ReplyError, Request};
+pub use self::http::{HttpCall, HttpReply, HttpReplyError, Request};
 pub use self::pending::{PendingRequest, PendingRequests};
 pub use self::server::{DEFAULT_USERNAME, PASSWORD_VARIABLE, USERNAME_VARIABLE, find_listening_url, serve_arguments};
 pub use self::support::SUPPORT;

@@ -21,9 +21,9 @@ pub struct AgentStatus {
     /// Whether it works without credentials.
     pub needs_no_credentials: bool,
     /// The version that our types were made for; `None` if there is only one.
-    pub made_for: Option<String>,
+    pub pinned_version: Option<String>,
     /// How the version that is installed stands to that.
-    pub fit: Option<Fit>,
+    pub version_fit: Option<VersionFit>,
     /// The process that its sessions share; `None` for an agent that has a process per session.
     pub server: Option<ServerStatus>,
 }
@@ -45,7 +45,7 @@ impl AgentStatus {
 /// How the installed version stands to the one our types were made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fit {
+pub enum VersionFit {
     /// The same.
     Same,
     /// Older than that.
@@ -135,14 +135,14 @@ pub struct Models {
 /// What is to be installed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Install {
+pub struct InstallOptions {
     /// Even if it is installed.
     pub reinstall: bool,
     /// This version; the one our types were made for when absent.
     pub version: Option<String>,
 }
 
-impl Install {
+impl InstallOptions {
     /// This version, or without one the version that our types were made for.
     #[must_use]
     pub fn new(version: Option<String>, reinstall: bool) -> Self {

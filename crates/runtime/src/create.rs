@@ -81,7 +81,7 @@ impl CreateSession {
     pub(crate) fn into_spec(self, id: SessionId, driver: &dyn Driver) -> Result<SessionSpec, RuntimeError> {
         let permission_mode = match &self.permission_mode {
             None => PermissionMode::Default,
-            Some(name) => PermissionMode::of_name(name).ok_or_else(|| {
+            Some(name) => PermissionMode::from_name(name).ok_or_else(|| {
                 let known = PermissionMode::ALL.map(PermissionMode::name);
                 Refusal::mode("permissionMode", name.as_str(), &known).by(driver.id())
             })?,
@@ -95,7 +95,7 @@ impl CreateSession {
             return Err(RuntimeError::field("env", detail));
         }
         let spec = SessionSpec {
-            native: driver.native_id(&id),
+            native_session_id: driver.choose_native_session_id(&id),
             session_id: id,
             directory: directory(self.directory.as_deref())?,
             agent_mode: self.agent_mode,
@@ -150,7 +150,7 @@ impl SessionSpec {
         session.permission_mode = Some(self.permission_mode.name().to_owned());
         session.model.clone_from(&self.model);
         session.variant.clone_from(&self.variant);
-        session.native_session_id.clone_from(&self.native);
+        session.native_session_id.clone_from(&self.native_session_id);
         session.directory = Some(self.directory.to_string_lossy().into_owned());
         session.title.clone_from(&self.title);
         session.config = serde_json::to_string(&config).ok().map(|config| RawJson::from_payload(&config));
@@ -174,10 +174,10 @@ impl SessionSpec {
         };
         Ok(Self {
             session_id: session.id.clone(),
-            native: session.native_session_id.clone(),
+            native_session_id: session.native_session_id.clone(),
             directory: session.directory.as_deref().map_or(Path::new("."), Path::new).to_owned(),
             agent_mode: session.agent_mode.clone(),
-            permission_mode: session.permission_mode.as_deref().and_then(PermissionMode::of_name).unwrap_or_default(),
+            permission_mode: session.permission_mode.as_deref().and_then(PermissionMode::from_name).unwrap_or_default(),
             model: session.model.clone(),
             variant: session.variant.clone(),
             agent_version: config.agent_version,

@@ -1,47 +1,50 @@
-//! What an agent brings so that sessions can be run on it.
+//! How to write a driver: the code that runs sessions on one agent program.
 //!
-//! A [`Driver`] stands for one agent program. A session that has something to say calls [`Driver::serve`], which runs
-//! as a task of its own and is spoken to through two channels, so that neither side ever waits for the other while the
-//! other waits for it:
+//! A [`Driver`] stands for one agent program. When a session has a message for its agent, it calls [`Driver::serve`],
+//! which runs as a separate task. The two talk through two channels, so that neither side blocks while the other one
+//! waits for it:
 //!
 //! ```text
-//!            Order (message, answer, interrupt)
-//!  session ───────────────────────────────────────▶ serve ───▶ the agent's process, or a server that many share
+//!            DriverCommand (message, answer, interrupt)
+//!  session ───────────────────────────────────────▶ serve ───▶ the agent's process, or a server that sessions share
 //!          ◀───────────────────────────────────────       ◀───
-//!            Input (every line both ways, exit)
+//!            Input (every line in both directions, exit)
 //! ```
 //!
-//! The driver knows the agent's protocol and nothing of universal events. It hands **every** line both ways to the
-//! [`Wire`], in the order they crossed, its own included: what it sent is how the session's converter learns of
-//! prompts, answers and interrupts. The session makes events of it by the same path as `interlingua convert`.
+//! A driver knows the agent's protocol and nothing about universal events. It reports **every** line in both directions
+//! to its [`OutputSender`], in the order in which the lines crossed the wire. That includes the lines that the driver
+//! itself sends: the session's converter learns about prompts, answers and interrupts from them. The session converts
+//! these inputs to events by the same path as `interlingua convert`.
 //!
-//! What came together is handed over together, all along the way from the agent's pipe to the session, and nothing
-//! waits for more to come.
+//! Lines that arrive together are passed on together, all the way from the agent's pipe to the session. Nothing waits
+//! for a batch to fill.
 //!
 //! # Rules for `serve`
 //!
-//! * It brings the agent up (a process, a thread on a shared server), resumed by [`SessionSpec::native`] if that is
-//!   there, and then obeys [`Orders::next`] until that is `None`: the session lets go. Then it ends what it started for
-//!   this session, with all descendants, within a few seconds, and returns. Whoever is dropped does the same at once.
-//! * One [`Order::Message`] comes at a time: the next one when the stream has shown that the turn is over. How the
-//!   turn ends is for the converter to say; a driver that knows that a message cannot be delivered says
-//!   [`Wire::failed`].
-//! * An agent that dies is [`Input::Exit`](interlingua_convert::Input::Exit), after the last of its output. `serve` may then return, in which case the next
-//!   message calls it again, or go on and start a process per turn. All clones of the wire are dropped before it
-//!   returns.
-//! * [`Order::Interrupt`] is obeyed as the agent wants it. If the turn does not end within the runtime's grace, the
-//!   session lets go.
-//! * Nothing secret goes to the wire: what crosses it is stored and shown. Keys belong into the process's environment.
-//! * A driver whose sessions share a process routes what it receives: a session gets the lines of its own native
-//!   session, of that session's sub-agents, and those that concern everybody.
+//! * `serve` starts the agent (a process, or a thread on a shared server). If [`SessionSpec::native_session_id`] is set,
+//!   it resumes that session. Then it executes commands until [`CommandReceiver::next`] returns `None`, which means that
+//!   the session closes the connection. It then ends everything that it started for this session, with all descendants,
+//!   within a few seconds, and returns. If its future is dropped, the same happens at once.
+//! * One [`DriverCommand::SendMessage`] comes at a time. The next one comes when the stream shows that the turn has
+//!   ended. The converter decides how a turn ends. A driver that knows that a message cannot be delivered calls
+//!   [`OutputSender::send_failure`].
+//! * The death of an agent is reported as [`Input::Exit`](interlingua_convert::Input::Exit), after the last of its
+//!   output. `serve` may then return, and the next message calls it again. Or it keeps running and starts a process per
+//!   turn. It drops all clones of the output sender before it returns.
+//! * [`DriverCommand::Interrupt`] is executed in the way that the agent's protocol defines. If the turn does not end
+//!   within the runtime's grace period, the session closes the connection.
+//! * No secret goes to the output sender: what it gets is stored and shown. Keys belong in the environment of the
+//!   process.
+//! * A driver whose sessions share a process routes the lines that it receives. A session gets the lines of its own
+//!   native session, those of that session's sub-agents, and those that concern all sessions.
 //!
 //! # Answers
 //!
-//! Permissions and questions are answered by the key under which the converter asked
-//! ([`permission_requested`](interlingua_convert::SessionDrafts::permission_requested)), which is the native request's own id
-//! as text: Claude Code's `request_id`, Codex's JSON-RPC id, OpenCode's request id. The ids that clients see may have
-//! a suffix to be unique; the session takes that off before it orders. Several questions of one request are answered
-//! together, in order, when the client has answered the last of them.
+//! Permissions and questions are answered by the key that the converter gave the request
+//! ([`permission_requested`](interlingua_convert::SessionDrafts::permission_requested)). The key is the text of the
+//! native request id: Claude Code's `request_id`, Codex's JSON-RPC id, OpenCode's request id. The ids that clients see
+//! may have a suffix that makes them unique; the session removes it before it sends the command. If one request has
+//! several questions, they are answered together and in order, when the client has answered the last of them.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -53,51 +56,52 @@ use interlingua_convert::{Converter, Key};
 use interlingua_schema::{Message, NativeSessionId, SessionId};
 use tokio::sync::mpsc;
 
-use crate::agents::{AgentStatus, Install, Mode, Models};
-use crate::batches::{self, Receiver};
+use crate::agents::{AgentStatus, InstallOptions, Mode, Models};
+use crate::batch_channel::{self, Receiver};
+pub use crate::driver_output::OutputSender;
+use crate::driver_output::TimedOutput;
 use crate::environment::Environment;
 use crate::error::Refusal;
 use crate::mcp::McpServers;
 use crate::modes::PermissionMode;
-use crate::wire::DriverMessage;
-pub use crate::wire::Wire;
 
-/// Something that is under way and can be sent to another thread.
-pub type Task<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+/// A boxed future that can be sent to another thread.
+pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// How many bytes can wait for a session before its driver has to wait. They are taken together, so it is also how much a
-/// session reads before its commands have their turn again.
-const WIRE_CAPACITY: u32 = 32 << 10;
+/// Bytes that can wait for a session before its driver has to wait. The session takes them all at once, so this is also
+/// how much it reads before it looks at its commands again.
+const OUTPUT_CAPACITY: u32 = 32 << 10;
 
 /// One agent program, able to serve any number of sessions.
 pub trait Driver: Send + Sync + 'static {
-    /// The name that clients give: `claude`, `codex`, `opencode`, `amp`, `mock`.
+    /// The agent's name in the API: `claude`, `codex`, `opencode`, `amp`, `mock`.
     fn id(&self) -> &'static str;
 
-    /// A converter for what [`serve`](Driver::serve) hands to the wire. A session that is taken up gets a fresh one and
-    /// keeps it through any number of calls of `serve`.
+    /// Creates a converter for the inputs that [`serve`](Driver::serve) reports. A session actor gets a new one when it
+    /// starts and keeps it for all its calls of `serve`.
     fn converter(&self) -> Box<dyn Converter>;
 
-    /// What there is to know without starting anything: it is asked often, and answered from memory.
+    /// What is known about the agent without starting anything. It is called often and answers from memory.
     fn status(&self) -> AgentStatus;
 
-    /// Finds out what takes a moment to know, such as the version of a program. Called before a session is created;
-    /// [`status`](Driver::status) knows it afterwards.
-    fn look(self: Arc<Self>) -> Task<()> {
+    /// Finds out what takes time, such as the version of a program, so that [`status`](Driver::status) includes it.
+    /// Called before a session is created.
+    fn refresh_status(self: Arc<Self>) -> BoxFuture<()> {
         Box::pin(std::future::ready(()))
     }
 
-    /// Whether a session can be had so. Whatever the agent cannot honour (a mode, a model, a variant, a version, MCP
-    /// servers) is refused here; what passes must be honoured by `serve`. That the directory exists is seen to.
+    /// Checks that a session can be created with this spec. Anything that the agent cannot honour (a mode, a model, a
+    /// variant, a version, MCP servers) is refused here; `serve` must honour what passes. The caller has checked that
+    /// the directory exists.
     ///
     /// # Errors
-    /// What cannot be honoured, and what could.
+    /// Says what cannot be honoured, and what could.
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal>;
 
-    /// Whether a message can be delivered: an agent that takes no attachments refuses them here.
+    /// Checks that a message can be delivered. An agent that takes no attachments refuses them here.
     ///
     /// # Errors
-    /// What cannot be delivered.
+    /// Says what cannot be delivered.
     fn check_message(&self, message: &Message) -> Result<(), Refusal> {
         if message.attachments.is_empty() {
             return Ok(());
@@ -105,47 +109,53 @@ pub trait Driver: Send + Sync + 'static {
         Err(Refusal::field("attachments", format!("{} takes no attachments", self.id())))
     }
 
-    /// The native id that a session will have, for an agent that lets us choose. Such a driver finds in
-    /// [`SessionSpec::native`] what it said here from the first start on.
-    fn native_id(&self, session: &SessionId) -> Option<NativeSessionId> {
+    /// The native session id for a new session, if the agent lets the host choose it. From the first start on,
+    /// [`SessionSpec::native_session_id`] has this id.
+    fn choose_native_session_id(&self, session: &SessionId) -> Option<NativeSessionId> {
         let _ = session;
         None
     }
 
-    /// The modes a session can be created with. May ask the agent.
-    fn modes(self: Arc<Self>) -> Task<Result<Vec<Mode>, ServeError>>;
+    /// The modes that a session can be created with. May ask the agent.
+    fn modes(self: Arc<Self>) -> BoxFuture<Result<Vec<Mode>, ServeError>>;
 
-    /// The models a session can be created with. May ask the agent.
-    fn models(self: Arc<Self>) -> Task<Result<Models, ServeError>>;
+    /// The models that a session can be created with. May ask the agent.
+    fn models(self: Arc<Self>) -> BoxFuture<Result<Models, ServeError>>;
 
     /// Installs the agent.
-    fn install(self: Arc<Self>, install: Install) -> Task<Result<(), String>>;
+    fn install(self: Arc<Self>, options: InstallOptions) -> BoxFuture<Result<(), String>>;
 
-    /// How long an agent is kept that has nothing to do. Zero where starting costs nothing.
-    fn linger(&self) -> Duration {
+    /// How long an idle agent is kept. Zero where starting costs nothing.
+    fn idle_timeout(&self) -> Duration {
         Duration::from_secs(300)
     }
 
-    /// Serves one session until it lets go or the agent is gone. See the [module](self) for the rules.
-    fn serve(self: Arc<Self>, spec: SessionSpec, orders: Orders, wire: Wire) -> Task<Result<Parting, ServeError>>;
+    /// Serves one session until the session closes the connection or the agent is gone. The [module](self) has the
+    /// rules.
+    fn serve(
+        self: Arc<Self>,
+        spec: SessionSpec,
+        commands: CommandReceiver,
+        output: OutputSender,
+    ) -> BoxFuture<Result<ServeOutcome, ServeError>>;
 
-    /// Ends whatever the sessions shared. They have all let go by then.
-    fn shutdown(self: Arc<Self>) -> Task<()> {
+    /// Ends the processes that sessions share. Called when all sessions have closed their connections.
+    fn shutdown(self: Arc<Self>) -> BoxFuture<()> {
         Box::pin(std::future::ready(()))
     }
 }
 
-/// What a session wants of its agent.
+/// What a session requires of its agent.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionSpec {
-    /// The session, by our name.
+    /// Our id of the session.
     pub session_id: SessionId,
-    /// The session by the agent's name, once there is one: it is to be resumed.
-    pub native: Option<NativeSessionId>,
-    /// The agent's working directory, absolute; it existed when the session was created.
+    /// The agent's id of the session, once it has one. If it is set, the session is resumed.
+    pub native_session_id: Option<NativeSessionId>,
+    /// The agent's working directory, absolute. It existed when the session was created.
     pub directory: PathBuf,
-    /// `build`, `plan`, `custom` or one of the agent's own; `None` for the agent's default.
+    /// `build`, `plan`, `custom` or a mode of the agent; `None` for the agent's default.
     pub agent_mode: Option<String>,
     /// What the agent may do without asking.
     pub permission_mode: PermissionMode,
@@ -153,70 +163,70 @@ pub struct SessionSpec {
     pub model: Option<String>,
     /// The model's variant (an effort, a size); `None` for its default.
     pub variant: Option<String>,
-    /// The agent's version; `None` for the one that is installed.
+    /// The agent's version; `None` for the installed one.
     pub agent_version: Option<String>,
-    /// What a person calls the session, for agents that show it.
+    /// The title that a person gave the session, for agents that show it.
     pub title: Option<String>,
-    /// Environment variables of the session, on top of the server's own. Kept in memory only.
+    /// Environment variables of the session, in addition to the server's. Kept in memory only.
     pub env: Environment,
     /// MCP servers of the session.
     pub mcp: McpServers,
 }
 
-/// What a session orders.
+/// What a session tells its driver to do.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Order {
-    /// Begin a turn with this message.
-    Message(Message),
+pub enum DriverCommand {
+    /// Start a turn with this message.
+    SendMessage(Message),
     /// Answer a permission request.
-    Permission {
-        /// The native request.
+    ReplyPermission {
+        /// Key of the native request.
         key: Key,
         /// The answer.
         reply: PermissionReply,
     },
     /// Answer the questions of a request.
-    Answer {
-        /// The native request.
+    AnswerQuestions {
+        /// Key of the native request.
         key: Key,
-        /// For each question in order, what was chosen or written.
+        /// For each question in order, the chosen options or the written text.
         answers: Vec<Vec<String>>,
     },
-    /// Refuse to answer the questions of a request.
-    Reject {
-        /// The native request.
+    /// Reject the questions of a request.
+    RejectQuestions {
+        /// Key of the native request.
         key: Key,
     },
-    /// Stop the running turn; the session goes on.
+    /// Stop the running turn. The session continues.
     Interrupt,
 }
 
 /// The answer to a permission request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PermissionReply {
-    /// Yes, this time.
+    /// Approved, this time.
     Once,
-    /// Yes, from now on.
+    /// Approved, from now on.
     Always,
-    /// No.
+    /// Denied.
     Reject,
 }
 
-/// How an agent parts from a session that it served well.
+/// How [`Driver::serve`] ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parting {
-    /// The session let go, or the agent is gone and can be brought back.
-    Left,
-    /// The agent ended the session: no message will bring it back. To be said after the exit was sent.
-    Finished,
+pub enum ServeOutcome {
+    /// The session closed the connection, or the agent is gone and can be started again.
+    Stopped,
+    /// The agent ended the session: no message can resume it. Returned after the agent's exit was reported.
+    SessionEnded,
 }
 
-/// Why a session is not served, or not any longer. The texts are shown to clients.
+/// Why a session cannot be served, or no longer. Clients see these texts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The agent's program is not there. The running turn fails; the next message tries again.
+    /// The agent's program was not found. The running turn fails; the next message tries again.
     #[error("{agent} is not installed: `{command}` installs it")]
     NotInstalled {
         /// The agent.
@@ -224,29 +234,41 @@ pub enum ServeError {
         /// The command that installs it.
         command: String,
     },
-    /// The agent could not be started, or could not be spoken to. The running turn fails; the next message tries
-    /// again.
+    /// The agent could not be started or did not answer. The running turn fails; the next message tries again.
     #[error("{0}")]
     Unavailable(String),
-    /// The agent no longer knows the session, or never will start again: the session ends.
+    /// The agent does not know the session any more, or can never start again: the session ends.
     #[error("{0}")]
-    Lost(String),
+    SessionLost(String),
 }
 
-/// A driver's end of the channel that orders come by.
+/// The driver's end of the command channel.
 #[derive(Debug)]
-pub struct Orders(mpsc::UnboundedReceiver<Order>);
+pub struct CommandReceiver(mpsc::UnboundedReceiver<DriverCommand>);
 
-impl Orders {
-    /// The next order; `None` when the session lets go. Can be cancelled without losing one.
-    pub async fn next(&mut self) -> Option<Order> {
+impl CommandReceiver {
+    /// Waits for the next command; `None` when the session closes the connection. Cancellation loses no command.
+    pub async fn next(&mut self) -> Option<DriverCommand> {
         self.0.recv().await
     }
 }
 
-/// A pair of channels: the session's ends, and the driver's.
-pub(crate) fn channels() -> (mpsc::UnboundedSender<Order>, Orders, Wire, Receiver<DriverMessage>) {
-    let (orders, ordered) = mpsc::unbounded_channel();
-    let (wire, messages) = batches::channel(WIRE_CAPACITY);
-    (orders, Orders(ordered), Wire(wire), messages)
+/// The ends of both channels: the command sender and output receiver of the session, and the driver's counterparts.
+pub(crate) struct Channels {
+    pub(crate) command_sender: mpsc::UnboundedSender<DriverCommand>,
+    pub(crate) command_receiver: CommandReceiver,
+    pub(crate) output_sender: OutputSender,
+    pub(crate) output_receiver: Receiver<TimedOutput>,
+}
+
+/// Creates the two channels between a session and its driver.
+pub(crate) fn channels() -> Channels {
+    let (command_sender, commands) = mpsc::unbounded_channel();
+    let (outputs, output_receiver) = batch_channel::channel(OUTPUT_CAPACITY);
+    Channels {
+        command_sender,
+        command_receiver: CommandReceiver(commands),
+        output_sender: OutputSender(outputs),
+        output_receiver,
+    }
 }

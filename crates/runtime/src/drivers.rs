@@ -10,7 +10,7 @@ mod shared;
 
 pub(crate) use installed::InstalledDriver;
 use interlingua_convert::Agent;
-use interlingua_protocol::{REFUSED, Support};
+use interlingua_protocol::{REFUSAL_MESSAGE, Support};
 use semver::Version;
 
 use crate::error::Refusal;

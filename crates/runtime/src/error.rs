@@ -9,7 +9,7 @@ use interlingua_schema::SessionId;
 pub enum RuntimeError {
     /// The request cannot be honoured as it stands.
     #[error("{}", .0.detail)]
-    InvalidRequest(Invalid),
+    InvalidRequest(InvalidRequest),
     /// There is no agent of that name.
     #[error("there is no agent `{agent}`: expected one of {}", known.join(", "))]
     UnsupportedAgent {
@@ -19,12 +19,12 @@ pub enum RuntimeError {
         known: Vec<&'static str>,
     },
     /// The agent has no such mode.
-    #[error("{agent} has no {what} `{mode}`: expected one of {}", known.join(", "))]
+    #[error("{agent} has no {field} `{mode}`: expected one of {}", known.join(", "))]
     ModeNotSupported {
         /// The agent.
         agent: &'static str,
         /// Which kind of mode: `agentMode` or `permissionMode`.
-        what: &'static str,
+        field: &'static str,
         /// The mode that was given.
         mode: String,
         /// The modes there are.
@@ -101,7 +101,7 @@ pub enum RuntimeError {
 /// What is wrong with a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Invalid {
+pub struct InvalidRequest {
     /// What was expected and what was found.
     pub detail: String,
     /// The field it is about, if it is about one.
@@ -111,7 +111,7 @@ pub struct Invalid {
 impl RuntimeError {
     /// A field cannot be honoured, for this reason.
     pub(crate) fn field(field: &'static str, detail: impl Into<String>) -> Self {
-        Self::InvalidRequest(Invalid { detail: detail.into(), field: Some(field) })
+        Self::InvalidRequest(InvalidRequest { detail: detail.into(), field: Some(field) })
     }
 }
 
@@ -122,7 +122,7 @@ pub enum Refusal {
     /// The agent has no such mode.
     Mode {
         /// `agentMode` or `permissionMode`.
-        what: &'static str,
+        field: &'static str,
         /// The mode that was given.
         mode: String,
         /// The modes there are.
@@ -146,13 +146,13 @@ impl Refusal {
 
     /// The agent has no such mode (`agentMode`) or permission mode (`permissionMode`), but these.
     #[must_use]
-    pub fn mode(what: &'static str, mode: impl Into<String>, known: &[&str]) -> Self {
-        Self::Mode { what, mode: mode.into(), known: known.iter().map(|mode| (*mode).to_owned()).collect() }
+    pub fn mode(field: &'static str, mode: impl Into<String>, known: &[&str]) -> Self {
+        Self::Mode { field, mode: mode.into(), known: known.iter().map(|mode| (*mode).to_owned()).collect() }
     }
 
     pub(crate) fn by(self, agent: &'static str) -> RuntimeError {
         match self {
-            Self::Mode { what, mode, known } => RuntimeError::ModeNotSupported { agent, what, mode, known },
+            Self::Mode { field, mode, known } => RuntimeError::ModeNotSupported { agent, field, mode, known },
             Self::Field { field, detail } => RuntimeError::field(field, detail),
         }
     }

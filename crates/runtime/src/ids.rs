@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use interlingua_convert::IdSource;
 use interlingua_schema::{ItemId, SessionId};
 
-use crate::wire::now;
+use crate::driver_output::now;
 
 /// The digits of Crockford's base 32: no letters that look like others.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";

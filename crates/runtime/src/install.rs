@@ -25,7 +25,7 @@ use semver::Version;
 use serde::Deserialize;
 use tokio::time::timeout;
 
-use crate::agents::{AgentStatus, Install};
+use crate::agents::{AgentStatus, InstallOptions};
 use crate::driver::{ServeError, SessionSpec};
 use crate::environment::Environment;
 use crate::error::{Refusal, RuntimeError};
@@ -40,13 +40,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What agents need of the machine they run on.
 #[derive(Clone, Debug)]
-pub struct Machine {
+pub struct LaunchConfig {
     supervisor: Supervisor,
     data: PathBuf,
     path: Option<OsString>,
 }
 
-impl Machine {
+impl LaunchConfig {
     /// A machine whose agents are started by this supervisor, installed below this folder, and looked for on the `PATH`
     /// of this process.
     pub fn new(supervisor: Supervisor, data: impl Into<PathBuf>) -> Self {
@@ -71,9 +71,9 @@ impl Machine {
 /// # Errors
 /// If there is no such agent, or it cannot be installed.
 pub async fn install(
-    machine: &Machine,
+    machine: &LaunchConfig,
     agent: &str,
-    install: Install,
+    install: InstallOptions,
     progress: impl FnMut(u64) + Send,
 ) -> Result<AgentStatus, RuntimeError> {
     let agent = Agent::from_id(agent).ok_or_else(|| {
@@ -92,8 +92,8 @@ pub async fn install(
 pub(crate) struct Installation {
     agent: Agent,
     /// The version that our types were made for.
-    made_for: Option<String>,
-    machine: Machine,
+    pinned_version: Option<String>,
+    machine: LaunchConfig,
     /// What programs on the `PATH` said of their versions, and when they were made.
     asked: Mutex<HashMap<PathBuf, (SystemTime, Option<String>)>>,
     /// Held by whoever installs.
@@ -117,10 +117,10 @@ impl Found {
 }
 
 impl Installation {
-    pub(crate) fn new(agent: Agent, machine: &Machine) -> Self {
+    pub(crate) fn new(agent: Agent, machine: &LaunchConfig) -> Self {
         Self {
             agent,
-            made_for: described_version(agent),
+            pinned_version: described_version(agent),
             machine: machine.clone(),
             asked: Mutex::default(),
             installing: tokio::sync::Mutex::default(),
@@ -187,8 +187,11 @@ impl Installation {
         AgentStatus {
             id: self.agent.id(),
             installed: found.is_some(),
-            fit: version.as_deref().zip(self.made_for.as_deref()).map(|(version, made_for)| fit(version, made_for)),
-            made_for: self.made_for.clone(),
+            version_fit: version
+                .as_deref()
+                .zip(self.pinned_version.as_deref())
+                .map(|(version, pinned_version)| fit(version, pinned_version)),
+            pinned_version: self.pinned_version.clone(),
             version,
             path: found.map(|found| found.path),
             credentials: self.credentials(),
@@ -206,7 +209,7 @@ impl Installation {
     }
 
     /// Asks the program on the `PATH` for its version, if it is the one that is used and nobody did yet.
-    pub(crate) async fn look(&self) {
+    pub(crate) async fn refresh_status(&self) {
         let Some(Found { path, version: None }) = self.found() else { return };
         let Some(made) = made(&path) else { return };
         if self.asked().get(&path).is_some_and(|(asked, _)| *asked == made) {
@@ -256,9 +259,13 @@ impl Installation {
     }
 
     /// Installs the agent, and tells how many bytes have come.
-    pub(crate) async fn install(&self, install: Install, progress: impl FnMut(u64) + Send) -> Result<Found, String> {
+    pub(crate) async fn install(
+        &self,
+        install: InstallOptions,
+        progress: impl FnMut(u64) + Send,
+    ) -> Result<Found, String> {
         let _alone = self.installing.lock().await;
-        let wanted = match install.version.or_else(|| self.made_for.clone()) {
+        let wanted = match install.version.or_else(|| self.pinned_version.clone()) {
             Some(version) if is_version(&version) => version,
             Some(version) => return Err(format!("expected a version such as 1.2.3, found {version:?}")),
             None => return Err("no version was given, and none is known".to_owned()),

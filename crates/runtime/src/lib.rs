@@ -1,7 +1,7 @@
 //! Agents as sessions: drivers, turns, permissions and questions.
 //!
 //! ```text
-//!                      Command                   Order
+//!                      Command                   DriverCommand
 //!  server, run ──▶ Runtime ──▶ session (a task) ──────▶ Driver ──▶ agent
 //!                                 │   ▲                   │
 //!                    events, state│   └──────── Input ─────┘
@@ -36,9 +36,10 @@ mod actors;
 mod agents;
 mod attached;
 mod attachments;
-mod batches;
+mod batch_channel;
 mod create;
 pub mod driver;
+mod driver_output;
 mod drivers;
 mod environment;
 mod error;
@@ -51,26 +52,25 @@ mod process;
 mod runtime;
 mod session;
 mod variables;
-mod wire;
 
 use std::sync::Arc;
 
 use drivers::{InstalledDriver, amp, claude, codex, opencode};
 
-pub use agents::{AgentStatus, Fit, Install, Mode, Model, Models, ServerState, ServerStatus};
+pub use agents::{AgentStatus, InstallOptions, Mode, Model, Models, ServerState, ServerStatus, VersionFit};
 pub use create::CreateSession;
 pub use driver::PermissionReply;
 pub use environment::Environment;
-pub use error::{Invalid, Refusal, RuntimeError};
-pub use install::{Machine, install};
+pub use error::{InvalidRequest, Refusal, RuntimeError};
+pub use install::{LaunchConfig, install};
 pub use mcp::{McpServer, McpServers};
 pub use modes::PermissionMode;
 pub use process::{Supervisor, supervise};
-pub use runtime::{Created, Runtime, RuntimeOptions, Sent, check_session_id};
+pub use runtime::{CreatedSession, Runtime, RuntimeOptions, SentMessage, check_session_id};
 
 /// Every agent there is, in the order in which they are listed.
 #[must_use]
-pub fn drivers(machine: &Machine, mock: mock::MockDriver) -> Vec<Arc<dyn driver::Driver>> {
+pub fn drivers(machine: &LaunchConfig, mock: mock::MockDriver) -> Vec<Arc<dyn driver::Driver>> {
     vec![
         Arc::new(InstalledDriver(claude::ClaudeAgent::new(machine))),
         Arc::new(InstalledDriver(codex::CodexAgent::new(machine))),
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn every_agent_has_a_driver() {
-        let machine = Machine::new(Supervisor::new("false", [""; 0]), "");
+        let machine = LaunchConfig::new(Supervisor::new("false", [""; 0]), "");
         let ids: Vec<&str> = drivers(&machine, mock::MockDriver::new()).iter().map(|driver| driver.id()).collect();
         assert_eq!(ids, [Agent::ALL.map(Agent::id).as_slice(), &["mock"]].concat());
     }

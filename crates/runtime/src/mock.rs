@@ -2,7 +2,7 @@
 //!
 //! It is an agent like the others. It has a wire of its own, one JSON object a line, and a converter that reads it, so
 //! that a mock session takes the same way from line to event that a real one does. What it does about a message is
-//! decided by the first word (`help` lists the commands), or by a [`Scenario`] file. It is as fast as the store can
+//! decided by the first word (`help` lists the commands), or by a [`MockScenario`] file. It is as fast as the store can
 //! follow, unless it is given a pace.
 //!
 //! It honours permission modes: `bypass` asks nothing, `acceptEdits` asks for commands only, `plan` changes nothing.
@@ -22,15 +22,17 @@ use std::time::Duration;
 use interlingua_convert::{Converter, Input};
 use interlingua_schema::{Message, NativeSessionId, SessionId};
 
-use crate::agents::{AgentStatus, Install, Mode, Model, Models};
-use crate::driver::{Driver, Order, Orders, Parting, ServeError, SessionSpec, Task, Wire};
+use crate::agents::{AgentStatus, InstallOptions, Mode, Model, Models};
+use crate::driver::{
+    BoxFuture, CommandReceiver, Driver, DriverCommand, OutputSender, ServeError, ServeOutcome, SessionSpec,
+};
 use crate::error::Refusal;
 use crate::modes::PermissionMode;
 use commands::Deed;
 use converter::MockConverter;
 use line::Line;
 use player::{Halt, Player};
-pub use step::{Scenario, ScenarioError};
+pub use step::{MockScenario, MockScenarioError};
 
 const ID: &str = "mock";
 const MODEL: &str = "mock";
@@ -47,7 +49,7 @@ const MODES: [(&str, &str, &str); 2] =
 #[derive(Debug, Default)]
 pub struct MockDriver {
     pace: Duration,
-    scenario: Option<Scenario>,
+    scenario: Option<MockScenario>,
     /// What it remembers of sessions from one turn to the next; nothing of those that need no memory.
     memories: Mutex<HashMap<SessionId, Memory>>,
 }
@@ -77,7 +79,7 @@ impl MockDriver {
 
     /// Plays this scenario. Messages that it has no turn for are obeyed as commands.
     #[must_use]
-    pub fn scenario(mut self, scenario: Scenario) -> Self {
+    pub fn scenario(mut self, scenario: MockScenario) -> Self {
         self.scenario = Some(scenario);
         self
     }
@@ -121,10 +123,16 @@ impl MockDriver {
         set.or(own).unwrap_or(self.pace)
     }
 
-    async fn play(self: Arc<Self>, spec: SessionSpec, orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
+    async fn play(
+        self: Arc<Self>,
+        spec: SessionSpec,
+        commands: CommandReceiver,
+        output: OutputSender,
+    ) -> Result<ServeOutcome, ServeError> {
         let is_plan = spec.agent_mode.as_deref() == Some("plan");
         let permissions = if is_plan { PermissionMode::Plan } else { spec.permission_mode };
-        let mut player = Player::new(wire, orders, self.pace_of(&spec), permissions, self.allowed(&spec.session_id));
+        let mut player =
+            Player::new(output, commands, self.pace_of(&spec), permissions, self.allowed(&spec.session_id));
         let session = native_id(&spec.session_id);
         let hello = Line::Hello {
             session,
@@ -136,26 +144,26 @@ impl MockDriver {
             tools: commands::TOOLS.map(str::to_owned).to_vec(),
         };
         player.print(&hello).await;
-        while let Some(order) = player.order_between_turns().await {
+        while let Some(command) = player.order_between_turns().await {
             // Answers and interrupts that come between turns are for nobody.
-            let Order::Message(message) = order else { continue };
+            let DriverCommand::SendMessage(message) = command else { continue };
             let Deed { steps, ends } = self.deed(&spec.session_id, &message);
             let turn = player.turn(message, steps).await;
             self.allow(&spec.session_id, &player.allowed);
             match turn {
                 Ok(()) if ends => {
-                    player.wire.send(Input::Exit { code: Some(0) }).await;
-                    return Ok(Parting::Finished);
+                    player.output.send(Input::Exit { code: Some(0) }).await;
+                    return Ok(ServeOutcome::SessionEnded);
                 }
                 Ok(()) | Err(Halt::Interrupted) => {}
                 Err(Halt::LetGo) => break,
                 Err(Halt::Exit(code)) => {
-                    player.wire.send(Input::Exit { code: Some(code) }).await;
+                    player.output.send(Input::Exit { code: Some(code) }).await;
                     break;
                 }
             }
         }
-        Ok(Parting::Left)
+        Ok(ServeOutcome::Stopped)
     }
 }
 
@@ -210,22 +218,22 @@ impl Driver for MockDriver {
         Ok(())
     }
 
-    fn native_id(&self, session: &SessionId) -> Option<NativeSessionId> {
+    fn choose_native_session_id(&self, session: &SessionId) -> Option<NativeSessionId> {
         Some(native_id(session).into())
     }
 
-    fn modes(self: Arc<Self>) -> Task<Result<Vec<Mode>, ServeError>> {
+    fn modes(self: Arc<Self>) -> BoxFuture<Result<Vec<Mode>, ServeError>> {
         let modes = MODES.map(|(id, name, description)| Mode::new(id, name, description)).to_vec();
         Box::pin(std::future::ready(Ok(modes)))
     }
 
-    fn models(self: Arc<Self>) -> Task<Result<Models, ServeError>> {
+    fn models(self: Arc<Self>) -> BoxFuture<Result<Models, ServeError>> {
         let model = Model { id: MODEL.to_owned(), name: Some("Mock".to_owned()), ..Model::default() };
         let models = Models { models: vec![model], default_model: Some(MODEL.to_owned()) };
         Box::pin(std::future::ready(Ok(models)))
     }
 
-    fn install(self: Arc<Self>, install: Install) -> Task<Result<(), String>> {
+    fn install(self: Arc<Self>, install: InstallOptions) -> BoxFuture<Result<(), String>> {
         let done = match install.version {
             Some(version) if version != VERSION => Err(format!("mock is built in, with version {VERSION}")),
             _ => Ok(()),
@@ -233,11 +241,16 @@ impl Driver for MockDriver {
         Box::pin(std::future::ready(done))
     }
 
-    fn linger(&self) -> Duration {
+    fn idle_timeout(&self) -> Duration {
         Duration::ZERO
     }
 
-    fn serve(self: Arc<Self>, spec: SessionSpec, orders: Orders, wire: Wire) -> Task<Result<Parting, ServeError>> {
-        Box::pin(self.play(spec, orders, wire))
+    fn serve(
+        self: Arc<Self>,
+        spec: SessionSpec,
+        commands: CommandReceiver,
+        output: OutputSender,
+    ) -> BoxFuture<Result<ServeOutcome, ServeError>> {
+        Box::pin(self.play(spec, commands, output))
     }
 }

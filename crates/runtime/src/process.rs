@@ -44,7 +44,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
-use crate::wire::{Wire, WireBatch};
+use crate::driver_output::{OutputBatch, OutputSender};
 use control::Reports;
 use lines::{Lines, Source};
 pub use supervise::supervise;
@@ -197,17 +197,17 @@ impl Process {
 
     /// Closes its input, and [ends](Process::end) it if it does not exit then. What it still says goes to the wire, its
     /// exit included.
-    pub(crate) async fn leave(mut self, wire: &Wire) {
+    pub(crate) async fn leave(mut self, output: &OutputSender) {
         self.close_input();
-        wire.send(Input::Close).await;
+        output.send(Input::Close).await;
         let deadline = Instant::now() + EXIT_GRACE;
         while let Ok(inputs) = timeout_at(deadline, self.read()).await {
-            if forward(inputs, wire).await {
+            if forward(inputs, output).await {
                 return;
             }
         }
         self.end().await;
-        while !forward(self.read().await, wire).await {}
+        while !forward(self.read().await, output).await {}
     }
 }
 
@@ -233,11 +233,11 @@ async fn next_lines(pipe: &mut Option<Lines<pipe::Receiver>>) -> Vec<Input> {
 }
 
 /// Forwards what a process said to the wire. True if its exit is among it.
-pub(crate) async fn forward(inputs: Vec<Input>, wire: &Wire) -> bool {
+pub(crate) async fn forward(inputs: Vec<Input>, output: &OutputSender) -> bool {
     let has_exited = matches!(inputs.last(), Some(Input::Exit { .. }));
-    let mut batch = WireBatch::default();
+    let mut batch = OutputBatch::default();
     batch.extend(inputs);
-    wire.send_batch(&mut batch).await;
+    output.send_batch(&mut batch).await;
     has_exited
 }
 

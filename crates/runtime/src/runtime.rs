@@ -9,10 +9,10 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::actors::Actors;
-use crate::agents::{AgentStatus, Install, Mode, Models};
+use crate::agents::{AgentStatus, InstallOptions, Mode, Models};
 use crate::attachments;
 use crate::create::{AllSecrets, CreateSession, Secrets};
-use crate::driver::{Driver, PermissionReply, ServeError, Task};
+use crate::driver::{BoxFuture, Driver, PermissionReply, ServeError};
 use crate::error::RuntimeError;
 use crate::session::{Answer, Command, QuestionReply};
 
@@ -30,7 +30,7 @@ pub struct RuntimeOptions {
     /// How long a driver has to end its agent, before it is cut off.
     pub stop_grace: Duration,
     /// How long an agent has to say which modes and models it has.
-    pub ask_grace: Duration,
+    pub query_timeout: Duration,
 }
 
 impl Default for RuntimeOptions {
@@ -39,7 +39,7 @@ impl Default for RuntimeOptions {
             auto_install: false,
             interrupt_grace: Duration::from_secs(10),
             stop_grace: Duration::from_secs(5),
-            ask_grace: Duration::from_secs(60),
+            query_timeout: Duration::from_secs(60),
         }
     }
 }
@@ -68,8 +68,8 @@ impl RuntimeOptions {
 
     /// Sets how long an agent has to say which modes and models it has.
     #[must_use]
-    pub fn ask_grace(mut self, grace: Duration) -> Self {
-        self.ask_grace = grace;
+    pub fn query_timeout(mut self, grace: Duration) -> Self {
+        self.query_timeout = grace;
         self
     }
 }
@@ -94,21 +94,21 @@ pub(crate) struct Shared {
 /// A session that was created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Created {
+pub struct CreatedSession {
     /// The agent's own name of it, where that is known before the agent has started.
     pub native_session_id: Option<NativeSessionId>,
 }
 
 /// A message that is durably queued.
 #[derive(Debug)]
-pub struct Sent {
+pub struct SentMessage {
     turn: oneshot::Receiver<u64>,
 }
 
-impl Sent {
+impl SentMessage {
     /// Waits for the turn that takes the message up: the sequence of the event *before* the first of that turn, so
     /// that reading after it shows the turn from its beginning. `None` if the session ended first.
-    pub async fn turn(self) -> Option<u64> {
+    pub async fn wait_for_turn(self) -> Option<u64> {
         self.turn.await.ok()
     }
 }
@@ -176,9 +176,9 @@ impl Runtime {
         &self,
         agent: &'static str,
         what: &str,
-        answer: Task<Result<T, ServeError>>,
+        answer: BoxFuture<Result<T, ServeError>>,
     ) -> Result<T, RuntimeError> {
-        let patience = self.shared.options.ask_grace;
+        let patience = self.shared.options.query_timeout;
         let late = || {
             let waited = patience.as_secs_f32();
             RuntimeError::Timeout(format!("{agent} did not say within {waited} s which {what} it has"))
@@ -191,7 +191,7 @@ impl Runtime {
     ///
     /// # Errors
     /// If there is no such agent, or it cannot be installed.
-    pub async fn install(&self, agent: &str, install: Install) -> Result<(), RuntimeError> {
+    pub async fn install(&self, agent: &str, install: InstallOptions) -> Result<(), RuntimeError> {
         let driver = self.driver(agent)?;
         let agent = driver.id();
         driver.install(install).await.map_err(|reason| RuntimeError::InstallFailed { agent, reason })
@@ -201,7 +201,7 @@ impl Runtime {
     ///
     /// # Errors
     /// If anything that was given cannot be honoured, or there is a session of that name.
-    pub async fn create(&self, id: SessionId, create: CreateSession) -> Result<Created, RuntimeError> {
+    pub async fn create(&self, id: SessionId, create: CreateSession) -> Result<CreatedSession, RuntimeError> {
         check_session_id(&id)?;
         let driver = self.driver(&create.agent)?;
         if self.shared.store.session(&id).await?.is_some() {
@@ -210,7 +210,7 @@ impl Runtime {
         if !driver.status().installed {
             self.install_missing(&driver, create.agent_version.clone()).await?;
         }
-        Arc::clone(&driver).look().await;
+        Arc::clone(&driver).refresh_status().await;
         let spec = create.into_spec(id, &*driver)?;
         let session = match self.shared.store.create(spec.to_store(driver.id())).await {
             Ok(session) => session,
@@ -223,7 +223,7 @@ impl Runtime {
             self.secrets().insert(session.id.clone(), secrets);
         }
         self.ask(&session, Command::Settle).await?;
-        Ok(Created { native_session_id: spec.native })
+        Ok(CreatedSession { native_session_id: spec.native_session_id })
     }
 
     async fn install_missing(&self, driver: &Arc<dyn Driver>, version: Option<String>) -> Result<(), RuntimeError> {
@@ -232,7 +232,7 @@ impl Runtime {
             let command = format!("interlingua agents install {agent}");
             return Err(RuntimeError::AgentNotInstalled { agent, command });
         }
-        let install = Install { reinstall: false, version };
+        let install = InstallOptions { reinstall: false, version };
         Arc::clone(driver).install(install).await.map_err(|reason| RuntimeError::InstallFailed { agent, reason })
     }
 
@@ -240,14 +240,14 @@ impl Runtime {
     ///
     /// # Errors
     /// If the session is not there or has ended, or the agent cannot take such a message.
-    pub async fn send(&self, id: &SessionId, message: Message) -> Result<Sent, RuntimeError> {
+    pub async fn send(&self, id: &SessionId, message: Message) -> Result<SentMessage, RuntimeError> {
         let session = self.open_session(id).await?;
         let driver = self.driver(&session.agent)?;
         let message = attachments::found(message, session.directory.as_deref())?;
         driver.check_message(&message).map_err(|refusal| refusal.by(driver.id()))?;
         let (turn, begins) = oneshot::channel();
         self.ask(&session, |queued| Command::Message { message, queued, turn }).await?;
-        Ok(Sent { turn: begins })
+        Ok(SentMessage { turn: begins })
     }
 
     /// Ends the running turn as interrupted; done when it has ended. Without one, nothing happens. The queue goes on.
@@ -393,7 +393,7 @@ fn not_found(id: &SessionId, error: interlingua_store::StoreError) -> RuntimeErr
 fn unreachable_agent(agent: &'static str, error: ServeError) -> RuntimeError {
     match error {
         ServeError::NotInstalled { agent, command } => RuntimeError::AgentNotInstalled { agent, command },
-        ServeError::Unavailable(reason) | ServeError::Lost(reason) => {
+        ServeError::Unavailable(reason) | ServeError::SessionLost(reason) => {
             RuntimeError::AgentProcessExited { agent, reason }
         }
     }

@@ -35,10 +35,10 @@ use standing::Standing;
 use writing::Writing;
 
 use crate::actors::Commands;
-use crate::driver::{Driver, Order, Parting};
+use crate::driver::{Driver, DriverCommand, ServeOutcome};
+use crate::driver_output::now;
 use crate::error::RuntimeError;
 use crate::runtime::Runtime;
-use crate::wire::now;
 
 /// Takes a session up, obeys its commands, and returns when there is nothing left to do.
 pub(crate) async fn work(runtime: &Runtime, session: Session, commands: &mut Commands) {
@@ -145,7 +145,7 @@ impl Actor {
 
     /// Whether the session can sleep.
     fn has_nothing_to_do(&self) -> bool {
-        let is_due = || self.idle_since.elapsed() >= self.driver.linger();
+        let is_due = || self.idle_since.elapsed() >= self.driver.idle_timeout();
         !self.is_busy()
             && !self.may_have_messages
             && (self.connection.is_none() || (self.open.is_nothing() && is_due()))
@@ -157,7 +157,7 @@ impl Actor {
             None if self.is_busy() || self.connection.is_none() || self.writing.is_some() => None,
             // An agent whose commands run on is not idle.
             None if !self.open.is_nothing() => None,
-            None => Some(self.idle_since + self.driver.linger()),
+            None => Some(self.idle_since + self.driver.idle_timeout()),
         }
     }
 
@@ -231,7 +231,7 @@ impl Actor {
         let deadline = Instant::now() + self.runtime.shared.options.interrupt_grace;
         self.interrupt = Some(Interrupt { deadline, answers: vec![answer] });
         self.note_interrupt();
-        self.order(Order::Interrupt);
+        self.order(DriverCommand::Interrupt);
     }
 
     /// Notes that the running turn is to stop, for agents that are told so in a way that no converter sees.
@@ -275,10 +275,10 @@ impl Actor {
     /// Ends the agent, and takes note of its last words.
     async fn end_agent(&mut self) {
         let Some(connection) = self.connection.take() else { return };
-        let (last_words, parting) = connection.stop(self.runtime.shared.options.stop_grace).await;
+        let (last_words, parting) = connection.close(self.runtime.shared.options.stop_grace).await;
         self.convert(&last_words);
         // Whatever else it says to being let go is of no interest.
-        if parting == Ok(Parting::Finished) {
+        if parting == Ok(ServeOutcome::SessionEnded) {
             self.served(parting);
         }
     }
@@ -286,7 +286,7 @@ impl Actor {
     /// Ends the agent without listening to it.
     async fn abandon_agent(&mut self) {
         if let Some(connection) = self.connection.take() {
-            drop(connection.stop(self.runtime.shared.options.stop_grace).await);
+            drop(connection.close(self.runtime.shared.options.stop_grace).await);
         }
     }
 
@@ -304,8 +304,8 @@ impl Actor {
     }
 
     /// Gives the driver an order; false if it can no longer hear.
-    fn order(&self, order: Order) -> bool {
-        self.connection.as_ref().is_some_and(|connection| connection.order(order))
+    fn order(&self, order: DriverCommand) -> bool {
+        self.connection.as_ref().is_some_and(|connection| connection.send(order))
     }
 }
 

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use interlingua_runtime::{AgentStatus, Install, ServerState};
+use interlingua_runtime::{AgentStatus, InstallOptions, ServerState};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -131,7 +131,7 @@ pub(crate) async fn install(
     AgentPath(agent): AgentPath,
     OptionalJsonBody(request): OptionalJsonBody<InstallRequest>,
 ) -> Result<StatusCode, Problem> {
-    let install = Install::new(request.version, request.reinstall.unwrap_or_default());
+    let install = InstallOptions::new(request.version, request.reinstall.unwrap_or_default());
     app.runtime().install(&agent, install).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -203,9 +203,9 @@ impl From<RuntimeError> for Problem {
             RuntimeError::UnsupportedAgent { agent, known } => {
                 Self::new(Kind::UnsupportedAgent, detail).agent(agent).details(json!({ "known": known }))
             }
-            RuntimeError::ModeNotSupported { agent, what, known, .. } => {
-                Self::new(Kind::ModeNotSupported, detail).agent(agent).details(json!({ "field": what, "known": known }))
-            }
+            RuntimeError::ModeNotSupported { agent, field, known, .. } => Self::new(Kind::ModeNotSupported, detail)
+                .agent(agent)
+                .details(json!({ "field": field, "known": known })),
             RuntimeError::AgentNotInstalled { agent, command } => {
                 Self::new(Kind::AgentNotInstalled, detail).agent(agent).details(json!({ "command": command }))
             }

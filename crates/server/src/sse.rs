@@ -11,7 +11,7 @@ use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use interlingua_runtime::Sent;
+use interlingua_runtime::SentMessage;
 use interlingua_sse::{HEARTBEAT, HEARTBEAT_INTERVAL};
 use interlingua_store::{Batch, EventReader, RawPayloads, SessionKey, StoreError};
 use serde::Deserialize;
@@ -31,9 +31,9 @@ pub(crate) fn session(app: &App, session: SessionKey, after: u64, raw: RawPayloa
 }
 
 /// The events of the turn that takes up a message that was sent.
-pub(crate) fn turn(app: &App, session: SessionKey, sent: Sent, raw: RawPayloads, hold: bool) -> Response {
+pub(crate) fn turn(app: &App, session: SessionKey, sent: SentMessage, raw: RawPayloads, hold: bool) -> Response {
     let store = app.store().clone();
-    let begins = async move { Some(store.reader(session, sent.turn().await?, raw)) };
+    let begins = async move { Some(store.reader(session, sent.wait_for_turn().await?, raw)) };
     respond(app, Source::Waiting(Box::pin(begins)), Some(Turn { hold, waits_for: BTreeSet::new() }))
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use anyhow::Context as _;
-use interlingua_runtime::{PermissionReply, Runtime, RuntimeError, Sent};
+use interlingua_runtime::{PermissionReply, Runtime, RuntimeError, SentMessage};
 use interlingua_schema::{EventData, SessionId, TurnStatus, UniversalEvent};
 use interlingua_store::{Batch, RawPayloads, ReadLimits, Store};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -37,10 +37,10 @@ impl Turn<'_> {
     }
 
     /// Shows the turn until it ends, and asks what is to be asked.
-    pub(super) async fn play(&self, sent: Sent) -> anyhow::Result<Shown> {
+    pub(super) async fn play(&self, sent: SentMessage) -> anyhow::Result<Shown> {
         let mut printer = if self.args.json { Printer::json() } else { Printer::transcript(self.args.full) };
         let key = self.store.session(self.id).await?.context("the session is gone")?.key;
-        let after = sent.turn().await.context("the session ended before the message was taken up")?;
+        let after = sent.wait_for_turn().await.context("the session ended before the message was taken up")?;
         // A session that is new is shown from its beginning.
         let first = if after == 1 { 0 } else { after };
         let mut reader = self.store.reader(key, first, self.raw());

@@ -60,13 +60,13 @@ impl<R: Request<Union = ControlRequestInner> + Into<HostRequest>> ControlRequest
 
 /// Numbers the requests that a host sends to one process.
 #[derive(Clone, Debug, Default)]
-pub struct Outbox {
+pub struct ControlRequestBuilder {
     sent: u64,
 }
 
-impl Outbox {
+impl ControlRequestBuilder {
     /// A request with the next number.
-    pub fn request<R: ControlRequestParams>(&mut self, request: R) -> SentRequest<R> {
+    pub fn build<R: ControlRequestParams>(&mut self, request: R) -> SentRequest<R> {
         self.sent += 1;
         let id = format!("host-{}", self.sent);
         let line = HostMessage::Request { id: id.clone(), request: request.into() }.into_line();
@@ -121,21 +121,21 @@ mod tests {
 
     #[test]
     fn requests_are_numbered() {
-        let mut outbox = Outbox::default();
-        let sent = outbox.request(initialize());
+        let mut request_builder = ControlRequestBuilder::default();
+        let sent = request_builder.build(initialize());
         let request = json!({"subtype": "initialize", "hooks": {}});
         let line = json!({"type": "control_request", "request_id": "host-1", "request": request});
         assert_eq!(serde_json::from_str::<Value>(sent.line()).unwrap(), line);
         let line =
             json!({"type": "control_request", "request_id": "host-2", "request": {"subtype": "interrupt"}}).to_string();
-        let sent: Value = serde_json::from_str(outbox.request(interrupt()).line()).unwrap();
+        let sent: Value = serde_json::from_str(request_builder.build(interrupt()).line()).unwrap();
         assert_eq!(sent, serde_json::from_str::<Value>(&line).unwrap());
     }
 
     #[test]
     fn an_answer_is_read_by_the_type_of_its_request() {
-        let mut outbox = Outbox::default();
-        let sent = outbox.request(initialize());
+        let mut request_builder = ControlRequestBuilder::default();
+        let sent = request_builder.build(initialize());
         let answer = |id: &str| {
             let models = json!([{"value": "default", "displayName": "Default", "supportedEffortLevels": ["low", "high"]},
                                 {"value": "haiku"}]);
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_read_with_its_reason() {
-        let sent = Outbox::default().request(interrupt());
+        let sent = ControlRequestBuilder::default().build(interrupt());
         let response = json!({"subtype": "error", "request_id": "host-1", "error": "not now"});
         let line = json!({"type": "control_response", "response": response}).to_string();
         assert_eq!(sent.read_answer(&line).unwrap().unwrap_err(), "not now");

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::answer::to_json;
 use super::{ControlAnswer, DialogResult, ElicitationResult, HostMessage};
-use crate::{REFUSED, form};
+use crate::{REFUSAL_MESSAGE, form};
 
 /// Message of the denial when the user does not answer questions.
 const NOT_ANSWERED: &str = "The user does not want to answer.";
@@ -43,7 +43,7 @@ pub enum Received {
     /// The line is not about the agent's requests.
     Other,
     /// The agent waits for a reply to this request.
-    Asked(String),
+    Pending(String),
     /// The agent no longer waits for a reply to this request.
     Withdrawn(String),
     /// A request that the host does not support. Holds the error response, as a line.
@@ -98,7 +98,7 @@ impl PendingRequests {
             _ => return Received::Refused(refuse(id, NOT_SUPPORTED)),
         };
         self.requests.insert(id.clone(), request);
-        Received::Asked(id)
+        Received::Pending(id)
     }
 
     /// The line that answers a request; `None` if no such request waits.
@@ -139,7 +139,7 @@ impl PendingRequests {
                 };
                 ControlAnswer::allow(input, self.mode_after_plan.as_ref().map(set_mode))
             }
-            "reject" => ControlAnswer::deny(REFUSED),
+            "reject" => ControlAnswer::deny(REFUSAL_MESSAGE),
             _ => ControlAnswer::deny(answer),
         }
     }
@@ -204,7 +204,7 @@ fn with_answers(input: Option<&Json>, answers: &[Vec<String>]) -> Option<Json> {
 fn reply_to_form(form: &ControlElicitationRequest, reply: Reply<'_>) -> ElicitationResult {
     let Reply::Answers(answers) = reply else { return ElicitationResult::Decline };
     let schema = form.requested_schema.as_ref().map(Json::to_value);
-    match form::filled_in(schema.as_ref(), first_answer(answers)) {
+    match form::fill_in(schema.as_ref(), first_answer(answers)) {
         Some(content) => ElicitationResult::Accept { content },
         None => ElicitationResult::Decline,
     }

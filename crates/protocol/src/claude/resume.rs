@@ -5,20 +5,20 @@ use interlingua_native::claude::StdoutMessage;
 
 /// What a process says about the session that it is to resume.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Resume {
+pub enum ResumeStatus {
     /// Nothing yet.
     Undecided,
     /// The session goes on.
     Resumed,
     /// The agent does not know the session; its own words.
-    Unknown(String),
+    UnknownSession(String),
 }
 
-impl Resume {
+impl ResumeStatus {
     /// What a line says about it. An agent that does not know the session says so in a result, before anything else but
     /// control messages.
     #[must_use]
-    pub fn read(line: &str) -> Self {
+    pub fn from_line(line: &str) -> Self {
         match StdoutMessage::decode(line).map(|decoded| decoded.value) {
             Ok(
                 StdoutMessage::ControlRequest(_)
@@ -29,7 +29,7 @@ impl Resume {
                 let has_begun = result.num_turns.as_ref().is_some_and(|turns| turns.as_u64() != Some(0));
                 match result.errors {
                     Some(errors) if result.is_error == Some(true) && !has_begun && !errors.is_empty() => {
-                        Self::Unknown(errors.join("; "))
+                        Self::UnknownSession(errors.join("; "))
                     }
                     _ => Self::Resumed,
                 }
@@ -46,10 +46,13 @@ mod tests {
     #[test]
     fn a_session_that_the_agent_does_not_know_is_told_in_its_own_words() {
         let line = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,"errors":["No conversation found"]}"#;
-        assert_eq!(Resume::read(line), Resume::Unknown("No conversation found".to_owned()));
+        assert_eq!(ResumeStatus::from_line(line), ResumeStatus::UnknownSession("No conversation found".to_owned()));
         let line = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":1,"errors":["Interrupted"]}"#;
-        assert_eq!(Resume::read(line), Resume::Resumed);
-        assert_eq!(Resume::read(r#"{"type":"system","subtype":"init","session_id":"1"}"#), Resume::Resumed);
-        assert_eq!(Resume::read(r#"{"type":"control_response","response":{}}"#), Resume::Undecided);
+        assert_eq!(ResumeStatus::from_line(line), ResumeStatus::Resumed);
+        assert_eq!(
+            ResumeStatus::from_line(r#"{"type":"system","subtype":"init","session_id":"1"}"#),
+            ResumeStatus::Resumed
+        );
+        assert_eq!(ResumeStatus::from_line(r#"{"type":"control_response","response":{}}"#), ResumeStatus::Undecided);
     }
 }

@@ -30,7 +30,7 @@ impl ServerMessage {
 
     /// Whether it is the answer to the host's request with this id.
     #[must_use]
-    pub fn answers(&self, id: u64) -> bool {
+    pub fn is_answer_to(&self, id: u64) -> bool {
         matches!(self, Self::Answer(RequestId::Number(number)) if u64::try_from(*number) == Ok(id))
     }
 }
@@ -44,12 +44,12 @@ mod tests {
         let decode = ServerMessage::decode;
         // The server counts from 0, too: this is not the answer to request 0.
         let request = decode(r#"{"method":"item/tool/call","id":0,"params":{}}"#).unwrap();
-        assert!(matches!(&request, ServerMessage::Request(_)) && !request.answers(0), "{request:?}");
+        assert!(matches!(&request, ServerMessage::Request(_)) && !request.is_answer_to(0), "{request:?}");
         let notification = decode(r#"{"method":"turn/completed","params":{"threadId":"t"}}"#);
         assert!(matches!(notification, Some(ServerMessage::Notification(_))), "{notification:?}");
-        assert!(decode(r#"{"id":3,"result":{}}"#).unwrap().answers(3));
-        assert!(decode(r#"{"error":{"code":-32600,"message":"no"},"id":4}"#).unwrap().answers(4));
-        assert!(!decode(r#"{"id":"3","result":{}}"#).unwrap().answers(3));
+        assert!(decode(r#"{"id":3,"result":{}}"#).unwrap().is_answer_to(3));
+        assert!(decode(r#"{"error":{"code":-32600,"message":"no"},"id":4}"#).unwrap().is_answer_to(4));
+        assert!(!decode(r#"{"id":"3","result":{}}"#).unwrap().is_answer_to(3));
         assert_eq!(decode("[]"), None);
         assert_eq!(decode("no JSON"), None);
     }

@@ -243,7 +243,7 @@ fn answer_questions(questions: Vec<String>, reply: Reply<'_>) -> ToolRequestUser
 fn fill_in(schema: Option<&Value>, reply: Reply<'_>) -> McpServerElicitationRequestResponse {
     let Reply::Answers(answers) = reply else { return decline_form() };
     let words = answers.first().map_or(&[] as &[String], Vec::as_slice);
-    form::filled_in(schema, words).map_or_else(decline_form, |content| accept_form(content, Value::Null))
+    form::fill_in(schema, words).map_or_else(decline_form, |content| accept_form(content, Value::Null))
 }
 
 fn approve_form(reply: Reply<'_>) -> McpServerElicitationRequestResponse {

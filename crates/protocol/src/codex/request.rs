@@ -144,7 +144,7 @@ impl SentRequests {
     }
 
     /// Decodes the answer to a request by the type of that request. `None` if there is no such request.
-    pub fn answer(&mut self, id: u64, line: &str) -> Option<(RequestKind, Result<Answer, AnswerError>)> {
+    pub fn decode_answer(&mut self, id: u64, line: &str) -> Option<(RequestKind, Result<Answer, AnswerError>)> {
         self.0.remove(&id).map(|kind| (kind, kind.decode_answer(line)))
     }
 
@@ -171,11 +171,11 @@ mod tests {
         assert_eq!(sent.open(7, list_models(None)), r#"{"id":7,"method":"model/list","params":{}}"#);
         sent.open(8, interrupt_turn("t", "u"));
         assert!(sent.contains(RequestKind::ListModels));
-        let (_, answer) = sent.answer(7, r#"{"id":7,"result":{"data":[{"id":"m"}],"nextCursor":"c"}}"#).unwrap();
+        let (_, answer) = sent.decode_answer(7, r#"{"id":7,"result":{"data":[{"id":"m"}],"nextCursor":"c"}}"#).unwrap();
         let Ok(Answer::ListModels(page)) = answer else { panic!("{answer:?}") };
         assert_eq!(page.next_cursor.as_deref(), Some("c"));
         assert!(!sent.contains(RequestKind::ListModels));
-        assert_eq!(sent.answer(7, "{}"), None);
+        assert_eq!(sent.decode_answer(7, "{}"), None);
     }
 
     #[test]

@@ -131,7 +131,7 @@ fn remove_fields(object: &mut Value, fields: &[&str]) {
 
 /// What a request was answered with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
+pub struct HttpReply {
     /// The HTTP status.
     pub status: u16,
     /// The body, if there is one.
@@ -141,7 +141,7 @@ pub struct Reply {
 
 /// Why a reply is not the answer to its request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ReplyError {
+pub enum HttpReplyError {
     /// The server did not do it.
     #[error("HTTP status {status} {body}")]
     Refused {
@@ -158,7 +158,7 @@ pub enum ReplyError {
     Undecodable(#[from] DecodeError),
 }
 
-impl Reply {
+impl HttpReply {
     /// A reply with this status, type of content and body.
     #[must_use]
     pub fn new(status: u16, content_type: Option<&str>, body: impl Into<String>) -> Self {
@@ -177,13 +177,13 @@ impl Reply {
     ///
     /// # Errors
     /// When the server refused it or answers something else.
-    pub fn decode<R: HttpRequest>(&self) -> Result<R::Response, ReplyError> {
+    pub fn decode<R: HttpRequest>(&self) -> Result<R::Response, HttpReplyError> {
         let body = self.body.as_deref().unwrap_or_default();
         if self.is_web_page {
-            return Err(ReplyError::WebPage);
+            return Err(HttpReplyError::WebPage);
         }
         if !self.is_success() {
-            return Err(ReplyError::Refused { status: self.status, body: body.to_owned() });
+            return Err(HttpReplyError::Refused { status: self.status, body: body.to_owned() });
         }
         Ok(R::Response::decode(body)?.value)
     }
@@ -234,20 +234,20 @@ mod tests {
 
     #[test]
     fn a_reply_is_decoded_by_the_type_of_its_request() {
-        let json = |status, body: &str| Reply::new(status, Some("application/json"), body);
+        let json = |status, body: &str| HttpReply::new(status, Some("application/json"), body);
         let statuses = json(200, r#"{"ses_1":{"type":"busy"}}"#).decode::<SessionStatusesRequest>().unwrap();
         assert!(matches!(statuses["ses_1"], SessionStatus::Busy(_)));
-        assert_eq!(Reply::new(204, None, "").decode::<PromptRequest>(), Ok(()));
+        assert_eq!(HttpReply::new(204, None, "").decode::<PromptRequest>(), Ok(()));
         assert_eq!(json(200, "true").decode::<SessionAbortRequest>(), Ok(true));
         let refused = json(404, r#"{"name":"NotFoundError"}"#).decode::<SessionAbortRequest>();
         assert_eq!(refused.unwrap_err().to_string(), r#"HTTP status 404 {"name":"NotFoundError"}"#);
-        assert!(matches!(json(200, "{}").decode::<SessionCreateRequest>(), Err(ReplyError::Undecodable(_))));
+        assert!(matches!(json(200, "{}").decode::<SessionCreateRequest>(), Err(HttpReplyError::Undecodable(_))));
     }
 
     #[test]
     fn a_web_page_is_no_answer() {
-        let page = Reply::new(200, Some("text/html; charset=utf-8"), "<!doctype html>");
+        let page = HttpReply::new(200, Some("text/html; charset=utf-8"), "<!doctype html>");
         assert!(!page.is_success());
-        assert_eq!(page.decode::<PromptRequest>(), Err(ReplyError::WebPage));
+        assert_eq!(page.decode::<PromptRequest>(), Err(HttpReplyError::WebPage));
     }
 }

@@ -16,7 +16,7 @@ pub enum PendingRequest {
 impl PendingRequest {
     /// What the agent asks in an event.
     #[must_use]
-    pub fn asked(event: &Event) -> Option<Self> {
+    pub fn from_event(event: &Event) -> Option<Self> {
         match event {
             Event::PermissionAsked(event) => event.properties.as_ref()?.id.clone().map(Self::Permission),
             Event::QuestionAsked(event) => event.properties.as_ref()?.id.clone().map(Self::Question),
@@ -50,7 +50,7 @@ impl PendingRequests {
 
     /// Takes note of what an event asks or settles.
     pub fn observe(&mut self, event: &Event) {
-        if let Some(request) = PendingRequest::asked(event) {
+        if let Some(request) = PendingRequest::from_event(event) {
             self.0.insert(request);
         } else if let Some(request) = PendingRequest::settled(event) {
             self.0.remove(&request);

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use interlingua_native::Native as _;
 use interlingua_native::claude::{AllowPermissionResult, DenyPermissionResult, PermissionResult, StdinMessage};
 use interlingua_protocol::claude::{
-    Attachment, ControlAnswer, DialogResult, ElicitationResult, HostMessage, HostRequest,
-    McpServerConfigForProcessTransport, McpServerConfigForProcessTransportType, Outbox, PendingRequests,
-    PermissionMode, Prompt, Received, Reply, SUPPORT, initialize, interrupt,
+    Attachment, ControlAnswer, ControlRequestBuilder, DialogResult, ElicitationResult, HostMessage, HostRequest,
+    McpServerConfigForProcessTransport, McpServerConfigForProcessTransportType, PendingRequests, PermissionMode,
+    Prompt, Received, Reply, SUPPORT, initialize, interrupt,
 };
 use interlingua_recordings::Transcripts;
 use serde_json::{Value, json};
@@ -116,9 +116,9 @@ fn every_message_fits_the_schema() {
 #[test]
 fn numbered_requests_fit_the_schema() {
     let stdin = validator("claude", "/definitions/StdinMessage");
-    let mut outbox = Outbox::default();
-    assert_fits(&stdin, &parsed(outbox.request(initialize()).line()));
-    assert_fits(&stdin, &parsed(outbox.request(interrupt()).line()));
+    let mut request_builder = ControlRequestBuilder::default();
+    assert_fits(&stdin, &parsed(request_builder.build(initialize()).line()));
+    assert_fits(&stdin, &parsed(request_builder.build(interrupt()).line()));
 }
 
 /// Requests of every kind that the agent makes, with what they may hold and lack.
@@ -194,7 +194,7 @@ fn every_answer_to_every_request_fits_the_schema() {
                 for reply in replies(&[vec![words.to_owned(), "more".to_owned()], vec![]]) {
                     let mut pending = PendingRequests::new(mode.clone());
                     let answer = match pending.receive(&line) {
-                        Received::Asked(id) => pending.reply(&id, reply).unwrap(),
+                        Received::Pending(id) => pending.reply(&id, reply).unwrap(),
                         Received::Refused(line) => line,
                         other => panic!("{request}: {other:?}"),
                     };

@@ -7,8 +7,8 @@ use interlingua_agent_schemas::find;
 use interlingua_native::opencode::{PermissionReplyBody, PromptBody, QuestionReplyBody, SessionCreateBody};
 use interlingua_native::{HttpRequest, Native as _};
 use interlingua_protocol::opencode::{
-    self, Config, Event, HttpCall, PendingRequest, PermissionAction, PermissionActionConfig, PermissionConfig,
-    PermissionConfigObject, PermissionDecision, PromptOptions, Reply, ReplyError, Request, Requests, SUPPORT,
+    self, Config, Event, HttpCall, HttpReply, HttpReplyError, PendingRequest, PermissionAction, PermissionActionConfig,
+    PermissionConfig, PermissionConfigObject, PermissionDecision, PromptOptions, Request, Requests, SUPPORT,
     SessionOptions, file_part, local_mcp_server, parse_model, permission_rule, remote_mcp_server, text_part,
 };
 use interlingua_recordings::{Provenance, Transcripts};
@@ -208,7 +208,7 @@ struct Recorded {
     method: String,
     path: String,
     body: Value,
-    reply: Option<Reply>,
+    reply: Option<HttpReply>,
 }
 
 /// Every request in the recordings.
@@ -222,7 +222,7 @@ fn recorded() -> Vec<Recorded> {
             let reply = reply.map(|reply| {
                 let body = Some(&reply["body"]).filter(|body| !body.is_null()).map(Value::to_string);
                 let status = u16::try_from(reply["status"].as_u64().unwrap()).unwrap();
-                Reply::new(status, Some("application/json"), body.unwrap_or_default())
+                HttpReply::new(status, Some("application/json"), body.unwrap_or_default())
             });
             found.push(Recorded {
                 name: format!("{}/{} {}", recording.version, recording.scenario, line["path"]),
@@ -281,8 +281,8 @@ fn remake(recorded: &Recorded) -> Option<Request> {
 }
 
 /// Decodes a reply by the type of its request.
-fn decode(request: &Request, reply: &Reply) -> Result<(), ReplyError> {
-    fn answer<R: HttpRequest>(_: &R, reply: &Reply) -> Result<(), ReplyError> {
+fn decode(request: &Request, reply: &HttpReply) -> Result<(), HttpReplyError> {
+    fn answer<R: HttpRequest>(_: &R, reply: &HttpReply) -> Result<(), HttpReplyError> {
         reply.decode::<R>().map(drop)
     }
     match request {
@@ -343,7 +343,7 @@ fn what_the_agent_asks_is_what_the_host_answers() {
         for line in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
             if let Some(event) = line["line"].as_str().filter(|_| line["dir"] == "recv") {
                 let event = Event::decode(event).unwrap().value;
-                asked.extend(PendingRequest::asked(&event));
+                asked.extend(PendingRequest::from_event(&event));
             }
             let path = line["path"].as_str().unwrap_or_default();
             let answered = match path.split('/').collect::<Vec<_>>().as_slice() {

@@ -21,9 +21,9 @@ use interlingua_schema::{ErrorCode, Message};
 
 use super::installed::InstalledAgent;
 use crate::agents::{Mode, Models};
-use crate::driver::{Order, Orders, Parting, ServeError, SessionSpec, Wire};
+use crate::driver::{CommandReceiver, DriverCommand, OutputSender, ServeError, ServeOutcome, SessionSpec};
 use crate::error::Refusal;
-use crate::install::{Found, Installation, Machine};
+use crate::install::{Found, Installation, LaunchConfig};
 use crate::process::{Process, Program, forward};
 use crate::variables::variables;
 use help::Help;
@@ -45,34 +45,39 @@ pub(crate) struct AmpAgent {
 }
 
 impl AmpAgent {
-    pub(crate) fn new(machine: &Machine) -> Self {
+    pub(crate) fn new(machine: &LaunchConfig) -> Self {
         Self { installation: Installation::new(Self::AGENT, machine), help: Mutex::default() }
     }
 
-    async fn run(&self, spec: SessionSpec, mut orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
-        let mut thread = spec.native.as_ref().map(|native| native.as_str().to_owned());
+    async fn run(
+        &self,
+        spec: SessionSpec,
+        mut commands: CommandReceiver,
+        output: OutputSender,
+    ) -> Result<ServeOutcome, ServeError> {
+        let mut thread = spec.native_session_id.as_ref().map(|native| native.as_str().to_owned());
         let mut waiting = None;
         loop {
             let message = match waiting.take() {
                 Some(message) => message,
-                None => match orders.next().await {
-                    Some(Order::Message(message)) => message,
+                None => match commands.next().await {
+                    Some(DriverCommand::SendMessage(message)) => message,
                     // It asks nothing, and between turns there is nothing to stop.
                     Some(_) => continue,
-                    None => return Ok(Parting::Left),
+                    None => return Ok(ServeOutcome::Stopped),
                 },
             };
             if !self.has_key(&spec) {
                 let words = format!("Amp has no key: set {KEY} in the server's environment or in the session's `env`");
-                wire.failed(Failure::new(ErrorCode::Auth, words)).await;
+                output.send_failure(Failure::new(ErrorCode::Auth, words)).await;
                 continue;
             }
-            let Some(mut turn) = self.begin(&spec, thread.as_deref(), &message, &wire).await? else { continue };
-            match turn.run(&mut orders, &wire, &mut thread).await {
+            let Some(mut turn) = self.begin(&spec, thread.as_deref(), &message, &output).await? else { continue };
+            match turn.run(&mut commands, &output, &mut thread).await {
                 TurnEnd::ProcessExited(message) => waiting = message,
                 TurnEnd::SessionLeft => {
-                    turn.process.leave(&wire).await;
-                    return Ok(Parting::Left);
+                    turn.process.leave(&output).await;
+                    return Ok(ServeOutcome::Stopped);
                 }
             }
         }
@@ -84,7 +89,7 @@ impl AmpAgent {
         spec: &SessionSpec,
         thread: Option<&str>,
         message: &Message,
-        wire: &Wire,
+        output: &OutputSender,
     ) -> Result<Option<Turn>, ServeError> {
         let found = self.installation.program(spec.agent_version.as_deref())?;
         let env = variables(&INHERITED_VARIABLES, &FIXED_VARIABLES, &spec.env);
@@ -92,7 +97,7 @@ impl AmpAgent {
         let delivery = match Delivery::read(message, &help).await {
             Ok(delivery) => delivery,
             Err(reason) => {
-                wire.failed(Failure::new(ErrorCode::InvalidRequest, reason)).await;
+                output.send_failure(Failure::new(ErrorCode::InvalidRequest, reason)).await;
                 return Ok(None);
             }
         };
@@ -102,13 +107,13 @@ impl AmpAgent {
         let program = Program { path: found.path, args, env, directory: spec.directory.clone() };
         let started = self.installation.supervisor().start(program).await;
         let mut process = started.map_err(|error| ServeError::Unavailable(error.to_string()))?;
-        wire.launched(Launch::new(found.version, words)).await;
+        output.send_launch(Launch::new(found.version, words)).await;
         if let Delivery::Line(line) = &delivery {
-            wire.send(Input::Sent(line.clone())).await;
+            output.send(Input::Sent(line.clone())).await;
             process.send(line);
         }
         process.close_input();
-        wire.send(Input::Close).await;
+        output.send(Input::Close).await;
         Ok(Some(Turn { process, _mcp: mcp }))
     }
 
@@ -157,21 +162,26 @@ enum TurnEnd {
 
 impl Turn {
     /// Forwards what the process prints until it exits, or the session lets go.
-    async fn run(&mut self, orders: &mut Orders, wire: &Wire, thread: &mut Option<String>) -> TurnEnd {
+    async fn run(
+        &mut self,
+        commands: &mut CommandReceiver,
+        output: &OutputSender,
+        thread: &mut Option<String>,
+    ) -> TurnEnd {
         let mut waiting = None;
         loop {
             let inputs = tokio::select! {
                 biased;
-                order = orders.next() => {
-                    match order {
+                command = commands.next() => {
+                    match command {
                         None => return TurnEnd::SessionLeft,
-                        Some(Order::Message(message)) => waiting = Some(message),
-                        Some(Order::Interrupt) if waiting.take().is_some() => {
-                            wire.failed(Failure::new(ErrorCode::AgentError, "interrupted before it began")).await;
+                        Some(DriverCommand::SendMessage(message)) => waiting = Some(message),
+                        Some(DriverCommand::Interrupt) if waiting.take().is_some() => {
+                            output.send_failure(Failure::new(ErrorCode::AgentError, "interrupted before it began")).await;
                         }
-                        Some(Order::Interrupt) => self.process.interrupt().await,
+                        Some(DriverCommand::Interrupt) => self.process.interrupt().await,
                         // It asks nothing.
-                        Some(Order::Permission { .. } | Order::Answer { .. } | Order::Reject { .. }) => {}
+                        Some(DriverCommand::ReplyPermission { .. } | DriverCommand::AnswerQuestions { .. } | DriverCommand::RejectQuestions { .. }) => {}
                     }
                     continue;
                 }
@@ -183,7 +193,7 @@ impl Turn {
                     _ => None,
                 });
             }
-            if forward(inputs, wire).await {
+            if forward(inputs, output).await {
                 return TurnEnd::ProcessExited(waiting);
             }
         }
@@ -193,7 +203,7 @@ impl Turn {
 impl InstalledAgent for AmpAgent {
     const AGENT: Agent = Agent::Amp;
     /// A process per turn: between turns there is nothing to keep.
-    const LINGER: Duration = Duration::ZERO;
+    const IDLE_TIMEOUT: Duration = Duration::ZERO;
 
     fn installation(&self) -> &Installation {
         &self.installation
@@ -212,7 +222,12 @@ impl InstalledAgent for AmpAgent {
         Ok(Models::default())
     }
 
-    async fn serve(&self, spec: SessionSpec, orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
-        self.run(spec, orders, wire).await
+    async fn serve(
+        &self,
+        spec: SessionSpec,
+        commands: CommandReceiver,
+        output: OutputSender,
+    ) -> Result<ServeOutcome, ServeError> {
+        self.run(spec, commands, output).await
     }
 }

@@ -12,23 +12,25 @@ use std::time::Duration;
 
 use interlingua_convert::{Agent, Failure, Input, Launch};
 use interlingua_protocol::claude::{
-    self, ControlInitializeResponse, HostMessage, ModelInfo, Outbox, PendingRequests, Received, Reply, Resume,
-    SessionOptions,
+    self, ControlInitializeResponse, ControlRequestBuilder, HostMessage, ModelInfo, PendingRequests, Received, Reply,
+    ResumeStatus, SessionOptions,
 };
 use interlingua_schema::ErrorCode;
 use tokio::time::timeout;
 
-use super::REFUSED;
+use super::REFUSAL_MESSAGE;
 use super::installed::InstalledAgent;
 use super::scanner::Scanner;
 use crate::agents::{Mode, Model, Models};
-use crate::driver::{Order, Orders, Parting, PermissionReply, ServeError, SessionSpec, Wire};
+use crate::driver::{
+    CommandReceiver, DriverCommand, OutputSender, PermissionReply, ServeError, ServeOutcome, SessionSpec,
+};
+use crate::driver_output::OutputBatch;
 use crate::environment::Environment;
 use crate::error::Refusal;
-use crate::install::{Installation, Machine};
+use crate::install::{Installation, LaunchConfig};
 use crate::process::{Process, Program};
 use crate::variables::variables;
-use crate::wire::WireBatch;
 
 /// Variables of the server's environment that Claude Code gets: its keys and settings, and those of the clouds it can
 /// use.
@@ -52,11 +54,16 @@ pub(crate) struct ClaudeAgent {
 }
 
 impl ClaudeAgent {
-    pub(crate) fn new(machine: &Machine) -> Self {
+    pub(crate) fn new(machine: &LaunchConfig) -> Self {
         Self { installation: Installation::new(Self::AGENT, machine) }
     }
 
-    async fn run(&self, spec: SessionSpec, orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
+    async fn run(
+        &self,
+        spec: SessionSpec,
+        commands: CommandReceiver,
+        output: OutputSender,
+    ) -> Result<ServeOutcome, ServeError> {
         let found = self.installation.program(spec.agent_version.as_deref())?;
         let (args, mcp_secrets) = options::command_line(&spec, found.semver().as_ref());
         let mut env = variables(&INHERITED_VARIABLES, &FIXED_VARIABLES, &spec.env);
@@ -65,17 +72,17 @@ impl ClaudeAgent {
         let directory = spec.directory.clone();
         let process = self.start(Program { path: found.path, args: args.clone(), env, directory }).await?;
         let command = std::iter::once(Self::AGENT.descriptor().program.to_owned()).chain(args).collect();
-        wire.launched(Launch::new(found.version, command)).await;
+        output.send_launch(Launch::new(found.version, command)).await;
         let mut session = Session {
             process,
-            wire,
-            batch: WireBatch::default(),
-            outbox: Outbox::default(),
+            output,
+            batch: OutputBatch::default(),
+            request_builder: ControlRequestBuilder::default(),
             pending: PendingRequests::new(options::mode_after_plan(&spec)),
-            resume: if spec.native.is_some() { Resume::Undecided } else { Resume::Resumed },
+            resume: if spec.native_session_id.is_some() { ResumeStatus::Undecided } else { ResumeStatus::Resumed },
         };
         session.request(claude::initialize()).await;
-        session.run(orders).await
+        session.run(commands).await
     }
 
     async fn start(&self, program: Program) -> Result<Process, ServeError> {
@@ -90,7 +97,7 @@ impl ClaudeAgent {
         let env = variables(&INHERITED_VARIABLES, &FIXED_VARIABLES, &Environment::default());
         let program = Program { path: found.path, args, env, directory: std::env::temp_dir() };
         let mut process = self.start(program).await?;
-        let request = Outbox::default().request(claude::initialize());
+        let request = ControlRequestBuilder::default().build(claude::initialize());
         process.send(request.line());
         let failed =
             |reason: String| ServeError::Unavailable(format!("cannot ask Claude Code for its models: {reason}"));
@@ -140,31 +147,31 @@ fn models(offered: ControlInitializeResponse) -> Models {
 /// A session with its process.
 struct Session {
     process: Process,
-    wire: Wire,
+    output: OutputSender,
     /// Lines that are not yet handed to the session.
-    batch: WireBatch,
-    outbox: Outbox,
+    batch: OutputBatch,
+    request_builder: ControlRequestBuilder,
     pending: PendingRequests,
-    resume: Resume,
+    resume: ResumeStatus,
 }
 
 impl Session {
-    async fn run(mut self, mut orders: Orders) -> Result<Parting, ServeError> {
+    async fn run(mut self, mut commands: CommandReceiver) -> Result<ServeOutcome, ServeError> {
         loop {
             tokio::select! {
                 biased;
-                order = orders.next() => {
-                    let Some(order) = order else {
-                        self.process.leave(&self.wire).await;
-                        return Ok(Parting::Left);
+                command = commands.next() => {
+                    let Some(command) = command else {
+                        self.process.leave(&self.output).await;
+                        return Ok(ServeOutcome::Stopped);
                     };
-                    self.handle_order(order).await;
+                    self.handle_order(command).await;
                 }
                 inputs = self.process.read() => {
                     if self.receive(inputs).await {
                         return match self.resume {
-                            Resume::Unknown(reason) => Err(ServeError::Lost(reason)),
-                            Resume::Undecided | Resume::Resumed => Ok(Parting::Left),
+                            ResumeStatus::UnknownSession(reason) => Err(ServeError::SessionLost(reason)),
+                            ResumeStatus::Undecided | ResumeStatus::Resumed => Ok(ServeOutcome::Stopped),
                         };
                     }
                 }
@@ -186,38 +193,38 @@ impl Session {
                 self.send(refusal).await;
             }
         }
-        self.wire.send_batch(&mut self.batch).await;
+        self.output.send_batch(&mut self.batch).await;
         has_exited
     }
 
     /// Tracks the requests of the agent and their withdrawal. Returns the line that refuses an unsupported request.
     fn receive_line(&mut self, line: &str) -> Option<String> {
-        if self.resume == Resume::Undecided {
-            self.resume = Resume::read(line);
+        if self.resume == ResumeStatus::Undecided {
+            self.resume = ResumeStatus::from_line(line);
         }
         match self.pending.receive(line) {
             Received::Refused(refusal) => Some(refusal),
-            Received::Other | Received::Asked(_) | Received::Withdrawn(_) => None,
+            Received::Other | Received::Pending(_) | Received::Withdrawn(_) => None,
         }
     }
 
-    async fn handle_order(&mut self, order: Order) {
-        match order {
-            Order::Message(message) => match prompt::read_prompt(message).await {
+    async fn handle_order(&mut self, command: DriverCommand) {
+        match command {
+            DriverCommand::SendMessage(message) => match prompt::read_prompt(message).await {
                 Ok(prompt) => self.send(HostMessage::Prompt(prompt).into_line()).await,
-                Err(reason) => self.wire.failed(Failure::new(ErrorCode::InvalidRequest, reason)).await,
+                Err(reason) => self.output.send_failure(Failure::new(ErrorCode::InvalidRequest, reason)).await,
             },
-            Order::Permission { key, reply } => {
+            DriverCommand::ReplyPermission { key, reply } => {
                 let reply = match reply {
                     PermissionReply::Once => Reply::Allow,
                     PermissionReply::Always => Reply::AllowAlways,
-                    PermissionReply::Reject => Reply::Deny(REFUSED),
+                    PermissionReply::Reject => Reply::Deny(REFUSAL_MESSAGE),
                 };
                 self.reply(key.as_str(), reply).await;
             }
-            Order::Answer { key, answers } => self.reply(key.as_str(), Reply::Answers(&answers)).await,
-            Order::Reject { key } => self.reply(key.as_str(), Reply::Dismiss).await,
-            Order::Interrupt => self.request(claude::interrupt()).await,
+            DriverCommand::AnswerQuestions { key, answers } => self.reply(key.as_str(), Reply::Answers(&answers)).await,
+            DriverCommand::RejectQuestions { key } => self.reply(key.as_str(), Reply::Dismiss).await,
+            DriverCommand::Interrupt => self.request(claude::interrupt()).await,
         }
     }
 
@@ -229,13 +236,13 @@ impl Session {
     }
 
     async fn request(&mut self, request: impl claude::ControlRequestParams) {
-        let line = self.outbox.request(request).into_line();
+        let line = self.request_builder.build(request).into_line();
         self.send(line).await;
     }
 
     async fn send(&mut self, line: String) {
         self.batch.push(Input::Sent(line.clone()));
-        self.wire.send_batch(&mut self.batch).await;
+        self.output.send_batch(&mut self.batch).await;
         self.process.send(&line);
     }
 }
@@ -279,8 +286,13 @@ impl InstalledAgent for ClaudeAgent {
         self.initialize().await.map(models)
     }
 
-    async fn serve(&self, spec: SessionSpec, orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
-        self.run(spec, orders, wire).await
+    async fn serve(
+        &self,
+        spec: SessionSpec,
+        commands: CommandReceiver,
+        output: OutputSender,
+    ) -> Result<ServeOutcome, ServeError> {
+        self.run(spec, commands, output).await
     }
 }
 

@@ -27,10 +27,10 @@ use tokio::time::timeout;
 use super::installed::InstalledAgent;
 use super::shared::{Shared, meanwhile};
 use crate::agents::{Mode, Model, Models, ServerStatus};
-use crate::driver::{Orders, Parting, ServeError, SessionSpec, Wire};
+use crate::driver::{CommandReceiver, OutputSender, ServeError, ServeOutcome, SessionSpec};
 use crate::environment::Environment;
 use crate::error::Refusal;
-use crate::install::{Found, Installation, Machine};
+use crate::install::{Found, Installation, LaunchConfig};
 use crate::process::Program;
 use crate::variables::variables;
 use line::LineEvent;
@@ -63,7 +63,7 @@ pub(crate) struct CodexAgent {
 }
 
 impl CodexAgent {
-    pub(crate) fn new(machine: &Machine) -> Self {
+    pub(crate) fn new(machine: &LaunchConfig) -> Self {
         Self { installation: Installation::new(Self::AGENT, machine), servers: Shared::new() }
     }
 
@@ -78,16 +78,21 @@ impl CodexAgent {
         self.servers.get(wanted, start).await
     }
 
-    async fn run(&self, spec: SessionSpec, mut orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
+    async fn run(
+        &self,
+        spec: SessionSpec,
+        mut commands: CommandReceiver,
+        output: OutputSender,
+    ) -> Result<ServeOutcome, ServeError> {
         let found = self.installation.program(spec.agent_version.as_deref())?;
-        let Some((server, early)) = meanwhile(&mut orders, self.start_server(&found, &spec.env)).await else {
-            return Ok(Parting::Left);
+        let Some((server, early)) = meanwhile(&mut commands, self.start_server(&found, &spec.env)).await else {
+            return Ok(ServeOutcome::Stopped);
         };
         let server = server?;
         let argv = std::iter::once(Self::AGENT.descriptor().program).chain(ARGS).map(str::to_owned).collect();
         let version = found.semver();
-        wire.launched(Launch::new(found.version, argv)).await;
-        CodexSession::new(server, version, spec, wire).serve(early, orders).await
+        output.send_launch(Launch::new(found.version, argv)).await;
+        CodexSession::new(server, version, spec, output).serve(early, commands).await
     }
 
     async fn list_models(&self) -> Result<Models, ServeError> {
@@ -188,8 +193,13 @@ impl InstalledAgent for CodexAgent {
         self.list_models().await
     }
 
-    async fn serve(&self, spec: SessionSpec, orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
-        self.run(spec, orders, wire).await
+    async fn serve(
+        &self,
+        spec: SessionSpec,
+        commands: CommandReceiver,
+        output: OutputSender,
+    ) -> Result<ServeOutcome, ServeError> {
+        self.run(spec, commands, output).await
     }
 
     fn server(&self) -> Option<ServerStatus> {

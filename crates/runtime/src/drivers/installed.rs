@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use interlingua_convert::{Agent, Converter, converter_for};
 
-use crate::agents::{AgentStatus, Install, Mode, Models, ServerStatus};
+use crate::agents::{AgentStatus, InstallOptions, Mode, Models, ServerStatus};
 use crate::attached;
-use crate::driver::{Driver, Orders, Parting, ServeError, SessionSpec, Task, Wire};
+use crate::driver::{BoxFuture, CommandReceiver, Driver, OutputSender, ServeError, ServeOutcome, SessionSpec};
 use crate::error::Refusal;
 use crate::install::Installation;
 
@@ -17,7 +17,7 @@ pub(crate) trait InstalledAgent: Send + Sync + 'static {
     /// Which agent it is.
     const AGENT: Agent;
     /// How long an agent is kept that has nothing to do.
-    const LINGER: Duration = Duration::from_secs(300);
+    const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
     fn installation(&self) -> &Installation;
 
@@ -34,9 +34,9 @@ pub(crate) trait InstalledAgent: Send + Sync + 'static {
     fn serve(
         &self,
         spec: SessionSpec,
-        orders: Orders,
-        wire: Wire,
-    ) -> impl Future<Output = Result<Parting, ServeError>> + Send;
+        commands: CommandReceiver,
+        output: OutputSender,
+    ) -> impl Future<Output = Result<ServeOutcome, ServeError>> + Send;
 
     /// The state of the process that its sessions share; `None` if they share none.
     fn server(&self) -> Option<ServerStatus> {
@@ -65,8 +65,8 @@ impl<A: InstalledAgent> Driver for InstalledDriver<A> {
         AgentStatus { server: self.0.server(), ..self.0.installation().status() }
     }
 
-    fn look(self: Arc<Self>) -> Task<()> {
-        Box::pin(async move { self.0.installation().look().await })
+    fn refresh_status(self: Arc<Self>) -> BoxFuture<()> {
+        Box::pin(async move { self.0.installation().refresh_status().await })
     }
 
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal> {
@@ -78,27 +78,32 @@ impl<A: InstalledAgent> Driver for InstalledDriver<A> {
         attached::check(message)
     }
 
-    fn modes(self: Arc<Self>) -> Task<Result<Vec<Mode>, ServeError>> {
+    fn modes(self: Arc<Self>) -> BoxFuture<Result<Vec<Mode>, ServeError>> {
         Box::pin(async move { self.0.modes().await })
     }
 
-    fn models(self: Arc<Self>) -> Task<Result<Models, ServeError>> {
+    fn models(self: Arc<Self>) -> BoxFuture<Result<Models, ServeError>> {
         Box::pin(async move { self.0.models().await })
     }
 
-    fn install(self: Arc<Self>, install: Install) -> Task<Result<(), String>> {
+    fn install(self: Arc<Self>, install: InstallOptions) -> BoxFuture<Result<(), String>> {
         Box::pin(async move { self.0.installation().install(install, |_| {}).await.map(drop) })
     }
 
-    fn linger(&self) -> Duration {
-        A::LINGER
+    fn idle_timeout(&self) -> Duration {
+        A::IDLE_TIMEOUT
     }
 
-    fn serve(self: Arc<Self>, spec: SessionSpec, orders: Orders, wire: Wire) -> Task<Result<Parting, ServeError>> {
-        Box::pin(async move { self.0.serve(spec, orders, wire).await })
+    fn serve(
+        self: Arc<Self>,
+        spec: SessionSpec,
+        commands: CommandReceiver,
+        output: OutputSender,
+    ) -> BoxFuture<Result<ServeOutcome, ServeError>> {
+        Box::pin(async move { self.0.serve(spec, commands, output).await })
     }
 
-    fn shutdown(self: Arc<Self>) -> Task<()> {
+    fn shutdown(self: Arc<Self>) -> BoxFuture<()> {
         Box::pin(async move { self.0.shutdown().await })
     }
 }

@@ -25,10 +25,10 @@ use interlingua_protocol::opencode::{
 use super::installed::InstalledAgent;
 use super::shared::{Shared, meanwhile};
 use crate::agents::{Mode, Model, Models, ServerStatus};
-use crate::driver::{Orders, Parting, ServeError, SessionSpec, Wire};
+use crate::driver::{CommandReceiver, OutputSender, ServeError, ServeOutcome, SessionSpec};
 use crate::environment::Environment;
 use crate::error::Refusal;
-use crate::install::{Found, Installation, Machine};
+use crate::install::{Found, Installation, LaunchConfig};
 use crate::mcp::McpServers;
 use crate::process::Program;
 use crate::variables::variables;
@@ -79,7 +79,7 @@ pub(crate) struct OpenCodeAgent {
 }
 
 impl OpenCodeAgent {
-    pub(crate) fn new(machine: &Machine) -> Self {
+    pub(crate) fn new(machine: &LaunchConfig) -> Self {
         Self { installation: Installation::new(Self::AGENT, machine), servers: Shared::new(), modes: Mutex::default() }
     }
 
@@ -105,18 +105,25 @@ impl OpenCodeAgent {
         self.servers.get(key, start).await
     }
 
-    async fn run(&self, spec: SessionSpec, mut orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
+    async fn run(
+        &self,
+        spec: SessionSpec,
+        mut commands: CommandReceiver,
+        output: OutputSender,
+    ) -> Result<ServeOutcome, ServeError> {
         let found = self.installation.program(spec.agent_version.as_deref())?;
         let connecting = async {
             let server = self.start_server(&found, &spec.env, &spec.mcp).await?;
             let program = Self::AGENT.descriptor().program.to_owned();
             let argv = std::iter::once(program).chain(serve_arguments(ANY_PORT)).collect();
-            wire.launched(Launch::new(found.version.clone(), argv)).await;
-            Connection::open(server, spec.clone(), wire.clone()).await
+            output.send_launch(Launch::new(found.version.clone(), argv)).await;
+            Connection::open(server, spec.clone(), output.clone()).await
         };
-        let Some((connection, early)) = meanwhile(&mut orders, connecting).await else { return Ok(Parting::Left) };
-        drop(wire);
-        connection?.run(early, orders).await
+        let Some((connection, early)) = meanwhile(&mut commands, connecting).await else {
+            return Ok(ServeOutcome::Stopped);
+        };
+        drop(output);
+        connection?.run(early, commands).await
     }
 
     /// Sends a request that belongs to no session, and waits for the answer.
@@ -200,8 +207,13 @@ impl InstalledAgent for OpenCodeAgent {
         Ok(models(self.ask(Requests::list_providers).await?, self.ask(Requests::get_configuration).await?))
     }
 
-    async fn serve(&self, spec: SessionSpec, orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
-        self.run(spec, orders, wire).await
+    async fn serve(
+        &self,
+        spec: SessionSpec,
+        commands: CommandReceiver,
+        output: OutputSender,
+    ) -> Result<ServeOutcome, ServeError> {
+        self.run(spec, commands, output).await
     }
 
     fn server(&self) -> Option<ServerStatus> {

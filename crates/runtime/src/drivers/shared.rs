@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::agents::{ServerState, ServerStatus};
-use crate::driver::{Order, Orders, ServeError};
+use crate::driver::{CommandReceiver, DriverCommand, ServeError};
 
 /// The pause after the first fall. Each fall in a row doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -208,8 +208,8 @@ pub(super) enum Ending {
 
 impl Ending {
     /// Why, told by what came from those who hold it: an order, or nothing because there is nobody.
-    pub(super) fn of(order: Option<()>) -> Self {
-        order.map_or(Self::NotNeeded, |()| Self::Disobedient)
+    pub(super) fn of(command: Option<()>) -> Self {
+        command.map_or(Self::NotNeeded, |()| Self::Disobedient)
     }
 }
 
@@ -240,13 +240,16 @@ impl Tail {
 }
 
 /// Waits for something while orders come: what it came to, and the orders. `None` if the session lets go.
-pub(super) async fn meanwhile<T>(orders: &mut Orders, work: impl Future<Output = T>) -> Option<(T, VecDeque<Order>)> {
+pub(super) async fn meanwhile<T>(
+    commands: &mut CommandReceiver,
+    work: impl Future<Output = T>,
+) -> Option<(T, VecDeque<DriverCommand>)> {
     let mut early = VecDeque::new();
     tokio::pin!(work);
     loop {
         tokio::select! {
             biased;
-            order = orders.next() => early.push_back(order?),
+            command = commands.next() => early.push_back(command?),
             done = &mut work => return Some((done, early)),
         }
     }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use interlingua_agents::Agent;
 use semver::Version;
 
-use crate::agents::Fit;
+use crate::agents::VersionFit;
 
 /// The version that the generated types of an agent describe.
 pub(super) fn described_version(agent: Agent) -> Option<String> {
@@ -21,11 +21,11 @@ pub(super) fn install_command(agent: Agent, version: Option<&str>) -> String {
 }
 
 /// How a version stands to the one that our types were made for.
-pub(super) fn fit(version: &str, made_for: &str) -> Fit {
-    match compare(version, made_for) {
-        Ordering::Less => Fit::Older,
-        Ordering::Equal => Fit::Same,
-        Ordering::Greater => Fit::Newer,
+pub(super) fn fit(version: &str, pinned_version: &str) -> VersionFit {
+    match compare(version, pinned_version) {
+        Ordering::Less => VersionFit::Older,
+        Ordering::Equal => VersionFit::Same,
+        Ordering::Greater => VersionFit::Newer,
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
     fn a_newer_version_is_told_from_an_older() {
         assert_eq!(
             ["3.0.0", "1.9.9", "2.0.0"].map(|version| fit(version, "2.0.0")),
-            [Fit::Newer, Fit::Older, Fit::Same]
+            [VersionFit::Newer, VersionFit::Older, VersionFit::Same]
         );
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::commands;
 use super::line::{HostLine, Line, Permit, PromptFile};
 use super::step::{Question, Step, Tool};
-use crate::driver::{Order, Orders, PermissionReply, Wire};
+use crate::driver::{CommandReceiver, DriverCommand, OutputSender, PermissionReply};
 use crate::ids::unique;
 use crate::modes::PermissionMode;
 
@@ -28,8 +28,8 @@ pub(super) enum Halt {
 
 /// The mock agent in one session.
 pub(super) struct Player {
-    pub(super) wire: Wire,
-    pub(super) orders: Orders,
+    pub(super) output: OutputSender,
+    pub(super) commands: CommandReceiver,
     pub(super) pace: Duration,
     pub(super) permissions: PermissionMode,
     /// What was allowed from then on.
@@ -49,13 +49,22 @@ struct Running {
 
 impl Player {
     pub(super) fn new(
-        wire: Wire,
-        orders: Orders,
+        output: OutputSender,
+        commands: CommandReceiver,
         pace: Duration,
         permissions: PermissionMode,
         allowed: HashSet<String>,
     ) -> Self {
-        Self { wire, orders, pace, permissions, allowed, usage: Usage::default(), failed: false, running: Vec::new() }
+        Self {
+            output,
+            commands,
+            pace,
+            permissions,
+            allowed,
+            usage: Usage::default(),
+            failed: false,
+            running: Vec::new(),
+        }
     }
 
     /// Plays a turn from the message to the end, however it ends.
@@ -83,15 +92,15 @@ impl Player {
     }
 
     /// The next order, between two turns. Commands that run on end meanwhile.
-    pub(super) async fn order_between_turns(&mut self) -> Option<Order> {
+    pub(super) async fn order_between_turns(&mut self) -> Option<DriverCommand> {
         loop {
             let next = self.running.iter().enumerate().min_by_key(|(_, running)| running.until);
             let Some((index, until)) = next.map(|(index, running)| (index, running.until)) else {
-                return self.orders.next().await;
+                return self.commands.next().await;
             };
             tokio::select! {
                 biased;
-                order = self.orders.next() => return order,
+                command = self.commands.next() => return command,
                 () = tokio::time::sleep_until(until) => {
                     let done = self.running.remove(index);
                     self.print(&done.result).await;
@@ -135,17 +144,17 @@ impl Player {
             }
             Step::Unparsed(line) => {
                 self.keep_pace().await?;
-                self.wire.send(Input::Received(line)).await;
+                self.output.send(Input::Received(line)).await;
                 Ok(())
             }
             Step::Stderr(line) => {
-                self.wire.send(Input::Stderr(line)).await;
+                self.output.send(Input::Stderr(line)).await;
                 Ok(())
             }
             Step::WaitMs(wait) => self.pause(Duration::from_millis(wait)).await,
             Step::Hang(false) | Step::Command(_) => Ok(()),
             Step::Hang(true) => {
-                while self.orders.next().await.is_some() {}
+                while self.commands.next().await.is_some() {}
                 Err(Halt::LetGo)
             }
             Step::Exit(code) => Err(Halt::Exit(code)),
@@ -235,7 +244,7 @@ impl Player {
             }
         }
         while !open.is_empty() {
-            let Order::Permission { key, reply } = self.next_order().await? else { continue };
+            let DriverCommand::ReplyPermission { key, reply } = self.next_order().await? else { continue };
             let Some((call, action)) = open.remove(&key) else { continue };
             let reply = match reply {
                 PermissionReply::Once => Permit::Once,
@@ -262,10 +271,10 @@ impl Player {
         }
         while !open.is_empty() {
             match self.next_order().await? {
-                Order::Answer { key, answers } if open.remove(&key) => {
+                DriverCommand::AnswerQuestions { key, answers } if open.remove(&key) => {
                     self.tell(HostLine::Answer { request: key.to_string(), answers }).await;
                 }
-                Order::Reject { key } if open.remove(&key) => {
+                DriverCommand::RejectQuestions { key } if open.remove(&key) => {
                     self.tell(HostLine::Reject { request: key.to_string() }).await;
                 }
                 _ => {}
@@ -275,11 +284,11 @@ impl Player {
     }
 
     /// The next order, unless it is to stop.
-    async fn next_order(&mut self) -> Result<Order, Halt> {
-        match self.orders.next().await {
+    async fn next_order(&mut self) -> Result<DriverCommand, Halt> {
+        match self.commands.next().await {
             None => Err(Halt::LetGo),
-            Some(Order::Interrupt) => Err(Halt::Interrupted),
-            Some(order) => Ok(order),
+            Some(DriverCommand::Interrupt) => Err(Halt::Interrupted),
+            Some(command) => Ok(command),
         }
     }
 
@@ -290,7 +299,7 @@ impl Player {
         loop {
             tokio::select! {
                 biased;
-                order = self.next_order() => drop(order?),
+                command = self.next_order() => drop(command?),
                 () = &mut over => return Ok(()),
             }
         }
@@ -304,7 +313,7 @@ impl Player {
         loop {
             tokio::select! {
                 biased;
-                order = self.next_order() => drop(order?),
+                command = self.next_order() => drop(command?),
                 () = std::future::ready(()) => return Ok(()),
             }
         }
@@ -319,14 +328,14 @@ impl Player {
 
     pub(super) async fn print(&self, line: &Line) {
         if let Some(line) = written(line) {
-            self.wire.send(Input::Received(line)).await;
+            self.output.send(Input::Received(line)).await;
         }
     }
 
     /// What the host said, as it would be written to a process.
     async fn tell(&self, line: HostLine) {
         if let Some(line) = written(&line) {
-            self.wire.send(Input::Sent(line)).await;
+            self.output.send(Input::Sent(line)).await;
         }
     }
 }

@@ -12,7 +12,7 @@ use super::line::{File, Image};
 /// What the mock agent does instead of obeying the built-in commands. `docs/mock.md` has the format.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scenario {
+pub struct MockScenario {
     /// Milliseconds between two lines; left out, the driver's own pace.
     #[serde(default)]
     pub(super) pace_ms: Option<u64>,
@@ -212,7 +212,7 @@ fn agent_error() -> ErrorCode {
 
 /// Why a scenario cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum ScenarioError {
+pub enum MockScenarioError {
     /// The file cannot be read.
     #[error("cannot read the scenario {0}: {1}")]
     Unreadable(String, std::io::Error),
@@ -221,15 +221,15 @@ pub enum ScenarioError {
     Invalid(String, String),
 }
 
-impl Scenario {
+impl MockScenario {
     /// Reads a scenario file.
     ///
     /// # Errors
     /// If the file cannot be read or is not a scenario.
-    pub fn read(file: &Path) -> Result<Self, ScenarioError> {
+    pub fn read(file: &Path) -> Result<Self, MockScenarioError> {
         let name = file.display().to_string();
-        let text = std::fs::read_to_string(file).map_err(|error| ScenarioError::Unreadable(name.clone(), error))?;
-        Self::parse(&text).map_err(|error| ScenarioError::Invalid(name, error))
+        let text = std::fs::read_to_string(file).map_err(|error| MockScenarioError::Unreadable(name.clone(), error))?;
+        Self::parse(&text).map_err(|error| MockScenarioError::Invalid(name, error))
     }
 
     /// Reads the text of a scenario; the error says where it is wrong.

@@ -56,7 +56,7 @@ impl Supervisor {
     ///
     /// # Errors
     /// If the system cannot tell which program this is.
-    pub fn this_program<A: Into<OsString>>(args: impl IntoIterator<Item = A>) -> io::Result<Self> {
+    pub fn current_exe<A: Into<OsString>>(args: impl IntoIterator<Item = A>) -> io::Result<Self> {
         let program =
             if cfg!(target_os = "linux") { PathBuf::from("/proc/self/exe") } else { std::env::current_exe()? };
         Ok(Self::new(program, args))

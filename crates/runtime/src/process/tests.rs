@@ -11,7 +11,7 @@ use super::{Process, Program, StartError, Supervisor};
 
 /// This very program, told to be a supervisor.
 fn supervisor() -> Supervisor {
-    Supervisor::this_program(["process::tests::supervisor_of_the_other_tests", "--exact", "--ignored"]).unwrap()
+    Supervisor::current_exe(["process::tests::supervisor_of_the_other_tests", "--exact", "--ignored"]).unwrap()
 }
 
 #[test]

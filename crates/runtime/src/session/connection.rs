@@ -1,4 +1,4 @@
-//! A session's line to its agent.
+//! The connection of a session to its running driver.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,73 +7,77 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
 
-use crate::batches::Receiver;
-use crate::driver::{self, Driver, Order, Parting, ServeError, SessionSpec};
-use crate::wire::DriverMessage;
+use crate::batch_channel::Receiver;
+use crate::driver::{self, Channels, Driver, DriverCommand, ServeError, ServeOutcome, SessionSpec};
+use crate::driver_output::TimedOutput;
 
 /// How serving ended.
-pub(super) type Served = Result<Parting, ServeError>;
+pub(super) type ServeResult = Result<ServeOutcome, ServeError>;
 
-/// A driver at work on the session.
+/// A driver that serves the session.
 pub(super) struct Connection {
-    orders: mpsc::UnboundedSender<Order>,
-    messages: Receiver<DriverMessage>,
-    task: JoinHandle<Served>,
+    agent: &'static str,
+    commands: mpsc::UnboundedSender<DriverCommand>,
+    outputs: Receiver<TimedOutput>,
+    task: JoinHandle<ServeResult>,
 }
 
-/// What came from a driver: its messages, and how serving ended if it did. Then there is no more to come.
-pub(super) type Received = (Vec<DriverMessage>, Option<Served>);
+/// What came from a driver: its outputs, and how serving ended if it did. Nothing comes after the end.
+pub(super) type Received = (Vec<TimedOutput>, Option<ServeResult>);
 
 impl Connection {
     pub(super) fn open(driver: Arc<dyn Driver>, spec: SessionSpec) -> Self {
-        let (orders, ordered, wire, messages) = driver::channels();
-        let task = tokio::spawn(driver.serve(spec, ordered, wire));
-        Self { orders, messages, task }
+        let Channels { command_sender, command_receiver, output_sender, output_receiver } = driver::channels();
+        let agent = driver.id();
+        let task = tokio::spawn(driver.serve(spec, command_receiver, output_sender));
+        Self { agent, commands: command_sender, outputs: output_receiver, task }
     }
 
-    /// Whether the driver can still hear it.
-    pub(super) fn order(&self, order: Order) -> bool {
-        self.orders.send(order).is_ok()
+    /// Sends a command to the driver. False if the driver does not receive commands any more.
+    pub(super) fn send(&self, command: DriverCommand) -> bool {
+        self.commands.send(command).is_ok()
     }
 
-    /// The next messages of the driver. Nothing is lost if this is cancelled.
+    /// Waits for the next outputs of the driver. Cancellation loses nothing.
     pub(super) async fn receive(&mut self) -> Received {
         tokio::select! {
             biased;
-            messages = self.messages.recv() => {
-                let served = if messages.is_empty() { Some(served((&mut self.task).await)) } else { None };
-                (messages, served)
+            outputs = self.outputs.recv() => {
+                let result = if outputs.is_empty() { Some(serve_result((&mut self.task).await)) } else { None };
+                (outputs, result)
             }
-            // Somebody kept a wire although serving is over. What was sent counts, what waits to be sent does not.
-            end = &mut self.task => (self.messages.close(), Some(served(end))),
+            // An output sender outlives `serve`. Outputs that were sent count; those that wait for room do not.
+            end = &mut self.task => (self.outputs.close(), Some(serve_result(end))),
         }
     }
 
-    /// Lets go, gives the driver some time to end its agent, and takes what it still says and how it parts.
-    pub(super) async fn stop(self, grace: Duration) -> (Vec<DriverMessage>, Served) {
-        let Self { orders, mut messages, mut task } = self;
-        drop(orders);
-        let mut last_words = Vec::new();
-        let parting = timeout(grace, async {
+    /// Closes the connection, gives the driver a grace period to end its agent, and returns the last outputs and how
+    /// serving ended.
+    pub(super) async fn close(self, grace: Duration) -> (Vec<TimedOutput>, ServeResult) {
+        let Self { agent, commands, mut outputs, mut task } = self;
+        drop(commands);
+        let mut last_outputs = Vec::new();
+        let result = timeout(grace, async {
             loop {
-                let mut batch = messages.recv().await;
+                let mut batch = outputs.recv().await;
                 if batch.is_empty() {
                     break;
                 }
-                last_words.append(&mut batch);
+                last_outputs.append(&mut batch);
             }
-            served((&mut task).await)
+            serve_result((&mut task).await)
         })
         .await;
-        let parting = parting.unwrap_or_else(|_| {
-            tracing::warn!("an agent did not end within {grace:?} and is cut off");
+        let result = result.unwrap_or_else(|_| {
+            let grace_ms = grace.as_millis();
+            tracing::warn!(agent, grace_ms, "agent did not end within the grace period; aborting its driver task");
             task.abort();
-            Ok(Parting::Left)
+            Ok(ServeOutcome::Stopped)
         });
-        (last_words, parting)
+        (last_outputs, result)
     }
 }
 
-fn served(end: Result<Served, JoinError>) -> Served {
+fn serve_result(end: Result<ServeResult, JoinError>) -> ServeResult {
     end.unwrap_or_else(|error| Err(ServeError::Unavailable(format!("the driver failed: {error}"))))
 }

@@ -6,7 +6,7 @@ use interlingua_convert::Key;
 
 use super::Actor;
 use super::command::QuestionReply;
-use crate::driver::{Order, PermissionReply};
+use crate::driver::{DriverCommand, PermissionReply};
 use crate::error::RuntimeError;
 
 /// What was answered in the running turn, and has perhaps not come through yet.
@@ -28,7 +28,7 @@ impl Actor {
                 RuntimeError::PermissionNotFound { session: self.session.id.clone(), id }
             });
         };
-        if self.replies.permissions.contains(&id) || !self.order(Order::Permission { key, reply }) {
+        if self.replies.permissions.contains(&id) || !self.order(DriverCommand::ReplyPermission { key, reply }) {
             return Err(self.already_resolved(id));
         }
         self.replies.permissions.insert(id);
@@ -48,14 +48,14 @@ impl Actor {
             return Err(self.already_resolved(id));
         }
         let order = match reply {
-            QuestionReply::Rejected => Order::Reject { key: key.clone() },
+            QuestionReply::Rejected => DriverCommand::RejectQuestions { key: key.clone() },
             QuestionReply::Answered(answers) => {
                 self.replies.questions.insert(id.clone(), answers);
                 let answers: Option<Vec<Vec<String>>> =
                     together.iter().map(|question| self.replies.questions.get(*question).cloned()).collect();
                 // The rest of the request is still to be answered.
                 let Some(answers) = answers else { return Ok(()) };
-                Order::Answer { key: key.clone(), answers }
+                DriverCommand::AnswerQuestions { key: key.clone(), answers }
             }
         };
         self.replies.closed.insert(key);

@@ -11,10 +11,10 @@ use super::page::Page;
 use super::standing::Standing;
 use super::{Actor, Phase, Replies};
 use crate::agents::AgentStatus;
+use crate::driver_output::now;
 use crate::error::RuntimeError;
 use crate::ids::UniqueIds;
 use crate::runtime::Runtime;
-use crate::wire::now;
 
 impl Actor {
     /// Reads where a session stands and brings it to order: one that is new begins, and what was left open closes.
@@ -81,7 +81,7 @@ fn metadata(session: &Session, agent: &AgentStatus) -> SessionMetadata {
     metadata.agent_mode.clone_from(&session.agent_mode);
     metadata.permission_mode.clone_from(&session.permission_mode);
     metadata.native = Facts::new()
-        .with("agent_version_fit", agent.fit.map(|fit| json!(fit)))
+        .with("agent_version_fit", agent.version_fit.map(|fit| json!(fit)))
         .with("variant", session.variant.as_deref())
         .with("title", session.title.as_deref())
         .known();

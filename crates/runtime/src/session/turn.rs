@@ -6,13 +6,13 @@ use interlingua_store::{QueuedMessage, StoredState};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::connection::{Connection, Served};
+use super::connection::{Connection, ServeResult};
 use super::ordered::Ordered;
 use super::{Actor, Phase, Replies};
-use crate::batches::Bytes as _;
-use crate::driver::{Order, Parting, ServeError, SessionSpec};
+use crate::batch_channel::ByteLen as _;
+use crate::driver::{DriverCommand, ServeError, ServeOutcome, SessionSpec};
+use crate::driver_output::{DriverOutput, TimedOutput, now};
 use crate::error::RuntimeError;
-use crate::wire::{DriverMessage, DriverOutput, now};
 
 impl Actor {
     /// Takes the message that has waited longest, and orders the agent to answer it.
@@ -25,7 +25,7 @@ impl Actor {
         self.take_message(queued, turn).await
     }
 
-    /// Orders the agent to answer a message that is next.
+    /// CommandReceiver the agent to answer a message that is next.
     pub(super) async fn take_message(
         &mut self,
         queued: QueuedMessage,
@@ -36,7 +36,7 @@ impl Actor {
         self.commit().await
     }
 
-    /// Orders the agent to answer the message, bringing it up if need be.
+    /// CommandReceiver the agent to answer the message, bringing it up if need be.
     fn order_message(&mut self) {
         let Some(message) = self.ordered.as_ref().map(|ordered| ordered.message.clone()) else { return };
         if self.connection.is_none() {
@@ -50,15 +50,15 @@ impl Actor {
             }
         }
         // A driver that no longer hears is about to say so.
-        self.order(Order::Message(message));
+        self.order(DriverCommand::SendMessage(message));
     }
 
     /// Converts what the driver sent. Inputs are converted together, which is faster; whatever asks where the session
     /// stands comes after the inputs before it.
-    pub(super) fn convert(&mut self, messages: &[DriverMessage]) {
+    pub(super) fn convert(&mut self, messages: &[TimedOutput]) {
         for message in messages {
-            let at = Some(message.at);
-            self.page.bytes += message.bytes();
+            let at = Some(message.time);
+            self.page.bytes += message.byte_len();
             match &message.output {
                 DriverOutput::Launched(launch) => {
                     self.touch();
@@ -100,19 +100,19 @@ impl Actor {
     }
 
     /// The driver is done with the session for now.
-    pub(super) fn served(&mut self, served: Served) {
+    pub(super) fn served(&mut self, served: ServeResult) {
         match served {
-            Err(ServeError::Lost(reason)) => {
+            Err(ServeError::SessionLost(reason)) => {
                 self.show_message();
                 self.conversion.fail_session(Some(now()), &reason, &mut self.page.events);
                 self.watch();
             }
-            Ok(Parting::Finished) => {
+            Ok(ServeOutcome::SessionEnded) => {
                 self.show_message();
                 self.conversion.finish(Some(now()), StreamEnd::Log, &mut self.page.events);
                 self.watch();
             }
-            Ok(Parting::Left) => {
+            Ok(ServeOutcome::Stopped) => {
                 let unheard = |ordered: &&mut Ordered| !ordered.touched && !ordered.repeated;
                 if let Some(ordered) = self.ordered.as_mut().filter(unheard) {
                     // The agent left just when it was spoken to: it is called back, once.

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlingua_convert::Converter;
-use interlingua_runtime::driver::{Driver, Orders, Parting, ServeError, SessionSpec, Task, Wire};
+use interlingua_runtime::driver::{
+    BoxFuture, CommandReceiver, Driver, OutputSender, ServeError, ServeOutcome, SessionSpec,
+};
 use interlingua_runtime::mock::MockDriver;
-use interlingua_runtime::{AgentStatus, Install, Mode, Models, Refusal, RuntimeOptions};
+use interlingua_runtime::{AgentStatus, InstallOptions, Mode, Models, Refusal, RuntimeOptions};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -33,25 +35,30 @@ impl Driver for Dead {
         Ok(())
     }
 
-    fn modes(self: Arc<Self>) -> Task<Result<Vec<Mode>, ServeError>> {
+    fn modes(self: Arc<Self>) -> BoxFuture<Result<Vec<Mode>, ServeError>> {
         Box::pin(async { Err(ServeError::Unavailable("it exited with code 3".to_owned())) })
     }
 
-    fn models(self: Arc<Self>) -> Task<Result<Models, ServeError>> {
+    fn models(self: Arc<Self>) -> BoxFuture<Result<Models, ServeError>> {
         Box::pin(std::future::pending())
     }
 
-    fn install(self: Arc<Self>, _: Install) -> Task<Result<(), String>> {
+    fn install(self: Arc<Self>, _: InstallOptions) -> BoxFuture<Result<(), String>> {
         Box::pin(async { Err("there is no such version".to_owned()) })
     }
 
-    fn serve(self: Arc<Self>, _: SessionSpec, _: Orders, _: Wire) -> Task<Result<Parting, ServeError>> {
+    fn serve(
+        self: Arc<Self>,
+        _: SessionSpec,
+        _: CommandReceiver,
+        _: OutputSender,
+    ) -> BoxFuture<Result<ServeOutcome, ServeError>> {
         Box::pin(async { Err(ServeError::Unavailable("it exited with code 3".to_owned())) })
     }
 }
 
 async fn dead() -> crate::served::Served {
-    served_agent(Arc::new(Dead), RuntimeOptions::default().ask_grace(Duration::from_millis(50))).await
+    served_agent(Arc::new(Dead), RuntimeOptions::default().query_timeout(Duration::from_millis(50))).await
 }
 
 #[tokio::test]

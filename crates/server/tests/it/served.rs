@@ -9,7 +9,7 @@ use std::time::Duration;
 use interlingua_client::{Client, CreateSessionRequest, EventQuery, MessageRequest, TurnQuery};
 use interlingua_runtime::driver::Driver;
 use interlingua_runtime::mock::MockDriver;
-use interlingua_runtime::{Machine, Runtime, RuntimeOptions, Supervisor, drivers};
+use interlingua_runtime::{LaunchConfig, Runtime, RuntimeOptions, Supervisor, drivers};
 use interlingua_schema::Checker;
 use interlingua_server::{Access, ServerConfig, Token, serve};
 use interlingua_store::Store;
@@ -45,7 +45,7 @@ pub(crate) async fn served() -> Served {
 /// A server set up like this, on a machine without agents: nothing is installed, and there is no PATH to find any on.
 pub(crate) async fn served_with(config: ServerConfig, options: interlingua_store::StoreOptions) -> Served {
     let folder = tempfile::tempdir().unwrap();
-    let machine = Machine::new(Supervisor::new("false", [""; 0]), folder.path()).path("");
+    let machine = LaunchConfig::new(Supervisor::new("false", [""; 0]), folder.path()).path("");
     serving(folder, config, options, drivers(&machine, MockDriver::new()), RuntimeOptions::default()).await
 }
 

@@ -9,8 +9,8 @@ use interlingua_native::claude::{
 };
 use interlingua_native::{Native as _, Union as _};
 use interlingua_protocol::claude::{
-    self, Attachment, ControlRequestParams, HostMessage, McpServerConfigForProcessTransport, McpServers, Outbox,
-    PendingRequests, PermissionMode, Prompt, Reply, SentRequest, SessionOptions,
+    self, Attachment, ControlRequestBuilder, ControlRequestParams, HostMessage, McpServerConfigForProcessTransport,
+    McpServers, PendingRequests, PermissionMode, Prompt, Reply, SentRequest, SessionOptions,
 };
 use interlingua_record::mcp;
 use interlingua_scripted_model::agent_environment;
@@ -28,15 +28,20 @@ pub(crate) struct Host<'a> {
     pub(super) process: Process,
     /// The native session, once the agent has said it.
     session: Option<String>,
-    outbox: Outbox,
+    outbox: ControlRequestBuilder,
     pending: PendingRequests,
 }
 
 impl<'a> Host<'a> {
     pub(super) async fn start(stage: Stage<'a>) -> Result<Self> {
         let process = launch(&stage, None)?;
-        let mut host =
-            Self { stage, process, session: None, outbox: Outbox::default(), pending: PendingRequests::default() };
+        let mut host = Self {
+            stage,
+            process,
+            session: None,
+            outbox: ControlRequestBuilder::default(),
+            pending: PendingRequests::default(),
+        };
         host.initialize().await?;
         Ok(host)
     }
@@ -120,7 +125,7 @@ impl<'a> Host<'a> {
     }
 
     async fn request<R: ControlRequestParams>(&mut self, request: R) -> Result<SentRequest<R>> {
-        let request = self.outbox.request(request);
+        let request = self.outbox.build(request);
         self.process.send(request.line()).await?;
         Ok(request)
     }

@@ -205,7 +205,7 @@ impl<'a> Host<'a> {
                 Output::Line(line) => line,
                 Output::Exited(code) => bail!("the agent ended with {code:?} instead of answering {}", R::METHOD),
             };
-            if ServerMessage::decode(&line).is_some_and(|message| message.answers(id)) {
+            if ServerMessage::decode(&line).is_some_and(|message| message.is_answer_to(id)) {
                 return decode_answer::<R>(&line).map_err(|error| anyhow!("{} was refused: {error}", R::METHOD));
             }
             self.ahead.push_back(line);

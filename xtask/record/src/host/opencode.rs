@@ -8,9 +8,9 @@ use interlingua_agents::Agent;
 use interlingua_native::opencode::Part;
 use interlingua_native::{HttpRequest, Native as _};
 use interlingua_protocol::opencode::{
-    CONFIGURATION_VARIABLE, Config, Event, HttpCall, PendingRequest, PermissionActionConfig, PermissionConfigObject,
-    PermissionDecision, PromptOptions, Reply, Request, Requests, SessionOptions, SessionStatus, add_to_configuration,
-    file_part, find_listening_url, local_mcp_server, parse_model, serve_arguments, text_part,
+    CONFIGURATION_VARIABLE, Config, Event, HttpCall, HttpReply, PendingRequest, PermissionActionConfig,
+    PermissionConfigObject, PermissionDecision, PromptOptions, Request, Requests, SessionOptions, SessionStatus,
+    add_to_configuration, file_part, find_listening_url, local_mcp_server, parse_model, serve_arguments, text_part,
 };
 use interlingua_record::mcp;
 use interlingua_scripted_model::scenario::{HostAnswer, PermissionPolicy};
@@ -83,7 +83,7 @@ impl<'a> Host<'a> {
 
     pub(super) async fn answer(&mut self, ask: &Ask, answer: &HostAnswer) -> Result<()> {
         let event = Event::decode(&ask.request.to_string())?.value;
-        match PendingRequest::asked(&event).context("a request without an id")? {
+        match PendingRequest::from_event(&event).context("a request without an id")? {
             PendingRequest::Question(id) => match answer {
                 HostAnswer::Choose(chosen) => self.call(self.requests.answer_question(&id, chosen.clone())).await,
                 _ => self.call(self.requests.reject_question(&id)).await,
@@ -210,7 +210,7 @@ impl<'a> Host<'a> {
         let content_type = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).map(str::to_owned);
         let body = response.text().await.with_context(|| format!("{method} {path} was not answered"))?;
         self.stage.tape.reply(self.calls, status, &body);
-        let reply = Reply::new(status, content_type.as_deref(), body);
+        let reply = HttpReply::new(status, content_type.as_deref(), body);
         reply.decode::<R>().with_context(|| format!("{method} {path} failed"))
     }
 }

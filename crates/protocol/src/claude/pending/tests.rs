@@ -9,7 +9,7 @@ fn asked(request: &Value) -> PendingRequests {
 fn asked_with(mode_after_plan: Option<PermissionMode>, request: &Value) -> PendingRequests {
     let mut pending = PendingRequests::new(mode_after_plan);
     let line = json!({"type": "control_request", "request_id": "r", "request": request});
-    assert_eq!(pending.receive(&line.to_string()), Received::Asked("r".to_owned()));
+    assert_eq!(pending.receive(&line.to_string()), Received::Pending("r".to_owned()));
     pending
 }
 
@@ -84,7 +84,7 @@ fn a_plan_is_approved_by_the_word_alone() {
     let request = json!({"subtype": "can_use_tool", "tool_name": "ExitPlanMode", "input": {"plan": "# Plan"}});
     let answered = |words: &str| replied(&request, Reply::Answers(&[vec![words.to_owned()]]));
     assert_eq!(answered("approve"), json!({"behavior": "allow", "updatedInput": {"plan": "# Plan"}}));
-    assert_eq!(answered("reject"), json!({"behavior": "deny", "message": REFUSED}));
+    assert_eq!(answered("reject"), json!({"behavior": "deny", "message": REFUSAL_MESSAGE}));
     assert_eq!(answered("use tabs"), json!({"behavior": "deny", "message": "use tabs"}));
     let mut accepting = asked_with(Some(PermissionMode::AcceptEdits), &request);
     let approved = response(accepting.reply("r", Reply::Answers(&[vec!["approve".to_owned()]])));

@@ -8,8 +8,8 @@ use interlingua_native::claude::{
     MessageContentParam, MessageParam, PermissionResult, StdinMessage, UserMessage,
 };
 use interlingua_protocol::claude::{
-    Attachment, HostMessage, McpServers, Outbox, PendingRequests, PermissionMode, Permissions, Prompt, Reply,
-    SessionOptions, WIRE_FLAGS, command_line, initialize, interrupt,
+    Attachment, ControlRequestBuilder, HostMessage, McpServers, PendingRequests, PermissionMode, Permissions, Prompt,
+    Reply, SessionOptions, WIRE_FLAGS, command_line, initialize, interrupt,
 };
 use interlingua_recordings::{Provenance, Transcripts};
 use serde_json::{Value, json};
@@ -67,12 +67,12 @@ fn every_line_that_was_sent_decodes() {
 }
 
 /// What a line of the recorder means, made again.
-fn rebuild(line: &str, outbox: &mut Outbox, pending: &mut PendingRequests) -> String {
+fn rebuild(line: &str, request_builder: &mut ControlRequestBuilder, pending: &mut PendingRequests) -> String {
     match StdinMessage::decode(line).unwrap().value {
         StdinMessage::User(message) => HostMessage::Prompt(prompt(*message)).into_line(),
         StdinMessage::ControlRequest(request) => match request.request.unwrap() {
-            ControlRequestInner::Initialize(_) => outbox.request(initialize()).into_line(),
-            ControlRequestInner::Interrupt(_) => outbox.request(interrupt()).into_line(),
+            ControlRequestInner::Initialize(_) => request_builder.build(initialize()).into_line(),
+            ControlRequestInner::Interrupt(_) => request_builder.build(interrupt()).into_line(),
             other => panic!("{other:?}"),
         },
         StdinMessage::ControlResponse(response) => {
@@ -137,7 +137,7 @@ fn prompt(message: UserMessage) -> Prompt {
 fn what_the_recorder_sent_is_sent_again() {
     let mut rebuilt = 0;
     for recording in recordings().iter().filter(|recording| recording.provenance == Provenance::Recorded) {
-        let (mut outbox, mut pending) = (Outbox::default(), PendingRequests::default());
+        let (mut request_builder, mut pending) = (ControlRequestBuilder::default(), PendingRequests::default());
         for (direction, line) in recording.wire() {
             if direction == "recv" {
                 pending.receive(line);
@@ -148,7 +148,7 @@ fn what_the_recorder_sent_is_sent_again() {
                 // The schema requires it; recordings up to 2.1.325 were made without it.
                 sent["parent_tool_use_id"] = Value::Null;
             }
-            let again = rebuild(line, &mut outbox, &mut pending);
+            let again = rebuild(line, &mut request_builder, &mut pending);
             assert_eq!(parsed(&again), sent, "{}", recording.name);
             rebuilt += 1;
         }

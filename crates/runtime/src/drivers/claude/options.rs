@@ -89,7 +89,7 @@ pub(super) fn command_line(spec: &SessionSpec, version: Option<&Version>) -> (Ve
         permissions,
         model: spec.model.as_deref(),
         effort: spec.variant.as_deref(),
-        resume: spec.native.as_ref().map(interlingua_schema::NativeSessionId::as_str),
+        resume: spec.native_session_id.as_ref().map(interlingua_schema::NativeSessionId::as_str),
         mcp_servers,
         ..SessionOptions::default()
     };
@@ -148,7 +148,7 @@ mod tests {
     fn spec() -> SessionSpec {
         SessionSpec {
             session_id: "s".into(),
-            native: None,
+            native_session_id: None,
             directory: "/".into(),
             agent_mode: None,
             permission_mode: PermissionMode::Default,
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_session_that_has_a_name_is_resumed() {
         let spec = SessionSpec {
-            native: Some("abc".into()),
+            native_session_id: Some("abc".into()),
             model: Some("opus".into()),
             variant: Some("low".into()),
             ..spec()

@@ -131,7 +131,7 @@ mod tests {
     fn spec() -> SessionSpec {
         SessionSpec {
             session_id: "s".into(),
-            native: None,
+            native_session_id: None,
             directory: "/work".into(),
             agent_mode: None,
             permission_mode: PermissionMode::Default,

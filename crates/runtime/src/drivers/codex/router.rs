@@ -10,7 +10,7 @@ use interlingua_convert::Input;
 use interlingua_protocol::codex::{parse_id, refuse_invalid, refuse_unsupported};
 
 use super::line::{Head, Kind, LineEvent, Spawning};
-use crate::batches::{self, Bytes, Receiver, Sender};
+use crate::batch_channel::{self, ByteLen, Receiver, Sender};
 
 /// How many bytes can wait for a subscriber before the server has to wait.
 const INBOX_CAPACITY: u32 = 64 << 10;
@@ -37,8 +37,8 @@ impl From<Input> for RoutedInput {
     }
 }
 
-impl Bytes for RoutedInput {
-    fn bytes(&self) -> usize {
+impl ByteLen for RoutedInput {
+    fn byte_len(&self) -> usize {
         self.input.payload_bytes()
     }
 }
@@ -108,7 +108,7 @@ impl Router {
 
     /// Adds a subscriber: a session, or without a name whoever has a question.
     pub(super) fn subscribe(&mut self, session: Option<&str>) -> (u64, Inbox) {
-        let (inbox, inputs) = batches::channel(INBOX_CAPACITY);
+        let (inbox, inputs) = batch_channel::channel(INBOX_CAPACITY);
         let is_new = session.is_some_and(|session| self.informed.insert(session.to_owned()));
         let notices = self.startup_notices.iter().filter(|_| is_new);
         // There is room: it is empty.
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     fn heard(inbox: &mut Inbox) -> Vec<String> {
-        let lines = inbox.at_hand().into_iter().map(|routed| match routed.input {
+        let lines = inbox.try_recv().into_iter().map(|routed| match routed.input {
             Input::Received(line) => line,
             input => panic!("no line: {input:?}"),
         });
@@ -335,7 +335,7 @@ mod tests {
         assert!(heard(&mut again).is_empty());
         router.close(Some(1), vec!["oops".to_owned()], &mut Deliveries::default());
         let (_, mut too_late) = router.subscribe(None);
-        let told: Vec<Input> = too_late.at_hand().into_iter().map(|routed| routed.input).collect();
+        let told: Vec<Input> = too_late.try_recv().into_iter().map(|routed| routed.input).collect();
         assert_eq!(told, [Input::Stderr("oops".to_owned()), Input::Exit { code: Some(1) }]);
     }
 
@@ -371,10 +371,10 @@ mod tests {
         for Delivery { inbox, inputs, .. } in out.to {
             inbox.try_send(inputs);
         }
-        let [failed, rubbish] = a.at_hand().try_into().unwrap();
+        let [failed, rubbish] = a.try_recv().try_into().unwrap();
         assert_eq!((failed.input, rubbish.input), (answer, unreadable("rubbish")));
         assert_eq!(failed.event, LineEvent::Answer { id });
-        let of_b: Vec<Input> = b.at_hand().into_iter().map(|routed| routed.input).collect();
+        let of_b: Vec<Input> = b.try_recv().into_iter().map(|routed| routed.input).collect();
         assert_eq!(of_b, [request, unreadable("rubbish")]);
     }
 }

@@ -177,8 +177,8 @@ async fn serve(
     loop {
         let inputs = tokio::select! {
             inputs = process.read() => inputs,
-            order = not_needed.recv(), if ending.is_none() => {
-                ending = Some(Ending::of(order));
+            command = not_needed.recv(), if ending.is_none() => {
+                ending = Some(Ending::of(command));
                 shared.is_up.store(false, Ordering::Release);
                 process.end().await;
                 continue;

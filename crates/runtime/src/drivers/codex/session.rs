@@ -16,9 +16,11 @@ use super::line::LineEvent;
 use super::options;
 use super::router::{Inbox, RoutedInput};
 use super::server::AppServer;
-use crate::driver::{Order, Orders, Parting, PermissionReply, ServeError, SessionSpec, Wire};
-use crate::drivers::REFUSED;
-use crate::wire::WireBatch;
+use crate::driver::{
+    CommandReceiver, DriverCommand, OutputSender, PermissionReply, ServeError, ServeOutcome, SessionSpec,
+};
+use crate::driver_output::OutputBatch;
+use crate::drivers::REFUSAL_MESSAGE;
 
 /// How long turns may take to end when the session lets go.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(1500);
@@ -32,9 +34,9 @@ pub(super) struct CodexSession {
     version: Option<Version>,
     subscriber: u64,
     inbox: Inbox,
-    wire: Wire,
+    output: OutputSender,
     /// What is on its way to the wire.
-    batch: WireBatch,
+    batch: OutputBatch,
     spec: SessionSpec,
     /// The thread, once it is open.
     thread: Option<String>,
@@ -59,7 +61,7 @@ struct RunningTurn {
 }
 
 /// How serving the session ended, if it has.
-type Ended = Option<Result<Parting, ServeError>>;
+type Ended = Option<Result<ServeOutcome, ServeError>>;
 
 impl Drop for CodexSession {
     fn drop(&mut self) {
@@ -68,7 +70,12 @@ impl Drop for CodexSession {
 }
 
 impl CodexSession {
-    pub(super) fn new(server: Arc<AppServer>, version: Option<Version>, spec: SessionSpec, wire: Wire) -> Self {
+    pub(super) fn new(
+        server: Arc<AppServer>,
+        version: Option<Version>,
+        spec: SessionSpec,
+        output: OutputSender,
+    ) -> Self {
         let (subscriber, inbox) = server.subscribe(Some(spec.session_id.as_str()));
         Self {
             server,
@@ -76,8 +83,8 @@ impl CodexSession {
             version,
             subscriber,
             inbox,
-            wire,
-            batch: WireBatch::default(),
+            output,
+            batch: OutputBatch::default(),
             spec,
             thread: None,
             model: None,
@@ -89,20 +96,24 @@ impl CodexSession {
     }
 
     /// Serves the session until it lets go or the server is gone. `early` are the orders that came before.
-    pub(super) async fn serve(mut self, early: VecDeque<Order>, mut orders: Orders) -> Result<Parting, ServeError> {
+    pub(super) async fn serve(
+        mut self,
+        early: VecDeque<DriverCommand>,
+        mut commands: CommandReceiver,
+    ) -> Result<ServeOutcome, ServeError> {
         self.open_thread().await;
-        for order in early {
-            self.execute(order).await;
+        for command in early {
+            self.execute(command).await;
         }
         loop {
             let inputs = tokio::select! {
                 biased;
-                order = orders.next() => {
-                    let Some(order) = order else {
+                command = commands.next() => {
+                    let Some(command) = command else {
                         self.close().await;
-                        return Ok(Parting::Left);
+                        return Ok(ServeOutcome::Stopped);
                     };
-                    self.execute(order).await;
+                    self.execute(command).await;
                     continue;
                 }
                 inputs = self.inbox.recv() => inputs,
@@ -116,28 +127,27 @@ impl CodexSession {
     /// Starts or resumes the thread. The request may hold secrets, which the wire does not get to see.
     async fn open_thread(&mut self) {
         let options = options::thread_options(&self.spec);
-        let resumed = self.spec.native.as_ref().map(NativeSessionId::as_str);
+        let resumed = self.spec.native_session_id.as_ref().map(NativeSessionId::as_str);
         let id = self.server.open_request(self.subscriber);
         let shown = options.clone().redacted().open(resumed).into_line(id);
         let line = self.sent.open(id, options.open(resumed));
-        self.wire.send(Input::Sent(shown)).await;
+        self.output.send(Input::Sent(shown)).await;
         self.server.send(&line);
     }
 
-    async fn execute(&mut self, order: Order) {
-        let (key, reply) = match &order {
-            Order::Message(message) => {
+    async fn execute(&mut self, command: DriverCommand) {
+        let (key, reply) = match &command {
+            DriverCommand::SendMessage(message) => {
                 self.queued = Some(message.clone());
                 self.is_interrupted = false;
                 return self.start_turn().await;
             }
-            Order::Interrupt => return self.interrupt().await,
-            Order::Permission { key, reply: PermissionReply::Once } => (key, Reply::Allow),
-            Order::Permission { key, reply: PermissionReply::Always } => (key, Reply::AllowForSession),
-            Order::Permission { key, reply: PermissionReply::Reject } | Order::Reject { key } => {
-                (key, Reply::Reject(REFUSED))
-            }
-            Order::Answer { key, answers } => (key, Reply::Answers(answers)),
+            DriverCommand::Interrupt => return self.interrupt().await,
+            DriverCommand::ReplyPermission { key, reply: PermissionReply::Once } => (key, Reply::Allow),
+            DriverCommand::ReplyPermission { key, reply: PermissionReply::Always } => (key, Reply::AllowForSession),
+            DriverCommand::ReplyPermission { key, reply: PermissionReply::Reject }
+            | DriverCommand::RejectQuestions { key } => (key, Reply::Reject(REFUSAL_MESSAGE)),
+            DriverCommand::AnswerQuestions { key, answers } => (key, Reply::Answers(answers)),
         };
         if let Some(answer) = self.pending.reply(key.as_str(), reply) {
             self.send(answer).await;
@@ -175,7 +185,7 @@ impl CodexSession {
         let mut ended = None;
         if inputs.is_empty() {
             self.batch.push(Input::Exit { code: None });
-            ended = Some(Ok(Parting::Left));
+            ended = Some(Ok(ServeOutcome::Stopped));
         }
         for routed in inputs {
             ended = self.receive(routed).await;
@@ -183,7 +193,7 @@ impl CodexSession {
                 break;
             }
         }
-        self.wire.send_batch(&mut self.batch).await;
+        self.output.send_batch(&mut self.batch).await;
         ended
     }
 
@@ -193,7 +203,7 @@ impl CodexSession {
             LineEvent::None => {
                 let has_exited = matches!(input, Input::Exit { .. });
                 self.batch.push(input);
-                return has_exited.then_some(Ok(Parting::Left));
+                return has_exited.then_some(Ok(ServeOutcome::Stopped));
             }
             LineEvent::TurnStarted { thread, turn } => {
                 self.running.insert(thread.clone(), RunningTurn { id: turn.clone(), is_started: true });
@@ -229,7 +239,7 @@ impl CodexSession {
                         let error = AnswerError::Unreadable(error.clone());
                         self.sent.remove(id).map(|kind| (kind, Err(error)))
                     }
-                    _ => self.sent.answer(id, line),
+                    _ => self.sent.decode_answer(id, line),
                 };
                 self.batch.push(input);
                 match answer {
@@ -274,7 +284,7 @@ impl CodexSession {
             (RequestKind::ResumeThread, AnswerError::Refused(message))
                 if UNKNOWN_THREAD.iter().any(|known| message.contains(known)) =>
             {
-                Some(Err(ServeError::Lost(message.clone())))
+                Some(Err(ServeError::SessionLost(message.clone())))
             }
             (RequestKind::StartThread | RequestKind::ResumeThread, _) => {
                 Some(Err(ServeError::Unavailable(format!("Codex opens no thread: {error}"))))
@@ -335,12 +345,12 @@ impl CodexSession {
     /// Sends a line to the server, after all that came before it is on the wire.
     async fn send(&mut self, line: String) {
         self.batch.push(Input::Sent(line.clone()));
-        self.wire.send_batch(&mut self.batch).await;
+        self.output.send_batch(&mut self.batch).await;
         self.server.send(&line);
     }
 
     async fn fail(&mut self, code: ErrorCode, reason: &str) {
         self.batch.push_failure(Failure::new(code, reason));
-        self.wire.send_batch(&mut self.batch).await;
+        self.output.send_batch(&mut self.batch).await;
     }
 }

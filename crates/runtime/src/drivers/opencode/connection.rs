@@ -7,7 +7,7 @@ use std::time::Duration;
 use interlingua_convert::{Failure, Input};
 use interlingua_native::Native as _;
 use interlingua_protocol::opencode::{
-    Event, HttpCall, PendingRequests, PermissionDecision, Reply, Request, Requests, SessionCreateRequest,
+    Event, HttpCall, HttpReply, PendingRequests, PermissionDecision, Request, Requests, SessionCreateRequest,
     SessionStatus, SessionStatusesRequest,
 };
 use interlingua_schema::{ErrorCode, Message};
@@ -18,9 +18,11 @@ use super::events::Events;
 use super::head::{Family, Head};
 use super::params;
 use super::server::HttpServer;
-use crate::driver::{Order, Orders, Parting, PermissionReply, ServeError, SessionSpec, Wire};
-use crate::drivers::REFUSED;
-use crate::wire::WireBatch;
+use crate::driver::{
+    CommandReceiver, DriverCommand, OutputSender, PermissionReply, ServeError, ServeOutcome, SessionSpec,
+};
+use crate::driver_output::OutputBatch;
+use crate::drivers::REFUSAL_MESSAGE;
 
 /// How long a running turn may take to end after the session was released.
 const RELEASE_GRACE: Duration = Duration::from_millis(1500);
@@ -37,9 +39,9 @@ pub(super) struct Connection {
     server: Arc<HttpServer>,
     requests: Requests,
     events: Events,
-    wire: Wire,
+    output: OutputSender,
     /// Events that are about to be sent to the session.
-    batch: WireBatch,
+    batch: OutputBatch,
     spec: SessionSpec,
     /// The session and its sub-agents, once it is created.
     family: Option<Family>,
@@ -57,7 +59,7 @@ pub(super) struct Connection {
 struct FinishedCall {
     number: u64,
     purpose: Purpose,
-    reply: Result<Reply, String>,
+    reply: Result<HttpReply, String>,
 }
 
 /// What a request is for.
@@ -72,7 +74,7 @@ enum Purpose {
 }
 
 /// How serving the session ends, if it does.
-type Served = Option<Result<Parting, ServeError>>;
+type Served = Option<Result<ServeOutcome, ServeError>>;
 
 /// Subscribes to events and waits for the first one.
 async fn subscribe(server: &HttpServer, requests: &Requests) -> Result<(Events, Input), String> {
@@ -87,7 +89,11 @@ async fn subscribe(server: &HttpServer, requests: &Requests) -> Result<(Events, 
 
 impl Connection {
     /// Connects a session, which is created or resumed when the connection [runs](Self::run).
-    pub(super) async fn open(server: Arc<HttpServer>, spec: SessionSpec, wire: Wire) -> Result<Self, ServeError> {
+    pub(super) async fn open(
+        server: Arc<HttpServer>,
+        spec: SessionSpec,
+        output: OutputSender,
+    ) -> Result<Self, ServeError> {
         let requests = Requests::in_directory(&spec.directory);
         let (events, first) = match subscribe(&server, &requests).await {
             Ok(subscribed) => subscribed,
@@ -101,14 +107,14 @@ impl Connection {
                 return Err(ServeError::Unavailable(reason));
             }
         };
-        wire.send(first).await;
-        let family = spec.native.as_ref().map(|native| Family::new(native.as_str()));
+        output.send(first).await;
+        let family = spec.native_session_id.as_ref().map(|native| Family::new(native.as_str()));
         Ok(Self {
             server,
             requests,
             events,
-            wire,
-            batch: WireBatch::default(),
+            output,
+            batch: OutputBatch::default(),
             spec,
             family,
             waiting: None,
@@ -120,23 +126,27 @@ impl Connection {
     }
 
     /// Serves the session until it is released or the server is gone. `early` are the orders that came before.
-    pub(super) async fn run(mut self, early: VecDeque<Order>, mut orders: Orders) -> Result<Parting, ServeError> {
+    pub(super) async fn run(
+        mut self,
+        early: VecDeque<DriverCommand>,
+        mut commands: CommandReceiver,
+    ) -> Result<ServeOutcome, ServeError> {
         if self.family.is_none() {
             let request = self.requests.create_session(params::session_options(&self.spec));
             self.send(Purpose::CreateSession, request).await;
         }
-        for order in early {
-            self.handle_order(order).await;
+        for command in early {
+            self.handle_order(command).await;
         }
         loop {
             let served = tokio::select! {
                 biased;
-                order = orders.next() => {
-                    let Some(order) = order else {
+                command = commands.next() => {
+                    let Some(command) = command else {
                         self.stop().await;
-                        return Ok(Parting::Left);
+                        return Ok(ServeOutcome::Stopped);
                     };
-                    self.handle_order(order).await;
+                    self.handle_order(command).await;
                     None
                 }
                 Some(call) = self.calls.join_next() => match call {
@@ -151,26 +161,26 @@ impl Connection {
         }
     }
 
-    async fn handle_order(&mut self, order: Order) {
-        match order {
-            Order::Message(message) => {
+    async fn handle_order(&mut self, command: DriverCommand) {
+        match command {
+            DriverCommand::SendMessage(message) => {
                 self.waiting = Some(message);
                 self.prompt().await;
             }
-            Order::Permission { key, reply } => {
+            DriverCommand::ReplyPermission { key, reply } => {
                 let (decision, message) = permission_decision(reply);
                 let request = self.requests.reply_to_permission(key.as_str(), decision, message);
                 self.send(Purpose::Answer, request).await;
             }
-            Order::Answer { key, answers } => {
+            DriverCommand::AnswerQuestions { key, answers } => {
                 let request = self.requests.answer_question(key.as_str(), answers);
                 self.send(Purpose::Answer, request).await;
             }
-            Order::Reject { key } => {
+            DriverCommand::RejectQuestions { key } => {
                 let request = self.requests.reject_question(key.as_str());
                 self.send(Purpose::Answer, request).await;
             }
-            Order::Interrupt => self.interrupt().await,
+            DriverCommand::Interrupt => self.interrupt().await,
         }
     }
 
@@ -184,13 +194,13 @@ impl Connection {
                 let request = self.requests.prompt(&session, parts, params::prompt_options(&self.spec));
                 self.send(Purpose::Prompt, request).await;
             }
-            Err(reason) => self.wire.failed(Failure::new(ErrorCode::InvalidRequest, reason)).await,
+            Err(reason) => self.output.send_failure(Failure::new(ErrorCode::InvalidRequest, reason)).await,
         }
     }
 
     async fn interrupt(&mut self) {
         if self.waiting.take().is_some() {
-            return self.wire.failed(Failure::new(ErrorCode::AgentError, "interrupted before it began")).await;
+            return self.output.send_failure(Failure::new(ErrorCode::AgentError, "interrupted before it began")).await;
         }
         if let Some(family) = &self.family {
             let request = self.requests.abort(family.session());
@@ -204,7 +214,7 @@ impl Connection {
         let number = self.server.next_call_number();
         if purpose != Purpose::Cleanup {
             let HttpCall { method, path, body } = call.clone();
-            self.wire.send(Input::Request { call: number, method: method.to_owned(), path, body }).await;
+            self.output.send(Input::Request { call: number, method: method.to_owned(), path, body }).await;
         }
         let server = self.server.clone();
         self.calls.spawn(async move {
@@ -221,7 +231,7 @@ impl Connection {
         if call.purpose == Purpose::Cleanup {
             return None;
         }
-        self.wire.send(Input::Reply { call: call.number, status: reply.status, body: reply.body.clone() }).await;
+        self.output.send(Input::Reply { call: call.number, status: reply.status, body: reply.body.clone() }).await;
         match call.purpose {
             Purpose::CreateSession => {
                 let session = match reply.decode::<SessionCreateRequest>() {
@@ -235,17 +245,19 @@ impl Connection {
                 for event in std::mem::take(&mut self.early) {
                     self.route_event(event);
                 }
-                self.wire.send_batch(&mut self.batch).await;
+                self.output.send_batch(&mut self.batch).await;
                 self.prompt().await;
             }
-            Purpose::Prompt if reply.status == 404 && self.spec.native.is_some() => {
+            Purpose::Prompt if reply.status == 404 && self.spec.native_session_id.is_some() => {
                 let session = self.family.as_ref().map(Family::session).unwrap_or_default();
-                return Some(Err(ServeError::Lost(format!("OpenCode does not know session {session} any more"))));
+                return Some(Err(ServeError::SessionLost(format!(
+                    "OpenCode does not know session {session} any more"
+                ))));
             }
             Purpose::Prompt if !reply.is_success() => {
                 self.is_running = false;
                 let reason = format!("OpenCode refuses the message with HTTP status {}", reply.status);
-                self.wire.failed(Failure::new(ErrorCode::AgentError, reason)).await;
+                self.output.send_failure(Failure::new(ErrorCode::AgentError, reason)).await;
             }
             Purpose::Abort => self.reject_pending().await,
             Purpose::Prompt | Purpose::Answer | Purpose::Cleanup => {}
@@ -262,7 +274,7 @@ impl Connection {
             Purpose::CreateSession => Some(Err(ServeError::Unavailable(reason))),
             Purpose::Prompt => {
                 self.is_running = false;
-                self.wire.failed(Failure::new(ErrorCode::AgentError, reason)).await;
+                self.output.send_failure(Failure::new(ErrorCode::AgentError, reason)).await;
                 None
             }
             Purpose::Abort | Purpose::Answer | Purpose::Cleanup => None,
@@ -277,7 +289,7 @@ impl Connection {
             let Some(event) = self.events.at_hand() else { break };
             self.route_event(event);
         }
-        self.wire.send_batch(&mut self.batch).await;
+        self.output.send_batch(&mut self.batch).await;
         None
     }
 
@@ -306,14 +318,14 @@ impl Connection {
     async fn resubscribe(&mut self) -> Served {
         if let Some(exit) = self.server.exit().await {
             self.batch.extend(exit.stderr.into_iter().map(Input::Stderr).chain([Input::Exit { code: exit.code }]));
-            self.wire.send_batch(&mut self.batch).await;
-            return Some(Ok(Parting::Left));
+            self.output.send_batch(&mut self.batch).await;
+            return Some(Ok(ServeOutcome::Stopped));
         }
         sleep(RESUBSCRIBE_PAUSE).await;
         match subscribe(&self.server, &self.requests).await {
             Ok((events, first)) => {
                 self.events = events;
-                self.wire.send(first).await;
+                self.output.send(first).await;
             }
             Err(reason) => return Some(Err(ServeError::Unavailable(reason))),
         }
@@ -321,7 +333,7 @@ impl Connection {
             // OpenCode does not repeat the events that were missed.
             self.is_running = false;
             let failure = Failure::new(ErrorCode::AgentError, "OpenCode's events broke off, and the end was missed");
-            self.wire.failed(failure).await;
+            self.output.send_failure(failure).await;
         }
         None
     }
@@ -380,7 +392,7 @@ fn permission_decision(reply: PermissionReply) -> (PermissionDecision, Option<&'
     match reply {
         PermissionReply::Once => (PermissionDecision::Once, None),
         PermissionReply::Always => (PermissionDecision::Always, None),
-        PermissionReply::Reject => (PermissionDecision::Reject, Some(REFUSED)),
+        PermissionReply::Reject => (PermissionDecision::Reject, Some(REFUSAL_MESSAGE)),
     }
 }
 

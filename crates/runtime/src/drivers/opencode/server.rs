@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use interlingua_convert::Input;
 use interlingua_protocol::opencode::{
-    DEFAULT_USERNAME, HttpCall, PASSWORD_VARIABLE, Reply, Request, Requests, USERNAME_VARIABLE, find_listening_url,
+    DEFAULT_USERNAME, HttpCall, HttpReply, PASSWORD_VARIABLE, Request, Requests, USERNAME_VARIABLE, find_listening_url,
 };
 use interlingua_wirelog::MAX_LINE_BYTES;
 use reqwest::header::CONTENT_TYPE;
@@ -106,7 +106,7 @@ impl HttpServer {
     }
 
     /// Sends a request and waits for the reply.
-    pub(super) async fn send(&self, call: HttpCall) -> Result<Reply, String> {
+    pub(super) async fn send(&self, call: HttpCall) -> Result<HttpReply, String> {
         let failed = |error: reqwest::Error| format!("OpenCode does not answer: {}", error.without_url());
         let mut response = self.build(call)?.timeout(REPLY_TIMEOUT).send().await.map_err(failed)?;
         let mut body = Vec::new();
@@ -117,7 +117,7 @@ impl HttpServer {
             body.extend_from_slice(&chunk);
         }
         let content_type = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        Ok(Reply::new(response.status().as_u16(), content_type, String::from_utf8_lossy(&body)))
+        Ok(HttpReply::new(response.status().as_u16(), content_type, String::from_utf8_lossy(&body)))
     }
 
     /// Subscribes to the events of a directory. None is missed that happens after this returns.
@@ -189,8 +189,8 @@ async fn supervise(
     loop {
         let output = tokio::select! {
             output = process.next() => output,
-            order = terminated.recv(), if ending.is_none() => {
-                ending = Some(Ending::of(order));
+            command = terminated.recv(), if ending.is_none() => {
+                ending = Some(Ending::of(command));
                 process.end().await;
                 continue;
             }

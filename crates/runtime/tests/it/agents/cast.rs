@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use interlingua_recordings::Transcripts;
 use interlingua_replay::{Fault, ReplayOptions, run_stand_in, stand_in_environment};
 use interlingua_runtime::mock::MockDriver;
-use interlingua_runtime::{CreateSession, Environment, Machine, Supervisor, drivers, supervise};
+use interlingua_runtime::{CreateSession, Environment, LaunchConfig, Supervisor, drivers, supervise};
 use interlingua_schema::{EventData, UniversalEvent};
 use rustix::process::Pid;
 use tempfile::TempDir;
@@ -17,7 +17,7 @@ const STARTS: &str = "STARTS";
 
 /// This very program, told to be a supervisor.
 fn supervisor() -> Supervisor {
-    Supervisor::this_program(["agents::cast::supervisor_of_the_other_tests", "--exact", "--ignored"]).unwrap()
+    Supervisor::current_exe(["agents::cast::supervisor_of_the_other_tests", "--exact", "--ignored"]).unwrap()
 }
 
 #[test]
@@ -59,7 +59,7 @@ pub(crate) struct Cast {
     recording: PathBuf,
     options: ReplayOptions,
     env: Vec<(String, String)>,
-    machine: Machine,
+    machine: LaunchConfig,
     /// Whether the program knows what to play by itself.
     is_baked: bool,
 }
@@ -71,7 +71,7 @@ impl Cast {
         let programs = folder.path().join("programs");
         std::fs::create_dir(&programs).unwrap();
         write_program(&programs.join(agent), agent, &pinned(agent));
-        let machine = Machine::new(supervisor(), folder.path()).path(&programs);
+        let machine = LaunchConfig::new(supervisor(), folder.path()).path(&programs);
         let mut options = ReplayOptions::default();
         options.state_file = Some(folder.path().join("state"));
         let starts = folder.path().join("starts").to_str().unwrap().to_owned();

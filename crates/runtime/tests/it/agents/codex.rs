@@ -53,7 +53,7 @@ async fn permissions_are_given_once_for_good_and_not() {
         let asked = cast.stage.until(nth("permission.requested", count)).await;
         let id = permissions(&asked).pop().unwrap();
         cast.stage.runtime.reply_permission(&"s".into(), &id, reply).await.unwrap();
-        cast.stage.until_after(sent.turn().await.unwrap(), is_turn_end).await;
+        cast.stage.until_after(sent.wait_for_turn().await.unwrap(), is_turn_end).await;
         let again = cast.stage.runtime.reply_permission(&"s".into(), &id, reply).await;
         assert!(matches!(again, Err(RuntimeError::AlreadyResolved { .. })), "{again:?}");
     }

@@ -7,15 +7,17 @@ use std::time::Duration;
 use interlingua_convert::{
     Converter, Drafts, Failure, Input, InputRef, MessageDraft, MessageEnd, PromptDraft, TurnEnd,
 };
-use interlingua_runtime::driver::{Driver, Order, Orders, Parting, ServeError, SessionSpec, Task, Wire};
-use interlingua_runtime::{AgentStatus, CreateSession, Install, Mode, Models, Refusal, RuntimeError};
+use interlingua_runtime::driver::{
+    BoxFuture, CommandReceiver, Driver, DriverCommand, OutputSender, ServeError, ServeOutcome, SessionSpec,
+};
+use interlingua_runtime::{AgentStatus, CreateSession, InstallOptions, Mode, Models, Refusal, RuntimeError};
 use interlingua_schema::{ErrorCode, EventData, NativeSessionId, TurnStatus};
 use tempfile::TempDir;
 
 use crate::stage::{Stage, is_turn_end, nth, said, status};
 
 /// What an agent does when it is served for the first time, the second time, ….
-type Play = fn(usize, SessionSpec, Orders, Wire) -> Task<Result<Parting, ServeError>>;
+type Play = fn(usize, SessionSpec, CommandReceiver, OutputSender) -> BoxFuture<Result<ServeOutcome, ServeError>>;
 
 /// An agent whose lines are what it says, and which ends a turn with `done`.
 struct Odd {
@@ -65,24 +67,29 @@ impl Driver for Odd {
         Ok(())
     }
 
-    fn modes(self: Arc<Self>) -> Task<Result<Vec<Mode>, ServeError>> {
+    fn modes(self: Arc<Self>) -> BoxFuture<Result<Vec<Mode>, ServeError>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
-    fn models(self: Arc<Self>) -> Task<Result<Models, ServeError>> {
+    fn models(self: Arc<Self>) -> BoxFuture<Result<Models, ServeError>> {
         Box::pin(std::future::ready(Err(ServeError::Unavailable("no answer".to_owned()))))
     }
 
-    fn install(self: Arc<Self>, _install: Install) -> Task<Result<(), String>> {
+    fn install(self: Arc<Self>, _install: InstallOptions) -> BoxFuture<Result<(), String>> {
         Box::pin(std::future::ready(Err("no network".to_owned())))
     }
 
-    fn linger(&self) -> Duration {
+    fn idle_timeout(&self) -> Duration {
         Duration::from_secs(60)
     }
 
-    fn serve(self: Arc<Self>, spec: SessionSpec, orders: Orders, wire: Wire) -> Task<Result<Parting, ServeError>> {
-        (self.play)(self.served.fetch_add(1, Ordering::SeqCst), spec, orders, wire)
+    fn serve(
+        self: Arc<Self>,
+        spec: SessionSpec,
+        commands: CommandReceiver,
+        output: OutputSender,
+    ) -> BoxFuture<Result<ServeOutcome, ServeError>> {
+        (self.play)(self.served.fetch_add(1, Ordering::SeqCst), spec, commands, output)
     }
 }
 
@@ -97,30 +104,30 @@ fn odd_session() -> CreateSession {
     CreateSession::new("odd")
 }
 
-fn message(order: Option<Order>) -> String {
-    match order {
-        Some(Order::Message(message)) => message.text,
+fn message(command: Option<DriverCommand>) -> String {
+    match command {
+        Some(DriverCommand::SendMessage(message)) => message.text,
         other => panic!("expected a message, found {other:?}"),
     }
 }
 
 /// Answers one message and waits for the end.
-async fn answer_one(mut orders: Orders, wire: Wire) -> Result<Parting, ServeError> {
-    wire.send(Input::Sent(message(orders.next().await))).await;
-    wire.send(Input::Received("fine".into())).await;
-    wire.send(Input::Received("done".into())).await;
-    while orders.next().await.is_some() {}
-    Ok(Parting::Left)
+async fn answer_one(mut commands: CommandReceiver, output: OutputSender) -> Result<ServeOutcome, ServeError> {
+    output.send(Input::Sent(message(commands.next().await))).await;
+    output.send(Input::Received("fine".into())).await;
+    output.send(Input::Received("done".into())).await;
+    while commands.next().await.is_some() {}
+    Ok(ServeOutcome::Stopped)
 }
 
 #[tokio::test]
 async fn an_agent_that_cannot_be_started_fails_the_turn_and_is_tried_again() {
-    let stage = stage(|time, _, orders, wire| {
+    let stage = stage(|time, _, commands, output| {
         Box::pin(async move {
             if time == 0 {
                 return Err(ServeError::Unavailable("no such file".to_owned()));
             }
-            answer_one(orders, wire).await
+            answer_one(commands, output).await
         })
     })
     .await;
@@ -135,11 +142,11 @@ async fn an_agent_that_cannot_be_started_fails_the_turn_and_is_tried_again() {
 
 #[tokio::test]
 async fn a_session_that_cannot_be_brought_back_ends_with_an_error() {
-    let stage = stage(|_, _, mut orders, wire| {
+    let stage = stage(|_, _, mut commands, output| {
         Box::pin(async move {
-            wire.send(Input::Stderr("session unknown".into())).await;
-            wire.send(Input::Sent(message(orders.next().await))).await;
-            Err(ServeError::Lost("the agent does not know the session any more".to_owned()))
+            output.send(Input::Stderr("session unknown".into())).await;
+            output.send(Input::Sent(message(commands.next().await))).await;
+            Err(ServeError::SessionLost("the agent does not know the session any more".to_owned()))
         })
     })
     .await;
@@ -155,12 +162,12 @@ async fn a_session_that_cannot_be_brought_back_ends_with_an_error() {
 
 #[tokio::test]
 async fn an_agent_that_dies_before_it_hears_the_message_fails_the_turn() {
-    let stage = stage(|_, _, _orders, wire| {
+    let stage = stage(|_, _, _orders, output| {
         Box::pin(async move {
-            wire.launched(interlingua_convert::Launch::default()).await;
-            wire.send(Input::Stderr("bad flag".into())).await;
-            wire.send(Input::Exit { code: Some(2) }).await;
-            Ok(Parting::Left)
+            output.send_launch(interlingua_convert::Launch::default()).await;
+            output.send(Input::Stderr("bad flag".into())).await;
+            output.send(Input::Exit { code: Some(2) }).await;
+            Ok(ServeOutcome::Stopped)
         })
     })
     .await;
@@ -174,12 +181,12 @@ async fn an_agent_that_dies_before_it_hears_the_message_fails_the_turn() {
 
 #[tokio::test]
 async fn a_message_that_finds_its_agent_leaving_is_given_to_the_next_one() {
-    let stage = stage(|time, _, orders, wire| {
+    let stage = stage(|time, _, commands, output| {
         Box::pin(async move {
             if time == 0 {
-                return Ok(Parting::Left);
+                return Ok(ServeOutcome::Stopped);
             }
-            answer_one(orders, wire).await
+            answer_one(commands, output).await
         })
     })
     .await;
@@ -188,7 +195,7 @@ async fn a_message_that_finds_its_agent_leaving_is_given_to_the_next_one() {
 
 #[tokio::test]
 async fn an_agent_that_never_stays_fails_the_turn() {
-    let stage = stage(|_, _, _, _| Box::pin(async { Ok(Parting::Left) })).await;
+    let stage = stage(|_, _, _, _| Box::pin(async { Ok(ServeOutcome::Stopped) })).await;
     let turn = stage.turn("one").await;
     assert_eq!(status(&turn), Some(TurnStatus::Failed));
     stage.assert_rules().await;
@@ -203,11 +210,11 @@ async fn a_driver_that_panics_fails_the_turn() {
 
 #[tokio::test]
 async fn a_message_that_the_agent_refuses_fails_its_turn_and_the_next_is_heard() {
-    let stage = stage(|_, _, mut orders, wire| {
+    let stage = stage(|_, _, mut commands, output| {
         Box::pin(async move {
-            wire.send(Input::Sent(message(orders.next().await))).await;
-            wire.failed(Failure::new(ErrorCode::InvalidRequest, "too long")).await;
-            answer_one(orders, wire).await
+            output.send(Input::Sent(message(commands.next().await))).await;
+            output.send_failure(Failure::new(ErrorCode::InvalidRequest, "too long")).await;
+            answer_one(commands, output).await
         })
     })
     .await;
@@ -219,14 +226,14 @@ async fn a_message_that_the_agent_refuses_fails_its_turn_and_the_next_is_heard()
 
 #[tokio::test]
 async fn rubbish_is_unparsed_and_the_turn_goes_on() {
-    let stage = stage(|_, _, mut orders, wire| {
+    let stage = stage(|_, _, mut commands, output| {
         Box::pin(async move {
-            wire.send(Input::Sent(message(orders.next().await))).await;
-            wire.send(Input::Unreadable { bytes: vec![0xff, 0xfe], error: "expected UTF-8".into() }).await;
-            wire.send(Input::Received("fine".into())).await;
-            wire.send(Input::Received("done".into())).await;
-            while orders.next().await.is_some() {}
-            Ok(Parting::Left)
+            output.send(Input::Sent(message(commands.next().await))).await;
+            output.send(Input::Unreadable { bytes: vec![0xff, 0xfe], error: "expected UTF-8".into() }).await;
+            output.send(Input::Received("fine".into())).await;
+            output.send(Input::Received("done".into())).await;
+            while commands.next().await.is_some() {}
+            Ok(ServeOutcome::Stopped)
         })
     })
     .await;
@@ -239,14 +246,14 @@ async fn rubbish_is_unparsed_and_the_turn_goes_on() {
 
 #[tokio::test]
 async fn an_agent_learns_its_native_id_and_is_resumed_by_it() {
-    let stage = stage(|time, spec, mut orders, wire| {
+    let stage = stage(|time, spec, mut commands, output| {
         Box::pin(async move {
-            assert_eq!(spec.native.as_ref().map(NativeSessionId::as_str), (time > 0).then_some("odd-1"));
-            wire.send(Input::Sent(message(orders.next().await))).await;
-            wire.send(Input::Received("fine".into())).await;
-            wire.send(Input::Received("done".into())).await;
-            wire.send(Input::Exit { code: Some(0) }).await;
-            Ok(Parting::Left)
+            assert_eq!(spec.native_session_id.as_ref().map(NativeSessionId::as_str), (time > 0).then_some("odd-1"));
+            output.send(Input::Sent(message(commands.next().await))).await;
+            output.send(Input::Received("fine".into())).await;
+            output.send(Input::Received("done".into())).await;
+            output.send(Input::Exit { code: Some(0) }).await;
+            Ok(ServeOutcome::Stopped)
         })
     })
     .await;
@@ -258,32 +265,35 @@ async fn an_agent_learns_its_native_id_and_is_resumed_by_it() {
 
 #[tokio::test]
 async fn an_agent_may_have_a_turn_of_its_own() {
-    let stage = stage(|_, _, mut orders, wire| {
+    let stage = stage(|_, _, mut commands, output| {
         Box::pin(async move {
-            wire.send(Input::Sent(message(orders.next().await))).await;
-            wire.send(Input::Received("fine".into())).await;
-            wire.send(Input::Received("done".into())).await;
-            wire.send(Input::Received("by the way".into())).await;
-            answer_one(orders, wire).await
+            output.send(Input::Sent(message(commands.next().await))).await;
+            output.send(Input::Received("fine".into())).await;
+            output.send(Input::Received("done".into())).await;
+            output.send(Input::Received("by the way".into())).await;
+            answer_one(commands, output).await
         })
     })
     .await;
     stage.turn("one").await;
     stage.until(|event| said(std::slice::from_ref(event)) == ["by the way"]).await;
     let sent = stage.send("two").await.unwrap();
-    let turn = stage.until_after(sent.turn().await.unwrap(), is_turn_end).await;
+    let turn = stage.until_after(sent.wait_for_turn().await.unwrap(), is_turn_end).await;
     assert_eq!(said(&turn), ["two", "fine"]);
     stage.assert_rules().await;
 }
 
 #[tokio::test]
 async fn an_agent_that_is_not_installed_is_named_with_the_command_that_installs_it() {
-    let odd =
-        Odd { play: |_, _, _, _| Box::pin(async { Ok(Parting::Left) }), served: AtomicUsize::new(0), installed: false };
+    let odd = Odd {
+        play: |_, _, _, _| Box::pin(async { Ok(ServeOutcome::Stopped) }),
+        served: AtomicUsize::new(0),
+        installed: false,
+    };
     let stage = Stage::in_folder(TempDir::new().unwrap(), vec![Arc::new(odd)]);
     let error = stage.runtime.create("s".into(), odd_session()).await.unwrap_err();
     assert_eq!(error.to_string(), "odd is not installed: `interlingua agents install odd` installs it");
-    let error = stage.runtime.install("odd", Install::default()).await.unwrap_err();
+    let error = stage.runtime.install("odd", InstallOptions::default()).await.unwrap_err();
     assert!(matches!(error, RuntimeError::InstallFailed { .. }), "{error:?}");
     let error = stage.runtime.models("odd").await.unwrap_err();
     assert!(matches!(error, RuntimeError::AgentProcessExited { .. }), "{error:?}");
@@ -291,7 +301,7 @@ async fn an_agent_that_is_not_installed_is_named_with_the_command_that_installs_
 
 #[tokio::test]
 async fn an_agent_that_takes_no_attachments_refuses_them() {
-    let stage = stage(|_, _, orders, wire| Box::pin(answer_one(orders, wire))).await;
+    let stage = stage(|_, _, commands, output| Box::pin(answer_one(commands, output))).await;
     let file = stage.folder.path().join("note.txt");
     std::fs::write(&file, "x").unwrap();
     let attachment = interlingua_schema::Attachment::new(file.to_str().unwrap());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use interlingua_runtime::mock::{MockDriver, Scenario};
+use interlingua_runtime::mock::{MockDriver, MockScenario};
 use interlingua_runtime::{PermissionReply, Runtime, RuntimeOptions};
 use interlingua_schema::{EventData, Message, PermissionStatus, QuestionStatus, SessionId, UniversalEvent};
 use interlingua_store::{RawPayloads, Store};
@@ -78,7 +78,7 @@ fn start(folder: &TempDir) -> (Store, Runtime) {
     let store = open(folder.path());
     let file = folder.path().join("scenario.toml");
     std::fs::write(&file, SCENARIO).unwrap();
-    let mock = MockDriver::new().scenario(Scenario::read(&file).unwrap());
+    let mock = MockDriver::new().scenario(MockScenario::read(&file).unwrap());
     let options = RuntimeOptions::default().interrupt_grace(Duration::from_millis(30));
     let runtime = Runtime::start(store.clone(), vec![Arc::new(mock)], options);
     (store, runtime)
@@ -147,7 +147,7 @@ impl World {
     async fn come_to_rest(&self) {
         let id = SessionId::from("s");
         let message = Message::new("echo the last word");
-        let mut last = Box::pin(self.runtime.send(&id, message).await.unwrap().turn());
+        let mut last = Box::pin(self.runtime.send(&id, message).await.unwrap().wait_for_turn());
         let after = loop {
             tokio::select! {
                 after = &mut last => break after.unwrap(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use interlingua_runtime::mock::{MockDriver, Scenario};
+use interlingua_runtime::mock::{MockDriver, MockScenario};
 use interlingua_schema::{EventData, ItemKind, ItemStatus, TurnStatus, UniversalEvent};
 use tempfile::TempDir;
 
@@ -25,7 +25,7 @@ fn driver(scenario: &str) -> MockDriver {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("scenario.toml");
     std::fs::write(&file, scenario).unwrap();
-    MockDriver::new().scenario(Scenario::read(&file).unwrap())
+    MockDriver::new().scenario(MockScenario::read(&file).unwrap())
 }
 
 /// How the commands ended, in order.

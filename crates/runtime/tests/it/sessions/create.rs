@@ -59,11 +59,11 @@ async fn what_cannot_be_honoured_is_refused_and_changes_nothing() {
         ),
         (
             mock().agent_mode(text("custom")),
-            Box::new(|error| matches!(error, RuntimeError::ModeNotSupported { what: "agentMode", .. })),
+            Box::new(|error| matches!(error, RuntimeError::ModeNotSupported { field: "agentMode", .. })),
         ),
         (
             mock().permission_mode(text("yolo")),
-            Box::new(|error| matches!(error, RuntimeError::ModeNotSupported { what: "permissionMode", .. })),
+            Box::new(|error| matches!(error, RuntimeError::ModeNotSupported { field: "permissionMode", .. })),
         ),
         (mock().model(text("gpt")), Box::new(invalid("model"))),
         (mock().variant(text("high")), Box::new(invalid("variant"))),
@@ -111,7 +111,7 @@ async fn the_mock_agent_tells_about_itself() {
     assert_eq!(modes.iter().map(|mode| mode.id.as_str()).collect::<Vec<_>>(), ["build", "plan"]);
     let offered = stage.runtime.models("mock").await.unwrap();
     assert_eq!(offered.default_model.as_deref(), Some("mock"));
-    stage.runtime.install("mock", interlingua_runtime::Install::default()).await.unwrap();
+    stage.runtime.install("mock", interlingua_runtime::InstallOptions::default()).await.unwrap();
     let missing = stage.runtime.models("nobody").await.unwrap_err();
     assert!(matches!(missing, RuntimeError::UnsupportedAgent { .. }), "{missing:?}");
 }

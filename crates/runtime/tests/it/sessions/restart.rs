@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use interlingua_runtime::mock::{MockDriver, Scenario};
+use interlingua_runtime::mock::{MockDriver, MockScenario};
 use interlingua_runtime::{Environment, Runtime, RuntimeOptions};
 use interlingua_schema::{EventData, ItemStatus, PermissionStatus, TurnStatus};
 use interlingua_store::Store;
@@ -83,7 +83,7 @@ fn a_message_that_was_cut_off_keeps_what_was_streamed() {
     let file = folder.path().join("scenario.toml");
     std::fs::write(&file, "pace_ms = 20\n[[turn]]\nstep = [{ think = \"one two three four five six seven\" }]")
         .unwrap();
-    let scenario = MockDriver::new().scenario(Scenario::read(&file).unwrap());
+    let scenario = MockDriver::new().scenario(MockScenario::read(&file).unwrap());
     die_after(folder.path(), scenario, |runtime, store| async move {
         runtime.create("s".into(), mock()).await.unwrap();
         runtime.send(&"s".into(), text("go")).await.unwrap();

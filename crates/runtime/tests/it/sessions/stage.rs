@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlingua_runtime::driver::Driver;
-use interlingua_runtime::mock::{MockDriver, Scenario};
-use interlingua_runtime::{CreateSession, Runtime, RuntimeError, RuntimeOptions, Sent};
+use interlingua_runtime::mock::{MockDriver, MockScenario};
+use interlingua_runtime::{CreateSession, Runtime, RuntimeError, RuntimeOptions, SentMessage};
 use interlingua_schema::{Checker, EventData, Message, PermissionStatus, SessionId, TurnStatus, UniversalEvent};
 use interlingua_store::{RawPayloads, ReadLimits, Session, Store};
 use tempfile::TempDir;
@@ -31,7 +31,7 @@ impl Stage {
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("scenario.toml");
         std::fs::write(&file, scenario).unwrap();
-        Self::with(MockDriver::new().scenario(Scenario::read(&file).unwrap()))
+        Self::with(MockDriver::new().scenario(MockScenario::read(&file).unwrap()))
     }
 
     pub(crate) fn with(mock: MockDriver) -> Self {
@@ -56,14 +56,14 @@ impl Stage {
         self.runtime.create(id.into(), mock()).await.map(drop)
     }
 
-    pub(crate) async fn send(&self, text: &str) -> Result<Sent, RuntimeError> {
+    pub(crate) async fn send(&self, text: &str) -> Result<SentMessage, RuntimeError> {
         let message = Message::new(text);
         self.runtime.send(&"s".into(), message).await
     }
 
     /// Sends a message to session "s" and waits for the end of its turn: the events of the turn.
     pub(crate) async fn turn(&self, text: &str) -> Vec<UniversalEvent> {
-        let after = self.send(text).await.unwrap().turn().await.unwrap();
+        let after = self.send(text).await.unwrap().wait_for_turn().await.unwrap();
         self.until_after(after, |event| matches!(event.data, EventData::TurnEnded(_))).await
     }
 

@@ -32,8 +32,8 @@ async fn a_message_knows_where_its_turn_begins() {
     let stage = Stage::new().created().await;
     let first = stage.send("one").await.unwrap();
     let second = stage.send("two").await.unwrap();
-    assert_eq!(first.turn().await, Some(1));
-    let after = second.turn().await.unwrap();
+    assert_eq!(first.wait_for_turn().await, Some(1));
+    let after = second.wait_for_turn().await.unwrap();
     let turn = stage.until_after(after, is_turn_end).await;
     assert_eq!(turn[0].data.kind(), "turn.started");
     assert_eq!(said(&turn), ["two", "two"]);
@@ -109,7 +109,7 @@ async fn terminating_is_idempotent_and_final() {
     one.unwrap();
     two.unwrap();
     stage.runtime.terminate(&id).await.unwrap();
-    assert_eq!(waits.turn().await, None);
+    assert_eq!(waits.wait_for_turn().await, None);
     let events = stage.events().await;
     let ended = serde_json::to_value(events.last().unwrap()).unwrap();
     assert_eq!(ended["data"], serde_json::json!({ "reason": "terminated", "terminated_by": "daemon" }));
@@ -151,7 +151,7 @@ async fn attachments_are_shown_with_the_message_and_must_be_there() {
     let path = file.to_str().unwrap().to_owned();
     let with = |path: &str| Message::new("look").attachments(vec![Attachment::new(path)]);
     let sent = stage.runtime.send(&"s".into(), with(&path)).await.unwrap();
-    let turn = stage.until_after(sent.turn().await.unwrap(), is_turn_end).await;
+    let turn = stage.until_after(sent.wait_for_turn().await.unwrap(), is_turn_end).await;
     let shows_it = turn.iter().any(|event| match &event.data {
         EventData::ItemCompleted(done) => done
             .item
