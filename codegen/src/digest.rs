@@ -47,8 +47,8 @@ pub(crate) fn digest(model: &Model) -> Vec<String> {
     for (request, ty) in &model.responses {
         lines.push(format!("response {request}: {}", ty.to_rust()));
     }
-    for exchange in model.exchanges.iter().filter(|exchange| !model.responses.contains_key(&exchange.method)) {
-        lines.push(format!("reply {}: {}", exchange.method, exchange.response.to_rust()));
+    for rpc_method in model.rpc_methods.iter().filter(|rpc_method| !model.responses.contains_key(&rpc_method.method)) {
+        lines.push(format!("reply {}: {}", rpc_method.method, rpc_method.response.to_rust()));
     }
     for request in &model.http {
         let rust = |ty: &Option<Type>| ty.as_ref().map_or_else(|| "()".to_owned(), Type::to_rust);

@@ -16,20 +16,20 @@ mod model;
 mod name;
 pub mod overlay;
 mod render;
+mod schema_folder;
 mod settings;
 mod shape;
-mod source;
 mod tags;
 mod union;
 
 pub use crate::document::Document;
 pub use crate::error::{Error, Result};
 pub use crate::model::{
-    Adjacent, AdjacentVariant, Arm, Branch, Definition, Enum, Exchange, Field, HttpRequest, JsonKind, Kind,
-    KindVariant, Literal, Model, Struct, Tagged, Type, Variant,
+    Adjacent, AdjacentVariant, Arm, Branch, Definition, Enum, Field, HttpRequest, JsonKind, Kind, KindVariant, Literal,
+    Model, RpcMethod, Struct, Tagged, Type, Variant,
 };
+pub use crate::schema_folder::{SchemaFolder, SchemaModule};
 pub use crate::settings::Settings;
-pub use crate::source::{Source, SourceModule};
 
 /// One generated module.
 #[derive(Debug, Clone)]
@@ -44,15 +44,15 @@ pub struct Generated {
 ///
 /// # Errors
 /// When the schema has something in it that cannot become a type; the error says where and what to do.
-pub fn model(document: &Document, settings: &Settings) -> Result<Model> {
+pub fn build_model(document: &Document, settings: &Settings) -> Result<Model> {
     lower::lower(document, settings)
 }
 
 /// Generates the types that the settings' roots reach.
 ///
 /// # Errors
-/// As [`model`].
+/// As [`build_model`].
 pub fn generate(file: &str, document: &Document, settings: &Settings) -> Result<Generated> {
-    let model = model(document, settings)?;
+    let model = build_model(document, settings)?;
     Ok(Generated { source: render::render(&model, file)?, digest: digest::digest(&model) })
 }

@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::shape::{Alternative, Shape, alternatives};
 use crate::union;
 use finish::{accept_short_forms, mark_fields, refuse_taken_names, require_ids};
-pub(crate) use names::unused;
+pub(crate) use names::unique_name;
 use objects::TAG_AND_CONTENT;
 
 /// Lowers everything reachable from the settings' roots.
@@ -47,7 +47,7 @@ pub(crate) fn lower(document: &Document, settings: &Settings) -> Result<Model> {
     require_ids(document, settings, &mut model)?;
     mark_fields(document, settings, &mut model)?;
     refuse_taken_names(document, &model)?;
-    model.exchanges = sent::exchanges(document, &model, &replies)?;
+    model.rpc_methods = sent::rpc_methods(document, &model, &replies)?;
     model.sent = sent::reachable(document, settings, &model)?;
     Ok(model)
 }
@@ -284,7 +284,8 @@ impl<'a> Lowering<'a> {
                 if !literals.iter().any(|literal| literal.wire == *wire) {
                     let taken =
                         |name: &str| name == "Unknown" || literals.iter().any(|literal| literal.variant == name);
-                    literals.push(Literal { variant: unused(&name::pascal(wire), taken), wire: (*wire).to_owned() });
+                    literals
+                        .push(Literal { variant: unique_name(&name::pascal(wire), taken), wire: (*wire).to_owned() });
                 }
             }
         }

@@ -14,7 +14,7 @@ pub struct Model {
     /// The answers to requests, by the request's name on the wire.
     pub responses: BTreeMap<String, Type>,
     /// Requests whose parameters are a type of their own, with the types of their answers.
-    pub exchanges: Vec<Exchange>,
+    pub rpc_methods: Vec<RpcMethod>,
     /// The operations of an HTTP API.
     pub http: Vec<HttpRequest>,
     /// The types that are written as well as read.
@@ -23,7 +23,7 @@ pub struct Model {
 
 /// A request and its answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Exchange {
+pub struct RpcMethod {
     /// The request's name on the wire.
     pub method: String,
     /// The type of its parameters.
@@ -196,7 +196,7 @@ pub struct Branch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arm {
     /// To the variant with this index.
-    Leaf(usize),
+    Variant(usize),
     /// To another key.
     Branch(Branch),
 }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 /// One correction.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct Correction {
     /// What the correction is called.
     pub name: String,
     /// Why it is needed.
@@ -61,7 +61,7 @@ pub enum Change {
 ///
 /// # Errors
 /// When it is not a list of entries.
-pub fn parse(file: &str, text: &str) -> Result<Vec<Entry>> {
+pub fn parse(file: &str, text: &str) -> Result<Vec<Correction>> {
     serde_json::from_str(text).map_err(|error| {
         let advice = "an overlay is a list of {name, reason, recording, shows, changes: [{add|replace|remove: …}]}";
         Error::new(file, "", format!("no overlay: {error}"), advice)
@@ -69,7 +69,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Entry>> {
 }
 
 /// Applies the entries meant for `schema` to the document.
-pub(crate) fn apply(document: &mut Value, entries: &[Entry], schema: &str, file: &str) -> Result<()> {
+pub(crate) fn apply(document: &mut Value, entries: &[Correction], schema: &str, file: &str) -> Result<()> {
     for entry in entries.iter().filter(|entry| entry.schema == schema) {
         for change in &entry.changes {
             apply_change(document, change).map_err(|(pointer, problem)| {

@@ -30,7 +30,7 @@ pub(crate) fn render(model: &Model, file: &str) -> Result<String> {
     }
     items.extend(responses(model));
     items.extend(requests::conversions(model));
-    items.extend(requests::exchanges(model));
+    items.extend(requests::rpc_methods(model));
     items.extend(requests::http(model));
     items.extend(roots(model));
     let tokens = quote! {
@@ -72,7 +72,7 @@ fn roots(model: &Model) -> TokenStream {
         }
     });
     quote! {
-        /// The keys that tell the unions of this module apart.
+        /// The tag keys of all unions in this module.
         const TAG_KEYS: &[&str] = &[#(#keys),*];
         #(#implementations)*
     }
@@ -139,21 +139,21 @@ fn responses(model: &Model) -> TokenStream {
         })
         .unzip();
     quote! {
-        /// The answer to a request, typed by what was asked.
+        /// The response to a request. The method of the request decides the type.
         #[derive(Debug, Clone, PartialEq, ::serde::Serialize)]
         #[serde(untagged)]
         pub enum Response {
             #(
-                #[doc = concat!("The answer to `", #requests, "`.")]
+                #[doc = concat!("Response to `", #requests, "`.")]
                 #variants(#held),
             )*
         }
 
         impl Response {
-            /// The requests whose answers are typed here.
+            /// The requests that have a variant here.
             pub const REQUESTS: &'static [&'static str] = &[#(#requests),*];
 
-            /// Decodes the answer to `request`; `None` where answers to it are not typed.
+            /// Decodes the response to `request`; `None` if there is no variant for it.
             #[must_use]
             pub fn decode(request: &str, text: &str) -> Option<Result<runtime::Decoded<Self>, runtime::DecodeError>> {
                 match request {
@@ -171,12 +171,9 @@ fn type_tokens(ty: &Type) -> TokenStream {
     ty.to_rust().parse().unwrap_or_default()
 }
 
-fn doc_tokens(doc: Option<&str>) -> TokenStream {
-    match doc {
-        Some(text) => {
-            let text = format!(" {}", text.trim().replace('\n', "\n "));
-            quote!(#[doc = #text])
-        }
-        None => TokenStream::new(),
-    }
+/// Doc attributes with the schema's description and a note of ours, each in a paragraph of its own.
+fn doc_tokens(description: Option<&str>, note: Option<&str>) -> TokenStream {
+    let text = description.into_iter().chain(note).map(str::trim).collect::<Vec<_>>().join("\n\n");
+    let lines = text.lines().map(|line| if line.is_empty() { String::new() } else { format!(" {line}") });
+    quote!(#(#[doc = #lines])*)
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Result;
-use crate::lower::{Lowering, unused};
+use crate::lower::{Lowering, unique_name};
 use crate::model::{Arm, Branch, Kind, Model, Tagged, Type, Variant};
 use crate::name;
 use crate::shape::{Alternative, Object};
@@ -34,7 +34,8 @@ pub(crate) fn tagged<'a>(
     // Variants in the order of the schema: by the first member each stands for.
     for (group, tags) in places {
         let name = variant_name(lowering, members, &group, &tags);
-        let name = unused(&name, |taken| taken == "Unknown" || variants.iter().any(|variant| variant.name == taken));
+        let name =
+            unique_name(&name, |taken| taken == "Unknown" || variants.iter().any(|variant| variant.name == taken));
         let payload = payload(lowering, members, &group, &name, union)?;
         index_of.insert(group, variants.len());
         variants.push(Variant { name, payload, boxed: false, tags });
@@ -55,7 +56,7 @@ fn collect(split: &Split<'_>, before: &str, places: &mut BTreeMap<Vec<usize>, Ve
 
 fn branch(split: &Split<'_>, index_of: &BTreeMap<Vec<usize>, usize>) -> Branch {
     let arm = |group: &Group<'_>| match group {
-        Group::Same(members) => Arm::Leaf(index_of[members]),
+        Group::Same(members) => Arm::Variant(index_of[members]),
         Group::Split(further) => Arm::Branch(branch(further, index_of)),
     };
     let arms = split.groups.iter().map(|(value, group)| ((*value).to_owned(), arm(group))).collect();
@@ -139,7 +140,7 @@ pub(crate) fn take_tags_out(model: &mut Model) {
 fn first_part(tag: &str, tree: &Branch) -> String {
     let is_first = |value: &&String| {
         tag.strip_prefix(value.as_str()).is_some_and(|rest| match &tree.arms[*value] {
-            Arm::Leaf(_) => rest.is_empty(),
+            Arm::Variant(_) => rest.is_empty(),
             Arm::Branch(_) => rest.starts_with('/'),
         })
     };

@@ -1,6 +1,6 @@
 //! A schema that cannot become types: the error names the file, the place in it, what is wrong and what to do.
 
-use interlingua_codegen::{Document, Result, Settings, Source, generate};
+use interlingua_codegen::{Document, Result, SchemaFolder, Settings, generate};
 
 const SOURCE: &str = r#"
     [types.main]
@@ -28,8 +28,8 @@ fn of_folder(source: &str, schema: &str, overlay: &str) -> String {
     parse(source, schema, overlay).expect_err("it parses").to_string().replace("agent/", "")
 }
 
-fn parse(source: &str, schema: &str, overlay: &str) -> Result<Source> {
-    Source::parse("agent", &[("source.toml", source), ("schema.json", schema), ("overlay.json", overlay)])
+fn parse(source: &str, schema: &str, overlay: &str) -> Result<SchemaFolder> {
+    SchemaFolder::parse("agent", &[("source.toml", source), ("schema.json", schema), ("overlay.json", overlay)])
 }
 
 /// What is wrong with an overlay of one change.
@@ -252,5 +252,5 @@ fn a_correction_for_another_file_waits_for_that_file() {
         "name": "elsewhere", "reason": "r", "recording": "a/1/simple", "shows": "at", "schema": "exec.schema.json",
         "changes": [{ "remove": { "at": "/definitions/Gone" } }]
     }]"#;
-    assert_eq!(parse(SOURCE, SCHEMA, overlay).unwrap().overlay.len(), 1);
+    assert_eq!(parse(SOURCE, SCHEMA, overlay).unwrap().corrections.len(), 1);
 }

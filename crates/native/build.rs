@@ -6,7 +6,7 @@ use std::path::Path;
 use std::{env, fs, process};
 
 use interlingua_agent_schemas::AgentSchemas;
-use interlingua_codegen::{Source, generate};
+use interlingua_codegen::{SchemaFolder, generate};
 
 fn main() {
     if let Err(error) = run() {
@@ -34,7 +34,7 @@ fn write_agent(schemas: &AgentSchemas, modules: &mut String) -> Result<(), Box<d
     let packages = schemas.packages.iter().map(|package| format!("`{}` {}", package.name, package.version));
     writeln!(modules, "/// Generated from {}.", packages.collect::<Vec<_>>().join(", "))?;
     writeln!(modules, "#[allow(missing_docs, clippy::all, clippy::pedantic, rustdoc::all)]\npub mod {agent} {{")?;
-    for module in Source::parse(&format!("agent-schemas/{agent}"), schemas.files())?.modules {
+    for module in SchemaFolder::parse(&format!("agent-schemas/{agent}"), schemas.files())?.modules {
         let generated = generate(&module.file, &module.document, &module.settings)?;
         match &module.name {
             None => modules.push_str(&generated.source),

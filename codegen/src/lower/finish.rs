@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::names::unused;
+use super::names::unique_name;
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::model::{Definition, Field, JsonKind, Kind, KindVariant, Model, Type};
@@ -88,7 +88,7 @@ fn struct_fields<'a>(model: &'a mut Model, name: &'a str) -> impl Iterator<Item 
 pub(super) fn accept_short_forms(document: &Document, settings: &Settings, model: &mut Model) -> Result<()> {
     for name in &settings.short_forms {
         let (owner, key) = name.split_once('.').unwrap_or((name, ""));
-        let union = unused(&format!("{owner}{}", pascal(key)), |taken| model.types.contains_key(taken));
+        let union = unique_name(&format!("{owner}{}", pascal(key)), |taken| model.types.contains_key(taken));
         let union = settings.names.get(&union).cloned().unwrap_or(union);
         let mut list = None;
         for field in named_fields(model, name).filter(|field| matches!(field.ty, Type::List(_))) {

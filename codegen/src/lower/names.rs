@@ -40,12 +40,12 @@ impl Lowering<'_> {
             "String",
             "Vec",
         ];
-        unused(&name::settled(wanted), |name| IMPORTED.contains(&name) || self.model.types.contains_key(name))
+        unique_name(&name::settled(wanted), |name| IMPORTED.contains(&name) || self.model.types.contains_key(name))
     }
 }
 
 /// `wanted`, or the first of `wanted2`, `wanted3` … that is not taken.
-pub(crate) fn unused(wanted: &str, taken: impl Fn(&str) -> bool) -> String {
+pub(crate) fn unique_name(wanted: &str, taken: impl Fn(&str) -> bool) -> String {
     let mut name = wanted.to_owned();
     let mut number = 2;
     while taken(&name) {

@@ -1,6 +1,6 @@
 //! Objects: structs, maps, and the unions that are made of several.
 
-use super::{Hint, Lowering, unused};
+use super::{Hint, Lowering, unique_name};
 use crate::error::Result;
 use crate::model::{Adjacent, AdjacentVariant, Field, Kind, Struct, Type};
 use crate::shape::{Alternative, Object, Shape, alternatives};
@@ -88,7 +88,7 @@ impl<'a> Lowering<'a> {
             siblings = if index == 0 { beside } else { siblings.or(beside) };
             for wire in self.constant(object, tag)?.unwrap_or_default() {
                 let taken = |name: &str| name == "Unknown" || variants.iter().any(|variant| variant.name == name);
-                let variant = unused(&name::pascal(wire), taken);
+                let variant = unique_name(&name::pascal(wire), taken);
                 let payload = match object.properties.get(content) {
                     Some(nodes) => Some(self.value(nodes, &Hint::of(format!("{variant}{name}")))?.0),
                     None => None,

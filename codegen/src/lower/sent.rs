@@ -4,25 +4,29 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::document::Document;
 use crate::error::Result;
-use crate::model::{Exchange, Kind, Model, Type};
+use crate::model::{Kind, Model, RpcMethod, Type};
 use crate::settings::Settings;
 
 /// Every request that has a type of its own, with the type of its answer. `replies` are the answers of the host.
-pub(super) fn exchanges(document: &Document, model: &Model, replies: &BTreeMap<String, Type>) -> Result<Vec<Exchange>> {
-    let mut exchanges: Vec<Exchange> = Vec::new();
+pub(super) fn rpc_methods(
+    document: &Document,
+    model: &Model,
+    replies: &BTreeMap<String, Type>,
+) -> Result<Vec<RpcMethod>> {
+    let mut rpc_methods: Vec<RpcMethod> = Vec::new();
     for (method, response) in model.responses.iter().chain(replies) {
         let Some((union, params)) = find_request(model, method) else {
             let problem = format!("`{method}` has an answer, but no union has such a request");
             return Err(document.error("", problem, "correct `responses` or `replies` in source.toml"));
         };
         let Some(params) = params else { continue };
-        if let Some(other) = exchanges.iter().find(|exchange| exchange.params == params) {
+        if let Some(other) = rpc_methods.iter().find(|rpc_method| rpc_method.params == params) {
             let problem = format!("`{method}` and `{}` have the same parameters, `{params}`", other.method);
             return Err(document.error("", problem, "take one of them out of `responses` or `replies` in source.toml"));
         }
-        exchanges.push(Exchange { method: method.clone(), params, union, response: response.clone() });
+        rpc_methods.push(RpcMethod { method: method.clone(), params, union, response: response.clone() });
     }
-    Ok(exchanges)
+    Ok(rpc_methods)
 }
 
 /// The union that has a request, and the type of the request's parameters if it has one.
@@ -57,8 +61,8 @@ pub(super) fn reachable(document: &Document, settings: &Settings, model: &Model)
         }
         waiting.push(name);
     }
-    let replies = model.exchanges.iter().filter(|exchange| settings.replies.contains_key(&exchange.method));
-    waiting.extend(replies.filter_map(|exchange| exchange.response.named()));
+    let replies = model.rpc_methods.iter().filter(|rpc_method| settings.replies.contains_key(&rpc_method.method));
+    waiting.extend(replies.filter_map(|rpc_method| rpc_method.response.named()));
     for request in &model.http {
         waiting.extend(request.query.as_deref());
         waiting.extend(request.body.as_ref().and_then(Type::named));

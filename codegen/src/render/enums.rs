@@ -8,7 +8,7 @@ use crate::model::Enum;
 
 pub(super) fn render(name: &str, of: &Enum, doc: Option<&str>) -> TokenStream {
     let name = format_ident!("{name}");
-    let doc = doc_tokens(doc);
+    let doc = doc_tokens(doc, None);
     let any = of.accepts_any.then(|| quote!(or any string));
     let variants = of.literals.iter().map(|literal| {
         let (variant, wire) = (format_ident!("{}", literal.variant), &literal.wire);

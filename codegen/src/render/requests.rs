@@ -13,7 +13,7 @@ use crate::model::{HttpRequest, Kind, Model, Type};
 /// `From` for the payloads of unions that are sent, so that callers need not know which variants are boxed.
 pub(super) fn conversions(model: &Model) -> TokenStream {
     let exchanged: Vec<(&String, &String)> =
-        model.exchanges.iter().map(|exchange| (&exchange.union, &exchange.params)).collect();
+        model.rpc_methods.iter().map(|rpc_method| (&rpc_method.union, &rpc_method.params)).collect();
     let unions: BTreeSet<&String> = model.sent.iter().chain(exchanged.iter().map(|(union, _)| *union)).collect();
     let mut tokens = TokenStream::new();
     for name in unions {
@@ -55,10 +55,10 @@ pub(super) fn conversions(model: &Model) -> TokenStream {
 }
 
 /// The answer to each request that has parameters of its own type.
-pub(super) fn exchanges(model: &Model) -> TokenStream {
-    let implementations = model.exchanges.iter().map(|exchange| {
-        let (params, union) = (format_ident!("{}", exchange.params), format_ident!("{}", exchange.union));
-        let (method, response) = (&exchange.method, type_tokens(&exchange.response));
+pub(super) fn rpc_methods(model: &Model) -> TokenStream {
+    let implementations = model.rpc_methods.iter().map(|rpc_method| {
+        let (params, union) = (format_ident!("{}", rpc_method.params), format_ident!("{}", rpc_method.union));
+        let (method, response) = (&rpc_method.method, type_tokens(&rpc_method.response));
         quote! {
             impl runtime::Request for #params {
                 const METHOD: &'static str = #method;
@@ -87,7 +87,7 @@ fn http_request(request: &HttpRequest) -> TokenStream {
     let query_type = query.as_ref().map_or_else(empty, |query| quote!(#query));
     let body_type = request.body.as_ref().map_or_else(empty, type_tokens);
     let response = request.response.as_ref().map_or_else(empty, type_tokens);
-    let query_field = query.as_ref().map(|query| quote!(/** The query. */ pub query: #query,));
+    let query_field = query.as_ref().map(|query| quote!(/** The query parameters. */ pub query: #query,));
     let body_field = request.body.as_ref().map(|_| quote!(/** The body. */ pub body: #body_type,));
     let read_query = if query.is_some() { quote!(&self.query) } else { quote!(&()) };
     let read_body = if request.body.is_some() { quote!(Some(&self.body)) } else { quote!(None) };
@@ -99,7 +99,7 @@ fn http_request(request: &HttpRequest) -> TokenStream {
         (Some(query), false) => quote!(query: #query::default(),),
     };
     let set_body = request.body.as_ref().map(|_| quote!(body,));
-    let parameter_docs = keys.iter().map(|key| format!(" The parameter `{key}` of the path."));
+    let parameter_docs = keys.iter().map(|key| format!(" Path parameter `{key}`."));
     quote! {
         #[doc = #doc]
         #[derive(Debug, Clone, PartialEq)]
@@ -110,7 +110,7 @@ fn http_request(request: &HttpRequest) -> TokenStream {
         }
 
         impl #name {
-            /// The request with what it requires.
+            /// A request with its required parameters; optional ones are absent.
             #[must_use]
             pub fn new(#(#idents: impl Into<String>,)* #query_parameter #body_parameter) -> Self {
                 Self { #(#idents: #idents.into(),)* #set_query #set_body }

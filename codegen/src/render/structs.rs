@@ -6,12 +6,12 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use serde_json::{Map, Value, json};
 use syn::visit_mut::VisitMut;
-use syn::{Item, ItemStruct, LitStr};
+use syn::{Item, ItemStruct, LitStr, parse_quote};
 use typify::{TypeSpace, TypeSpaceSettings};
 
 use super::doc_tokens;
 use crate::error::{Error, Result};
-use crate::lower::unused;
+use crate::lower::unique_name;
 use crate::model::{Field, Kind, Model, Struct, Type};
 
 /// What typify is told to take from outside, beside the model's unions and enums.
@@ -59,7 +59,8 @@ pub(super) fn render(model: &Model, file: &str) -> Result<BTreeMap<String, Token
 /// struct if it is sent.
 fn finish(mut item: ItemStruct, structure: &Struct, is_sent: bool, doc: Option<&str>) -> TokenStream {
     let name = item.ident.clone();
-    let doc = doc_tokens(doc);
+    let tag_doc = structure.tag.as_ref().map(|(key, value)| format!("Tagged with `\"{key}\": \"{value}\"` in JSON."));
+    let doc = doc_tokens(doc, tag_doc.as_deref());
     let mut fields = TokenStream::new();
     let mut keys = TokenStream::new();
     let mut parameters = TokenStream::new();
@@ -71,9 +72,10 @@ fn finish(mut item: ItemStruct, structure: &Struct, is_sent: bool, doc: Option<&
         ShortPaths.visit_type_mut(&mut field.ty);
         // Keys such as `fooBar` and `foo-bar` are one name to typify.
         if let Some(ident) = &mut field.ident {
-            *ident = format_ident!("{}", unused(&ident.to_string(), |name| taken.contains(name)));
+            *ident = format_ident!("{}", unique_name(&ident.to_string(), |name| taken.contains(name)));
             taken.insert(ident.to_string());
         }
+        add_json_key_doc(field, &key);
         let ident = &field.ident;
         let declared = structure.fields.iter().find(|field| field.key == key && field.declared_required);
         let declared = declared.filter(|_| is_sent);
@@ -96,12 +98,23 @@ fn finish(mut item: ItemStruct, structure: &Struct, is_sent: bool, doc: Option<&
         (!keys.is_empty()).then(|| quote!(, #word #(#keys)*))
     };
     let expected = listed("expected", keys_of(|field| field.expected));
-    let fitting = listed("fitting", keys_of(|field| field.needed && !field.is_always_there()));
+    let well_typed = listed("well_typed", keys_of(|field| field.needed && !field.is_always_there()));
     quote! {
         #doc
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct #name { #fields }
-        runtime::impl_object! { #name (#mark) [#(#required)* #expected #fitting] { #keys } #constructor }
+        runtime::impl_object! { #name (#mark) [#(#required)* #expected #well_typed] { #keys } #constructor }
+    }
+}
+
+/// Adds the field's JSON key to its docs if the Rust name differs from it.
+fn add_json_key_doc(field: &mut syn::Field, key: &str) {
+    if field.ident.as_ref().is_some_and(|ident| ident != key) {
+        if !field.attrs.is_empty() {
+            field.attrs.push(parse_quote!(#[doc = ""]));
+        }
+        let text = format!(" JSON key: `{key}`.");
+        field.attrs.push(parse_quote!(#[doc = #text]));
     }
 }
 

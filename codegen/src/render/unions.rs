@@ -9,7 +9,7 @@ use crate::model::{Adjacent, AdjacentVariant, Arm, Branch, JsonKind, Kind, KindV
 
 pub(super) fn tagged(name: &str, union: &Tagged, model: &Model, doc: Option<&str>) -> TokenStream {
     let ident = format_ident!("{name}");
-    let doc = doc_tokens(doc);
+    let doc = doc_tokens(doc, None);
     let names: Vec<_> = union.variants.iter().map(|variant| format_ident!("{}", variant.name)).collect();
     let payloads = union.variants.iter().map(|variant| {
         let payload = format_ident!("{}", variant.payload);
@@ -31,11 +31,11 @@ pub(super) fn tagged(name: &str, union: &Tagged, model: &Model, doc: Option<&str
                 #[doc = #tags]
                 #names(#payloads),
             )*
-            /// A tag that the schema these types were made from does not know, with the whole payload.
+            /// An object with a tag that the schema does not list.
             Unknown {
-                /// The tag, each key's value joined by `/`.
+                /// The tag. If there are several tag keys, their values are joined by `/`.
                 tag: String,
-                /// The payload.
+                /// The whole object.
                 raw: Json,
             },
         }
@@ -75,7 +75,7 @@ fn arms(branch: &Branch, value: &TokenStream, path: &str, union: &Tagged, model:
     let mut further = TokenStream::new();
     for (wire, arm) in &branch.arms {
         match arm {
-            Arm::Leaf(index) => match leaves.iter_mut().find(|(known, _)| known == index) {
+            Arm::Variant(index) => match leaves.iter_mut().find(|(known, _)| known == index) {
                 Some((_, wires)) => wires.push(wire),
                 None => leaves.push((*index, vec![wire])),
             },
@@ -163,7 +163,7 @@ fn keeps_tag(payload: &str, key: &str, model: &Model) -> bool {
 
 pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<&str>) -> TokenStream {
     let ident = format_ident!("{name}");
-    let doc = doc_tokens(doc);
+    let doc = doc_tokens(doc, None);
     let (tag, content) = (&union.tag, &union.content);
     let pattern = |payload: &Option<Type>| payload.as_ref().map_or_else(TokenStream::new, |_| quote!((_)));
     let identity = identity(
@@ -190,7 +190,7 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<
         #[derive(Debug, Clone, PartialEq)]
         pub enum #ident {
             #(#declared)*
-            /// A tag that the schema these types were made from does not know.
+            /// A message with a tag that the schema does not list.
             Unknown {
                 /// The tag.
                 tag: String,
@@ -202,8 +202,8 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<
         #identity
 
         impl #ident {
-            /// Writes what is not `written` already.
-            fn write<M: ::serde::ser::SerializeMap>(&self, map: &mut M, written: &[&str]) -> Result<(), M::Error> {
+            /// Writes the members, except those whose keys are in `written`.
+            fn write_members<M: ::serde::ser::SerializeMap>(&self, map: &mut M, written: &[&str]) -> Result<(), M::Error> {
                 match self {
                     #(#write)*
                     Self::Unknown { tag, raw } => runtime::write_unknown_message(map, (#tag, tag), raw, written),
@@ -243,7 +243,7 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 use ::serde::ser::SerializeMap as _;
                 let mut map = serializer.serialize_map(None)?;
-                self.write(&mut map, &[])?;
+                self.write_members(&mut map, &[])?;
                 map.end()
             }
         }
@@ -300,16 +300,15 @@ fn write_contents(union: &Adjacent) -> Vec<TokenStream> {
 /// The message around an adjacently tagged union, with the keys beside tag and content.
 fn envelope(name: &str, union: &Adjacent) -> TokenStream {
     let (ident, message) = (format_ident!("{name}Envelope"), format_ident!("{name}"));
-    let about = format!(
-        " A [`{name}`] as it stands on the wire, with the keys beside `{}` and `{}`.",
-        union.tag, union.content
-    );
+    let about =
+        format!(" A [`{name}`] with the other keys of its object, beside `{}` and `{}`.", union.tag, union.content);
     let keys: Vec<&String> = union.siblings.iter().map(|field| &field.key).collect();
     let fields: Vec<_> = union.siblings.iter().map(|field| sibling_name(&field.key)).collect();
     let types: Vec<TokenStream> = union.siblings.iter().map(|field| type_tokens(&field.ty)).collect();
     let indexes: Vec<syn::Index> = (0..keys.len()).map(syn::Index::from).collect();
     let declared = union.siblings.iter().zip(&fields).zip(&types).map(|((field, name), ty)| {
-        let doc = doc_tokens(field.doc.as_deref());
+        let json_key = (*name != field.key).then(|| format!("JSON key: `{}`.", field.key));
+        let doc = doc_tokens(field.doc.as_deref(), json_key.as_deref());
         if field.required { quote!(#doc pub #name: #ty,) } else { quote!(#doc pub #name: Option<#ty>,) }
     });
     let built = union.siblings.iter().zip(&fields).zip(&indexes).map(|((field, name), index)| {
@@ -333,7 +332,7 @@ fn envelope(name: &str, union: &Adjacent) -> TokenStream {
         #[derive(Debug, Clone, PartialEq)]
         pub struct #ident {
             #(#declared)*
-            /// The message itself.
+            /// The message.
             pub message: #message,
         }
 
@@ -370,7 +369,7 @@ fn envelope(name: &str, union: &Adjacent) -> TokenStream {
                 use ::serde::ser::SerializeMap as _;
                 let mut map = serializer.serialize_map(None)?;
                 #(#written)*
-                self.message.write(&mut map, &[#(#keys),*])?;
+                self.message.write_members(&mut map, &[#(#keys),*])?;
                 map.end()
             }
         }
@@ -386,19 +385,29 @@ fn sibling_name(key: &str) -> Ident {
 
 pub(super) fn kinds(name: &str, variants: &[KindVariant], doc: Option<&str>) -> TokenStream {
     let ident = format_ident!("{name}");
-    let doc = doc_tokens(doc);
+    let doc = doc_tokens(doc, None);
     let names: Vec<_> = variants.iter().map(|variant| format_ident!("{}", kind_name(variant.kind))).collect();
     let types = variants.iter().map(|variant| {
         let ty = type_tokens(&variant.ty);
         if variant.boxed { quote!(Box<#ty>) } else { ty }
+    });
+    let variant_docs = variants.iter().map(|variant| match variant.kind {
+        JsonKind::Boolean => " A boolean.",
+        JsonKind::Number => " A number.",
+        JsonKind::String => " A string.",
+        JsonKind::Array => " A list.",
+        JsonKind::Object => " An object.",
     });
     let readers = variants.iter().map(kind_reader);
     quote! {
         #doc
         #[derive(Debug, Clone, PartialEq)]
         pub enum #ident {
-            #(#names(#types),)*
-            /// A kind of JSON that the schema these types were made from does not list.
+            #(
+                #[doc = #variant_docs]
+                #names(#types),
+            )*
+            /// A kind of JSON that the schema does not list.
             Unknown(Json),
         }
 

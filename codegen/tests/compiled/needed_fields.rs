@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::needed::{Event, EventContent, ListedEvent};
 use crate::{decode, decode_leniently, left_out, round_trip, written};
-use interlingua_native_runtime::{DecodeError, Losses, Missing, Native as _, Repair};
+use interlingua_native_runtime::{DecodeError, Losses, MissingFields, Native as _, Repair};
 
 fn repair(path: &str, reason: &str) -> Repair {
     Repair { path: path.to_owned(), reason: reason.to_owned() }
@@ -41,7 +41,7 @@ fn a_payload_that_loses_what_it_needs_is_an_error_with_the_cause() {
     ];
     for (text, path, reason) in cases {
         let expected =
-            DecodeError::Misfit { tag: "completed".to_owned(), path: path.to_owned(), reason: reason.to_owned() };
+            DecodeError::Mismatch { tag: "completed".to_owned(), path: path.to_owned(), reason: reason.to_owned() };
         assert_eq!(Event::decode(text).unwrap_err(), expected, "{text}");
     }
 }
@@ -91,7 +91,7 @@ fn losses_are_repairs_and_unknown_parts() {
 fn an_expected_field_that_is_missing_is_named_and_the_rest_is_kept() {
     for text in [r#"{"content":"x","type":"listed"}"#, r#"{"type":"listed","items":null,"content":"x"}"#] {
         let decoded = decode_leniently::<Event>(text);
-        let missing = Missing { path: ".".to_owned(), reason: "ListedEvent lacks `items`".to_owned() };
+        let missing = MissingFields { path: ".".to_owned(), reason: "ListedEvent lacks `items`".to_owned() };
         assert_eq!(decoded.losses.missing, [missing], "{text}");
         assert_eq!(written(&decoded.value), json!({ "type": "listed", "content": "x" }));
     }

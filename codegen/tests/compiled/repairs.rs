@@ -92,7 +92,7 @@ fn a_wrong_type_in_params_costs_its_field() {
 fn a_payload_without_its_own_id_is_an_error_that_says_where() {
     use crate::ids::Turn;
     let error = Turn::decode(r#"{"title":"x"}"#).unwrap_err();
-    assert!(matches!(&error, DecodeError::Misfit { path, reason, .. } if path == "." && reason.contains("`id`")));
+    assert!(matches!(&error, DecodeError::Mismatch { path, reason, .. } if path == "." && reason.contains("`id`")));
     let error = crate::adjacent::RequestEnvelope::decode(r#"{"method":"turn/start","params":{}}"#).unwrap_err();
     assert!(error.to_string().contains("`turn/start` does not fit its type"), "{error}");
     let error = crate::two_key_tags::Line::decode(r#"{"subtype":"init"}"#).unwrap_err();
@@ -106,6 +106,6 @@ fn what_is_not_json_is_an_error_and_no_panic() {
         assert!(matches!(Event::decode(text), Err(DecodeError::NotJson { .. })), "{text:?}");
     }
     for text in ["null", "5", "[]", r#""started""#, "{}"] {
-        assert!(matches!(Event::decode(text), Err(DecodeError::Misfit { .. })), "{text}");
+        assert!(matches!(Event::decode(text), Err(DecodeError::Mismatch { .. })), "{text}");
     }
 }

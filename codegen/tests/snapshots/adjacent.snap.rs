@@ -18,7 +18,7 @@ pub enum Notification {
     TurnStarted(TurnStarted),
     /// `idle`
     Idle,
-    /// A tag that the schema these types were made from does not know.
+    /// A message with a tag that the schema does not list.
     Unknown {
         /// The tag.
         tag: String,
@@ -40,8 +40,8 @@ impl runtime::Union for Notification {
     }
 }
 impl Notification {
-    /// Writes what is not `written` already.
-    fn write<M: ::serde::ser::SerializeMap>(
+    /// Writes the members, except those whose keys are in `written`.
+    fn write_members<M: ::serde::ser::SerializeMap>(
         &self,
         map: &mut M,
         written: &[&str],
@@ -94,16 +94,18 @@ impl ::serde::Serialize for Notification {
     ) -> Result<S::Ok, S::Error> {
         use ::serde::ser::SerializeMap as _;
         let mut map = serializer.serialize_map(None)?;
-        self.write(&mut map, &[])?;
+        self.write_members(&mut map, &[])?;
         map.end()
     }
 }
-/// A [`Notification`] as it stands on the wire, with the keys beside `method` and `params`.
+/// A [`Notification`] with the other keys of its object, beside `method` and `params`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NotificationEnvelope {
     /// When it was sent.
+    ///
+    /// JSON key: `emittedAtMs`.
     pub emitted_at_ms: Option<i64>,
-    /// The message itself.
+    /// The message.
     pub message: Notification,
 }
 impl runtime::Envelope for NotificationEnvelope {
@@ -146,7 +148,7 @@ impl ::serde::Serialize for NotificationEnvelope {
         if let Some(value) = &self.emitted_at_ms {
             map.serialize_entry("emittedAtMs", value)?;
         }
-        self.message.write(&mut map, &["emittedAtMs"])?;
+        self.message.write_members(&mut map, &["emittedAtMs"])?;
         map.end()
     }
 }
@@ -158,7 +160,7 @@ pub enum Request {
     TurnInterrupt(TurnInterruptRequest),
     /// `names/list`
     NamesList(Vec<String>),
-    /// A tag that the schema these types were made from does not know.
+    /// A message with a tag that the schema does not list.
     Unknown {
         /// The tag.
         tag: String,
@@ -182,8 +184,8 @@ impl runtime::Union for Request {
     }
 }
 impl Request {
-    /// Writes what is not `written` already.
-    fn write<M: ::serde::ser::SerializeMap>(
+    /// Writes the members, except those whose keys are in `written`.
+    fn write_members<M: ::serde::ser::SerializeMap>(
         &self,
         map: &mut M,
         written: &[&str],
@@ -243,15 +245,15 @@ impl ::serde::Serialize for Request {
     ) -> Result<S::Ok, S::Error> {
         use ::serde::ser::SerializeMap as _;
         let mut map = serializer.serialize_map(None)?;
-        self.write(&mut map, &[])?;
+        self.write_members(&mut map, &[])?;
         map.end()
     }
 }
-/// A [`Request`] as it stands on the wire, with the keys beside `method` and `params`.
+/// A [`Request`] with the other keys of its object, beside `method` and `params`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestEnvelope {
     pub id: RequestId,
-    /// The message itself.
+    /// The message.
     pub message: Request,
 }
 impl runtime::Envelope for RequestEnvelope {
@@ -289,15 +291,17 @@ impl ::serde::Serialize for RequestEnvelope {
         use ::serde::ser::SerializeMap as _;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.id)?;
-        self.message.write(&mut map, &["id"])?;
+        self.message.write_members(&mut map, &["id"])?;
         map.end()
     }
 }
 #[derive(Debug, Clone, PartialEq)]
 pub enum RequestId {
+    /// A number.
     Number(i64),
+    /// A string.
     Text(String),
-    /// A kind of JSON that the schema these types were made from does not list.
+    /// A kind of JSON that the schema does not list.
     Unknown(Json),
 }
 impl runtime::KindUnion for RequestId {
@@ -341,6 +345,7 @@ runtime::impl_object! {
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TurnInterruptRequest {
+    /// JSON key: `turnId`.
     pub turn_id: Option<String>,
 }
 runtime::impl_object! {
@@ -349,6 +354,7 @@ runtime::impl_object! {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TurnStartParams {
     pub input: Option<Vec<Input>>,
+    /// JSON key: `threadId`.
     pub thread_id: Option<String>,
 }
 runtime::impl_object! {
@@ -361,7 +367,7 @@ pub struct TurnStarted {
 runtime::impl_object! {
     TurnStarted() [] { turn = "turn" }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &["method"];
 impl runtime::Native for Notification {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

@@ -4,8 +4,10 @@ use ::interlingua_native_runtime::{Json, generated as runtime};
 use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
+/// Tagged with `"kind": "failed"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FailedOutcome {
+    /// JSON key: `durationMs`.
     pub duration_ms: Option<i64>,
     pub reason: Option<String>,
 }
@@ -25,8 +27,10 @@ runtime::impl_object! {
 runtime::open_enum! {
     JobState { Queued = "queued", Running = "running", }
 }
+/// Tagged with `"kind": "ok"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OkOutcome {
+    /// JSON key: `durationMs`.
     pub duration_ms: Option<i64>,
 }
 runtime::impl_object! {
@@ -38,11 +42,11 @@ pub enum Outcome {
     Ok(OkOutcome),
     /// `failed`
     Failed(FailedOutcome),
-    /// A tag that the schema these types were made from does not know, with the whole payload.
+    /// An object with a tag that the schema does not list.
     Unknown {
-        /// The tag, each key's value joined by `/`.
+        /// The tag. If there are several tag keys, their values are joined by `/`.
         tag: String,
-        /// The payload.
+        /// The whole object.
         raw: Json,
     },
 }
@@ -100,7 +104,7 @@ pub struct Owner {
 runtime::impl_object! {
     Owner() [] { name = "name" }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &["kind"];
 impl runtime::Native for Job {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

@@ -4,6 +4,7 @@ use ::interlingua_native_runtime::{Json, generated as runtime};
 use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
+/// Tagged with `"type": "audio.start"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AudioStartMessageContentItem {
     pub rate: Option<i64>,
@@ -11,6 +12,7 @@ pub struct AudioStartMessageContentItem {
 runtime::impl_object! {
     AudioStartMessageContentItem("type" = "audio.start") [] { rate = "rate" }
 }
+/// Tagged with `"type": "audio.stop"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AudioStopMessageContentItem {}
 runtime::impl_object! {
@@ -34,11 +36,11 @@ pub enum MessageContentItem {
     AudioStart(AudioStartMessageContentItem),
     /// `audio.stop`
     AudioStop(AudioStopMessageContentItem),
-    /// A tag that the schema these types were made from does not know, with the whole payload.
+    /// An object with a tag that the schema does not list.
     Unknown {
-        /// The tag, each key's value joined by `/`.
+        /// The tag. If there are several tag keys, their values are joined by `/`.
         tag: String,
-        /// The payload.
+        /// The whole object.
         raw: Json,
     },
 }
@@ -97,6 +99,7 @@ impl ::serde::Serialize for MessageContentItem {
         }
     }
 }
+/// Tagged with `"type": "image"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Picture {
     pub url: Option<String>,
@@ -104,6 +107,7 @@ pub struct Picture {
 runtime::impl_object! {
     Picture("type" = "image") [] { url = "url" }
 }
+/// Tagged with `"type": "text"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TextMessageContentItem {
     pub text: Option<String>,
@@ -111,7 +115,7 @@ pub struct TextMessageContentItem {
 runtime::impl_object! {
     TextMessageContentItem("type" = "text") [] { text = "text" }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &["type"];
 impl runtime::Native for Message {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

@@ -22,10 +22,13 @@ runtime::open_enum! {
 }
 #[derive(Debug, Clone, PartialEq)]
 pub enum HelloMixed {
+    /// A boolean.
     Boolean(bool),
+    /// A number.
     Number(i64),
+    /// A string.
     Text(HelloMixedText),
-    /// A kind of JSON that the schema these types were made from does not list.
+    /// A kind of JSON that the schema does not list.
     Unknown(Json),
 }
 impl runtime::KindUnion for HelloMixed {
@@ -67,7 +70,7 @@ impl ::serde::Serialize for HelloMixed {
 runtime::open_enum! {
     HelloMixedText { Auto = "auto", }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &[];
 impl runtime::Native for Hello {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

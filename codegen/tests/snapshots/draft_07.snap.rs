@@ -24,7 +24,7 @@ runtime::impl_object! {
 runtime::open_enum! {
     Shape { Dot = "dot", Cross = "cross", }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &[];
 impl runtime::Native for Drawing {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

@@ -4,6 +4,7 @@ use ::interlingua_native_runtime::{Json, generated as runtime};
 use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
+/// Tagged with `"kind": "circle"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CircleShape {
     pub radius: Option<Number>,
@@ -28,11 +29,11 @@ pub enum Shape {
     Circle(CircleShape),
     /// `square`
     Square(SquareShape),
-    /// A tag that the schema these types were made from does not know, with the whole payload.
+    /// An object with a tag that the schema does not list.
     Unknown {
-        /// The tag, each key's value joined by `/`.
+        /// The tag. If there are several tag keys, their values are joined by `/`.
         tag: String,
-        /// The payload.
+        /// The whole object.
         raw: Json,
     },
 }
@@ -83,6 +84,7 @@ impl ::serde::Serialize for Shape {
         }
     }
 }
+/// Tagged with `"kind": "square"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SquareShape {
     pub side: Option<Number>,
@@ -90,7 +92,7 @@ pub struct SquareShape {
 runtime::impl_object! {
     SquareShape("kind" = "square") [] { side = "side" }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &["kind"];
 impl runtime::Native for Drawing {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

@@ -4,11 +4,13 @@ use ::interlingua_native_runtime::{Json, generated as runtime};
 use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
+/// Tagged with `"type": "busy"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BusyStatus {}
 runtime::impl_object! {
     BusyStatus("type" = "busy") [] {}
 }
+/// Tagged with `"type": "idle"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct IdleStatus {}
 runtime::impl_object! {
@@ -44,11 +46,11 @@ pub enum Status {
     Idle(IdleStatus),
     /// `busy`
     Busy(BusyStatus),
-    /// A tag that the schema these types were made from does not know, with the whole payload.
+    /// An object with a tag that the schema does not list.
     Unknown {
-        /// The tag, each key's value joined by `/`.
+        /// The tag. If there are several tag keys, their values are joined by `/`.
         tag: String,
-        /// The payload.
+        /// The whole object.
         raw: Json,
     },
 }
@@ -102,15 +104,15 @@ impl ::serde::Serialize for Status {
 /// `POST /session/{sessionID}/prompt`
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptRequest {
-    /// The parameter `sessionID` of the path.
+    /// Path parameter `sessionID`.
     pub session_id: String,
-    /// The query.
+    /// The query parameters.
     pub query: PromptQuery,
     /// The body.
     pub body: PromptBody,
 }
 impl PromptRequest {
-    /// The request with what it requires.
+    /// A request with its required parameters; optional ones are absent.
     #[must_use]
     pub fn new(
         session_id: impl Into<String>,
@@ -144,7 +146,7 @@ impl runtime::HttpRequest for PromptRequest {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionListRequest {}
 impl SessionListRequest {
-    /// The request with what it requires.
+    /// A request with its required parameters; optional ones are absent.
     #[must_use]
     pub fn new() -> Self {
         Self {}
@@ -170,7 +172,7 @@ impl runtime::HttpRequest for SessionListRequest {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionStatusesRequest {}
 impl SessionStatusesRequest {
-    /// The request with what it requires.
+    /// A request with its required parameters; optional ones are absent.
     #[must_use]
     pub fn new() -> Self {
         Self {}
@@ -192,7 +194,7 @@ impl runtime::HttpRequest for SessionStatusesRequest {
         None
     }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &["type"];
 impl runtime::Native for PromptBody {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

@@ -4,8 +4,10 @@ use ::interlingua_native_runtime::{Json, generated as runtime};
 use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
+/// Tagged with `"type": "command"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CommandItem {
+    /// JSON key: `exitCode`.
     pub exit_code: Option<i64>,
     pub id: String,
     pub status: Option<CommandItemStatus>,
@@ -23,11 +25,11 @@ pub enum Item {
     Command(CommandItem),
     /// `message`
     Message(MessageItem),
-    /// A tag that the schema these types were made from does not know, with the whole payload.
+    /// An object with a tag that the schema does not list.
     Unknown {
-        /// The tag, each key's value joined by `/`.
+        /// The tag. If there are several tag keys, their values are joined by `/`.
         tag: String,
-        /// The payload.
+        /// The whole object.
         raw: Json,
     },
 }
@@ -78,6 +80,7 @@ impl ::serde::Serialize for Item {
         }
     }
 }
+/// Tagged with `"type": "message"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MessageItem {
     pub id: String,
@@ -96,7 +99,7 @@ pub struct Turn {
 runtime::impl_object! {
     Turn() ["id"] { first = "first" id = "id" items = "items" title = "title" }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &["type"];
 impl runtime::Native for Turn {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

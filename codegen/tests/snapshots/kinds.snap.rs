@@ -10,11 +10,11 @@ pub enum Block {
     Text(TextBlock),
     /// `result`
     Result(ResultBlock),
-    /// A tag that the schema these types were made from does not know, with the whole payload.
+    /// An object with a tag that the schema does not list.
     Unknown {
-        /// The tag, each key's value joined by `/`.
+        /// The tag. If there are several tag keys, their values are joined by `/`.
         tag: String,
-        /// The payload.
+        /// The whole object.
         raw: Json,
     },
 }
@@ -67,10 +67,13 @@ impl ::serde::Serialize for Block {
 }
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
+    /// A string.
     Text(String),
+    /// A list.
     List(Vec<Block>),
+    /// An object.
     Object(Box<ContentObject>),
-    /// A kind of JSON that the schema these types were made from does not list.
+    /// A kind of JSON that the schema does not list.
     Unknown(Json),
 }
 impl runtime::KindUnion for Content {
@@ -108,11 +111,11 @@ pub enum ContentObject {
     Text(TextContentObject),
     /// `result`
     Result(Box<ResultContentObject>),
-    /// A tag that the schema these types were made from does not know, with the whole payload.
+    /// An object with a tag that the schema does not list.
     Unknown {
-        /// The tag, each key's value joined by `/`.
+        /// The tag. If there are several tag keys, their values are joined by `/`.
         tag: String,
-        /// The payload.
+        /// The whole object.
         raw: Json,
     },
 }
@@ -174,9 +177,11 @@ runtime::impl_object! {
 }
 #[derive(Debug, Clone, PartialEq)]
 pub enum MessageAnything {
+    /// A string.
     Text(String),
+    /// An object.
     Object(Json),
-    /// A kind of JSON that the schema these types were made from does not list.
+    /// A kind of JSON that the schema does not list.
     Unknown(Json),
 }
 impl runtime::KindUnion for MessageAnything {
@@ -206,10 +211,13 @@ impl ::serde::Serialize for MessageAnything {
 }
 #[derive(Debug, Clone, PartialEq)]
 pub enum MessageStop {
+    /// A boolean.
     Boolean(bool),
+    /// A number.
     Number(i64),
+    /// A string.
     Text(MessageStopText),
-    /// A kind of JSON that the schema these types were made from does not list.
+    /// A kind of JSON that the schema does not list.
     Unknown(Json),
 }
 impl runtime::KindUnion for MessageStop {
@@ -251,6 +259,7 @@ impl ::serde::Serialize for MessageStop {
 runtime::open_enum! {
     MessageStopText { Never = "never", }
 }
+/// Tagged with `"type": "result"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ResultBlock {
     pub content: Option<Content>,
@@ -258,6 +267,7 @@ pub struct ResultBlock {
 runtime::impl_object! {
     ResultBlock("type" = "result") [] { content = "content" }
 }
+/// Tagged with `"type": "result"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ResultContentObject {
     pub content: Option<Content>,
@@ -265,6 +275,7 @@ pub struct ResultContentObject {
 runtime::impl_object! {
     ResultContentObject("type" = "result") [] { content = "content" }
 }
+/// Tagged with `"type": "text"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TextBlock {
     pub text: Option<String>,
@@ -272,6 +283,7 @@ pub struct TextBlock {
 runtime::impl_object! {
     TextBlock("type" = "text") [] { text = "text" }
 }
+/// Tagged with `"type": "text"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TextContentObject {
     pub text: Option<String>,
@@ -279,7 +291,7 @@ pub struct TextContentObject {
 runtime::impl_object! {
     TextContentObject("type" = "text") [] { text = "text" }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &["type"];
 impl runtime::Native for Message {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

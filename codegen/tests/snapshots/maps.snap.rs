@@ -30,7 +30,7 @@ pub struct SettingsEmpty {}
 runtime::impl_object! {
     SettingsEmpty() [] {}
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &[];
 impl runtime::Native for Settings {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

@@ -15,9 +15,11 @@ runtime::impl_object! {
 }
 #[derive(Debug, Clone, PartialEq)]
 pub enum SourceSize {
+    /// A number.
     Number(i64),
+    /// A string.
     Text(String),
-    /// A kind of JSON that the schema these types were made from does not list.
+    /// A kind of JSON that the schema does not list.
     Unknown(Json),
 }
 impl runtime::KindUnion for SourceSize {
@@ -52,7 +54,7 @@ impl ::serde::Serialize for SourceSize {
         }
     }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &[];
 impl runtime::Native for Source {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

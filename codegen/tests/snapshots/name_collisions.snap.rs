@@ -4,11 +4,13 @@ use ::interlingua_native_runtime::{Json, generated as runtime};
 use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
+/// Tagged with `"type": "a_b"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ab2Union {}
 runtime::impl_object! {
     Ab2Union("type" = "a_b") [] {}
 }
+/// Tagged with `"type": "a.b"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AbUnion {}
 runtime::impl_object! {
@@ -20,7 +22,7 @@ pub enum Command {
     Go(GoCommand),
     /// `stop`
     Stop,
-    /// A tag that the schema these types were made from does not know.
+    /// A message with a tag that the schema does not list.
     Unknown {
         /// The tag.
         tag: String,
@@ -42,8 +44,8 @@ impl runtime::Union for Command {
     }
 }
 impl Command {
-    /// Writes what is not `written` already.
-    fn write<M: ::serde::ser::SerializeMap>(
+    /// Writes the members, except those whose keys are in `written`.
+    fn write_members<M: ::serde::ser::SerializeMap>(
         &self,
         map: &mut M,
         written: &[&str],
@@ -96,16 +98,18 @@ impl ::serde::Serialize for Command {
     ) -> Result<S::Ok, S::Error> {
         use ::serde::ser::SerializeMap as _;
         let mut map = serializer.serialize_map(None)?;
-        self.write(&mut map, &[])?;
+        self.write_members(&mut map, &[])?;
         map.end()
     }
 }
-/// A [`Command`] as it stands on the wire, with the keys beside `method` and `params`.
+/// A [`Command`] with the other keys of its object, beside `method` and `params`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandEnvelope {
+    /// JSON key: `message`.
     pub message_: Option<String>,
+    /// JSON key: `type`.
     pub type_: Option<String>,
-    /// The message itself.
+    /// The message.
     pub message: Command,
 }
 impl runtime::Envelope for CommandEnvelope {
@@ -150,7 +154,7 @@ impl ::serde::Serialize for CommandEnvelope {
         if let Some(value) = &self.type_ {
             map.serialize_entry("type", value)?;
         }
-        self.message.write(&mut map, &["message", "type"])?;
+        self.message.write_members(&mut map, &["message", "type"])?;
         map.end()
     }
 }
@@ -169,14 +173,18 @@ pub struct Everything {
     pub d: Option<Option2>,
     pub e: Option<Default2>,
     pub f: Option<From2>,
+    /// JSON key: `foo-bar`.
     pub foo_bar: Option<String>,
+    /// JSON key: `fooBar`.
     pub foo_bar2: Option<String>,
     pub g: Option<String2>,
     pub h: Option<Json2>,
     pub i: Option<Union>,
     pub j: Option<Command>,
+    /// JSON key: `self`.
     pub self_: Option<String>,
     pub state: Option<EverythingState2>,
+    /// JSON key: `type`.
     pub type_: Option<String>,
 }
 runtime::impl_object! {
@@ -258,11 +266,11 @@ pub enum Union {
     AB(AbUnion),
     /// `a_b`
     AB2(Ab2Union),
-    /// A tag that the schema these types were made from does not know, with the whole payload.
+    /// An object with a tag that the schema does not list.
     Unknown {
-        /// The tag, each key's value joined by `/`.
+        /// The tag. If there are several tag keys, their values are joined by `/`.
         tag: String,
-        /// The payload.
+        /// The whole object.
         raw: Json,
     },
 }
@@ -317,22 +325,23 @@ impl ::serde::Serialize for Union {
         }
     }
 }
+/// Tagged with `"type": "unknown"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Unknown2Union {}
 runtime::impl_object! {
     Unknown2Union("type" = "unknown") [] {}
 }
-/// The answer to a request, typed by what was asked.
+/// The response to a request. The method of the request decides the type.
 #[derive(Debug, Clone, PartialEq, ::serde::Serialize)]
 #[serde(untagged)]
 pub enum Response {
-    #[doc = concat!("The answer to `", "go", "`.")]
+    #[doc = concat!("Response to `", "go", "`.")]
     Go(EverythingState),
 }
 impl Response {
-    /// The requests whose answers are typed here.
+    /// The requests that have a variant here.
     pub const REQUESTS: &'static [&'static str] = &["go"];
-    /// Decodes the answer to `request`; `None` where answers to it are not typed.
+    /// Decodes the response to `request`; `None` if there is no variant for it.
     #[must_use]
     pub fn decode(
         request: &str,
@@ -357,7 +366,7 @@ impl runtime::Request for GoCommand {
     type Response = EverythingState;
     type Union = Command;
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &["method", "type"];
 impl runtime::Native for CommandEnvelope {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

@@ -17,11 +17,11 @@ pub enum Message {
     HttpRetry(Retry),
     /// `user`
     User(UserMessage),
-    /// A tag that the schema these types were made from does not know, with the whole payload.
+    /// An object with a tag that the schema does not list.
     Unknown {
-        /// The tag, each key's value joined by `/`.
+        /// The tag. If there are several tag keys, their values are joined by `/`.
         tag: String,
-        /// The payload.
+        /// The whole object.
         raw: Json,
     },
 }
@@ -79,6 +79,7 @@ pub struct Paragraph {
 runtime::impl_object! {
     Paragraph() [] { text = "text" }
 }
+/// Tagged with `"type": "http_retry"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Retry {
     pub config: Option<Config>,
@@ -86,6 +87,7 @@ pub struct Retry {
 runtime::impl_object! {
     Retry("type" = "http_retry") [] { config = "config" }
 }
+/// Tagged with `"type": "user"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UserMessage {
     pub content: Option<Vec<Paragraph>>,
@@ -93,7 +95,7 @@ pub struct UserMessage {
 runtime::impl_object! {
     UserMessage("type" = "user") [] { content = "content" }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &["type"];
 impl runtime::Native for Message {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

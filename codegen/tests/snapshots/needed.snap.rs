@@ -4,6 +4,7 @@ use ::interlingua_native_runtime::{Json, generated as runtime};
 use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
+/// Tagged with `"type": "completed"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CompletedEvent {
     pub item: Option<Item>,
@@ -18,11 +19,11 @@ pub enum Event {
     Completed(CompletedEvent),
     /// `listed`
     Listed(ListedEvent),
-    /// A tag that the schema these types were made from does not know, with the whole payload.
+    /// An object with a tag that the schema does not list.
     Unknown {
-        /// The tag, each key's value joined by `/`.
+        /// The tag. If there are several tag keys, their values are joined by `/`.
         tag: String,
-        /// The payload.
+        /// The whole object.
         raw: Json,
     },
 }
@@ -75,9 +76,11 @@ impl ::serde::Serialize for Event {
 }
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventContent {
+    /// A string.
     Text(String),
+    /// A list.
     List(Vec<Item>),
-    /// A kind of JSON that the schema these types were made from does not list.
+    /// A kind of JSON that the schema does not list.
     Unknown(Json),
 }
 impl runtime::KindUnion for EventContent {
@@ -114,12 +117,13 @@ pub struct Item {
     pub status: Option<ItemStatus>,
 }
 runtime::impl_object! {
-    Item() ["id" "status", expected "size", fitting "code"] { code = "code" detail =
+    Item() ["id" "status", expected "size", well_typed "code"] { code = "code" detail =
     "detail" id = "id" size = "size" status = "status" }
 }
 runtime::open_enum! {
     ItemStatus { Running = "running", Done = "done", }
 }
+/// Tagged with `"type": "listed"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ListedEvent {
     pub content: Option<EventContent>,
@@ -129,7 +133,7 @@ runtime::impl_object! {
     ListedEvent("type" = "listed") [, expected "items"] { content = "content" items =
     "items" }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &["type"];
 impl runtime::Native for Event {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

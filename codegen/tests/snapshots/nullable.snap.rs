@@ -13,13 +13,21 @@ runtime::impl_object! {
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Profile {
+    /// JSON key: `byDefinition`.
     pub by_definition: Option<Address>,
+    /// JSON key: `byEnum`.
     pub by_enum: Option<ProfileByEnum>,
+    /// JSON key: `byKeyword`.
     pub by_keyword: Option<i64>,
+    /// JSON key: `byType`.
     pub by_type: Option<String>,
+    /// JSON key: `byUnion`.
     pub by_union: Option<Address>,
+    /// JSON key: `inList`.
     pub in_list: Option<Vec<Option<String>>>,
+    /// JSON key: `inMap`.
     pub in_map: Option<BTreeMap<String, Option<Address>>>,
+    /// JSON key: `listOrNull`.
     pub list_or_null: Option<Vec<i64>>,
 }
 runtime::impl_object! {
@@ -30,7 +38,7 @@ runtime::impl_object! {
 runtime::open_enum! {
     ProfileByEnum { A = "a", B = "b", }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &[];
 impl runtime::Native for Profile {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

@@ -17,7 +17,7 @@ pub enum Request {
     Keep(Keep),
     /// `also/keep`
     AlsoKeep(Keep),
-    /// A tag that the schema these types were made from does not know.
+    /// A message with a tag that the schema does not list.
     Unknown {
         /// The tag.
         tag: String,
@@ -39,8 +39,8 @@ impl runtime::Union for Request {
     }
 }
 impl Request {
-    /// Writes what is not `written` already.
-    fn write<M: ::serde::ser::SerializeMap>(
+    /// Writes the members, except those whose keys are in `written`.
+    fn write_members<M: ::serde::ser::SerializeMap>(
         &self,
         map: &mut M,
         written: &[&str],
@@ -92,11 +92,11 @@ impl ::serde::Serialize for Request {
     ) -> Result<S::Ok, S::Error> {
         use ::serde::ser::SerializeMap as _;
         let mut map = serializer.serialize_map(None)?;
-        self.write(&mut map, &[])?;
+        self.write_members(&mut map, &[])?;
         map.end()
     }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &["method"];
 impl runtime::Native for Request {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

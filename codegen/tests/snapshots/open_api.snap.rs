@@ -10,11 +10,11 @@ pub enum Event {
     SessionIdle(EventSessionIdle),
     /// `part.updated`
     PartUpdated(EventPartUpdated),
-    /// A tag that the schema these types were made from does not know, with the whole payload.
+    /// An object with a tag that the schema does not list.
     Unknown {
-        /// The tag, each key's value joined by `/`.
+        /// The tag. If there are several tag keys, their values are joined by `/`.
         tag: String,
-        /// The payload.
+        /// The whole object.
         raw: Json,
     },
 }
@@ -65,6 +65,7 @@ impl ::serde::Serialize for Event {
         }
     }
 }
+/// Tagged with `"type": "part.updated"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EventPartUpdated {
     pub properties: Option<EventPartUpdatedProperties>,
@@ -79,6 +80,7 @@ pub struct EventPartUpdatedProperties {
 runtime::impl_object! {
     EventPartUpdatedProperties() [] { part = "part" }
 }
+/// Tagged with `"type": "session.idle"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EventSessionIdle {
     pub properties: Option<EventSessionIdleProperties>,
@@ -88,11 +90,13 @@ runtime::impl_object! {
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EventSessionIdleProperties {
+    /// JSON key: `sessionID`.
     pub session_id: Option<String>,
 }
 runtime::impl_object! {
     EventSessionIdleProperties() [] { session_id = "sessionID" }
 }
+/// Tagged with `"type": "file"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FilePart {
     pub size: Option<i64>,
@@ -106,11 +110,11 @@ pub enum Part {
     Text(TextPart),
     /// `file`
     File(FilePart),
-    /// A tag that the schema these types were made from does not know, with the whole payload.
+    /// An object with a tag that the schema does not list.
     Unknown {
-        /// The tag, each key's value joined by `/`.
+        /// The tag. If there are several tag keys, their values are joined by `/`.
         tag: String,
-        /// The payload.
+        /// The whole object.
         raw: Json,
     },
 }
@@ -163,6 +167,7 @@ impl ::serde::Serialize for Part {
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PromptBody {
+    /// JSON key: `noReply`.
     pub no_reply: Option<bool>,
     pub parts: Option<Vec<Part>>,
 }
@@ -176,6 +181,7 @@ pub struct Session {
 runtime::impl_object! {
     Session() ["id"] { id = "id" }
 }
+/// Tagged with `"type": "text"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TextPart {
     pub text: Option<String>,
@@ -183,7 +189,7 @@ pub struct TextPart {
 runtime::impl_object! {
     TextPart("type" = "text") [] { text = "text" }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &["type"];
 impl runtime::Native for Event {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

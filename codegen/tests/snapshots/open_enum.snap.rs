@@ -24,7 +24,7 @@ runtime::open_enum! {
 runtime::open_enum! {
     VoteModel { Small = "small", Large = "large", } or any string
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &[];
 impl runtime::Native for Vote {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

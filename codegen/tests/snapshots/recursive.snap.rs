@@ -4,6 +4,7 @@ use ::interlingua_native_runtime::{Json, generated as runtime};
 use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
+/// Tagged with `"op": "all"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AllFilter {
     pub inner: Option<Vec<Filter>>,
@@ -13,10 +14,13 @@ runtime::impl_object! {
 }
 #[derive(Debug, Clone, PartialEq)]
 pub enum Any {
+    /// A boolean.
     Boolean(bool),
+    /// A list.
     List(Vec<Any>),
+    /// An object.
     Object(Box<AnyObject>),
-    /// A kind of JSON that the schema these types were made from does not list.
+    /// A kind of JSON that the schema does not list.
     Unknown(Json),
 }
 impl runtime::KindUnion for Any {
@@ -63,11 +67,11 @@ pub enum Filter {
     Not(Box<NotFilter>),
     /// `all`
     All(AllFilter),
-    /// A tag that the schema these types were made from does not know, with the whole payload.
+    /// An object with a tag that the schema does not list.
     Unknown {
-        /// The tag, each key's value joined by `/`.
+        /// The tag. If there are several tag keys, their values are joined by `/`.
         tag: String,
-        /// The payload.
+        /// The whole object.
         raw: Json,
     },
 }
@@ -122,6 +126,7 @@ impl ::serde::Serialize for Filter {
         }
     }
 }
+/// Tagged with `"op": "is"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct IsFilter {
     pub text: Option<String>,
@@ -129,6 +134,7 @@ pub struct IsFilter {
 runtime::impl_object! {
     IsFilter("op" = "is") [] { text = "text" }
 }
+/// Tagged with `"op": "not"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NotFilter {
     pub inner: Option<Filter>,
@@ -138,6 +144,7 @@ runtime::impl_object! {
 }
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tree {
+    /// JSON key: `byName`.
     pub by_name: Option<BTreeMap<String, Tree>>,
     pub children: Option<Vec<Tree>>,
     pub filter: Option<Filter>,
@@ -149,7 +156,7 @@ runtime::impl_object! {
     Tree() [] { by_name = "byName" children = "children" filter = "filter" label =
     "label" parent = "parent" value = "value" }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &["op"];
 impl runtime::Native for Tree {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

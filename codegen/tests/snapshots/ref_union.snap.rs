@@ -11,11 +11,11 @@ pub enum Event {
     Started(Started),
     /// `finished`
     Finished(Finished),
-    /// A tag that the schema these types were made from does not know, with the whole payload.
+    /// An object with a tag that the schema does not list.
     Unknown {
-        /// The tag, each key's value joined by `/`.
+        /// The tag. If there are several tag keys, their values are joined by `/`.
         tag: String,
-        /// The payload.
+        /// The whole object.
         raw: Json,
     },
 }
@@ -66,6 +66,7 @@ impl ::serde::Serialize for Event {
         }
     }
 }
+/// Tagged with `"type": "finished"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Finished {
     pub cost: Option<Number>,
@@ -84,6 +85,8 @@ runtime::impl_object! {
     Part() [] { bytes = "bytes" text = "text" }
 }
 /// Work has begun.
+///
+/// Tagged with `"type": "started"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Started {
     ///Seconds since the epoch.
@@ -93,7 +96,7 @@ pub struct Started {
 runtime::impl_object! {
     Started("type" = "started") [] { at = "at" parts = "parts" }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &["type"];
 impl runtime::Native for Event {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

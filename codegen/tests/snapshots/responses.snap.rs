@@ -17,7 +17,7 @@ pub enum Request {
     ThreadStart,
     /// `model/list`
     ModelList,
-    /// A tag that the schema these types were made from does not know.
+    /// A message with a tag that the schema does not list.
     Unknown {
         /// The tag.
         tag: String,
@@ -39,8 +39,8 @@ impl runtime::Union for Request {
     }
 }
 impl Request {
-    /// Writes what is not `written` already.
-    fn write<M: ::serde::ser::SerializeMap>(
+    /// Writes the members, except those whose keys are in `written`.
+    fn write_members<M: ::serde::ser::SerializeMap>(
         &self,
         map: &mut M,
         written: &[&str],
@@ -94,15 +94,15 @@ impl ::serde::Serialize for Request {
     ) -> Result<S::Ok, S::Error> {
         use ::serde::ser::SerializeMap as _;
         let mut map = serializer.serialize_map(None)?;
-        self.write(&mut map, &[])?;
+        self.write_members(&mut map, &[])?;
         map.end()
     }
 }
-/// A [`Request`] as it stands on the wire, with the keys beside `method` and `params`.
+/// A [`Request`] with the other keys of its object, beside `method` and `params`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestEnvelope {
     pub id: Option<i64>,
-    /// The message itself.
+    /// The message.
     pub message: Request,
 }
 impl runtime::Envelope for RequestEnvelope {
@@ -139,7 +139,7 @@ impl ::serde::Serialize for RequestEnvelope {
         if let Some(value) = &self.id {
             map.serialize_entry("id", value)?;
         }
-        self.message.write(&mut map, &["id"])?;
+        self.message.write_members(&mut map, &["id"])?;
         map.end()
     }
 }
@@ -157,19 +157,19 @@ pub struct ThreadStartResponse {
 runtime::impl_object! {
     ThreadStartResponse() [] { thread = "thread" }
 }
-/// The answer to a request, typed by what was asked.
+/// The response to a request. The method of the request decides the type.
 #[derive(Debug, Clone, PartialEq, ::serde::Serialize)]
 #[serde(untagged)]
 pub enum Response {
-    #[doc = concat!("The answer to `", "model/list", "`.")]
+    #[doc = concat!("Response to `", "model/list", "`.")]
     ModelList(ModelListResponse),
-    #[doc = concat!("The answer to `", "thread/start", "`.")]
+    #[doc = concat!("Response to `", "thread/start", "`.")]
     ThreadStart(ThreadStartResponse),
 }
 impl Response {
-    /// The requests whose answers are typed here.
+    /// The requests that have a variant here.
     pub const REQUESTS: &'static [&'static str] = &["model/list", "thread/start"];
-    /// Decodes the answer to `request`; `None` where answers to it are not typed.
+    /// Decodes the response to `request`; `None` if there is no variant for it.
     #[must_use]
     pub fn decode(
         request: &str,
@@ -196,7 +196,7 @@ impl Response {
         }
     }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &["method"];
 impl runtime::Native for ModelListResponse {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

@@ -10,7 +10,7 @@ pub enum AgentRequest {
     Approve(ApproveParams),
     /// `ask`
     Ask(AskAgentRequest),
-    /// A tag that the schema these types were made from does not know.
+    /// A message with a tag that the schema does not list.
     Unknown {
         /// The tag.
         tag: String,
@@ -32,8 +32,8 @@ impl runtime::Union for AgentRequest {
     }
 }
 impl AgentRequest {
-    /// Writes what is not `written` already.
-    fn write<M: ::serde::ser::SerializeMap>(
+    /// Writes the members, except those whose keys are in `written`.
+    fn write_members<M: ::serde::ser::SerializeMap>(
         &self,
         map: &mut M,
         written: &[&str],
@@ -85,15 +85,15 @@ impl ::serde::Serialize for AgentRequest {
     ) -> Result<S::Ok, S::Error> {
         use ::serde::ser::SerializeMap as _;
         let mut map = serializer.serialize_map(None)?;
-        self.write(&mut map, &[])?;
+        self.write_members(&mut map, &[])?;
         map.end()
     }
 }
-/// A [`AgentRequest`] as it stands on the wire, with the keys beside `method` and `params`.
+/// A [`AgentRequest`] with the other keys of its object, beside `method` and `params`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentRequestEnvelope {
     pub id: Option<Id>,
-    /// The message itself.
+    /// The message.
     pub message: AgentRequest,
 }
 impl runtime::Envelope for AgentRequestEnvelope {
@@ -133,7 +133,7 @@ impl ::serde::Serialize for AgentRequestEnvelope {
         if let Some(value) = &self.id {
             map.serialize_entry("id", value)?;
         }
-        self.message.write(&mut map, &["id"])?;
+        self.message.write_members(&mut map, &["id"])?;
         map.end()
     }
 }
@@ -169,7 +169,7 @@ pub enum HostMessage {
     TurnStart(TurnStartParams),
     /// `unused`
     Unused(Unused),
-    /// A tag that the schema these types were made from does not know.
+    /// A message with a tag that the schema does not list.
     Unknown {
         /// The tag.
         tag: String,
@@ -191,8 +191,8 @@ impl runtime::Union for HostMessage {
     }
 }
 impl HostMessage {
-    /// Writes what is not `written` already.
-    fn write<M: ::serde::ser::SerializeMap>(
+    /// Writes the members, except those whose keys are in `written`.
+    fn write_members<M: ::serde::ser::SerializeMap>(
         &self,
         map: &mut M,
         written: &[&str],
@@ -244,15 +244,15 @@ impl ::serde::Serialize for HostMessage {
     ) -> Result<S::Ok, S::Error> {
         use ::serde::ser::SerializeMap as _;
         let mut map = serializer.serialize_map(None)?;
-        self.write(&mut map, &[])?;
+        self.write_members(&mut map, &[])?;
         map.end()
     }
 }
-/// A [`HostMessage`] as it stands on the wire, with the keys beside `method` and `params`.
+/// A [`HostMessage`] with the other keys of its object, beside `method` and `params`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostMessageEnvelope {
     pub id: Option<Id>,
-    /// The message itself.
+    /// The message.
     pub message: HostMessage,
 }
 impl runtime::Envelope for HostMessageEnvelope {
@@ -292,15 +292,17 @@ impl ::serde::Serialize for HostMessageEnvelope {
         if let Some(value) = &self.id {
             map.serialize_entry("id", value)?;
         }
-        self.message.write(&mut map, &["id"])?;
+        self.message.write_members(&mut map, &["id"])?;
         map.end()
     }
 }
 #[derive(Debug, Clone, PartialEq)]
 pub enum Id {
+    /// A number.
     Number(i64),
+    /// A string.
     Text(String),
-    /// A kind of JSON that the schema these types were made from does not list.
+    /// A kind of JSON that the schema does not list.
     Unknown(Json),
 }
 impl runtime::KindUnion for Id {
@@ -341,11 +343,11 @@ pub enum Input {
     Text(TextInput),
     /// `pause`
     Pause(PauseInput),
-    /// A tag that the schema these types were made from does not know, with the whole payload.
+    /// An object with a tag that the schema does not list.
     Unknown {
-        /// The tag, each key's value joined by `/`.
+        /// The tag. If there are several tag keys, their values are joined by `/`.
         tag: String,
-        /// The payload.
+        /// The whole object.
         raw: Json,
     },
 }
@@ -396,6 +398,7 @@ impl ::serde::Serialize for Input {
         }
     }
 }
+/// Tagged with `"type": "pause"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PauseInput {
     pub seconds: Option<i64>,
@@ -403,6 +406,7 @@ pub struct PauseInput {
 runtime::impl_object! {
     PauseInput("type" = "pause") [] { seconds = "seconds" } new()
 }
+/// Tagged with `"type": "text"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TextInput {
     pub text: Option<String>,
@@ -436,17 +440,17 @@ pub struct Unused {
 runtime::impl_object! {
     Unused() [] { flag = "flag" }
 }
-/// The answer to a request, typed by what was asked.
+/// The response to a request. The method of the request decides the type.
 #[derive(Debug, Clone, PartialEq, ::serde::Serialize)]
 #[serde(untagged)]
 pub enum Response {
-    #[doc = concat!("The answer to `", "turn/start", "`.")]
+    #[doc = concat!("Response to `", "turn/start", "`.")]
     TurnStart(TurnStartResponse),
 }
 impl Response {
-    /// The requests whose answers are typed here.
+    /// The requests that have a variant here.
     pub const REQUESTS: &'static [&'static str] = &["turn/start"];
-    /// Decodes the answer to `request`; `None` where answers to it are not typed.
+    /// Decodes the response to `request`; `None` if there is no variant for it.
     #[must_use]
     pub fn decode(
         request: &str,
@@ -493,7 +497,7 @@ impl runtime::Request for ApproveParams {
     type Response = ApproveResponse;
     type Union = AgentRequest;
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &["method", "type"];
 impl runtime::Native for AgentRequest {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

@@ -4,6 +4,7 @@ use ::interlingua_native_runtime::{Json, generated as runtime};
 use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
+/// Tagged with `"type": "note"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NoteStep {
     pub author: Option<String>,
@@ -18,11 +19,11 @@ pub enum Step {
     Step(StepStep),
     /// `note`
     Note(NoteStep),
-    /// A tag that the schema these types were made from does not know, with the whole payload.
+    /// An object with a tag that the schema does not list.
     Unknown {
-        /// The tag, each key's value joined by `/`.
+        /// The tag. If there are several tag keys, their values are joined by `/`.
         tag: String,
-        /// The payload.
+        /// The whole object.
         raw: Json,
     },
 }
@@ -80,6 +81,7 @@ impl ::serde::Serialize for Step {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StepStep {
     pub at: Option<i64>,
+    /// JSON key: `type`.
     pub type_: Option<StepStepType>,
 }
 runtime::impl_object! {
@@ -88,7 +90,7 @@ runtime::impl_object! {
 runtime::open_enum! {
     StepStepType { StepOpened = "step.opened", StepClosed = "step.closed", }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &["type"];
 impl runtime::Native for Step {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

@@ -4,6 +4,7 @@ use ::interlingua_native_runtime::{Json, generated as runtime};
 use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
+/// Tagged with `"type": "assistant"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Assistant {
     pub text: Option<String>,
@@ -11,6 +12,7 @@ pub struct Assistant {
 runtime::impl_object! {
     Assistant("type" = "assistant") [] { text = "text" }
 }
+/// Tagged with `"type": "result"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Failure {
     pub errors: Option<Vec<String>>,
@@ -23,6 +25,7 @@ runtime::open_enum! {
     FailureSubtype { ErrorDuringExecution = "error_during_execution", ErrorMaxTurns =
     "error_max_turns", }
 }
+/// Tagged with `"type": "system"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Init {
     pub subtype: Option<InitSubtype>,
@@ -46,11 +49,11 @@ pub enum Line {
     ResultSuccess(Success),
     /// `result/error_during_execution`, `result/error_max_turns`
     ResultError(Failure),
-    /// A tag that the schema these types were made from does not know, with the whole payload.
+    /// An object with a tag that the schema does not list.
     Unknown {
-        /// The tag, each key's value joined by `/`.
+        /// The tag. If there are several tag keys, their values are joined by `/`.
         tag: String,
-        /// The payload.
+        /// The whole object.
         raw: Json,
     },
 }
@@ -154,6 +157,7 @@ impl ::serde::Serialize for Line {
         }
     }
 }
+/// Tagged with `"type": "system"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Status {
     pub status: Option<String>,
@@ -165,6 +169,7 @@ runtime::impl_object! {
 runtime::open_enum! {
     StatusSubtype { Status = "status", }
 }
+/// Tagged with `"type": "result"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Success {
     pub result: Option<String>,
@@ -176,7 +181,7 @@ runtime::impl_object! {
 runtime::open_enum! {
     SuccessSubtype { Success = "success", }
 }
-/// The keys that tell the unions of this module apart.
+/// The tag keys of all unions in this module.
 const TAG_KEYS: &[&str] = &["subtype", "type"];
 impl runtime::Native for Line {
     const TAG_KEYS: &'static [&'static str] = TAG_KEYS;

@@ -97,7 +97,7 @@ fn convert(agent: Agent, recordings: &[Recording], out: &mut Vec<u8>) -> usize {
     out.clear();
     let mut count = 0;
     for recording in recordings {
-        let mut lines = JsonLines::behind(std::mem::take(out));
+        let mut lines = JsonLines::append_to(std::mem::take(out));
         let mut stream = Conversion::new(converter_for(agent), ConversionOptions::default());
         stream.observe_launch(None, &recording.launch, &mut lines);
         for inputs in recording.inputs.chunks(TOGETHER) {

@@ -16,8 +16,8 @@ use interlingua_native::amp::{
 };
 use interlingua_native::{DecodeError, Native as _};
 use interlingua_schema::{
-    ContentPart, ErrorCode, Facts, McpServerInfo, NativeItemId, SessionMetadata, StopReason, ToolInput, TurnMetadata,
-    TurnStatus, Usage, Visibility,
+    ContentPart, ErrorCode, McpServerInfo, NativeItemId, NativeMetadata, SessionMetadata, StopReason, ToolInput,
+    TurnMetadata, TurnStatus, Usage, Visibility,
 };
 use serde_json::{Number, Value};
 
@@ -112,7 +112,7 @@ impl AmpConverter {
                     self.process.stdout.receive(line);
                 }
                 let native_type = match &error {
-                    DecodeError::Misfit { tag, .. } if !tag.is_empty() => Some(tag.clone()),
+                    DecodeError::Mismatch { tag, .. } if !tag.is_empty() => Some(tag.clone()),
                     _ => None,
                 };
                 out.current_session().unparsed("amp", error.to_string(), native_type);
@@ -147,11 +147,11 @@ impl AmpConverter {
         metadata.tools = message.tools;
         metadata.mcp_servers = message.mcp_servers.map(|servers| servers.into_iter().map(mcp_server).collect());
         let Some(thread) = message.session_id.filter(|id| !id.is_empty()) else {
-            return out.current_session().turn_started(None, TurnMetadata::default().or(metadata));
+            return out.current_session().turn_started(None, TurnMetadata::default().with_defaults(metadata));
         };
         let mut session = out.session(&thread);
         if self.thread.as_ref() == Some(&thread) {
-            session.turn_started(None, TurnMetadata::default().or(metadata));
+            session.turn_started(None, TurnMetadata::default().with_defaults(metadata));
         } else {
             session.started(metadata);
             self.thread = Some(thread);
@@ -400,7 +400,7 @@ impl Process {
             end.duration_ms = duration.and_then(whole);
         }
         end.native(
-            Facts::new()
+            NativeMetadata::new()
                 .with("num_turns", messages.map(Value::Number))
                 .with("permission_denials", denials.filter(|denials| !denials.is_empty())),
         )

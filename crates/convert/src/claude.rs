@@ -233,8 +233,8 @@ impl ClaudeConverter {
 
 fn unreadable(error: &DecodeError, out: &mut Drafts) {
     let native_type = match error {
-        DecodeError::Misfit { tag, .. } if !tag.is_empty() => Some(tag.clone()),
-        DecodeError::Misfit { .. } | DecodeError::NotJson { .. } => None,
+        DecodeError::Mismatch { tag, .. } if !tag.is_empty() => Some(tag.clone()),
+        DecodeError::Mismatch { .. } | DecodeError::NotJson { .. } => None,
     };
     out.current_session().unparsed(HERE, error.to_string(), native_type);
 }

@@ -8,7 +8,7 @@ mod request;
 mod tool;
 mod turn;
 
-use interlingua_schema::{Answer, ApprovalScope, Decision, SessionMetadata, TurnMetadata, Usage};
+use interlingua_schema::{ApprovalScope, Decision, QuestionAnswer, SessionMetadata, TurnMetadata, Usage};
 
 use crate::Key;
 pub(crate) use message::{Channel, streamed_text};
@@ -108,7 +108,7 @@ pub(crate) enum DraftAction {
     },
     QuestionsResolved {
         key: Key,
-        answers: Vec<Answer>,
+        answers: Vec<QuestionAnswer>,
     },
     RequestWithdrawn {
         key: Key,

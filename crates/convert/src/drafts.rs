@@ -1,6 +1,8 @@
 //! Where a converter puts its drafts.
 
-use interlingua_schema::{Answer, ApprovalScope, Decision, RawJson, SessionMetadata, Timestamp, TurnMetadata, Usage};
+use interlingua_schema::{
+    ApprovalScope, Decision, QuestionAnswer, RawJson, SessionMetadata, Timestamp, TurnMetadata, Usage,
+};
 
 use crate::draft::{Draft, DraftAction, Unparsed};
 use crate::{
@@ -289,13 +291,13 @@ impl SessionDrafts<'_> {
     }
 
     /// The questions are answered, in order. Those without an answer are rejected.
-    pub fn questions_answered(&mut self, key: impl Into<Key>, answers: Vec<Answer>) {
+    pub fn questions_answered(&mut self, key: impl Into<Key>, answers: Vec<QuestionAnswer>) {
         self.push(DraftAction::QuestionsResolved { key: key.into(), answers });
     }
 
     /// The questions are refused, perhaps with words why.
     pub fn questions_rejected(&mut self, key: impl Into<Key>, why: Option<String>) {
-        self.push(DraftAction::QuestionsResolved { key: key.into(), answers: vec![Answer::Rejected(why)] });
+        self.push(DraftAction::QuestionsResolved { key: key.into(), answers: vec![QuestionAnswer::Rejected(why)] });
     }
 
     /// The agent no longer waits for a permission or an answer: it counts as refused.

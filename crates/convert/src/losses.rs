@@ -1,6 +1,6 @@
 //! What a payload lost in decoding, reported in the stream.
 
-use interlingua_native::{LossList, Losses, Unknown, UnknownKind};
+use interlingua_native::{LossList, Losses, UnknownKind, UnknownPart};
 
 use crate::Drafts;
 use crate::draft::DraftAction;
@@ -23,7 +23,7 @@ pub(crate) fn report_losses(location: &'static str, losses: &Losses, out: &mut D
 fn report(location: &'static str, losses: &LossList, out: &mut Drafts) {
     let was_dropped = out.dropped.is_some() && !out.has_made_any();
     let is_damaged = !losses.repairs.is_empty();
-    let is_left = |unknown: &&Unknown| match unknown.kind {
+    let is_left = |unknown: &&UnknownPart| match unknown.kind {
         // The converter says itself what it makes of an unknown payload, and mostly of an unknown part.
         UnknownKind::Tag => unknown.path != "." && !is_reported(unknown, out),
         UnknownKind::Value | UnknownKind::JsonKind => !was_dropped && !is_reported(unknown, out),
@@ -51,7 +51,7 @@ fn report(location: &'static str, losses: &LossList, out: &mut Drafts) {
 }
 
 /// Whether the converter has reported an unknown tag or value itself, by that word.
-fn is_reported(unknown: &Unknown, out: &Drafts) -> bool {
+fn is_reported(unknown: &UnknownPart, out: &Drafts) -> bool {
     let tag = unknown.reason.split('`').nth(1).and_then(|tag| tag.rsplit('/').next()).unwrap_or_default();
     out.made().iter().any(|draft| match &draft.action {
         DraftAction::Unparsed(unparsed) => {

@@ -13,21 +13,21 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// The most bytes of an event's `channel`; a longer one is left out.
-pub const CHANNEL_BYTES: usize = 128;
+pub const MAX_CHANNEL_BYTES: usize = 128;
 /// The most bytes of an event's `text`; a longer one is split into several events.
-pub const TEXT_BYTES: usize = 65_536;
-/// The most bytes of an event's `message`; a longer one is cut, and [`TRUNCATED`] tells of it.
-pub const MESSAGE_BYTES: usize = 4096;
-/// The most bytes of `data` as compact JSON, of an event and of a completion; larger data gives way to [`OVERSIZE`].
-pub const DATA_BYTES: usize = 65_536;
+pub const MAX_TEXT_BYTES: usize = 65_536;
+/// The most bytes of an event's `message`; a longer one is cut, and [`TRUNCATION_SUFFIX`] tells of it.
+pub const MAX_MESSAGE_BYTES: usize = 4096;
+/// The most bytes of `data` as compact JSON, of an event and of a completion; larger data gives way to [`OVERSIZE_DATA`].
+pub const MAX_DATA_BYTES: usize = 65_536;
 /// The most bytes of a completion's `final_text`; a longer one is cut as a `message` is.
-pub const FINAL_TEXT_BYTES: usize = TEXT_BYTES;
+pub const MAX_FINAL_TEXT_BYTES: usize = MAX_TEXT_BYTES;
 /// The end of a text that was cut.
-pub const TRUNCATED: &str = "…(truncated)";
+pub const TRUNCATION_SUFFIX: &str = "…(truncated)";
 /// The room that is made for data before it is written. Nearly all of it fits.
 pub(crate) const DATA_CAPACITY: usize = 448;
 /// What stands in for data that is too large.
-pub const OVERSIZE: &str = r#"{"dropped":{"reason":"oversize"}}"#;
+pub const OVERSIZE_DATA: &str = r#"{"dropped":{"reason":"oversize"}}"#;
 
 /// An event's `channel`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Channel {
     /// The channel of this name; none where the name is too long.
     pub(crate) fn new(name: impl Into<Cow<'static, str>>) -> Option<Self> {
         let name = name.into();
-        (name.len() <= CHANNEL_BYTES).then_some(Self(name))
+        (name.len() <= MAX_CHANNEL_BYTES).then_some(Self(name))
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -52,7 +52,7 @@ pub(crate) struct Piece<'a>(&'a str);
 impl<'a> Piece<'a> {
     /// The text as one piece, if it is short enough.
     pub(crate) fn whole(text: &'a str) -> Option<Self> {
-        (text.len() <= TEXT_BYTES).then_some(Self(text))
+        (text.len() <= MAX_TEXT_BYTES).then_some(Self(text))
     }
 
     pub(crate) fn as_str(self) -> &'a str {
@@ -74,7 +74,7 @@ impl<'a> Iterator for Pieces<'a> {
     type Item = Piece<'a>;
 
     fn next(&mut self) -> Option<Piece<'a>> {
-        let (piece, rest) = self.0.split_at(head(self.0, TEXT_BYTES).len());
+        let (piece, rest) = self.0.split_at(head(self.0, MAX_TEXT_BYTES).len());
         self.0 = rest;
         (!piece.is_empty()).then_some(Piece(piece))
     }
@@ -87,12 +87,12 @@ pub(crate) struct Message(Cow<'static, str>);
 impl Message {
     /// A message of ours, which is short.
     pub(crate) fn fixed(message: &'static str) -> Self {
-        Self(head(message, MESSAGE_BYTES).into())
+        Self(head(message, MAX_MESSAGE_BYTES).into())
     }
 
     /// A message from elsewhere, cut where it is too long.
     pub(crate) fn new(message: &str) -> Self {
-        Self(Cow::Owned(bounded(message, MESSAGE_BYTES)))
+        Self(Cow::Owned(bounded(message, MAX_MESSAGE_BYTES)))
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -119,7 +119,7 @@ impl WriteJson for FinalText {
 impl FinalText {
     /// The text, cut where it is too long.
     pub(crate) fn new(text: &str) -> Self {
-        Self(bounded(text, FINAL_TEXT_BYTES))
+        Self(bounded(text, MAX_FINAL_TEXT_BYTES))
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -127,7 +127,7 @@ impl FinalText {
     }
 }
 
-/// The text if it fits, else as much of it as leaves room for [`TRUNCATED`]. No more is copied than is kept.
+/// The text if it fits, else as much of it as leaves room for [`TRUNCATION_SUFFIX`]. No more is copied than is kept.
 fn bounded(text: &str, bound: usize) -> String {
     if text.len() <= bound { text.to_owned() } else { cut(text, bound) }
 }
@@ -135,9 +135,9 @@ fn bounded(text: &str, bound: usize) -> String {
 /// The beginning of a text that is longer than the bound, with a mark that it was cut. Where not even the mark fits
 /// there is but an ellipsis, or as much of it as the bound allows.
 fn cut(text: &str, bound: usize) -> String {
-    if bound > TRUNCATED.len() {
-        let kept = head(text, bound - TRUNCATED.len());
-        format!("{kept}{TRUNCATED}")
+    if bound > TRUNCATION_SUFFIX.len() {
+        let kept = head(text, bound - TRUNCATION_SUFFIX.len());
+        format!("{kept}{TRUNCATION_SUFFIX}")
     } else {
         head("…", bound).to_owned()
     }
@@ -163,14 +163,14 @@ enum Json {
 }
 
 impl Data {
-    /// A value, or [`OVERSIZE`] where that is too large.
+    /// A value, or [`OVERSIZE_DATA`] where that is too large.
     pub(crate) fn new(value: &Value) -> Self {
         Self::written(value.to_string().into_bytes())
     }
 
-    /// Compact JSON, or [`OVERSIZE`] where that is too large.
+    /// Compact JSON, or [`OVERSIZE_DATA`] where that is too large.
     pub(crate) fn written(json: Vec<u8>) -> Self {
-        Self(Json::Own(if json.len() <= DATA_BYTES { json } else { OVERSIZE.as_bytes().to_vec() }))
+        Self(Json::Own(if json.len() <= MAX_DATA_BYTES { json } else { OVERSIZE_DATA.as_bytes().to_vec() }))
     }
 
     /// The same, for many copies.
@@ -229,7 +229,7 @@ mod tests {
         for (bound, expected) in [(14, "…"), (4, "…"), (3, "…"), (2, ""), (0, "")] {
             assert_eq!(cut(&"x".repeat(40), bound), expected, "{bound}");
         }
-        assert_eq!(TRUNCATED.len(), 14);
+        assert_eq!(TRUNCATION_SUFFIX.len(), 14);
         assert_eq!(cut(&"x".repeat(40), 15), "x…(truncated)");
         assert_eq!(cut(&"é".repeat(40), 17), "é…(truncated)");
         assert_eq!(cut(&"é".repeat(40), 15), "…(truncated)");

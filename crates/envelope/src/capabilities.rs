@@ -54,7 +54,7 @@ impl Capability {
 
     /// What an agent must have been seen to do before it is advertised.
     #[must_use]
-    pub const fn rests_on(self) -> Feature {
+    pub const fn required_feature(self) -> Feature {
         match self {
             Self::Run => Feature::Completion,
             Self::Events | Self::ArtifactsFinalTextV1 => Feature::TextMessages,
@@ -86,6 +86,6 @@ impl fmt::Display for Capability {
 /// ```
 #[must_use]
 pub fn capabilities(agent: Agent) -> BTreeMap<Capability, &'static str> {
-    let proven = |capability: Capability| Some((capability, proof(agent, capability.rests_on())?));
+    let proven = |capability: Capability| Some((capability, proof(agent, capability.required_feature())?));
     Capability::ALL.into_iter().filter_map(proven).collect()
 }

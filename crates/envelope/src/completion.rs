@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::AgentWrapperEvent;
 #[cfg(doc)]
-use crate::EnvelopeFacts;
+use crate::EnvelopeMetadata;
 use crate::bounds::{Data, FinalText};
 #[cfg(feature = "json-schema")]
 use crate::json_schema::DataSchema;
@@ -69,7 +69,7 @@ impl AgentWrapperCompletion {
         self.final_text.as_ref().map(FinalText::as_str)
     }
 
-    /// What else there is to know: [`EnvelopeFacts`] with `session_id`, `thread_id`, `turns`, `exit_code` and `usage`.
+    /// What else there is to know: [`EnvelopeMetadata`] with `session_id`, `thread_id`, `turns`, `exit_code` and `usage`.
     #[must_use]
     pub fn data(&self) -> Option<Value> {
         self.data.as_ref().map(Data::value)

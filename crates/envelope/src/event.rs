@@ -10,12 +10,12 @@ use interlingua_schema::wire_struct;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::bounds::{Channel, Data, Message, Piece, TEXT_BYTES};
+use crate::bounds::{Channel, Data, MAX_TEXT_BYTES, Message, Piece};
 #[cfg(feature = "json-schema")]
 use crate::json_schema::DataSchema;
 use crate::{AgentWrapperEventKind, AgentWrapperKind, Tool};
 #[cfg(doc)]
-use crate::{EnvelopeFacts, ToolsFacet};
+use crate::{EnvelopeMetadata, ToolsFacet};
 
 /// One event of an agent, bounded and without any tool's payload.
 ///
@@ -89,7 +89,7 @@ impl AgentWrapperEvent {
         }
     }
 
-    /// What else there is to know: a [`ToolsFacet`] for tools, [`EnvelopeFacts`] for everything else.
+    /// What else there is to know: a [`ToolsFacet`] for tools, [`EnvelopeMetadata`] for everything else.
     #[must_use]
     pub fn data(&self) -> Option<Value> {
         self.data.as_ref().map(Data::value)
@@ -239,7 +239,7 @@ impl fmt::Display for WrongFields {
         match self {
             Self::LongText(length) => write!(
                 f,
-                "expected a text of at most {TEXT_BYTES} bytes, found {length}: a longer one comes as several events"
+                "expected a text of at most {MAX_TEXT_BYTES} bytes, found {length}: a longer one comes as several events"
             ),
             Self::Kind { kind, has_text, has_message } => {
                 let expected = match kind {

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::completion::Completed;
 use crate::event::WireEvent;
-use crate::{AgentWrapperKind, EnvelopeFacts, Name, ToolsFacet};
+use crate::{AgentWrapperKind, EnvelopeMetadata, Name, ToolsFacet};
 
 /// One line of an envelope stream: an event, or what a session came to.
 #[derive(JsonSchema)]
@@ -35,7 +35,7 @@ pub fn envelope_json_schema() -> Schema {
 pub(crate) enum DataSchema {
     Tools(ToolsFacet),
     Dropped(Dropped),
-    Facts(Box<EnvelopeFacts>),
+    Facts(Box<EnvelopeMetadata>),
 }
 
 /// What stands in for data that is too large.
@@ -79,7 +79,7 @@ impl JsonSchema for Name {
             "description": "An id or a name. What has white space, quotes, brackets or more than 128 bytes is none.",
             "type": "string",
             "minLength": 1,
-            "maxLength": Self::BYTES,
+            "maxLength": Self::MAX_BYTES,
             "pattern": r"^[\p{Alphabetic}\p{N}_.:/@#+~$=|*-]+$",
         })
     }

@@ -41,10 +41,10 @@ pub mod bounds;
 mod capabilities;
 mod completion;
 mod event;
-mod facts;
 #[cfg(feature = "json-schema")]
 mod json_schema;
 mod kind;
+mod metadata;
 mod name;
 mod object;
 mod projector;
@@ -54,10 +54,10 @@ mod tool;
 pub use capabilities::{Capability, capabilities};
 pub use completion::{AgentWrapperCompletion, AgentWrapperCompletionStatus, EnvelopeLine};
 pub use event::AgentWrapperEvent;
-pub use facts::EnvelopeFacts;
 #[cfg(feature = "json-schema")]
 pub use json_schema::envelope_json_schema;
 pub use kind::{AgentWrapperEventKind, AgentWrapperKind, InvalidAgentWrapperKind};
+pub use metadata::EnvelopeMetadata;
 pub use name::Name;
 pub use projector::Projector;
 pub use tool::{Tool, ToolBytes, ToolPhase, ToolStatus, ToolsFacet, ToolsSchema};

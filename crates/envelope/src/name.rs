@@ -17,7 +17,7 @@ pub struct Name(Short);
 
 impl Name {
     /// The most bytes of a name.
-    pub const BYTES: usize = 128;
+    pub const MAX_BYTES: usize = 128;
     const MARKS: &'static str = "_-.:/@#+~$=|*";
     /// The bytes of ASCII that a name may have: every event has names, so they are looked up.
     const PLAIN: [bool; 256] = {
@@ -38,7 +38,7 @@ impl Name {
 
     /// The name, if it is one.
     #[must_use]
-    pub fn of(text: &str) -> Option<Self> {
+    pub fn new(text: &str) -> Option<Self> {
         Self::fits(text).then(|| Self(Short::Shared(text.into())))
     }
 
@@ -47,7 +47,7 @@ impl Name {
         let plain = |byte: u8| Self::PLAIN[usize::from(byte)];
         let also_plain = |c: char| c.is_alphanumeric() || Self::MARKS.contains(c);
         // Nearly all are ASCII.
-        !text.is_empty() && text.len() <= Self::BYTES && (text.bytes().all(plain) || text.chars().all(also_plain))
+        !text.is_empty() && text.len() <= Self::MAX_BYTES && (text.bytes().all(plain) || text.chars().all(also_plain))
     }
 
     /// The name, if it is one; `known` if it is that one.
@@ -55,7 +55,7 @@ impl Name {
         let text = text?;
         match known {
             Some(known) if known.as_str() == text => Some(known),
-            _ => Self::of(text),
+            _ => Self::new(text),
         }
     }
 
@@ -98,8 +98,9 @@ impl Serialize for Name {
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<str>::deserialize(deserializer)?;
-        let misfit = || format!("expected a name: 1 to {} bytes of letters, digits and {}", Self::BYTES, Self::MARKS);
-        Self::of(&text).ok_or_else(|| de::Error::custom(misfit()))
+        let misfit =
+            || format!("expected a name: 1 to {} bytes of letters, digits and {}", Self::MAX_BYTES, Self::MARKS);
+        Self::new(&text).ok_or_else(|| de::Error::custom(misfit()))
     }
 }
 
@@ -116,19 +117,19 @@ mod tests {
     #[test]
     fn what_agents_call_things_are_names() {
         for name in ["Bash", "mcp__tiny__add", "tiny/wipe", "toolu_01AbC", "exec-c42855e6-0667", "T-1:0", "número"] {
-            assert_eq!(Name::of(name).unwrap().as_str(), name);
+            assert_eq!(Name::new(name).unwrap().as_str(), name);
         }
-        assert!(Name::of(&"é".repeat(64)).is_some());
+        assert!(Name::new(&"é".repeat(64)).is_some());
     }
 
     #[test]
     fn a_payload_is_no_name() {
         for payload in ["", "rm -rf x", "{\"a\":1}", "a\nb", "\"quoted\"", "<tag>", "a\u{0}", "a\\b", "a;b", "a\u{301}"]
         {
-            assert_eq!(Name::of(payload), None, "{payload:?}");
+            assert_eq!(Name::new(payload), None, "{payload:?}");
             assert!(serde_json::from_value::<Name>(payload.into()).is_err(), "{payload:?}");
         }
-        assert_eq!(Name::of(&"x".repeat(129)), None);
-        assert_eq!(Name::of(&"é".repeat(65)), None);
+        assert_eq!(Name::new(&"x".repeat(129)), None);
+        assert_eq!(Name::new(&"é".repeat(65)), None);
     }
 }

@@ -7,7 +7,7 @@ use serde::ser::SerializeMap;
 use crate::error::{ReadError, ReadResult};
 use crate::field::Field as _;
 use crate::json::Json;
-use crate::losses::note_unknown_tag;
+use crate::losses::report_unknown_tag;
 use crate::reader::Reader;
 use crate::repair::{failed_in_needed, failed_in_optional};
 
@@ -93,7 +93,7 @@ pub fn read_envelope<T: Envelope>(reader: &mut Reader<'_>) -> ReadResult<T> {
         message
     } else {
         let raw = Json::read(&mut whole)?;
-        note_unknown_tag(T::Message::NAME, &tag, &whole);
+        report_unknown_tag(T::Message::NAME, &tag, &whole);
         T::Message::unknown(tag.into_owned(), raw)
     };
     T::build(siblings, message).map_err(|key| ReadError::missing(T::Message::NAME, key))

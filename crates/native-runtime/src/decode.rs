@@ -124,7 +124,7 @@ pub enum DecodeError {
         reason: String,
     },
     /// The text is JSON that does not fit the type.
-    Misfit {
+    Mismatch {
         /// The payload's tag, empty if it has none.
         tag: String,
         /// The path of the part that does not fit; `.` is the payload itself.
@@ -138,8 +138,10 @@ impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotJson { reason } => write!(f, "not JSON: {reason}"),
-            Self::Misfit { tag, path, reason } if tag.is_empty() => write!(f, "no known payload, at {path}: {reason}"),
-            Self::Misfit { tag, path, reason } => write!(f, "`{tag}` does not fit its type at {path}: {reason}"),
+            Self::Mismatch { tag, path, reason } if tag.is_empty() => {
+                write!(f, "no known payload, at {path}: {reason}")
+            }
+            Self::Mismatch { tag, path, reason } => write!(f, "`{tag}` does not fit its type at {path}: {reason}"),
         }
     }
 }

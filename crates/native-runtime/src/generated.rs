@@ -5,7 +5,7 @@ pub use crate::decode::{DecodeError, Decoded, Native, Union, decode, deserialize
 pub use crate::error::ReadResult;
 pub use crate::field::{Field, Slot, WriteField};
 pub use crate::kind::{KindUnion, read_by_kind, read_unknown_kind};
-pub use crate::losses::note_unknown_value;
+pub use crate::losses::report_unknown_value;
 pub use crate::object::{
     KeyLists, Object, ObjectFields, check_required, found_mask, key_mask, read_object, write_object,
 };

@@ -3,7 +3,7 @@
 use crate::error::ReadResult;
 use crate::field::Field as _;
 use crate::json::Json;
-use crate::losses::note_unknown_kind;
+use crate::losses::report_unknown_kind;
 use crate::reader::Reader;
 
 /// A generated union of this form. It overrides the method of each kind that it has; the other kinds, and `null`,
@@ -46,7 +46,7 @@ pub trait KindUnion: Sized {
 pub fn read_unknown_kind<T: KindUnion>(reader: &mut Reader<'_>) -> ReadResult<T> {
     let found = reader.kind();
     let raw = Json::read(reader)?;
-    note_unknown_kind(T::NAME, found, reader);
+    report_unknown_kind(T::NAME, found, reader);
     Ok(T::unknown(raw))
 }
 

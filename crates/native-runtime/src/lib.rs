@@ -34,5 +34,5 @@ mod tagged;
 
 pub use crate::decode::{DecodeError, Decoded, Native, Union};
 pub use crate::json::Json;
-pub use crate::losses::{LossList, Losses, Missing, Repair, Unknown, UnknownKind};
+pub use crate::losses::{LossList, Losses, MissingFields, Repair, UnknownKind, UnknownPart};
 pub use crate::request::{HttpRequest, Request};

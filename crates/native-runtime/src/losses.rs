@@ -30,9 +30,9 @@ pub struct LossList {
     /// The parts that were removed because they do not fit their declared type, or lack a needed field.
     pub repairs: Vec<Repair>,
     /// The objects in which expected fields are missing or null.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingFields>,
     /// The parts that are kept and that the types do not know.
-    pub unknown: Vec<Unknown>,
+    pub unknown: Vec<UnknownPart>,
 }
 
 impl LossList {
@@ -110,7 +110,7 @@ pub struct Repair {
 
 /// An object in which expected fields are missing or null. It is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingFields {
     /// The path of the object, as `message.usage`; `.` is the payload itself.
     pub path: String,
     /// What is missing, as ``Usage lacks `input_tokens`, `output_tokens` ``.
@@ -119,7 +119,7 @@ pub struct Missing {
 
 /// A part of a payload that the types do not know. It is kept in the `Unknown` variant of its type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unknown {
+pub struct UnknownPart {
     /// The path of the part, as `params.item.status`; `.` is the payload itself.
     pub path: String,
     /// What is unknown, as ``unknown value `perhaps` of CommandExecutionStatus``.
@@ -161,25 +161,25 @@ thread_local! {
 
 /// Notes that the object before `reader` lacks expected fields.
 #[cold]
-pub(crate) fn note_missing(name: &str, keys: &[&str], reader: &Reader<'_>) {
+pub(crate) fn report_missing(name: &str, keys: &[&str], reader: &Reader<'_>) {
     note(Aspect::Missing, format!("{name} lacks `{}`", keys.join("`, `")), reader);
 }
 
 /// Notes an unknown tag of the object before `reader`.
 #[cold]
-pub(crate) fn note_unknown_tag(union: &str, tag: &str, reader: &Reader<'_>) {
+pub(crate) fn report_unknown_tag(union: &str, tag: &str, reader: &Reader<'_>) {
     note(Aspect::Unknown(UnknownKind::Tag), ["unknown tag `", &clip(tag), "` of ", union].concat(), reader);
 }
 
 /// Notes an unknown value of a string enum, the value before `reader`.
 #[cold]
-pub fn note_unknown_value(name: &str, value: &str, reader: &Reader<'_>) {
+pub fn report_unknown_value(name: &str, value: &str, reader: &Reader<'_>) {
     note(Aspect::Unknown(UnknownKind::Value), format!("unknown value `{}` of {name}", clip(value)), reader);
 }
 
 /// Notes a value of a kind that its union does not have, the value before `reader`.
 #[cold]
-pub(crate) fn note_unknown_kind(union: &str, found: &str, reader: &Reader<'_>) {
+pub(crate) fn report_unknown_kind(union: &str, found: &str, reader: &Reader<'_>) {
     note(Aspect::Unknown(UnknownKind::JsonKind), format!("{found} is no {union}"), reader);
 }
 
@@ -247,9 +247,11 @@ impl LossList {
     fn extend(&mut self, noted: impl Iterator<Item = (Noted, String)>) {
         for (Noted { reason, aspect, .. }, path) in noted {
             match aspect {
-                Aspect::Unknown(kind) if self.unknown.is_empty() => self.unknown = vec![Unknown { path, reason, kind }],
-                Aspect::Missing => self.missing.push(Missing { path, reason }),
-                Aspect::Unknown(kind) => self.unknown.push(Unknown { path, reason, kind }),
+                Aspect::Unknown(kind) if self.unknown.is_empty() => {
+                    self.unknown = vec![UnknownPart { path, reason, kind }]
+                }
+                Aspect::Missing => self.missing.push(MissingFields { path, reason }),
+                Aspect::Unknown(kind) => self.unknown.push(UnknownPart { path, reason, kind }),
             }
         }
     }

@@ -8,7 +8,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 use crate::error::{ReadError, ReadResult};
 use crate::field::Slot;
-use crate::losses::note_missing;
+use crate::losses::report_missing;
 use crate::reader::{Members, Reader};
 use crate::repair::{failed_in_needed, failed_in_optional};
 use crate::tagged::refuse_repeated_tag;
@@ -31,7 +31,7 @@ pub trait ObjectFields {
 /// A generated struct.
 pub trait Object: Default + ObjectFields {
     /// The key and value that mark this struct in its union. They are written, and not read.
-    const MARK: Option<(&'static str, &'static str)>;
+    const TAG: Option<(&'static str, &'static str)>;
     /// The keys with special rules.
     const KEY_LISTS: &'static KeyLists;
 
@@ -46,7 +46,7 @@ pub struct KeyLists {
     /// Keys that are reported if they are missing or null.
     pub expected: &'static [&'static str],
     /// Keys that may be missing, but must fit their type if they are not: needed fields that the schema leaves optional.
-    pub fitting: &'static [&'static str],
+    pub well_typed: &'static [&'static str],
 }
 
 impl<T: Object> ObjectFields for Box<T> {
@@ -64,7 +64,7 @@ impl<T: Object> ObjectFields for Box<T> {
 }
 
 impl<T: Object> Object for Box<T> {
-    const MARK: Option<(&'static str, &'static str)> = T::MARK;
+    const TAG: Option<(&'static str, &'static str)> = T::TAG;
     const KEY_LISTS: &'static KeyLists = T::KEY_LISTS;
 
     fn write_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
@@ -144,7 +144,7 @@ pub(crate) fn read_members(
 /// Notes that reading failed inside a field.
 #[cold]
 fn failed_in_field(lists: &KeyLists, key: &str) {
-    let is_needed = lists.required.iter().chain(lists.fitting).any(|needed| *needed == key);
+    let is_needed = lists.required.iter().chain(lists.well_typed).any(|needed| *needed == key);
     if is_needed { failed_in_needed(key) } else { failed_in_optional(key) }
 }
 
@@ -158,14 +158,14 @@ fn check_missing(name: &'static str, lists: &KeyLists, found: u64, reader: &Read
     }
     let expected = lists.expected.iter().enumerate();
     let expected = expected.filter(|(index, _)| is_missing(lists.required.len() + index));
-    note_missing(name, &expected.map(|(_, key)| *key).collect::<Vec<_>>(), reader);
+    report_missing(name, &expected.map(|(_, key)| *key).collect::<Vec<_>>(), reader);
     Ok(())
 }
 
 /// Serialises an [`Object`].
 pub fn write_object<T: Object, S: Serializer>(object: &T, serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(None)?;
-    if let Some((key, value)) = T::MARK {
+    if let Some((key, value)) = T::TAG {
         map.serialize_entry(key, value)?;
     }
     object.write_fields(&mut map)?;
@@ -178,7 +178,7 @@ pub fn write_object<T: Object, S: Serializer>(object: &T, serializer: S) -> Resu
 macro_rules! impl_object {
     (
         $name:ident ($($mark:literal = $value:literal)?)
-        [$($required:literal)* $(, expected $($expected:literal)*)? $(, fitting $($fitting:literal)*)?]
+        [$($required:literal)* $(, expected $($expected:literal)*)? $(, well_typed $($well_typed:literal)*)?]
         { $($field:ident = $key:literal $(| $null:tt)?)* }
         $(new ($($parameters:tt)*))?
     ) => {
@@ -213,11 +213,11 @@ macro_rules! impl_object {
         }
 
         impl $crate::generated::Object for $name {
-            const MARK: Option<(&'static str, &'static str)> = [$(Some(($mark, $value)),)? None][0];
+            const TAG: Option<(&'static str, &'static str)> = [$(Some(($mark, $value)),)? None][0];
             const KEY_LISTS: &'static $crate::generated::KeyLists = &$crate::generated::KeyLists {
                 required: &[$($required),*],
                 expected: &[$($($expected),*)?],
-                fitting: &[$($($fitting),*)?],
+                well_typed: &[$($($well_typed),*)?],
             };
 
             #[allow(unused_variables)]

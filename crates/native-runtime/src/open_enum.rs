@@ -70,7 +70,7 @@ macro_rules! open_enum {
                 if stringify!($($any)*).is_empty()
                     && let Self::Unknown(_) = value
                 {
-                    $crate::generated::note_unknown_value(stringify!($name), &wire, reader);
+                    $crate::generated::report_unknown_value(stringify!($name), &wire, reader);
                 }
                 Ok(value)
             }

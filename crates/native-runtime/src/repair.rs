@@ -76,7 +76,7 @@ pub(crate) fn repair<T: Native + Field>(text: &str) -> Result<Decoded<T>, Decode
         steps.truncate(steps.len() - needed);
         let original = original_path(&tree, &steps, &removed);
         if removed.len() == MAX_REPAIRS || !remove(&mut tree, &steps) {
-            return Err(DecodeError::Misfit { tag, path: repair.path, reason: repair.reason });
+            return Err(DecodeError::Mismatch { tag, path: repair.path, reason: repair.reason });
         }
         removed.push(original);
         repairs.push(repair);

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use crate::error::{ReadError, ReadResult};
 use crate::field::Field as _;
 use crate::json::Json;
-use crate::losses::note_unknown_tag;
+use crate::losses::report_unknown_tag;
 use crate::object::{ObjectFields, read_members};
 use crate::reader::{Members, Reader};
 use crate::repair::failed_in_needed;
@@ -103,7 +103,7 @@ impl<'a> TaggedObject<'_, 'a> {
         }
         *self.reader = self.start;
         let raw = Json::read(self.reader)?;
-        note_unknown_tag(self.union, joined, self.reader);
+        report_unknown_tag(self.union, joined, self.reader);
         Ok(raw)
     }
 }

@@ -27,8 +27,8 @@
 //! fields, absent at first. A field that a later schema renames or begins to require is a compile error.
 
 pub use interlingua_native_runtime::{
-    DecodeError, Decoded, HttpRequest, Json, LossList, Losses, Missing, Native, Repair, Request, Union, Unknown,
-    UnknownKind, new,
+    DecodeError, Decoded, HttpRequest, Json, LossList, Losses, MissingFields, Native, Repair, Request, Union,
+    UnknownKind, UnknownPart, new,
 };
 
 include!(concat!(env!("OUT_DIR"), "/agents.rs"));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{StatusLabel, ToolInput, tool_input, wire_enum, wire_parts};
+use crate::{StatusLabel, ToolInput, tool_input, wire_enum, wire_tagged_union};
 
 /// The longest `title` of a tool call, in characters.
 pub const MAX_TITLE_CHARS: usize = 120;
@@ -55,7 +55,7 @@ wire_enum! {
     }
 }
 
-wire_parts! {
+wire_tagged_union! {
     /// One part of an item's content.
     pub enum ContentPart {
         /// Plain text.

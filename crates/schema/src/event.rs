@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 
 use crate::wire::WriteJson;
 use crate::{
-    AgentUnparsed, Answer, Decision, ErrorEvent, EventId, Item, ItemDelta, ItemEvent, ItemStatus, NativeSessionId,
-    Origin, Outcome, Permission, PermissionStatus, Question, QuestionStatus, RawJson, SessionEnded, SessionId,
+    AgentUnparsed, Decision, ErrorEvent, EventId, Item, ItemDelta, ItemEvent, ItemOutcome, ItemStatus, NativeSessionId,
+    Origin, Permission, PermissionStatus, Question, QuestionAnswer, QuestionStatus, RawJson, SessionEnded, SessionId,
     SessionStarted, Source, Timestamp, TurnEnded, TurnStarted, wire_enum, wire_struct,
 };
 
@@ -180,7 +180,7 @@ impl EventData {
 
     /// An item is done.
     #[must_use]
-    pub fn item_completed(item: Item, outcome: Outcome) -> Self {
+    pub fn item_completed(item: Item, outcome: ItemOutcome) -> Self {
         Self::ItemCompleted(ItemEvent::new(item, outcome.into()))
     }
 
@@ -211,10 +211,10 @@ impl EventData {
 
     /// A question is answered or refused.
     #[must_use]
-    pub fn question_resolved(mut question: Question, answer: Answer) -> Self {
+    pub fn question_resolved(mut question: Question, answer: QuestionAnswer) -> Self {
         (question.status, question.response) = match answer {
-            Answer::Answered(response) => (QuestionStatus::Answered, Some(response)),
-            Answer::Rejected(response) => (QuestionStatus::Rejected, response),
+            QuestionAnswer::Answered(response) => (QuestionStatus::Answered, Some(response)),
+            QuestionAnswer::Rejected(response) => (QuestionStatus::Rejected, response),
         };
         Self::QuestionResolved(question)
     }
@@ -449,7 +449,8 @@ mod tests {
         let EventData::ItemStarted(started) = EventData::item_started(item) else { panic!("not a start") };
         assert_eq!(started.item.status, ItemStatus::InProgress);
         let question = Question::new("q", "?", vec![]);
-        let EventData::QuestionResolved(resolved) = EventData::question_resolved(question, Answer::Rejected(None))
+        let EventData::QuestionResolved(resolved) =
+            EventData::question_resolved(question, QuestionAnswer::Rejected(None))
         else {
             panic!("not resolved")
         };

@@ -50,18 +50,18 @@ wire_enum! {
 
 /// How an item ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum ItemOutcome {
     /// Well.
     Completed,
     /// It failed, was denied, was invalid or was cut off.
     Failed,
 }
 
-impl From<Outcome> for ItemStatus {
-    fn from(outcome: Outcome) -> Self {
+impl From<ItemOutcome> for ItemStatus {
+    fn from(outcome: ItemOutcome) -> Self {
         match outcome {
-            Outcome::Completed => Self::Completed,
-            Outcome::Failed => Self::Failed,
+            ItemOutcome::Completed => Self::Completed,
+            ItemOutcome::Failed => Self::Failed,
         }
     }
 }

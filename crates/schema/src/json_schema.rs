@@ -6,7 +6,9 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::event::WireEvent;
-use crate::{EventId, Facts, ItemId, NativeItemId, NativeSessionId, RawJson, SessionId, StatusData, Timestamp};
+use crate::{
+    EventId, ItemId, NativeItemId, NativeMetadata, NativeSessionId, RawJson, SessionId, StatusData, Timestamp,
+};
 
 /// The JSON Schema (draft 2020-12) of one event. `$defs` also has `StatusData`, the shapes of a status item's data.
 ///
@@ -49,9 +51,9 @@ impl JsonSchema for RawJson {
     }
 }
 
-impl JsonSchema for Facts {
+impl JsonSchema for NativeMetadata {
     fn schema_name() -> Cow<'static, str> {
-        "Facts".into()
+        "NativeMetadata".into()
     }
 
     fn inline_schema() -> bool {

@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    ErrorDetails, Facts, PermissionMetadata, QuestionMetadata, SessionMetadata, ToolKind, TurnEndMetadata, TurnMetadata,
+    ErrorDetails, NativeMetadata, PermissionMetadata, QuestionMetadata, SessionMetadata, ToolKind, TurnEndMetadata,
+    TurnMetadata,
 };
 
 /// Reads metadata. `keep` makes metadata that has only this value under `native`; `native` is the place for it.
@@ -41,7 +42,7 @@ fn unknown_members(mut members: Map<String, Value>, metadata: &impl Serialize) -
     members
 }
 
-fn facts(value: Value) -> Option<Facts> {
+fn facts(value: Value) -> Option<NativeMetadata> {
     serde_json::from_value(value).ok()
 }
 

@@ -14,7 +14,7 @@
 //! when it is an error, and an event's `source` and `synthetic` are one [`Origin`].
 //!
 //! ```
-//! use interlingua_schema::{ContentPart, EventData, Item, ItemKind, Origin, Outcome, Role, Timestamp, UniversalEvent};
+//! use interlingua_schema::{ContentPart, EventData, Item, ItemKind, Origin, ItemOutcome, Role, Timestamp, UniversalEvent};
 //!
 //! let mut item = Item::new("itm_1", ItemKind::Message);
 //! item.role = Some(Role::Assistant);
@@ -25,7 +25,7 @@
 //!     Timestamp::EPOCH,
 //!     "ses_1",
 //!     Origin::AGENT,
-//!     EventData::item_completed(item, Outcome::Completed),
+//!     EventData::item_completed(item, ItemOutcome::Completed),
 //! );
 //! let json = serde_json::to_string(&event)?;
 //! assert!(json.starts_with(r#"{"event_id":"evt_7","sequence":7,"time":"1970-01-01T00:00:00.000Z""#));
@@ -46,7 +46,6 @@ extern crate self as interlingua_schema;
 mod checker;
 mod content;
 mod event;
-mod facts;
 mod ids;
 mod item;
 #[cfg(feature = "json-schema")]
@@ -54,6 +53,7 @@ mod json_schema;
 mod lenient;
 mod message;
 mod metadata;
+mod native_metadata;
 mod notice;
 mod origin;
 mod raw;
@@ -70,9 +70,8 @@ pub mod wire;
 pub use checker::{Checker, LineError, Rule, Violation};
 pub use content::{ContentPart, FileAction, MAX_TITLE_CHARS, ToolKind, Visibility};
 pub use event::{EventData, UniversalEvent, UnknownEvent};
-pub use facts::{Fact, Facts};
 pub use ids::{EventId, ItemId, NativeItemId, NativeSessionId, SessionId};
-pub use item::{Item, ItemDelta, ItemEvent, ItemKind, ItemStatus, Outcome, Role};
+pub use item::{Item, ItemDelta, ItemEvent, ItemKind, ItemOutcome, ItemStatus, Role};
 #[cfg(feature = "json-schema")]
 pub use json_schema::json_schema;
 pub use message::{Attachment, Message};
@@ -80,12 +79,13 @@ pub use metadata::{
     ApprovalScope, ErrorDetails, McpServerInfo, PermissionMetadata, QuestionMetadata, QuestionOption, SessionMetadata,
     StopReason, TurnEndMetadata, TurnMetadata,
 };
+pub use native_metadata::{MetadataValue, NativeMetadata};
 pub use notice::{AgentUnparsed, ErrorCode, ErrorEvent};
 pub use origin::{Origin, Source};
 pub use raw::RawJson;
-pub use request::{Answer, Decision, Permission, PermissionStatus, Question, QuestionStatus};
+pub use request::{Decision, Permission, PermissionStatus, Question, QuestionAnswer, QuestionStatus};
 pub use session::{EndReason, SessionEnded, SessionStarted, StderrOutput, TerminatedBy};
-pub use sink::{DataParts, EventParts, EventSink};
+pub use sink::{EventDataRef, EventRef, EventSink};
 pub use status::{
     Change, Compaction, CompactionTrigger, Plan, PlanStep, RateLimit, Retry, StatusData, StatusLabel, StepStatus, Task,
     TaskState,
@@ -96,5 +96,5 @@ pub use tool_input::{
     QuestionInput, SearchInput, SearchTarget, SubAgentInput, TextEdit, ToolInput, WebInput,
 };
 pub use turn::{EndedPhase, StartedPhase, TurnEnded, TurnStarted, TurnStatus};
-pub use usage::{Usage, rounded_cost};
+pub use usage::{Usage, round_cost};
 pub use wire::JsonLines;

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::{Facts, StderrOutput, ToolInput, ToolKind, tool_input, wire_enum, wire_struct};
+use crate::{NativeMetadata, StderrOutput, ToolInput, ToolKind, tool_input, wire_enum, wire_struct};
 
 wire_struct! {
     /// Metadata of `session.started`.
@@ -34,7 +34,7 @@ wire_struct! {
         /// The native session that this one was forked from. Left out when it was not.
         pub forked_from?: Option<String>,
         /// What else the agent says. Left out when it says nothing else.
-        pub native?: Option<Facts>,
+        pub native?: Option<NativeMetadata>,
     }
 }
 
@@ -76,7 +76,7 @@ wire_struct! {
         /// The MCP servers. Left out when the agent does not say.
         pub mcp_servers?: Option<Vec<McpServerInfo>>,
         /// What else the agent says. Left out when it says nothing else.
-        pub native?: Option<Facts>,
+        pub native?: Option<NativeMetadata>,
     }
     /// Nothing is known.
     new()
@@ -91,7 +91,7 @@ impl TurnMetadata {
 
     /// Fills in what this turn does not say from what an agent said when it introduced itself.
     #[must_use]
-    pub fn or(self, introduction: SessionMetadata) -> Self {
+    pub fn with_defaults(self, introduction: SessionMetadata) -> Self {
         Self {
             model: self.model.or(introduction.model),
             message_ids: self.message_ids,
@@ -102,7 +102,7 @@ impl TurnMetadata {
             tools: self.tools.or(introduction.tools),
             mcp_servers: self.mcp_servers.or(introduction.mcp_servers),
             native: match (introduction.native, self.native) {
-                (Some(introduction), Some(turn)) => Some(introduction.and(turn)),
+                (Some(introduction), Some(turn)) => Some(introduction.merge(turn)),
                 (introduction, turn) => turn.or(introduction),
             },
         }
@@ -118,7 +118,7 @@ wire_struct! {
         /// Why the model stopped. Left out when the agent does not say.
         pub stop_reason?: Option<StopReason>,
         /// What else the agent says. Left out when it says nothing else.
-        pub native?: Option<Facts>,
+        pub native?: Option<NativeMetadata>,
     }
 }
 

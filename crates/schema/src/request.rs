@@ -67,7 +67,7 @@ wire_enum! {
 
 /// What a question is resolved to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Answer {
+pub enum QuestionAnswer {
     /// With this response; several choices are joined by `, `.
     Answered(String),
     /// Without an answer, perhaps with words why.

@@ -5,19 +5,19 @@
 //! sink keeps, counts or writes them.
 
 use crate::{
-    EventData, Item, ItemDelta, ItemId, NativeItemId, NativeSessionId, Origin, Outcome, RawJson, SessionId,
+    EventData, Item, ItemDelta, ItemId, ItemOutcome, NativeItemId, NativeSessionId, Origin, RawJson, SessionId,
     SessionMetadata, SessionStarted, Timestamp, TurnMetadata, TurnStarted, UniversalEvent,
 };
 
 /// Takes events as they happen.
 pub trait EventSink {
     /// The next event.
-    fn event(&mut self, event: EventParts<'_>);
+    fn write_event(&mut self, event: EventRef<'_>);
 }
 
 /// An event before it is put together. The fields are those of a [`UniversalEvent`].
 #[derive(Debug)]
-pub struct EventParts<'a> {
+pub struct EventRef<'a> {
     /// Unique name of the event.
     pub event_id: &'a str,
     /// Its place in the session.
@@ -31,14 +31,14 @@ pub struct EventParts<'a> {
     /// Who says it.
     pub origin: Origin,
     /// What happened.
-    pub data: DataParts<'a>,
+    pub data: EventDataRef<'a>,
     /// The native payload it was made from.
     pub raw: Option<&'a RawJson>,
 }
 
 /// What happened. What is said once is handed over; what will be needed again is lent.
 #[derive(Debug)]
-pub enum DataParts<'a> {
+pub enum EventDataRef<'a> {
     /// A session began.
     SessionStarted {
         /// What the agent tells about itself.
@@ -54,7 +54,7 @@ pub enum DataParts<'a> {
     /// An item began.
     ItemStarted(&'a Item),
     /// An item is done.
-    ItemCompleted(&'a Item, Outcome),
+    ItemCompleted(&'a Item, ItemOutcome),
     /// An item goes on.
     ItemDelta {
         /// The item that goes on.
@@ -65,10 +65,10 @@ pub enum DataParts<'a> {
         delta: &'a str,
     },
     /// Anything, as a whole.
-    Whole(EventData),
+    Owned(EventData),
 }
 
-impl EventParts<'_> {
+impl EventRef<'_> {
     /// The event itself.
     #[must_use]
     pub fn into_event(self) -> UniversalEvent {
@@ -85,7 +85,7 @@ impl EventParts<'_> {
     }
 }
 
-impl DataParts<'_> {
+impl EventDataRef<'_> {
     fn into_data(self) -> EventData {
         match self {
             Self::SessionStarted { metadata } => {
@@ -102,14 +102,14 @@ impl DataParts<'_> {
                 native_item_id: native_item_id.cloned(),
                 delta: delta.to_owned(),
             }),
-            Self::Whole(data) => data,
+            Self::Owned(data) => data,
         }
     }
 }
 
 /// Keeps them.
 impl EventSink for Vec<UniversalEvent> {
-    fn event(&mut self, event: EventParts<'_>) {
+    fn write_event(&mut self, event: EventRef<'_>) {
         self.push(event.into_event());
     }
 }

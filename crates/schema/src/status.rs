@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{ContentPart, ErrorCode, Timestamp, wire_enum, wire_struct, wire_union};
+use crate::{ContentPart, ErrorCode, Timestamp, wire_enum, wire_struct, wire_untagged_union};
 
 wire_enum! {
     /// What a status item is about, so that a client can tell them apart. Most labels have data, which follows as a `json`
@@ -31,7 +31,7 @@ wire_enum! {
     } else Unknown
 }
 
-wire_union! {
+wire_untagged_union! {
     /// The data of a status item, which is its `json` part. Which variant it is follows from the item's label; `hook`,
     /// `notice` and `late_result` have no data.
     pub enum StatusData by StatusLabel {
@@ -65,13 +65,13 @@ impl StatusData {
     ///
     /// When the value does not have the keys of the label.
     #[must_use]
-    pub fn read(label: &StatusLabel, json: &Value) -> Option<Result<Self, serde_json::Error>> {
+    pub fn decode(label: &StatusLabel, json: &Value) -> Option<Result<Self, serde_json::Error>> {
         Self::read_as(label, json)
     }
 
     /// The `json` part with this data.
     #[must_use]
-    pub fn part(&self) -> ContentPart {
+    pub fn to_part(&self) -> ContentPart {
         // Structs of texts and numbers always become a tree.
         ContentPart::Json { json: serde_json::to_value(self).unwrap_or_default() }
     }
@@ -265,11 +265,11 @@ mod tests {
             ("plan", json!({ "steps": [step] }), json!([step])),
         ] {
             let label: StatusLabel = serde_json::from_value(json!(label)).unwrap();
-            let read = StatusData::read(&label, &data).unwrap().unwrap();
+            let read = StatusData::decode(&label, &data).unwrap().unwrap();
             assert_eq!(read.label(), label);
-            assert_eq!(read.part(), ContentPart::Json { json: data });
-            assert!(StatusData::read(&label, &broken).unwrap().is_err(), "{label:?} takes {broken}");
-            assert!(StatusData::read(&label, &Value::Null).unwrap().is_err(), "{label:?} takes null");
+            assert_eq!(read.to_part(), ContentPart::Json { json: data });
+            assert!(StatusData::decode(&label, &broken).unwrap().is_err(), "{label:?} takes {broken}");
+            assert!(StatusData::decode(&label, &Value::Null).unwrap().is_err(), "{label:?} takes null");
         }
     }
 
@@ -277,7 +277,7 @@ mod tests {
     fn some_labels_have_no_data() {
         for label in ["hook", "notice", "late_result", "weather"] {
             let label: StatusLabel = serde_json::from_value(json!(label)).unwrap();
-            assert!(StatusData::read(&label, &json!({})).is_none(), "{label:?}");
+            assert!(StatusData::decode(&label, &json!({})).is_none(), "{label:?}");
         }
     }
 }

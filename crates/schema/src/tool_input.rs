@@ -6,9 +6,9 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::{PlanStep, ToolKind, wire_enum, wire_struct, wire_union};
+use crate::{PlanStep, ToolKind, wire_enum, wire_struct, wire_untagged_union};
 
-wire_union! {
+wire_untagged_union! {
     /// The input of a tool call. Which variant it is follows from the call's `tool_kind`.
     pub enum ToolInput by ToolKind {
         /// Of a call of kind `command`.
@@ -43,7 +43,7 @@ impl ToolInput {
 
     /// Reads the input of a call of this kind. One without the keys of its kind is [`ToolInput::Unknown`].
     #[must_use]
-    pub fn read(kind: Option<&ToolKind>, input: Value) -> Self {
+    pub fn decode(kind: Option<&ToolKind>, input: Value) -> Self {
         match kind.and_then(|kind| Self::read_as(kind, &input)) {
             Some(Ok(read)) => read,
             Some(Err(_)) | None => Self::Unknown(input),
@@ -53,7 +53,7 @@ impl ToolInput {
     /// Gives an input that was read without knowing the kind of its call the shape of that kind.
     pub(crate) fn typed(self, kind: Option<&ToolKind>) -> Self {
         match self {
-            Self::Unknown(input) => Self::read(kind, input),
+            Self::Unknown(input) => Self::decode(kind, input),
             typed => typed,
         }
     }
@@ -369,7 +369,7 @@ mod tests {
         for (kind, input) in inputs {
             assert_eq!(read(kind, &input), ToolInput::Unknown(input.clone()));
         }
-        assert_eq!(ToolInput::read(None, json!({ "command": "make" })).kind(), None);
+        assert_eq!(ToolInput::decode(None, json!({ "command": "make" })).kind(), None);
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl AddAssign for Usage {
         add(&mut self.cache_write_tokens, other.cache_write_tokens);
         add(&mut self.reasoning_tokens, other.reasoning_tokens);
         self.cost_usd = match (self.cost_usd, other.cost_usd) {
-            (Some(a), Some(b)) => Some(rounded_cost(a + b)),
+            (Some(a), Some(b)) => Some(round_cost(a + b)),
             (a, b) => a.or(b),
         };
         if self.model.is_none() {
@@ -48,7 +48,7 @@ impl AddAssign for Usage {
 
 /// A price in US dollars, rounded to 1e-9: sums of binary fractions are not what a person adds up.
 #[must_use]
-pub fn rounded_cost(usd: f64) -> f64 {
+pub fn round_cost(usd: f64) -> f64 {
     const UNITS_PER_USD: f64 = 1e9;
     (usd * UNITS_PER_USD).round() / UNITS_PER_USD
 }

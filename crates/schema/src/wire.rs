@@ -4,8 +4,8 @@
 //!
 //! * [`wire_struct!`](crate::wire_struct): an object, field by field in the order of the wire;
 //! * [`wire_enum!`](crate::wire_enum): a word, one of a list;
-//! * [`wire_parts!`](crate::wire_parts): an object that names its own variant in `type`;
-//! * [`wire_union!`](crate::wire_union): an object whose variant follows from a word elsewhere.
+//! * [`wire_tagged_union!`](crate::wire_tagged_union): an object that names its own variant in `type`;
+//! * [`wire_untagged_union!`](crate::wire_untagged_union): an object whose variant follows from a word elsewhere.
 //!
 //! A declaration gives the Rust type, its serde implementations, its JSON Schema (with the feature `json-schema` of the
 //! crate that uses the macro) and [`WriteJson`]. The last writes the same bytes as serde, in less time: every key with
@@ -17,15 +17,15 @@ mod macros;
 #[cfg(test)]
 mod tests;
 mod text;
+mod unknown_value;
 mod value;
-mod word;
 
 use serde::de::{self, DeserializeOwned, Unexpected};
 use serde_json::Value;
 
 pub use lines::JsonLines;
 pub use text::write_string;
-pub use word::UnknownWord;
+pub use unknown_value::UnknownValue;
 
 /// Writes itself as JSON, in the bytes that serde would write.
 pub trait WriteJson {
@@ -55,7 +55,7 @@ pub fn is_omitted(value: &impl WriteJson) -> bool {
 /// # Errors
 ///
 /// When the value is no object, or does not have the keys that it needs.
-pub fn read_object<T: DeserializeOwned>(json: &Value) -> Result<T, serde_json::Error> {
+pub fn decode_object<T: DeserializeOwned>(json: &Value) -> Result<T, serde_json::Error> {
     // An array would be read as the fields in order.
     if json.is_array() {
         return Err(de::Error::invalid_type(Unexpected::Seq, &"an object"));

@@ -27,10 +27,11 @@ An agent has a capability only where a recording proves it. The table names that
     let _ = writeln!(page, "|---|---|{}", "---|".repeat(kinds.len()));
     for capability in Capability::ALL {
         let cells = Agent::ALL.map(|agent| {
-            let proof = coverage.proof(agent, capability.rests_on());
+            let proof = coverage.proof(agent, capability.required_feature());
             proof.map_or_else(|| "*no recording*".to_owned(), |proof| format!("✓ `{}`", within_agent(proof)))
         });
-        let _ = writeln!(page, "| `{capability}` | {} | {} |", capability.rests_on().title(), cells.join(" | "));
+        let _ =
+            writeln!(page, "| `{capability}` | {} | {} |", capability.required_feature().title(), cells.join(" | "));
     }
     page
 }

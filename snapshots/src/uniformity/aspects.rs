@@ -289,7 +289,7 @@ impl Lines {
             }
         }
         let json = without_optional_keys(&json);
-        let has_data = StatusData::read(label, &json).is_some();
+        let has_data = StatusData::decode(label, &json).is_some();
         let detail = detail.as_deref().filter(|_| matches!(label, StatusLabel::Plan));
         if has_data {
             self.add_json(Aspect::Statuses, &json!({ "label": label, "data": json, "detail": detail }));

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use interlingua_convert::Agent;
 use interlingua_native::codex::{JsonrpcError, Response, ServerNotificationEnvelope, ServerRequestEnvelope};
 use interlingua_native::{
-    DecodeError, Decoded, LossList, Missing, Native, Repair, Union, Unknown, UnknownKind, amp, claude, codex, opencode,
+    DecodeError, Decoded, LossList, MissingFields, Native, Repair, Union, UnknownKind, UnknownPart, amp, claude, codex,
+    opencode,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -24,9 +25,9 @@ pub struct Judgement {
     /// Parts that did not fit their type or lack a needed field, and were left out.
     pub repairs: Vec<Repair>,
     /// Expected fields that are missing or null.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingFields>,
     /// Enum values and kinds of JSON that the types do not know.
-    pub unknown_values: Vec<Unknown>,
+    pub unknown_values: Vec<UnknownPart>,
 }
 
 impl Judgement {
@@ -169,10 +170,10 @@ fn judge<T: Serialize>(
     let is_told = |path: &str| left_out.iter().any(|left_out| left_out.starts_with(path));
     differences.missing.retain(|field| !is_told(&field.path));
     differences.changed.retain(|path| !is_told(path));
-    let (unknown_tags, unknown_values): (Vec<Unknown>, Vec<Unknown>) =
+    let (unknown_tags, unknown_values): (Vec<UnknownPart>, Vec<UnknownPart>) =
         unknown.into_iter().partition(|unknown| unknown.kind == UnknownKind::Tag);
     let verdict = match (unknown_tags.into_iter().next(), fits(&decoded.value), differences.changed.first()) {
-        (Some(Unknown { path, reason, .. }), ..) => Verdict::UnknownTag(format!("{reason}, at {path}")),
+        (Some(UnknownPart { path, reason, .. }), ..) => Verdict::UnknownTag(format!("{reason}, at {path}")),
         (None, Err(reason), _) => Verdict::Malformed(reason),
         (None, Ok(()), Some(path)) => Verdict::Malformed(format!("another value after decoding, at {path}")),
         (None, Ok(()), None) => Verdict::Decoded,

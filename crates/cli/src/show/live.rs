@@ -90,7 +90,9 @@ impl<W: Write> Transcript<W> {
 
 #[cfg(test)]
 mod tests {
-    use interlingua_schema::{EventData, ItemDelta, ItemKind, Origin, Outcome, StatusLabel, Timestamp, UniversalEvent};
+    use interlingua_schema::{
+        EventData, ItemDelta, ItemKind, ItemOutcome, Origin, StatusLabel, Timestamp, UniversalEvent,
+    };
 
     use super::super::paint::Paint;
     use super::*;
@@ -115,10 +117,10 @@ mod tests {
         transcript.event(&delta("m", "Hel")).unwrap();
         transcript.event(&delta("m", "lo\n\nyou\u{1b}[2J")).unwrap();
         transcript.event(&event(EventData::item_started(status.clone()))).unwrap();
-        transcript.event(&event(EventData::item_completed(status, Outcome::Completed))).unwrap();
+        transcript.event(&event(EventData::item_completed(status, ItemOutcome::Completed))).unwrap();
         transcript.event(&delta("m", " there")).unwrap();
         message.content.push(ContentPart::text("Hello\n\nyou there"));
-        transcript.event(&event(EventData::item_completed(message, Outcome::Completed))).unwrap();
+        transcript.event(&event(EventData::item_completed(message, ItemOutcome::Completed))).unwrap();
         transcript.finish().unwrap();
         let shown = String::from_utf8(out).unwrap();
         assert_eq!(shown, "── session s ──\nagent:\n  Hello\n\n  you\n· notice\n   there\n");

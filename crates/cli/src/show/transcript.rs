@@ -231,7 +231,7 @@ impl<W: Write> Transcript<W> {
 
     /// The steps of a plan, one a line; other JSON on one line.
     fn steps(&mut self, depth: usize, json: &serde_json::Value) -> io::Result<()> {
-        let Some(Ok(StatusData::Plan(plan))) = StatusData::read(&StatusLabel::Plan, json) else { return Ok(()) };
+        let Some(Ok(StatusData::Plan(plan))) = StatusData::decode(&StatusLabel::Plan, json) else { return Ok(()) };
         for step in plan.steps {
             let mark = match step.status {
                 StepStatus::Pending => "[ ]",
@@ -357,7 +357,7 @@ fn usage(usage: &Usage) -> String {
 
 #[cfg(test)]
 mod tests {
-    use interlingua_schema::{Origin, Outcome, Timestamp};
+    use interlingua_schema::{ItemOutcome, Origin, Timestamp};
 
     use super::*;
 
@@ -368,7 +368,7 @@ mod tests {
         let mut item = Item::new("itm_1", ItemKind::Message);
         item.role = Some(Role::Assistant);
         item.content.push(ContentPart::text("a\u{1b}[2Jb\u{7}\nc"));
-        let data = EventData::item_completed(item, Outcome::Completed);
+        let data = EventData::item_completed(item, ItemOutcome::Completed);
         transcript.event(&UniversalEvent::new("evt_1", 1, Timestamp::EPOCH, "s", Origin::AGENT, data)).unwrap();
         transcript.finish().unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "── session s ──\nagent:\n  ab\n  c\n");

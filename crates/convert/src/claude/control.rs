@@ -7,7 +7,7 @@ use interlingua_native::claude::{
     PermissionResult, PermissionUpdate, PermissionUpdateDestination, StdinMessage,
 };
 use interlingua_native::{Json, Native as _, Union as _};
-use interlingua_schema::{Answer, ApprovalScope, ErrorCode};
+use interlingua_schema::{ApprovalScope, ErrorCode, QuestionAnswer};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -378,12 +378,12 @@ impl ClaudeConverter {
             },
             Pending::Plan { .. } => match verdict(answer.as_ref()) {
                 Some(PermissionResult::Allow(_)) => {
-                    session.questions_answered(id, vec![Answer::Answered("approve".to_owned())]);
+                    session.questions_answered(id, vec![QuestionAnswer::Answered("approve".to_owned())]);
                 }
                 denied => self.reject(id, denied, out),
             },
             Pending::Elicitation | Pending::Dialog { .. } => match accepted(answer.as_ref()) {
-                Some(words) => session.questions_answered(id, vec![Answer::Answered(words)]),
+                Some(words) => session.questions_answered(id, vec![QuestionAnswer::Answered(words)]),
                 None => session.questions_rejected(id, None),
             },
             Pending::Hook { note } => {

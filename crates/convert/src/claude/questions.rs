@@ -1,7 +1,7 @@
 //! What the user is asked, and what an answer says.
 
 use interlingua_native::Json;
-use interlingua_schema::{Answer, QuestionOption};
+use interlingua_schema::{QuestionAnswer, QuestionOption};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -46,7 +46,7 @@ fn option(option: &Value) -> Option<QuestionOption> {
 }
 
 /// The answers by the text of the questions. A question without one is rejected.
-pub(super) fn answers(questions: &[String], input: Option<&Json>) -> Vec<Answer> {
+pub(super) fn answers(questions: &[String], input: Option<&Json>) -> Vec<QuestionAnswer> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Input {
@@ -54,10 +54,12 @@ pub(super) fn answers(questions: &[String], input: Option<&Json>) -> Vec<Answer>
     }
     let input: Input = input.and_then(|input| input.decode().ok()).unwrap_or_default();
     let answer = |question: &String| match input.answers.get(question) {
-        Some(Value::String(answer)) => Answer::Answered(answer.clone()),
-        Some(Value::Array(choices)) => Answer::Answered(choices.iter().map(plain).collect::<Vec<_>>().join(", ")),
-        Some(Value::Null) | None => Answer::Rejected(None),
-        Some(other) => Answer::Answered(other.to_string()),
+        Some(Value::String(answer)) => QuestionAnswer::Answered(answer.clone()),
+        Some(Value::Array(choices)) => {
+            QuestionAnswer::Answered(choices.iter().map(plain).collect::<Vec<_>>().join(", "))
+        }
+        Some(Value::Null) | None => QuestionAnswer::Rejected(None),
+        Some(other) => QuestionAnswer::Answered(other.to_string()),
     };
     questions.iter().map(answer).collect()
 }

@@ -7,7 +7,7 @@ use interlingua_native::claude::{
     StdoutMessage, SystemMessage, SystemMessageMcpServersItem, TerminalReason,
 };
 use interlingua_native::{Json, Native as _};
-use interlingua_schema::{Facts, McpServerInfo, SessionMetadata, StopReason, TurnMetadata, TurnStatus};
+use interlingua_schema::{McpServerInfo, NativeMetadata, SessionMetadata, StopReason, TurnMetadata, TurnStatus};
 use serde_json::{Number, Value, json};
 
 use super::system::mode_name;
@@ -246,7 +246,7 @@ impl ClaudeConverter {
             _ if failed && self.turn.hit_token_limit => Some(StopReason::MaxTokens),
             reason => stop_reason(reason, &ending.status),
         };
-        let native = Facts::new()
+        let native = NativeMetadata::new()
             .with("terminal_reason", result.terminal_reason.as_ref().map(TerminalReason::as_str))
             .with("origin", result.origin.and_then(|origin| serde_json::to_value(origin).ok()))
             .with("local_command", result.local_command)
@@ -294,7 +294,7 @@ impl ClaudeConverter {
             self.settings.model(),
         );
         let stop_reason = stop_reason(result.stop_reason.as_deref(), &ending.status);
-        let native = Facts::new()
+        let native = NativeMetadata::new()
             .with("subtype", result.subtype.as_ref().map(ResultErrorSubtype::as_str))
             .with("terminal_reason", result.terminal_reason.as_ref().map(TerminalReason::as_str))
             .with("origin", result.origin.and_then(|origin| serde_json::to_value(origin).ok()))
@@ -449,7 +449,7 @@ fn turn_metadata(init: &mut SystemMessage) -> TurnMetadata {
 
 /// What a session begins with.
 fn session_metadata(turn: TurnMetadata, init: SystemMessage) -> SessionMetadata {
-    let native = Facts::new()
+    let native = NativeMetadata::new()
         .with("output_style", init.output_style)
         .with("agents", init.agents)
         .with("slash_commands", init.slash_commands)
@@ -464,7 +464,7 @@ fn session_metadata(turn: TurnMetadata, init: SystemMessage) -> SessionMetadata 
     session.permission_mode = turn.permission_mode;
     session.tools = turn.tools;
     session.mcp_servers = turn.mcp_servers;
-    session.native = native.known();
+    session.native = native.non_empty();
     session
 }
 

@@ -5,7 +5,7 @@ use interlingua_native::codex::{
     AskForApproval, ClientRequest, ClientRequestEnvelope, JsonrpcErrorError, Response, ReviewStartResponse,
     SandboxPolicy, SessionSource, SubAgentSource, Thread as NativeThread, ThreadItem, UserInput,
 };
-use interlingua_schema::{Facts, RawJson, SessionMetadata};
+use interlingua_schema::{NativeMetadata, RawJson, SessionMetadata};
 use serde::Deserialize;
 
 use super::CodexConverter;
@@ -325,13 +325,13 @@ impl CodexConverter {
         metadata.agent_mode.clone_from(&state.settings.mode);
         metadata.permission_mode = state.settings.permission_mode();
         metadata.forked_from = thread.forked_from_id;
-        let native = Facts::new()
+        let native = NativeMetadata::new()
             .with("approval_policy", state.settings.approval.clone())
             .with("model_provider", opening.model_provider.or(thread.model_provider))
             .with("name", thread.name)
             .with("reasoning_effort", state.settings.effort.clone())
             .with("sandbox", state.settings.sandbox.clone());
-        metadata.native = native.known();
+        metadata.native = native.non_empty();
         state.session(out).started(metadata);
     }
 

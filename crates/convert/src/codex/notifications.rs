@@ -6,7 +6,7 @@ use interlingua_native::codex::{
     TurnCompletedNotification, TurnDiffUpdatedNotification, TurnPlanStep, TurnPlanStepStatus,
     TurnPlanUpdatedNotification, TurnStartedNotification, TurnStatus as NativeStatus,
 };
-use interlingua_schema::{ContentPart, Facts, PlanStep, StopReason, TurnStatus};
+use interlingua_schema::{ContentPart, NativeMetadata, PlanStep, StopReason, TurnStatus};
 
 use super::failures::{failure, retry, stop_reason};
 use super::items::turn_metadata;
@@ -301,7 +301,7 @@ impl CodexConverter {
         };
         let mut end = TurnEnd::with_status(status).stop_reason(stop_reason);
         end.duration_ms = turn.duration_ms.and_then(|duration| u64::try_from(duration).ok());
-        end.native = Facts::new().with("diff", ran.diff.filter(|diff| !diff.is_empty()));
+        end.native = NativeMetadata::new().with("diff", ran.diff.filter(|diff| !diff.is_empty()));
         session.turn_ended(end);
         thread.last_turn = Some(id);
     }

@@ -13,7 +13,7 @@ use interlingua_native::codex::{
     ToolRequestUserInputResponse, UpdatePatchChangeKind,
 };
 use interlingua_native::{Json, Native as _};
-use interlingua_schema::{Answer, ApprovalScope, QuestionOption, ToolKind};
+use interlingua_schema::{ApprovalScope, QuestionAnswer, QuestionOption, ToolKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -273,7 +273,7 @@ impl CodexConverter {
             What::Legacy => resolve(&mut session, id, result.and_then(legacy_verdict)),
             What::ElicitedPermission => resolve(&mut session, id, result.and_then(elicitation::verdict)),
             What::Elicitation => match result.and_then(elicitation::answer) {
-                Some(answer) => session.questions_answered(id, vec![Answer::Answered(answer)]),
+                Some(answer) => session.questions_answered(id, vec![QuestionAnswer::Answered(answer)]),
                 None => session.questions_rejected(id, None),
             },
             What::Questions(ids) => session.questions_answered(id, answers(&ids, result)),
@@ -414,12 +414,12 @@ fn allowed(rule: Option<&NetworkPolicyAmendment>) -> Verdict {
     (rule?.action == Some(NetworkPolicyRuleAction::Allow)).then_some(ApprovalScope::Always)
 }
 
-fn answers(ids: &[String], result: Option<&str>) -> Vec<Answer> {
+fn answers(ids: &[String], result: Option<&str>) -> Vec<QuestionAnswer> {
     let answers = result.and_then(|result| ToolRequestUserInputResponse::decode(result).ok());
     let mut answers = answers.and_then(|answers| answers.value.answers).unwrap_or_default();
     let mut answer = |id: &String| {
         let chosen = answers.remove(id).and_then(|answer| answer.answers).filter(|chosen| !chosen.is_empty());
-        chosen.map_or(Answer::Rejected(None), |chosen| Answer::Answered(chosen.join(", ")))
+        chosen.map_or(QuestionAnswer::Rejected(None), |chosen| QuestionAnswer::Answered(chosen.join(", ")))
     };
     ids.iter().map(&mut answer).collect()
 }

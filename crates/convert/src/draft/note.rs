@@ -37,7 +37,7 @@ impl Note {
 
     fn with_data(data: &StatusData, detail: String) -> Self {
         let status = ContentPart::Status { label: data.label(), detail: Some(detail) };
-        Self::new(NoteKind::Status, vec![status, data.part()])
+        Self::new(NoteKind::Status, vec![status, data.to_part()])
     }
 
     /// A hook that ran, with a line for a person.

@@ -1,6 +1,6 @@
 //! Turns.
 
-use interlingua_schema::{Facts, StopReason, TurnStatus, Usage};
+use interlingua_schema::{NativeMetadata, StopReason, TurnStatus, Usage};
 
 /// How a turn ends.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +14,7 @@ pub struct TurnEnd {
     /// Why the model stopped, if the agent says so.
     pub stop_reason: Option<StopReason>,
     /// What else the agent says, in its own words.
-    pub native: Facts,
+    pub native: NativeMetadata,
 }
 
 impl TurnEnd {
@@ -54,7 +54,7 @@ impl TurnEnd {
 
     /// Sets what else the agent says, in its own words.
     #[must_use]
-    pub fn native(mut self, native: Facts) -> Self {
+    pub fn native(mut self, native: NativeMetadata) -> Self {
         self.native = native;
         self
     }

@@ -7,7 +7,7 @@ use interlingua_native::opencode::{
     EventQuestionRejectedProperties, EventQuestionRepliedProperties, EventQuestionV2AskedProperties,
     EventQuestionV2RejectedProperties, EventQuestionV2RepliedProperties, PermissionV2Reply, QuestionInfo,
 };
-use interlingua_schema::{Answer, ApprovalScope, QuestionOption};
+use interlingua_schema::{ApprovalScope, QuestionAnswer, QuestionOption};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -329,9 +329,9 @@ impl OpenCodeConverter {
         let Some(Asked { session, .. }) = self.asked.remove(request) else {
             return out.dropped(STATE_ECHO);
         };
-        let answers = answers
-            .into_iter()
-            .map(|chosen| if chosen.is_empty() { Answer::Rejected(None) } else { Answer::Answered(chosen.join(", ")) });
+        let answers = answers.into_iter().map(|chosen| {
+            if chosen.is_empty() { QuestionAnswer::Rejected(None) } else { QuestionAnswer::Answered(chosen.join(", ")) }
+        });
         out.session(&session).questions_answered(request, answers.collect());
     }
 

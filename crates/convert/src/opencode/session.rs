@@ -7,7 +7,7 @@ use interlingua_native::opencode::{
     EventSessionCreatedProperties, EventSessionDeletedProperties, EventSessionIdleProperties,
     EventSessionStatusProperties, EventSessionUpdatedProperties, Session as Info, SessionStatus,
 };
-use interlingua_schema::{ContentPart, ErrorCode, Facts, SessionMetadata, TurnMetadata, TurnStatus};
+use interlingua_schema::{ContentPart, ErrorCode, NativeMetadata, SessionMetadata, TurnMetadata, TurnStatus};
 
 use super::compaction::{Compaction, OpenCompaction, Summary};
 use super::finish::Finish;
@@ -468,11 +468,11 @@ fn metadata(info: &Info) -> SessionMetadata {
     metadata.cwd.clone_from(&info.directory);
     metadata.model = model.and_then(|model| model.id.clone());
     metadata.agent_mode.clone_from(&info.agent);
-    metadata.native = Facts::new()
+    metadata.native = NativeMetadata::new()
         .with("title", info.title.as_deref())
         .with("provider", model.and_then(|model| model.provider_id.as_deref()))
         .with("project", info.project_id.as_deref())
-        .known();
+        .non_empty();
     metadata
 }
 

@@ -34,7 +34,7 @@ impl From<DecodeError> for Unreadable {
     fn from(error: DecodeError) -> Self {
         let reason = error.to_string();
         let tag = match error {
-            DecodeError::Misfit { tag, .. } if !tag.is_empty() => Some(tag),
+            DecodeError::Mismatch { tag, .. } if !tag.is_empty() => Some(tag),
             _ => None,
         };
         Self { reason, tag }

@@ -1,8 +1,8 @@
 //! Whatever the drafts are, in whatever order, the stream obeys every rule.
 
 use interlingua_schema::{
-    Answer, ApprovalScope, Checker, CommandInput, ContentPart, Decision, ErrorCode, FileAction, FileReadInput, RawJson,
-    Retry, Task, TaskState, Timestamp, ToolInput, TurnStatus, Usage, Visibility,
+    ApprovalScope, Checker, CommandInput, ContentPart, Decision, ErrorCode, FileAction, FileReadInput, QuestionAnswer,
+    RawJson, Retry, Task, TaskState, Timestamp, ToolInput, TurnStatus, Usage, Visibility,
 };
 use proptest::option;
 use proptest::prelude::*;
@@ -132,8 +132,8 @@ fn turn_end() -> impl Strategy<Value = TurnEnd> {
     })
 }
 
-fn answer() -> impl Strategy<Value = Answer> {
-    prop_oneof![text().prop_map(Answer::Answered), option::of(text()).prop_map(Answer::Rejected)]
+fn answer() -> impl Strategy<Value = QuestionAnswer> {
+    prop_oneof![text().prop_map(QuestionAnswer::Answered), option::of(text()).prop_map(QuestionAnswer::Rejected)]
 }
 
 fn life() -> impl Strategy<Value = DraftAction> {

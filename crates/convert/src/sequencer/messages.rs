@@ -3,7 +3,9 @@
 use std::hash::{BuildHasher as _, Hash};
 
 use foldhash::fast::FixedState;
-use interlingua_schema::{ContentPart, DataParts, EventData, Item, ItemKind, NativeItemId, Origin, Outcome, Role};
+use interlingua_schema::{
+    ContentPart, EventData, EventDataRef, Item, ItemKind, ItemOutcome, NativeItemId, Origin, Role,
+};
 
 use super::moment::Scene;
 use super::scopes::ScopeId;
@@ -184,7 +186,7 @@ impl Session {
         item.role = Some(whole.role);
         self.note_message(scope, whole.of.as_ref(), &item.item_id);
         item.content = Channel::of(&whole.content).opening();
-        self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&item));
+        self.voice.say(scene, Origin::DAEMON, EventDataRef::ItemStarted(&item));
         self.say_rest(scene, &item, &streamed_text(&whole.content));
         self.complete_message(scene, origin, item, whole.content, failed);
     }
@@ -214,7 +216,7 @@ impl Session {
         item.role = Some(role);
         item.content = message.channel.opening();
         self.note_message(at.0, message.of.as_ref(), &item.item_id);
-        self.voice.say(scene, origin, DataParts::ItemStarted(&item));
+        self.voice.say(scene, origin, EventDataRef::ItemStarted(&item));
         let serial = self.next_serial();
         let open =
             OpenMessage { serial, item, channel: message.channel, streamed: String::new(), unsaid: String::new() };
@@ -244,8 +246,8 @@ impl Session {
 }
 
 /// An item goes on with this text.
-pub(super) fn goes_on<'a>(item: &'a Item, delta: &'a str) -> DataParts<'a> {
-    DataParts::ItemDelta { item_id: &item.item_id, native_item_id: item.native_item_id.as_ref(), delta }
+pub(super) fn goes_on<'a>(item: &'a Item, delta: &'a str) -> EventDataRef<'a> {
+    EventDataRef::ItemDelta { item_id: &item.item_id, native_item_id: item.native_item_id.as_ref(), delta }
 }
 
 /// The text, unless it is empty beside other parts, and the parts. Reasoning always has its part: an empty one tells
@@ -274,8 +276,8 @@ fn rest_after(content: &[ContentPart], streamed: &str) -> Option<String> {
     left.is_empty().then_some(rest)
 }
 
-pub(super) fn outcome(failed: bool) -> Outcome {
-    if failed { Outcome::Failed } else { Outcome::Completed }
+pub(super) fn outcome(failed: bool) -> ItemOutcome {
+    if failed { ItemOutcome::Failed } else { ItemOutcome::Completed }
 }
 
 /// What was said, in short: to know it again is enough.

@@ -1,6 +1,6 @@
 //! Status items, system messages and what there is no word for.
 
-use interlingua_schema::{ContentPart, DataParts, EventData, Item, ItemId, ItemKind, NativeItemId, Origin, Role};
+use interlingua_schema::{ContentPart, EventData, EventDataRef, Item, ItemId, ItemKind, NativeItemId, Origin, Role};
 
 use super::messages::outcome;
 use super::moment::Scene;
@@ -24,7 +24,7 @@ impl Session {
             return;
         }
         let item = self.note_item(scene, at.0, note);
-        self.voice.say(scene, origin, DataParts::ItemStarted(&item));
+        self.voice.say(scene, origin, EventDataRef::ItemStarted(&item));
         let serial = self.next_serial();
         self.notes.insert(at, OpenNote { serial, item });
     }
@@ -67,7 +67,7 @@ impl Session {
         }
         let mut item = self.note_item(scene, scope, note);
         let content = std::mem::take(&mut item.content);
-        self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&item));
+        self.voice.say(scene, Origin::DAEMON, EventDataRef::ItemStarted(&item));
         item.content = content;
         self.emit(scene, origin, EventData::item_completed(item, outcome(failed)));
     }
@@ -84,7 +84,7 @@ impl Session {
         let mut item = Item::new(scene.ids.next_item_id(), ItemKind::Status);
         item.parent_id = Some(parent);
         item.native_item_id = native_id;
-        self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&item));
+        self.voice.say(scene, Origin::DAEMON, EventDataRef::ItemStarted(&item));
         item.content = content;
         self.emit(scene, origin, EventData::item_completed(item, outcome(false)));
     }

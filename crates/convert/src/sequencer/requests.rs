@@ -1,7 +1,8 @@
 //! Permissions and questions: asked once, answered once, and never by silence.
 
 use interlingua_schema::{
-    Answer, ApprovalScope, Decision, EventData, Origin, Permission, PermissionMetadata, Question, ToolInput, ToolKind,
+    ApprovalScope, Decision, EventData, Origin, Permission, PermissionMetadata, Question, QuestionAnswer, ToolInput,
+    ToolKind,
 };
 
 use super::messages::hash;
@@ -139,10 +140,10 @@ impl Session {
         scene: &mut Scene<'_>,
         origin: Origin,
         key: &Key,
-        answers: Vec<Answer>,
+        answers: Vec<QuestionAnswer>,
     ) {
         let all = match answers.as_slice() {
-            [Answer::Rejected(why)] => Some(why.clone()),
+            [QuestionAnswer::Rejected(why)] => Some(why.clone()),
             _ => None,
         };
         let mut answers = answers.into_iter();
@@ -151,9 +152,9 @@ impl Session {
         let answered: Vec<PendingQuestion> = answered;
         for pending in answered {
             let answer = match (&all, answers.next()) {
-                (Some(why), _) => Answer::Rejected(why.clone()),
+                (Some(why), _) => QuestionAnswer::Rejected(why.clone()),
                 (None, Some(answer)) => answer,
-                (None, None) => Answer::Rejected(None),
+                (None, None) => QuestionAnswer::Rejected(None),
             };
             self.emit(scene, origin, EventData::question_resolved(pending.question, answer));
         }
@@ -161,7 +162,7 @@ impl Session {
 
     pub(super) fn request_withdrawn(&mut self, scene: &mut Scene<'_>, key: &Key) {
         self.permission_resolved(scene, Origin::DAEMON, key, Decision::Denied, None, None);
-        self.questions_resolved(scene, Origin::DAEMON, key, vec![Answer::Rejected(None)]);
+        self.questions_resolved(scene, Origin::DAEMON, key, vec![QuestionAnswer::Rejected(None)]);
     }
 
     /// Nobody answered in time, which counts as no. To be said before what waited for the answers is closed.
@@ -171,7 +172,7 @@ impl Session {
             self.emit(scene, Origin::DAEMON, data);
         }
         for pending in std::mem::take(&mut self.questions) {
-            let data = EventData::question_resolved(pending.question, Answer::Rejected(None));
+            let data = EventData::question_resolved(pending.question, QuestionAnswer::Rejected(None));
             self.emit(scene, Origin::DAEMON, data);
         }
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use foldhash::{HashMap, HashSet};
 use interlingua_schema::{
-    AgentUnparsed, DataParts, ErrorEvent, EventData, EventParts, ItemId, NativeSessionId, Origin, SessionEnded,
+    AgentUnparsed, ErrorEvent, EventData, EventDataRef, EventRef, ItemId, NativeSessionId, Origin, SessionEnded,
     SessionId, SessionMetadata, TaskState, Timestamp, Usage,
 };
 
@@ -64,12 +64,12 @@ impl Voice {
         self.time
     }
 
-    pub(super) fn say(&mut self, scene: &mut Scene<'_>, origin: Origin, data: DataParts<'_>) {
+    pub(super) fn say(&mut self, scene: &mut Scene<'_>, origin: Origin, data: EventDataRef<'_>) {
         if let Some(time) = scene.moment.time {
             self.time = self.time.max(time);
         }
         self.sequence += 1;
-        scene.out.event(EventParts {
+        scene.out.write_event(EventRef {
             event_id: scene.ids.next_event_id(),
             sequence: self.sequence,
             time: self.time,
@@ -131,7 +131,7 @@ impl Session {
     ) -> Self {
         let id = scene.ids.session_id(native.map(Key::as_str));
         let mut session = Self::new(id, native.map(NativeSessionId::from));
-        session.voice.say(scene, origin, DataParts::SessionStarted { metadata: &metadata });
+        session.voice.say(scene, origin, EventDataRef::SessionStarted { metadata: &metadata });
         session.cwd = metadata.cwd;
         session
     }
@@ -201,7 +201,7 @@ impl Session {
     }
 
     pub(super) fn emit(&mut self, scene: &mut Scene<'_>, origin: Origin, data: EventData) {
-        self.voice.say(scene, origin, DataParts::Whole(data));
+        self.voice.say(scene, origin, EventDataRef::Owned(data));
     }
 
     /// The place of the next item among all that began.

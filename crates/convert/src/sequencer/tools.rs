@@ -1,7 +1,7 @@
 //! Tool calls and their results.
 
 use interlingua_schema::{
-    ContentPart, DataParts, EventData, Item, ItemId, ItemKind, NativeItemId, Origin, Role, StatusLabel, ToolInput,
+    ContentPart, EventData, EventDataRef, Item, ItemId, ItemKind, NativeItemId, Origin, Role, StatusLabel, ToolInput,
     ToolKind,
 };
 
@@ -132,7 +132,7 @@ impl Session {
         };
         call.arguments.get_or_insert_with(|| String::new().into()).push_str(text);
         let (item_id, native_item_id) = (&tool.call_item, tool.native_id.as_ref());
-        self.voice.say(scene, origin, DataParts::ItemDelta { item_id, native_item_id, delta: text });
+        self.voice.say(scene, origin, EventDataRef::ItemDelta { item_id, native_item_id, delta: text });
     }
 
     pub(super) fn tool_called(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, call: ToolCall) {
@@ -243,7 +243,7 @@ impl Session {
     /// A call whose arguments may yet change.
     fn open_call(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, call: ToolCall) {
         let (mut tool, call) = self.new_tool(scene, at.0, call);
-        self.voice.say(scene, origin, DataParts::ItemStarted(&tool.started_item(&call)));
+        self.voice.say(scene, origin, EventDataRef::ItemStarted(&tool.started_item(&call)));
         tool.call = Some(call);
         self.tools.insert(at, Box::new(tool));
     }
@@ -252,8 +252,8 @@ impl Session {
     fn whole_call(&mut self, scene: &mut Scene<'_>, at: ItemRef, origin: Origin, call: ToolCall) {
         let (mut tool, call) = self.new_tool(scene, at.0, call);
         let item = tool.final_item(call, self.cwd.as_deref());
-        self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&item));
-        self.voice.say(scene, origin, DataParts::ItemCompleted(&item, outcome(false)));
+        self.voice.say(scene, Origin::DAEMON, EventDataRef::ItemStarted(&item));
+        self.voice.say(scene, origin, EventDataRef::ItemCompleted(&item, outcome(false)));
         tool.about = CallData::take(item);
         self.tools.insert(at, Box::new(tool));
     }
@@ -292,7 +292,7 @@ impl Session {
         };
         if let Some(call) = tool.call.take() {
             let item = tool.final_item(call, self.cwd.as_deref());
-            self.voice.say(scene, origin, DataParts::ItemCompleted(&item, outcome(failed)));
+            self.voice.say(scene, origin, EventDataRef::ItemCompleted(&item, outcome(failed)));
             tool.about = CallData::take(item);
         }
     }
@@ -319,7 +319,7 @@ impl Session {
         let parent = tool.parent.clone().or_else(|| self.tool_parent(at.0, tool.of.as_ref()));
         let item = tool.result_item(scene.ids.next_item_id(), parent);
         self.spoken(at.0, &Role::Tool);
-        self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&item));
+        self.voice.say(scene, Origin::DAEMON, EventDataRef::ItemStarted(&item));
         if let Some(tool) = self.tools.get_mut(at) {
             tool.result = Some(OpenResult { item, streamed: String::new() });
         }

@@ -1,8 +1,8 @@
 //! Turns: who begins them, who speaks in them, and what is left when they end.
 
 use interlingua_schema::{
-    DataParts, EventData, Origin, Role, SessionMetadata, StopReason, Timestamp, TurnEndMetadata, TurnEnded,
-    TurnMetadata, TurnStatus, Usage, rounded_cost,
+    EventData, EventDataRef, Origin, Role, SessionMetadata, StopReason, Timestamp, TurnEndMetadata, TurnEnded,
+    TurnMetadata, TurnStatus, Usage, round_cost,
 };
 
 use super::moment::Scene;
@@ -105,7 +105,7 @@ impl Session {
         }
         let id = native_id.clone().unwrap_or_else(|| scene.ids.next_turn_id());
         let confirmed = origin == Origin::AGENT;
-        self.voice.say(scene, origin, DataParts::TurnStarted { turn_id: &id, metadata: metadata.as_ref() });
+        self.voice.say(scene, origin, EventDataRef::TurnStarted { turn_id: &id, metadata: metadata.as_ref() });
         self.turn = Some(Turn {
             id,
             native_id,
@@ -242,7 +242,7 @@ impl Session {
             (usage, more) => usage.or(more),
         };
         if let Some(cost) = ended.usage.as_mut().and_then(|usage| usage.cost_usd.as_mut()) {
-            *cost = rounded_cost(*cost);
+            *cost = round_cost(*cost);
         }
         ended.duration_ms = end.duration_ms.unwrap_or_else(|| now.millis_since(turn.started_at));
         let mut metadata = TurnEndMetadata::default();
@@ -250,7 +250,7 @@ impl Session {
             TurnStatus::Interrupted => Some(StopReason::Interrupted),
             TurnStatus::Completed | TurnStatus::Failed | TurnStatus::Unknown(_) => end.stop_reason,
         };
-        metadata.native = end.native.known();
+        metadata.native = end.native.non_empty();
         ended.metadata = Some(metadata).filter(|metadata| *metadata != TurnEndMetadata::default());
         self.emit(scene, origin, EventData::TurnEnded(ended));
     }
@@ -296,6 +296,8 @@ impl Session {
 fn joined(told: Option<SessionMetadata>, said: Option<TurnMetadata>) -> Option<TurnMetadata> {
     match (told, said) {
         (None, said) => said,
-        (Some(told), said) => Some(said.unwrap_or_default().or(told)).filter(|metadata| !metadata.is_empty()),
+        (Some(told), said) => {
+            Some(said.unwrap_or_default().with_defaults(told)).filter(|metadata| !metadata.is_empty())
+        }
     }
 }

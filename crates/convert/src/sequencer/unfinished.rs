@@ -4,8 +4,8 @@
 //! moment at which nothing was open, this finds what has to be closed before the session can go on.
 
 use interlingua_schema::{
-    Answer, ContentPart, DataParts, Decision, EventData, Item, ItemId, ItemKind, Origin, Outcome, Permission, Question,
-    Role, Timestamp, ToolKind, TurnEnded, TurnStatus, UniversalEvent,
+    ContentPart, Decision, EventData, EventDataRef, Item, ItemId, ItemKind, ItemOutcome, Origin, Permission, Question,
+    QuestionAnswer, Role, Timestamp, ToolKind, TurnEnded, TurnStatus, UniversalEvent,
 };
 
 use super::ResumePoint;
@@ -141,16 +141,16 @@ impl Session {
             self.emit(scene, Origin::DAEMON, EventData::permission_resolved(permission, Decision::Denied));
         }
         for question in left.questions {
-            self.emit(scene, Origin::DAEMON, EventData::question_resolved(question, Answer::Rejected(None)));
+            self.emit(scene, Origin::DAEMON, EventData::question_resolved(question, QuestionAnswer::Rejected(None)));
         }
         for open in left.items {
             let item = cut_off(open);
-            self.emit(scene, Origin::DAEMON, EventData::item_completed(item, Outcome::Failed));
+            self.emit(scene, Origin::DAEMON, EventData::item_completed(item, ItemOutcome::Failed));
         }
         for call in calls {
             let result = no_result(scene.ids.next_item_id(), call, self.latest_message.as_ref());
-            self.voice.say(scene, Origin::DAEMON, DataParts::ItemStarted(&result));
-            self.emit(scene, Origin::DAEMON, EventData::item_completed(result, Outcome::Failed));
+            self.voice.say(scene, Origin::DAEMON, EventDataRef::ItemStarted(&result));
+            self.emit(scene, Origin::DAEMON, EventData::item_completed(result, ItemOutcome::Failed));
         }
         if let Some(turn) = left.turn {
             let now = self.voice.time().max(scene.moment.time.unwrap_or(Timestamp::EPOCH));

@@ -6,7 +6,7 @@ use super::messages::OpenMessage;
 use super::projected::Projected;
 use super::session::Session;
 use super::tools::OpenTool;
-use crate::facts::key;
+use crate::metadata::key;
 use crate::object::Object;
 use crate::{AgentWrapperEvent, AgentWrapperKind};
 

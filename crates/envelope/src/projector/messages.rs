@@ -6,7 +6,7 @@ use super::items::Open;
 use super::projected::{Projected, Words};
 use super::session::Session;
 use crate::bounds::{Data, FinalText};
-use crate::facts::key;
+use crate::metadata::key;
 use crate::object::Object;
 use crate::{AgentWrapperEvent, AgentWrapperKind};
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::projected::Projected;
 use super::session::Session;
-use crate::facts::key;
+use crate::metadata::key;
 use crate::{AgentWrapperEvent, AgentWrapperKind};
 
 impl Session {

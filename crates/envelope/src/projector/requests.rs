@@ -4,7 +4,7 @@ use interlingua_schema::{Permission, PermissionStatus, Question, QuestionStatus,
 
 use super::projected::Projected;
 use super::session::Session;
-use crate::facts::key;
+use crate::metadata::key;
 use crate::object::Object;
 use crate::{AgentWrapperEvent, AgentWrapperKind};
 

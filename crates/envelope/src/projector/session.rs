@@ -11,7 +11,7 @@ use super::notes::farewell;
 use super::projected::Projected;
 use super::tools::Call;
 use crate::bounds::FinalText;
-use crate::facts::key;
+use crate::metadata::key;
 use crate::object::Object;
 use crate::{AgentWrapperCompletion, AgentWrapperCompletionStatus, AgentWrapperEvent, AgentWrapperKind, Name};
 
@@ -38,7 +38,7 @@ impl Session {
     pub(super) fn new(serial: u64, session: &SessionId) -> Self {
         Self {
             serial,
-            name: Name::of(session.as_str()),
+            name: Name::new(session.as_str()),
             native: None,
             thread: None,
             turn: None,
@@ -56,7 +56,7 @@ impl Session {
     pub(super) fn named(&mut self, native: Option<&NativeSessionId>) {
         if native.is_some() && self.native.as_ref() != native {
             self.native = native.cloned();
-            self.thread = native.and_then(|native| Name::of(native.as_str()));
+            self.thread = native.and_then(|native| Name::new(native.as_str()));
         }
     }
 
@@ -81,7 +81,7 @@ impl Session {
         turn: &TurnStarted,
     ) -> Projected<'e> {
         self.turns += 1;
-        self.turn = Name::of(&turn.turn_id);
+        self.turn = Name::new(&turn.turn_id);
         self.final_text = None;
         self.status = AgentWrapperCompletionStatus::Incomplete;
         Projected::one(AgentWrapperEvent::status(agent, "turn started", self.facts(event).finish()))

@@ -182,7 +182,7 @@ fn kind_name(kind: Option<&ToolKind>, otherwise: &'static str) -> Name {
         Some(ToolKind::SubAgent) => "sub_agent",
         Some(ToolKind::Plan) => "plan",
         Some(ToolKind::Question) => "question",
-        Some(ToolKind::Unknown(kind)) => return Name::of(kind).unwrap_or_else(|| Name::fixed(otherwise)),
+        Some(ToolKind::Unknown(kind)) => return Name::new(kind).unwrap_or_else(|| Name::fixed(otherwise)),
         Some(ToolKind::Other) | None => otherwise,
     })
 }

@@ -3,7 +3,7 @@
 use interlingua_convert::Agent;
 use interlingua_envelope::{AgentWrapperCompletion, AgentWrapperEvent, Projector};
 use interlingua_schema::{
-    ContentPart, EventData, Item, ItemDelta, ItemKind, Origin, Outcome, Role, Timestamp, ToolKind, TurnEnded,
+    ContentPart, EventData, Item, ItemDelta, ItemKind, ItemOutcome, Origin, Role, Timestamp, ToolKind, TurnEnded,
     TurnStarted, TurnStatus, UniversalEvent,
 };
 use serde_json::Value;
@@ -93,11 +93,11 @@ pub(crate) fn started(item: Item) -> EventData {
 }
 
 pub(crate) fn completed(item: Item) -> EventData {
-    EventData::item_completed(item, Outcome::Completed)
+    EventData::item_completed(item, ItemOutcome::Completed)
 }
 
 pub(crate) fn failed(item: Item) -> EventData {
-    EventData::item_completed(item, Outcome::Failed)
+    EventData::item_completed(item, ItemOutcome::Failed)
 }
 
 pub(crate) fn delta(item: &str, text: &str) -> EventData {

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use crate::events::{Play, call, completed, event, failed, message, named_call, result, started};
-use interlingua_envelope::bounds::{CHANNEL_BYTES, DATA_BYTES, MESSAGE_BYTES, OVERSIZE, TEXT_BYTES};
+use interlingua_envelope::bounds::{
+    MAX_CHANNEL_BYTES, MAX_DATA_BYTES, MAX_MESSAGE_BYTES, MAX_TEXT_BYTES, OVERSIZE_DATA,
+};
 use interlingua_envelope::{
     AgentWrapperCompletion, AgentWrapperEvent, AgentWrapperEventKind, AgentWrapperKind, EnvelopeLine,
 };
@@ -38,7 +40,7 @@ fn len_of_channel_must_be_at_most_128_bytes_else_channel_must_be_none() {
         let event = read(json!({"agent_kind": "codex", "kind": "Unknown", "channel": channel}));
         event.channel().map(str::to_owned)
     };
-    assert_eq!(CHANNEL_BYTES, 128);
+    assert_eq!(MAX_CHANNEL_BYTES, 128);
     for fits in ["tool".to_owned(), "c".repeat(128), "é".repeat(64), "🦀".repeat(32)] {
         assert_eq!(with(&fits).as_deref(), Some(fits.as_str()));
     }
@@ -49,7 +51,7 @@ fn len_of_channel_must_be_at_most_128_bytes_else_channel_must_be_none() {
 
 #[test]
 fn len_of_text_must_be_at_most_65536_bytes() {
-    assert_eq!(TEXT_BYTES, 65_536);
+    assert_eq!(MAX_TEXT_BYTES, 65_536);
     for (text, pieces) in [("x".repeat(65_536), 1), ("x".repeat(65_537), 2), ("🦀".repeat(16_384), 1)] {
         let mut play = Play::new();
         play.say(completed(message("i", Role::Assistant, vec![ContentPart::text(text)])));
@@ -80,19 +82,15 @@ fn text_larger_than_the_bound_must_be_split_into_several_text_outputs_preserving
         let pieces = play.texts("assistant");
         assert_eq!(pieces.len(), play.events.len());
         assert!(pieces.len() > 160);
-        assert!(
-            pieces
-                .iter()
-                .all(|piece| piece.len() <= TEXT_BYTES && piece.len() > TEXT_BYTES - 4
-                    || piece == pieces.last().unwrap())
-        );
+        assert!(pieces.iter().all(|piece| piece.len() <= MAX_TEXT_BYTES && piece.len() > MAX_TEXT_BYTES - 4
+            || piece == pieces.last().unwrap()));
         assert!(pieces.concat() == text);
     }
 }
 
 #[test]
 fn len_of_message_must_be_at_most_4096_bytes() {
-    assert_eq!(MESSAGE_BYTES, 4096);
+    assert_eq!(MAX_MESSAGE_BYTES, 4096);
     let fits = "m".repeat(4096);
     assert_eq!(status(&fits).message(), Some(fits.as_str()));
     assert_eq!(status(&"m".repeat(4097)).message().unwrap().len(), 4096);
@@ -115,11 +113,11 @@ fn a_message_that_exceeds_the_bound_must_be_truncated_and_end_with_the_suffix() 
 
 #[test]
 fn serialized_json_bytes_of_data_must_be_at_most_65536_else_data_must_be_replaced() {
-    assert_eq!(DATA_BYTES, 65_536);
+    assert_eq!(MAX_DATA_BYTES, 65_536);
     let fits = data_of(65_536);
     assert_eq!(with_data(&fits).data(), Some(fits));
     let oversize = json!({"dropped": {"reason": "oversize"}});
-    assert_eq!(oversize.to_string(), OVERSIZE);
+    assert_eq!(oversize.to_string(), OVERSIZE_DATA);
     assert_eq!(with_data(&data_of(65_537)).data(), Some(oversize));
 }
 

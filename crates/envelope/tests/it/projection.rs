@@ -2,8 +2,8 @@
 
 use interlingua_envelope::{AgentWrapperCompletionStatus as Status, AgentWrapperEvent, AgentWrapperEventKind as Kind};
 use interlingua_schema::{
-    Answer, ContentPart, Decision, ErrorCode, ErrorEvent, EventData, Item, ItemKind, Origin, Permission, Question,
-    Role, SessionEnded, SessionStarted, StatusLabel, TurnEnded, TurnStatus, Usage, Visibility,
+    ContentPart, Decision, ErrorCode, ErrorEvent, EventData, Item, ItemKind, Origin, Permission, Question,
+    QuestionAnswer, Role, SessionEnded, SessionStarted, StatusLabel, TurnEnded, TurnStatus, Usage, Visibility,
 };
 use serde_json::{Value, json};
 
@@ -155,8 +155,8 @@ fn a_request_is_a_status_with_the_tools_name() {
     let mut question = Question::new("q-1", "SECRET?", vec!["SECRET".to_owned()]);
     question.metadata = Some(from_json(json!({"call_id": "call-2", "header": "SECRET"})));
     play.say(EventData::question_requested(question.clone()));
-    play.say(EventData::question_resolved(question.clone(), Answer::Answered("SECRET".to_owned())));
-    play.say(EventData::question_resolved(question, Answer::Rejected(Some("SECRET".to_owned()))));
+    play.say(EventData::question_resolved(question.clone(), QuestionAnswer::Answered("SECRET".to_owned())));
+    play.say(EventData::question_resolved(question, QuestionAnswer::Rejected(Some("SECRET".to_owned()))));
     assert_eq!(
         messages(&play),
         [

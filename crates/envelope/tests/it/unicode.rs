@@ -1,7 +1,7 @@
 //! Splitting and cutting, whatever the text.
 
 use interlingua_envelope::AgentWrapperEvent;
-use interlingua_envelope::bounds::{FINAL_TEXT_BYTES, MESSAGE_BYTES, TEXT_BYTES, TRUNCATED};
+use interlingua_envelope::bounds::{MAX_FINAL_TEXT_BYTES, MAX_MESSAGE_BYTES, MAX_TEXT_BYTES, TRUNCATION_SUFFIX};
 use interlingua_schema::{ContentPart, ErrorCode, ErrorEvent, EventData, Role, Visibility};
 use proptest::prelude::*;
 use serde_json::json;
@@ -26,7 +26,7 @@ fn check_truncated(original: &str, found: &str, bound: usize) {
         assert_eq!(found, original);
         return;
     }
-    let kept = found.strip_suffix(TRUNCATED).unwrap();
+    let kept = found.strip_suffix(TRUNCATION_SUFFIX).unwrap();
     assert!(original.starts_with(kept));
     // No character more would have fitted.
     let next = original[kept.len()..].chars().next().unwrap();
@@ -38,7 +38,7 @@ proptest! {
 
     #[test]
     fn a_split_text_is_whole_again_when_joined(
-        text in prop_oneof![text(10), text(TEXT_BYTES - 3), text(TEXT_BYTES), text(3 * TEXT_BYTES)],
+        text in prop_oneof![text(10), text(MAX_TEXT_BYTES - 3), text(MAX_TEXT_BYTES), text(3 * MAX_TEXT_BYTES)],
         reasoning: bool,
         streamed: bool,
     ) {
@@ -51,10 +51,10 @@ proptest! {
         }
         play.say(completed(message("i", Role::Assistant, vec![part(&text)])));
         let pieces = play.texts(channel);
-        prop_assert!(pieces.iter().all(|piece| !piece.is_empty() && piece.len() <= TEXT_BYTES));
+        prop_assert!(pieces.iter().all(|piece| !piece.is_empty() && piece.len() <= MAX_TEXT_BYTES));
         // No piece could have held one character more.
         for pair in pieces.windows(2) {
-            prop_assert!(pair[0].len() + pair[1].chars().next().unwrap().len_utf8() > TEXT_BYTES);
+            prop_assert!(pair[0].len() + pair[1].chars().next().unwrap().len_utf8() > MAX_TEXT_BYTES);
         }
         prop_assert!(pieces.concat() == text);
         prop_assert!(play.texts(other).is_empty());
@@ -67,22 +67,22 @@ proptest! {
 
     #[test]
     fn a_message_is_cut_between_characters(
-        text in prop_oneof![text(10), text(MESSAGE_BYTES - 20), text(MESSAGE_BYTES), text(2 * MESSAGE_BYTES)],
+        text in prop_oneof![text(10), text(MAX_MESSAGE_BYTES - 20), text(MAX_MESSAGE_BYTES), text(2 * MAX_MESSAGE_BYTES)],
     ) {
         let mut play = Play::new();
         play.say(EventData::Error(ErrorEvent::new(ErrorCode::AgentError, format!("!{text}"))));
-        check_truncated(&format!("!{text}"), play.last().message().unwrap(), MESSAGE_BYTES);
+        check_truncated(&format!("!{text}"), play.last().message().unwrap(), MAX_MESSAGE_BYTES);
         let read: AgentWrapperEvent =
             serde_json::from_value(json!({"agent_kind": "amp", "kind": "Status", "message": text})).unwrap();
-        check_truncated(&text, read.message().unwrap(), MESSAGE_BYTES);
+        check_truncated(&text, read.message().unwrap(), MAX_MESSAGE_BYTES);
     }
 
     #[test]
     fn a_final_text_is_cut_between_characters(
-        text in prop_oneof![text(10), text(FINAL_TEXT_BYTES), text(2 * FINAL_TEXT_BYTES)],
+        text in prop_oneof![text(10), text(MAX_FINAL_TEXT_BYTES), text(2 * MAX_FINAL_TEXT_BYTES)],
     ) {
         let mut play = Play::new();
         play.turn().say(completed(message("i", Role::Assistant, vec![ContentPart::text(text.clone())])));
-        check_truncated(&text, play.completion().final_text().unwrap(), FINAL_TEXT_BYTES);
+        check_truncated(&text, play.completion().final_text().unwrap(), MAX_FINAL_TEXT_BYTES);
     }
 }

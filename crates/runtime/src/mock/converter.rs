@@ -5,7 +5,7 @@ use interlingua_convert::{
     QuestionDraft, ToolCall, ToolResult, TurnEnd,
 };
 use interlingua_schema::{
-    Answer, ApprovalScope, ContentPart, FileAction, QuestionOption, SessionMetadata, ToolInput, TurnMetadata,
+    ApprovalScope, ContentPart, FileAction, QuestionAnswer, QuestionOption, SessionMetadata, ToolInput, TurnMetadata,
     Visibility,
 };
 use serde_json::Value;
@@ -65,7 +65,7 @@ impl MockConverter {
             }
             HostLine::Permit { request, reply: Permit::Reject } => session.permission_denied(request),
             HostLine::Answer { request, answers } => {
-                let answers = answers.into_iter().map(|choices| Answer::Answered(choices.join(", "))).collect();
+                let answers = answers.into_iter().map(|choices| QuestionAnswer::Answered(choices.join(", "))).collect();
                 session.questions_answered(request, answers);
             }
             HostLine::Reject { request } => session.questions_rejected(request, None),
@@ -118,7 +118,7 @@ impl MockConverter {
             Line::Call { call, name, kind, arguments } => {
                 let text = arguments.to_string();
                 // Its tools are called with the keys of their kind.
-                let input = Some(ToolInput::read(Some(&kind), arguments)).filter(|input| input.kind().is_some());
+                let input = Some(ToolInput::decode(Some(&kind), arguments)).filter(|input| input.kind().is_some());
                 session.tool_called(
                     call.as_str(),
                     ToolCall::new(call.as_str(), name).kind(kind).arguments(text).input(input),

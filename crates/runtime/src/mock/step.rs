@@ -168,7 +168,7 @@ impl Status {
     /// The status as a draft; the error says what is wrong with it.
     pub(super) fn note(self) -> Result<Note, String> {
         let Self { label, detail, json } = self;
-        let data = StatusData::read(&label, &json.unwrap_or_default());
+        let data = StatusData::decode(&label, &json.unwrap_or_default());
         let data = data.transpose().map_err(|error| format!("the json of status `{label:?}`: {error}"))?;
         Ok(match (data, label) {
             (Some(StatusData::Retry(retry)), _) => Note::retry(retry),

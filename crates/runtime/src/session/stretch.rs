@@ -1,7 +1,7 @@
 //! The beginning of a stretch of work: where the session stands, and what a dead server left open.
 
 use interlingua_convert::{Conversion, ConversionOptions, Failure};
-use interlingua_schema::{ErrorCode, Facts, NativeSessionId, SessionMetadata};
+use interlingua_schema::{ErrorCode, NativeMetadata, NativeSessionId, SessionMetadata};
 use interlingua_store::Session;
 use serde_json::json;
 use tokio::time::Instant;
@@ -80,10 +80,10 @@ fn metadata(session: &Session, agent: &AgentStatus) -> SessionMetadata {
     metadata.cwd.clone_from(&session.directory);
     metadata.agent_mode.clone_from(&session.agent_mode);
     metadata.permission_mode.clone_from(&session.permission_mode);
-    metadata.native = Facts::new()
+    metadata.native = NativeMetadata::new()
         .with("agent_version_fit", agent.version_fit.map(|fit| json!(fit)))
         .with("variant", session.variant.as_deref())
         .with("title", session.title.as_deref())
-        .known();
+        .non_empty();
     metadata
 }

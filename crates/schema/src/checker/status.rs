@@ -22,13 +22,13 @@ pub(super) fn check_data(item: &Item, report: &mut Report) {
 
 /// Looks for a `json` part that has the keys of this label. A label without data needs none.
 fn find_data(item: &Item, label: &StatusLabel) -> Result<(), String> {
-    if StatusData::read(label, &Value::Null).is_none() {
+    if StatusData::decode(label, &Value::Null).is_none() {
         return Ok(());
     }
     let mut problem = "no json part".to_owned();
     for part in &item.content {
         if let ContentPart::Json { json } = part {
-            match StatusData::read(label, json) {
+            match StatusData::decode(label, json) {
                 None | Some(Ok(_)) => return Ok(()),
                 Some(Err(error)) => problem = format!("its json part does not fit: {error}"),
             }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::WriteJson;
 use crate::event::{EventType, WireEvent};
-use crate::sink::{DataParts, EventParts, EventSink};
+use crate::sink::{EventDataRef, EventRef, EventSink};
 use crate::{
     Item, ItemDelta, ItemEvent, ItemStatus, NativeSessionId, Origin, SessionId, SessionStarted, StartedPhase,
     TurnStarted,
@@ -83,7 +83,7 @@ impl JsonLines {
 
     /// Lines behind what a buffer holds already.
     #[must_use]
-    pub fn behind(text: Vec<u8>) -> Self {
+    pub fn append_to(text: Vec<u8>) -> Self {
         Self { text, ..Self::default() }
     }
 
@@ -114,8 +114,8 @@ impl JsonLines {
 }
 
 impl EventSink for JsonLines {
-    fn event(&mut self, event: EventParts<'_>) {
-        let EventParts { event_id, sequence, time, session_id, native_session_id, origin, data, raw } = event;
+    fn write_event(&mut self, event: EventRef<'_>) {
+        let EventRef { event_id, sequence, time, session_id, native_session_id, origin, data, raw } = event;
         let kind = Type(&data);
         let out = &mut self.text;
         let last = &mut self.sessions[usize::from(origin.is_synthetic())];
@@ -151,24 +151,24 @@ impl EventSink for JsonLines {
 }
 
 /// The type of an event that is handed over in parts.
-struct Type<'a>(&'a DataParts<'a>);
+struct Type<'a>(&'a EventDataRef<'a>);
 
 impl WriteJson for Type<'_> {
     fn write_json(&self, out: &mut Vec<u8>) {
         let known = match self.0 {
-            DataParts::SessionStarted { .. } => EventType::SessionStarted,
-            DataParts::TurnStarted { .. } => EventType::TurnStarted,
-            DataParts::ItemStarted(_) => EventType::ItemStarted,
-            DataParts::ItemCompleted(..) => EventType::ItemCompleted,
-            DataParts::ItemDelta { .. } => EventType::ItemDelta,
-            DataParts::Whole(data) => return data.kind().write_json(out),
+            EventDataRef::SessionStarted { .. } => EventType::SessionStarted,
+            EventDataRef::TurnStarted { .. } => EventType::TurnStarted,
+            EventDataRef::ItemStarted(_) => EventType::ItemStarted,
+            EventDataRef::ItemCompleted(..) => EventType::ItemCompleted,
+            EventDataRef::ItemDelta { .. } => EventType::ItemDelta,
+            EventDataRef::Owned(data) => return data.kind().write_json(out),
         };
         known.write_json(out);
     }
 }
 
 /// The data of an event that is handed over in parts.
-impl WriteJson for DataParts<'_> {
+impl WriteJson for EventDataRef<'_> {
     fn write_json(&self, out: &mut Vec<u8>) {
         match self {
             Self::SessionStarted { metadata } => SessionStarted::write_members(out, &Some(*metadata)),
@@ -184,7 +184,7 @@ impl WriteJson for DataParts<'_> {
             Self::ItemDelta { item_id, native_item_id, delta } => {
                 ItemDelta::write_members(out, *item_id, native_item_id, *delta);
             }
-            Self::Whole(data) => data.write_json(out),
+            Self::Owned(data) => data.write_json(out),
         }
     }
 }

@@ -64,7 +64,7 @@ macro_rules! wire_enum {
             #[doc = "A word that this version does not know, kept as it was read."]
             $(#[$open_meta])*
             #[cfg_attr(feature = "json-schema", schemars(skip))]
-            $open($crate::wire::UnknownWord),
+            $open($crate::wire::UnknownValue),
         }
 
         impl $name {
@@ -261,26 +261,26 @@ macro_rules! wire_struct {
 /// The fields of a variant are declared as those of [`wire_struct!`](crate::wire_struct). The variant after `else` keeps
 /// an object whose type is not listed. `read by` names a function that finishes a value which was read.
 #[macro_export]
-macro_rules! wire_parts {
+macro_rules! wire_tagged_union {
     (
         $(#[$meta:meta])*
         $vis:vis enum $name:ident { $($variants:tt)* } else $(#[$open_meta:meta])* $open:ident
         read by $finish:path
     ) => {
-        $crate::wire_parts! {
+        $crate::wire_tagged_union! {
             @variants [[$(#[$meta])*] [$vis] $name [$(#[$open_meta])*] $open $finish] [] $($variants)*
         }
     };
     (@variants $head:tt [$($done:tt)*]) => {
-        $crate::wire_parts! { @declare $head $($done)* }
+        $crate::wire_tagged_union! { @declare $head $($done)* }
     };
     (@variants $head:tt $done:tt $(#[$meta:meta])* $variant:ident = $word:literal { $($fields:tt)* }, $($rest:tt)*) => {
         $crate::wire_fields! {
-            [wire_parts @variant $head $done [[$(#[$meta])*] $variant $word] [$($rest)*]] [] $($fields)*
+            [wire_tagged_union @variant $head $done [[$(#[$meta])*] $variant $word] [$($rest)*]] [] $($fields)*
         }
     };
     (@variant $head:tt [$($done:tt)*] [$($variant:tt)*] [$($rest:tt)*] $fields:tt) => {
-        $crate::wire_parts! { @variants $head [$($done)* ($($variant)* $fields)] $($rest)* }
+        $crate::wire_tagged_union! { @variants $head [$($done)* ($($variant)* $fields)] $($rest)* }
     };
     (
         @declare [[$($meta:tt)*] [$vis:vis] $name:ident [$($open_meta:tt)*] $open:ident $finish:path]
@@ -338,7 +338,7 @@ macro_rules! wire_parts {
 /// Declares an enum of objects whose variant follows from a word that stands elsewhere: each variant has the name of the
 /// variant of `$word` that it belongs to.
 #[macro_export]
-macro_rules! wire_union {
+macro_rules! wire_untagged_union {
     (
         $(#[$meta:meta])*
         $vis:vis enum $name:ident by $word:ident {
@@ -358,13 +358,13 @@ macro_rules! wire_union {
             /// Reads the object that belongs to this word; `None` for a word without one.
             fn read_as(word: &$word, json: &::serde_json::Value) -> Option<Result<Self, ::serde_json::Error>> {
                 match word {
-                    $($word::$variant => Some($crate::wire::read_object(json).map(Self::$variant)),)+
+                    $($word::$variant => Some($crate::wire::decode_object(json).map(Self::$variant)),)+
                     _ => None,
                 }
             }
         }
 
-        $crate::wire_union! { @word $name $word [$($variant)+] [$($open)?] }
+        $crate::wire_untagged_union! { @word $name $word [$($variant)+] [$($open)?] }
 
         impl $crate::wire::WriteJson for $name {
             fn write_json(&self, out: &mut Vec<u8>) {

@@ -40,17 +40,17 @@ fn a_sink_writes_the_same_bytes() {
         let sink: [&mut dyn EventSink; 2] = [&mut lines, &mut kept];
         for sink in sink {
             let data = match sequence % 5 {
-                0 => DataParts::ItemStarted(&item),
-                1 => DataParts::SessionStarted { metadata: &introduction },
-                2 => DataParts::TurnStarted { turn_id: "t", metadata: Some(&turn).filter(|_| sequence % 2 == 0) },
-                3 => DataParts::ItemDelta {
+                0 => EventDataRef::ItemStarted(&item),
+                1 => EventDataRef::SessionStarted { metadata: &introduction },
+                2 => EventDataRef::TurnStarted { turn_id: "t", metadata: Some(&turn).filter(|_| sequence % 2 == 0) },
+                3 => EventDataRef::ItemDelta {
                     item_id: &item.item_id,
                     native_item_id: Some(&native_item).filter(|_| sequence % 2 == 0),
                     delta: "d",
                 },
-                _ => DataParts::Whole(EventData::item_completed(item.clone(), Outcome::Failed)),
+                _ => EventDataRef::Owned(EventData::item_completed(item.clone(), ItemOutcome::Failed)),
             };
-            sink.event(EventParts {
+            sink.write_event(EventRef {
                 event_id: "evt",
                 sequence,
                 time: Timestamp::from_millis(7 * i64::try_from(sequence).unwrap()),
@@ -167,7 +167,7 @@ fn inputs(text: &str) -> Vec<ToolInput> {
     for (kind, full, required) in cases {
         let kind: ToolKind = serde_json::from_value(json!(kind)).unwrap();
         for json in leave_out(full, required) {
-            let input = ToolInput::read(Some(&kind), json.clone());
+            let input = ToolInput::decode(Some(&kind), json.clone());
             assert_eq!((input.kind().as_ref(), serde_json::to_value(&input).unwrap()), (Some(&kind), json));
             inputs.push(input);
         }
@@ -303,7 +303,7 @@ fn every_event(text: &str) -> Vec<EventData> {
             title: None,
             input: Some(Box::new(input)),
         }];
-        events.push(EventData::item_completed(item, Outcome::Completed));
+        events.push(EventData::item_completed(item, ItemOutcome::Completed));
     }
     for status in all(&["completed", "failed", "interrupted"]) {
         let mut ended = TurnEnded::new(text, status);
@@ -332,9 +332,9 @@ fn every_event(text: &str) -> Vec<EventData> {
         item.content = parts(text);
         for role in all(&["user", "assistant", "system", "tool"]) {
             item.role = Some(role);
-            events.push(EventData::item_completed(item.clone(), Outcome::Completed));
+            events.push(EventData::item_completed(item.clone(), ItemOutcome::Completed));
         }
-        events.push(EventData::item_completed(item, Outcome::Failed));
+        events.push(EventData::item_completed(item, ItemOutcome::Failed));
     }
     let permission = Permission::new(text, text);
     events.push(EventData::permission_requested(permission.clone()));
@@ -342,8 +342,8 @@ fn every_event(text: &str) -> Vec<EventData> {
     events.push(EventData::permission_resolved(permission, Decision::Denied));
     let question = Question::new(text, text, vec![text.into(), text.into()]);
     events.push(EventData::question_requested(question.clone()));
-    events.push(EventData::question_resolved(question.clone(), Answer::Answered(text.into())));
-    events.push(EventData::question_resolved(question, Answer::Rejected(None)));
+    events.push(EventData::question_resolved(question.clone(), QuestionAnswer::Answered(text.into())));
+    events.push(EventData::question_resolved(question, QuestionAnswer::Rejected(None)));
     for code in all::<ErrorCode>(&[
         "rate_limited",
         "overloaded",

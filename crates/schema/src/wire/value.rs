@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 use super::text::write_string;
 use super::{WriteJson, close_object};
 use crate::time::{EPOCH, WRITTEN_LEN};
-use crate::{Fact, Facts, RawJson, Timestamp};
+use crate::{MetadataValue, NativeMetadata, RawJson, Timestamp};
 
 impl<T: WriteJson + ?Sized> WriteJson for &T {
     fn write_json(&self, out: &mut Vec<u8>) {
@@ -134,7 +134,7 @@ impl WriteJson for Map<String, Value> {
     }
 }
 
-impl WriteJson for Facts {
+impl WriteJson for NativeMetadata {
     fn write_json(&self, out: &mut Vec<u8>) {
         let start = out.len();
         for (name, fact) in self.iter() {
@@ -142,9 +142,9 @@ impl WriteJson for Facts {
             write_string(out, name);
             out.push(b':');
             match fact {
-                Fact::Text(text) => write_string(out, text),
-                Fact::Texts(texts) => texts.write_json(out),
-                Fact::Json(json) => json.write_json(out),
+                MetadataValue::String(text) => write_string(out, text),
+                MetadataValue::Strings(texts) => texts.write_json(out),
+                MetadataValue::Json(json) => json.write_json(out),
             }
         }
         close_object(out, start);

@@ -1,7 +1,9 @@
 //! Many at once: creates, readers, events.
 
 use interlingua_client::EventQuery;
-use interlingua_schema::{ContentPart, EventData, Item, ItemDelta, ItemKind, Origin, Outcome, Role, UniversalEvent};
+use interlingua_schema::{
+    ContentPart, EventData, Item, ItemDelta, ItemKind, ItemOutcome, Origin, Role, UniversalEvent,
+};
 use interlingua_store::Append;
 use reqwest::StatusCode;
 use serde_json::json;
@@ -46,7 +48,7 @@ async fn append_message(served: &Served, id: &str, deltas: u64) {
         }
     }
     item.content.push(ContentPart::text("word ".repeat(usize::try_from(deltas).unwrap())));
-    events.push(event(EventData::item_completed(item, Outcome::Completed)));
+    events.push(event(EventData::item_completed(item, ItemOutcome::Completed)));
     served.store.append(session.key, Append::events(events)).await.unwrap();
 }
 

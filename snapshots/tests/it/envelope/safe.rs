@@ -1,7 +1,11 @@
 //! The bounds hold, and nothing comes out that must not, in the stream of every recording.
 
-use interlingua_envelope::bounds::{CHANNEL_BYTES, DATA_BYTES, FINAL_TEXT_BYTES, MESSAGE_BYTES, TEXT_BYTES};
-use interlingua_envelope::{AgentWrapperEvent, AgentWrapperEventKind as Kind, EnvelopeFacts, EnvelopeLine, ToolsFacet};
+use interlingua_envelope::bounds::{
+    MAX_CHANNEL_BYTES, MAX_DATA_BYTES, MAX_FINAL_TEXT_BYTES, MAX_MESSAGE_BYTES, MAX_TEXT_BYTES,
+};
+use interlingua_envelope::{
+    AgentWrapperEvent, AgentWrapperEventKind as Kind, EnvelopeLine, EnvelopeMetadata, ToolsFacet,
+};
 use interlingua_schema::{ContentPart, EventData, Item, ItemKind, Role, StatusLabel};
 use interlingua_wirelog::Input;
 use serde::de::DeserializeOwned;
@@ -14,7 +18,7 @@ fn bounded(text: Option<&str>, bound: usize) -> bool {
 }
 
 fn data_is_bounded(data: Option<&Value>) -> bool {
-    data.is_none_or(|data| serde_json::to_vec(data).unwrap().len() <= DATA_BYTES)
+    data.is_none_or(|data| serde_json::to_vec(data).unwrap().len() <= MAX_DATA_BYTES)
 }
 
 #[test]
@@ -23,9 +27,9 @@ fn every_event_of_every_recording_keeps_the_bounds_and_the_payload_of_its_kind()
     for projected in all() {
         let name = projected.recording.name();
         for event in &projected.events {
-            assert!(bounded(event.channel(), CHANNEL_BYTES), "{name}: {event:?}");
-            assert!(bounded(event.text(), TEXT_BYTES), "{name}: {event:?}");
-            assert!(bounded(event.message(), MESSAGE_BYTES), "{name}: {event:?}");
+            assert!(bounded(event.channel(), MAX_CHANNEL_BYTES), "{name}: {event:?}");
+            assert!(bounded(event.text(), MAX_TEXT_BYTES), "{name}: {event:?}");
+            assert!(bounded(event.message(), MAX_MESSAGE_BYTES), "{name}: {event:?}");
             assert!(data_is_bounded(event.data().as_ref()), "{name}: {event:?}");
             let payload = (event.text().is_some(), event.message().is_some());
             let expected = match event.kind() {
@@ -37,13 +41,13 @@ fn every_event_of_every_recording_keeps_the_bounds_and_the_payload_of_its_kind()
             let data = event.data().unwrap();
             let read = match event.kind() {
                 Kind::ToolCall | Kind::ToolResult => serde_json::to_value(read::<ToolsFacet>(&data)),
-                _ => serde_json::to_value(read::<EnvelopeFacts>(&data)),
+                _ => serde_json::to_value(read::<EnvelopeMetadata>(&data)),
             };
             assert_eq!(read.unwrap(), data, "{name}: the types know all of it");
             seen += 1;
         }
         for completion in &projected.completions {
-            assert!(bounded(completion.final_text(), FINAL_TEXT_BYTES), "{name}: {completion:?}");
+            assert!(bounded(completion.final_text(), MAX_FINAL_TEXT_BYTES), "{name}: {completion:?}");
             assert!(data_is_bounded(completion.data().as_ref()), "{name}: {completion:?}");
         }
         for line in projected.lines().map(|line| serde_json::to_string(&line).unwrap()) {

@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
-use interlingua_codegen::{Source, generate};
+use interlingua_codegen::{SchemaFolder, generate};
 use interlingua_convert::{Agent, Input};
 use interlingua_snapshots::recordings;
 
 use crate::snapshots_in;
 
-fn source(agent: Agent) -> Source {
+fn source(agent: Agent) -> SchemaFolder {
     let schemas = interlingua_agent_schemas::find(agent.id()).unwrap();
-    Source::parse(agent.id(), schemas.files()).unwrap()
+    SchemaFolder::parse(agent.id(), schemas.files()).unwrap()
 }
 
 /// A schema update is reviewed as a diff of this.
@@ -32,7 +32,7 @@ fn the_generated_types_are_these() {
 fn every_correction_is_shown_by_its_recording() {
     let recordings = recordings().unwrap();
     for agent in Agent::ALL {
-        for entry in source(agent).overlay {
+        for entry in source(agent).corrections {
             let (name, shows) = (&entry.name, &entry.shows);
             assert!(!entry.reason.is_empty(), "{agent}: correction `{name}` gives no reason");
             let recording = recordings.iter().find(|recording| recording.name() == entry.recording);

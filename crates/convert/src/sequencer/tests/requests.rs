@@ -1,5 +1,5 @@
 use interlingua_schema::{
-    Answer, ApprovalScope, CommandInput, EventData, McpInput, Permission, QuestionOption, ToolInput, ToolKind,
+    ApprovalScope, CommandInput, EventData, McpInput, Permission, QuestionAnswer, QuestionOption, ToolInput, ToolKind,
     TurnMetadata,
 };
 use serde_json::json;
@@ -100,7 +100,7 @@ fn ids_are_unique_where_the_native_ones_repeat() {
 fn several_questions_are_numbered_and_one_refusal_is_for_all() {
     let mut play = Play::begun();
     play.agent(|s| s.questions_requested("q", vec![question("a?"), question("b?")]));
-    play.host(|s| s.questions_answered("q", vec![Answer::Answered("x, y".into())]));
+    play.host(|s| s.questions_answered("q", vec![QuestionAnswer::Answered("x, y".into())]));
     play.shows(&[
         "question q:0 Requested None",
         "question q:1 Requested None",

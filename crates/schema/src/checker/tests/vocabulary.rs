@@ -1,7 +1,7 @@
 //! L15 to L18: the vocabulary that all agents share.
 
 use super::*;
-use crate::{ContentPart, EventData, Item, ItemKind, Origin, Outcome, Timestamp, ToolInput, ToolKind, WebInput};
+use crate::{ContentPart, EventData, Item, ItemKind, ItemOutcome, Origin, Timestamp, ToolInput, ToolKind, WebInput};
 
 /// A session with one tool call that completes with these fields.
 fn completed_call(fields: &Value) -> Stream {
@@ -72,7 +72,7 @@ fn l15_an_input_of_another_kind_is_found_in_events_that_were_never_json() {
         title: Some("T".into()),
         input: Some(Box::new(ToolInput::Web(WebInput::search("q")))),
     });
-    let completed = EventData::item_completed(item, Outcome::Completed);
+    let completed = EventData::item_completed(item, ItemOutcome::Completed);
     let event = UniversalEvent::new("evt_1", 1, Timestamp::EPOCH, "s", Origin::AGENT, completed);
     assert!(checker.push(&event).iter().any(|violation| violation.rule == Rule::L15));
 }

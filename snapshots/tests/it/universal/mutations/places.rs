@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use interlingua_codegen::{Arm, Branch, Field, JsonKind, Kind, Model, Source, Type, model};
+use interlingua_codegen::{Arm, Branch, Field, JsonKind, Kind, Model, SchemaFolder, Type, build_model};
 use interlingua_convert::Agent;
 use serde_json::{Value, json};
 
@@ -48,9 +48,10 @@ pub(super) struct Schema {
 impl Schema {
     pub(super) fn load(agent: Agent) -> Self {
         let schemas = interlingua_agent_schemas::find(agent.id()).unwrap();
-        let source = Source::parse(agent.id(), schemas.files()).unwrap();
+        let source = SchemaFolder::parse(agent.id(), schemas.files()).unwrap();
         let modules = source.modules.into_iter();
-        let modules = modules.map(|module| (module.name, model(&module.document, &module.settings).unwrap())).collect();
+        let modules =
+            modules.map(|module| (module.name, build_model(&module.document, &module.settings).unwrap())).collect();
         Self { agent, modules }
     }
 
@@ -230,7 +231,7 @@ impl Walk<'_> {
 
 fn variant(tree: &Branch, value: &Value) -> Option<usize> {
     match tree.arms.get(value.get(&tree.key)?.as_str()?)? {
-        Arm::Leaf(index) => Some(*index),
+        Arm::Variant(index) => Some(*index),
         Arm::Branch(next) => variant(next, value),
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::document::Document;
 use crate::error::{Error, Result};
-use crate::overlay::{self, Entry};
+use crate::overlay::{self, Correction};
 use crate::settings::Settings;
 
 /// The name of the settings whose types stand at the top of the module.
@@ -17,16 +17,16 @@ const OVERLAY: &str = "overlay.json";
 
 /// The schemas of one folder, corrected.
 #[derive(Debug)]
-pub struct Source {
+pub struct SchemaFolder {
     /// The modules to generate, the main one first.
-    pub modules: Vec<SourceModule>,
+    pub modules: Vec<SchemaModule>,
     /// The corrections.
-    pub overlay: Vec<Entry>,
+    pub corrections: Vec<Correction>,
 }
 
 /// One module of a folder.
 #[derive(Debug)]
-pub struct SourceModule {
+pub struct SchemaModule {
     /// The submodule; `None` for the folder's main types.
     pub name: Option<String>,
     /// The schema file, for error messages.
@@ -43,7 +43,7 @@ struct SourceFile {
     types: BTreeMap<String, Settings>,
 }
 
-impl Source {
+impl SchemaFolder {
     /// Parses the files of a folder, given as pairs of name and text. `folder` is what errors call the folder.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Source {
             let advice = "its `[types.main]` table says what to generate";
             Error::new(&path(SOURCE), "", format!("no source.toml: {error}"), advice)
         })?;
-        let overlay = match find(OVERLAY) {
+        let corrections = match find(OVERLAY) {
             Some(text) => overlay::parse(&path(OVERLAY), text)?,
             None => Vec::new(),
         };
@@ -69,11 +69,11 @@ impl Source {
             let mut root: Value = serde_json::from_str(read(&settings.schema)?).map_err(|error| {
                 Error::new(&file, "", format!("not JSON: {error}"), "pull it again with `cargo xtask refresh-schemas`")
             })?;
-            overlay::apply(&mut root, &overlay, &settings.schema, &path(OVERLAY))?;
+            overlay::apply(&mut root, &corrections, &settings.schema, &path(OVERLAY))?;
             let document = Document::from_value(&file, root)?;
-            modules.push(SourceModule { name: (name != MAIN).then_some(name), file, document, settings });
+            modules.push(SchemaModule { name: (name != MAIN).then_some(name), file, document, settings });
         }
         modules.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok(Self { modules, overlay })
+        Ok(Self { modules, corrections })
     }
 }

@@ -8,9 +8,9 @@ use std::ops::Deref;
 /// It is one pointer wide, because every value of an open enum is as large as this variant, and hardly any is this
 /// variant.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct UnknownWord(Box<Box<str>>);
+pub struct UnknownValue(Box<Box<str>>);
 
-impl UnknownWord {
+impl UnknownValue {
     /// The word as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -18,13 +18,13 @@ impl UnknownWord {
     }
 }
 
-impl From<&str> for UnknownWord {
+impl From<&str> for UnknownValue {
     fn from(word: &str) -> Self {
         Self(Box::new(word.into()))
     }
 }
 
-impl Deref for UnknownWord {
+impl Deref for UnknownValue {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -32,13 +32,13 @@ impl Deref for UnknownWord {
     }
 }
 
-impl fmt::Debug for UnknownWord {
+impl fmt::Debug for UnknownValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.as_str(), f)
     }
 }
 
-impl fmt::Display for UnknownWord {
+impl fmt::Display for UnknownValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

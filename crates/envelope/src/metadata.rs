@@ -11,7 +11,7 @@ wire_struct! {
     #[serde(default)]
     #[cfg_attr(feature = "json-schema", schemars(rename = "Facts"))]
     #[non_exhaustive]
-    pub struct EnvelopeFacts {
+    pub struct EnvelopeMetadata {
         /// The type of the universal event that it was made from. Left out of `TextOutput`.
         pub event?: Option<Name>,
         /// The session, by our name.

@@ -11,20 +11,20 @@ use serde_json::{Map, Value};
 ///
 /// Most events are only written down; for that the facts are enough as the agent gave them, and no JSON tree is made.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Facts(Vec<(Cow<'static, str>, Fact)>);
+pub struct NativeMetadata(Vec<(Cow<'static, str>, MetadataValue)>);
 
 /// One fact.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Fact {
+pub enum MetadataValue {
     /// A text.
-    Text(String),
+    String(String),
     /// A list of texts, such as the names of tools.
-    Texts(Vec<String>),
+    Strings(Vec<String>),
     /// Anything else.
     Json(Value),
 }
 
-impl Facts {
+impl NativeMetadata {
     /// Nothing is known.
     #[must_use]
     pub const fn new() -> Self {
@@ -33,7 +33,7 @@ impl Facts {
 
     /// Adds a fact if it is known. One of the same name gives way to it.
     #[must_use]
-    pub fn with(mut self, name: &'static str, fact: Option<impl Into<Fact>>) -> Self {
+    pub fn with(mut self, name: &'static str, fact: Option<impl Into<MetadataValue>>) -> Self {
         if let Some(fact) = fact {
             self.set(Cow::Borrowed(name), fact.into());
         }
@@ -42,7 +42,7 @@ impl Facts {
 
     /// Adds these facts, which are newer.
     #[must_use]
-    pub fn and(mut self, newer: Self) -> Self {
+    pub fn merge(mut self, newer: Self) -> Self {
         for (name, fact) in newer.0 {
             self.set(name, fact);
         }
@@ -57,23 +57,23 @@ impl Facts {
 
     /// The fact of this name.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Fact> {
+    pub fn get(&self, name: &str) -> Option<&MetadataValue> {
         let place = self.0.binary_search_by_key(&name, |(name, _)| name).ok()?;
         self.0.get(place).map(|(_, fact)| fact)
     }
 
     /// These facts, or nothing when nothing is known.
     #[must_use]
-    pub fn known(self) -> Option<Self> {
+    pub fn non_empty(self) -> Option<Self> {
         (!self.is_empty()).then_some(self)
     }
 
     /// The facts in the order of their names, in which a tree has them too.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Fact)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &MetadataValue)> {
         self.0.iter().map(|(name, fact)| (&**name, fact))
     }
 
-    fn set(&mut self, name: Cow<'static, str>, fact: Fact) {
+    fn set(&mut self, name: Cow<'static, str>, fact: MetadataValue) {
         if self.0.last().is_none_or(|(last, _)| *last < name) {
             return self.0.push((name, fact));
         }
@@ -84,35 +84,35 @@ impl Facts {
     }
 }
 
-impl Serialize for Facts {
+impl Serialize for NativeMetadata {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter())
     }
 }
 
-impl Serialize for Fact {
+impl Serialize for MetadataValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Text(text) => text.serialize(serializer),
-            Self::Texts(texts) => texts.serialize(serializer),
+            Self::String(text) => text.serialize(serializer),
+            Self::Strings(texts) => texts.serialize(serializer),
             Self::Json(json) => json.serialize(serializer),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Facts {
+impl<'de> Deserialize<'de> for NativeMetadata {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Names;
 
         impl<'de> Visitor<'de> for Names {
-            type Value = Facts;
+            type Value = NativeMetadata;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Facts, A::Error> {
-                let mut facts = Facts::new();
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NativeMetadata, A::Error> {
+                let mut facts = NativeMetadata::new();
                 while let Some((name, fact)) = map.next_entry::<String, Value>()? {
                     facts.set(Cow::Owned(name), fact.into());
                 }
@@ -124,64 +124,64 @@ impl<'de> Deserialize<'de> for Facts {
     }
 }
 
-impl From<Facts> for Value {
-    fn from(facts: Facts) -> Self {
+impl From<NativeMetadata> for Value {
+    fn from(facts: NativeMetadata) -> Self {
         Self::Object(facts.0.into_iter().map(|(name, fact)| (name.into_owned(), fact.into())).collect::<Map<_, _>>())
     }
 }
 
-impl From<Fact> for Value {
-    fn from(fact: Fact) -> Self {
+impl From<MetadataValue> for Value {
+    fn from(fact: MetadataValue) -> Self {
         match fact {
-            Fact::Text(text) => text.into(),
-            Fact::Texts(texts) => texts.into(),
-            Fact::Json(json) => json,
+            MetadataValue::String(text) => text.into(),
+            MetadataValue::Strings(texts) => texts.into(),
+            MetadataValue::Json(json) => json,
         }
     }
 }
 
-impl From<String> for Fact {
+impl From<String> for MetadataValue {
     fn from(text: String) -> Self {
-        Self::Text(text)
+        Self::String(text)
     }
 }
 
-impl From<&str> for Fact {
+impl From<&str> for MetadataValue {
     fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
+        Self::String(text.to_owned())
     }
 }
 
-impl From<Vec<String>> for Fact {
+impl From<Vec<String>> for MetadataValue {
     fn from(texts: Vec<String>) -> Self {
-        Self::Texts(texts)
+        Self::Strings(texts)
     }
 }
 
 /// A text or a list of texts is the fact of that form, so that equal facts are equal wherever they come from.
-impl From<Value> for Fact {
+impl From<Value> for MetadataValue {
     fn from(json: Value) -> Self {
         match json {
-            Value::String(text) => Self::Text(text),
+            Value::String(text) => Self::String(text),
             Value::Array(list) if list.iter().all(Value::is_string) => {
                 let texts = list.into_iter().filter_map(|text| match text {
                     Value::String(text) => Some(text),
                     _ => None,
                 });
-                Self::Texts(texts.collect())
+                Self::Strings(texts.collect())
             }
             json => Self::Json(json),
         }
     }
 }
 
-impl From<bool> for Fact {
+impl From<bool> for MetadataValue {
     fn from(yes: bool) -> Self {
         Self::Json(yes.into())
     }
 }
 
-impl From<u64> for Fact {
+impl From<u64> for MetadataValue {
     fn from(number: u64) -> Self {
         Self::Json(number.into())
     }
@@ -195,22 +195,23 @@ mod tests {
 
     #[test]
     fn facts_become_the_tree_of_what_is_known() {
-        let facts = Facts::new()
+        let facts = NativeMetadata::new()
             .with("tools", Some(vec!["b".to_owned(), "a".to_owned()]))
             .with("cwd", Some("/w"))
             .with("mode", None::<String>)
             .with("model", Some("old"))
-            .and(Facts::new().with("servers", Some(json!([{ "name": "s" }]))).with("model", Some("new")));
+            .merge(NativeMetadata::new().with("servers", Some(json!([{ "name": "s" }]))).with("model", Some("new")));
         let expected = json!({ "cwd": "/w", "model": "new", "servers": [{ "name": "s" }], "tools": ["b", "a"] });
         assert_eq!(Value::from(facts), expected);
-        assert!(Facts::new().with("mode", None::<String>).is_empty());
+        assert!(NativeMetadata::new().with("mode", None::<String>).is_empty());
     }
 
     #[test]
     fn facts_that_are_read_equal_those_that_were_written() {
-        let facts = Facts::new().with("a", Some("x")).with("b", Some(vec!["y".to_owned()])).with("c", Some(json!(1)));
+        let facts =
+            NativeMetadata::new().with("a", Some("x")).with("b", Some(vec!["y".to_owned()])).with("c", Some(json!(1)));
         let text = serde_json::to_string(&facts).unwrap();
         assert_eq!(text, r#"{"a":"x","b":["y"],"c":1}"#);
-        assert_eq!(serde_json::from_str::<Facts>(&text).unwrap(), facts);
+        assert_eq!(serde_json::from_str::<NativeMetadata>(&text).unwrap(), facts);
     }
 }
