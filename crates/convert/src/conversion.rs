@@ -7,7 +7,7 @@ use interlingua_schema::{EventSink, RawJson, SessionMetadata, Timestamp};
 use sha2::{Digest, Sha256};
 
 use crate::draft::{DraftAction, Unparsed};
-use crate::sequencer::{Moment, ResumePoint, Sequencer, StreamEnd};
+use crate::sequencer::{Provenance, ResumePoint, Sequencer, StreamEnd};
 use crate::{Converter, CountingIds, Drafts, Failure, IdSource, Input, InputRef, Key, Launch};
 
 /// Room for pending inputs at the start. It stays below what an allocator has at hand (1 KiB), because a conversion may
@@ -125,8 +125,8 @@ impl<C: Converter> Conversion<C> {
         metadata: SessionMetadata,
         out: &mut dyn EventSink,
     ) {
-        let moment = Moment { time: at, ..Moment::default() };
-        self.sequencer.begin_only(&moment, native, metadata, out);
+        let provenance = Provenance { time: at, ..Provenance::default() };
+        self.sequencer.start_only_session(&provenance, native, metadata, out);
     }
 
     /// Goes on with a session that an earlier stream left: no second start, and the count goes on. As after
@@ -139,8 +139,8 @@ impl<C: Converter> Conversion<C> {
     /// Closes what the stream before this one left open: items and the turn fail for this reason, permissions are
     /// denied, questions rejected.
     pub fn close_unfinished(&mut self, at: Option<Timestamp>, failure: &Failure, out: &mut dyn EventSink) {
-        let moment = Moment { time: at, ..Moment::default() };
-        self.sequencer.close_unfinished(&moment, failure, out);
+        let provenance = Provenance { time: at, ..Provenance::default() };
+        self.sequencer.close_unfinished(&provenance, failure, out);
     }
 
     /// The host itself has something to say that crossed no wire: a message that could not be delivered, an interrupt
@@ -194,7 +194,7 @@ impl<C: Converter> Conversion<C> {
         }
         self.note(at, input.payload(), from_agent);
         if let Input::Exit { code } = input {
-            self.pending.push(PendingInput::Exit(Moment { time: at, ..Moment::default() }, code));
+            self.pending.push(PendingInput::Exit(Provenance { time: at, ..Provenance::default() }, code));
         }
     }
 
@@ -203,16 +203,16 @@ impl<C: Converter> Conversion<C> {
         let mut drafts = self.drafts.list.iter_mut();
         for pending in self.pending.drain(..) {
             match pending {
-                PendingInput::Stderr(line) => self.sequencer.stderr(&line),
-                PendingInput::Drafts(moment, count) => {
-                    if moment.from_agent {
-                        self.sequencer.alive();
+                PendingInput::Stderr(line) => self.sequencer.push_stderr(&line),
+                PendingInput::Drafts(provenance, count) => {
+                    if provenance.from_agent {
+                        self.sequencer.mark_running();
                     }
                     for draft in drafts.by_ref().take(count) {
-                        self.sequencer.apply(&moment, draft, out);
+                        self.sequencer.apply(&provenance, draft, out);
                     }
                 }
-                PendingInput::Exit(moment, code) => self.sequencer.exit(&moment, code, out),
+                PendingInput::Exit(provenance, code) => self.sequencer.process_exited(&provenance, code, out),
             }
         }
         self.drafts.list.clear();
@@ -234,15 +234,15 @@ impl<C: Converter> Conversion<C> {
     /// There is no more to come. What waits is said; sessions end as `end` says.
     pub fn finish(&mut self, at: Option<Timestamp>, end: StreamEnd, out: &mut dyn EventSink) {
         self.flush(out);
-        let moment = Moment { time: at, ..Moment::default() };
-        self.sequencer.finish(&moment, end, out);
+        let provenance = Provenance { time: at, ..Provenance::default() };
+        self.sequencer.finish(&provenance, end, out);
     }
 
     /// No agent can go on with the session, for this reason: it ends as an error.
     pub fn fail_session(&mut self, at: Option<Timestamp>, reason: &str, out: &mut dyn EventSink) {
         self.flush(out);
-        let moment = Moment { time: at, ..Moment::default() };
-        self.sequencer.lost(&moment, reason, out);
+        let provenance = Provenance { time: at, ..Provenance::default() };
+        self.sequencer.fail_sessions(&provenance, reason, out);
     }
 
     /// Counts what the converter made of a payload.
@@ -290,12 +290,12 @@ impl<C: Converter> Conversion<C> {
                 unparsed.hash = sha256(payload.unwrap_or_default().as_bytes());
             }
         }
-        let (count, moment) = (made.len(), Moment { time: at.or(time), from_agent, raw });
+        let (count, provenance) = (made.len(), Provenance { time: at.or(time), from_agent, raw });
         self.noted = self.drafts.list.len();
         match self.pending.last_mut() {
             // Many inputs are not worth a draft, and without times of their own one moment is like another.
-            Some(PendingInput::Drafts(last, before)) if last.covers(&moment, count) => *before += count,
-            _ => self.pending.push(PendingInput::Drafts(moment, count)),
+            Some(PendingInput::Drafts(last, before)) if last.can_share(&provenance, count) => *before += count,
+            _ => self.pending.push(PendingInput::Drafts(provenance, count)),
         }
     }
 }
@@ -305,9 +305,9 @@ enum PendingInput {
     /// The agent wrote to its standard error.
     Stderr(String),
     /// The converter made so many drafts of an input; of one from the agent perhaps none.
-    Drafts(Moment, usize),
+    Drafts(Provenance, usize),
     /// The agent is gone, with this exit code.
-    Exit(Moment, Option<i32>),
+    Exit(Provenance, Option<i32>),
 }
 
 /// The SHA-256 digest in lower-case hexadecimal digits.

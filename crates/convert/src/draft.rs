@@ -35,8 +35,8 @@ pub(crate) struct Draft {
 
 impl Draft {
     /// What follows is about this session.
-    pub(crate) fn about(session: Option<Key>) -> Self {
-        Self { sub_agent: None, synthetic: false, action: DraftAction::About(session) }
+    pub(crate) fn select_session(session: Option<Key>) -> Self {
+        Self { sub_agent: None, synthetic: false, action: DraftAction::SelectSession(session) }
     }
 
     /// All of it, so that nothing is left to do.
@@ -50,9 +50,9 @@ impl Draft {
 pub(crate) enum DraftAction {
     /// What was said has been taken elsewhere.
     #[default]
-    Done,
+    Taken,
     /// What follows is about the native session of this name, or the one begun last when the payload names none.
-    About(Option<Key>),
+    SelectSession(Option<Key>),
     SessionStarted(Box<SessionMetadata>),
     ChildOf {
         parent: Key,
@@ -76,7 +76,7 @@ pub(crate) enum DraftAction {
         metadata: Option<Box<TurnMetadata>>,
     },
     TurnEnded(Box<TurnEnd>),
-    CutOff,
+    TurnCutOff,
     UsageAdded(Box<Usage>),
     UserMessage(Key, Box<UserMessage>),
     MessageStarted(Key, MessageDraft),
@@ -91,10 +91,10 @@ pub(crate) enum DraftAction {
     ToolAbandoned(Key),
     NoteStarted(Key, Box<Note>),
     NoteFinished(Key, Box<Note>, bool),
-    Noted(Box<Note>),
+    NoteAdded(Box<Note>),
     PermissionRequested {
         key: Key,
-        ask: Box<PermissionDraft>,
+        permission: Box<PermissionDraft>,
     },
     PermissionResolved {
         key: Key,

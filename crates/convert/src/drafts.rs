@@ -106,7 +106,7 @@ impl SessionDrafts<'_> {
         if std::mem::take(&mut self.is_another) {
             let session = self.session.take();
             self.drafts.about.clone_from(&session);
-            self.drafts.list.push(Draft::about(session));
+            self.drafts.list.push(Draft::select_session(session));
         }
         self.drafts.list.push(Draft { sub_agent: self.sub_agent.clone(), synthetic: self.synthetic, action });
     }
@@ -188,7 +188,7 @@ impl SessionDrafts<'_> {
     /// The agent, which is about to be gone, always says when a turn is over and has not done so: the running turn was
     /// cut off, whatever the exit code. Without one, nothing happens.
     pub fn turn_cut_off(&mut self) {
-        self.push(DraftAction::CutOff);
+        self.push(DraftAction::TurnCutOff);
     }
 
     /// Tokens were used. For agents that tell per message: what they add up to is told when the turn ends, however it
@@ -255,7 +255,7 @@ impl SessionDrafts<'_> {
 
     /// A status, system message or unknown thing, begun and done.
     pub fn note(&mut self, note: Note) {
-        self.push(DraftAction::Noted(Box::new(note)));
+        self.push(DraftAction::NoteAdded(Box::new(note)));
     }
 
     /// A status that lasts begins: a compaction, a hook.
@@ -269,8 +269,8 @@ impl SessionDrafts<'_> {
     }
 
     /// The agent asks for permission. If the tool call that waits for it fails, nobody is asked any more.
-    pub fn permission_requested(&mut self, key: impl Into<Key>, ask: PermissionDraft) {
-        self.push(DraftAction::PermissionRequested { key: key.into(), ask: Box::new(ask) });
+    pub fn permission_requested(&mut self, key: impl Into<Key>, permission: PermissionDraft) {
+        self.push(DraftAction::PermissionRequested { key: key.into(), permission: Box::new(permission) });
     }
 
     /// A permission is given.

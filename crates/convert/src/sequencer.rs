@@ -1,25 +1,25 @@
-//! Drafts in, events out: everything that is the same for all agents.
+//! The sequencer: drafts in, events out. It holds every rule that is the same for all agents.
 //!
-//! The sequencer gives every event its id, its place and its time, and sees to it that the stream obeys the lifecycle
-//! rules whatever the drafts are: it synthesises what is missing, holds back what comes too early, drops what comes
-//! twice and closes what is left open. A property test feeds it random drafts and lets the checker watch.
+//! The sequencer gives every event its id, sequence number and time. The stream obeys the lifecycle rules whatever the
+//! drafts are: the sequencer emits missing starts and ends, holds drafts that come too early, drops repeated ones, and
+//! closes what is left open. A property test feeds it random drafts and verifies the stream with the checker.
 //!
-//! Its memory is bounded by what is open. Of what is over it remembers only the most recent, to know it when it is
-//! spoken of again.
+//! Memory is bounded by what is open. Of closed items only the most recent are remembered, so that a draft about one of
+//! them is recognized as a repetition.
 
-#[cfg(test)]
-mod invariance;
+mod emitter;
 mod messages;
-mod moment;
 mod notes;
 mod open_items;
 mod process;
 mod prompts;
+#[cfg(test)]
+mod property_tests;
 mod recent_map;
 mod requests;
 mod scopes;
 mod session;
-mod stderr;
+mod stderr_buffer;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -31,50 +31,50 @@ use interlingua_schema::{EventSink, ItemId, NativeSessionId, Origin, SessionId, 
 
 use crate::draft::{Draft, DraftAction};
 use crate::{Failure, IdSource, Key};
-pub(crate) use moment::Moment;
-use moment::Scene;
+use emitter::EmitContext;
+pub(crate) use emitter::Provenance;
 pub(crate) use recent_map::RecentMap;
 use scopes::ScopeId;
 use session::Session;
-use stderr::Stderr;
+use stderr_buffer::StderrBuffer;
 pub use unfinished::UnfinishedWork;
 
-/// So many drafts wait for the first session; then they get one without a native id.
-const MOST_WAITING: usize = 1024;
+/// Maximum number of drafts held until the first session starts. One more starts a session without a native id.
+const MAX_PENDING_DRAFTS: usize = 1024;
 
-/// Where a session that ends is ended by.
+/// Why a stream ends, which decides how its sessions end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEnd {
-    /// The log is read to its end. Sessions end if the agent's exit was in it, and are left open if not.
+    /// The log was read to its end. Sessions end if the log contains the agent's exit, and stay open if not.
     Log,
-    /// Our own API ends them.
+    /// The API terminates the sessions.
     Terminated,
 }
 
-/// Where an earlier stream left a session: what a store knows of it.
+/// State of a session at the end of an earlier stream, as its stored events show it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ResumePoint {
-    /// The session.
+    /// Our id of the session.
     pub session_id: SessionId,
-    /// Its native id, if it became known.
+    /// The agent's id of the session; `None` if it never became known.
     pub native_session_id: Option<NativeSessionId>,
-    /// The `sequence` of its last event.
+    /// Sequence number of the last event.
     pub sequence: u64,
-    /// The time of its last event.
+    /// Time of the last event.
     pub time: Timestamp,
-    /// The directory it works in, if that is known.
+    /// Working directory; `None` if unknown.
     pub cwd: Option<String>,
-    /// Its latest message item, which tool calls may hang on.
+    /// Item of the latest message, which may be the parent of further tool calls.
     pub latest_message: Option<ItemId>,
-    /// The permission and question ids it has used.
+    /// Permission ids and question ids that are in use already.
     pub request_ids: Vec<String>,
-    /// What it left open, for [`Conversion::close_unfinished`](crate::Conversion::close_unfinished) to close.
+    /// What the stream left open. [`Conversion::close_unfinished`](crate::Conversion::close_unfinished) closes it.
     pub unfinished: UnfinishedWork,
 }
 
 impl ResumePoint {
-    /// A session of which no event is known yet; see [`ResumePoint::observe`].
+    /// A session without events. [`ResumePoint::observe`] adds them.
     #[must_use]
     pub fn new(session_id: impl Into<SessionId>) -> Self {
         Self {
@@ -90,15 +90,15 @@ impl ResumePoint {
     }
 }
 
-/// A process that is gone.
+/// Exit of an agent process.
 #[derive(Clone, Copy, Debug)]
-struct Exit {
-    /// Its exit code, if anybody knows.
+struct ProcessExit {
+    /// Exit code, if known.
     code: Option<i32>,
 }
 
-/// A session, and the agent or sub-agent in it.
-type Place = (usize, ScopeId);
+/// Index of a session, and the main agent or sub-agent in it.
+type SessionScope = (usize, ScopeId);
 
 pub(crate) struct Sequencer {
     /// The agent's id.
@@ -106,18 +106,20 @@ pub(crate) struct Sequencer {
     ids: Box<dyn IdSource>,
     sessions: Vec<Session>,
     by_native: HashMap<Key, usize>,
-    /// Sessions that are sub-agents', with the session they are part of.
-    children: HashMap<Key, Place>,
-    /// The session that drafts are about, if it has a name, and its place once that is known.
-    about: Option<(Key, Option<Place>)>,
+    /// Native sessions of sub-agents, with the session and scope that they belong to.
+    children: HashMap<Key, SessionScope>,
+    /// Native id of the session that the next drafts are for, and its location once it is known. `None` for drafts
+    /// without a native id.
+    addressed: Option<(Key, Option<SessionScope>)>,
+    /// The session that started last. It gets the drafts without a native id.
     current: Option<usize>,
-    /// Drafts from before the first session.
-    waiting: Vec<(Moment, Draft)>,
-    stderr: Stderr,
-    /// The exit code of the last process, while there is no newer one.
-    exited: Option<Exit>,
-    /// There is one session, whatever names the agent has for it.
-    only_one: bool,
+    /// Drafts that came before the first session started.
+    pending_drafts: Vec<(Provenance, Draft)>,
+    stderr: StderrBuffer,
+    /// Exit of the last process, until a new one writes something.
+    last_exit: Option<ProcessExit>,
+    /// The stream has exactly one session, even if the agent uses several native ids.
+    is_single_session: bool,
 }
 
 impl Sequencer {
@@ -128,259 +130,275 @@ impl Sequencer {
             sessions: Vec::new(),
             by_native: HashMap::default(),
             children: HashMap::default(),
-            about: None,
+            addressed: None,
             current: None,
-            waiting: Vec::new(),
-            stderr: Stderr::default(),
-            exited: None,
-            only_one: false,
+            pending_drafts: Vec::new(),
+            stderr: StderrBuffer::default(),
+            last_exit: None,
+            is_single_session: false,
         }
     }
 
-    /// Begins the one session there will be, before its agent says anything.
-    pub(crate) fn begin_only(
+    /// Starts the only session of the stream, before any input of its agent.
+    pub(crate) fn start_only_session(
         &mut self,
-        moment: &Moment,
+        provenance: &Provenance,
         native: Option<&str>,
         mut metadata: SessionMetadata,
         out: &mut dyn EventSink,
     ) {
-        self.only_one = true;
-        let index = self.begin(moment, native.map(Key::from).as_ref(), &mut metadata, Origin::DAEMON, out);
+        self.is_single_session = true;
+        let index = self.start_session(provenance, native.map(Key::from).as_ref(), &mut metadata, Origin::DAEMON, out);
         if let Some(session) = self.sessions.get_mut(index) {
-            session.await_introduction();
+            session.expect_metadata();
         }
     }
 
-    /// Goes on with a session that began in an earlier stream.
+    /// Resumes a session that started in an earlier stream.
     pub(crate) fn resume(&mut self, resume: ResumePoint) {
         let index = self.sessions.len();
         if let Some(native) = &resume.native_session_id {
             self.by_native.insert(native.as_str().into(), index);
         }
         self.current = Some(index);
-        self.only_one = true;
+        self.is_single_session = true;
         self.sessions.push(Session::resume(resume));
     }
 
-    pub(crate) fn close_unfinished(&mut self, moment: &Moment, failure: &Failure, out: &mut dyn EventSink) {
+    pub(crate) fn close_unfinished(&mut self, provenance: &Provenance, failure: &Failure, out: &mut dyn EventSink) {
         for session in &mut self.sessions {
-            let mut scene = Scene { moment, ids: &mut *self.ids, out };
-            session.close_unfinished(&mut scene, failure.clone());
+            let mut ctx = EmitContext { provenance, ids: &mut *self.ids, out };
+            session.close_unfinished(&mut ctx, failure.clone());
         }
     }
 
-    /// The key of the request that asked for this permission, while it is pending.
+    /// Key of the request for this permission, while it is pending.
     pub(crate) fn permission_key(&self, id: &str) -> Option<&Key> {
         self.sessions.iter().find_map(|session| session.permission_key(id))
     }
 
-    /// The key of the request that asked this question, while it is pending, and the ids of all its questions.
+    /// Key of the request with this question, while it is pending, and the ids of all its questions.
     pub(crate) fn question_key(&self, id: &str) -> Option<(&Key, Vec<&str>)> {
         self.sessions.iter().find_map(|session| session.question_key(id))
     }
 
-    /// Does what a draft says. A draft is wide, so what is said is taken out of it where it lies.
-    pub(crate) fn apply(&mut self, moment: &Moment, draft: &mut Draft, out: &mut dyn EventSink) {
+    /// Applies a draft. A draft is large, so its content is taken out in place instead of moving the draft.
+    pub(crate) fn apply(&mut self, provenance: &Provenance, draft: &mut Draft, out: &mut dyn EventSink) {
         match &mut draft.action {
-            DraftAction::About(session) => self.about = session.take().map(|key| (key, None)),
-            DraftAction::ProcessRestarted => self.process_gone(moment, None, out),
-            DraftAction::ChildOf { parent } => self.child_of(moment, parent, out),
-            DraftAction::SpawnedBy { parent, call } => self.spawned_by(moment, parent, call, out),
-            _ if self.about.is_some() => {
-                if let Some(place) = self.place(moment, draft, out) {
-                    self.apply_in(place, moment, draft, out);
+            DraftAction::SelectSession(session) => self.addressed = session.take().map(|key| (key, None)),
+            DraftAction::ProcessRestarted => self.close_process(provenance, None, out),
+            DraftAction::ChildOf { parent } => self.child_of(provenance, parent, out),
+            DraftAction::SpawnedBy { parent, call } => self.spawned_by(provenance, parent, call, out),
+            _ if self.addressed.is_some() => {
+                if let Some(location) = self.locate_addressed_session(provenance, draft, out) {
+                    self.apply_to(location, provenance, draft, out);
                 }
             }
             _ => match self.current {
-                Some(index) => self.apply_in((index, ScopeId::MAIN), moment, draft, out),
-                None => self.wait(moment, draft, out),
+                Some(index) => self.apply_to((index, ScopeId::MAIN), provenance, draft, out),
+                None => self.hold_until_session(provenance, draft, out),
             },
         }
     }
 
-    fn apply_in(&mut self, (index, scope): Place, moment: &Moment, draft: &mut Draft, out: &mut dyn EventSink) {
+    fn apply_to(
+        &mut self,
+        (index, scope): SessionScope,
+        provenance: &Provenance,
+        draft: &mut Draft,
+        out: &mut dyn EventSink,
+    ) {
         if let Some(session) = self.sessions.get_mut(index) {
-            let mut scene = Scene { moment, ids: &mut *self.ids, out };
-            session.apply(&mut scene, scope, draft);
+            let mut ctx = EmitContext { provenance, ids: &mut *self.ids, out };
+            session.apply(&mut ctx, scope, draft);
         }
     }
 
-    /// Keeps what belongs to no session until there is one.
-    fn wait(&mut self, moment: &Moment, draft: &mut Draft, out: &mut dyn EventSink) {
-        self.waiting.push((moment.clone(), draft.take()));
-        if self.waiting.len() > MOST_WAITING {
-            self.begin(moment, None, &mut SessionMetadata::default(), Origin::DAEMON, out);
+    /// Holds a draft without a native session id until a session starts.
+    fn hold_until_session(&mut self, provenance: &Provenance, draft: &mut Draft, out: &mut dyn EventSink) {
+        self.pending_drafts.push((provenance.clone(), draft.take()));
+        if self.pending_drafts.len() > MAX_PENDING_DRAFTS {
+            self.start_session(provenance, None, &mut SessionMetadata::default(), Origin::DAEMON, out);
         }
     }
 
-    /// Where the session is that drafts are about, which begins if this draft can begin one. What a native id stands
-    /// for never changes, so it is looked up once.
-    fn place(&mut self, moment: &Moment, draft: &mut Draft, out: &mut dyn EventSink) -> Option<Place> {
-        let (key, known) = self.about.as_ref()?;
+    /// Location of the addressed session. An unknown session starts, if this draft can start one. The location of a
+    /// native id never changes, so it is looked up once.
+    fn locate_addressed_session(
+        &mut self,
+        provenance: &Provenance,
+        draft: &mut Draft,
+        out: &mut dyn EventSink,
+    ) -> Option<SessionScope> {
+        let (key, known) = self.addressed.as_ref()?;
         if known.is_some() {
             return *known;
         }
-        let place = match self.find(key) {
-            Some(place) => place,
-            None if starts_a_session(&draft.action) => self.begin_with(moment, draft, out),
+        let location = match self.find_session(key) {
+            Some(location) => location,
+            None if can_start_session(&draft.action) => self.start_addressed_session(provenance, draft, out),
             None => return None,
         };
-        if let Some((_, known)) = &mut self.about {
-            *known = Some(place);
+        if let Some((_, known)) = &mut self.addressed {
+            *known = Some(location);
         }
-        Some(place)
+        Some(location)
     }
 
-    /// The session and sub-agent that a native id stands for.
-    fn find(&self, key: &Key) -> Option<Place> {
+    /// The session and scope that a native id stands for.
+    fn find_session(&self, key: &Key) -> Option<SessionScope> {
         let own = self.by_native.get(key).map(|index| (*index, ScopeId::MAIN));
         own.or_else(|| self.children.get(key).copied())
     }
 
-    /// The name of the session that drafts are about.
-    fn named(&self) -> Option<Key> {
-        self.about.as_ref().map(|(key, _)| key.clone())
+    /// Native id of the addressed session.
+    fn addressed_key(&self) -> Option<Key> {
+        self.addressed.as_ref().map(|(key, _)| key.clone())
     }
 
-    /// Begins the session that drafts are about.
-    fn begin_with(&mut self, moment: &Moment, draft: &mut Draft, out: &mut dyn EventSink) -> Place {
+    /// Starts the addressed session.
+    fn start_addressed_session(
+        &mut self,
+        provenance: &Provenance,
+        draft: &mut Draft,
+        out: &mut dyn EventSink,
+    ) -> SessionScope {
         let synthetic = draft.synthetic;
-        let native = self.named();
+        let native = self.addressed_key();
         let index = match &mut draft.action {
             DraftAction::SessionStarted(metadata) => {
-                self.begin(moment, native.as_ref(), metadata, moment.origin(synthetic), out)
+                self.start_session(provenance, native.as_ref(), metadata, provenance.origin(synthetic), out)
             }
-            _ => self.begin(moment, native.as_ref(), &mut SessionMetadata::default(), Origin::DAEMON, out),
+            _ => self.start_session(provenance, native.as_ref(), &mut SessionMetadata::default(), Origin::DAEMON, out),
         };
         (index, ScopeId::MAIN)
     }
 
-    /// Begins a session with this metadata, which is then taken, or gives the one that began without a native id its
-    /// name. What waited goes to it.
-    fn begin(
+    /// Starts a session with this metadata, which it takes, and applies the pending drafts to it. If there is a session
+    /// that started without a native id, sets its native id instead.
+    fn start_session(
         &mut self,
-        moment: &Moment,
+        provenance: &Provenance,
         native: Option<&Key>,
         metadata: &mut SessionMetadata,
         origin: Origin,
         out: &mut dyn EventSink,
     ) -> usize {
-        let is_it = |session: &Session| self.only_one || (!session.is_named() && !session.is_ended());
-        let index = self.sessions.iter().position(is_it).unwrap_or(self.sessions.len());
+        let is_target = |session: &Session| self.is_single_session || (!session.has_native_id() && !session.is_ended());
+        let index = self.sessions.iter().position(is_target).unwrap_or(self.sessions.len());
         if let Some(native) = native {
             self.by_native.insert(native.clone(), index);
         }
         self.current = Some(index);
         if let Some(session) = self.sessions.get_mut(index) {
-            session.name(native);
+            session.set_native_id(native);
             return index;
         }
-        let mut scene = Scene { moment, ids: &mut *self.ids, out };
+        let mut ctx = EmitContext { provenance, ids: &mut *self.ids, out };
         self.agent.clone_into(&mut metadata.agent);
-        let session = Session::begin(&mut scene, native, std::mem::take(metadata), origin);
-        // Nearly always there is one, and it is large.
+        let session = Session::start(&mut ctx, native, std::mem::take(metadata), origin);
+        // A session is large, and nearly always there is only one.
         if self.sessions.is_empty() {
             self.sessions.reserve_exact(1);
         }
         self.sessions.push(session);
-        for (moment, mut draft) in std::mem::take(&mut self.waiting) {
-            self.apply_in((index, ScopeId::MAIN), &moment, &mut draft, out);
+        for (provenance, mut draft) in std::mem::take(&mut self.pending_drafts) {
+            self.apply_to((index, ScopeId::MAIN), &provenance, &mut draft, out);
         }
         index
     }
 
-    fn child_of(&mut self, moment: &Moment, parent: &Key, out: &mut dyn EventSink) {
-        let Some(child) = self.named() else { return };
-        if child == *parent || self.find(&child).is_some() {
+    fn child_of(&mut self, provenance: &Provenance, parent: &Key, out: &mut dyn EventSink) {
+        let Some(child) = self.addressed_key() else { return };
+        if child == *parent || self.find_session(&child).is_some() {
             return;
         }
-        let root = match self.find(parent) {
+        let root = match self.find_session(parent) {
             Some((root, _)) => root,
-            None => self.begin(moment, Some(parent), &mut SessionMetadata::default(), Origin::DAEMON, out),
+            None => self.start_session(provenance, Some(parent), &mut SessionMetadata::default(), Origin::DAEMON, out),
         };
         if let Some(session) = self.sessions.get_mut(root) {
-            self.children.insert(child.clone(), (root, session.thread(child)));
+            self.children.insert(child.clone(), (root, session.child_scope(child)));
         }
     }
 
-    fn spawned_by(&mut self, moment: &Moment, parent: &Key, call: &Key, out: &mut dyn EventSink) {
-        self.child_of(moment, parent, out);
-        let Some((root, scope)) = self.about.as_ref().and_then(|(child, _)| self.children.get(child).copied()) else {
+    fn spawned_by(&mut self, provenance: &Provenance, parent: &Key, call: &Key, out: &mut dyn EventSink) {
+        self.child_of(provenance, parent, out);
+        let Some((root, scope)) = self.addressed.as_ref().and_then(|(child, _)| self.children.get(child).copied())
+        else {
             return;
         };
-        let Some((parent_root, parent_scope)) = self.find(parent) else {
+        let Some((parent_root, parent_scope)) = self.find_session(parent) else {
             return;
         };
         if let Some(session) = self.sessions.get_mut(root)
             && parent_root == root
         {
-            let mut scene = Scene { moment, ids: &mut *self.ids, out };
-            session.spawned_by(&mut scene, scope, parent_scope, call.clone());
+            let mut ctx = EmitContext { provenance, ids: &mut *self.ids, out };
+            session.spawned_by(&mut ctx, scope, parent_scope, call.clone());
         }
     }
 
-    pub(crate) fn stderr(&mut self, line: &str) {
-        self.alive();
+    pub(crate) fn push_stderr(&mut self, line: &str) {
+        self.mark_running();
         self.stderr.push(line);
     }
 
-    /// Something came from an agent, so one is running.
-    pub(crate) fn alive(&mut self) {
-        if self.exited.take().is_some() {
-            self.stderr = Stderr::default();
+    /// Notes that an agent is running, because it has written something.
+    pub(crate) fn mark_running(&mut self) {
+        if self.last_exit.take().is_some() {
+            self.stderr = StderrBuffer::default();
         }
     }
 
-    /// The agent is gone. Its turns end; its sessions may go on in another process.
-    pub(crate) fn exit(&mut self, moment: &Moment, code: Option<i32>, out: &mut dyn EventSink) {
-        self.exited = Some(Exit { code });
+    /// Ends the turns of an agent process that exited. Another process may resume its sessions.
+    pub(crate) fn process_exited(&mut self, provenance: &Provenance, code: Option<i32>, out: &mut dyn EventSink) {
+        self.last_exit = Some(ProcessExit { code });
         if self.sessions.is_empty() {
-            self.begin(moment, None, &mut SessionMetadata::default(), Origin::DAEMON, out);
+            self.start_session(provenance, None, &mut SessionMetadata::default(), Origin::DAEMON, out);
         }
-        self.process_gone(moment, code, out);
+        self.close_process(provenance, code, out);
     }
 
-    fn process_gone(&mut self, moment: &Moment, code: Option<i32>, out: &mut dyn EventSink) {
+    fn close_process(&mut self, provenance: &Provenance, code: Option<i32>, out: &mut dyn EventSink) {
         for session in &mut self.sessions {
-            let mut scene = Scene { moment, ids: &mut *self.ids, out };
-            session.process_gone(&mut scene, code, &self.stderr);
-        }
-    }
-
-    /// The session ends because no agent will take it up again, for this reason.
-    pub(crate) fn lost(&mut self, moment: &Moment, reason: &str, out: &mut dyn EventSink) {
-        let code = self.exited.and_then(|exit| exit.code);
-        for session in &mut self.sessions {
-            let mut scene = Scene { moment, ids: &mut *self.ids, out };
-            session.lost(&mut scene, reason, code, &self.stderr);
+            let mut ctx = EmitContext { provenance, ids: &mut *self.ids, out };
+            session.close_process(&mut ctx, code, &self.stderr);
         }
     }
 
-    pub(crate) fn finish(&mut self, moment: &Moment, end: StreamEnd, out: &mut dyn EventSink) {
-        if self.sessions.is_empty() && !self.waiting.is_empty() {
-            self.begin(moment, None, &mut SessionMetadata::default(), Origin::DAEMON, out);
+    /// Ends the sessions with an error, because no agent can resume them.
+    pub(crate) fn fail_sessions(&mut self, provenance: &Provenance, reason: &str, out: &mut dyn EventSink) {
+        let code = self.last_exit.and_then(|exit| exit.code);
+        for session in &mut self.sessions {
+            let mut ctx = EmitContext { provenance, ids: &mut *self.ids, out };
+            session.end_failed(&mut ctx, reason, code, &self.stderr);
+        }
+    }
+
+    pub(crate) fn finish(&mut self, provenance: &Provenance, end: StreamEnd, out: &mut dyn EventSink) {
+        if self.sessions.is_empty() && !self.pending_drafts.is_empty() {
+            self.start_session(provenance, None, &mut SessionMetadata::default(), Origin::DAEMON, out);
         }
         for session in &mut self.sessions {
-            let mut scene = Scene { moment, ids: &mut *self.ids, out };
-            match (end, self.exited) {
-                (StreamEnd::Terminated, _) => session.terminated(&mut scene),
-                (StreamEnd::Log, Some(exit)) => session.exited(&mut scene, exit.code, &self.stderr),
-                (StreamEnd::Log, None) => session.left_open(&mut scene),
+            let mut ctx = EmitContext { provenance, ids: &mut *self.ids, out };
+            match (end, self.last_exit) {
+                (StreamEnd::Terminated, _) => session.end_terminated(&mut ctx),
+                (StreamEnd::Log, Some(exit)) => session.end_exited(&mut ctx, exit.code, &self.stderr),
+                (StreamEnd::Log, None) => session.flush_pending(&mut ctx),
             }
         }
     }
 }
 
-/// Whether a session never heard of begins when this is said of it. Some things only make sense in one that is
-/// there.
-fn starts_a_session(act: &DraftAction) -> bool {
+/// Whether a draft for an unknown session starts that session. Some drafts only make sense in a session that exists.
+fn can_start_session(action: &DraftAction) -> bool {
     !matches!(
-        act,
+        action,
         DraftAction::TurnEnded(_)
             | DraftAction::InterruptRequested
             | DraftAction::InterruptRejected
-            | DraftAction::CutOff
+            | DraftAction::TurnCutOff
             | DraftAction::PromptAccepted { .. }
             | DraftAction::PromptRejected { .. }
             | DraftAction::PermissionResolved { .. }

@@ -23,7 +23,7 @@ impl Channel {
 
     /// What a message has when it begins. Reasoning has its part from the start, still empty: whoever follows the
     /// deltas must know what they are.
-    pub(crate) fn opening(self) -> Vec<ContentPart> {
+    pub(crate) fn initial_content(self) -> Vec<ContentPart> {
         match self {
             Self::Text => Vec::new(),
             Self::Reasoning(_) => vec![self.part(String::new())],
@@ -31,7 +31,7 @@ impl Channel {
     }
 
     /// What streams in a message of this content.
-    pub(crate) fn of(content: &[ContentPart]) -> Self {
+    pub(crate) fn from_content(content: &[ContentPart]) -> Self {
         match content.first() {
             Some(ContentPart::Reasoning { visibility, .. }) => Self::Reasoning(*visibility),
             _ => Self::Text,
@@ -51,16 +51,16 @@ pub(crate) fn streamed_text(content: &[ContentPart]) -> Cow<'_, str> {
 
 /// Who says a message. A role that is kept in a draft, of which there are many, has to be small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Speaker {
+pub(crate) enum MessageRole {
     User,
     Assistant,
 }
 
-impl From<Speaker> for Role {
-    fn from(speaker: Speaker) -> Self {
-        match speaker {
-            Speaker::User => Self::User,
-            Speaker::Assistant => Self::Assistant,
+impl From<MessageRole> for Role {
+    fn from(role: MessageRole) -> Self {
+        match role {
+            MessageRole::User => Self::User,
+            MessageRole::Assistant => Self::Assistant,
         }
     }
 }
@@ -69,33 +69,33 @@ impl From<Speaker> for Role {
 /// same [`in_message`](MessageDraft::in_message).
 #[derive(Clone, Debug)]
 pub struct MessageDraft {
-    pub(crate) speaker: Speaker,
+    pub(crate) role: MessageRole,
     pub(crate) channel: Channel,
     pub(crate) native_id: Option<NativeItemId>,
-    pub(crate) of: Option<Key>,
+    pub(crate) native_message: Option<Key>,
 }
 
 impl MessageDraft {
-    fn new(speaker: Speaker, channel: Channel) -> Self {
-        Self { speaker, channel, native_id: None, of: None }
+    fn new(role: MessageRole, channel: Channel) -> Self {
+        Self { role, channel, native_id: None, native_message: None }
     }
 
     /// The agent says something.
     #[must_use]
     pub fn assistant() -> Self {
-        Self::new(Speaker::Assistant, Channel::Text)
+        Self::new(MessageRole::Assistant, Channel::Text)
     }
 
     /// The agent thinks.
     #[must_use]
     pub fn reasoning(visibility: Visibility) -> Self {
-        Self::new(Speaker::Assistant, Channel::Reasoning(visibility))
+        Self::new(MessageRole::Assistant, Channel::Reasoning(visibility))
     }
 
     /// A sub-agent is told what to do. (What the user says is a [`UserMessage`](crate::UserMessage).)
     #[must_use]
     pub fn prompt() -> Self {
-        Self::new(Speaker::User, Channel::Text)
+        Self::new(MessageRole::User, Channel::Text)
     }
 
     /// Sets the agent's own id of the item; without one it is null.
@@ -108,7 +108,7 @@ impl MessageDraft {
     /// Names the agent's message that this is part of, so that its tool calls find their parent.
     #[must_use]
     pub fn in_message(mut self, message: impl Into<Key>) -> Self {
-        self.of = Some(message.into());
+        self.native_message = Some(message.into());
         self
     }
 }

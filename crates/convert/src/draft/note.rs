@@ -185,7 +185,7 @@ pub struct Failure {
     pub(crate) code: ErrorCode,
     pub(crate) message: String,
     pub(crate) details: ErrorDetails,
-    pub(crate) aside: bool,
+    pub(crate) outside_turn: bool,
     /// The payload that tells of it, where that is not the payload at hand.
     pub(crate) raw: Option<RawJson>,
 }
@@ -194,7 +194,7 @@ impl Failure {
     /// A failure of this kind, in the agent's own words.
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), details: ErrorDetails::default(), aside: false, raw: None }
+        Self { code, message: message.into(), details: ErrorDetails::default(), outside_turn: false, raw: None }
     }
 
     /// Sets the HTTP status that the agent was answered with, if there was one.
@@ -229,7 +229,7 @@ impl Failure {
     /// not fail the turn, and no prompt is shown before it.
     #[must_use]
     pub fn outside_turn(mut self) -> Self {
-        self.aside = true;
+        self.outside_turn = true;
         self
     }
 

@@ -9,7 +9,7 @@ use crate::Key;
 pub struct PromptDraft {
     pub(crate) id: Option<Key>,
     pub(crate) content: Vec<ContentPart>,
-    pub(crate) echoed: bool,
+    pub(crate) expects_echo: bool,
     pub(crate) payload: PromptPayload,
 }
 
@@ -18,7 +18,7 @@ pub struct PromptDraft {
 pub(crate) enum PromptPayload {
     /// The payload at hand.
     #[default]
-    AtHand,
+    Current,
     /// This one, or none: a command line.
     Other(Option<RawJson>),
 }
@@ -33,14 +33,14 @@ impl PromptDraft {
     /// These parts.
     #[must_use]
     pub fn new(content: Vec<ContentPart>) -> Self {
-        Self { id: None, content, echoed: false, payload: PromptPayload::AtHand }
+        Self { id: None, content, expects_echo: false, payload: PromptPayload::Current }
     }
 
     /// The agent is known to repeat what it is told, so its own words are waited for. They are used if they come
     /// before it says anything else in the turn.
     #[must_use]
     pub fn expect_echo(mut self) -> Self {
-        self.echoed = true;
+        self.expects_echo = true;
         self
     }
 
@@ -65,9 +65,9 @@ impl PromptDraft {
 pub struct UserMessage {
     pub(crate) content: Vec<ContentPart>,
     pub(crate) native_id: Option<NativeItemId>,
-    pub(crate) of: Option<Key>,
-    pub(crate) prompt: Option<Key>,
-    pub(crate) begins_turn: bool,
+    pub(crate) native_message: Option<Key>,
+    pub(crate) echo_of: Option<Key>,
+    pub(crate) starts_turn: bool,
     pub(crate) injected: bool,
     pub(crate) raw: Option<RawJson>,
 }
@@ -82,7 +82,15 @@ impl UserMessage {
     /// These parts.
     #[must_use]
     pub fn new(content: Vec<ContentPart>) -> Self {
-        Self { content, native_id: None, of: None, prompt: None, begins_turn: false, injected: false, raw: None }
+        Self {
+            content,
+            native_id: None,
+            native_message: None,
+            echo_of: None,
+            starts_turn: false,
+            injected: false,
+            raw: None,
+        }
     }
 
     /// Sets the agent's own id of the item; without one it is null.
@@ -95,21 +103,21 @@ impl UserMessage {
     /// Names the agent's message that this is.
     #[must_use]
     pub fn in_message(mut self, message: impl Into<Key>) -> Self {
-        self.of = Some(message.into());
+        self.native_message = Some(message.into());
         self
     }
 
     /// Names the [`PromptDraft`] that it repeats. Without a name it is matched by text, and failing that by order.
     #[must_use]
     pub fn echo_of(mut self, prompt: impl Into<Key>) -> Self {
-        self.prompt = Some(prompt.into());
+        self.echo_of = Some(prompt.into());
         self
     }
 
     /// It begins a turn of its own: a turn that is running ends here. For agents that do not say when one is over.
     #[must_use]
     pub fn starts_turn(mut self) -> Self {
-        self.begins_turn = true;
+        self.starts_turn = true;
         self
     }
 

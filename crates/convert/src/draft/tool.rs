@@ -17,7 +17,7 @@ pub struct ToolCall {
     pub(crate) input: Option<ToolInput>,
     pub(crate) title: Option<String>,
     pub(crate) native_id: Option<NativeItemId>,
-    pub(crate) of: Option<Key>,
+    pub(crate) native_message: Option<Key>,
 }
 
 impl ToolCall {
@@ -32,7 +32,7 @@ impl ToolCall {
             input: None,
             title: None,
             native_id: None,
-            of: None,
+            native_message: None,
         }
     }
 
@@ -86,7 +86,7 @@ impl ToolCall {
     /// Names the agent's message that it came from; without a name it is the latest one.
     #[must_use]
     pub fn in_message(mut self, message: impl Into<Key>) -> Self {
-        self.of = Some(message.into());
+        self.native_message = Some(message.into());
         self
     }
 }

@@ -81,7 +81,7 @@ impl OpenCodeConverter {
         let key = session.new_call(&call, assistant_message_id.as_deref());
         session.known_calls.insert(call, ());
         session.tools.entry(key.clone()).or_default();
-        tool.of = assistant_message_id.map(Into::into);
+        tool.native_message = assistant_message_id.map(Into::into);
         self.next(&id, out).tool_started(key, tool);
     }
 
@@ -131,7 +131,7 @@ impl OpenCodeConverter {
         // What the result tells depends on what was asked.
         session.known_calls.insert(call, ());
         session.next_called(&key, name, tool.kind.clone(), input);
-        tool.of = assistant_message_id.map(Into::into);
+        tool.native_message = assistant_message_id.map(Into::into);
         self.next(&id, out).tool_called(key, tool);
     }
 

@@ -4,18 +4,19 @@ use foldhash::HashMap;
 
 use super::session::ItemRef;
 
-/// Up to this number of items, a lookup compares each one. Rarely more than a few are open at once.
+/// Up to this number of items, a lookup compares each one. Rarely more than a few items are open at the same time.
 const MAX_LINEAR_SEARCH: usize = 16;
 /// Capacity of the list of items when it is first used, in bytes.
 const INITIAL_CAPACITY: usize = 512;
 
-/// What is known of each open item, by what its converter calls it.
+/// A map of open items by their converter's key.
 #[derive(Debug)]
 pub(super) struct OpenItems<T> {
     /// In no particular order.
     items: Vec<(ItemRef, T)>,
-    /// The index of each in `items`, once there were more than [`MAX_LINEAR_SEARCH`] and until there are none.
-    places: Option<Box<HashMap<ItemRef, usize>>>,
+    /// Position of each in `items`. Exists from the time that there are more than [`MAX_LINEAR_SEARCH`] items until there
+    /// are none.
+    positions: Option<Box<HashMap<ItemRef, usize>>>,
 }
 
 impl<T> OpenItems<T> {
@@ -27,75 +28,75 @@ impl<T> OpenItems<T> {
         self.items.is_empty()
     }
 
-    pub(super) fn contains_key(&self, at: &ItemRef) -> bool {
-        self.find(at).is_some()
+    pub(super) fn contains_key(&self, item_ref: &ItemRef) -> bool {
+        self.find(item_ref).is_some()
     }
 
-    pub(super) fn get(&self, at: &ItemRef) -> Option<&T> {
-        self.items.get(self.find(at)?).map(|(_, item)| item)
+    pub(super) fn get(&self, item_ref: &ItemRef) -> Option<&T> {
+        self.items.get(self.find(item_ref)?).map(|(_, item)| item)
     }
 
-    pub(super) fn get_mut(&mut self, at: &ItemRef) -> Option<&mut T> {
-        let place = self.find(at)?;
-        self.items.get_mut(place).map(|(_, item)| item)
+    pub(super) fn get_mut(&mut self, item_ref: &ItemRef) -> Option<&mut T> {
+        let position = self.find(item_ref)?;
+        self.items.get_mut(position).map(|(_, item)| item)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&ItemRef, &T)> {
-        self.items.iter().map(|(at, item)| (at, item))
+        self.items.iter().map(|(item_ref, item)| (item_ref, item))
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = &T> {
         self.items.iter().map(|(_, item)| item)
     }
 
-    /// Puts an item in, in place of one of the same name.
-    pub(super) fn insert(&mut self, at: ItemRef, item: T) {
-        if let Some(known) = self.get_mut(&at) {
+    /// Inserts an item, or replaces the one with the same key.
+    pub(super) fn insert(&mut self, item_ref: ItemRef, item: T) {
+        if let Some(known) = self.get_mut(&item_ref) {
             *known = item;
             return;
         }
         if self.items.capacity() == 0 {
             self.items.reserve_exact((INITIAL_CAPACITY / size_of::<(ItemRef, T)>()).max(1));
         }
-        if let Some(places) = &mut self.places {
-            places.insert(at.clone(), self.items.len());
+        if let Some(positions) = &mut self.positions {
+            positions.insert(item_ref.clone(), self.items.len());
         }
-        self.items.push((at, item));
-        if self.places.is_none() && self.items.len() > MAX_LINEAR_SEARCH {
-            let places = self.items.iter().enumerate().map(|(place, (at, _))| (at.clone(), place));
-            self.places = Some(Box::new(places.collect()));
+        self.items.push((item_ref, item));
+        if self.positions.is_none() && self.items.len() > MAX_LINEAR_SEARCH {
+            let positions = self.items.iter().enumerate().map(|(position, (item_ref, _))| (item_ref.clone(), position));
+            self.positions = Some(Box::new(positions.collect()));
         }
     }
 
-    pub(super) fn remove(&mut self, at: &ItemRef) -> Option<T> {
-        let place = self.find(at)?;
-        let (_, item) = self.items.swap_remove(place);
-        if let Some(places) = &mut self.places {
-            places.remove(at);
-            // The last one has taken its place.
-            if let Some((moved, _)) = self.items.get(place)
-                && let Some(known) = places.get_mut(moved)
+    pub(super) fn remove(&mut self, item_ref: &ItemRef) -> Option<T> {
+        let position = self.find(item_ref)?;
+        let (_, item) = self.items.swap_remove(position);
+        if let Some(positions) = &mut self.positions {
+            positions.remove(item_ref);
+            // The last item has moved to this position.
+            if let Some((moved, _)) = self.items.get(position)
+                && let Some(known) = positions.get_mut(moved)
             {
-                *known = place;
+                *known = position;
             }
             if self.items.is_empty() {
-                self.places = None;
+                self.positions = None;
             }
         }
         Some(item)
     }
 
-    fn find(&self, at: &ItemRef) -> Option<usize> {
-        match &self.places {
-            Some(places) => places.get(at).copied(),
-            None => self.items.iter().rposition(|(known, _)| known == at),
+    fn find(&self, item_ref: &ItemRef) -> Option<usize> {
+        match &self.positions {
+            Some(positions) => positions.get(item_ref).copied(),
+            None => self.items.iter().rposition(|(known, _)| known == item_ref),
         }
     }
 }
 
 impl<T> Default for OpenItems<T> {
     fn default() -> Self {
-        Self { items: Vec::new(), places: None }
+        Self { items: Vec::new(), positions: None }
     }
 }
 
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
     use crate::Key;
 
-    fn at(number: u64) -> ItemRef {
+    fn item_ref(number: u64) -> ItemRef {
         (ScopeId::MAIN, Key::numbered("item", number))
     }
 
@@ -115,15 +116,15 @@ mod tests {
             let mut open = OpenItems::default();
             for _ in 0..2 {
                 for number in 0..count {
-                    open.insert(at(number), 0);
-                    open.insert(at(number), number);
+                    open.insert(item_ref(number), 0);
+                    open.insert(item_ref(number), number);
                 }
                 assert_eq!(open.values().sum::<u64>(), (0..count).sum::<u64>());
-                // Each once, from here and there: no count has the factor 7.
+                // Removes each item once, in mixed order: 7 and the count have no common factor.
                 for number in (0..count).map(|step| step * 7 % count) {
-                    assert_eq!(open.remove(&at(number)), Some(number));
-                    assert_eq!(open.remove(&at(number)), None);
-                    assert!(open.iter().all(|(at, number)| open.get(at) == Some(number)));
+                    assert_eq!(open.remove(&item_ref(number)), Some(number));
+                    assert_eq!(open.remove(&item_ref(number)), None);
+                    assert!(open.iter().all(|(item_ref, number)| open.get(item_ref) == Some(number)));
                 }
                 assert!(open.is_empty());
             }

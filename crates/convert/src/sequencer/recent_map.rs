@@ -1,23 +1,23 @@
-//! A memory of bounded size.
+//! A map of bounded size.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
 
 use foldhash::HashMap;
 
-/// Up to so many things are found by looking at each, which most sessions never exceed.
-const FEW: usize = 16;
+/// Up to this number of entries, a lookup compares each one. Most sessions never have more.
+const MAX_LINEAR_SEARCH: usize = 16;
 
-/// Remembers the last `N` things put into it.
+/// A map that keeps the last `N` keys inserted and evicts older ones.
 #[derive(Debug)]
 pub(crate) struct RecentMap<K, V, const N: usize> {
     /// Oldest first.
     entries: VecDeque<(K, V)>,
-    /// How many were forgotten.
-    forgotten: usize,
-    /// The place of each among all that ever were, once there are more than a few. It is boxed because most sessions
-    /// never have it: a session of more than 1 KiB makes the allocator slow.
-    places: Option<Box<HashMap<K, usize>>>,
+    /// Number of evicted entries.
+    evicted: usize,
+    /// Position of each entry among all that were ever inserted, once there are more than [`MAX_LINEAR_SEARCH`]. Boxed
+    /// because most sessions never need it: a session of more than 1 KiB makes the allocator slow.
+    positions: Option<Box<HashMap<K, usize>>>,
 }
 
 impl<K: Clone + Eq + Hash, V, const N: usize> RecentMap<K, V, N> {
@@ -43,27 +43,29 @@ impl<K: Clone + Eq + Hash, V, const N: usize> RecentMap<K, V, N> {
         if self.entries.len() > N
             && let Some((oldest, _)) = self.entries.pop_front()
         {
-            if let Some(places) = &mut self.places {
-                places.remove(&oldest);
+            if let Some(positions) = &mut self.positions {
+                positions.remove(&oldest);
             }
-            self.forgotten += 1;
+            self.evicted += 1;
         }
-        if self.entries.len() > FEW {
-            let places = self.places.get_or_insert_default();
-            for (index, (key, _)) in self.entries.iter().enumerate().skip(places.len()) {
-                places.insert(key.clone(), self.forgotten + index);
+        if self.entries.len() > MAX_LINEAR_SEARCH {
+            let positions = self.positions.get_or_insert_default();
+            for (index, (key, _)) in self.entries.iter().enumerate().skip(positions.len()) {
+                positions.insert(key.clone(), self.evicted + index);
             }
         }
     }
 
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
-        self.places = None;
+        self.positions = None;
     }
 
     fn find(&self, key: &K) -> Option<usize> {
-        match &self.places {
-            Some(places) if self.entries.len() > FEW => places.get(key).map(|place| place - self.forgotten),
+        match &self.positions {
+            Some(positions) if self.entries.len() > MAX_LINEAR_SEARCH => {
+                positions.get(key).map(|position| position - self.evicted)
+            }
             _ => self.entries.iter().rposition(|(known, _)| known == key),
         }
     }
@@ -71,7 +73,7 @@ impl<K: Clone + Eq + Hash, V, const N: usize> RecentMap<K, V, N> {
 
 impl<K, V, const N: usize> Default for RecentMap<K, V, N> {
     fn default() -> Self {
-        Self { entries: VecDeque::new(), forgotten: 0, places: None }
+        Self { entries: VecDeque::new(), evicted: 0, positions: None }
     }
 }
 
@@ -80,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_things_are_remembered_and_older_ones_are_not() {
+    fn the_last_entries_are_kept_and_older_ones_are_evicted() {
         let mut recent: RecentMap<u32, u32, 20> = RecentMap::default();
         for round in 0..3 {
             for key in 0..50 {
@@ -99,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_in_again_keeps_its_place() {
+    fn an_entry_that_is_inserted_again_keeps_its_position() {
         let mut recent: RecentMap<u32, &str, 2> = RecentMap::default();
         recent.insert(1, "a");
         recent.insert(2, "b");

@@ -1,17 +1,20 @@
-//! Whose item it is: the agent's, or one of its sub-agents'. From that follow the parents.
+//! Scopes: the main agent of a session and its sub-agents. The scope of an item decides its parent.
+//!
+//! Drafts of a sub-agent are held until the item of the tool call that started it is known, because that item is the
+//! parent of what the sub-agent does.
 
 use interlingua_schema::ItemId;
 
-use super::moment::{Moment, Scene};
+use super::emitter::{EmitContext, Provenance};
 use super::recent_map::RecentMap;
 use super::session::{ItemRef, Session};
 use crate::Key;
 use crate::draft::DraftAction;
 
-/// So much is held back for a sub-agent whose tool call is not known yet.
-const MOST_HELD: usize = 4096;
+/// Maximum number of drafts held for a sub-agent whose tool call is not known. With one more, all are applied without it.
+const MAX_HELD_DRAFTS: usize = 4096;
 
-/// The agent of a session (0), or one of its sub-agents.
+/// The main agent of a session (0), or one of its sub-agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ScopeId(u32);
 
@@ -19,40 +22,39 @@ impl ScopeId {
     pub(super) const MAIN: Self = Self(0);
 }
 
-/// What a sub-agent is known by.
+/// What identifies a sub-agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ScopeKey {
     /// The tool call that started it.
     Call(Key),
-    /// A native session of its own.
+    /// The native session that it runs in.
     Thread(Key),
 }
 
 /// The tool call that started a sub-agent.
 #[derive(Debug)]
 enum Spawn {
-    /// There is none: the agent itself, or a sub-agent whose call never became known.
-    Nobody,
-    /// Not known yet, perhaps by name.
+    /// There is none: the scope is the main agent, or a sub-agent whose call never became known.
+    None,
+    /// The item of the call is not known yet. The key may be, and the scope that the call is in.
     Awaited(Option<(Option<ScopeId>, Key)>),
-    Known {
-        call: ItemRef,
-        item: ItemId,
-    },
+    /// The item of the call is known.
+    Known { call: ItemRef, item: ItemId },
 }
 
 #[derive(Debug)]
 pub(super) struct ScopeState {
     spawn: Spawn,
-    held: Vec<(Moment, bool, DraftAction)>,
+    /// Drafts that wait for the spawning call.
+    held: Vec<(Provenance, bool, DraftAction)>,
     latest_message: Option<ItemId>,
-    /// The latest item of each of the agent's own messages.
+    /// Latest item of each native message.
     by_message: RecentMap<Key, ItemId, 256>,
 }
 
 impl ScopeState {
     pub(super) fn main() -> Self {
-        Self::new(Spawn::Nobody)
+        Self::new(Spawn::None)
     }
 
     fn new(spawn: Spawn) -> Self {
@@ -69,37 +71,37 @@ impl Session {
         self.scopes.get_mut(scope.0 as usize)
     }
 
-    /// The agent and all sub-agents.
-    pub(super) fn scope_list(&self) -> impl Iterator<Item = ScopeId> + use<> {
+    /// The main agent and all sub-agents.
+    pub(super) fn scope_ids(&self) -> impl Iterator<Item = ScopeId> + use<> {
         (0..u32::try_from(self.scopes.len()).unwrap_or(u32::MAX)).map(ScopeId)
     }
 
     fn open_scope(&mut self, key: ScopeKey, spawn: Spawn) -> ScopeId {
-        if let Some(scope) = self.scope_ids.get(&key) {
+        if let Some(scope) = self.scopes_by_key.get(&key) {
             return *scope;
         }
         let scope = ScopeId(u32::try_from(self.scopes.len()).unwrap_or(u32::MAX));
         self.scopes.push(ScopeState::new(spawn));
-        self.scope_ids.insert(key, scope);
+        self.scopes_by_key.insert(key, scope);
         scope
     }
 
-    /// The sub-agent that a tool call started.
+    /// Scope of the sub-agent that a tool call started.
     pub(super) fn sub_agent(&mut self, call: Key) -> ScopeId {
         self.open_scope(ScopeKey::Call(call.clone()), Spawn::Awaited(Some((None, call))))
     }
 
-    /// The sub-agent that has a native session of its own.
-    pub(super) fn thread(&mut self, session: Key) -> ScopeId {
+    /// Scope of the sub-agent that runs in this native session.
+    pub(super) fn child_scope(&mut self, session: Key) -> ScopeId {
         self.open_scope(ScopeKey::Thread(session), Spawn::Awaited(None))
     }
 
-    /// Whether what is said there counts as the agent's own, because no tool call is known above it.
+    /// Whether the output of a scope counts as the main agent's, because no spawning call is known.
     pub(super) fn is_main(&self, scope: ScopeId) -> bool {
         !matches!(self.scope(scope), Some(ScopeState { spawn: Spawn::Known { .. }, .. }))
     }
 
-    /// Whether the agent waits for this sub-agent: the call that started it, and those above, have no result yet.
+    /// Whether the main agent waits for this sub-agent: the call that started it, and the calls above, have no result.
     pub(super) fn is_foreground(&self, scope: ScopeId) -> bool {
         match self.scope(scope).map(|state| &state.spawn) {
             Some(Spawn::Known { call, .. }) => self.tools.contains_key(call) && self.is_foreground(call.0),
@@ -107,22 +109,22 @@ impl Session {
         }
     }
 
-    pub(super) fn spawned_by(&mut self, scene: &mut Scene<'_>, scope: ScopeId, parent: ScopeId, call: Key) {
-        self.taken_up_again(scope, parent, &call);
+    pub(super) fn spawned_by(&mut self, ctx: &mut EmitContext<'_>, scope: ScopeId, parent: ScopeId, call: Key) {
+        self.reattach(scope, parent, &call);
         if let Some(state) = self.scope_mut(scope)
             && matches!(state.spawn, Spawn::Awaited(_))
             && scope != parent
         {
             state.spawn = Spawn::Awaited(Some((Some(parent), call)));
-            self.settle(scene);
+            self.release_resolved(ctx);
         }
     }
 
-    /// A call that runs may go on with a sub-agent that an earlier one started: what that does from now on hangs on
-    /// the new call.
-    fn taken_up_again(&mut self, scope: ScopeId, parent: ScopeId, call: &Key) {
-        let at = (parent, call.clone());
-        if !self.tools.contains_key(&at) || self.is_within(parent, scope) {
+    /// Makes a running call the parent of a sub-agent that an earlier call started. Agents can resume a sub-agent by a
+    /// new call; what it does from then on belongs to the new call.
+    fn reattach(&mut self, scope: ScopeId, parent: ScopeId, call: &Key) {
+        let item_ref = (parent, call.clone());
+        if !self.tools.contains_key(&item_ref) || self.is_within(parent, scope) {
             return;
         }
         let Some(item) = self.call_item(parent, call) else {
@@ -130,69 +132,76 @@ impl Session {
         };
         if let Some(state) = self.scope_mut(scope)
             && let Spawn::Known { call: known, .. } = &state.spawn
-            && *known != at
+            && *known != item_ref
         {
-            state.spawn = Spawn::Known { call: at, item };
+            state.spawn = Spawn::Known { call: item_ref, item };
             state.latest_message = None;
         }
     }
 
-    /// Does what a draft says, or keeps it until the sub-agent's tool call is known.
-    pub(super) fn act_or_hold(&mut self, scene: &mut Scene<'_>, scope: ScopeId, synthetic: bool, act: DraftAction) {
-        self.look_up(scope);
-        let moment = scene.moment;
+    /// Applies a draft, or holds it until the spawning call of its sub-agent is known.
+    pub(super) fn apply_or_hold(
+        &mut self,
+        ctx: &mut EmitContext<'_>,
+        scope: ScopeId,
+        synthetic: bool,
+        action: DraftAction,
+    ) {
+        self.resolve_spawn(scope);
+        let provenance = ctx.provenance;
         match self.scope_mut(scope) {
-            Some(state) if matches!(state.spawn, Spawn::Awaited(_)) && has_a_parent(&act) => {
-                state.held.push((moment.clone(), synthetic, act));
-                let full = state.held.len() > MOST_HELD;
-                self.holding = true;
+            Some(state) if matches!(state.spawn, Spawn::Awaited(_)) && needs_spawn_call(&action) => {
+                state.held.push((provenance.clone(), synthetic, action));
+                let full = state.held.len() > MAX_HELD_DRAFTS;
+                self.has_held_drafts = true;
                 if full && let Some(state) = self.scope_mut(scope) {
-                    state.spawn = Spawn::Nobody;
-                    self.let_go(scene, scope);
+                    state.spawn = Spawn::None;
+                    self.release_scope(ctx, scope);
                 }
             }
-            _ => self.act(scene, scope, synthetic, act),
+            _ => self.apply_action(ctx, scope, synthetic, action),
         }
     }
 
-    /// Lets go of what was held back for sub-agents whose call has become known.
-    pub(super) fn settle(&mut self, scene: &mut Scene<'_>) {
-        if !self.holding {
+    /// Applies the held drafts of sub-agents whose spawning call has become known.
+    pub(super) fn release_resolved(&mut self, ctx: &mut EmitContext<'_>) {
+        if !self.has_held_drafts {
             return;
         }
         while let Some(scope) = (1..self.scopes.len())
             .filter_map(|index| u32::try_from(index).ok().map(ScopeId))
-            .find(|scope| self.scope(*scope).is_some_and(|state| !state.held.is_empty()) && self.look_up(*scope))
+            .find(|scope| self.scope(*scope).is_some_and(|state| !state.held.is_empty()) && self.resolve_spawn(*scope))
         {
-            self.let_go(scene, scope);
+            self.release_scope(ctx, scope);
         }
-        self.holding = self.scopes.iter().any(|state| !state.held.is_empty());
+        self.has_held_drafts = self.scopes.iter().any(|state| !state.held.is_empty());
     }
 
-    /// Lets go of everything that is held back, with or without a call.
-    pub(super) fn release(&mut self, scene: &mut Scene<'_>) {
+    /// Applies all held drafts, even without a spawning call.
+    pub(super) fn release_all(&mut self, ctx: &mut EmitContext<'_>) {
         let mut index = 1;
         while index < self.scopes.len() {
             let scope = ScopeId(u32::try_from(index).unwrap_or(u32::MAX));
             if let Some(state) = self.scope_mut(scope)
                 && !state.held.is_empty()
             {
-                state.spawn = Spawn::Nobody;
-                self.let_go(scene, scope);
+                state.spawn = Spawn::None;
+                self.release_scope(ctx, scope);
             }
             index += 1;
         }
     }
 
-    fn let_go(&mut self, scene: &mut Scene<'_>, scope: ScopeId) {
+    /// Applies the held drafts of one sub-agent.
+    fn release_scope(&mut self, ctx: &mut EmitContext<'_>, scope: ScopeId) {
         let held = self.scope_mut(scope).map(|state| std::mem::take(&mut state.held)).unwrap_or_default();
-        for (moment, synthetic, act) in held {
-            self.act(&mut scene.at(&moment), scope, synthetic, act);
+        for (provenance, synthetic, action) in held {
+            self.apply_action(&mut ctx.with_provenance(&provenance), scope, synthetic, action);
         }
     }
 
-    /// Finds the item of the call that started a sub-agent. True once it is known.
-    fn look_up(&mut self, scope: ScopeId) -> bool {
+    /// Looks for the item of the call that started a sub-agent. Returns whether nothing is awaited any more.
+    fn resolve_spawn(&mut self, scope: ScopeId) -> bool {
         let Some(ScopeState { spawn: Spawn::Awaited(Some((within, key))), .. }) = self.scope(scope) else {
             return scope == ScopeId::MAIN || !self.is_awaited(scope);
         };
@@ -203,7 +212,7 @@ impl Session {
                 self.call_item(within, key).map(|item| ((within, key.clone()), item))
             }),
         };
-        // A sub-agent cannot have been started from inside itself, at whatever remove.
+        // A sub-agent is never started from within itself, directly or through other sub-agents.
         let Some((call, item)) = found.filter(|(call, _)| !self.is_within(call.0, scope)) else {
             return false;
         };
@@ -225,41 +234,42 @@ impl Session {
             }
     }
 
-    /// The parent of what a sub-agent says; the agent's own words have none.
-    pub(super) fn spawner(&self, scope: ScopeId) -> Option<ItemId> {
+    /// Item of the spawning call, which is the parent of a sub-agent's messages. `None` for the main agent.
+    pub(super) fn spawn_item(&self, scope: ScopeId) -> Option<ItemId> {
         match &self.scope(scope)?.spawn {
             Spawn::Known { item, .. } => Some(item.clone()),
-            Spawn::Nobody | Spawn::Awaited(_) => None,
+            Spawn::None | Spawn::Awaited(_) => None,
         }
     }
 
-    /// The parent of a tool call or result: the message it came from, else the latest one there is.
-    pub(super) fn tool_parent(&self, scope: ScopeId, of: Option<&Key>) -> Option<ItemId> {
+    /// Parent of a tool call or result: the message that it came from, else the latest message.
+    pub(super) fn tool_parent(&self, scope: ScopeId, native_message: Option<&Key>) -> Option<ItemId> {
         let state = self.scope(scope)?;
-        of.and_then(|message| state.by_message.get(message))
+        native_message
+            .and_then(|message| state.by_message.get(message))
             .or(state.latest_message.as_ref())
             .cloned()
-            .or_else(|| self.spawner(scope))
+            .or_else(|| self.spawn_item(scope))
             .or_else(|| self.latest_message.clone())
     }
 
-    /// A message begins: later tool calls may come from it.
-    pub(super) fn note_message(&mut self, scope: ScopeId, of: Option<&Key>, item: &ItemId) {
+    /// Remembers a message that starts, because later tool calls may come from it.
+    pub(super) fn observe_message(&mut self, scope: ScopeId, native_message: Option<&Key>, item: &ItemId) {
         self.latest_message = Some(item.clone());
         if let Some(state) = self.scope_mut(scope) {
             state.latest_message = Some(item.clone());
-            if let Some(of) = of {
-                state.by_message.insert(of.clone(), item.clone());
+            if let Some(native_message) = native_message {
+                state.by_message.insert(native_message.clone(), item.clone());
             }
         }
     }
 }
 
-/// Whether it matters whose sub-agent does this. Nobody may wait for an answer to what is held back, so what is asked
-/// goes out at once.
-fn has_a_parent(act: &DraftAction) -> bool {
+/// Whether a draft of a sub-agent has to wait for the spawning call. Requests do not: the agent waits for the answer, so
+/// they are never held.
+fn needs_spawn_call(action: &DraftAction) -> bool {
     !matches!(
-        act,
+        action,
         DraftAction::PermissionRequested { .. }
             | DraftAction::PermissionResolved { .. }
             | DraftAction::QuestionsRequested { .. }

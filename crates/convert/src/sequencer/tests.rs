@@ -1,7 +1,7 @@
-//! What the sequencer promises, one promise a test. Every stream made here also passes the checker.
+//! Rules of the sequencer, one per test. Every stream made here also passes the checker.
 
+mod harness;
 mod messages;
-mod play;
 mod processes;
 mod requests;
 mod sessions;

@@ -1,67 +1,67 @@
-//! Turns: who begins them, who speaks in them, and what is left when they end.
+//! Turns: how they start, and what is closed when they end.
 
 use interlingua_schema::{
     EventData, EventDataRef, Origin, Role, SessionMetadata, StopReason, Timestamp, TurnEndMetadata, TurnEnded,
     TurnMetadata, TurnStatus, Usage, round_cost,
 };
 
-use super::moment::Scene;
-use super::prompts::Waiting;
+use super::emitter::EmitContext;
+use super::prompts::PendingPrompt;
 use super::scopes::ScopeId;
 use super::session::{ItemRef, Session};
 use crate::TurnEnd;
 
-/// Who has said something in a turn.
+/// Who has produced output in a turn.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spoke {
+pub(super) struct Participants {
     pub(super) user: bool,
     pub(super) agent: bool,
 }
 
-impl Spoke {
-    pub(super) fn nobody(self) -> bool {
+impl Participants {
+    pub(super) fn is_empty(self) -> bool {
         !self.user && !self.agent
     }
 }
 
-/// A turn that is running.
+/// The running turn.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "facts apart from each other, not states")]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, not states")]
 pub(super) struct Turn {
     pub(super) id: String,
-    /// The agent's own id, where it became known after the turn had begun.
+    /// The agent's id of the turn. It may become known after the turn started with an id of ours.
     native_id: Option<String>,
     started_at: Timestamp,
-    /// The agent itself said that it began.
+    /// The agent itself reported the start.
     confirmed: bool,
-    pub(super) spoke: Spoke,
-    /// An error was reported in it.
+    pub(super) participants: Participants,
+    /// An error was reported in the turn.
     pub(super) failed: bool,
-    /// The host asked for an interrupt.
+    /// The host requested an interrupt.
     pub(super) interrupt_requested: bool,
-    /// The agent is gone without having said that it is over.
+    /// The agent stopped without reporting the end of the turn.
     pub(super) cut_off: bool,
-    /// A payload of the turn lost a part that its meaning needs.
+    /// A payload of the turn lost a part in decoding, so the outcome of the turn is not certain.
     pub(super) damaged: bool,
 }
 
-/// What is to be closed.
+/// Why open items are closed, which decides which of them are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Closing {
-    /// A turn of the agent that went well: tools whose output is still to come may yet end.
-    Turn,
-    /// A turn of the agent that was cut off, and with it the tools it waited for.
-    CutOff,
-    /// One sub-agent, which is done or cut off.
+pub(super) enum CloseReason {
+    /// The main agent completed its turn. Tools that have not written output may still finish.
+    TurnCompleted,
+    /// The main agent's turn was cut off, and with it the tools that it waited for.
+    TurnCutOff,
+    /// This sub-agent is done; `true` if it was cut off.
     SubAgent(ScopeId, bool),
-    /// Everything: the agent is gone.
-    All,
+    /// The agent process stopped. Everything is closed.
+    AgentStopped,
 }
 
 impl Session {
     pub(super) fn turn_started(
         &mut self,
-        scene: &mut Scene<'_>,
+        ctx: &mut EmitContext<'_>,
         scope: ScopeId,
         origin: Origin,
         turn_id: Option<String>,
@@ -77,98 +77,99 @@ impl Session {
                 turn.native_id = turn_id;
                 return;
             }
-            let said_twice = match (&turn.native_id, &turn_id) {
+            let is_repeated = match (&turn.native_id, &turn_id) {
                 (Some(running), Some(new)) => running == new,
-                _ => turn.spoke.nobody(),
+                _ => turn.participants.is_empty(),
             };
-            if said_twice {
+            if is_repeated {
                 return;
             }
-            self.close_turn(scene);
+            self.close_turn(ctx);
         }
-        self.begin_turn(scene, origin, turn_id, metadata);
-        if self.prompts.front().is_some_and(Waiting::is_not_echoed) {
-            self.show_prompt(scene, 0);
+        self.start_turn(ctx, origin, turn_id, metadata);
+        if self.pending_prompts.front().is_some_and(PendingPrompt::needs_no_echo) {
+            self.show_prompt(ctx, 0);
         }
     }
 
-    fn begin_turn(
+    fn start_turn(
         &mut self,
-        scene: &mut Scene<'_>,
+        ctx: &mut EmitContext<'_>,
         origin: Origin,
         native_id: Option<String>,
         metadata: Option<TurnMetadata>,
     ) {
-        let metadata = joined(self.introduction.take(), metadata);
+        let metadata = merge_metadata(self.pending_metadata.take(), metadata);
         if let Some(cwd) = metadata.as_ref().and_then(|metadata| metadata.cwd.clone()) {
             self.cwd = Some(cwd);
         }
-        let id = native_id.clone().unwrap_or_else(|| scene.ids.next_turn_id());
+        let id = native_id.clone().unwrap_or_else(|| ctx.ids.next_turn_id());
         let confirmed = origin == Origin::AGENT;
-        self.voice.say(scene, origin, EventDataRef::TurnStarted { turn_id: &id, metadata: metadata.as_ref() });
+        self.emitter.emit(ctx, origin, EventDataRef::TurnStarted { turn_id: &id, metadata: metadata.as_ref() });
         self.turn = Some(Turn {
             id,
             native_id,
-            started_at: self.voice.time(),
+            started_at: self.emitter.time(),
             confirmed,
             interrupt_requested: std::mem::take(&mut self.interrupt_requested),
             ..Turn::default()
         });
     }
 
-    /// Before the agent says something that a prompt may have asked for: the prompt is shown first, in a turn.
-    /// What belongs to something older does not open a turn.
-    pub(super) fn before_speech(&mut self, scene: &mut Scene<'_>, scope: ScopeId, opens_turn: bool) {
-        if !self.is_main(scope) || self.prompts.is_empty() {
+    /// Shows the oldest pending prompt, in a turn, before output of the agent that may answer it. Output that belongs to
+    /// an older item does not start a turn (`opens_turn`).
+    pub(super) fn show_prompt_before_output(&mut self, ctx: &mut EmitContext<'_>, scope: ScopeId, opens_turn: bool) {
+        if !self.is_main(scope) || self.pending_prompts.is_empty() {
             return;
         }
-        let answers = match &self.turn {
+        let may_answer = match &self.turn {
             None => opens_turn,
-            Some(turn) => turn.spoke.nobody(),
+            Some(turn) => turn.participants.is_empty(),
         };
-        if answers {
-            self.show_prompt(scene, 0);
+        if may_answer {
+            self.show_prompt(ctx, 0);
         }
     }
 
-    pub(super) fn before_message(&mut self, scene: &mut Scene<'_>, scope: ScopeId, role: &Role) {
+    /// Emits what has to precede a message of this role.
+    pub(super) fn prepare_message(&mut self, ctx: &mut EmitContext<'_>, scope: ScopeId, role: &Role) {
         if *role != Role::User {
-            self.before_speech(scene, scope, true);
+            self.show_prompt_before_output(ctx, scope, true);
         } else if self.is_main(scope) {
-            self.user_enters(scene);
+            self.prepare_user_message(ctx);
         }
     }
 
-    /// The user is about to speak: in a turn, and before the agent does. In a turn that the agent began by itself
-    /// and already spoke in, that needs a new one.
-    pub(super) fn user_enters(&mut self, scene: &mut Scene<'_>) {
-        if self.turn.as_ref().is_some_and(|turn| turn.spoke.agent && !turn.spoke.user) {
-            self.close_turn(scene);
+    /// Starts a turn for a user's message. A user's message comes before any output of the agent, so a turn that the
+    /// agent started by itself and has written output in is closed first.
+    pub(super) fn prepare_user_message(&mut self, ctx: &mut EmitContext<'_>) {
+        if self.turn.as_ref().is_some_and(|turn| turn.participants.agent && !turn.participants.user) {
+            self.close_turn(ctx);
         }
         if self.turn.is_none() {
-            self.begin_turn(scene, Origin::DAEMON, None, None);
+            self.start_turn(ctx, Origin::DAEMON, None, None);
         }
     }
 
-    /// Notes who speaks in the turn.
-    pub(super) fn spoken(&mut self, scope: ScopeId, role: &Role) {
+    /// Notes that this role has produced output in the turn.
+    pub(super) fn mark_participant(&mut self, scope: ScopeId, role: &Role) {
         if self.is_main(scope)
             && let Some(turn) = &mut self.turn
         {
             match role {
-                Role::User => turn.spoke.user = true,
-                Role::Assistant | Role::System | Role::Tool | Role::Unknown(_) => turn.spoke.agent = true,
+                Role::User => turn.participants.user = true,
+                Role::Assistant | Role::System | Role::Tool | Role::Unknown(_) => turn.participants.agent = true,
             }
         }
     }
 
-    pub(super) fn interrupt(&mut self, scope: ScopeId) {
+    pub(super) fn interrupt_requested(&mut self, scope: ScopeId) {
         if scope != ScopeId::MAIN {
             return;
         }
         match &mut self.turn {
             Some(turn) => turn.interrupt_requested = true,
-            None => self.interrupt_requested = !self.prompts.is_empty(),
+            None => self.interrupt_requested = !self.pending_prompts.is_empty(),
         }
     }
 
@@ -181,46 +182,46 @@ impl Session {
         }
     }
 
-    pub(super) fn cut_off(&mut self, scope: ScopeId) {
+    pub(super) fn turn_cut_off(&mut self, scope: ScopeId) {
         if let Some(turn) = self.turn.as_mut().filter(|_| scope == ScopeId::MAIN) {
             turn.cut_off = true;
         }
     }
 
-    pub(super) fn turn_ended(&mut self, scene: &mut Scene<'_>, scope: ScopeId, origin: Origin, end: TurnEnd) {
+    pub(super) fn turn_ended(&mut self, ctx: &mut EmitContext<'_>, scope: ScopeId, origin: Origin, end: TurnEnd) {
         if scope != ScopeId::MAIN {
-            // A sub-agent's turns are not turns of the session, but they count in the one that waits for them.
-            self.used(end.usage);
+            // A sub-agent's turn is not a turn of the session, but its usage counts in the session's turn.
+            self.add_usage(end.usage);
             let cut_off = !matches!(end.status, None | Some(TurnStatus::Completed));
-            return self.close_open(scene, Closing::SubAgent(scope, cut_off));
+            return self.close_open_items(ctx, CloseReason::SubAgent(scope, cut_off));
         }
-        // An agent that announces neither the turn nor the prompt may still end it.
-        if self.turn.is_none() && self.prompts.front().is_some_and(Waiting::is_not_echoed) {
-            self.show_prompt(scene, 0);
+        // Some agents report neither the start of the turn nor the prompt, only the end of the turn.
+        if self.turn.is_none() && self.pending_prompts.front().is_some_and(PendingPrompt::needs_no_echo) {
+            self.show_prompt(ctx, 0);
         }
-        self.end_turn(scene, origin, end);
+        self.end_turn(ctx, origin, end);
     }
 
-    /// Adds to what the running turn, or the next one, used.
-    pub(super) fn used(&mut self, usage: Option<Usage>) {
-        match (&mut self.used, usage) {
+    /// Adds to the usage of the running turn, or of the next one.
+    pub(super) fn add_usage(&mut self, usage: Option<Usage>) {
+        match (&mut self.unreported_usage, usage) {
             (Some(total), Some(usage)) => *total += usage,
             (total @ None, usage) => *total = usage,
             (Some(_), None) => {}
         }
     }
 
-    /// Ends the running turn because something else shows that it is over.
-    pub(super) fn close_turn(&mut self, scene: &mut Scene<'_>) {
-        self.end_turn(scene, Origin::DAEMON, TurnEnd::new());
+    /// Ends the running turn, because another draft shows that it is over.
+    pub(super) fn close_turn(&mut self, ctx: &mut EmitContext<'_>) {
+        self.end_turn(ctx, Origin::DAEMON, TurnEnd::new());
     }
 
-    pub(super) fn end_turn(&mut self, scene: &mut Scene<'_>, origin: Origin, end: TurnEnd) {
+    pub(super) fn end_turn(&mut self, ctx: &mut EmitContext<'_>, origin: Origin, end: TurnEnd) {
         if self.turn.is_none() {
             return;
         }
-        self.release(scene);
-        self.before_speech(scene, ScopeId::MAIN, false);
+        self.release_all(ctx);
+        self.show_prompt_before_output(ctx, ScopeId::MAIN, false);
         let Some(turn) = &self.turn else { return };
         let status = match end.status {
             Some(TurnStatus::Failed) | None if turn.interrupt_requested => TurnStatus::Interrupted,
@@ -228,13 +229,13 @@ impl Session {
             None if turn.failed || turn.damaged => TurnStatus::Failed,
             None => TurnStatus::Completed,
         };
-        let closing = if status == TurnStatus::Completed { Closing::Turn } else { Closing::CutOff };
-        self.refuse_pending(scene);
-        self.close_open(scene, closing);
+        let reason = if status == TurnStatus::Completed { CloseReason::TurnCompleted } else { CloseReason::TurnCutOff };
+        self.deny_pending_requests(ctx);
+        self.close_open_items(ctx, reason);
         let Some(turn) = self.turn.take() else { return };
-        let now = self.voice.time().max(scene.moment.time.unwrap_or(Timestamp::EPOCH));
+        let now = self.emitter.time().max(ctx.provenance.time.unwrap_or(Timestamp::EPOCH));
         let mut ended = TurnEnded::new(turn.id, status);
-        ended.usage = match (end.usage, self.used.take()) {
+        ended.usage = match (end.usage, self.unreported_usage.take()) {
             (Some(mut usage), Some(more)) => {
                 usage += more;
                 Some(usage)
@@ -252,52 +253,53 @@ impl Session {
         };
         metadata.native = end.native.non_empty();
         ended.metadata = Some(metadata).filter(|metadata| *metadata != TurnEndMetadata::default());
-        self.emit(scene, origin, EventData::TurnEnded(ended));
+        self.emit(ctx, origin, EventData::TurnEnded(ended));
     }
 
-    /// Completes, as failed, what is open, in the order it began.
-    pub(super) fn close_open(&mut self, scene: &mut Scene<'_>, closing: Closing) {
+    /// Completes open items as failed, in the order in which they started.
+    pub(super) fn close_open_items(&mut self, ctx: &mut EmitContext<'_>, reason: CloseReason) {
         enum Open {
             Message(ItemRef),
             Note(ItemRef),
             Tool(ItemRef, bool),
         }
-        let within = |at: &ItemRef| match closing {
-            Closing::SubAgent(scope, _) => at.0 == scope,
+        let within = |item_ref: &ItemRef| match reason {
+            CloseReason::SubAgent(scope, _) => item_ref.0 == scope,
             _ => true,
         };
         let mut open: Vec<(u64, Open)> = Vec::new();
-        open.extend(self.messages.iter().map(|(at, message)| (message.serial, Open::Message(at.clone()))));
-        open.extend(self.notes.iter().map(|(at, note)| (note.serial, Open::Note(at.clone()))));
-        for (at, tool) in self.tools.iter() {
-            let cut_off = match closing {
-                Closing::Turn | Closing::CutOff if tool.is_background() => continue,
-                Closing::Turn => false,
-                Closing::CutOff => self.is_foreground(at.0),
-                Closing::SubAgent(_, cut_off) => cut_off,
-                Closing::All => true,
+        open.extend(self.messages.iter().map(|(item_ref, message)| (message.serial, Open::Message(item_ref.clone()))));
+        open.extend(self.notes.iter().map(|(item_ref, note)| (note.serial, Open::Note(item_ref.clone()))));
+        for (item_ref, tool) in self.tools.iter() {
+            let cut_off = match reason {
+                CloseReason::TurnCompleted | CloseReason::TurnCutOff if tool.is_background() => continue,
+                CloseReason::TurnCompleted => false,
+                CloseReason::TurnCutOff => self.is_foreground(item_ref.0),
+                CloseReason::SubAgent(_, cut_off) => cut_off,
+                CloseReason::AgentStopped => true,
             };
-            open.push((tool.serial, Open::Tool(at.clone(), cut_off)));
+            open.push((tool.serial, Open::Tool(item_ref.clone(), cut_off)));
         }
         open.sort_unstable_by_key(|(serial, _)| *serial);
         for (_, open) in open {
             match open {
-                Open::Message(at) if within(&at) => self.cut_off_message(scene, at),
-                Open::Note(at) if within(&at) => self.cut_off_note(scene, at),
-                Open::Tool(at, _) if closing == Closing::Turn && self.continues_in_background(&at) => {}
-                Open::Tool(at, cut_off) if within(&at) => self.cut_off_tool(scene, at, cut_off),
+                Open::Message(item_ref) if within(&item_ref) => self.cut_off_message(ctx, item_ref),
+                Open::Note(item_ref) if within(&item_ref) => self.cut_off_note(ctx, item_ref),
+                Open::Tool(item_ref, _)
+                    if reason == CloseReason::TurnCompleted && self.continues_in_background(&item_ref) => {}
+                Open::Tool(item_ref, cut_off) if within(&item_ref) => self.cut_off_tool(ctx, item_ref, cut_off),
                 Open::Message(_) | Open::Note(_) | Open::Tool(..) => {}
             }
         }
     }
 }
 
-/// What an agent told of itself, and what it says about a turn, which is newer.
-fn joined(told: Option<SessionMetadata>, said: Option<TurnMetadata>) -> Option<TurnMetadata> {
-    match (told, said) {
-        (None, said) => said,
-        (Some(told), said) => {
-            Some(said.unwrap_or_default().with_defaults(told)).filter(|metadata| !metadata.is_empty())
+/// Merges the agent's description of itself into the metadata of a turn, which is newer and wins.
+fn merge_metadata(session: Option<SessionMetadata>, turn: Option<TurnMetadata>) -> Option<TurnMetadata> {
+    match (session, turn) {
+        (None, turn) => turn,
+        (Some(session), turn) => {
+            Some(turn.unwrap_or_default().with_defaults(session)).filter(|metadata| !metadata.is_empty())
         }
     }
 }

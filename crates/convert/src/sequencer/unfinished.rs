@@ -1,7 +1,7 @@
-//! What a stream that was cut off left open, as its events tell.
+//! Unfinished work of an earlier stream, reconstructed from its events.
 //!
-//! A server that dies takes its sequencer with it, and only the events remain. From those that came after the last
-//! moment at which nothing was open, this finds what has to be closed before the session can go on.
+//! When a server dies, the state of its sequencer is lost and only the stored events remain. The events since the last
+//! point at which nothing was open show what has to be closed before the session can continue.
 
 use interlingua_schema::{
     ContentPart, Decision, EventData, EventDataRef, Item, ItemId, ItemKind, ItemOutcome, Origin, Permission, Question,
@@ -9,19 +9,19 @@ use interlingua_schema::{
 };
 
 use super::ResumePoint;
-use super::moment::Scene;
+use super::emitter::EmitContext;
 use super::scopes::ScopeId;
 use super::session::Session;
 use crate::Failure;
 use crate::draft::Channel;
 use crate::title::title as call_title;
 
-/// Turns, items and requests that began and did not end.
+/// Turns, items and requests that started and did not end.
 #[derive(Clone, Debug, Default)]
 pub struct UnfinishedWork {
     turn: Option<OpenTurn>,
     items: Vec<OpenItem>,
-    /// Calls without a result.
+    /// Completed calls without a result.
     calls: Vec<Item>,
     permissions: Vec<Permission>,
     questions: Vec<Question>,
@@ -40,7 +40,7 @@ struct OpenItem {
 }
 
 impl UnfinishedWork {
-    /// Whether there is nothing to close.
+    /// Whether nothing has to be closed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.turn.is_none()
@@ -50,18 +50,18 @@ impl UnfinishedWork {
             && self.questions.is_empty()
     }
 
-    /// Whether the result of this call has begun. Output may come before it is known what was called.
+    /// Whether the result of this call has started. Output may come before the call is final.
     fn has_result(&self, call: &Item) -> bool {
-        self.items.iter().any(|open| result_of(&open.item).is_some_and(|answered| Some(answered) == call_id(call)))
+        self.items.iter().any(|open| result_call_id(&open.item).is_some_and(|id| Some(id) == call_id(call)))
     }
 
-    fn push(&mut self, time: Timestamp, data: &EventData) {
+    fn observe(&mut self, time: Timestamp, data: &EventData) {
         match data {
             EventData::TurnStarted(started) => {
                 self.turn = Some(OpenTurn { id: started.turn_id.clone(), started_at: time });
             }
-            // A command that runs on leaves its result open. Where the turn was cut off, those of its own have ended by
-            // now, and those of earlier turns run on.
+            // Commands may continue after their turn, with an open result. If the turn was cut off, its own commands have
+            // ended by now, and only those of earlier turns are still running.
             EventData::TurnEnded(_) => {
                 self.items.retain(|open| open.item.kind == ItemKind::ToolResult);
                 self.calls.retain(is_command);
@@ -71,8 +71,8 @@ impl UnfinishedWork {
             }
             EventData::SessionEnded(_) => *self = Self::default(),
             EventData::ItemStarted(started) => {
-                if let Some(answered) = result_of(&started.item) {
-                    self.calls.retain(|call| call_id(call) != Some(answered));
+                if let Some(result_id) = result_call_id(&started.item) {
+                    self.calls.retain(|call| call_id(call) != Some(result_id));
                 }
                 self.items.push(OpenItem { item: started.item.clone(), streamed: String::new() });
             }
@@ -101,8 +101,8 @@ impl UnfinishedWork {
 }
 
 impl ResumePoint {
-    /// Takes note of an event of the session. To be shown every event after the last moment at which nothing was
-    /// open, which is the beginning of the session or the end of a turn; older ones may be left out.
+    /// Updates the state from an event of the session. Call this for every event since the last point at which nothing
+    /// was open: the start of the session or the end of a turn. Older events may be left out.
     pub fn observe(&mut self, event: &UniversalEvent) {
         self.sequence = event.sequence;
         self.time = event.time;
@@ -120,52 +120,55 @@ impl ResumePoint {
             EventData::QuestionRequested(question) => self.request_ids.push(question.question_id.clone()),
             _ => {}
         }
-        self.unfinished.push(event.time, &event.data);
+        self.unfinished.observe(event.time, &event.data);
     }
 }
 
 impl Session {
-    /// Closes what an earlier stream left open, for this reason. Nothing happens if it left nothing.
-    pub(super) fn close_unfinished(&mut self, scene: &mut Scene<'_>, failure: Failure) {
-        let left = self.left_open.take().map(|left| *left).unwrap_or_default();
-        if left.is_empty() || self.is_ended() {
+    /// Closes what an earlier stream left open, with this failure as the reason. Does nothing if nothing is open.
+    pub(super) fn close_unfinished(&mut self, ctx: &mut EmitContext<'_>, failure: Failure) {
+        let unfinished = self.unfinished.take().map(|unfinished| *unfinished).unwrap_or_default();
+        if unfinished.is_empty() || self.is_ended() {
             return;
         }
-        if left.turn.is_some() {
-            self.failed(scene, ScopeId::MAIN, Origin::DAEMON, failure);
+        if unfinished.turn.is_some() {
+            self.failed(ctx, ScopeId::MAIN, Origin::DAEMON, failure);
         }
-        let unanswered = |open: &&OpenItem| open.item.kind == ItemKind::ToolCall && !left.has_result(&open.item);
-        let begun: Vec<Item> = left.items.iter().filter(unanswered).cloned().map(cut_off).collect();
-        let calls = left.calls.into_iter().chain(begun);
-        for permission in left.permissions {
-            self.emit(scene, Origin::DAEMON, EventData::permission_resolved(permission, Decision::Denied));
+        let has_no_result =
+            |open: &&OpenItem| open.item.kind == ItemKind::ToolCall && !unfinished.has_result(&open.item);
+        let started: Vec<Item> = unfinished.items.iter().filter(has_no_result).cloned().map(with_streamed).collect();
+        let calls = unfinished.calls.into_iter().chain(started);
+        for permission in unfinished.permissions {
+            self.emit(ctx, Origin::DAEMON, EventData::permission_resolved(permission, Decision::Denied));
         }
-        for question in left.questions {
-            self.emit(scene, Origin::DAEMON, EventData::question_resolved(question, QuestionAnswer::Rejected(None)));
+        for question in unfinished.questions {
+            self.emit(ctx, Origin::DAEMON, EventData::question_resolved(question, QuestionAnswer::Rejected(None)));
         }
-        for open in left.items {
-            let item = cut_off(open);
-            self.emit(scene, Origin::DAEMON, EventData::item_completed(item, ItemOutcome::Failed));
+        for open in unfinished.items {
+            let item = with_streamed(open);
+            self.emit(ctx, Origin::DAEMON, EventData::item_completed(item, ItemOutcome::Failed));
         }
         for call in calls {
-            let result = no_result(scene.ids.next_item_id(), call, self.latest_message.as_ref());
-            self.voice.say(scene, Origin::DAEMON, EventDataRef::ItemStarted(&result));
-            self.emit(scene, Origin::DAEMON, EventData::item_completed(result, ItemOutcome::Failed));
+            let result = empty_result(ctx.ids.next_item_id(), call, self.latest_message.as_ref());
+            self.emitter.emit(ctx, Origin::DAEMON, EventDataRef::ItemStarted(&result));
+            self.emit(ctx, Origin::DAEMON, EventData::item_completed(result, ItemOutcome::Failed));
         }
-        if let Some(turn) = left.turn {
-            let now = self.voice.time().max(scene.moment.time.unwrap_or(Timestamp::EPOCH));
+        if let Some(turn) = unfinished.turn {
+            let now = self.emitter.time().max(ctx.provenance.time.unwrap_or(Timestamp::EPOCH));
             let mut ended = TurnEnded::new(turn.id, TurnStatus::Failed);
             ended.duration_ms = now.millis_since(turn.started_at);
-            self.emit(scene, Origin::DAEMON, EventData::TurnEnded(ended));
+            self.emit(ctx, Origin::DAEMON, EventData::TurnEnded(ended));
         }
     }
 }
 
-/// An item with as much of it as was streamed.
-fn cut_off(open: OpenItem) -> Item {
+/// An item with the content that was streamed.
+fn with_streamed(open: OpenItem) -> Item {
     let OpenItem { mut item, streamed } = open;
     match item.kind {
-        ItemKind::Message if !streamed.is_empty() => item.content = vec![Channel::of(&item.content).part(streamed)],
+        ItemKind::Message if !streamed.is_empty() => {
+            item.content = vec![Channel::from_content(&item.content).part(streamed)]
+        }
         ItemKind::ToolCall => {
             for part in &mut item.content {
                 if let ContentPart::ToolCall { name, title, .. } = part {
@@ -185,8 +188,8 @@ fn cut_off(open: OpenItem) -> Item {
     item
 }
 
-/// The result of a call that never gave one.
-fn no_result(id: ItemId, call: Item, latest_message: Option<&ItemId>) -> Item {
+/// An empty result for a call that has none.
+fn empty_result(id: ItemId, call: Item, latest_message: Option<&ItemId>) -> Item {
     let mut result = Item::new(id, ItemKind::ToolResult);
     result.content.push(ContentPart::ToolResult {
         call_id: call_id(&call).unwrap_or_default().to_owned(),
@@ -201,6 +204,7 @@ fn no_result(id: ItemId, call: Item, latest_message: Option<&ItemId>) -> Item {
     result
 }
 
+/// Call id of a tool call.
 fn call_id(item: &Item) -> Option<&str> {
     item.content.iter().find_map(|part| match part {
         ContentPart::ToolCall { call_id, .. } => Some(call_id.as_str()),
@@ -209,11 +213,13 @@ fn call_id(item: &Item) -> Option<&str> {
 }
 
 fn is_command(call: &Item) -> bool {
-    let is = |part: &ContentPart| matches!(part, ContentPart::ToolCall { tool_kind: Some(ToolKind::Command), .. });
-    call.content.iter().any(is)
+    let is_command =
+        |part: &ContentPart| matches!(part, ContentPart::ToolCall { tool_kind: Some(ToolKind::Command), .. });
+    call.content.iter().any(is_command)
 }
 
-fn result_of(item: &Item) -> Option<&str> {
+/// Call id of a tool result.
+fn result_call_id(item: &Item) -> Option<&str> {
     item.content.iter().find_map(|part| match part {
         ContentPart::ToolResult { call_id, .. } => Some(call_id.as_str()),
         _ => None,

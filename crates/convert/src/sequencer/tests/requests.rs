@@ -4,7 +4,7 @@ use interlingua_schema::{
 };
 use serde_json::json;
 
-use super::play::{Play, ask};
+use super::harness::{Harness, permission};
 use crate::{PermissionDraft, QuestionDraft, ToolCall, ToolResult, TurnEnd};
 
 fn question(prompt: &str) -> QuestionDraft {
@@ -15,32 +15,33 @@ fn command(command: &str) -> ToolInput {
     ToolInput::Command(CommandInput::new(command))
 }
 
-/// The permission that was asked for or resolved last.
-fn last_permission(play: &Play) -> &Permission {
-    match &play.events.last().unwrap().data {
+/// The permission of the last event.
+fn last_permission(harness: &Harness) -> &Permission {
+    match &harness.events.last().unwrap().data {
         EventData::PermissionRequested(permission) | EventData::PermissionResolved(permission) => permission,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn an_approval_says_how_far_it_goes() {
-    let mut play = Play::begun();
-    play.agent(|s| s.permission_requested("p", PermissionDraft { kind: Some(ToolKind::Command), ..ask("rm") }));
-    play.host(|s| s.permission_approved("p", ApprovalScope::Always)).host(|s| s.permission_denied("p"));
-    play.shows(&["permission p Requested", "*permission p Approved"]);
-    let metadata = last_permission(&play).metadata.clone().unwrap();
+fn an_approval_has_its_scope() {
+    let mut harness = Harness::with_session();
+    harness
+        .agent(|s| s.permission_requested("p", PermissionDraft { kind: Some(ToolKind::Command), ..permission("rm") }));
+    harness.host(|s| s.permission_approved("p", ApprovalScope::Always)).host(|s| s.permission_denied("p"));
+    harness.assert_events(&["permission p Requested", "*permission p Approved"]);
+    let metadata = last_permission(&harness).metadata.clone().unwrap();
     assert_eq!(metadata.scope, Some(ApprovalScope::Always));
     assert_eq!(metadata.scopes, [ApprovalScope::Once]);
     assert_eq!(metadata.tool_kind, ToolKind::Command);
 }
 
 #[test]
-fn a_permission_is_about_the_call_that_waits_for_it() {
-    let mut play = Play::begun();
-    play.agent(|s| s.tool_called("a", ToolCall::new("a", "bash").input(Some(command("make test")))));
-    play.agent(|s| s.permission_requested("p", PermissionDraft { call_id: Some("a".into()), ..ask("?") }));
-    let permission = last_permission(&play);
+fn a_permission_describes_the_call_that_waits_for_it() {
+    let mut harness = Harness::with_session();
+    harness.agent(|s| s.tool_called("a", ToolCall::new("a", "bash").input(Some(command("make test")))));
+    harness.agent(|s| s.permission_requested("p", PermissionDraft { call_id: Some("a".into()), ..permission("?") }));
+    let permission = last_permission(&harness);
     assert_eq!(permission.action, "Run make test");
     let metadata = permission.metadata.as_ref().unwrap();
     assert_eq!(metadata.call_id.as_deref(), Some("a"));
@@ -49,44 +50,46 @@ fn a_permission_is_about_the_call_that_waits_for_it() {
 }
 
 #[test]
-fn the_call_is_found_where_the_agent_does_not_name_it() {
-    let mut play = Play::begun();
+fn a_call_without_id_is_found_by_its_input() {
+    let mut harness = Harness::with_session();
     for (id, text) in [("a", "ls"), ("b", "make"), ("c", "make")] {
-        play.agent(|s| s.tool_called(id, ToolCall::new(id, "bash").input(Some(command(text)))));
+        harness.agent(|s| s.tool_called(id, ToolCall::new(id, "bash").input(Some(command(text)))));
     }
     let mcp = |arguments| ToolInput::Mcp(McpInput::new("tiny", "add", arguments));
-    play.agent(|s| s.tool_called("m", ToolCall::new("m", "add").input(Some(mcp(json!({ "a": 1 }))))));
+    harness.agent(|s| s.tool_called("m", ToolCall::new("m", "add").input(Some(mcp(json!({ "a": 1 }))))));
     for (key, input, expected) in [
         ("p", command("make"), Some("b")),
         ("q", command("make"), Some("c")),
         ("r", command("make"), None),
         ("s", mcp(json!({})), Some("m")),
     ] {
-        play.agent(|s| {
+        harness.agent(|s| {
             s.permission_requested(key, PermissionDraft { input: Some(input), ..PermissionDraft::default() });
         });
-        let metadata = last_permission(&play).metadata.clone().unwrap();
+        let metadata = last_permission(&harness).metadata.clone().unwrap();
         assert_eq!(metadata.call_id.as_deref(), expected, "{key}");
     }
 }
 
 #[test]
-fn a_call_that_never_was_is_not_named() {
-    let mut play = Play::begun();
-    play.agent(|s| s.permission_requested("p", PermissionDraft { call_id: Some("x".into()), ..ask("rm") }));
-    assert_eq!(last_permission(&play).metadata.as_ref().unwrap().call_id, None);
-    assert_eq!(last_permission(&play).action, "rm");
+fn an_unknown_call_id_is_left_out() {
+    let mut harness = Harness::with_session();
+    harness.agent(|s| s.permission_requested("p", PermissionDraft { call_id: Some("x".into()), ..permission("rm") }));
+    assert_eq!(last_permission(&harness).metadata.as_ref().unwrap().call_id, None);
+    assert_eq!(last_permission(&harness).action, "rm");
 }
 
 #[test]
-fn ids_are_unique_where_the_native_ones_repeat() {
-    let mut play = Play::begun();
+fn request_ids_are_unique_if_native_ids_repeat() {
+    let mut harness = Harness::with_session();
     for _ in 0..2 {
-        play.agent(|s| s.permission_requested("0", ask("rm"))).agent(|s| s.permission_requested("0", ask("rm")));
-        play.host(|s| s.permission_denied("0"));
+        harness
+            .agent(|s| s.permission_requested("0", permission("rm")))
+            .agent(|s| s.permission_requested("0", permission("rm")));
+        harness.host(|s| s.permission_denied("0"));
     }
-    play.agent(|s| s.questions_requested("0", vec![question("?")])).host(|s| s.questions_rejected("0", None));
-    play.shows(&[
+    harness.agent(|s| s.questions_requested("0", vec![question("?")])).host(|s| s.questions_rejected("0", None));
+    harness.assert_events(&[
         "permission 0 Requested",
         "*permission 0 Denied",
         "permission 0#2 Requested",
@@ -97,28 +100,30 @@ fn ids_are_unique_where_the_native_ones_repeat() {
 }
 
 #[test]
-fn several_questions_are_numbered_and_one_refusal_is_for_all() {
-    let mut play = Play::begun();
-    play.agent(|s| s.questions_requested("q", vec![question("a?"), question("b?")]));
-    play.host(|s| s.questions_answered("q", vec![QuestionAnswer::Answered("x, y".into())]));
-    play.shows(&[
+fn several_questions_are_numbered_and_one_rejection_rejects_all() {
+    let mut harness = Harness::with_session();
+    harness.agent(|s| s.questions_requested("q", vec![question("a?"), question("b?")]));
+    harness.host(|s| s.questions_answered("q", vec![QuestionAnswer::Answered("x, y".into())]));
+    harness.assert_events(&[
         "question q:0 Requested None",
         "question q:1 Requested None",
         "*question q:0 Answered Some(\"x, y\")",
         "*question q:1 Rejected None",
     ]);
-    play.agent(|s| s.questions_requested("r", vec![question("a?"), question("b?")])).skip();
-    play.host(|s| s.questions_rejected("r", Some("no".into())));
-    play.shows(&["*question r:0 Rejected Some(\"no\")", "*question r:1 Rejected Some(\"no\")"]);
+    harness.agent(|s| s.questions_requested("r", vec![question("a?"), question("b?")])).skip_events();
+    harness.host(|s| s.questions_rejected("r", Some("no".into())));
+    harness.assert_events(&["*question r:0 Rejected Some(\"no\")", "*question r:1 Rejected Some(\"no\")"]);
 }
 
 #[test]
-fn silence_is_no_consent() {
-    let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.permission_requested("p", ask("rm")));
-    play.agent(|s| s.questions_requested("q", vec![question("?")])).agent(|s| s.turn_ended(TurnEnd::new()));
-    play.host(|s| s.permission_approved("p", ApprovalScope::Once));
-    play.shows(&[
+fn requests_without_an_answer_are_denied_at_the_end_of_the_turn() {
+    let mut harness = Harness::with_session();
+    harness
+        .agent(|s| s.turn_started(None, TurnMetadata::default()))
+        .agent(|s| s.permission_requested("p", permission("rm")));
+    harness.agent(|s| s.questions_requested("q", vec![question("?")])).agent(|s| s.turn_ended(TurnEnd::new()));
+    harness.host(|s| s.permission_approved("p", ApprovalScope::Once));
+    harness.assert_events(&[
         "turn.started",
         "permission p Requested",
         "question q Requested None",
@@ -129,45 +134,49 @@ fn silence_is_no_consent() {
 }
 
 #[test]
-fn a_request_is_refused_before_what_waited_for_it_is_closed() {
-    let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, TurnMetadata::default()))
+fn a_request_is_denied_before_the_call_that_waits_for_it_is_closed() {
+    let mut harness = Harness::with_session();
+    harness
+        .agent(|s| s.turn_started(None, TurnMetadata::default()))
         .agent(|s| s.tool_called("c", ToolCall::new("c", "run")));
-    play.agent(|s| s.permission_requested("p", ask("rm"))).skip();
-    play.interrupt().agent(|s| s.turn_ended(TurnEnd::new()));
-    let events: Vec<_> = play.events.iter().map(|event| event.data.kind()).collect();
+    harness.agent(|s| s.permission_requested("p", permission("rm"))).skip_events();
+    harness.interrupt().agent(|s| s.turn_ended(TurnEnd::new()));
+    let events: Vec<_> = harness.events.iter().map(|event| event.data.kind()).collect();
     assert_eq!(events[events.len() - 4..], ["permission.resolved", "item.started", "item.completed", "turn.ended"]);
 }
 
 #[test]
-fn a_tool_that_failed_waits_for_no_answer() {
-    let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, TurnMetadata::default()));
+fn requests_of_a_failed_tool_are_denied() {
+    let mut harness = Harness::with_session();
+    harness.agent(|s| s.turn_started(None, TurnMetadata::default()));
     for id in ["c", "d"] {
-        play.agent(|s| s.tool_called(id, ToolCall::new(id, "run")));
-        let ask = PermissionDraft { call_id: Some(id.to_owned()), ..ask("rm") };
-        play.agent(|s| s.permission_requested(format!("p-{id}"), ask));
+        harness.agent(|s| s.tool_called(id, ToolCall::new(id, "run")));
+        let ask = PermissionDraft { call_id: Some(id.to_owned()), ..permission("rm") };
+        harness.agent(|s| s.permission_requested(format!("p-{id}"), ask));
     }
-    play.skip();
-    play.agent(|s| s.tool_finished("c", ToolResult::failed("aborted")));
-    let events: Vec<_> = play.events.iter().rev().take(3).map(|event| event.data.kind()).collect();
+    harness.skip_events();
+    harness.agent(|s| s.tool_finished("c", ToolResult::failed("aborted")));
+    let events: Vec<_> = harness.events.iter().rev().take(3).map(|event| event.data.kind()).collect();
     assert_eq!(events, ["item.completed", "item.started", "permission.resolved"]);
-    // What was asked for the other one is still to be answered.
-    play.host(|s| s.permission_approved("p-d", ApprovalScope::Once));
-    assert_eq!(play.events.last().unwrap().data.kind(), "permission.resolved");
-    play.skip();
-    play.agent(|s| s.permission_denied("p-c")).shows(&[]);
+    // The request of the other tool is still pending.
+    harness.host(|s| s.permission_approved("p-d", ApprovalScope::Once));
+    assert_eq!(harness.events.last().unwrap().data.kind(), "permission.resolved");
+    harness.skip_events();
+    harness.agent(|s| s.permission_denied("p-c")).assert_events(&[]);
 }
 
 #[test]
-fn what_the_agent_withdraws_is_refused() {
-    let mut play = Play::begun();
-    play.agent(|s| s.permission_requested("p", ask("rm"))).agent(|s| s.request_withdrawn("p"));
-    play.shows(&["permission p Requested", "*permission p Denied"]);
+fn a_withdrawn_request_is_denied() {
+    let mut harness = Harness::with_session();
+    harness.agent(|s| s.permission_requested("p", permission("rm"))).agent(|s| s.request_withdrawn("p"));
+    harness.assert_events(&["permission p Requested", "*permission p Denied"]);
 }
 
 #[test]
-fn an_answer_to_nothing_says_nothing() {
-    let mut play = Play::begun();
-    play.host(|s| s.permission_approved("p", ApprovalScope::Once)).host(|s| s.questions_rejected("q", None)).shows(&[]);
+fn an_answer_without_a_request_is_ignored() {
+    let mut harness = Harness::with_session();
+    harness
+        .host(|s| s.permission_approved("p", ApprovalScope::Once))
+        .host(|s| s.questions_rejected("q", None))
+        .assert_events(&[]);
 }

@@ -3,7 +3,7 @@ use interlingua_schema::{
     SessionMetadata, ToolInput, TurnMetadata, TurnStatus,
 };
 
-use super::play::Play;
+use super::harness::Harness;
 use crate::{MessageDraft, MessageEnd, ToolCall, ToolResult, TurnEnd};
 
 fn ls() -> ToolCall {
@@ -12,29 +12,30 @@ fn ls() -> ToolCall {
 
 #[test]
 fn a_call_and_its_result_are_items_below_the_message() {
-    let mut play = Play::begun();
-    play.agent(|s| s.message_finished("m", MessageDraft::assistant().in_message("msg"), MessageEnd::text("Hi")));
-    play.agent(|s| s.message_finished("n", MessageDraft::assistant(), MessageEnd::text("Ho"))).skip();
-    play.agent(|s| s.tool_called("c", ls().in_message("msg"))).agent(|s| s.tool_finished("c", ToolResult::ok("x")));
-    play.shows(&[
+    let mut harness = Harness::with_session();
+    harness.agent(|s| s.message_finished("m", MessageDraft::assistant().in_message("msg"), MessageEnd::text("Hi")));
+    harness.agent(|s| s.message_finished("n", MessageDraft::assistant(), MessageEnd::text("Ho"))).skip_events();
+    harness.agent(|s| s.tool_called("c", ls().in_message("msg"))).agent(|s| s.tool_finished("c", ToolResult::ok("x")));
+    harness.assert_events(&[
         "*+3<1 toolcall/assistant ls{\"a\":1}",
         "=3<1 toolcall/assistant ls{\"a\":1}",
         "*+4<1 toolresult/tool []",
         "=4<1 toolresult/tool [x]",
     ]);
-    play.agent(|s| s.tool_called("d", ls().in_message("never heard of")));
-    play.shows(&["*+5<2 toolcall/assistant ls{\"a\":1}", "=5<2 toolcall/assistant ls{\"a\":1}"]);
+    harness.agent(|s| s.tool_called("d", ls().in_message("unknown")));
+    harness.assert_events(&["*+5<2 toolcall/assistant ls{\"a\":1}", "=5<2 toolcall/assistant ls{\"a\":1}"]);
 }
 
 #[test]
-fn arguments_and_output_stream() {
-    let mut play = Play::begun();
-    play.agent(|s| s.tool_started("c", ToolCall::new("c", "ls")))
+fn arguments_and_output_are_streamed() {
+    let mut harness = Harness::with_session();
+    harness
+        .agent(|s| s.tool_started("c", ToolCall::new("c", "ls")))
         .agent(|s| s.tool_arguments("c", "{\"a\":"))
         .agent(|s| s.tool_arguments("c", "1}"))
         .agent(|s| s.tool_output("c", "one"))
         .agent(|s| s.tool_finished("c", ToolResult::as_streamed()));
-    play.shows(&[
+    harness.assert_events(&[
         "+1 toolcall/assistant ls{}",
         "~1 {\"a\":",
         "~1 1}",
@@ -46,11 +47,11 @@ fn arguments_and_output_stream() {
 }
 
 #[test]
-fn what_is_called_may_be_told_after_its_first_output() {
-    let mut play = Play::begun();
-    play.agent(|s| s.tool_output("c", "one")).agent(|s| s.tool_output("c", "two"));
-    play.agent(|s| s.tool_called("c", ls())).agent(|s| s.tool_finished("c", ToolResult::as_streamed()));
-    play.shows(&[
+fn a_call_may_be_named_after_its_first_output() {
+    let mut harness = Harness::with_session();
+    harness.agent(|s| s.tool_output("c", "one")).agent(|s| s.tool_output("c", "two"));
+    harness.agent(|s| s.tool_called("c", ls())).agent(|s| s.tool_finished("c", ToolResult::as_streamed()));
+    harness.assert_events(&[
         "*+1 toolcall/assistant unknown{}",
         "*+2 toolresult/tool []",
         "~2 one",
@@ -58,8 +59,8 @@ fn what_is_called_may_be_told_after_its_first_output() {
         "=1 toolcall/assistant ls{\"a\":1}",
         "=2 toolresult/tool [onetwo]",
     ]);
-    play.agent(|s| s.tool_output("d", "one")).agent(|s| s.tool_finished("d", ToolResult::as_streamed()));
-    play.shows(&[
+    harness.agent(|s| s.tool_output("d", "one")).agent(|s| s.tool_finished("d", ToolResult::as_streamed()));
+    harness.assert_events(&[
         "*+3 toolcall/assistant unknown{}",
         "*+4 toolresult/tool []",
         "~4 one",
@@ -69,23 +70,23 @@ fn what_is_called_may_be_told_after_its_first_output() {
 }
 
 #[test]
-fn a_command_that_exits_non_zero_failed() {
-    let mut play = Play::begun();
-    play.agent(|s| s.tool_called("c", ls())).skip();
-    play.agent(|s| s.tool_finished("c", ToolResult::ok("no").exit_code(Some(3))));
-    play.shows(&["*+2 toolresult/tool []", "=2 toolresult/tool! [no] exit 3"]);
+fn a_nonzero_exit_code_fails_the_result() {
+    let mut harness = Harness::with_session();
+    harness.agent(|s| s.tool_called("c", ls())).skip_events();
+    harness.agent(|s| s.tool_finished("c", ToolResult::ok("no").exit_code(Some(3))));
+    harness.assert_events(&["*+2 toolresult/tool []", "=2 toolresult/tool! [no] exit 3"]);
 }
 
 #[test]
-fn a_result_nobody_called_for_brings_its_call() {
-    Play::begun().agent(|s| s.tool_finished("c", ToolResult::failed("no"))).shows(&[
+fn a_result_without_a_call_adds_the_call() {
+    Harness::with_session().agent(|s| s.tool_finished("c", ToolResult::failed("no"))).assert_events(&[
         "*+1 toolcall/assistant unknown{}",
         "*=1 toolcall/assistant unknown{}",
         "*+2 toolresult/tool []",
         "=2 toolresult/tool! [no]",
     ]);
-    let told = ToolResult::ok("yes").with_call(ls());
-    Play::begun().agent(|s| s.tool_finished("c", told)).shows(&[
+    let result = ToolResult::ok("yes").with_call(ls());
+    Harness::with_session().agent(|s| s.tool_finished("c", result)).assert_events(&[
         "*+1 toolcall/assistant ls{\"a\":1}",
         "*=1 toolcall/assistant ls{\"a\":1}",
         "*+2 toolresult/tool []",
@@ -95,40 +96,42 @@ fn a_result_nobody_called_for_brings_its_call() {
 
 #[test]
 fn a_call_has_one_result() {
-    let mut play = Play::begun();
-    play.agent(|s| s.tool_finished("c", ToolResult::ok("x"))).skip();
-    play.agent(|s| s.tool_finished("c", ToolResult::ok("y"))).agent(|s| s.tool_output("c", "z")).shows(&[]);
-    play.agent(|s| s.tool_called("c", ls())).shows(&[]);
+    let mut harness = Harness::with_session();
+    harness.agent(|s| s.tool_finished("c", ToolResult::ok("x"))).skip_events();
+    harness.agent(|s| s.tool_finished("c", ToolResult::ok("y"))).agent(|s| s.tool_output("c", "z")).assert_events(&[]);
+    harness.agent(|s| s.tool_called("c", ls())).assert_events(&[]);
 }
 
 #[test]
 fn a_result_after_its_turn_is_a_late_result() {
-    let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.tool_called("c", ls()));
-    play.agent(|s| s.tool_output("c", "one")).skip();
-    play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["*=2 toolresult/tool! [one]", "turn.ended Completed"]);
+    let mut harness = Harness::with_session();
+    harness.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.tool_called("c", ls()));
+    harness.agent(|s| s.tool_output("c", "one")).skip_events();
+    harness
+        .agent(|s| s.turn_ended(TurnEnd::new()))
+        .assert_events(&["*=2 toolresult/tool! [one]", "turn.ended Completed"]);
     let file = ContentPart::FileRef { path: "f".into(), action: FileAction::Write, diff: None };
-    play.agent(|s| s.tool_finished("c", ToolResult::ok("one two").with_part(file)));
-    play.shows(&["*+3<1 status", "=3<1 status LateResult one two <f>"]);
-    play.agent(|s| s.tool_finished("c", ToolResult::ok("again"))).shows(&[]);
+    harness.agent(|s| s.tool_finished("c", ToolResult::ok("one two").with_part(file)));
+    harness.assert_events(&["*+3<1 status", "=3<1 status LateResult one two <f>"]);
+    harness.agent(|s| s.tool_finished("c", ToolResult::ok("again"))).assert_events(&[]);
 }
 
 #[test]
-fn a_tool_in_the_background_may_end_after_a_turn_that_went_well() {
-    let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.tool_called("c", ls()));
-    play.agent(|s| s.turn_ended(TurnEnd::new())).skip();
-    play.agent(|s| s.tool_finished("c", ToolResult::ok("x")));
-    play.shows(&["*+2 toolresult/tool []", "=2 toolresult/tool [x]"]);
+fn a_tool_without_output_may_finish_after_a_completed_turn() {
+    let mut harness = Harness::with_session();
+    harness.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.tool_called("c", ls()));
+    harness.agent(|s| s.turn_ended(TurnEnd::new())).skip_events();
+    harness.agent(|s| s.tool_finished("c", ToolResult::ok("x")));
+    harness.assert_events(&["*+2 toolresult/tool []", "=2 toolresult/tool [x]"]);
 }
 
 #[test]
 fn an_interrupt_cuts_tools_off() {
-    let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.tool_called("c", ls()));
-    play.agent(|s| s.tool_started("d", ls())).skip();
-    play.agent(|s| s.turn_ended(TurnEnd::with_status(TurnStatus::Interrupted)));
-    play.shows(&[
+    let mut harness = Harness::with_session();
+    harness.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.tool_called("c", ls()));
+    harness.agent(|s| s.tool_started("d", ls())).skip_events();
+    harness.agent(|s| s.turn_ended(TurnEnd::with_status(TurnStatus::Interrupted)));
+    harness.assert_events(&[
         "*+3 toolresult/tool []",
         "*=3 toolresult/tool! []",
         "*=2 toolcall/assistant! ls{\"a\":1}",
@@ -139,11 +142,18 @@ fn an_interrupt_cuts_tools_off() {
 }
 
 #[test]
-fn arguments_cut_off_in_the_middle_are_a_json_string() {
-    let mut play = Play::begun();
-    play.agent(|s| s.tool_started("c", ToolCall::new("c", "ls"))).agent(|s| s.tool_arguments("c", "{\"a")).skip();
-    play.agent(|s| s.tool_abandoned("c"));
-    play.shows(&[r#"*=1 toolcall/assistant! ls"{\"a""#, "*+2 toolresult/tool []", "*=2 toolresult/tool! []"]);
+fn truncated_arguments_become_a_json_string() {
+    let mut harness = Harness::with_session();
+    harness
+        .agent(|s| s.tool_started("c", ToolCall::new("c", "ls")))
+        .agent(|s| s.tool_arguments("c", "{\"a"))
+        .skip_events();
+    harness.agent(|s| s.tool_abandoned("c"));
+    harness.assert_events(&[
+        r#"*=1 toolcall/assistant! ls"{\"a""#,
+        "*+2 toolresult/tool []",
+        "*=2 toolresult/tool! []",
+    ]);
 }
 
 fn command(text: &str) -> ToolCall {
@@ -151,58 +161,64 @@ fn command(text: &str) -> ToolCall {
 }
 
 #[test]
-fn a_command_that_runs_on_when_its_turn_ends_completes_later_whether_it_printed_or_not() {
+fn a_command_still_running_after_its_turn_completes_later_with_or_without_output() {
     for output in [None, Some("on port 80")] {
-        let mut play = Play::begun();
-        play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.tool_called("c", command("serve")));
+        let mut harness = Harness::with_session();
+        harness
+            .agent(|s| s.turn_started(None, TurnMetadata::default()))
+            .agent(|s| s.tool_called("c", command("serve")));
         if let Some(output) = output {
-            play.agent(|s| s.tool_output("c", output));
+            harness.agent(|s| s.tool_output("c", output));
         }
-        play.agent(|s| s.turn_ended(TurnEnd::new())).skip();
-        // A later turn that is cut off does not end it.
-        play.agent(|s| s.turn_started(None, TurnMetadata::default())).interrupt();
-        play.agent(|s| s.turn_ended(TurnEnd::new()));
-        play.shows(&["turn.started", "turn.ended Interrupted"]);
-        play.agent(|s| s.tool_finished("c", ToolResult::ok("done").exit_code(Some(0))));
-        let EventData::ItemCompleted(done) = &play.events.last().unwrap().data else { panic!("{:?}", play.events) };
+        harness.agent(|s| s.turn_ended(TurnEnd::new())).skip_events();
+        // A later turn that is interrupted does not end the command.
+        harness.agent(|s| s.turn_started(None, TurnMetadata::default())).interrupt();
+        harness.agent(|s| s.turn_ended(TurnEnd::new()));
+        harness.assert_events(&["turn.started", "turn.ended Interrupted"]);
+        harness.agent(|s| s.tool_finished("c", ToolResult::ok("done").exit_code(Some(0))));
+        let EventData::ItemCompleted(done) = &harness.events.last().unwrap().data else {
+            panic!("{:?}", harness.events)
+        };
         assert_eq!((done.item.kind.clone(), done.item.status.clone()), (ItemKind::ToolResult, ItemStatus::Completed));
-        play.skip().shows(&[]);
+        harness.skip_events().assert_events(&[]);
     }
 }
 
 #[test]
-fn a_command_is_cut_off_when_its_turn_is_or_its_process_ends() {
+fn a_command_is_cut_off_by_an_interrupt_or_the_end_of_its_process() {
     for end in ["turn", "process"] {
-        let mut play = Play::begun();
-        play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.tool_called("c", command("serve")));
-        play.agent(|s| s.tool_output("c", "x"));
+        let mut harness = Harness::with_session();
+        harness
+            .agent(|s| s.turn_started(None, TurnMetadata::default()))
+            .agent(|s| s.tool_called("c", command("serve")));
+        harness.agent(|s| s.tool_output("c", "x"));
         match end {
-            "turn" => play.interrupt().agent(|s| s.turn_ended(TurnEnd::new())),
-            _ => play.agent(|s| s.turn_ended(TurnEnd::new())).exit(0),
+            "turn" => harness.interrupt().agent(|s| s.turn_ended(TurnEnd::new())),
+            _ => harness.agent(|s| s.turn_ended(TurnEnd::new())).exit(0),
         };
-        let closed = play.events.iter().any(|event| {
+        let closed = harness.events.iter().any(|event| {
             matches!(&event.data, EventData::ItemCompleted(done)
                 if done.item.kind == ItemKind::ToolResult && done.item.status == ItemStatus::Failed)
         });
-        assert!(closed, "{end}: {:?}", play.events);
-        play.skip().shows(&[]);
+        assert!(closed, "{end}: {:?}", harness.events);
+        harness.skip_events().assert_events(&[]);
     }
 }
 
 #[test]
-fn paths_and_diffs_are_those_of_the_sessions_directory() {
-    let mut play = Play::new();
+fn paths_and_diffs_are_relative_to_the_sessions_directory() {
+    let mut harness = Harness::new();
     let mut metadata = SessionMetadata::default();
     metadata.cwd = Some("/w".to_owned());
-    play.agent(|s| s.started(metadata));
+    harness.agent(|s| s.started(metadata));
     let mut change = FileChange::new("src/a.rs");
     change.diff = Some("@@ -1 +1 @@\n-a\n+b\n".to_owned());
     let input = ToolInput::FileChange(FileChangeInput::new(vec![change]));
-    play.agent(|s| s.tool_called("e", ToolCall::new("e", "edit").input(Some(input))));
+    harness.agent(|s| s.tool_called("e", ToolCall::new("e", "edit").input(Some(input))));
     let file =
         ContentPart::FileRef { path: "src/a.rs".into(), action: FileAction::Patch, diff: Some("@@ @@\n".into()) };
-    play.agent(|s| s.tool_finished("e", ToolResult::ok("").with_part(file)));
-    let parts: Vec<_> = play
+    harness.agent(|s| s.tool_finished("e", ToolResult::ok("").with_part(file)));
+    let parts: Vec<_> = harness
         .events
         .iter()
         .filter_map(|event| match &event.data {

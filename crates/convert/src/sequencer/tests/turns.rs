@@ -1,23 +1,23 @@
 use interlingua_schema::{ErrorCode, EventData, StopReason, TurnMetadata, TurnStatus, Usage};
 
-use super::play::Play;
+use super::harness::Harness;
 use crate::{Failure, MessageDraft, MessageEnd, Note, PromptDraft, StreamEnd, TurnEnd, UserMessage};
 
 #[test]
-fn a_prompt_is_shown_when_the_agent_begins_its_turn() {
-    let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(PromptDraft::text("hi"))).shows(&[]);
-    play.agent(|s| s.turn_started(None, TurnMetadata::default()));
-    play.shows(&["turn.started", "*+1 message/user", "*~1 hi", "*=1 message/user hi"]);
-    play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["turn.ended Completed"]);
+fn a_prompt_is_shown_when_the_agent_starts_its_turn() {
+    let mut harness = Harness::with_session();
+    harness.host(|s| s.prompt_sent(PromptDraft::text("hi"))).assert_events(&[]);
+    harness.agent(|s| s.turn_started(None, TurnMetadata::default()));
+    harness.assert_events(&["turn.started", "*+1 message/user", "*~1 hi", "*=1 message/user hi"]);
+    harness.agent(|s| s.turn_ended(TurnEnd::new())).assert_events(&["turn.ended Completed"]);
 }
 
 #[test]
-fn a_prompt_is_shown_before_anything_the_agent_says() {
-    let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(PromptDraft::text("hi").expect_echo()));
-    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hello")));
-    play.shows(&[
+fn a_prompt_is_shown_before_any_output_of_the_agent() {
+    let mut harness = Harness::with_session();
+    harness.host(|s| s.prompt_sent(PromptDraft::text("hi").expect_echo()));
+    harness.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hello")));
+    harness.assert_events(&[
         "*turn.started",
         "*+1 message/user",
         "*~1 hi",
@@ -26,55 +26,59 @@ fn a_prompt_is_shown_before_anything_the_agent_says() {
         "*~2 Hello",
         "=2 message/assistant Hello",
     ]);
-    play.agent(|s| s.user_message("u", UserMessage::text("hi"))).shows(&[]);
-    play.agent(|s| s.turn_started(Some("t".into()), TurnMetadata::default())).shows(&[]);
+    harness.agent(|s| s.user_message("u", UserMessage::text("hi"))).assert_events(&[]);
+    harness.agent(|s| s.turn_started(Some("t".into()), TurnMetadata::default())).assert_events(&[]);
 }
 
 #[test]
-fn the_agents_own_repetition_is_preferred() {
-    let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(PromptDraft::text("hi").expect_echo()))
+fn the_agents_echo_replaces_the_prompt() {
+    let mut harness = Harness::with_session();
+    harness
+        .host(|s| s.prompt_sent(PromptDraft::text("hi").expect_echo()))
         .agent(|s| s.turn_started(Some("t".into()), TurnMetadata::default()));
-    play.agent(|s| s.user_message("u", UserMessage::text("hi").native_id("n")));
-    play.agent(|s| s.user_message("u", UserMessage::text("hi").native_id("n")));
-    play.shows(&["turn.started", "*+1 message/user", "*~1 hi", "=1 message/user hi"]);
-    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hello"))).skip();
-    play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["turn.ended Completed"]);
+    harness.agent(|s| s.user_message("u", UserMessage::text("hi").native_id("n")));
+    harness.agent(|s| s.user_message("u", UserMessage::text("hi").native_id("n")));
+    harness.assert_events(&["turn.started", "*+1 message/user", "*~1 hi", "=1 message/user hi"]);
+    harness.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hello"))).skip_events();
+    harness.agent(|s| s.turn_ended(TurnEnd::new())).assert_events(&["turn.ended Completed"]);
 }
 
 #[test]
-fn a_queued_prompt_waits_for_the_turn_that_takes_it_up() {
-    let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(PromptDraft::text("one")))
+fn a_queued_prompt_waits_for_its_turn() {
+    let mut harness = Harness::with_session();
+    harness
+        .host(|s| s.prompt_sent(PromptDraft::text("one")))
         .agent(|s| s.turn_started(None, TurnMetadata::default()))
-        .skip();
-    play.host(|s| s.prompt_sent(PromptDraft::text("two")));
-    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("1")));
-    play.agent(|s| s.turn_ended(TurnEnd::new())).skip();
-    play.agent(|s| s.turn_started(None, TurnMetadata::default()));
-    play.shows(&["turn.started", "*+3 message/user", "*~3 two", "*=3 message/user two"]);
+        .skip_events();
+    harness.host(|s| s.prompt_sent(PromptDraft::text("two")));
+    harness.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("1")));
+    harness.agent(|s| s.turn_ended(TurnEnd::new())).skip_events();
+    harness.agent(|s| s.turn_started(None, TurnMetadata::default()));
+    harness.assert_events(&["turn.started", "*+3 message/user", "*~3 two", "*=3 message/user two"]);
 }
 
 #[test]
 fn a_steered_prompt_joins_the_running_turn() {
-    let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(PromptDraft::text("one"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
-    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("1"))).skip();
-    play.host(|s| s.prompt_sent(PromptDraft::text("no, two").id("p"))).agent(|s| s.prompt_accepted(Some("p".into())));
-    play.shows(&["*+3 message/user", "*~3 no, two", "*=3 message/user no, two"]);
-    play.host(|s| s.prompt_sent(PromptDraft::text("three").expect_echo()));
-    play.agent(|s| s.user_message("u", UserMessage::text("three")));
-    play.shows(&["*+4 message/user", "*~4 three", "=4 message/user three"]);
+    let mut harness = Harness::with_session();
+    harness.host(|s| s.prompt_sent(PromptDraft::text("one"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
+    harness.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("1"))).skip_events();
+    harness
+        .host(|s| s.prompt_sent(PromptDraft::text("no, two").id("p")))
+        .agent(|s| s.prompt_accepted(Some("p".into())));
+    harness.assert_events(&["*+3 message/user", "*~3 no, two", "*=3 message/user no, two"]);
+    harness.host(|s| s.prompt_sent(PromptDraft::text("three").expect_echo()));
+    harness.agent(|s| s.user_message("u", UserMessage::text("three")));
+    harness.assert_events(&["*+4 message/user", "*~4 three", "=4 message/user three"]);
 }
 
 #[test]
-fn a_user_message_that_begins_a_turn_ends_the_one_before() {
-    let mut play = Play::begun();
-    play.agent(|s| s.user_message("1", UserMessage::text("one").starts_turn()));
-    play.shows(&["*turn.started", "*+1 message/user", "*~1 one", "=1 message/user one"]);
-    play.agent(|s| s.message_delta("m", "Hel")).skip();
-    play.agent(|s| s.user_message("2", UserMessage::text("two").starts_turn()));
-    play.shows(&[
+fn a_user_message_that_starts_a_turn_ends_the_previous_turn() {
+    let mut harness = Harness::with_session();
+    harness.agent(|s| s.user_message("1", UserMessage::text("one").starts_turn()));
+    harness.assert_events(&["*turn.started", "*+1 message/user", "*~1 one", "=1 message/user one"]);
+    harness.agent(|s| s.message_delta("m", "Hel")).skip_events();
+    harness.agent(|s| s.user_message("2", UserMessage::text("two").starts_turn()));
+    harness.assert_events(&[
         "*=2 message/assistant! Hel",
         "*turn.ended Completed",
         "*turn.started",
@@ -85,57 +89,61 @@ fn a_user_message_that_begins_a_turn_ends_the_one_before() {
 }
 
 #[test]
-fn turns_alternate() {
-    let mut play = Play::begun();
-    play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&[]);
-    play.agent(|s| s.turn_started(Some("a".into()), TurnMetadata::default()))
+fn turns_do_not_overlap() {
+    let mut harness = Harness::with_session();
+    harness.agent(|s| s.turn_ended(TurnEnd::new())).assert_events(&[]);
+    harness
+        .agent(|s| s.turn_started(Some("a".into()), TurnMetadata::default()))
         .agent(|s| s.turn_started(Some("a".into()), TurnMetadata::default()));
-    play.shows(&["turn.started"]);
-    play.agent(|s| s.turn_started(Some("b".into()), TurnMetadata::default()))
-        .shows(&["*turn.ended Completed", "turn.started"]);
-    play.agent(|s| s.turn_ended(TurnEnd::new())).agent(|s| s.turn_ended(TurnEnd::new()));
-    play.shows(&["turn.ended Completed"]);
+    harness.assert_events(&["turn.started"]);
+    harness
+        .agent(|s| s.turn_started(Some("b".into()), TurnMetadata::default()))
+        .assert_events(&["*turn.ended Completed", "turn.started"]);
+    harness.agent(|s| s.turn_ended(TurnEnd::new())).agent(|s| s.turn_ended(TurnEnd::new()));
+    harness.assert_events(&["turn.ended Completed"]);
 }
 
 #[test]
 fn a_late_end_does_not_end_the_next_turn() {
-    let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(PromptDraft::text("hi").expect_echo()))
+    let mut harness = Harness::with_session();
+    harness
+        .host(|s| s.prompt_sent(PromptDraft::text("hi").expect_echo()))
         .agent(|s| s.turn_ended(TurnEnd::new()))
-        .shows(&[]);
+        .assert_events(&[]);
 }
 
 #[test]
-fn an_agent_that_only_ends_a_turn_had_one() {
-    let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(PromptDraft::text("hi")))
+fn an_end_without_a_start_adds_the_turn() {
+    let mut harness = Harness::with_session();
+    harness
+        .host(|s| s.prompt_sent(PromptDraft::text("hi")))
         .agent(|s| s.turn_ended(TurnEnd::with_status(TurnStatus::Failed)));
-    play.shows(&["*turn.started", "*+1 message/user", "*~1 hi", "*=1 message/user hi", "turn.ended Failed"]);
+    harness.assert_events(&["*turn.started", "*+1 message/user", "*~1 hi", "*=1 message/user hi", "turn.ended Failed"]);
 }
 
 #[test]
-fn an_interrupt_the_host_asked_for_is_no_failure() {
+fn a_failed_end_after_an_interrupt_request_is_interrupted() {
     for status in [None, Some(TurnStatus::Failed)] {
-        let mut play = Play::begun();
-        play.agent(|s| s.turn_started(None, TurnMetadata::default())).interrupt();
-        play.agent(|s| {
+        let mut harness = Harness::with_session();
+        harness.agent(|s| s.turn_started(None, TurnMetadata::default())).interrupt();
+        harness.agent(|s| {
             s.turn_ended(TurnEnd { status, ..TurnEnd::new() });
         });
-        play.shows(&["turn.started", "turn.ended Interrupted"]);
+        harness.assert_events(&["turn.started", "turn.ended Interrupted"]);
     }
-    let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, TurnMetadata::default())).interrupt();
-    play.agent(|s| s.turn_ended(TurnEnd::with_status(TurnStatus::Completed)));
-    play.shows(&["turn.started", "turn.ended Completed"]);
+    let mut harness = Harness::with_session();
+    harness.agent(|s| s.turn_started(None, TurnMetadata::default())).interrupt();
+    harness.agent(|s| s.turn_ended(TurnEnd::with_status(TurnStatus::Completed)));
+    harness.assert_events(&["turn.started", "turn.ended Completed"]);
 }
 
 #[test]
 fn an_error_fails_its_turn_unless_the_agent_says_otherwise() {
-    let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(PromptDraft::text("hi").expect_echo()));
-    play.agent(|s| s.failed(Failure::new(ErrorCode::Auth, "no key")));
-    play.agent(|s| s.turn_ended(TurnEnd::new()));
-    play.shows(&[
+    let mut harness = Harness::with_session();
+    harness.host(|s| s.prompt_sent(PromptDraft::text("hi").expect_echo()));
+    harness.agent(|s| s.failed(Failure::new(ErrorCode::Auth, "no key")));
+    harness.agent(|s| s.turn_ended(TurnEnd::new()));
+    harness.assert_events(&[
         "*turn.started",
         "*+1 message/user",
         "*~1 hi",
@@ -146,11 +154,14 @@ fn an_error_fails_its_turn_unless_the_agent_says_otherwise() {
 }
 
 #[test]
-fn a_message_into_a_turn_of_the_agents_own_is_a_new_turn() {
-    let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.message_delta("m", "Background")).skip();
-    play.agent(|s| s.user_message("u", UserMessage::text("hi")));
-    play.shows(&[
+fn a_user_message_in_a_turn_of_the_agent_starts_a_new_turn() {
+    let mut harness = Harness::with_session();
+    harness
+        .agent(|s| s.turn_started(None, TurnMetadata::default()))
+        .agent(|s| s.message_delta("m", "Background"))
+        .skip_events();
+    harness.agent(|s| s.user_message("u", UserMessage::text("hi")));
+    harness.assert_events(&[
         "*=1 message/assistant! Background",
         "*turn.ended Completed",
         "*turn.started",
@@ -161,34 +172,34 @@ fn a_message_into_a_turn_of_the_agents_own_is_a_new_turn() {
 }
 
 #[test]
-fn a_status_between_turns_begins_none() {
-    let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(PromptDraft::text("hi")));
-    play.agent(|s| s.note(Note::system("ready"))).shows(&["*+1 system/system", "=1 system/system ready"]);
+fn a_status_between_turns_starts_no_turn() {
+    let mut harness = Harness::with_session();
+    harness.host(|s| s.prompt_sent(PromptDraft::text("hi")));
+    harness.agent(|s| s.note(Note::system("ready"))).assert_events(&["*+1 system/system", "=1 system/system ready"]);
 }
 
 #[test]
-fn a_sub_agents_use_counts_in_the_turn() {
+fn usage_of_a_sub_agent_counts_in_the_turn() {
     let used = |input_tokens| Usage::new(input_tokens, 0);
-    let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, TurnMetadata::default()));
-    play.agent_drafts(|drafts| {
+    let mut harness = Harness::with_session();
+    harness.agent(|s| s.turn_started(None, TurnMetadata::default()));
+    harness.agent_drafts(|drafts| {
         drafts.session("child").child_of("s");
         drafts.session("child").turn_ended(TurnEnd::new().usage(used(5)));
     });
-    play.agent(|s| s.turn_ended(TurnEnd::new().usage(used(10))));
-    play.shows(&["turn.started", "turn.ended Completed"]);
-    let interlingua_schema::EventData::TurnEnded(ended) = &play.events[2].data else { panic!("no end") };
+    harness.agent(|s| s.turn_ended(TurnEnd::new().usage(used(10))));
+    harness.assert_events(&["turn.started", "turn.ended Completed"]);
+    let interlingua_schema::EventData::TurnEnded(ended) = &harness.events[2].data else { panic!("no end") };
     assert_eq!(ended.usage.as_ref().unwrap().input_tokens, 15);
 }
 
 #[test]
-fn what_messages_used_adds_up_to_the_turn_however_it_ends() {
+fn usage_of_messages_adds_up_even_if_the_agent_dies() {
     let used = |tokens| Usage::new(0, tokens);
-    let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(PromptDraft::text("hi"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
-    play.agent(|s| s.add_usage(used(1))).agent(|s| s.add_usage(used(2))).exit(-9);
-    let ended = play.events.iter().find_map(|event| match &event.data {
+    let mut harness = Harness::with_session();
+    harness.host(|s| s.prompt_sent(PromptDraft::text("hi"))).agent(|s| s.turn_started(None, TurnMetadata::default()));
+    harness.agent(|s| s.add_usage(used(1))).agent(|s| s.add_usage(used(2))).exit(-9);
+    let ended = harness.events.iter().find_map(|event| match &event.data {
         interlingua_schema::EventData::TurnEnded(ended) => ended.usage.clone(),
         _ => None,
     });
@@ -196,52 +207,60 @@ fn what_messages_used_adds_up_to_the_turn_however_it_ends() {
 }
 
 #[test]
-fn a_failure_beside_the_turn_does_not_fail_it_and_shows_no_prompt() {
-    let aside = || Failure::new(ErrorCode::InvalidRequest, "refused").outside_turn();
-    let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(PromptDraft::text("hi"))).agent(|s| s.failed(aside())).shows(&["error refused"]);
-    play.agent(|s| s.turn_started(None, TurnMetadata::default())).skip();
-    play.agent(|s| s.failed(aside())).shows(&["error refused"]);
-    play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["turn.ended Completed"]);
+fn a_failure_outside_the_turn_does_not_fail_it_and_shows_no_prompt() {
+    let failure = || Failure::new(ErrorCode::InvalidRequest, "refused").outside_turn();
+    let mut harness = Harness::with_session();
+    harness
+        .host(|s| s.prompt_sent(PromptDraft::text("hi")))
+        .agent(|s| s.failed(failure()))
+        .assert_events(&["error refused"]);
+    harness.agent(|s| s.turn_started(None, TurnMetadata::default())).skip_events();
+    harness.agent(|s| s.failed(failure())).assert_events(&["error refused"]);
+    harness.agent(|s| s.turn_ended(TurnEnd::new())).assert_events(&["turn.ended Completed"]);
 }
 
 #[test]
-fn a_status_that_ends_after_we_closed_it_is_told_anew() {
+fn a_status_that_ends_after_it_was_closed_is_a_new_item() {
     let hook = || Note::system("hook");
-    let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, TurnMetadata::default())).agent(|s| s.note_started("h", hook())).skip();
-    play.agent(|s| s.turn_ended(TurnEnd::new())).shows(&["*=1 system/system! hook", "turn.ended Completed"]);
-    play.agent(|s| s.note_finished("h", hook(), false)).shows(&["*+2 system/system", "=2 system/system hook"]);
-    play.agent(|s| s.note_finished("h", hook(), false)).shows(&[]);
+    let mut harness = Harness::with_session();
+    harness
+        .agent(|s| s.turn_started(None, TurnMetadata::default()))
+        .agent(|s| s.note_started("h", hook()))
+        .skip_events();
+    harness.agent(|s| s.turn_ended(TurnEnd::new())).assert_events(&["*=1 system/system! hook", "turn.ended Completed"]);
+    harness
+        .agent(|s| s.note_finished("h", hook(), false))
+        .assert_events(&["*+2 system/system", "=2 system/system hook"]);
+    harness.agent(|s| s.note_finished("h", hook(), false)).assert_events(&[]);
 }
 
 #[test]
-fn a_prompt_that_was_refused_is_not_shown() {
-    let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(PromptDraft::text("no").id("p1").expect_echo())).shows(&[]);
-    play.agent(|s| s.prompt_rejected("p1")).shows(&[]);
-    play.finish(StreamEnd::Log).shows(&[]);
+fn a_rejected_prompt_is_not_shown() {
+    let mut harness = Harness::with_session();
+    harness.host(|s| s.prompt_sent(PromptDraft::text("no").id("p1").expect_echo())).assert_events(&[]);
+    harness.agent(|s| s.prompt_rejected("p1")).assert_events(&[]);
+    harness.finish(StreamEnd::Log).assert_events(&[]);
 }
 
 #[test]
-fn a_turn_has_one_id_and_a_duration_whatever_the_agent_says() {
-    let mut play = Play::begun();
-    play.host(|s| s.prompt_sent(PromptDraft::text("hi").expect_echo()));
-    play.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hello")));
-    // The agent names the turn after it began.
-    play.agent(|s| s.turn_started(Some("native".into()), TurnMetadata::default()));
-    play.agent(|s| s.turn_ended(TurnEnd::new().stop_reason(Some(StopReason::EndTurn))));
-    let EventData::TurnEnded(ended) = &play.events.last().unwrap().data else { panic!() };
+fn a_turn_keeps_its_id_and_has_a_duration() {
+    let mut harness = Harness::with_session();
+    harness.host(|s| s.prompt_sent(PromptDraft::text("hi").expect_echo()));
+    harness.agent(|s| s.message_finished("m", MessageDraft::assistant(), MessageEnd::text("Hello")));
+    // The agent reports its id of the turn after the turn has started.
+    harness.agent(|s| s.turn_started(Some("native".into()), TurnMetadata::default()));
+    harness.agent(|s| s.turn_ended(TurnEnd::new().stop_reason(Some(StopReason::EndTurn))));
+    let EventData::TurnEnded(ended) = &harness.events.last().unwrap().data else { panic!() };
     assert_eq!((ended.turn_id.as_str(), ended.duration_ms), ("turn_001", 2));
     assert_eq!(ended.metadata.as_ref().unwrap().stop_reason, Some(StopReason::EndTurn));
-    play.skip().shows(&[]);
+    harness.skip_events().assert_events(&[]);
 }
 
 #[test]
-fn a_turn_whose_payload_was_damaged_does_not_count_as_completed() {
-    let mut play = Play::begun();
-    play.agent(|s| s.turn_started(None, TurnMetadata::default()));
-    play.agent(|s| s.partially_unparsed("toy", "status is missing", None)).exit(0);
-    let EventData::TurnEnded(ended) = &play.events.last().unwrap().data else { panic!() };
+fn a_turn_with_a_damaged_payload_does_not_count_as_completed() {
+    let mut harness = Harness::with_session();
+    harness.agent(|s| s.turn_started(None, TurnMetadata::default()));
+    harness.agent(|s| s.partially_unparsed("toy", "status is missing", None)).exit(0);
+    let EventData::TurnEnded(ended) = &harness.events.last().unwrap().data else { panic!() };
     assert_eq!(ended.status, TurnStatus::Failed);
 }

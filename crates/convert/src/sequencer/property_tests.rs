@@ -1,4 +1,4 @@
-//! Whatever the drafts are, in whatever order, the stream obeys every rule.
+//! Property test: the stream obeys every lifecycle rule, for any drafts in any order.
 
 use interlingua_schema::{
     ApprovalScope, Checker, CommandInput, ContentPart, Decision, ErrorCode, FileAction, FileReadInput, QuestionAnswer,
@@ -8,7 +8,7 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Moment, Sequencer, StreamEnd};
+use super::{Provenance, Sequencer, StreamEnd};
 use crate::draft::{Draft, DraftAction, Unparsed};
 use crate::{
     CountingIds, Failure, Key, MessageDraft, MessageEnd, Note, PermissionDraft, PromptDraft, QuestionDraft, ToolCall,
@@ -55,14 +55,14 @@ fn parts() -> impl Strategy<Value = Vec<ContentPart>> {
 }
 
 fn message() -> impl Strategy<Value = MessageDraft> {
-    (0..3, option::of(key()), option::of(key())).prop_map(|(kind, native, of)| {
+    (0..3, option::of(key()), option::of(key())).prop_map(|(kind, native, native_message)| {
         let mut message = match kind {
             0 => MessageDraft::assistant(),
             1 => MessageDraft::reasoning(Visibility::Public),
             _ => MessageDraft::prompt(),
         };
         message.native_id = native.map(|id| id.as_str().into());
-        message.of = of;
+        message.native_message = native_message;
         message
     })
 }
@@ -75,12 +75,14 @@ fn input() -> impl Strategy<Value = ToolInput> {
 }
 
 fn call() -> impl Strategy<Value = ToolCall> {
-    (key(), option::of(text()), option::of(key()), option::of(input())).prop_map(|(id, arguments, of, input)| {
-        let mut call = ToolCall::new(id.as_str(), "tool").input(input);
-        call.arguments = arguments.map(Into::into);
-        call.of = of;
-        call
-    })
+    (key(), option::of(text()), option::of(key()), option::of(input())).prop_map(
+        |(id, arguments, native_message, input)| {
+            let mut call = ToolCall::new(id.as_str(), "tool").input(input);
+            call.arguments = arguments.map(Into::into);
+            call.native_message = native_message;
+            call
+        },
+    )
 }
 
 fn result() -> impl Strategy<Value = ToolResult> {
@@ -110,16 +112,16 @@ fn note() -> impl Strategy<Value = Note> {
 }
 
 fn prompt() -> impl Strategy<Value = PromptDraft> {
-    (option::of(key()), parts(), any::<bool>()).prop_map(|(id, content, echoed)| PromptDraft {
+    (option::of(key()), parts(), any::<bool>()).prop_map(|(id, content, expects_echo)| PromptDraft {
         id,
-        echoed,
+        expects_echo,
         ..PromptDraft::new(content)
     })
 }
 
 fn user_message() -> impl Strategy<Value = UserMessage> {
-    (parts(), option::of(key()), any::<bool>(), any::<bool>()).prop_map(|(content, prompt, begins_turn, injected)| {
-        UserMessage { prompt, begins_turn, injected, ..UserMessage::new(content) }
+    (parts(), option::of(key()), any::<bool>(), any::<bool>()).prop_map(|(content, echo_of, starts_turn, injected)| {
+        UserMessage { echo_of, starts_turn, injected, ..UserMessage::new(content) }
     })
 }
 
@@ -136,7 +138,7 @@ fn answer() -> impl Strategy<Value = QuestionAnswer> {
     prop_oneof![text().prop_map(QuestionAnswer::Answered), option::of(text()).prop_map(QuestionAnswer::Rejected)]
 }
 
-fn life() -> impl Strategy<Value = DraftAction> {
+fn lifecycle() -> impl Strategy<Value = DraftAction> {
     prop_oneof![
         2 => Just(DraftAction::SessionStarted(Box::default())),
         2 => session().prop_map(|parent| DraftAction::ChildOf { parent }),
@@ -147,7 +149,7 @@ fn life() -> impl Strategy<Value = DraftAction> {
         1 => key().prop_map(|id| DraftAction::PromptRejected { id }),
         1 => Just(DraftAction::InterruptRequested),
         1 => Just(DraftAction::InterruptRejected),
-        1 => Just(DraftAction::CutOff),
+        1 => Just(DraftAction::TurnCutOff),
         6 => option::of(text()).prop_map(|turn_id| DraftAction::TurnStarted { turn_id, metadata: None }),
         6 => turn_end().prop_map(|end| DraftAction::TurnEnded(Box::new(end))),
         6 => (key(), user_message()).prop_map(|(key, message)| DraftAction::UserMessage(key, Box::new(message))),
@@ -182,7 +184,7 @@ fn items() -> impl Strategy<Value = DraftAction> {
         1 => key().prop_map(DraftAction::ToolAbandoned),
         1 => (key(), note()).prop_map(|(key, note)| DraftAction::NoteStarted(key, Box::new(note))),
         1 => (key(), note(), any::<bool>()).prop_map(|(key, note, failed)| DraftAction::NoteFinished(key, Box::new(note), failed)),
-        1 => note().prop_map(|note| DraftAction::Noted(Box::new(note))),
+        1 => note().prop_map(|note| DraftAction::NoteAdded(Box::new(note))),
     ]
 }
 
@@ -195,7 +197,7 @@ fn requests() -> impl Strategy<Value = DraftAction> {
             let call_id = call_id.map(|call_id| call_id.to_string());
             DraftAction::PermissionRequested {
                 key,
-                ask: Box::new(PermissionDraft { call_id, input, ..PermissionDraft::default() }),
+                permission: Box::new(PermissionDraft { call_id, input, ..PermissionDraft::default() }),
             }
         }),
         (key(), decision, option::of(Just(ApprovalScope::Always)))
@@ -208,7 +210,7 @@ fn requests() -> impl Strategy<Value = DraftAction> {
 }
 
 fn draft() -> impl Strategy<Value = Draft> {
-    let action = prop_oneof![3 => life(), 5 => items(), 1 => requests()];
+    let action = prop_oneof![3 => lifecycle(), 5 => items(), 1 => requests()];
     (prop_oneof![3 => Just(None), 1 => key().prop_map(Some)], any::<bool>(), action)
         .prop_map(|(sub_agent, synthetic, action)| Draft { sub_agent, synthetic, action })
 }
@@ -226,7 +228,7 @@ proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_rule_holds_whatever_the_drafts(
+    fn any_drafts_give_a_valid_stream(
         steps in prop::collection::vec((step(), any::<bool>(), option::of(0..100_i64)), 0..60),
         raw in any::<bool>(),
     ) {
@@ -234,19 +236,19 @@ proptest! {
         let mut checker = if raw { Checker::with_raw() } else { Checker::new() };
         let mut events = Vec::new();
         for (step, from_agent, time) in steps {
-            let moment = Moment {
+            let provenance = Provenance {
                 time: time.map(Timestamp::from_millis),
                 from_agent,
                 raw: (raw && from_agent).then(|| RawJson::from_payload("{}")),
             };
             match step {
                 Step::Draft(session, mut draft) => {
-                    sequencer.apply(&moment, &mut Draft::about(session), &mut events);
-                    sequencer.apply(&moment, &mut draft, &mut events);
+                    sequencer.apply(&provenance, &mut Draft::select_session(session), &mut events);
+                    sequencer.apply(&provenance, &mut draft, &mut events);
                 }
-                Step::Stderr => sequencer.stderr("oops"),
-                Step::Exit(code) => sequencer.exit(&Moment { from_agent: false, ..moment }, code, &mut events),
-                Step::Finish(end) => sequencer.finish(&Moment { from_agent: false, ..moment }, end, &mut events),
+                Step::Stderr => sequencer.push_stderr("oops"),
+                Step::Exit(code) => sequencer.process_exited(&Provenance { from_agent: false, ..provenance }, code, &mut events),
+                Step::Finish(end) => sequencer.finish(&Provenance { from_agent: false, ..provenance }, end, &mut events),
             }
         }
         for event in &events {

@@ -1,124 +1,126 @@
-//! Plays drafts and writes down the events, one short line each.
+//! A sequencer under test: applies drafts, and compares the events as short lines.
 
 use interlingua_schema::{
     Checker, ContentPart, EventData, Item, ItemStatus, Origin, SessionMetadata, Timestamp, UniversalEvent,
 };
 
-use crate::sequencer::{Moment, Sequencer, StreamEnd};
+use crate::sequencer::{Provenance, Sequencer, StreamEnd};
 use crate::{CountingIds, Drafts, PermissionDraft, SessionDrafts};
 
-/// A permission to do what the title says.
-pub(super) fn ask(title: &str) -> PermissionDraft {
+/// A permission request with this title.
+pub(super) fn permission(title: &str) -> PermissionDraft {
     PermissionDraft { title: Some(title.to_owned()), ..PermissionDraft::default() }
 }
 
-pub(super) struct Play {
+pub(super) struct Harness {
     sequencer: Sequencer,
     drafts: Drafts,
     pub(super) events: Vec<UniversalEvent>,
-    seen: usize,
+    /// Number of events that were compared or skipped.
+    checked: usize,
     clock: i64,
 }
 
-impl Play {
+impl Harness {
     pub(super) fn new() -> Self {
         Self {
             sequencer: Sequencer::new("toy", Box::new(CountingIds::default())),
             drafts: Drafts::default(),
             events: Vec::new(),
-            seen: 0,
+            checked: 0,
             clock: 0,
         }
     }
 
-    /// A play whose session "s" has begun.
-    pub(super) fn begun() -> Self {
-        let mut play = Self::new();
-        play.agent(|s| s.started(SessionMetadata::default())).shows(&["session.started"]);
-        play
+    /// A sequencer whose session "s" has started.
+    pub(super) fn with_session() -> Self {
+        let mut harness = Self::new();
+        harness.agent(|s| s.started(SessionMetadata::default())).assert_events(&["session.started"]);
+        harness
     }
 
-    /// The agent says something of session "s".
-    pub(super) fn agent(&mut self, say: impl FnOnce(&mut SessionDrafts<'_>)) -> &mut Self {
-        self.agent_drafts(|drafts| say(&mut drafts.session("s")))
+    /// Applies drafts of session "s" that come from the agent.
+    pub(super) fn agent(&mut self, write: impl FnOnce(&mut SessionDrafts<'_>)) -> &mut Self {
+        self.agent_drafts(|drafts| write(&mut drafts.session("s")))
     }
 
-    pub(super) fn agent_drafts(&mut self, say: impl FnOnce(&mut Drafts)) -> &mut Self {
-        say(&mut self.drafts);
-        self.settle(true)
+    /// Applies drafts of any session that come from the agent.
+    pub(super) fn agent_drafts(&mut self, write: impl FnOnce(&mut Drafts)) -> &mut Self {
+        write(&mut self.drafts);
+        self.apply_drafts(true)
     }
 
-    /// The host does something in session "s".
-    pub(super) fn host(&mut self, say: impl FnOnce(&mut SessionDrafts<'_>)) -> &mut Self {
-        say(&mut self.drafts.session("s"));
-        self.settle(false)
+    /// Applies drafts of session "s" that come from the host.
+    pub(super) fn host(&mut self, write: impl FnOnce(&mut SessionDrafts<'_>)) -> &mut Self {
+        write(&mut self.drafts.session("s"));
+        self.apply_drafts(false)
     }
 
-    /// The host asks for an interrupt.
+    /// The host requests an interrupt of session "s".
     pub(super) fn interrupt(&mut self) -> &mut Self {
         self.drafts.session("s").interrupt_requested();
-        self.settle(false)
+        self.apply_drafts(false)
     }
 
     pub(super) fn stderr(&mut self, line: &str) -> &mut Self {
-        self.sequencer.stderr(line);
+        self.sequencer.push_stderr(line);
         self
     }
 
     pub(super) fn exit(&mut self, code: i32) -> &mut Self {
-        let moment = self.moment(false);
-        self.sequencer.exit(&moment, Some(code), &mut self.events);
+        let provenance = self.next_provenance(false);
+        self.sequencer.process_exited(&provenance, Some(code), &mut self.events);
         self
     }
 
     pub(super) fn finish(&mut self, end: StreamEnd) -> &mut Self {
-        let moment = self.moment(false);
-        self.sequencer.finish(&moment, end, &mut self.events);
+        let provenance = self.next_provenance(false);
+        self.sequencer.finish(&provenance, end, &mut self.events);
         self
     }
 
-    fn settle(&mut self, from_agent: bool) -> &mut Self {
-        let moment = self.moment(from_agent);
+    fn apply_drafts(&mut self, from_agent: bool) -> &mut Self {
+        let provenance = self.next_provenance(from_agent);
         for mut draft in self.drafts.list.drain(..) {
-            self.sequencer.apply(&moment, &mut draft, &mut self.events);
+            self.sequencer.apply(&provenance, &mut draft, &mut self.events);
         }
         self
     }
 
-    fn moment(&mut self, from_agent: bool) -> Moment {
+    fn next_provenance(&mut self, from_agent: bool) -> Provenance {
         self.clock += 1;
-        Moment { time: Some(Timestamp::from_millis(self.clock)), from_agent, raw: None }
+        Provenance { time: Some(Timestamp::from_millis(self.clock)), from_agent, raw: None }
     }
 
-    /// What came since the last look is exactly this, and breaks no rule.
+    /// Asserts that the events since the last check are exactly these, and that the whole stream is valid.
     #[track_caller]
-    pub(super) fn shows(&mut self, expected: &[&str]) -> &mut Self {
-        let shown: Vec<String> = self.events[self.seen..].iter().map(line).collect();
-        assert_eq!(shown, expected, "\n{}", shown.join("\n"));
-        self.seen = self.events.len();
+    pub(super) fn assert_events(&mut self, expected: &[&str]) -> &mut Self {
+        let actual: Vec<String> = self.events[self.checked..].iter().map(render_event).collect();
+        assert_eq!(actual, expected, "\n{}", actual.join("\n"));
+        self.checked = self.events.len();
         let mut checker = Checker::new();
-        let broken: Vec<_> = self.events.iter().flat_map(|event| checker.push(event)).collect();
-        assert!(broken.is_empty(), "{broken:?}");
+        let violations: Vec<_> = self.events.iter().flat_map(|event| checker.push(event)).collect();
+        assert!(violations.is_empty(), "{violations:?}");
         self
     }
 
-    /// Forgets what came until now.
-    pub(super) fn skip(&mut self) -> &mut Self {
-        self.seen = self.events.len();
+    /// Skips the events since the last check.
+    pub(super) fn skip_events(&mut self) -> &mut Self {
+        self.checked = self.events.len();
         self
     }
 }
 
-/// `*` marks what is synthetic. Items are numbered as they come: `+1` starts, `~1` goes on, `=1` ends, `<2` is the
-/// parent, `!` is failed.
-fn line(event: &UniversalEvent) -> String {
+/// One event as a short line. `*` marks synthetic events. Items are numbered in order: `+1` is the start of item 1, `~1` a
+/// delta, `=1` the completion; `<2` names the parent, `!` marks a failed item.
+fn render_event(event: &UniversalEvent) -> String {
     let star = if event.origin == Origin::DAEMON { "*" } else { "" };
     let rest = match &event.data {
-        EventData::ItemStarted(data) => format!("+{}", describe(&data.item)),
+        EventData::ItemStarted(data) => format!("+{}", render_item(&data.item)),
         EventData::ItemDelta(delta) => {
             format!("~{} {}", number(delta.item_id.as_str()), delta.delta)
         }
-        EventData::ItemCompleted(data) => format!("={}", describe(&data.item)),
+        EventData::ItemCompleted(data) => format!("={}", render_item(&data.item)),
         EventData::TurnEnded(data) => format!("turn.ended {:?}", data.status),
         EventData::SessionEnded(data) => {
             format!("session.ended {:?} {:?}", data.reason, data.terminated_by)
@@ -139,16 +141,16 @@ fn number(id: &str) -> &str {
     id.trim_start_matches("itm_").trim_start_matches('0')
 }
 
-fn describe(item: &Item) -> String {
+fn render_item(item: &Item) -> String {
     let parent = item.parent_id.as_ref().map(|id| format!("<{}", number(id.as_str()))).unwrap_or_default();
     let role = item.role.clone().map(|role| format!("/{role:?}").to_lowercase()).unwrap_or_default();
     let failed = if item.status == ItemStatus::Failed { "!" } else { "" };
     let kind = format!("{:?}", item.kind).to_lowercase();
-    let content: String = item.content.iter().map(part).collect();
+    let content: String = item.content.iter().map(render_part).collect();
     format!("{}{parent} {kind}{role}{failed}{content}", number(item.item_id.as_str()))
 }
 
-fn part(part: &ContentPart) -> String {
+fn render_part(part: &ContentPart) -> String {
     match part {
         ContentPart::Text { text } => format!(" {text}"),
         ContentPart::Reasoning { text, .. } => format!(" ({text})"),

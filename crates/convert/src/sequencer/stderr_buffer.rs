@@ -1,42 +1,44 @@
-//! What an agent wrote to its standard error.
+//! Standard error output of an agent, bounded in size.
 
 use std::collections::VecDeque;
 
 use interlingua_schema::StderrOutput;
 
-const HEAD: usize = 20;
-const TAIL: usize = 50;
-/// No more than this is kept of a line.
-const LONGEST: usize = 16 * 1024;
+/// Number of first lines that are kept.
+const HEAD_LINES: usize = 20;
+/// Number of last lines that are kept.
+const TAIL_LINES: usize = 50;
+/// Maximum length of a kept line, in bytes.
+const MAX_LINE_BYTES: usize = 16 * 1024;
 
-/// The first 20 and the last 50 lines.
+/// The first and the last lines of the output.
 #[derive(Debug, Default)]
-pub(crate) struct Stderr {
+pub(crate) struct StderrBuffer {
     head: Vec<String>,
     tail: VecDeque<String>,
     total: u64,
 }
 
-impl Stderr {
+impl StderrBuffer {
     pub(crate) fn push(&mut self, line: &str) {
-        let line = head(line, LONGEST);
+        let line = truncate_bytes(line, MAX_LINE_BYTES);
         self.total += 1;
-        if self.head.len() < HEAD {
+        if self.head.len() < HEAD_LINES {
             self.head.push(line.to_owned());
             return;
         }
         self.tail.push_back(line.to_owned());
-        if self.tail.len() > TAIL {
+        if self.tail.len() > TAIL_LINES {
             self.tail.pop_front();
         }
     }
 
-    /// All of it up to 70 lines, else head and tail; `None` when nothing was written.
+    /// The whole output if it has at most 70 lines, else its head and tail; `None` if there is no output.
     pub(crate) fn output(&self) -> Option<StderrOutput> {
         if self.total == 0 {
             return None;
         }
-        let truncated = self.total > (HEAD + TAIL) as u64;
+        let truncated = self.total > (HEAD_LINES + TAIL_LINES) as u64;
         let tail = || self.tail.iter().map(String::as_str);
         let head = self.head.iter().map(String::as_str);
         let output = StderrOutput::new(truncated)
@@ -51,8 +53,8 @@ fn join<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// As much of a text as fits into so many bytes.
-pub(super) fn head(text: &str, bytes: usize) -> &str {
+/// The longest prefix of a text that has at most this number of bytes.
+pub(super) fn truncate_bytes(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -65,7 +67,7 @@ mod tests {
     use super::*;
 
     fn output(lines: u64) -> StderrOutput {
-        let mut stderr = Stderr::default();
+        let mut stderr = StderrBuffer::default();
         for line in 1..=lines {
             stderr.push(&line.to_string());
         }
@@ -73,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn seventy_lines_are_whole_and_more_are_cut() {
+    fn seventy_lines_are_kept_and_more_are_truncated() {
         let whole = output(70);
         assert!(!whole.truncated);
         assert_eq!(whole.tail, None);
