@@ -1,35 +1,35 @@
-//! What is added to a session in one step.
+//! An append: events and the changes that are committed with them.
 
 use std::sync::Arc;
 
 use interlingua_schema::{EventData, NativeSessionId, RawJson, Timestamp, UniversalEvent};
 
 use crate::chunk::Chunks;
-use crate::events::Lines;
+use crate::events::EventLines;
 use crate::{MessageId, StoreError};
 
-/// The next events of a session, and what else becomes true with them: all of it durable at once, or none of it.
+/// The next events of a session and the changes that belong to them. They are committed together, or not at all.
 ///
-/// What the events themselves say is taken from them: that the session ended, its native id, the time. A session
-/// that ends drops the messages that still waited.
+/// The store derives from the events that the session ended, its native id and the time of its last change. The end
+/// of a session drops its queued messages.
 #[derive(Debug, Default)]
 pub struct Append {
-    /// The events, joined by line breaks.
+    /// The events' JSON, joined by line breaks.
     text: Vec<u8>,
-    /// Where each event's text ends.
+    /// Offset of the end of each event in `text`.
     ends: Vec<usize>,
-    /// The first event's sequence.
+    /// Sequence of the first event.
     first: u64,
     chunks: Chunks,
-    /// What is wrong with the first event that cannot be stored.
-    wrong: Option<StoreError>,
+    /// Error of the first event that cannot be stored.
+    error: Option<StoreError>,
     changes: Changes,
 }
 
-/// So long an event usually is.
-const USUAL_SIZE: usize = 512;
+/// Size of a typical event, to allocate the text of all events at once.
+const TYPICAL_EVENT_BYTES: usize = 512;
 
-/// What becomes true with an append.
+/// Changes to the session that are committed with its events.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) native_session_id: Option<NativeSessionId>,
@@ -37,25 +37,25 @@ pub(crate) struct Changes {
     pub(crate) ended: bool,
     pub(crate) state: Option<RawJson>,
     pub(crate) busy: Option<bool>,
-    pub(crate) taken: Vec<MessageId>,
+    pub(crate) dequeued: Vec<MessageId>,
 }
 
-/// An [`Append`] on its way into the database.
+/// An [`Append`] whose events are valid, ready to be written.
 #[derive(Debug)]
-pub(crate) struct Prepared {
-    pub(crate) lines: Arc<Lines>,
+pub(crate) struct PreparedAppend {
+    pub(crate) lines: Arc<EventLines>,
     pub(crate) chunks: Chunks,
     pub(crate) changes: Changes,
 }
 
 impl Append {
-    /// Appends these events, or none. The first one's `sequence` must follow the session's last, the others each other.
+    /// An append of these events. The first `sequence` must follow the session's last one, the others each other.
     ///
-    /// Their text is written here, by the caller: the one thread that commits has nothing to do but store it.
+    /// Encodes the events on the caller's thread, so that the writer thread only has to store the text.
     pub fn events(events: impl IntoIterator<Item = UniversalEvent>) -> Self {
         let events = events.into_iter();
         let count = events.size_hint().0;
-        let (text, ends) = (Vec::with_capacity(count * USUAL_SIZE), Vec::with_capacity(count));
+        let (text, ends) = (Vec::with_capacity(count * TYPICAL_EVENT_BYTES), Vec::with_capacity(count));
         let mut append = Self { text, ends, ..Self::default() };
         for event in events {
             append.push(event);
@@ -63,25 +63,25 @@ impl Append {
         append
     }
 
-    /// Keeps this for the runtime in place of what was kept before. Never credentials.
+    /// Replaces the runtime's stored state. Never credentials.
     #[must_use]
     pub fn state(mut self, state: RawJson) -> Self {
         self.changes.state = Some(state);
         self
     }
 
-    /// Notes whether the session is now in the middle of something that must be brought to an end if the process
-    /// dies: [`Store::interrupted_sessions`](crate::Store::interrupted_sessions) finds it again.
+    /// Sets whether the session has unfinished work that must be completed after a crash.
+    /// [`Store::interrupted_sessions`](crate::Store::interrupted_sessions) returns the busy sessions.
     #[must_use]
     pub fn busy(mut self, busy: bool) -> Self {
         self.changes.busy = Some(busy);
         self
     }
 
-    /// Takes this message off the queue.
+    /// Removes this message from the session's queue.
     #[must_use]
     pub fn dequeue(mut self, message: MessageId) -> Self {
-        self.changes.taken.push(message);
+        self.changes.dequeued.push(message);
         self
     }
 
@@ -93,7 +93,7 @@ impl Append {
         }
         let start = self.text.len();
         if let Err(error) = event.write_json(&mut self.text) {
-            self.wrong.get_or_insert(unwritable(&error));
+            self.error.get_or_insert(encode_error(&error));
         }
         self.ends.push(self.text.len());
         self.chunks.push(self.text.len() - start, payload);
@@ -110,23 +110,23 @@ impl Append {
         }
         let expected = self.first.saturating_add(self.ends.len() as u64);
         if found != expected {
-            self.wrong.get_or_insert(StoreError::OutOfOrder { expected, found });
+            self.error.get_or_insert(StoreError::OutOfOrder { expected, found });
         }
     }
 
-    /// Looks it over; refuses events that do not follow each other.
-    pub(crate) fn prepare(self) -> Result<Prepared, StoreError> {
-        if let Some(wrong) = self.wrong {
-            return Err(wrong);
+    /// Validates the append. Fails if the events do not follow each other or cannot be encoded.
+    pub(crate) fn prepare(self) -> Result<PreparedAppend, StoreError> {
+        if let Some(error) = self.error {
+            return Err(error);
         }
-        let text = String::from_utf8(self.text).map_err(|error| unwritable(&error))?;
-        let lines = Arc::new(Lines::new(self.first, text, self.ends));
-        Ok(Prepared { lines, chunks: self.chunks, changes: self.changes })
+        let text = String::from_utf8(self.text).map_err(|error| encode_error(&error))?;
+        let lines = Arc::new(EventLines::new(self.first, text, self.ends));
+        Ok(PreparedAppend { lines, chunks: self.chunks, changes: self.changes })
     }
 }
 
-fn unwritable(reason: &dyn std::error::Error) -> StoreError {
-    StoreError::Database(format!("an event cannot be written as JSON: {reason}"))
+fn encode_error(reason: &dyn std::error::Error) -> StoreError {
+    StoreError::Database(format!("cannot encode an event as JSON: {reason}"))
 }
 
 #[cfg(test)]
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_payload_is_not_part_of_the_text() {
+    fn the_payload_is_not_part_of_the_event_text() {
         let mut event = event(3);
         event.raw = Some(RawJson::from_payload("1"));
         let append = Append::events([event]).prepare().unwrap();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_one_line_whatever_is_in_it() {
+    fn an_event_is_one_line_even_if_its_data_has_line_breaks() {
         let unknown = "{\"event_id\":\"e\",\"sequence\":1,\"time\":\"1970-01-01T00:00:00.000Z\",\"session_id\":\"s\",\
             \"source\":\"agent\",\"synthetic\":false,\"type\":\"new.kind\",\"data\":{\n\"a\":\n1}}";
         let event: UniversalEvent = serde_json::from_str(unknown).unwrap();
@@ -164,6 +164,6 @@ mod tests {
     fn events_that_do_not_follow_each_other_are_refused() {
         let refused = Append::events([event(1), event(3), event(9)]).prepare();
         assert_eq!(refused.err(), Some(StoreError::OutOfOrder { expected: 2, found: 3 }));
-        assert_eq!(Append::events([]).prepare().unwrap().lines.span(), None);
+        assert_eq!(Append::events([]).prepare().unwrap().lines.sequence_range(), None);
     }
 }

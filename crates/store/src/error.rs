@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of opening and using a store.
 
 use std::path::PathBuf;
 
@@ -8,82 +8,82 @@ use interlingua_schema::SessionId;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The folder cannot be made, read or written.
-    #[error("the data folder {path} cannot be used: {source}")]
+    /// The data directory cannot be created, read or written.
+    #[error("cannot use the data directory {path}")]
     Directory {
-        /// The folder.
+        /// The data directory.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// Another process has it open.
+    /// Another process has the data directory open.
     #[error(
-        "the data folder {path} is in use by {holder}; stop that one first, or give this one a folder of its own \
-         with --data-dir"
+        "the data directory {path} is in use by {holder}; stop that process first, or choose another directory with \
+         --data-dir"
     )]
     InUse {
-        /// The folder.
+        /// The data directory.
         path: PathBuf,
-        /// The other process, as far as it is known.
+        /// The other process, if its id is known.
         holder: String,
     },
-    /// It was written by a version of this program that stores things in another format.
+    /// The database was written by a version of this program with another storage format.
     #[error(
-        "the database {path} has format {found}, and this version of interlingua reads and writes format {expected} \
-         only; use the version that wrote it, or another folder with --data-dir"
+        "the database {path} has format {found}, but this version of interlingua supports format {expected} only; use \
+         the version that wrote it, or choose another directory with --data-dir"
     )]
     UnsupportedFormat {
         /// The database file.
         path: PathBuf,
-        /// The format it has.
+        /// Format of the file.
         found: i64,
-        /// The format this version knows.
+        /// Format that this version supports.
         expected: i64,
     },
-    /// The file is something else.
-    #[error("{path} is not an interlingua database; use another folder with --data-dir")]
+    /// The file was not written by this program.
+    #[error("{path} is not an interlingua database; choose another directory with --data-dir")]
     ForeignFile {
         /// The file.
         path: PathBuf,
     },
-    /// `SQLite` refuses.
-    #[error("the database {path} cannot be opened: {source}")]
+    /// `SQLite` cannot open the database.
+    #[error("cannot open the database {path}")]
     Database {
         /// The database file.
         path: PathBuf,
-        /// What `SQLite` says.
+        /// `SQLite`'s error.
         source: rusqlite::Error,
     },
 }
 
-/// Why the store refused a request. Whatever it refuses has changed nothing.
+/// Why the store refused a request. A refused request has changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// There is a session of that name.
+    /// A session with this id exists.
     #[error("session `{0}` already exists")]
     SessionAlreadyExists(SessionId),
-    /// There is no such session, or not any more.
-    #[error("there is no such session")]
+    /// The session does not exist, or was deleted.
+    #[error("the session does not exist")]
     SessionNotFound,
     /// The session has ended; nothing can be added to it.
     #[error("the session has ended")]
     SessionEnded,
-    /// The events do not follow the last one, or each other.
+    /// The events do not follow the session's last one, or each other.
     #[error("expected the event with sequence {expected}, found {found}")]
     OutOfOrder {
-        /// The sequence that comes next.
+        /// The next sequence of the session.
         expected: u64,
-        /// The one that was to be appended.
+        /// The sequence of the event.
         found: u64,
     },
-    /// There is no room left. What is stored can still be read; writing works again as soon as there is room.
-    #[error("the disk is full: nothing was written ({0})")]
+    /// The disk is full. Stored events can still be read. Writing works again once there is space.
+    #[error("the disk is full; nothing was written ({0})")]
     DiskFull(String),
-    /// The database fails.
+    /// The database failed.
     #[error("the database failed: {0}")]
     Database(String),
-    /// The store is being closed.
+    /// The store is closed.
     #[error("the store is closed")]
     Closed,
 }

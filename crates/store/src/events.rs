@@ -1,84 +1,86 @@
-//! Events as they are read: text, ready to be sent.
+//! Reading events: JSON text that is ready to be sent.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use crate::schema::{places_after, sequence_of};
+use crate::schema::{place_range_after, sequence_at};
 use crate::{SessionKey, StoreError, chunk};
 
-/// Whether events come with the native payload they were made from.
+/// Whether events are read with the native payload that they were made from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RawPayloads {
     /// `raw` is null.
     #[default]
     Omit,
-    /// `raw` is the native payload, where there is one.
+    /// `raw` is the native payload; null if the event has none.
     Include,
 }
 
-/// How much is read at once. The first event is read whatever its size.
+/// How much to read at once. The first event is returned whatever its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadLimits {
-    /// At most so many events.
+    /// Maximum number of events.
     pub max_events: usize,
-    /// No further event once there are so many bytes.
+    /// Stops after the event that reaches this number of bytes.
     pub max_bytes: usize,
 }
 
-/// Events as text, each following the other. They are made once and shared by whoever reads them.
+/// Consecutive events as text. It is built once and shared by all readers.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lines {
-    /// The first event's sequence.
+pub(crate) struct EventLines {
+    /// Sequence of the first event.
     first: u64,
-    /// The events, joined by line breaks.
+    /// The events' JSON, joined by line breaks.
     text: String,
-    /// Where each event's text ends.
+    /// Offset of the end of each event in `text`.
     ends: Vec<usize>,
 }
 
-impl Lines {
+impl EventLines {
     pub(crate) fn new(first: u64, text: String, ends: Vec<usize>) -> Self {
         Self { first, text, ends }
     }
 
-    /// How many bytes of text they are.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes_of(&(0..self.len()))
+    /// Size of the events in bytes, without the line breaks between them.
+    pub(crate) fn byte_len(&self) -> usize {
+        self.range_byte_len(&(0..self.len()))
     }
 
-    fn bytes_of(&self, events: &Range<usize>) -> usize {
-        // Each begins behind a line break that is not its own.
+    fn range_byte_len(&self, events: &Range<usize>) -> usize {
+        // Each event has a line break before it that does not count.
         self.start(events.end).saturating_sub(self.start(events.start) + events.len())
     }
 
-    /// How many events they are.
+    /// Number of events.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// The sequences of the first and the last event.
-    pub(crate) fn span(&self) -> Option<(u64, u64)> {
+    /// Sequences of the first and the last event; `None` if there are no events.
+    pub(crate) fn sequence_range(&self) -> Option<(u64, u64)> {
         let last = self.len().checked_sub(1)?;
         Some((self.first, self.first + last as u64))
     }
 
-    /// An event by its index: its sequence and text.
+    /// Sequence and text of the event at an index.
     pub(crate) fn get(&self, index: usize) -> Option<(u64, &str)> {
         Some((self.first + index as u64, self.text(&(index..index + 1))?))
     }
 
-    /// The text of some of the events, joined by line breaks.
+    /// Text of the events in a range of indices, joined by line breaks.
     pub(crate) fn text(&self, events: &Range<usize>) -> Option<&str> {
         let end = *self.ends.get(events.end.checked_sub(1)?)?;
         self.text.get(self.start(events.start)..end)
     }
 
+    /// Offset of the event at an index.
     fn start(&self, index: usize) -> usize {
-        index.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| end + 1)
+        index.checked_sub(1).and_then(|previous| self.ends.get(previous)).map_or(0, |end| end + 1)
     }
 
+    /// Adds an event. Its `"raw":null` becomes the payload.
     fn push(&mut self, json: &str, payload: Option<&str>) {
         if !self.ends.is_empty() {
             self.text.push('\n');
@@ -95,63 +97,65 @@ impl Lines {
     }
 }
 
-/// Some events of a session, in order, each as one line of JSON. Cloning it copies a pointer.
+/// Consecutive events of a session, each as one line of JSON. Cloning it copies a pointer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    lines: Arc<Lines>,
+    lines: Arc<EventLines>,
     range: Range<usize>,
 }
 
 impl Batch {
-    fn all(lines: Lines) -> Self {
+    fn from_lines(lines: EventLines) -> Self {
         Self { range: 0..lines.len(), lines: Arc::new(lines) }
     }
 
-    /// What follows an event, as far as the limits allow; `None` if these are not the ones that follow it.
-    pub(crate) fn after(lines: &Arc<Lines>, after: u64, limits: ReadLimits) -> Option<Self> {
-        let (first, last) = lines.span()?;
+    /// The events of `lines` with a sequence higher than `after`, up to the limits; `None` if `lines` does not contain
+    /// the next event.
+    pub(crate) fn after(lines: &Arc<EventLines>, after: u64, limits: ReadLimits) -> Option<Self> {
+        let (first, last) = lines.sequence_range()?;
         let next = after.checked_add(1).filter(|next| (first..=last).contains(next))?;
         let start = usize::try_from(next - first).ok()?;
-        let most = start.saturating_add(limits.max_events.max(1)).min(lines.len());
-        let full = (start..most).position(|index| lines.bytes_of(&(start..index + 1)) >= limits.max_bytes);
-        let end = full.map_or(most, |index| start + index + 1);
+        let max_end = start.saturating_add(limits.max_events.max(1)).min(lines.len());
+        let full = (start..max_end).position(|index| lines.range_byte_len(&(start..index + 1)) >= limits.max_bytes);
+        let end = full.map_or(max_end, |index| start + index + 1);
         Some(Self { lines: Arc::clone(lines), range: start..end })
     }
 
-    /// The events: each one's sequence and JSON text.
+    /// Sequence and JSON text of each event.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &str)> {
         self.range.clone().filter_map(|index| self.lines.get(index))
     }
 
-    /// How many there are.
+    /// Number of events.
     #[must_use]
     pub fn len(&self) -> usize {
         self.range.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no events.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.range.is_empty()
     }
 
-    /// The sequence of the last one.
+    /// Sequence of the last event; `None` if there are no events.
     #[must_use]
     pub fn last_sequence(&self) -> Option<u64> {
         self.lines.get(self.range.end.checked_sub(1)?).map(|(sequence, _)| sequence)
     }
 
-    /// How many bytes of text they are.
+    /// Size of the events in bytes, without the line breaks between them.
     #[must_use]
     pub fn byte_len(&self) -> usize {
-        self.lines.bytes_of(&self.range)
+        self.lines.range_byte_len(&self.range)
     }
 }
 
-const WITHOUT_RAW: &str = "SELECT place, json FROM events WHERE place > ?1 AND place <= ?2 ORDER BY place";
-const WITH_RAW: &str = "SELECT place, json, payloads FROM events WHERE place > ?1 AND place <= ?2 ORDER BY place";
+const SELECT_EVENTS: &str = "SELECT place, json FROM events WHERE place > ?1 AND place <= ?2 ORDER BY place";
+const SELECT_EVENTS_AND_PAYLOADS: &str =
+    "SELECT place, json, payloads FROM events WHERE place > ?1 AND place <= ?2 ORDER BY place";
 
-/// Reads what follows `after`; empty if nothing does.
+/// Reads the events with a sequence higher than `after`; empty if there are none.
 pub(crate) fn read(
     connection: &Connection,
     session: SessionKey,
@@ -160,28 +164,29 @@ pub(crate) fn read(
     raw: RawPayloads,
 ) -> Result<Batch, StoreError> {
     let mut statement = connection.prepare_cached(match raw {
-        RawPayloads::Omit => WITHOUT_RAW,
-        RawPayloads::Include => WITH_RAW,
+        RawPayloads::Omit => SELECT_EVENTS,
+        RawPayloads::Include => SELECT_EVENTS_AND_PAYLOADS,
     })?;
-    let mut rows = statement.query(places_after(session, after))?;
-    let mut lines = Lines { first: after.saturating_add(1), ..Lines::default() };
+    let mut rows = statement.query(place_range_after(session, after))?;
+    let mut lines = EventLines { first: after.saturating_add(1), ..EventLines::default() };
     while let Some(row) = rows.next()? {
         let text =
-            |column| row.get_ref(column).map_err(StoreError::from)?.as_str_or_null().map_err(|error| broken(&error));
+            |column| row.get_ref(column).map_err(StoreError::from)?.as_str_or_null().map_err(|error| not_text(&error));
         let payloads = match raw {
             RawPayloads::Omit => None,
             RawPayloads::Include => text(2)?,
         };
-        if lines.take(sequence_of(row.get(0)?), text(1)?.unwrap_or_default(), payloads, limits)?.is_break() {
+        if lines.push_chunk(sequence_at(row.get(0)?), text(1)?.unwrap_or_default(), payloads, limits)?.is_break() {
             break;
         }
     }
-    Ok(Batch::all(lines))
+    Ok(Batch::from_lines(lines))
 }
 
-impl Lines {
-    /// Takes in a chunk, or what is missing of it, until there is enough. `last` is the sequence of its last event.
-    fn take(
+impl EventLines {
+    /// Adds the events of a chunk that are not read yet. Breaks when a limit is reached. `last` is the sequence of the
+    /// chunk's last event.
+    fn push_chunk(
         &mut self,
         last: u64,
         events: &str,
@@ -189,14 +194,14 @@ impl Lines {
         limits: ReadLimits,
     ) -> Result<ControlFlow<()>, StoreError> {
         let next = self.first + self.len() as u64;
-        let known = (last + 1)
-            .checked_sub(chunk::count(events))
+        let already_read = (last + 1)
+            .checked_sub(chunk::count_events(events))
             .and_then(|first| next.checked_sub(first))
-            .and_then(|known| usize::try_from(known).ok())
+            .and_then(|count| usize::try_from(count).ok())
             .ok_or_else(|| StoreError::Database(format!("the event with sequence {next} is missing")))?;
-        for (event, payload) in chunk::events(events, payloads).skip(known) {
+        for (event, payload) in chunk::split(events, payloads).skip(already_read) {
             self.push(event, payload);
-            if self.len() >= limits.max_events || self.bytes() >= limits.max_bytes {
+            if self.len() >= limits.max_events || self.byte_len() >= limits.max_bytes {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -204,16 +209,16 @@ impl Lines {
     }
 }
 
-fn broken(error: &rusqlite::types::FromSqlError) -> StoreError {
-    StoreError::Database(format!("an event is not stored as text: {error}"))
+fn not_text(error: &rusqlite::types::FromSqlError) -> StoreError {
+    StoreError::Database(format!("a stored event is not text: {error}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn lines(sequences: std::ops::RangeInclusive<u64>) -> Arc<Lines> {
-        let mut lines = Lines { first: *sequences.start(), ..Lines::default() };
+    fn lines(sequences: std::ops::RangeInclusive<u64>) -> Arc<EventLines> {
+        let mut lines = EventLines { first: *sequences.start(), ..EventLines::default() };
         for sequence in sequences {
             lines.push(&format!("{{\"sequence\":{sequence:04}}}"), None);
         }
@@ -221,18 +226,18 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_takes_the_place_of_null() {
-        let mut lines = Lines { first: 4, ..Lines::default() };
+    fn a_payload_replaces_null() {
+        let mut lines = EventLines { first: 4, ..EventLines::default() };
         lines.push(r#"{"sequence":4,"raw":null}"#, Some(r#"{"a" : 1}"#));
         lines.push(r#"{"sequence":5,"raw":null}"#, None);
-        let batch = Batch::all(lines);
+        let batch = Batch::from_lines(lines);
         let events: Vec<_> = batch.iter().collect();
         assert_eq!(events, [(4, r#"{"sequence":4,"raw":{"a" : 1}}"#), (5, r#"{"sequence":5,"raw":null}"#)]);
         assert_eq!((batch.len(), batch.last_sequence()), (2, Some(5)));
     }
 
     #[test]
-    fn only_what_follows_is_taken_from_what_is_at_hand() {
+    fn a_batch_holds_only_the_events_after_a_sequence() {
         let lines = lines(11..=20);
         let all = ReadLimits { max_events: usize::MAX, max_bytes: usize::MAX };
         let sequences = |after, limits| {
@@ -242,11 +247,11 @@ mod tests {
         };
         assert_eq!(sequences(10, all), Some((11..=20).collect()));
         assert_eq!(sequences(17, all), Some(vec![18, 19, 20]));
-        for elsewhere in [0, 9, 20, 21, u64::MAX] {
-            assert_eq!(sequences(elsewhere, all), None, "{elsewhere}");
+        for after in [0, 9, 20, 21, u64::MAX] {
+            assert_eq!(sequences(after, all), None, "{after}");
         }
         assert_eq!(sequences(12, ReadLimits { max_events: 2, ..all }), Some(vec![13, 14]));
-        // Each is 17 bytes.
+        // Each event has 17 bytes.
         assert_eq!(sequences(12, ReadLimits { max_bytes: 18, ..all }), Some(vec![13, 14]));
         assert_eq!(sequences(12, ReadLimits { max_bytes: 1, ..all }), Some(vec![13]));
     }

@@ -1,26 +1,26 @@
 //! The durable log of sessions and events.
 //!
-//! One `SQLite` database in a data folder holds every session, its messages that wait for the agent, and its events.
-//! All writing goes through one thread, which commits whatever has been queued since its last commit as one
-//! transaction and only then answers: what the store has acknowledged survives `kill -9`, and with [`Durability::Full`] the
-//! loss of power too. Nobody sees an event before that.
+//! One `SQLite` database in a data directory holds every session, its queued messages and its events. One thread does
+//! all writing. It commits everything that was queued since its last commit as one transaction, and answers only then:
+//! an acknowledged write survives `kill -9`, and with [`Durability::Full`] a power failure too. No reader gets an event
+//! before it is durable.
 //!
-//! A reader is a cursor. [`Store::reader`] starts one after any event; [`EventReader::next`] gives what follows, a small
-//! batch at a time, and sleeps when there is nothing. However far it falls behind, it costs its own few bytes: there
-//! is no buffer that it could overrun. Those that keep up are handed the text of the last appends, all of them the same;
-//! the others read from the database. A session that nobody reads or writes costs nothing but its rows.
+//! A reader is a cursor. [`Store::reader`] starts one after any event. [`EventReader::next`] returns the events that
+//! follow, in small batches, and waits when there are none. A slow reader costs a few bytes, however far it falls behind:
+//! there is no buffer that it could overrun. Readers that keep up share the text of the most recent appends in memory; the
+//! others read from the database. A session without readers and writers costs nothing but its rows.
 //!
-//! Events are kept as the JSON text that clients get. The native payload an event was made from is kept apart, once
-//! for the events of an append that were made from it, and is put in its place only for readers that ask for it. The
-//! events of an append lie in few rows, many in each: a row costs more than an event.
+//! Events are stored as the JSON text that clients receive. The native payload that an event was made from is stored
+//! separately, once for all events of an append that share it, and is inserted only for readers that ask for it. Many
+//! events of an append share a row, because a row costs more than an event.
 //!
 //! ```
 //! use interlingua_schema::{EventData, Origin, SessionStarted, Timestamp, UniversalEvent};
 //! use interlingua_store::{Append, NewSession, RawPayloads, Store, StoreOptions};
 //!
-//! # let folder = tempfile::tempdir()?;
+//! # let data_dir = tempfile::tempdir()?;
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-//! let store = Store::open(folder.path(), StoreOptions::default())?;
+//! let store = Store::open(data_dir.path(), StoreOptions::default())?;
 //! let session = store.create(NewSession::new("s1", "mock")).await?;
 //!
 //! let data = EventData::SessionStarted(SessionStarted::default());
@@ -38,22 +38,22 @@
 //! ```
 
 mod append;
-mod checkpoint;
 mod chunk;
 mod database;
 mod error;
 mod events;
-mod group;
-mod job;
+mod group_commit;
 mod lock;
 mod message;
+mod notifier;
 mod options;
 mod pool;
 mod reader;
 mod schema;
 mod session;
 mod store;
-mod watchers;
+mod wal_checkpoint;
+mod write;
 mod writer;
 
 pub use append::Append;

@@ -1,4 +1,4 @@
-//! One process at a time.
+//! The lock of a data directory: one process at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -7,40 +7,43 @@ use std::path::Path;
 
 use crate::OpenError;
 
-/// The right to use a data folder. The system takes it back when the process is gone, however it went.
+/// An exclusive lock of a data directory. The operating system releases it when the process ends, even by a crash.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct DirLock {
     _file: File,
 }
 
-impl Lock {
-    pub(crate) fn take(folder: &Path) -> Result<Self, OpenError> {
-        let unusable = |source| OpenError::Directory { path: folder.to_owned(), source };
+impl DirLock {
+    pub(crate) fn acquire(data_dir: &Path) -> Result<Self, OpenError> {
+        let unusable = |source| OpenError::Directory { path: data_dir.to_owned(), source };
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .mode(0o600)
-            .open(folder.join("lock"))
+            .open(data_dir.join("lock"))
             .map_err(unusable)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(OpenError::InUse { path: folder.to_owned(), holder: holder(&mut file) });
+                return Err(OpenError::InUse { path: data_dir.to_owned(), holder: read_holder(&mut file) });
             }
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
-        // For whoever finds the folder taken. A full disk must not keep us from serving what is there.
-        let noted = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
-        if let Err(error) = noted {
-            tracing::warn!(%error, "cannot note the process id in the lock file");
+        // The process id is for the error message of other processes. It cannot be written when the disk is full, but
+        // stored events must still be served then.
+        let written =
+            file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
+        if let Err(error) = written {
+            tracing::warn!(%error, data_dir = %data_dir.display(), "cannot write the process id into the lock file");
         }
         Ok(Self { _file: file })
     }
 }
 
-fn holder(file: &mut File) -> String {
+/// The process that holds the lock, for an error message.
+fn read_holder(file: &mut File) -> String {
     let mut process = String::new();
     match file.read_to_string(&mut process) {
         Ok(_) if !process.trim().is_empty() => format!("process {}", process.trim()),

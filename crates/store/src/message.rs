@@ -1,36 +1,38 @@
-//! Messages that wait for the agent.
+//! The queue of messages that wait for their turn.
 
 use interlingua_schema::Message;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::{SessionKey, StoreError};
 
-/// Names a message that was queued. Later ones have greater ids.
+/// Id of a queued message. Later messages have greater ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId(pub(crate) i64);
 
-/// A message that no agent has taken up yet.
+/// A message in a session's queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueuedMessage {
-    /// Its id.
+    /// Id of the message.
     pub id: MessageId,
-    /// What it says.
+    /// The message.
     pub message: Message,
 }
 
 impl QueuedMessage {
-    /// A message that was queued under this id.
+    /// A queued message with this id.
     #[must_use]
     pub const fn new(id: MessageId, message: Message) -> Self {
         Self { id, message }
     }
 }
 
-pub(crate) fn add(connection: &Connection, session: SessionKey, message: &Message) -> Result<MessageId, StoreError> {
+pub(crate) fn insert(connection: &Connection, session: SessionKey, message: &Message) -> Result<MessageId, StoreError> {
     let attachments = match message.attachments.as_slice() {
         [] => None,
-        some => Some(serde_json::to_string(some).map_err(|error| StoreError::Database(error.to_string()))?),
+        attachments => {
+            Some(serde_json::to_string(attachments).map_err(|error| StoreError::Database(error.to_string()))?)
+        }
     };
     let id = connection
         .prepare_cached("INSERT INTO messages (session, text, attachments) VALUES (?1, ?2, ?3)")?

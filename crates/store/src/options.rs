@@ -1,22 +1,22 @@
-//! How a store is opened.
+//! Options for opening a store.
 
 /// What an acknowledged write survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The death of the process, however sudden.
+    /// The end of the process, `kill -9` included.
     #[default]
     Normal,
-    /// The loss of power too: every commit waits for the disk.
+    /// A power failure too: every commit waits for the disk.
     Full,
 }
 
-/// How a store is opened.
+/// Options for opening a store.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct StoreOptions {
     /// What an acknowledged write survives.
     pub durability: Durability,
-    /// The most pages of 4 KiB that the database may have. `None`: as many as the disk has room for.
+    /// Maximum number of pages (4 KiB each) of the database. `None`: limited by the disk only.
     pub max_pages: Option<u32>,
 }
 
@@ -28,7 +28,7 @@ impl StoreOptions {
         self
     }
 
-    /// ReadLimits the database to so many pages of 4 KiB.
+    /// Sets the maximum number of pages (4 KiB each) of the database.
     #[must_use]
     pub fn max_pages(mut self, pages: u32) -> Self {
         self.max_pages = Some(pages);

@@ -1,8 +1,8 @@
-//! Reading beside the writer.
+//! Read-only connections, which work while the writer writes.
 //!
-//! There are two ways to read. What is a row or two is looked up at once, on the thread that asks: that takes some ten
-//! microseconds, where handing it to another thread and waiting to be woken takes ten times as long, and longer still on
-//! a machine that is busy. What may be much is read on a thread that may wait.
+//! There are two ways to read. A row or two is read on the calling thread: that takes about ten microseconds, while
+//! handing the work to another thread and waiting for it takes ten times as long, and longer on a busy machine. Larger
+//! reads run on a blocking thread.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,62 +12,63 @@ use tokio::sync::Semaphore;
 
 use crate::{StoreError, database};
 
-/// So many reads at a time: a thousand readers that wake at once must not become a thousand threads.
-const AT_ONCE: usize = 4;
+/// Maximum number of reads on blocking threads: a thousand readers that wake up together must not start a thousand
+/// threads.
+const MAX_CONCURRENT_READS: usize = 4;
 
-/// Connections that read what is durable, opened when they are first needed.
+/// Read-only connections that see durable data. They are opened on first use.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub(crate) struct ReadPool {
     file: PathBuf,
     idle: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
 }
 
-impl Pool {
+impl ReadPool {
     pub(crate) fn new(file: PathBuf) -> Self {
-        Self { file, idle: Arc::default(), permits: Arc::new(Semaphore::new(AT_ONCE)) }
+        Self { file, idle: Arc::default(), permits: Arc::new(Semaphore::new(MAX_CONCURRENT_READS)) }
     }
 
-    /// Looks up a row or two, at once if a connection is idle.
-    pub(crate) async fn look_up<T: Send + 'static>(
+    /// Reads a row or two, on the calling thread if a connection is idle.
+    pub(crate) async fn read_row<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let Some(connection) = take(&self.idle) else {
-            // Opening one is not a matter of microseconds.
-            return self.run(read).await;
+        let Some(connection) = pop_idle(&self.idle) else {
+            // Opening a connection takes longer than microseconds.
+            return self.read(read).await;
         };
-        let outcome = read(&connection);
-        give_back(&self.idle, connection);
-        outcome
+        let result = read(&connection);
+        push_idle(&self.idle, connection);
+        result
     }
 
-    /// Reads, on a thread that may wait for the disk.
-    pub(crate) async fn run<T: Send + 'static>(
+    /// Reads on a blocking thread, which may wait for the disk.
+    pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| StoreError::Closed)?;
         let idle = Arc::clone(&self.idle);
         let file = self.file.clone();
-        let reading = tokio::task::spawn_blocking(move || {
+        let task = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let connection = match take(&idle) {
+            let connection = match pop_idle(&idle) {
                 Some(connection) => connection,
                 None => database::open_for_reading(&file)?,
             };
-            let outcome = read(&connection);
-            give_back(&idle, connection);
-            outcome
+            let result = read(&connection);
+            push_idle(&idle, connection);
+            result
         });
-        reading.await.map_err(|error| StoreError::Database(error.to_string()))?
+        task.await.map_err(|error| StoreError::Database(error.to_string()))?
     }
 }
 
-fn take(idle: &Mutex<Vec<Connection>>) -> Option<Connection> {
+fn pop_idle(idle: &Mutex<Vec<Connection>>) -> Option<Connection> {
     idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
 }
 
-fn give_back(idle: &Mutex<Vec<Connection>>, connection: Connection) {
+fn push_idle(idle: &Mutex<Vec<Connection>>, connection: Connection) {
     idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
 }

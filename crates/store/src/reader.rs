@@ -1,13 +1,13 @@
 //! A cursor into a session's log.
 
-use crate::watchers::{Subscription, Tail};
+use crate::notifier::{Subscription, Tail};
 use crate::{Batch, RawPayloads, ReadLimits, SessionKey, Store, StoreError};
 
-/// How much a reader takes at once of what is at hand: it is taken often, and shared.
-const AT_HAND: ReadLimits = ReadLimits { max_events: 256, max_bytes: 64 * 1024 };
-/// How much a reader takes at once from the disk: what a slow client makes its server hold. More than is written at a
-/// time, so that whoever is behind comes closer.
-const FROM_DISK: ReadLimits = ReadLimits { max_events: 512, max_bytes: 64 * 1024 };
+/// Limits of a batch that is taken from memory. Such batches are frequent, and their text is shared.
+const BUFFERED_READ_LIMITS: ReadLimits = ReadLimits { max_events: 256, max_bytes: 64 * 1024 };
+/// Limits of a batch that is read from the disk, which is also the memory that a slow client costs its server. A batch
+/// is larger than a typical append, so that a reader that is behind catches up.
+const DISK_READ_LIMITS: ReadLimits = ReadLimits { max_events: 512, max_bytes: 64 * 1024 };
 
 /// A cursor into a session's log.
 #[derive(Debug)]
@@ -30,18 +30,18 @@ impl EventReader {
         Self { store, subscription, session, after, raw }
     }
 
-    /// The next events, as soon as there are any; `None` when there will be none: the session has ended and all of it
-    /// is read, or the session was deleted.
+    /// Waits for the next events. Returns `None` when there will be no more: the session has ended and all its events
+    /// were returned, or it was deleted.
     ///
-    /// Nothing is lost by dropping the future: the cursor moves when the events are handed over.
+    /// Cancel safe: the cursor moves only when events are returned.
     ///
     /// # Errors
     ///
-    /// If the database fails. The cursor stays where it is.
+    /// If the database fails. The cursor does not move.
     pub async fn next(&mut self) -> Result<Option<Batch>, StoreError> {
         loop {
-            // What the session says of itself may be far ahead of what is at hand.
-            let (tail, at_hand) = self.subscription.look(self.after, AT_HAND);
+            // The tail may be far ahead of the events in memory.
+            let (tail, buffered) = self.subscription.latest(self.after, BUFFERED_READ_LIMITS);
             match tail {
                 Tail::Open { last } if last <= self.after => {
                     self.subscription.changed().await?;
@@ -51,33 +51,33 @@ impl EventReader {
                 Tail::Deleted => return Ok(None),
                 Tail::Open { .. } | Tail::Ended { .. } | Tail::Unknown => {}
             }
-            let batch = match at_hand {
-                // Payloads are not at hand.
+            let batch = match buffered {
+                // Payloads are not in memory.
                 Some(batch) if self.raw == RawPayloads::Omit => batch,
-                _ => self.store.read(self.session, self.after, FROM_DISK, self.raw).await?,
+                _ => self.store.read(self.session, self.after, DISK_READ_LIMITS, self.raw).await?,
             };
             if let Some(last) = batch.last_sequence() {
                 self.after = last;
                 return Ok(Some(batch));
             }
-            // Nothing there, and nobody has written since this reader began: look at the session itself, once.
-            let tail = self.store.tail(self.session).await?;
-            self.subscription.learn(tail);
+            // No events are stored, and no append has published the tail since this reader started: load it once.
+            let tail = self.store.load_tail(self.session).await?;
+            self.subscription.publish_tail(tail);
         }
     }
 
-    /// The next events, if they need neither be waited for nor read from the disk. `None` says nothing about whether
-    /// there are any.
+    /// Returns the next events if they are in memory, without waiting and without reading from the disk. `None` does
+    /// not mean that there are no more events.
     pub fn next_buffered(&mut self) -> Option<Batch> {
         if self.raw == RawPayloads::Include {
             return None;
         }
-        let (_, at_hand) = self.subscription.look(self.after, AT_HAND);
-        self.after = at_hand.as_ref()?.last_sequence()?;
-        at_hand
+        let (_, buffered) = self.subscription.latest(self.after, BUFFERED_READ_LIMITS);
+        self.after = buffered.as_ref()?.last_sequence()?;
+        buffered
     }
 
-    /// The sequence of the last event that was handed over.
+    /// Sequence of the last event that was returned, or that the cursor was started after.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.after

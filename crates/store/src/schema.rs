@@ -1,20 +1,20 @@
-//! How things lie in the database.
+//! Tables of the database.
 
 use rusqlite::Connection;
 
 use crate::SessionKey;
 
-/// The format this version writes, kept in the file as `user_version`.
-pub(crate) const FORMAT: i64 = 2;
+/// Storage format of this version, stored as `user_version`.
+pub(crate) const FORMAT_VERSION: i64 = 2;
 
-/// Marks the file as ours (`application_id`): "ilng".
-pub(crate) const APPLICATION: i64 = 0x696c_6e67;
+/// Marks the file as an Interlingua database (`application_id`): "ilng".
+pub(crate) const APPLICATION_ID: i64 = 0x696c_6e67;
 
-/// Events and payloads lie in the order of their *place*, which is session and sequence in one integer: the rowid, by
-/// which a table is sorted on disk. Reading on from any event is one descent into the tree, then page after page. A row
-/// holds several of them (see `chunk`) and lies at the place of the last.
+/// Events are ordered by their *place*: session and sequence in one integer. It is the rowid, by which `SQLite` sorts a
+/// table on disk, so reading on from any event is one descent into the tree and then sequential pages. A row holds several
+/// events (see `chunk`) and is stored at the place of the last one.
 ///
-/// What changes with every event (`sessions`) is apart from what is large and seldom changes (`kept`).
+/// `sessions` changes with every append. `kept`, the runtime's state, is large and seldom changes, so it is a separate table.
 const TABLES: &str = "
     CREATE TABLE sessions (
         key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -45,34 +45,35 @@ const TABLES: &str = "
     CREATE TABLE events (place INTEGER PRIMARY KEY, json TEXT NOT NULL, payloads TEXT) STRICT;
 ";
 
-/// Makes the tables of a new database, in one transaction.
-pub(crate) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
+/// Creates the tables of a new database in one transaction.
+pub(crate) fn create_tables(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     transaction.execute_batch(TABLES)?;
-    transaction.pragma_update(None, "application_id", APPLICATION)?;
-    transaction.pragma_update(None, "user_version", FORMAT)?;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", FORMAT_VERSION)?;
     transaction.commit()
 }
 
-/// A place has so many bits for the sequence: 68 thousand million events a session, and room for 134 million sessions.
+/// Bits of a place for the sequence: 2^36 (68 billion) events per session, and 2^27 (134 million) sessions.
 const SEQUENCE_BITS: u32 = 36;
-const LAST_SEQUENCE: u64 = (1 << SEQUENCE_BITS) - 1;
+const MAX_SEQUENCE: u64 = (1 << SEQUENCE_BITS) - 1;
 
-/// Where an event lies; `None` where there is no room for it.
+/// Place of an event; `None` if its sequence or session key is too large.
 pub(crate) fn place(session: SessionKey, sequence: u64) -> Option<i64> {
-    let sequence = i64::try_from(sequence).ok().filter(|_| sequence <= LAST_SEQUENCE)?;
+    let sequence = i64::try_from(sequence).ok().filter(|_| sequence <= MAX_SEQUENCE)?;
     session.0.checked_mul(1 << SEQUENCE_BITS)?.checked_add(sequence)
 }
 
-/// The places of a session after an event: from the first, which is not one of them, to the last, which is.
-pub(crate) fn places_after(session: SessionKey, after: u64) -> (i64, i64) {
-    let at = |sequence| place(session, sequence).unwrap_or(i64::MAX);
-    (at(after.min(LAST_SEQUENCE)), at(LAST_SEQUENCE))
+/// Range of places of the session's events with a sequence higher than `after`. The start is exclusive, the end
+/// inclusive.
+pub(crate) fn place_range_after(session: SessionKey, after: u64) -> (i64, i64) {
+    let place_of = |sequence| place(session, sequence).unwrap_or(i64::MAX);
+    (place_of(after.min(MAX_SEQUENCE)), place_of(MAX_SEQUENCE))
 }
 
-/// The sequence of the event at a place.
-pub(crate) fn sequence_of(place: i64) -> u64 {
-    place.cast_unsigned() & LAST_SEQUENCE
+/// Sequence of the event at a place.
+pub(crate) fn sequence_at(place: i64) -> u64 {
+    place.cast_unsigned() & MAX_SEQUENCE
 }
 
 #[cfg(test)]
@@ -83,16 +84,16 @@ mod tests {
     fn places_are_ordered_by_session_and_sequence() {
         let at = |session, sequence| place(SessionKey(session), sequence).unwrap();
         assert!(at(1, 1) < at(1, 2));
-        assert!(at(1, LAST_SEQUENCE) < at(2, 0));
-        assert_eq!(sequence_of(at(77, 30_000)), 30_000);
-        assert_eq!(places_after(SessionKey(3), 5), (at(3, 5), at(3, LAST_SEQUENCE)));
+        assert!(at(1, MAX_SEQUENCE) < at(2, 0));
+        assert_eq!(sequence_at(at(77, 30_000)), 30_000);
+        assert_eq!(place_range_after(SessionKey(3), 5), (at(3, 5), at(3, MAX_SEQUENCE)));
     }
 
     #[test]
-    fn what_has_no_place_is_refused_and_found_nowhere() {
-        assert_eq!(place(SessionKey(1), LAST_SEQUENCE + 1), None);
+    fn a_sequence_or_key_that_is_too_large_has_no_place() {
+        assert_eq!(place(SessionKey(1), MAX_SEQUENCE + 1), None);
         assert_eq!(place(SessionKey(i64::MAX), 1), None);
-        let (from, to) = places_after(SessionKey(1), u64::MAX);
+        let (from, to) = place_range_after(SessionKey(1), u64::MAX);
         assert_eq!(from, to);
     }
 }

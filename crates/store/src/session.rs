@@ -1,44 +1,44 @@
-//! What is known of a session besides its events.
+//! Sessions: everything that is stored about them except their events and messages.
 
 use interlingua_schema::{NativeSessionId, RawJson, SessionId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::StoreError;
-use crate::watchers::Tail;
+use crate::notifier::Tail;
 
-/// The store's own name of a session: cheap to copy, and never given to a second session, so that whoever holds the
-/// key of a deleted session does not end up in another that took its id.
+/// The store's own key of a session. It is cheap to copy and never reused, so a stale key of a deleted session does
+/// not refer to a later session with the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionKey(pub(crate) i64);
 
-/// A session that is to be created. Only `id` and `agent` are needed.
+/// A session to create. Only `id` and `agent` are required.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NewSession {
-    /// Its name, chosen by the client.
+    /// Session id, chosen by the client.
     pub id: SessionId,
-    /// The agent it talks to.
+    /// Id of the agent.
     pub agent: String,
-    /// The agent's mode; `None` where the agent has its own default.
+    /// The agent's mode; `None` for the agent's default.
     pub agent_mode: Option<String>,
-    /// What the agent may do without asking; `None` where the agent has its own default.
+    /// What the agent may do without asking; `None` for the agent's default.
     pub permission_mode: Option<String>,
-    /// The model asked for.
+    /// The requested model.
     pub model: Option<String>,
-    /// The model's variant asked for.
+    /// The requested variant of the model.
     pub variant: Option<String>,
-    /// The agent's own name of the session, where it is known from the beginning.
+    /// The agent's own id of the session, if it is known already.
     pub native_session_id: Option<NativeSessionId>,
     /// The agent's working directory.
     pub directory: Option<String>,
-    /// What a person calls it.
+    /// Title for people.
     pub title: Option<String>,
-    /// What else it was created with, in a form that only the runtime understands. Never credentials.
+    /// Other settings of the session, in a form that only the runtime understands. Never credentials.
     pub config: Option<RawJson>,
 }
 
 impl NewSession {
-    /// A session with this name and agent, and nothing else said.
+    /// A session with this id and agent, without any options.
     #[must_use]
     pub fn new(id: impl Into<SessionId>, agent: impl Into<String>) -> Self {
         Self {
@@ -56,78 +56,78 @@ impl NewSession {
     }
 }
 
-/// A session as it is stored.
+/// A stored session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Session {
-    /// The store's name of it.
+    /// The store's key of the session.
     pub key: SessionKey,
-    /// Its name.
+    /// Session id.
     pub id: SessionId,
-    /// The agent it talks to.
+    /// Id of the agent.
     pub agent: String,
     /// The agent's mode, if one was chosen.
     pub agent_mode: Option<String>,
-    /// What the agent may do without asking, if it was said.
+    /// What the agent may do without asking, if it was chosen.
     pub permission_mode: Option<String>,
-    /// The model asked for.
+    /// The requested model.
     pub model: Option<String>,
-    /// The model's variant asked for.
+    /// The requested variant of the model.
     pub variant: Option<String>,
-    /// The agent's own name of the session, once it is known.
+    /// The agent's own id of the session; `None` until it is known.
     pub native_session_id: Option<NativeSessionId>,
     /// The agent's working directory.
     pub directory: Option<String>,
-    /// What a person calls it.
+    /// Title for people.
     pub title: Option<String>,
-    /// Whether it is over.
+    /// Whether the session has ended.
     pub ended: bool,
-    /// Whether it is in the middle of something; see [`Append::busy`](crate::Append::busy).
+    /// Whether the session is busy; see [`Append::busy`](crate::Append::busy).
     pub busy: bool,
-    /// How many events it has, which is the sequence of the last.
+    /// Number of events, which is also the sequence of the last one.
     pub event_count: u64,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When something last happened in it.
+    /// Time of the last change.
     pub updated_at: Timestamp,
 }
 
-/// What the store keeps for the runtime without understanding it.
+/// What the runtime stores with a session. The store does not interpret it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredState {
-    /// What the session was created with.
+    /// [`NewSession::config`], as the session was created with.
     pub config: Option<RawJson>,
-    /// What was last given to [`Append::state`](crate::Append::state).
+    /// The state that was last given to [`Append::state`](crate::Append::state).
     pub state: Option<RawJson>,
 }
 
 impl StoredState {
-    /// What a session was created with; nothing was given to [`Append::state`](crate::Append::state) yet.
+    /// The state of a new session: its configuration, and nothing from [`Append::state`](crate::Append::state) yet.
     #[must_use]
     pub const fn new(config: Option<RawJson>) -> Self {
         Self { config, state: None }
     }
 }
 
-/// Some of the sessions, newest first.
+/// A page of sessions, newest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredSessionPage {
     /// The sessions.
     pub sessions: Vec<Session>,
-    /// Where the next page begins; `None` when this is the last.
+    /// Where the next page starts; `None` on the last page.
     pub next: Option<SessionKey>,
 }
 
 impl SessionKey {
-    /// The key as a number, for a client to hand back.
+    /// The key as a number, so that it can be part of a client's cursor.
     #[must_use]
     pub const fn to_number(self) -> i64 {
         self.0
     }
 
-    /// The key that a client handed back. It need not exist.
+    /// The key from a client's cursor. The session need not exist.
     #[must_use]
     pub const fn from_number(number: i64) -> Self {
         Self(number)
@@ -157,34 +157,34 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Session> {
     })
 }
 
-pub(crate) fn by_id(connection: &Connection, id: &SessionId) -> Result<Option<Session>, StoreError> {
+pub(crate) fn find_by_id(connection: &Connection, id: &SessionId) -> Result<Option<Session>, StoreError> {
     let query = format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1");
     Ok(connection.prepare_cached(&query)?.query_row([id.as_str()], from_row).optional()?)
 }
 
-pub(crate) fn by_key(connection: &Connection, key: SessionKey) -> Result<Option<Session>, StoreError> {
+pub(crate) fn find_by_key(connection: &Connection, key: SessionKey) -> Result<Option<Session>, StoreError> {
     let query = format!("SELECT {COLUMNS} FROM sessions WHERE key = ?1");
     Ok(connection.prepare_cached(&query)?.query_row([key.0], from_row).optional()?)
 }
 
-pub(crate) fn page(
+pub(crate) fn load_page(
     connection: &Connection,
     limit: usize,
     from: Option<SessionKey>,
 ) -> Result<StoredSessionPage, StoreError> {
     let query = format!("SELECT {COLUMNS} FROM sessions WHERE key < ?1 ORDER BY key DESC LIMIT ?2");
-    // One more than asked for tells whether there is a next page.
-    let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
+    // One row more than the limit shows whether there is a next page.
+    let row_limit = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
     let from = from.map_or(i64::MAX, |key| key.0);
     let mut statement = connection.prepare_cached(&query)?;
-    let mut sessions = statement.query_map((from, most), from_row)?.collect::<Result<Vec<_>, _>>()?;
-    let more = sessions.len() > limit;
+    let mut sessions = statement.query_map((from, row_limit), from_row)?.collect::<Result<Vec<_>, _>>()?;
+    let has_more = sessions.len() > limit;
     sessions.truncate(limit);
-    let next = sessions.last().map(|last| last.key).filter(|_| more);
+    let next = sessions.last().map(|last| last.key).filter(|_| has_more);
     Ok(StoredSessionPage { sessions, next })
 }
 
-pub(crate) fn interrupted(connection: &Connection) -> Result<Vec<Session>, StoreError> {
+pub(crate) fn load_interrupted(connection: &Connection) -> Result<Vec<Session>, StoreError> {
     let query = format!(
         "SELECT {COLUMNS} FROM sessions WHERE key IN \
          (SELECT key FROM sessions WHERE busy UNION SELECT session FROM messages) AND NOT ended ORDER BY key"
@@ -202,7 +202,7 @@ pub(crate) fn load_state(connection: &Connection, session: SessionKey) -> Result
     Ok(StoredState { config: json(config), state: json(state) })
 }
 
-pub(crate) fn tail(connection: &Connection, session: SessionKey) -> Result<Tail, StoreError> {
+pub(crate) fn load_tail(connection: &Connection, session: SessionKey) -> Result<Tail, StoreError> {
     let found = connection
         .prepare_cached("SELECT event_count, ended FROM sessions WHERE key = ?1")?
         .query_row([session.0], |row| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, bool>(1)?)))

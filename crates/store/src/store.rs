@@ -1,4 +1,4 @@
-//! The store itself.
+//! The store: its public methods.
 
 use std::fmt;
 use std::path::Path;
@@ -9,9 +9,9 @@ use std::task::{Context, Poll};
 use interlingua_schema::{Message, SessionId};
 use tokio::sync::oneshot;
 
-use crate::job::{AppendEvents, CreateSession, DeleteSession, EnqueueMessage, Write};
-use crate::pool::Pool;
-use crate::watchers::{Tail, Watchers};
+use crate::notifier::{Notifier, Tail};
+use crate::pool::ReadPool;
+use crate::write::{AppendEvents, CreateSession, DeleteSession, EnqueueMessage, StoreWrite};
 use crate::writer::Writer;
 use crate::{
     Append, Batch, EventReader, MessageId, NewSession, OpenError, QueuedMessage, RawPayloads, ReadLimits, Session,
@@ -20,35 +20,35 @@ use crate::{
 
 /// The durable log of sessions and events. Cloning it copies a pointer.
 ///
-/// When the last clone is dropped, what is queued is committed and the folder is free for the next process.
+/// Dropping the last clone commits what is queued and releases the data directory for the next process.
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    // Dropped in this order: the writer commits what is queued while the pool and the lock are still there.
+    // Fields are dropped in this order: the writer commits what is queued while the pool and the lock still exist.
     writer: Writer,
-    watchers: Arc<Watchers>,
-    pool: Pool,
-    _lock: crate::lock::Lock,
+    notifier: Arc<Notifier>,
+    pool: ReadPool,
+    _lock: crate::lock::DirLock,
 }
 
-/// What a store has done since it was opened.
+/// Counters of a store since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreStats {
-    /// Events that were appended.
+    /// Number of appended events.
     pub events: u64,
-    /// Transactions that were committed.
+    /// Number of committed transactions.
     pub commits: u64,
-    /// Requests that were refused because the database failed or the disk was full.
+    /// Number of writes that failed because of the database or a full disk.
     pub failures: u64,
 }
 
-/// A write that is on its way: resolves when it is durable, or with the reason why it was refused.
+/// A write that was queued. It resolves when the write is durable, or to the reason why it was refused.
 ///
-/// Writes happen in the order in which they were asked for. Dropping this does not take the write back.
+/// Writes are executed in the order of the calls. Dropping a `PendingWrite` does not cancel the write.
 #[must_use = "a write is not durable until this resolves"]
 #[derive(Debug)]
 pub struct PendingWrite<T>(oneshot::Receiver<Result<T, StoreError>>);
@@ -57,8 +57,8 @@ impl<T> Future for PendingWrite<T> {
     type Output = Result<T, StoreError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        // A writer that is gone dropped the sender.
-        Pin::new(&mut self.0).poll(context).map(|answer| answer.unwrap_or(Err(StoreError::Closed)))
+        // The sender is dropped without a result only when the writer is gone.
+        Pin::new(&mut self.0).poll(context).map(|result| result.unwrap_or(Err(StoreError::Closed)))
     }
 }
 
@@ -69,108 +69,109 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens the store in a folder, which is made if it is not there.
+    /// Opens the store in a data directory. Creates the directory if it does not exist.
     ///
     /// # Errors
     ///
-    /// If the folder or the database in it cannot be used, or another process uses it.
-    pub fn open(folder: &Path, options: StoreOptions) -> Result<Self, OpenError> {
-        let opened = database::open(folder, options)?;
-        let watchers = Arc::new(Watchers::default());
-        let writer = Writer::start(opened.connection, &opened.file, Arc::clone(&watchers))?;
-        let pool = Pool::new(opened.file);
-        Ok(Self { shared: Arc::new(Shared { writer, watchers, pool, _lock: opened.lock }) })
+    /// If the directory or its database cannot be used, or another process has it open.
+    pub fn open(data_dir: &Path, options: StoreOptions) -> Result<Self, OpenError> {
+        let opened = database::open(data_dir, options)?;
+        let notifier = Arc::new(Notifier::default());
+        let writer = Writer::start(opened.connection, &opened.file, Arc::clone(&notifier))?;
+        let pool = ReadPool::new(opened.file);
+        Ok(Self { shared: Arc::new(Shared { writer, notifier, pool, _lock: opened.lock }) })
     }
 
     /// Creates a session.
     ///
     /// # Errors
     ///
-    /// Resolves to [`StoreError::SessionAlreadyExists`] if there is one of that name.
+    /// Resolves to [`StoreError::SessionAlreadyExists`] if the id is taken.
     pub fn create(&self, session: NewSession) -> PendingWrite<Session> {
         self.write(CreateSession::new(session))
     }
 
-    /// Appends events to a session, and whatever becomes true with them.
+    /// Appends events to a session, together with the changes that belong to them.
     ///
     /// # Errors
     ///
-    /// Resolves to [`StoreError::OutOfOrder`] if the events do not follow the session's last one, [`StoreError::SessionEnded`] if there
-    /// can be no more, [`StoreError::SessionNotFound`] if it was deleted.
+    /// Resolves to [`StoreError::OutOfOrder`] if the events do not follow the session's last one,
+    /// [`StoreError::SessionEnded`] if the session has ended, [`StoreError::SessionNotFound`] if it was deleted.
     pub fn append(&self, session: SessionKey, append: Append) -> PendingWrite<()> {
         self.write(AppendEvents::new(session, append))
     }
 
-    /// Puts a message at the end of a session's queue.
+    /// Adds a message to the end of a session's queue.
     ///
     /// # Errors
     ///
-    /// Resolves to [`StoreError::SessionEnded`] or [`StoreError::SessionNotFound`] if nobody will ever take it.
+    /// Resolves to [`StoreError::SessionEnded`] or [`StoreError::SessionNotFound`] if the session can take no messages.
     pub fn enqueue(&self, session: SessionKey, message: Message) -> PendingWrite<MessageId> {
         self.write(EnqueueMessage::new(session, message))
     }
 
-    /// Removes a session with all its events and messages.
+    /// Deletes a session with all its events and messages.
     ///
     /// # Errors
     ///
-    /// Resolves to [`StoreError::SessionNotFound`] if it is not there.
+    /// Resolves to [`StoreError::SessionNotFound`] if it does not exist.
     pub fn delete(&self, session: SessionKey) -> PendingWrite<()> {
         self.write(DeleteSession::new(session))
     }
 
-    /// The session of that name.
+    /// The session with this id.
     ///
     /// # Errors
     ///
     /// If the database fails.
     pub async fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError> {
         let id = id.clone();
-        self.shared.pool.look_up(move |connection| session::by_id(connection, &id)).await
+        self.shared.pool.read_row(move |connection| session::find_by_id(connection, &id)).await
     }
 
-    /// At most `limit` sessions, newest first, beginning after the session at which the last page ended.
+    /// At most `limit` sessions, newest first. `from` is the [`next`](StoredSessionPage::next) of the previous page.
     ///
     /// # Errors
     ///
     /// If the database fails.
     pub async fn sessions(&self, limit: usize, from: Option<SessionKey>) -> Result<StoredSessionPage, StoreError> {
-        self.shared.pool.run(move |connection| session::page(connection, limit, from)).await
+        self.shared.pool.read(move |connection| session::load_page(connection, limit, from)).await
     }
 
-    /// The sessions that were in the middle of something when the last process ended, or have messages waiting;
-    /// oldest first. Meant to be asked once, before anything new begins.
+    /// Sessions that were busy when the last process ended, or have queued messages; oldest first.
+    ///
+    /// Meant to be called once, before the process starts anything new.
     ///
     /// # Errors
     ///
     /// If the database fails.
     pub async fn interrupted_sessions(&self) -> Result<Vec<Session>, StoreError> {
-        self.shared.pool.run(session::interrupted).await
+        self.shared.pool.read(session::load_interrupted).await
     }
 
-    /// What is kept for the runtime with a session.
+    /// What the runtime stored with a session.
     ///
     /// # Errors
     ///
-    /// [`StoreError::SessionNotFound`] if it is not there, or if the database fails.
+    /// [`StoreError::SessionNotFound`] if the session does not exist, or if the database fails.
     pub async fn load_state(&self, session: SessionKey) -> Result<StoredState, StoreError> {
-        self.shared.pool.look_up(move |connection| session::load_state(connection, session)).await
+        self.shared.pool.read_row(move |connection| session::load_state(connection, session)).await
     }
 
-    /// The message that waits longest, if any.
+    /// The oldest queued message of a session; `None` when the queue is empty.
     ///
     /// # Errors
     ///
     /// If the database fails.
     pub async fn next_message(&self, session: SessionKey) -> Result<Option<QueuedMessage>, StoreError> {
-        self.shared.pool.look_up(move |connection| message::next(connection, session)).await
+        self.shared.pool.read_row(move |connection| message::next(connection, session)).await
     }
 
-    /// The events after `after`, as far as they are there and the limits allow.
+    /// Reads the stored events with a sequence higher than `after`, up to the limits.
     ///
     /// # Errors
     ///
-    /// If the database fails. A session that is not there has no events.
+    /// If the database fails. A session that does not exist has no events.
     pub async fn read(
         &self,
         session: SessionKey,
@@ -178,28 +179,28 @@ impl Store {
         limits: ReadLimits,
         raw: RawPayloads,
     ) -> Result<Batch, StoreError> {
-        self.shared.pool.run(move |connection| events::read(connection, session, after, limits, raw)).await
+        self.shared.pool.read(move |connection| events::read(connection, session, after, limits, raw)).await
     }
 
-    /// A cursor that stands after `after`, the sequence of an event; 0 is the beginning.
+    /// A cursor after the event with sequence `after`; 0 is the beginning of the session.
     #[must_use]
     pub fn reader(&self, session: SessionKey, after: u64, raw: RawPayloads) -> EventReader {
-        EventReader::new(self.clone(), self.shared.watchers.subscribe(session), session, after, raw)
+        EventReader::new(self.clone(), self.shared.notifier.subscribe(session), session, after, raw)
     }
 
-    /// What was done since the store was opened.
+    /// Counters since the store was opened.
     #[must_use]
     pub fn stats(&self) -> StoreStats {
         self.shared.writer.stats()
     }
 
-    pub(crate) async fn tail(&self, session: SessionKey) -> Result<Tail, StoreError> {
-        self.shared.pool.look_up(move |connection| session::tail(connection, session)).await
+    pub(crate) async fn load_tail(&self, session: SessionKey) -> Result<Tail, StoreError> {
+        self.shared.pool.read_row(move |connection| session::load_tail(connection, session)).await
     }
 
-    fn write<W: Write>(&self, write: W) -> PendingWrite<W::Output> {
-        let (answer, pending) = oneshot::channel();
-        self.shared.writer.send(write, answer);
-        PendingWrite(pending)
+    fn write<W: StoreWrite>(&self, write: W) -> PendingWrite<W::Output> {
+        let (sender, receiver) = oneshot::channel();
+        self.shared.writer.send(write, sender);
+        PendingWrite(receiver)
     }
 }

@@ -1,4 +1,4 @@
-//! The one thread that writes.
+//! The writer thread: the only one that writes to the database.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,49 +7,49 @@ use std::thread::{self, JoinHandle};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::group::{self, Asked, Job};
-use crate::job::Write;
-use crate::watchers::Watchers;
-use crate::{OpenError, StoreError, StoreStats, checkpoint};
+use crate::group_commit::{self, Job, WriteJob};
+use crate::notifier::Notifier;
+use crate::write::StoreWrite;
+use crate::{OpenError, StoreError, StoreStats, wal_checkpoint};
 
-/// So many writes are committed together at most.
-const TOGETHER: usize = 512;
+/// Maximum number of writes in one transaction.
+const MAX_GROUP_WRITES: usize = 512;
 
-/// The one thread that writes. Dropping it waits until what was asked for is done.
+/// Handle of the writer thread. Dropping it waits until all queued writes are done.
 pub(crate) struct Writer {
     jobs: Option<mpsc::UnboundedSender<Box<dyn Job>>>,
     thread: Option<JoinHandle<()>>,
-    totals: Arc<Mutex<StoreStats>>,
+    stats: Arc<Mutex<StoreStats>>,
 }
 
 impl Writer {
-    pub(crate) fn start(mut connection: Connection, file: &Path, watchers: Arc<Watchers>) -> Result<Self, OpenError> {
-        let checkpoints = checkpoint::start(&mut connection, file)?;
+    pub(crate) fn start(mut connection: Connection, file: &Path, notifier: Arc<Notifier>) -> Result<Self, OpenError> {
+        let checkpoint_thread = wal_checkpoint::start(&mut connection, file)?;
         let (jobs, queue) = mpsc::unbounded_channel();
-        let totals = Arc::new(Mutex::new(StoreStats::default()));
+        let stats = Arc::new(Mutex::new(StoreStats::default()));
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn({
-            let totals = Arc::clone(&totals);
+            let stats = Arc::clone(&stats);
             move || {
-                write(connection, queue, &watchers, &totals);
-                if checkpoints.join().is_err() {
-                    tracing::error!("the thread that moves the write-ahead log panicked");
+                run_writer(connection, queue, &notifier, &stats);
+                if checkpoint_thread.join().is_err() {
+                    tracing::error!("the checkpoint thread of the store panicked");
                 }
             }
         });
         let thread = thread.map_err(|source| OpenError::Directory { path: file.to_owned(), source })?;
-        Ok(Self { jobs: Some(jobs), thread: Some(thread), totals })
+        Ok(Self { jobs: Some(jobs), thread: Some(thread), stats })
     }
 
-    /// Puts a write at the end of the queue.
-    pub(crate) fn send<W: Write>(&self, write: W, answer: oneshot::Sender<Result<W::Output, StoreError>>) {
-        // Without a writer the job is dropped with its answer's sender, which tells whoever waits.
+    /// Adds a write to the end of the queue.
+    pub(crate) fn send<W: StoreWrite>(&self, write: W, sender: oneshot::Sender<Result<W::Output, StoreError>>) {
+        // If the writer is gone, the job is dropped together with its sender, and the caller gets `Closed`.
         if let Some(jobs) = &self.jobs {
-            drop(jobs.send(Box::new(Asked::new(write, answer))));
+            drop(jobs.send(Box::new(WriteJob::new(write, sender))));
         }
     }
 
     pub(crate) fn stats(&self) -> StoreStats {
-        *self.totals.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -59,24 +59,24 @@ impl Drop for Writer {
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::error!("the store's writer panicked");
+            tracing::error!("the writer thread of the store panicked");
         }
     }
 }
 
-fn write(
+fn run_writer(
     mut connection: Connection,
     mut queue: mpsc::UnboundedReceiver<Box<dyn Job>>,
-    watchers: &Watchers,
-    totals: &Mutex<StoreStats>,
+    notifier: &Notifier,
+    stats: &Mutex<StoreStats>,
 ) {
     let mut jobs = Vec::new();
-    while queue.blocking_recv_many(&mut jobs, TOGETHER) > 0 {
-        let mut so_far = *totals.lock().unwrap_or_else(PoisonError::into_inner);
-        group::commit(&mut connection, std::mem::take(&mut jobs), watchers, &mut so_far);
-        *totals.lock().unwrap_or_else(PoisonError::into_inner) = so_far;
+    while queue.blocking_recv_many(&mut jobs, MAX_GROUP_WRITES) > 0 {
+        let mut updated = *stats.lock().unwrap_or_else(PoisonError::into_inner);
+        group_commit::commit(&mut connection, std::mem::take(&mut jobs), notifier, &mut updated);
+        *stats.lock().unwrap_or_else(PoisonError::into_inner) = updated;
     }
     if let Err((_, error)) = connection.close() {
-        tracing::warn!(%error, "the database was not closed cleanly; it will be put right when it is next opened");
+        tracing::warn!(%error, "the database was not closed cleanly; it will be recovered when it is opened next");
     }
 }

@@ -1,104 +1,104 @@
-//! What a session's log promises.
+//! Appending, reading, and the message queue.
 
 use interlingua_schema::{Attachment, Message, RawJson};
 use interlingua_store::{Append, Durability, NewSession, RawPayloads, ReadLimits, Store, StoreError, StoreOptions};
 
-use crate::made::{self, all, append, numbered, open, session, with_raw, written};
+use crate::fixtures::{self, append_events, create_session, event, event_with_raw, open_store, read_all, to_json};
 
 #[tokio::test]
 async fn events_come_back_as_the_bytes_that_were_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    let session = session(&store, "s").await;
-    append(&store, session.key, 1..=2).await;
-    append(&store, session.key, 3..=3).await;
-    assert_eq!(all(&store, session.key, RawPayloads::Omit).await, written((1..=3).map(numbered)));
+    let dir = tempfile::tempdir().unwrap();
+    let store = open_store(dir.path());
+    let session = create_session(&store, "s").await;
+    append_events(&store, session.key, 1..=2).await;
+    append_events(&store, session.key, 3..=3).await;
+    assert_eq!(read_all(&store, session.key, RawPayloads::Omit).await, to_json((1..=3).map(event)));
 }
 
 #[tokio::test]
-async fn with_full_sync_too() {
-    let folder = tempfile::tempdir().unwrap();
+async fn full_durability_stores_events_too() {
+    let dir = tempfile::tempdir().unwrap();
     let options = StoreOptions::default().durability(Durability::Full);
-    let store = Store::open(folder.path(), options).unwrap();
-    let session = session(&store, "s").await;
-    append(&store, session.key, 1..=2).await;
-    assert_eq!(all(&store, session.key, RawPayloads::Omit).await.len(), 2);
+    let store = Store::open(dir.path(), options).unwrap();
+    let session = create_session(&store, "s").await;
+    append_events(&store, session.key, 1..=2).await;
+    assert_eq!(read_all(&store, session.key, RawPayloads::Omit).await.len(), 2);
 }
 
 #[tokio::test]
-async fn a_payload_is_stored_once_and_given_only_when_asked_for() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    let session = session(&store, "s").await;
+async fn a_payload_is_stored_once_and_read_only_on_request() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open_store(dir.path());
+    let session = create_session(&store, "s").await;
     let raw = RawJson::from_payload(r#"{"a" : 1.0, "a": "\u0041"}"#);
-    let events = || [numbered(1), with_raw(2, &raw), with_raw(3, &raw), numbered(4)];
+    let events = || [event(1), event_with_raw(2, &raw), event_with_raw(3, &raw), event(4)];
     store.append(session.key, Append::events(events())).await.unwrap();
 
-    assert_eq!(all(&store, session.key, RawPayloads::Include).await, written(events()));
-    assert_eq!(all(&store, session.key, RawPayloads::Omit).await, written((1..=4).map(numbered)));
+    assert_eq!(read_all(&store, session.key, RawPayloads::Include).await, to_json(events()));
+    assert_eq!(read_all(&store, session.key, RawPayloads::Omit).await, to_json((1..=4).map(event)));
     drop(store);
-    let database = rusqlite::Connection::open(folder.path().join("interlingua.db")).unwrap();
+    let database = rusqlite::Connection::open(dir.path().join("interlingua.db")).unwrap();
     let payloads: String = database.query_row("SELECT payloads FROM events", [], |row| row.get(0)).unwrap();
     assert_eq!(payloads.matches(raw.as_str()).count(), 1);
 }
 
 #[tokio::test]
-async fn what_does_not_follow_is_refused_and_changes_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    let session = session(&store, "s").await;
-    append(&store, session.key, 1..=2).await;
+async fn an_append_out_of_order_is_refused_and_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open_store(dir.path());
+    let session = create_session(&store, "s").await;
+    append_events(&store, session.key, 1..=2).await;
     for (first, expected) in [(2, 3), (4, 3), (1, 3)] {
-        let refused = store.append(session.key, Append::events([numbered(first)]).busy(true)).await;
+        let refused = store.append(session.key, Append::events([event(first)]).busy(true)).await;
         assert_eq!(refused, Err(StoreError::OutOfOrder { expected, found: first }));
     }
-    let gap = store.append(session.key, Append::events([numbered(3), numbered(5)])).await;
+    let gap = store.append(session.key, Append::events([event(3), event(5)])).await;
     assert_eq!(gap, Err(StoreError::OutOfOrder { expected: 4, found: 5 }));
     let now = store.session(&session.id).await.unwrap().unwrap();
     assert_eq!((now.event_count, now.busy), (2, false));
-    append(&store, session.key, 3..=3).await;
+    append_events(&store, session.key, 3..=3).await;
 }
 
 #[tokio::test]
-async fn a_refused_write_does_not_take_its_neighbours_with_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    let session = session(&store, "s").await;
+async fn a_refused_write_does_not_affect_others_in_its_transaction() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open_store(dir.path());
+    let session = create_session(&store, "s").await;
     // Queued without waiting, so that they are likely to share a transaction.
     let writes: Vec<_> =
-        [1, 2, 9, 3, 9, 4].into_iter().map(|n| store.append(session.key, Append::events([numbered(n)]))).collect();
+        [1, 2, 9, 3, 9, 4].into_iter().map(|n| store.append(session.key, Append::events([event(n)]))).collect();
     let mut accepted = Vec::new();
     for write in writes {
         accepted.push(write.await.is_ok());
     }
     assert_eq!(accepted, [true, true, false, true, false, true]);
-    assert_eq!(all(&store, session.key, RawPayloads::Omit).await.len(), 4);
+    assert_eq!(read_all(&store, session.key, RawPayloads::Omit).await.len(), 4);
 }
 
 #[tokio::test]
-async fn nothing_follows_the_end() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    let session = session(&store, "s").await;
-    append(&store, session.key, 1..=1).await;
-    store.enqueue(session.key, Message::new("never taken")).await.unwrap();
-    store.append(session.key, Append::events([made::ended(2)]).busy(true)).await.unwrap();
+async fn an_ended_session_takes_no_events_and_no_messages() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open_store(dir.path());
+    let session = create_session(&store, "s").await;
+    append_events(&store, session.key, 1..=1).await;
+    store.enqueue(session.key, Message::new("never delivered")).await.unwrap();
+    store.append(session.key, Append::events([fixtures::session_ended(2)]).busy(true)).await.unwrap();
     let now = store.session(&session.id).await.unwrap().unwrap();
     assert!(now.ended && !now.busy);
     assert_eq!(store.next_message(session.key).await.unwrap(), None);
-    assert_eq!(store.append(session.key, Append::events([numbered(3)])).await, Err(StoreError::SessionEnded));
+    assert_eq!(store.append(session.key, Append::events([event(3)])).await, Err(StoreError::SessionEnded));
     assert_eq!(store.enqueue(session.key, Message::default()).await, Err(StoreError::SessionEnded));
     assert_eq!(store.interrupted_sessions().await.unwrap(), []);
 }
 
 #[tokio::test]
-async fn a_name_is_given_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    let asked: Vec<_> = (0..12).map(|_| store.create(NewSession::new("same", "mock"))).collect();
+async fn an_id_can_be_created_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open_store(dir.path());
+    let writes: Vec<_> = (0..12).map(|_| store.create(NewSession::new("same", "mock"))).collect();
     let mut created = 0;
-    for one in asked {
-        match one.await {
+    for write in writes {
+        match write.await {
             Ok(_) => created += 1,
             Err(error) => assert_eq!(error, StoreError::SessionAlreadyExists("same".into())),
         }
@@ -107,32 +107,32 @@ async fn a_name_is_given_once() {
 }
 
 #[tokio::test]
-async fn a_deleted_session_leaves_nothing_for_the_next_of_its_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
+async fn a_deleted_session_leaves_nothing_for_a_new_one_with_its_id() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open_store(dir.path());
     let raw = RawJson::from_payload("1");
-    let first = session(&store, "s").await;
-    store.append(first.key, Append::events([with_raw(1, &raw)]).state(raw.clone())).await.unwrap();
+    let first = create_session(&store, "s").await;
+    store.append(first.key, Append::events([event_with_raw(1, &raw)]).state(raw.clone())).await.unwrap();
     store.enqueue(first.key, Message::default()).await.unwrap();
     store.delete(first.key).await.unwrap();
     assert_eq!(store.delete(first.key).await, Err(StoreError::SessionNotFound));
     assert_eq!(store.session(&first.id).await.unwrap(), None);
 
-    let second = session(&store, "s").await;
+    let second = create_session(&store, "s").await;
     assert_ne!(first.key, second.key);
-    assert_eq!(store.append(first.key, Append::events([numbered(2)])).await, Err(StoreError::SessionNotFound));
+    assert_eq!(store.append(first.key, Append::events([event(2)])).await, Err(StoreError::SessionNotFound));
     assert_eq!(store.enqueue(first.key, Message::default()).await, Err(StoreError::SessionNotFound));
-    assert!(all(&store, first.key, RawPayloads::Include).await.is_empty());
-    assert!(all(&store, second.key, RawPayloads::Include).await.is_empty());
+    assert!(read_all(&store, first.key, RawPayloads::Include).await.is_empty());
+    assert!(read_all(&store, second.key, RawPayloads::Include).await.is_empty());
     assert_eq!(store.load_state(second.key).await.unwrap().state, None);
     assert_eq!(store.load_state(first.key).await, Err(StoreError::SessionNotFound));
     assert_eq!(store.next_message(second.key).await.unwrap(), None);
 }
 
 #[tokio::test]
-async fn everything_said_at_creation_is_kept() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
+async fn every_field_of_a_new_session_is_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open_store(dir.path());
     let config = RawJson::from_payload(r#"{"mcp": {}}"#);
     let mut new = NewSession::new("s/ü?", "codex");
     new.agent_mode = Some("plan".into());
@@ -154,10 +154,10 @@ async fn everything_said_at_creation_is_kept() {
 }
 
 #[tokio::test]
-async fn a_message_is_taken_together_with_the_events_of_its_turn() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    let session = session(&store, "s").await;
+async fn a_message_is_dequeued_together_with_the_events_of_its_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open_store(dir.path());
+    let session = create_session(&store, "s").await;
     let attachment = Attachment::new("/a.png").mime("image/png".to_owned());
     let first = Message::new("one").attachments(vec![attachment]);
     let second = Message::new("two");
@@ -165,26 +165,29 @@ async fn a_message_is_taken_together_with_the_events_of_its_turn() {
     store.enqueue(session.key, second.clone()).await.unwrap();
     assert_eq!(store.next_message(session.key).await.unwrap().unwrap().message, first);
 
-    let refused = store.append(session.key, Append::events([numbered(7)]).dequeue(id)).await;
+    let refused = store.append(session.key, Append::events([event(7)]).dequeue(id)).await;
     assert!(refused.is_err());
     assert_eq!(store.next_message(session.key).await.unwrap().unwrap().message, first);
-    store.append(session.key, Append::events([numbered(1)]).dequeue(id)).await.unwrap();
+    store.append(session.key, Append::events([event(1)]).dequeue(id)).await.unwrap();
     assert_eq!(store.next_message(session.key).await.unwrap().unwrap().message, second);
 }
 
 #[tokio::test]
-async fn what_a_dead_process_left_unfinished_is_found() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    let (idle, busy, waiting) =
-        (session(&store, "idle").await, session(&store, "busy").await, session(&store, "waiting").await);
-    append(&store, idle.key, 1..=1).await;
+async fn interrupted_sessions_are_found_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open_store(dir.path());
+    let (idle, busy, waiting) = (
+        create_session(&store, "idle").await,
+        create_session(&store, "busy").await,
+        create_session(&store, "waiting").await,
+    );
+    append_events(&store, idle.key, 1..=1).await;
     let state = RawJson::from_payload(r#"{"pending":["p1"]}"#);
-    store.append(busy.key, Append::events([numbered(1)]).busy(true).state(state.clone())).await.unwrap();
+    store.append(busy.key, Append::events([event(1)]).busy(true).state(state.clone())).await.unwrap();
     store.enqueue(waiting.key, Message::default()).await.unwrap();
     drop(store);
 
-    let store = open(folder.path());
+    let store = open_store(dir.path());
     let found: Vec<_> = store.interrupted_sessions().await.unwrap().into_iter().map(|session| session.key).collect();
     assert_eq!(found, [busy.key, waiting.key]);
     assert_eq!(store.load_state(busy.key).await.unwrap().state, Some(state));
@@ -195,10 +198,10 @@ async fn what_a_dead_process_left_unfinished_is_found() {
 
 #[tokio::test]
 async fn sessions_are_listed_newest_first_a_page_at_a_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
+    let dir = tempfile::tempdir().unwrap();
+    let store = open_store(dir.path());
     for id in ["a", "b", "c", "d", "e"] {
-        session(&store, id).await;
+        create_session(&store, id).await;
     }
     let mut pages = Vec::new();
     let mut from = None;
@@ -209,42 +212,42 @@ async fn sessions_are_listed_newest_first_a_page_at_a_time() {
         if from.is_none() {
             break;
         }
-        // What is created meanwhile does not move the pages.
-        session(&store, &format!("later {}", pages.len())).await;
+        // Sessions that are created in the meantime do not shift the pages.
+        create_session(&store, &format!("later {}", pages.len())).await;
     }
     assert_eq!(pages, ["ed", "cb", "a"]);
 }
 
 #[tokio::test]
-async fn limits_are_kept_but_for_the_first_event() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    let session = session(&store, "s").await;
-    store.append(session.key, Append::events((1..=10).map(|n| made::padded(n, 1000)))).await.unwrap();
+async fn read_limits_apply_to_all_but_the_first_event() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open_store(dir.path());
+    let session = create_session(&store, "s").await;
+    store.append(session.key, Append::events((1..=10).map(|n| fixtures::padded_event(n, 1000)))).await.unwrap();
     let read = async |max_events, max_bytes| {
         store.read(session.key, 4, ReadLimits { max_events, max_bytes }, RawPayloads::Omit).await.unwrap()
     };
     assert_eq!(read(3, usize::MAX).await.last_sequence(), Some(7));
     assert_eq!(read(usize::MAX, 1).await.last_sequence(), Some(5));
     assert_eq!(read(usize::MAX, 2000).await.last_sequence(), Some(6));
-    assert!(store.read(session.key, u64::MAX, made::ALL, RawPayloads::Omit).await.unwrap().is_empty());
+    assert!(store.read(session.key, u64::MAX, fixtures::UNLIMITED, RawPayloads::Omit).await.unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn the_write_ahead_log_is_moved_into_the_database_in_a_pause() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    let session = session(&store, "s").await;
+async fn the_write_ahead_log_is_checkpointed_in_a_pause() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open_store(dir.path());
+    let session = create_session(&store, "s").await;
     let payload = RawJson::from_payload(&format!("\"{}\"", "x".repeat(1 << 20)));
     for sequence in 1..=6 {
-        store.append(session.key, Append::events([with_raw(sequence, &payload)])).await.unwrap();
+        store.append(session.key, Append::events([event_with_raw(sequence, &payload)])).await.unwrap();
     }
-    let database = folder.path().join("interlingua.db");
-    // Nothing tells when it is done but the file.
-    let moved = async {
+    let database = dir.path().join("interlingua.db");
+    // Only the size of the file shows that the checkpoint is done.
+    let checkpointed = async {
         while std::fs::metadata(&database).unwrap().len() < 4 << 20 {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(30), moved).await.unwrap();
+    tokio::time::timeout(std::time::Duration::from_secs(30), checkpointed).await.unwrap();
 }

@@ -1,10 +1,10 @@
-//! What the store promises: order, durability, and readers that miss nothing.
+//! Tests of the store: order, durability, and readers that get every event.
 
 mod chunks;
 mod crash;
+mod fixtures;
 mod full_disk;
 mod log;
-mod made;
 mod model;
-mod opening;
+mod open;
 mod readers;

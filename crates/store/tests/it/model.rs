@@ -1,4 +1,4 @@
-//! Whatever is done in whatever order, the store holds what a list in memory would hold.
+//! After any sequence of operations, the store holds the same as a simple model in memory.
 
 use interlingua_schema::Message;
 use std::collections::BTreeMap;
@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use interlingua_store::{Append, NewSession, RawPayloads, Session, Store, StoreError};
 use proptest::prelude::*;
 
-use crate::made::{all, ended, numbered, open, written};
+use crate::fixtures::{event, open_store, read_all, session_ended, to_json};
 
 #[derive(Clone, Debug)]
 enum Step {
     Create(u8),
-    /// So many events, beginning so far from where they should.
+    /// Session, number of events, and distance of the first sequence from the expected one.
     Append(u8, u64, i64),
     End(u8),
     Enqueue(u8),
-    TakeOne(u8),
+    Dequeue(u8),
     Delete(u8),
     Reopen,
 }
@@ -25,16 +25,16 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         2 => id.clone().prop_map(Step::Create),
         6 => (id.clone(), 1..4_u64).prop_map(|(id, count)| Step::Append(id, count, 0)),
-        1 => (id.clone(), 1..3_u64, -2..3_i64).prop_map(|(id, count, off)| Step::Append(id, count, off)),
+        1 => (id.clone(), 1..3_u64, -2..3_i64).prop_map(|(id, count, offset)| Step::Append(id, count, offset)),
         1 => id.clone().prop_map(Step::End),
         2 => id.clone().prop_map(Step::Enqueue),
-        2 => id.clone().prop_map(Step::TakeOne),
+        2 => id.clone().prop_map(Step::Dequeue),
         1 => id.prop_map(Step::Delete),
         1 => Just(Step::Reopen),
     ]
 }
 
-/// What the store should hold of a session.
+/// Expected state of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {
     events: u64,
@@ -43,14 +43,14 @@ struct Model {
 }
 
 struct Run<'a> {
-    folder: &'a std::path::Path,
+    dir: &'a std::path::Path,
     store: Option<Store>,
     model: BTreeMap<u8, (Session, Model)>,
     messages: u64,
 }
 
 impl Run<'_> {
-    async fn take(&mut self, step: Step) {
+    async fn run_step(&mut self, step: Step) {
         let store = self.store.clone().unwrap();
         match step {
             Step::Create(id) => {
@@ -60,10 +60,10 @@ impl Run<'_> {
                     self.model.insert(id, (session, Model::default()));
                 }
             }
-            Step::Append(id, count, off) => {
+            Step::Append(id, count, offset) => {
                 let Some((session, model)) = self.model.get_mut(&id) else { return };
-                let first = (model.events + 1).saturating_add_signed(off);
-                let appended = store.append(session.key, Append::events((first..first + count).map(numbered))).await;
+                let first = (model.events + 1).saturating_add_signed(offset);
+                let appended = store.append(session.key, Append::events((first..first + count).map(event))).await;
                 let expected = match (model.ended, first == model.events + 1) {
                     (true, _) => Err(StoreError::SessionEnded),
                     (false, true) => Ok(()),
@@ -74,7 +74,7 @@ impl Run<'_> {
             }
             Step::End(id) => {
                 let Some((session, model)) = self.model.get_mut(&id).filter(|(_, model)| !model.ended) else { return };
-                store.append(session.key, Append::events([ended(model.events + 1)])).await.unwrap();
+                store.append(session.key, Append::events([session_ended(model.events + 1)])).await.unwrap();
                 *model = Model { events: model.events + 1, ended: true, queue: Vec::new() };
             }
             Step::Enqueue(id) => {
@@ -87,7 +87,7 @@ impl Run<'_> {
                     model.queue.push(text);
                 }
             }
-            Step::TakeOne(id) => {
+            Step::Dequeue(id) => {
                 let Some((session, model)) = self.model.get_mut(&id) else { return };
                 let next = store.next_message(session.key).await.unwrap();
                 assert_eq!(next.as_ref().map(|queued| &queued.message.text), model.queue.first());
@@ -104,7 +104,7 @@ impl Run<'_> {
             Step::Reopen => {
                 drop(store);
                 self.store = None;
-                self.store = Some(open(self.folder));
+                self.store = Some(open_store(self.dir));
             }
         }
     }
@@ -113,14 +113,14 @@ impl Run<'_> {
         let store = self.store.as_ref().unwrap();
         assert_eq!(store.sessions(10, None).await.unwrap().sessions.len(), self.model.len());
         for (session, model) in self.model.values() {
-            let now = store.session(&session.id).await.unwrap().unwrap();
-            assert_eq!((now.key, now.event_count, now.ended), (session.key, model.events, model.ended));
-            let mut events = written((1..=model.events).map(numbered));
+            let stored = store.session(&session.id).await.unwrap().unwrap();
+            assert_eq!((stored.key, stored.event_count, stored.ended), (session.key, model.events, model.ended));
+            let mut events = to_json((1..=model.events).map(event));
             if model.ended {
                 events.pop();
-                events.extend(written([ended(model.events)]));
+                events.extend(to_json([session_ended(model.events)]));
             }
-            assert_eq!(all(store, session.key, RawPayloads::Include).await, events);
+            assert_eq!(read_all(store, session.key, RawPayloads::Include).await, events);
         }
     }
 }
@@ -129,14 +129,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_store_holds_what_a_list_would(steps in proptest::collection::vec(step(), 1..60)) {
-        let folder = tempfile::tempdir().unwrap();
+    fn the_store_agrees_with_the_model(steps in proptest::collection::vec(step(), 1..60)) {
+        let dir = tempfile::tempdir().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let store = Some(open(folder.path()));
-            let mut run = Run { folder: folder.path(), store, model: BTreeMap::new(), messages: 0 };
+            let store = Some(open_store(dir.path()));
+            let mut run = Run { dir: dir.path(), store, model: BTreeMap::new(), messages: 0 };
             for step in steps {
-                run.take(step).await;
+                run.run_step(step).await;
             }
             run.check().await;
         });

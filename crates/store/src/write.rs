@@ -1,7 +1,7 @@
-//! What the writer can be asked to do.
+//! The writes: create a session, append events, enqueue a message, delete a session.
 //!
-//! Each write checks before it changes anything, so that one which is refused leaves the others of its transaction
-//! as they are. A write may be run a second time after its transaction failed.
+//! A write checks its conditions before it changes anything, so that a refused write does not affect the others in its
+//! transaction. A write may run a second time after its transaction failed.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -9,50 +9,49 @@ use std::time::SystemTime;
 use interlingua_schema::{Message, NativeSessionId, RawJson, Timestamp};
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
-use crate::append::Prepared;
+use crate::append::PreparedAppend;
 use crate::chunk::Chunk;
-use crate::events::Lines;
-use crate::schema::{place, places_after};
-use crate::watchers::Tail;
+use crate::notifier::{Notification, Tail};
+use crate::schema::{place, place_range_after};
 use crate::{Append, MessageId, NewSession, Session, SessionKey, StoreError, message, session};
 
 /// One change of the database.
-pub(crate) trait Write: Send + 'static {
-    /// What whoever asked for it learns.
+pub(crate) trait StoreWrite: Send + 'static {
+    /// Result for the caller.
     type Output: Send;
 
-    /// Makes the change inside the transaction that is open.
+    /// Makes the change inside the open transaction.
     fn run(&self, connection: &Connection) -> Result<Self::Output, StoreError>;
 
-    /// What readers are to be told once it is durable: how far the session goes, and the events themselves.
-    fn news(&self) -> Option<(SessionKey, Tail, Option<Arc<Lines>>)> {
+    /// What to tell the readers of the session once the write is durable.
+    fn notification(&self) -> Option<Notification> {
         None
     }
 
-    /// How many events it appends.
-    fn events(&self) -> usize {
+    /// Number of events that the write appends.
+    fn appended_events(&self) -> usize {
         0
     }
 }
 
 fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// Creates a session.
 pub(crate) struct CreateSession {
     session: NewSession,
-    at: Timestamp,
+    time: Timestamp,
 }
 
 impl CreateSession {
     pub(crate) fn new(session: NewSession) -> Self {
-        Self { session, at: now() }
+        Self { session, time: now() }
     }
 }
 
-impl Write for CreateSession {
+impl StoreWrite for CreateSession {
     type Output = Session;
 
     fn run(&self, connection: &Connection) -> Result<Session, StoreError> {
@@ -74,7 +73,7 @@ impl Write for CreateSession {
                     new.native_session_id.as_ref().map(NativeSessionId::as_str),
                     new.directory,
                     new.title,
-                    self.at.as_millis(),
+                    self.time.as_millis(),
                 ],
                 |row| row.get(0).map(SessionKey),
             )
@@ -83,14 +82,14 @@ impl Write for CreateSession {
         connection
             .prepare_cached("INSERT INTO kept (session, config) VALUES (?1, ?2)")?
             .execute((key.0, new.config.as_ref().map(RawJson::as_str)))?;
-        session::by_key(connection, key)?.ok_or(StoreError::SessionNotFound)
+        session::find_by_key(connection, key)?.ok_or(StoreError::SessionNotFound)
     }
 }
 
-/// Appends events.
+/// Appends events to a session.
 pub(crate) struct AppendEvents {
     session: SessionKey,
-    append: Result<Prepared, StoreError>,
+    append: Result<PreparedAppend, StoreError>,
 }
 
 impl AppendEvents {
@@ -98,10 +97,10 @@ impl AppendEvents {
         Self { session, append: append.prepare() }
     }
 
-    /// Moves the session on; refuses if these are not its next events.
-    fn advance(&self, connection: &Connection, append: &Prepared) -> Result<(), StoreError> {
-        let (changes, span) = (&append.changes, append.lines.span());
-        let advanced = connection
+    /// Updates the session's row. Fails if these are not the session's next events.
+    fn update_session(&self, connection: &Connection, append: &PreparedAppend) -> Result<(), StoreError> {
+        let (changes, range) = (&append.changes, append.lines.sequence_range());
+        let updated_rows = connection
             .prepare_cached(
                 "UPDATE sessions SET event_count = coalesce(:last, event_count), \
                  updated_at = max(updated_at, coalesce(:time, updated_at)), \
@@ -111,56 +110,57 @@ impl AppendEvents {
             )?
             .execute(named_params! {
                 ":key": self.session.0,
-                ":first": span.map(|(first, _)| first.cast_signed()),
-                ":last": span.map(|(_, last)| last.cast_signed()),
+                ":first": range.map(|(first, _)| first.cast_signed()),
+                ":last": range.map(|(_, last)| last.cast_signed()),
                 ":time": changes.time.map(Timestamp::as_millis),
                 ":native": changes.native_session_id.as_ref().map(NativeSessionId::as_str),
                 ":ended": changes.ended,
                 ":busy": changes.busy,
             })?;
-        if advanced == 1 {
+        if updated_rows == 1 {
             return Ok(());
         }
-        match session::tail(connection, self.session)? {
+        match session::load_tail(connection, self.session)? {
             Tail::Open { last } => {
-                Err(StoreError::OutOfOrder { expected: last + 1, found: span.map_or(0, |(first, _)| first) })
+                Err(StoreError::OutOfOrder { expected: last + 1, found: range.map_or(0, |(first, _)| first) })
             }
             Tail::Ended { .. } => Err(StoreError::SessionEnded),
             Tail::Deleted | Tail::Unknown => Err(StoreError::SessionNotFound),
         }
     }
 
-    fn insert(&self, connection: &Connection, append: &Prepared) -> Result<(), StoreError> {
+    fn insert_chunks(&self, connection: &Connection, append: &PreparedAppend) -> Result<(), StoreError> {
         let mut insert = connection.prepare_cached("INSERT INTO events (place, json, payloads) VALUES (?1, ?2, ?3)")?;
         for chunk in append.chunks.iter() {
-            let row = (self.place(append, chunk)?, append.lines.text(&chunk.events), append.chunks.payloads(chunk));
+            let row =
+                (self.chunk_place(append, chunk)?, append.lines.text(&chunk.events), append.chunks.payloads(chunk));
             insert.execute(row)?;
         }
         Ok(())
     }
 
-    /// Where a chunk lies: where its last event does.
-    fn place(&self, append: &Prepared, chunk: &Chunk) -> Result<i64, StoreError> {
+    /// Place of a chunk, which is the place of its last event.
+    fn chunk_place(&self, append: &PreparedAppend, chunk: &Chunk) -> Result<i64, StoreError> {
         let last = chunk.events.end.checked_sub(1).and_then(|last| append.lines.get(last));
         last.and_then(|(sequence, _)| place(self.session, sequence))
-            .ok_or_else(|| StoreError::Database("the session has no room left".to_owned()))
+            .ok_or_else(|| StoreError::Database("the session has the maximum number of events".to_owned()))
     }
 }
 
-impl Write for AppendEvents {
+impl StoreWrite for AppendEvents {
     type Output = ();
 
     fn run(&self, connection: &Connection) -> Result<(), StoreError> {
         let append = self.append.as_ref().map_err(Clone::clone)?;
-        self.advance(connection, append)?;
-        self.insert(connection, append)?;
+        self.update_session(connection, append)?;
+        self.insert_chunks(connection, append)?;
         let changes = &append.changes;
         if let Some(state) = &changes.state {
             connection
                 .prepare_cached("UPDATE kept SET state = ?2 WHERE session = ?1")?
                 .execute((self.session.0, state.as_str()))?;
         }
-        for id in &changes.taken {
+        for id in &changes.dequeued {
             message::remove(connection, self.session, *id)?;
         }
         if changes.ended {
@@ -169,48 +169,48 @@ impl Write for AppendEvents {
         Ok(())
     }
 
-    fn news(&self) -> Option<(SessionKey, Tail, Option<Arc<Lines>>)> {
+    fn notification(&self) -> Option<Notification> {
         let append = self.append.as_ref().ok()?;
-        let (_, last) = append.lines.span()?;
+        let (_, last) = append.lines.sequence_range()?;
         let tail = if append.changes.ended { Tail::Ended { last } } else { Tail::Open { last } };
-        Some((self.session, tail, Some(Arc::clone(&append.lines))))
+        Some(Notification { session: self.session, tail, appended: Some(Arc::clone(&append.lines)) })
     }
 
-    fn events(&self) -> usize {
+    fn appended_events(&self) -> usize {
         self.append.as_ref().map_or(0, |append| append.lines.len())
     }
 }
 
-/// Puts a message at the end of a queue.
+/// Adds a message to the end of a session's queue.
 pub(crate) struct EnqueueMessage {
     session: SessionKey,
     message: Message,
-    at: Timestamp,
+    time: Timestamp,
 }
 
 impl EnqueueMessage {
     pub(crate) fn new(session: SessionKey, message: Message) -> Self {
-        Self { session, message, at: now() }
+        Self { session, message, time: now() }
     }
 }
 
-impl Write for EnqueueMessage {
+impl StoreWrite for EnqueueMessage {
     type Output = MessageId;
 
     fn run(&self, connection: &Connection) -> Result<MessageId, StoreError> {
-        match session::tail(connection, self.session)? {
+        match session::load_tail(connection, self.session)? {
             Tail::Open { .. } => {}
             Tail::Ended { .. } => return Err(StoreError::SessionEnded),
             Tail::Deleted | Tail::Unknown => return Err(StoreError::SessionNotFound),
         }
         connection
             .prepare_cached("UPDATE sessions SET updated_at = max(updated_at, ?2) WHERE key = ?1")?
-            .execute((self.session.0, self.at.as_millis()))?;
-        message::add(connection, self.session, &self.message)
+            .execute((self.session.0, self.time.as_millis()))?;
+        message::insert(connection, self.session, &self.message)
     }
 }
 
-/// Removes a session.
+/// Deletes a session with its events and messages.
 pub(crate) struct DeleteSession {
     session: SessionKey,
 }
@@ -221,7 +221,7 @@ impl DeleteSession {
     }
 }
 
-impl Write for DeleteSession {
+impl StoreWrite for DeleteSession {
     type Output = ();
 
     fn run(&self, connection: &Connection) -> Result<(), StoreError> {
@@ -229,13 +229,13 @@ impl Write for DeleteSession {
         if connection.prepare_cached("DELETE FROM sessions WHERE key = ?1")?.execute([session])? == 0 {
             return Err(StoreError::SessionNotFound);
         }
-        let (from, to) = places_after(self.session, 0);
-        connection.prepare_cached("DELETE FROM events WHERE place > ?1 AND place <= ?2")?.execute((from, to))?;
+        let (after, last) = place_range_after(self.session, 0);
+        connection.prepare_cached("DELETE FROM events WHERE place > ?1 AND place <= ?2")?.execute((after, last))?;
         connection.prepare_cached("DELETE FROM kept WHERE session = ?1")?.execute([session])?;
         message::remove_all(connection, self.session)
     }
 
-    fn news(&self) -> Option<(SessionKey, Tail, Option<Arc<Lines>>)> {
-        Some((self.session, Tail::Deleted, None))
+    fn notification(&self) -> Option<Notification> {
+        Some(Notification { session: self.session, tail: Tail::Deleted, appended: None })
     }
 }
