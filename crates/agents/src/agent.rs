@@ -1,4 +1,4 @@
-//! The agents, by the ids that users, headers and folders have for them.
+//! The `Agent` enum: agents and their ids.
 
 use std::error::Error;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 
 use crate::descriptor::{AMP, CLAUDE, CODEX, Descriptor, OPENCODE};
 
-/// A coding agent with a wire format of its own.
+/// A coding agent with its own wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Agent {
     /// Claude Code.
@@ -26,7 +26,7 @@ impl Agent {
     /// All agents, in the order in which they are listed.
     pub const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::OpenCode, Self::Amp];
 
-    /// What there is to know about the agent.
+    /// Registry row of the agent: names, package, credentials, process model.
     #[must_use]
     pub const fn descriptor(self) -> &'static Descriptor {
         match self {
@@ -37,7 +37,7 @@ impl Agent {
         }
     }
 
-    /// The id that commands, wirelog headers, folders and the API use: `claude`, `codex`, `opencode`, `amp`.
+    /// The id that commands, wirelog headers, directories and the API use: `claude`, `codex`, `opencode`, `amp`.
     #[must_use]
     pub const fn id(self) -> &'static str {
         self.descriptor().id
@@ -49,7 +49,7 @@ impl Agent {
         Self::ALL.into_iter().find(|agent| agent.id() == id)
     }
 
-    /// The agent whose program has the file name of this path.
+    /// The agent whose program has the same file name as this path.
     #[must_use]
     pub fn from_program(program: &Path) -> Option<Self> {
         let name = program.file_name()?.to_str()?;
@@ -77,14 +77,14 @@ impl Serialize for Agent {
     }
 }
 
-/// There is no agent with this id.
+/// Error: no agent has this id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownAgent {
     id: String,
 }
 
 impl UnknownAgent {
-    /// The id that was asked for.
+    /// The unknown id.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id

@@ -1,41 +1,41 @@
-//! What there is to know about each agent.
+//! The registry: one descriptor per agent.
 
-/// The facts about an agent.
+/// Registry row of an agent: facts, no behaviour.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Descriptor {
-    /// The id that commands, wirelog headers, folders and the API use: lower case letters.
+    /// The id that commands, wirelog headers, directories and the API use: lower-case letters.
     pub id: &'static str,
-    /// The name for people.
+    /// Name for people.
     pub display_name: &'static str,
-    /// The package that installs the agent with npm.
+    /// npm package that installs the agent.
     pub npm_package: &'static str,
-    /// The file name of the agent's program.
+    /// File name of the agent's program.
     pub program: &'static str,
-    /// Environment variables in which a key may stand, the most usual one first.
+    /// Environment variables that may hold an API key, the most common one first.
     pub credential_variables: &'static [&'static str],
-    /// Files that a login leaves below the home folder.
+    /// Files that a login creates in the home directory.
     pub login_files: &'static [LoginFile],
     /// How the agent's processes relate to sessions.
     pub process_model: ProcessModel,
-    /// The agent's name in the bounded envelope: `^[a-z][a-z0-9_]*$`.
+    /// Name of the agent in the bounded envelope: `^[a-z][a-z0-9_]*$`.
     pub envelope_name: &'static str,
-    /// How far the agent's wire format can be relied on.
+    /// Stability of the agent's wire format.
     pub stability: Stability,
-    /// Whether a session can choose a variant of its model, such as an effort of reasoning.
+    /// Whether a session can choose a variant of its model, such as a reasoning effort.
     pub has_model_variants: bool,
-    /// Whether the agent can be pointed at a model of one's own, such as the scripted one. One that cannot talks to its
-    /// vendor's server only.
+    /// Whether the agent can use another model server, such as the scripted model. Otherwise it talks to its vendor's
+    /// server only.
     pub has_custom_model: bool,
 }
 
-/// A file that shows that somebody logged in.
+/// A file that exists after a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoginFile {
-    /// Its path below the home folder.
+    /// Path relative to the home directory.
     pub path: &'static str,
-    /// The command that makes it, which is also what the login is called.
+    /// Command that creates it. It is also the name of this kind of login.
     pub command: &'static str,
 }
 
@@ -44,9 +44,9 @@ pub struct LoginFile {
 pub enum ProcessModel {
     /// One process serves one session, turn after turn, on its standard streams.
     ProcessPerSession,
-    /// One process serves one turn; the next one resumes the session.
+    /// One process serves one turn; the process of the next turn resumes the session.
     ProcessPerTurn,
-    /// One process serves many sessions, so that what it sends says which session it is about.
+    /// One process serves many sessions; its messages say which session they belong to.
     SharedServer,
 }
 
@@ -58,17 +58,17 @@ impl ProcessModel {
     }
 }
 
-/// How far an agent's wire format can be relied on.
+/// Stability of an agent's wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stability {
-    /// Made for hosts, and kept compatible by its vendor.
+    /// Meant for hosts, and kept compatible by its vendor.
     Stable,
-    /// It may change with any release.
+    /// May change with any release.
     Experimental,
 }
 
 impl Stability {
-    /// The name for people.
+    /// Name for people.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -158,8 +158,8 @@ mod tests {
             let descriptor = agent.descriptor();
             assert!(seen.insert(descriptor.id), "{}", descriptor.id);
             assert!(descriptor.id.bytes().all(|byte| byte.is_ascii_lowercase()), "{}", descriptor.id);
-            let is_envelope = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-            assert!(descriptor.envelope_name.bytes().all(is_envelope), "{}", descriptor.envelope_name);
+            let is_envelope_char = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+            assert!(descriptor.envelope_name.bytes().all(is_envelope_char), "{}", descriptor.envelope_name);
             assert!(!descriptor.credential_variables.is_empty(), "{}", descriptor.id);
         }
     }

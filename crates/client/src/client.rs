@@ -1,4 +1,4 @@
-//! The client: where the server is, and how a request gets there.
+//! The client: address, token, and sending requests.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub struct Client {
     authorization: Option<HeaderValue>,
 }
 
-/// Sets up a [`Client`].
+/// Builder of a [`Client`].
 #[derive(Clone, Debug)]
 pub struct ClientBuilder {
     base_url: String,
@@ -28,35 +28,37 @@ pub struct ClientBuilder {
 }
 
 impl ClientBuilder {
-    /// The server's token; none by default, which a server accepts that was started with `--no-token`.
+    /// Sets the server's token. The default is none, for a server that was started with `--no-token`.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
     }
 
-    /// The HTTP client to use. By default one that uses no proxy and no TLS.
+    /// Sets the HTTP client. The default uses no proxy and no TLS.
     ///
-    /// An `https` base URL needs one that was built with TLS. A timeout of that client also ends streams of events.
+    /// An `https` base URL needs a client with TLS. A request timeout of that client also ends event streams.
     #[must_use]
     pub fn http_client(mut self, http: reqwest::Client) -> Self {
         self.http = Some(http);
         self
     }
 
-    /// The client. It does not connect yet.
+    /// Builds the client. Does not connect yet.
     ///
     /// # Errors
     ///
-    /// If the base URL is not that of a server, or the token cannot be sent.
+    /// If the base URL is not a valid address of a server, or the token cannot be sent in a header.
     pub fn build(self) -> Result<Client, ClientError> {
         let invalid = |reason: String| ClientError::InvalidBaseUrl { url: self.base_url.clone(), reason };
         let base_url = Url::parse(&self.base_url).map_err(|error| invalid(error.to_string()))?;
         match base_url.scheme() {
             "http" => {}
             "https" if self.http.is_some() => {}
-            "https" => return Err(invalid("https needs an HTTP client with TLS".to_owned())),
-            scheme => return Err(invalid(format!("the scheme is {scheme}"))),
+            "https" => {
+                return Err(invalid("https needs an HTTP client with TLS (ClientBuilder::http_client)".to_owned()));
+            }
+            scheme => return Err(invalid(format!("the scheme {scheme} is not supported"))),
         }
         let authorization = self.token.map(|token| authorization(&token)).transpose()?;
         let http = match self.http {
@@ -77,7 +79,7 @@ fn authorization(token: &str) -> Result<HeaderValue, ClientError> {
 }
 
 fn default_http_client() -> Result<reqwest::Client, reqwest::Error> {
-    // Servers mostly run on this machine, which is not reached through a proxy.
+    // The server is usually on this machine, which a proxy cannot reach.
     reqwest::Client::builder().no_proxy().tcp_nodelay(true).connect_timeout(CONNECT_TIMEOUT).build()
 }
 
@@ -86,26 +88,26 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If the base URL is not that of a server.
+    /// If the base URL is not a valid address of a server.
     pub fn new(base_url: impl Into<String>) -> Result<Self, ClientError> {
         Self::builder(base_url).build()
     }
 
-    /// Sets up a client of the server at `base_url`: `http://127.0.0.1:2468`.
+    /// Builder of a client of the server at `base_url`, e.g. `http://127.0.0.1:2468`.
     #[must_use]
     pub fn builder(base_url: impl Into<String>) -> ClientBuilder {
         ClientBuilder { base_url: base_url.into(), token: None, http: None }
     }
 
-    /// The address of the server.
+    /// Address of the server.
     #[must_use]
     pub fn base_url(&self) -> &Url {
         &self.base_url
     }
 
-    /// A request with the client's token, for endpoints that have no method here.
+    /// A request with the client's token, for endpoints without a method here.
     ///
-    /// `path` is appended to the base URL as it is: `/v1/health`. [`Client::execute`] sends the request.
+    /// `path`, e.g. `/v1/health`, is appended to the base URL unchanged. [`Client::execute`] sends the request.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.authorize(self.http.request(method, format!("{}{path}", self.base_url.as_str().trim_end_matches('/'))))
     }
@@ -114,31 +116,31 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If the server is not reached, or answers with anything but success.
+    /// If the server cannot be reached, or answers with an error status.
     pub async fn execute(&self, request: RequestBuilder) -> Result<Response, ClientError> {
-        let response = request.send().await.map_err(|error| self.failed(&error))?;
+        let response = request.send().await.map_err(|error| self.request_error(&error))?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
         }
         let url = response.url().to_string();
-        let body = response.bytes().await.map_err(|error| self.failed(&error))?;
+        let body = response.bytes().await.map_err(|error| self.request_error(&error))?;
         Err(match serde_json::from_slice::<ProblemDocument>(&body) {
             Ok(problem) => ClientError::Problem(Box::new(problem)),
-            Err(_) => unexpected(url, status, "the answer is not a problem document"),
+            Err(_) => unexpected_response(url, status, "expected a problem document"),
         })
     }
 
-    /// Sends a request that is answered with a stream of server-sent events.
+    /// Sends a request whose answer is a stream of server-sent events.
     ///
     /// # Errors
     ///
-    /// If the server is not reached, or answers with anything else.
+    /// If the server cannot be reached, or the answer is not such a stream.
     pub async fn execute_stream(&self, request: RequestBuilder) -> Result<FrameStream, ClientError> {
         FrameStream::open(self, request).await
     }
 
-    /// A request for the path under `/v1` that consists of these segments. Segments may hold any character.
+    /// A request for a path under `/v1`, given as segments. Segments may contain any character.
     pub(crate) fn endpoint(
         &self,
         method: Method,
@@ -152,27 +154,27 @@ impl Client {
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().push("v1").extend(segments);
         }
-        let given = query.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
-        if given.clone().next().is_some() {
-            url.query_pairs_mut().extend_pairs(given);
+        let pairs = query.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        if pairs.clone().next().is_some() {
+            url.query_pairs_mut().extend_pairs(pairs);
         }
         Ok(self.authorize(self.http.request(method, url)))
     }
 
-    /// Sends a request and decodes the JSON that comes back.
+    /// Sends a request and decodes the JSON of the answer.
     pub(crate) async fn fetch<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {
         let response = self.execute(request).await?;
         let (url, status) = (response.url().to_string(), response.status());
-        let body = response.bytes().await.map_err(|error| self.failed(&error))?;
-        serde_json::from_slice(&body).map_err(|error| unexpected(url, status, error.to_string()))
+        let body = response.bytes().await.map_err(|error| self.request_error(&error))?;
+        serde_json::from_slice(&body).map_err(|error| unexpected_response(url, status, error.to_string()))
     }
 
-    /// Sends a request whose answer has no content.
-    pub(crate) async fn perform(&self, request: RequestBuilder) -> Result<(), ClientError> {
+    /// Sends a request and ignores the content of the answer.
+    pub(crate) async fn execute_empty(&self, request: RequestBuilder) -> Result<(), ClientError> {
         self.execute(request).await.map(drop)
     }
 
-    pub(crate) fn failed(&self, error: &reqwest::Error) -> ClientError {
+    pub(crate) fn request_error(&self, error: &reqwest::Error) -> ClientError {
         ClientError::from_reqwest(self.base_url.as_str(), error)
     }
 
@@ -184,7 +186,7 @@ impl Client {
     }
 }
 
-fn unexpected(url: String, status: StatusCode, reason: impl Into<String>) -> ClientError {
+fn unexpected_response(url: String, status: StatusCode, reason: impl Into<String>) -> ClientError {
     ClientError::UnexpectedResponse { url, status: status.as_u16(), reason: reason.into() }
 }
 
@@ -193,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_one_segment_whatever_is_in_it() {
+    fn an_id_with_any_characters_is_one_segment() {
         let client = Client::new("http://127.0.0.1:1/base/").unwrap();
         let query = [("limit", Some("2".to_owned())), ("cursor", None)];
         let request = client.endpoint(Method::GET, &["sessions", "a/b?c d%ü", "events"], &query).unwrap();
@@ -206,16 +208,16 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_appended_to_the_base_url_as_it_is() {
+    fn a_path_is_appended_to_the_base_url_unchanged() {
         let client = Client::new("http://127.0.0.1:1/base/").unwrap();
         let request = client.request(Method::GET, "/v1/sessions/%2F").build().unwrap();
         assert_eq!(request.url().as_str(), "http://127.0.0.1:1/base/v1/sessions/%2F");
     }
 
     #[test]
-    fn a_base_url_is_an_http_address() {
-        for bad in ["127.0.0.1:2468", "https://example.com", "mailto:me", ""] {
-            let error = Client::new(bad).unwrap_err().to_string();
+    fn an_invalid_base_url_is_refused_with_an_example() {
+        for base_url in ["127.0.0.1:2468", "https://example.com", "mailto:me", ""] {
+            let error = Client::new(base_url).unwrap_err().to_string();
             assert!(error.contains("http://127.0.0.1:2468"), "{error}");
         }
         let tls = Client::builder("https://example.com").http_client(reqwest::Client::new());
@@ -228,14 +230,14 @@ mod tests {
         let request = client.request(Method::GET, "/v1/agents").build().unwrap();
         assert_eq!(request.headers()[AUTHORIZATION], "Bearer s3cret");
         assert!(!format!("{client:?}").contains("s3cret"));
-        for bad in ["", "two\nlines"] {
-            let refused = Client::builder("http://127.0.0.1:1").token(bad).build();
+        for token in ["", "two\nlines"] {
+            let refused = Client::builder("http://127.0.0.1:1").token(token).build();
             assert!(matches!(refused, Err(ClientError::InvalidToken)));
         }
     }
 
     #[tokio::test]
-    async fn without_a_server_the_error_names_address_and_remedy() {
+    async fn a_connection_error_names_address_and_remedy() {
         let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let error = Client::new(format!("http://{unused}")).unwrap().health().await.unwrap_err();
         assert!(error.is_temporary());

@@ -16,9 +16,9 @@ use crate::types::{
 /// # The server
 ///
 /// All methods fail if the server cannot be reached or refuses the request.
-#[allow(clippy::missing_errors_doc, reason = "said once for all of them")]
+#[allow(clippy::missing_errors_doc, reason = "documented once for all methods")]
 impl Client {
-    /// Whether the server is up. Needs no token.
+    /// Checks that the server is up. Needs no token.
     pub async fn health(&self) -> Result<Health, ClientError> {
         self.fetch(self.get(&["health"])?).await
     }
@@ -33,47 +33,47 @@ impl Client {
         self.fetch(self.get(&["schema.json"])?).await
     }
 
-    /// The server's metrics in the text format of Prometheus.
+    /// The server's metrics in the Prometheus text format.
     pub async fn metrics(&self) -> Result<String, ClientError> {
         let response = self.execute(self.request(Method::GET, "/metrics")).await?;
-        response.text().await.map_err(|error| self.failed(&error))
+        response.text().await.map_err(|error| self.request_error(&error))
     }
 }
 
 /// # Agents
-#[allow(clippy::missing_errors_doc, reason = "said once for all of them")]
+#[allow(clippy::missing_errors_doc, reason = "documented once for all methods")]
 impl Client {
-    /// The agents. Starts none of them.
+    /// Lists the agents. Starts none of them.
     pub async fn agents(&self) -> Result<Vec<AgentInfo>, ClientError> {
         self.fetch::<AgentList>(self.get(&["agents"])?).await.map(|list| list.agents)
     }
 
-    /// Installs an agent, and returns when it is installed.
+    /// Installs an agent. Returns when it is installed.
     pub async fn install_agent(&self, agent: &str, install: &InstallRequest) -> Result<(), ClientError> {
-        self.perform(self.post(&["agents", agent, "install"])?.json(install)).await
+        self.execute_empty(self.post(&["agents", agent, "install"])?.json(install)).await
     }
 
-    /// The modes that an agent's sessions can be created with.
+    /// Lists the modes that a session of the agent can be created with.
     pub async fn modes(&self, agent: &str) -> Result<Vec<ModeInfo>, ClientError> {
         self.fetch::<ModeList>(self.get(&["agents", agent, "modes"])?).await.map(|list| list.modes)
     }
 
-    /// The models that an agent's sessions can be created with.
+    /// Lists the models that a session of the agent can be created with.
     pub async fn models(&self, agent: &str) -> Result<AgentModels, ClientError> {
         self.fetch(self.get(&["agents", agent, "models"])?).await
     }
 }
 
 /// # Sessions
-#[allow(clippy::missing_errors_doc, reason = "said once for all of them")]
+#[allow(clippy::missing_errors_doc, reason = "documented once for all methods")]
 impl Client {
-    /// The sessions, newest first, a page at a time.
+    /// Lists the sessions, newest first, one page per call.
     pub async fn sessions(&self, query: &SessionQuery) -> Result<SessionPage, ClientError> {
         let query = [("limit", query.limit.map(|limit| limit.to_string())), ("cursor", query.cursor.clone())];
         self.fetch(self.endpoint(Method::GET, &["sessions"], &query)?).await
     }
 
-    /// Creates a session with an id of the caller's choice.
+    /// Creates a session with this id.
     pub async fn create_session(
         &self,
         session: &str,
@@ -82,36 +82,36 @@ impl Client {
         self.fetch(self.post(&["sessions", session])?.json(create)).await
     }
 
-    /// What is known of a session.
+    /// Loads a session.
     pub async fn session(&self, session: &str) -> Result<SessionInfo, ClientError> {
         self.fetch(self.get(&["sessions", session])?).await
     }
 
-    /// Ends a session's agent, and removes the session with all its events.
+    /// Stops a session's agent, and deletes the session with all its events.
     pub async fn delete_session(&self, session: &str) -> Result<(), ClientError> {
-        self.perform(self.endpoint(Method::DELETE, &["sessions", session], &[])?).await
+        self.execute_empty(self.endpoint(Method::DELETE, &["sessions", session], &[])?).await
     }
 
-    /// Ends the running turn, if there is one. The session and messages that wait stay.
+    /// Interrupts the running turn, if there is one. The session stays open, and queued messages stay queued.
     pub async fn interrupt(&self, session: &str) -> Result<(), ClientError> {
-        self.perform(self.post(&["sessions", session, "interrupt"])?).await
+        self.execute_empty(self.post(&["sessions", session, "interrupt"])?).await
     }
 
-    /// Ends a session and its agent. Its events can still be read.
+    /// Ends a session and stops its agent. Its events can still be read.
     pub async fn terminate(&self, session: &str) -> Result<(), ClientError> {
-        self.perform(self.post(&["sessions", session, "terminate"])?).await
+        self.execute_empty(self.post(&["sessions", session, "terminate"])?).await
     }
 }
 
 /// # Messages and answers
-#[allow(clippy::missing_errors_doc, reason = "said once for all of them")]
+#[allow(clippy::missing_errors_doc, reason = "documented once for all methods")]
 impl Client {
-    /// Queues a message, and returns when it is durable.
+    /// Queues a message. Returns when it is durable.
     pub async fn send_message(&self, session: &str, message: &MessageRequest) -> Result<(), ClientError> {
-        self.perform(self.post(&["sessions", session, "messages"])?.json(message)).await
+        self.execute_empty(self.post(&["sessions", session, "messages"])?.json(message)).await
     }
 
-    /// Queues a message and streams the events of the turn that it begins.
+    /// Queues a message and streams the events of the turn that it starts.
     pub async fn stream_turn(
         &self,
         session: &str,
@@ -131,10 +131,10 @@ impl Client {
         answer: PermissionAnswer,
     ) -> Result<(), ClientError> {
         let request = self.post(&["sessions", session, "permissions", permission_id, "reply"])?;
-        self.perform(request.json(&json!({ "reply": answer }))).await
+        self.execute_empty(request.json(&json!({ "reply": answer }))).await
     }
 
-    /// Answers a question with some of its choices, or with other words.
+    /// Answers a question with some of its options, or with free text.
     pub async fn reply_question(
         &self,
         session: &str,
@@ -142,19 +142,19 @@ impl Client {
         answers: &[String],
     ) -> Result<(), ClientError> {
         let request = self.post(&["sessions", session, "questions", question_id, "reply"])?;
-        self.perform(request.json(&json!({ "answers": [answers] }))).await
+        self.execute_empty(request.json(&json!({ "answers": [answers] }))).await
     }
 
-    /// Declines to answer a question, and those that were asked together with it.
+    /// Rejects a question, together with those that were asked with it.
     pub async fn reject_question(&self, session: &str, question_id: &str) -> Result<(), ClientError> {
-        self.perform(self.post(&["sessions", session, "questions", question_id, "reject"])?).await
+        self.execute_empty(self.post(&["sessions", session, "questions", question_id, "reject"])?).await
     }
 }
 
 /// # Events
-#[allow(clippy::missing_errors_doc, reason = "said once for all of them")]
+#[allow(clippy::missing_errors_doc, reason = "documented once for all methods")]
 impl Client {
-    /// A page of a session's events.
+    /// Reads a page of a session's events.
     pub async fn events(&self, session: &str, query: EventQuery) -> Result<EventPage, ClientError> {
         let query = [
             ("offset", Some(query.after.to_string())),
@@ -164,12 +164,12 @@ impl Client {
         self.fetch(self.endpoint(Method::GET, &["sessions", session, "events"], &query)?).await
     }
 
-    /// Follows a session's events until it ends. A connection that breaks is made again; see [`EventStream`].
+    /// Follows a session's events until it ends. Reconnects when a connection breaks; see [`EventStream`].
     pub async fn follow_events(&self, session: &str, query: EventQuery) -> Result<EventStream, ClientError> {
         EventStream::open(self, session, query).await
     }
 
-    /// Follows a session's events over one connection, as the server-sent events that they are.
+    /// Follows a session's events over one connection, as undecoded server-sent events.
     pub async fn event_frames(&self, session: &str, query: EventQuery) -> Result<FrameStream, ClientError> {
         let path = ["sessions", session, "events", "sse"];
         let request = self.endpoint(Method::GET, &path, &[flag("include_raw", query.include_raw)])?;
@@ -187,7 +187,7 @@ impl Client {
     }
 }
 
-/// A query parameter that is left out unless it is true.
+/// A query parameter that is omitted unless it is true.
 fn flag(name: &str, value: bool) -> (&str, Option<String>) {
     (name, value.then(|| "true".to_owned()))
 }

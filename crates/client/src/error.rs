@@ -1,4 +1,4 @@
-//! Why a request failed.
+//! Errors of the client, and problem documents.
 
 use std::error::Error;
 use std::fmt;
@@ -10,8 +10,8 @@ use serde_json::Value;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The base URL cannot be that of a server.
-    #[error("{url:?} is not the address of a server: {reason}; expected an address such as http://127.0.0.1:2468")]
+    /// The base URL is not a valid address of a server.
+    #[error("invalid server address {url:?}: {reason}; expected an address such as http://127.0.0.1:2468")]
     InvalidBaseUrl {
         /// The base URL.
         url: String,
@@ -19,10 +19,10 @@ pub enum ClientError {
         reason: String,
     },
     /// The token cannot be sent in a header.
-    #[error("the token is empty, or has characters that no Authorization header can carry")]
+    #[error("the token is empty or contains characters that cannot be sent in an Authorization header")]
     InvalidToken,
     /// An id would change the path of the request: `.` or `..`.
-    #[error("`{id}` cannot be part of an address")]
+    #[error("`{id}` cannot be used as an id")]
     InvalidId {
         /// The id.
         id: String,
@@ -30,24 +30,24 @@ pub enum ClientError {
     /// The server refused the request, or failed.
     #[error("{0}")]
     Problem(Box<ProblemDocument>),
-    /// Nobody listens at the address.
-    #[error("there is no server at {url} ({reason}); `interlingua server` starts one")]
+    /// The connection to the server failed.
+    #[error("cannot connect to the server at {url}: {reason}; start one with `interlingua server`")]
     Connect {
         /// The address.
         url: String,
         /// Why the connection failed.
         reason: String,
     },
-    /// The request was not answered, or the answer broke off.
-    #[error("{url} cannot be reached: {reason}")]
+    /// The request or its answer was interrupted.
+    #[error("the request to {url} failed: {reason}")]
     Transport {
         /// The address.
         url: String,
         /// What happened to the connection.
         reason: String,
     },
-    /// The answer is none of this API. The base URL may be that of another server.
-    #[error("{url} answered {status}, and not as this API does: {reason}; check the address of the server")]
+    /// The answer does not match the API. The base URL may belong to another server.
+    #[error("unexpected answer from {url} (status {status}): {reason}; check the address of the server")]
     UnexpectedResponse {
         /// The address.
         url: String,
@@ -56,22 +56,22 @@ pub enum ClientError {
         /// What is unexpected.
         reason: String,
     },
-    /// A stream of events ended before it was complete.
-    #[error("the stream of events from {url} broke off: {reason}")]
+    /// An event stream ended before it was complete.
+    #[error("the event stream from {url} was interrupted: {reason}")]
     BrokenStream {
         /// The address.
         url: String,
-        /// How it ended.
+        /// Why it ended.
         reason: String,
     },
-    /// A stream of events left events out.
-    #[error("the stream of events from {url} goes on with event {found}, expected {expected}")]
+    /// An event stream has a gap.
+    #[error("the event stream from {url} has a gap: expected sequence {expected}, found {found}")]
     MissingEvents {
         /// The address.
         url: String,
-        /// The sequence that should have come next.
+        /// The next sequence.
         expected: u64,
-        /// The sequence that came.
+        /// The sequence that was received.
         found: u64,
     },
 }
@@ -96,7 +96,7 @@ impl ClientError {
         }
     }
 
-    /// Whether the same request may succeed later: the server was not reached, or failed on its own side.
+    /// Whether the same request may succeed later: the server could not be reached, or had an internal error.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         match self {
@@ -110,7 +110,7 @@ impl ClientError {
     }
 }
 
-/// The innermost error, which is the one that says what happened.
+/// Text of the innermost error, which is the specific one.
 fn root_cause(error: &dyn Error) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
@@ -119,33 +119,33 @@ fn root_cause(error: &dyn Error) -> String {
     cause.to_string()
 }
 
-/// A problem document (RFC 9457): how the server says what is wrong.
+/// A problem document (RFC 9457): the body of an HTTP error.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ProblemDocument {
-    /// The kind of problem as a URN: `urn:interlingua:error:session_not_found`. See [`ProblemDocument::kind`].
+    /// Kind of the problem as a URN: `urn:interlingua:error:session_not_found`. See [`ProblemDocument::kind`].
     #[serde(rename = "type")]
     pub type_urn: String,
-    /// The kind in words.
+    /// Title of the kind, for people.
     pub title: String,
     /// The HTTP status.
     pub status: u16,
     /// What was expected, what was found and what to do.
     pub detail: String,
-    /// The agent it is about; `None` when it is about none.
+    /// The agent concerned, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The session it is about; `None` when it is about none.
+    /// The session concerned, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// More about it for a program to read, such as `field`; `None` when there is nothing.
+    /// Machine-readable details such as `field`, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
 
 impl ProblemDocument {
-    /// The kind of problem: `session_not_found`.
+    /// Kind of the problem, e.g. `session_not_found`.
     #[must_use]
     pub fn kind(&self) -> &str {
         self.type_urn.rsplit(':').next().unwrap_or_default()

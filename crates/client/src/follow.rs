@@ -1,4 +1,4 @@
-//! Following a session through broken connections.
+//! Following a session across reconnects.
 
 use std::fmt;
 use std::pin::Pin;
@@ -17,14 +17,14 @@ use crate::types::{EventQuery, SessionInfo};
 const MIN_BACKOFF: Duration = Duration::from_millis(200);
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
-/// A connection that is silent for longer than this is dead: three heartbeats of the server did not arrive.
+/// Silence after which a connection counts as dead: three heartbeats of the server are missing.
 const IDLE_TIMEOUT: Duration = HEARTBEAT_INTERVAL.saturating_mul(3);
 
-/// A session's events, each of them once and in order, until the session ends.
+/// A session's events, each exactly once and in order, until the session ends.
 ///
-/// When the connection breaks, or the server goes away, the stream connects again with `Last-Event-ID` and goes on after
-/// the last event that it returned. It waits between attempts, up to 5 seconds, and does not give up. It ends after
-/// `session.ended`, and with an error when the server refuses the request: because the session was deleted, for example.
+/// When the connection breaks or the server goes away, the stream reconnects with `Last-Event-ID` and continues after the
+/// last event that it returned. It waits up to 5 seconds between attempts and never gives up. It ends after
+/// `session.ended`, or with an error when the server refuses the request, for example because the session was deleted.
 pub struct EventStream {
     client: Client,
     session: String,
@@ -38,27 +38,28 @@ pub struct EventStream {
 
 type ReconnectCallback = Box<dyn FnMut(Reconnect<'_>) + Send>;
 
-/// A connection broke, and is made again.
+/// The connection broke, and the stream reconnects.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Reconnect<'a> {
-    /// What happened to the connection.
+    /// Why the connection broke.
     pub cause: &'a ClientError,
-    /// How long the stream waits first.
+    /// Delay before the next attempt.
     pub delay: Duration,
 }
 
 enum State {
     Open(Box<FrameStream>),
-    /// The server closed the stream. That is right if the session has ended, which this asks.
-    Closed(ClientError, Pending<SessionInfo>),
+    /// The server closed the stream, which is correct only if the session has ended. The future loads the session to find
+    /// out.
+    Closed(ClientError, RequestFuture<SessionInfo>),
     /// Waits, then connects.
-    Connecting(Pending<FrameStream>),
+    Connecting(RequestFuture<FrameStream>),
     Ended,
 }
 
-/// A request under way. It is kept here, so that a caller who gives up on the next event does not cut it short.
-type Pending<T> = Pin<Box<dyn Future<Output = Result<T, ClientError>> + Send>>;
+/// A request in progress. It is stored here, so that cancelling [`EventStream::next`] does not cancel it.
+type RequestFuture<T> = Pin<Box<dyn Future<Output = Result<T, ClientError>> + Send>>;
 
 impl EventStream {
     pub(crate) async fn open(client: &Client, session: &str, query: EventQuery) -> Result<Self, ClientError> {
@@ -74,7 +75,7 @@ impl EventStream {
         })
     }
 
-    /// Calls `callback` whenever the connection broke.
+    /// Sets a callback that is called whenever the connection breaks.
     #[must_use]
     pub fn on_reconnect(mut self, callback: impl FnMut(Reconnect<'_>) + Send + 'static) -> Self {
         self.on_reconnect = Some(Box::new(callback));
@@ -87,18 +88,18 @@ impl EventStream {
         self.last_sequence
     }
 
-    /// The next event; `None` when the session has ended. Can be cancelled without loss.
+    /// Waits for the next event; `None` when the session has ended. Cancel safe.
     ///
     /// # Errors
     ///
-    /// If the server refuses to go on, or sends something that is not the next event. The stream is over then.
+    /// If the server refuses the request, or sends something other than the next event. The stream has ended then.
     pub async fn next(&mut self) -> Result<Option<UniversalEvent>, ClientError> {
         loop {
             match self.step().await {
                 Ok(Step::Event(event)) => return Ok(Some(*event)),
                 Ok(Step::Continue) => {}
                 Ok(Step::Ended) => return Ok(None),
-                Err(error) if error.is_temporary() => self.wait_after(&error),
+                Err(error) if error.is_temporary() => self.reconnect_after(&error),
                 Err(error) => {
                     self.state = State::Ended;
                     return Err(error);
@@ -116,18 +117,18 @@ impl EventStream {
         match &mut self.state {
             State::Open(frames) => match timeout(IDLE_TIMEOUT, frames.next()).await {
                 Ok(Ok(Some(Frame::Event(event)))) => return self.accept(&event),
-                // A comment says that the connection is alive.
+                // A comment shows that the connection is alive.
                 Ok(Ok(Some(_))) => {}
                 Ok(Ok(None)) => {
-                    let closed = frames.broken("the server closed it");
+                    let closed = frames.interrupted("the server closed the connection");
                     let (client, session) = (self.client.clone(), self.session.clone());
                     self.state = State::Closed(closed, Box::pin(async move { client.session(&session).await }));
                 }
                 Ok(Err(error)) => return Err(error),
-                Err(_) => return Err(frames.broken(format!("nothing came for {} s", IDLE_TIMEOUT.as_secs()))),
+                Err(_) => return Err(frames.interrupted(format!("no data for {} s", IDLE_TIMEOUT.as_secs()))),
             },
-            State::Closed(_, asking) => {
-                let session = asking.await?;
+            State::Closed(_, loading) => {
+                let session = loading.await?;
                 match std::mem::replace(&mut self.state, State::Ended) {
                     State::Closed(cause, _) if !session.ended || session.event_count > self.last_sequence => {
                         return Err(cause);
@@ -141,7 +142,7 @@ impl EventStream {
         Ok(Step::Continue)
     }
 
-    /// Takes the next event in, unless it was returned before.
+    /// Accepts the next event. Skips an event that was returned before.
     fn accept(&mut self, event: &Event) -> Result<Step, ClientError> {
         let State::Open(frames) = &self.state else { return Ok(Step::Continue) };
         let event = frames.decode(event)?;
@@ -161,7 +162,7 @@ impl EventStream {
         Ok(Step::Event(Box::new(event)))
     }
 
-    fn wait_after(&mut self, cause: &ClientError) {
+    fn reconnect_after(&mut self, cause: &ClientError) {
         let delay = self.backoff;
         if let Some(callback) = &mut self.on_reconnect {
             callback(Reconnect { cause, delay });
@@ -182,7 +183,7 @@ impl State {
     }
 }
 
-/// What one step of a stream led to.
+/// Result of one step of the stream.
 enum Step {
     Event(Box<UniversalEvent>),
     Continue,

@@ -1,4 +1,4 @@
-//! Server-sent events over one connection.
+//! Server-sent events of one connection.
 
 use interlingua_schema::UniversalEvent;
 use interlingua_sse::{Decoder, Event, Frame};
@@ -8,7 +8,7 @@ use reqwest::{RequestBuilder, Response, StatusCode};
 use crate::client::Client;
 use crate::error::ClientError;
 
-/// The server-sent events of one connection, comments included.
+/// The server-sent events of one connection, including comments.
 #[derive(Debug)]
 pub struct FrameStream {
     response: Response,
@@ -21,10 +21,10 @@ impl FrameStream {
         if stream.has_no_content() || stream.is_event_stream() {
             return Ok(stream);
         }
-        Err(stream.unexpected("the answer is not a stream of events".to_owned()))
+        Err(stream.unexpected("expected an event stream".to_owned()))
     }
 
-    /// The next frame; `None` when the server closed the stream after a whole one. Can be cancelled without loss.
+    /// Waits for the next frame; `None` when the server closed the stream after a complete frame. Cancel safe.
     ///
     /// # Errors
     ///
@@ -32,18 +32,18 @@ impl FrameStream {
     pub async fn next(&mut self) -> Result<Option<Frame>, ClientError> {
         loop {
             if let Some(frame) = self.decoder.next_frame() {
-                return frame.map(Some).map_err(|error| self.broken(error.to_string()));
+                return frame.map(Some).map_err(|error| self.interrupted(error.to_string()));
             }
             match self.response.chunk().await {
                 Ok(Some(bytes)) => self.decoder.push(&bytes),
                 Ok(None) if self.decoder.finish().is_none() => return Ok(None),
-                Ok(None) => return Err(self.broken("it ended in the middle of an event")),
+                Ok(None) => return Err(self.interrupted("it ended in the middle of an event")),
                 Err(error) => return Err(ClientError::from_reqwest(self.url(), &error)),
             }
         }
     }
 
-    /// The next event; `None` when the server closed the stream.
+    /// Waits for the next event and skips comments; `None` when the server closed the stream.
     ///
     /// # Errors
     ///
@@ -57,13 +57,13 @@ impl FrameStream {
         Ok(None)
     }
 
-    /// The answer itself, for a caller that reads bytes. What was received but not returned is lost.
+    /// Returns the HTTP response, for a caller that reads bytes. Data that is received but not yet returned is lost.
     #[must_use]
     pub fn into_response(self) -> Response {
         self.response
     }
 
-    /// Whether the server has nothing to stream, now or later.
+    /// Whether the server answered that there are no more events (204).
     pub(crate) fn has_no_content(&self) -> bool {
         self.response.status() == StatusCode::NO_CONTENT
     }
@@ -77,13 +77,13 @@ impl FrameStream {
         self.response.url().as_str()
     }
 
-    pub(crate) fn broken(&self, reason: impl Into<String>) -> ClientError {
+    pub(crate) fn interrupted(&self, reason: impl Into<String>) -> ClientError {
         ClientError::BrokenStream { url: self.url().to_owned(), reason: reason.into() }
     }
 
     pub(crate) fn decode(&self, event: &Event) -> Result<UniversalEvent, ClientError> {
         serde_json::from_slice(&event.data)
-            .map_err(|error| self.unexpected(format!("it sent something that is not an event: {error}")))
+            .map_err(|error| self.unexpected(format!("received data that is not an event: {error}")))
     }
 
     fn unexpected(&self, reason: String) -> ClientError {
@@ -93,9 +93,9 @@ impl FrameStream {
 
 /// The events of one turn.
 ///
-/// The stream ends after `turn.ended` and `session.ended`, and while the turn waits for an answer unless it is
-/// [held](crate::TurnQuery::hold). It does not resume: sending the message again would begin another turn. After an
-/// error, [`Client::follow_events`] goes on after the last sequence.
+/// The stream ends after `turn.ended` or `session.ended`, and also when the turn waits for an answer, unless it is
+/// [held](crate::TurnQuery::hold). It does not resume, because sending the message again would start another turn. After
+/// an error, use [`Client::follow_events`] to continue after the last sequence.
 #[derive(Debug)]
 pub struct TurnStream(FrameStream);
 
@@ -104,7 +104,7 @@ impl TurnStream {
         Self(frames)
     }
 
-    /// The next event; `None` when the server closed the stream. Can be cancelled without loss.
+    /// Waits for the next event; `None` when the server closed the stream. Cancel safe.
     ///
     /// # Errors
     ///
@@ -116,7 +116,7 @@ impl TurnStream {
         }
     }
 
-    /// The server-sent events that the turn's events come in.
+    /// The server-sent events of the turn, undecoded.
     #[must_use]
     pub fn into_frames(self) -> FrameStream {
         self.0

@@ -1,17 +1,17 @@
 //! Client of the Interlingua HTTP API.
 //!
-//! A [`Client`] has one method per endpoint. Whatever the server refuses is a [`ClientError::Problem`] with the
-//! server's problem document; whatever does not reach the server is an error that names the address.
+//! A [`Client`] has one method per endpoint. If the server refuses a request, the error is a [`ClientError::Problem`] with
+//! the server's problem document. If a request does not reach the server, the error names the address.
 //!
-//! Events are read in three ways:
+//! There are three ways to read events:
 //!
 //! | method | what it returns |
 //! |---|---|
 //! | [`Client::events`] | one page of a session's events |
-//! | [`Client::follow_events`] | the session's events until it ends, through broken connections: [`EventStream`] |
-//! | [`Client::stream_turn`] | the events of the turn that a message begins: [`TurnStream`] |
+//! | [`Client::follow_events`] | the session's events until it ends, across reconnects: [`EventStream`] |
+//! | [`Client::stream_turn`] | the events of the turn that a message starts: [`TurnStream`] |
 //!
-//! [`Client::event_frames`] returns the server-sent events of one connection as they are, comments included.
+//! [`Client::event_frames`] returns the server-sent events of one connection unchanged, including comments.
 //!
 //! ```no_run
 //! use interlingua_client::{Client, CreateSessionRequest, EventQuery, MessageRequest};

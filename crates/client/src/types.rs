@@ -1,6 +1,6 @@
-//! What requests and answers look like.
+//! Request and response types.
 //!
-//! Answers keep fields that this version does not know in `other`, where a caller may want to pass them on.
+//! Where a caller may want to pass a response on, fields that this version does not know are kept in `other`.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use interlingua_schema::UniversalEvent;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The server answers.
+/// The server is up.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[non_exhaustive]
 pub struct Health {
@@ -18,30 +18,30 @@ pub struct Health {
     pub version: String,
 }
 
-/// The agents that a server knows.
+/// The server's agents.
 #[derive(Debug, Deserialize)]
 pub(crate) struct AgentList {
     pub(crate) agents: Vec<AgentInfo>,
 }
 
-/// An agent, as it is installed on the server's machine.
+/// An agent and its installation on the server's machine.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AgentInfo {
-    /// Its id: `claude`, `codex`, `opencode`, `amp`, `mock`.
+    /// Agent id: `claude`, `codex`, `opencode`, `amp`, `mock`.
     pub id: String,
     /// Whether its program is installed.
     pub installed: bool,
-    /// Whether the server's environment has credentials for it, or it needs none.
+    /// Whether the server's environment has credentials for the agent, or it needs none.
     pub credentials_available: bool,
-    /// Its version; `None` when it is not known.
+    /// Installed version; `None` if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Its program; `None` when there is none.
+    /// Path of the program; `None` if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// What it can do: `planMode`, `permissions`, `questions` and so on.
+    /// Capabilities: `planMode`, `permissions`, `questions` and so on.
     pub capabilities: BTreeMap<String, bool>,
     /// The process that its sessions share; `None` for agents with a process per session.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,20 +55,20 @@ pub struct AgentInfo {
 pub struct SharedProcess {
     /// Whether it runs.
     pub status: SharedProcessState,
-    /// Where it listens; `None` when it does not.
+    /// Address that it listens on; `None` if it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// How long it has been running; `None` when it does not run.
+    /// Time since it started; `None` if it does not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uptime_ms: Option<u64>,
-    /// How often it was started again.
+    /// Number of restarts.
     pub restart_count: u64,
-    /// Why it last ended; `None` when it never did.
+    /// Why it last failed; `None` if it never did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
 }
 
-/// The state of a [`SharedProcess`].
+/// State of a [`SharedProcess`].
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SharedProcessState {
@@ -76,21 +76,21 @@ pub enum SharedProcessState {
     Running,
     /// It was not needed yet, or was stopped.
     Stopped,
-    /// It ended and could not be started again.
+    /// It failed and could not be restarted.
     Error,
     /// A state that this version does not know.
     #[serde(untagged)]
     Unknown(String),
 }
 
-/// What to install. The default is the version that the server was made for, unless it is installed already.
+/// What to install. The default is the version that the server supports, unless the agent is installed already.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct InstallRequest {
-    /// Whether to install the agent even if it is installed.
+    /// Whether to install the agent again if it is installed already.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reinstall: bool,
-    /// The version; the one that the server was made for when `None`.
+    /// Version to install; `None` for the version that the server supports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
@@ -105,9 +105,9 @@ pub(crate) struct ModeList {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[non_exhaustive]
 pub struct ModeInfo {
-    /// What to give as [`CreateSessionRequest::agent_mode`].
+    /// Value for [`CreateSessionRequest::agent_mode`].
     pub id: String,
-    /// The name for people.
+    /// Name for people.
     pub name: String,
     /// What the mode does.
     pub description: String,
@@ -120,7 +120,7 @@ pub struct ModeInfo {
 pub struct AgentModels {
     /// The models.
     pub models: Vec<ModelInfo>,
-    /// The one that is used when none is given; `None` when it is not known.
+    /// Model that is used when none is given; `None` if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_model: Option<String>,
 }
@@ -130,15 +130,15 @@ pub struct AgentModels {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ModelInfo {
-    /// What to give as [`CreateSessionRequest::model`].
+    /// Value for [`CreateSessionRequest::model`].
     pub id: String,
-    /// The name for people; `None` when it is the id.
+    /// Name for people; `None` if it is the same as the id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What can be given as [`CreateSessionRequest::variant`].
+    /// Values for [`CreateSessionRequest::variant`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<String>,
-    /// The variant that is used when none is given; `None` when it is not known.
+    /// Variant that is used when none is given; `None` if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_variant: Option<String>,
 }
@@ -148,27 +148,27 @@ pub struct ModelInfo {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CreateSessionRequest {
-    /// The agent: `claude`, `codex`, `opencode`, `amp`, `mock`.
+    /// Agent id: `claude`, `codex`, `opencode`, `amp`, `mock`.
     pub agent: String,
-    /// The agent's mode: `build`, `plan`, `custom`, or one that [`crate::Client::modes`] lists; its default when `None`.
+    /// The agent's mode: `build`, `plan`, `custom`, or one of [`crate::Client::modes`]; the agent's default if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_mode: Option<String>,
-    /// What the agent may do without asking: `default`, `plan`, `bypass`, `acceptEdits`; `default` when `None`.
+    /// What the agent may do without asking: `default`, `plan`, `bypass`, `acceptEdits`; `default` if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<String>,
-    /// The model; the agent's default when `None`.
+    /// The model; the agent's default if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The model's variant; its default when `None`.
+    /// Variant of the model; the model's default if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
-    /// The agent's version; the installed one when `None`.
+    /// The agent's version; the installed one if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_version: Option<String>,
-    /// The agent's working directory on the server's machine; the server's own when `None`.
+    /// The agent's working directory on the server's machine; the server's working directory if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// A title for people.
+    /// Title for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Environment variables for the agent's process. The server keeps them in memory only.
@@ -180,7 +180,7 @@ pub struct CreateSessionRequest {
 }
 
 impl CreateSessionRequest {
-    /// A session of this agent, with the agent's defaults.
+    /// A session with this agent and the agent's defaults.
     #[must_use]
     pub fn new(agent: impl Into<String>) -> Self {
         Self { agent: agent.into(), ..Self::default() }
@@ -194,7 +194,7 @@ impl CreateSessionRequest {
 pub struct CreatedSession {
     /// Always true.
     pub healthy: bool,
-    /// The agent's own id of the session; `None` while it is not known.
+    /// The agent's own id of the session; `None` until it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native_session_id: Option<String>,
     /// Fields that this version does not know.
@@ -202,14 +202,14 @@ pub struct CreatedSession {
     pub other: Map<String, Value>,
 }
 
-/// What is known of a session.
+/// A session.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SessionInfo {
-    /// Its id.
+    /// Session id.
     pub session_id: String,
-    /// The agent.
+    /// Agent id.
     pub agent: String,
     /// The agent's mode, if one was chosen.
     pub agent_mode: Option<String>,
@@ -217,21 +217,21 @@ pub struct SessionInfo {
     pub permission_mode: Option<String>,
     /// The model, if one was chosen.
     pub model: Option<String>,
-    /// The model's variant, if one was chosen.
+    /// Variant of the model, if one was chosen.
     pub variant: Option<String>,
-    /// The agent's own id of the session; `None` while it is not known.
+    /// The agent's own id of the session; `None` until it is known.
     pub native_session_id: Option<String>,
     /// Whether the session has ended.
     pub ended: bool,
-    /// How many events it has, which is the sequence of the last one.
+    /// Number of events, which is also the sequence of the last one.
     pub event_count: u64,
-    /// When it was created, in milliseconds since 1970.
+    /// Time of creation in milliseconds since 1970.
     pub created_at: i64,
-    /// When something last happened in it, in milliseconds since 1970.
+    /// Time of the last change in milliseconds since 1970.
     pub updated_at: i64,
     /// The agent's working directory.
     pub directory: Option<String>,
-    /// The title for people.
+    /// Title for people.
     pub title: Option<String>,
     /// Fields that this version does not know.
     #[serde(flatten)]
@@ -242,20 +242,20 @@ pub struct SessionInfo {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionQuery {
-    /// At most so many; 1000 when `None`, and never more than 10,000.
+    /// Maximum number of sessions per page: 1000 if `None`, 10,000 at most.
     pub limit: Option<u64>,
-    /// The [`SessionPage::next_cursor`] of the page before; the first page when `None`.
+    /// [`SessionPage::next_cursor`] of the previous page; `None` for the first page.
     pub cursor: Option<String>,
 }
 
-/// Some of the sessions, newest first.
+/// A page of sessions, newest first.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SessionPage {
     /// The sessions.
     pub sessions: Vec<SessionInfo>,
-    /// What to give as [`SessionQuery::cursor`] for the next page; `None` when this is the last.
+    /// Value for [`SessionQuery::cursor`] to get the next page; `None` on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// Fields that this version does not know.
@@ -269,7 +269,7 @@ pub struct SessionPage {
 pub struct MessageRequest {
     /// The text.
     pub message: String,
-    /// Files that go with it.
+    /// Attached files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<AttachedFile>,
 }
@@ -282,16 +282,16 @@ impl MessageRequest {
     }
 }
 
-/// A file that goes with a message.
+/// A file that is attached to a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct AttachedFile {
-    /// Where it is on the server's machine, absolute or from the session's directory.
+    /// Path on the server's machine, absolute or relative to the session's directory.
     pub path: String,
-    /// Its media type; guessed from the path when `None`.
+    /// Media type; guessed from the path if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime: Option<String>,
-    /// Its name; the last part of the path when `None`.
+    /// File name; the last part of the path if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filename: Option<String>,
 }
@@ -304,18 +304,18 @@ impl AttachedFile {
     }
 }
 
-/// Which events of a turn to stream, and for how long.
+/// Options for streaming a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TurnQuery {
-    /// Whether events carry their native payload.
+    /// Whether events include their native payload.
     pub include_raw: bool,
     /// Whether the stream stays open while the turn waits for an answer to a permission request or a question.
     pub hold: bool,
 }
 
 impl TurnQuery {
-    /// Keeps the stream open until the turn ends.
+    /// Options that keep the stream open until the turn ends.
     #[must_use]
     pub fn held() -> Self {
         Self { hold: true, ..Self::default() }
@@ -328,9 +328,9 @@ impl TurnQuery {
 pub struct EventQuery {
     /// Only events with a higher sequence.
     pub after: u64,
-    /// Maximum number of events per page: 1000 when `None`, 10,000 at most. Streams have no limit.
+    /// Maximum number of events per page: 1000 if `None`, 10,000 at most. Streams have no limit.
     pub limit: Option<u64>,
-    /// Whether events carry their native payload.
+    /// Whether events include their native payload.
     pub include_raw: bool,
 }
 
@@ -341,14 +341,14 @@ impl EventQuery {
         Self { after, ..Self::default() }
     }
 
-    /// Maximum number of entries per page.
+    /// Sets the maximum number of events per page.
     #[must_use]
     pub fn limit(mut self, limit: u64) -> Self {
         self.limit = Some(limit);
         self
     }
 
-    /// Whether events carry their native payload.
+    /// Whether events include their native payload.
     #[must_use]
     pub fn include_raw(mut self, include_raw: bool) -> Self {
         self.include_raw = include_raw;
@@ -356,14 +356,14 @@ impl EventQuery {
     }
 }
 
-/// Some of a session's events.
+/// A page of a session's events.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct EventPage {
     /// The events, in the order of their sequence.
     pub events: Vec<UniversalEvent>,
-    /// Whether the session had more when the page was asked for.
+    /// Whether the session had more events at the time of the request.
     pub has_more: bool,
 }
 

@@ -1,14 +1,14 @@
 //! Incremental decoder for server-sent events.
 //!
-//! [`Decoder::push`] takes bytes as they arrive, [`Decoder::next_frame`] returns the frames that are complete. Where
-//! the pieces were cut makes no difference. The decoder does no I/O.
+//! [`Decoder::push`] takes bytes as they arrive, [`Decoder::next_frame`] returns complete frames. The result does not
+//! depend on how the bytes are split into chunks. The decoder does no I/O.
 //!
 //! It follows the [specification](https://html.spec.whatwg.org/multipage/server-sent-events.html) (LF, CR and CRLF
 //! line ends, a byte order mark, multi-line data) and differs from it in three ways:
 //!
-//! * Data is bytes. Whether it must be UTF-8 is for the caller to decide.
-//! * Comments and unknown lines are frames of their own, because a caller may want to see them.
-//! * A frame has a maximum size. A longer one is reported as [`FrameTooLong`] and skipped.
+//! * Data is bytes. The caller decides whether it must be UTF-8.
+//! * Comments and unknown lines are returned as frames, because a caller may need them.
+//! * A frame has a maximum size. A longer frame is reported as [`FrameTooLong`] and skipped.
 //!
 //! ```
 //! use interlingua_sse::{Decoder, Frame};
@@ -26,28 +26,28 @@ use std::time::Duration;
 
 use memchr::{memchr, memchr2};
 
-/// May stand at the start of a stream, and is not part of it.
+/// Optional at the start of a stream; not part of the first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Maximum size of a frame for [`Decoder::default`]: 256 MiB.
 pub const DEFAULT_MAX_FRAME_SIZE: usize = 256 << 20;
 
-/// How often Interlingua's server sends [`HEARTBEAT`] on a stream that has nothing else to send.
+/// Interval at which Interlingua's server sends [`HEARTBEAT`] on an idle stream.
 ///
-/// Clients derive from it how long a stream may be silent before they take the connection for dead.
+/// Clients derive from it after which silence they treat the connection as dead.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 
-/// A comment that says that the connection is alive.
+/// The comment that keeps an idle connection alive.
 pub const HEARTBEAT: &[u8] = b": keep-alive\n\n";
 
 /// One frame of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// An event: lines of fields, ended by an empty line.
+    /// An event: lines of fields, followed by an empty line.
     Event(Event),
     /// A comment line, without the colon. Servers send comments to keep a connection alive.
     Comment(Vec<u8>),
-    /// A line that is no field of the format. The specification ignores such lines.
+    /// A line that is not a field of the format. The specification ignores such lines.
     UnknownLine(Vec<u8>),
 }
 
@@ -55,24 +55,24 @@ pub enum Frame {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
-    /// The `id` field; `None` when the event has none.
+    /// The `id` field; `None` if the event has none.
     pub id: Option<String>,
-    /// The `event` field; `None` when the event has none, which means `message`.
+    /// The `event` field; `None` if the event has none, which means `message`.
     pub event_type: Option<String>,
     /// The `data` fields, joined by line feeds.
     pub data: Vec<u8>,
 }
 
-/// A frame that is longer than the limit.
+/// Error: a frame is longer than the limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a server-sent event of {length} bytes, where at most {limit} are allowed")]
+#[error("a server-sent event has {length} bytes, but at most {limit} are allowed")]
 #[non_exhaustive]
 pub struct FrameTooLong {
     /// The limit.
     pub limit: usize,
-    /// The length of the frame up to the end of the line that went beyond the limit.
+    /// Size of the frame up to the end of the line that exceeds the limit.
     pub length: usize,
-    /// The line that went beyond it, cut where the limit is.
+    /// The line that exceeds the limit, truncated at the limit.
     pub line: Vec<u8>,
 }
 
@@ -81,13 +81,13 @@ pub struct FrameTooLong {
 pub struct Decoder {
     max_frame_size: usize,
     buffer: Vec<u8>,
-    /// Offset of the first byte in `buffer` that is not consumed.
+    /// Offset of the first byte in `buffer` that is not consumed yet.
     start: usize,
     /// Offset up to which `buffer` has no line end.
     searched: usize,
-    /// Whether nothing was decoded yet, so that a byte order mark may follow.
+    /// Whether nothing was decoded yet, so a byte order mark is still possible.
     at_stream_start: bool,
-    /// Whether the last line ended with a CR, so that an LF belongs to it.
+    /// Whether the last line ended with CR, so a following LF belongs to it.
     after_cr: bool,
     event: PartialEvent,
     skip: Skip,
@@ -101,13 +101,13 @@ struct PartialEvent {
     data: Option<Vec<u8>>,
 }
 
-/// What is left out of a frame that is too long.
+/// What to skip of a frame that is too long.
 #[derive(Debug)]
 enum Skip {
     Nothing,
-    /// The rest of the current line, after which the error is reported, then the rest of the frame.
+    /// The rest of the current line; then report the error and skip the rest of the frame.
     Line(FrameTooLong),
-    /// The rest of the frame. `in_line` if the beginning of the current line was dropped already.
+    /// The rest of the frame. `in_line` if the start of the current line was dropped already.
     Frame {
         in_line: bool,
     },
@@ -137,7 +137,7 @@ impl Decoder {
 
     /// Adds received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
-        // Consumed bytes are removed here, once per piece, and not once per frame.
+        // Consumed bytes are removed here, once per chunk instead of once per frame.
         self.buffer.drain(..self.start);
         self.searched -= self.start;
         self.start = 0;
@@ -148,7 +148,7 @@ impl Decoder {
     ///
     /// # Errors
     ///
-    /// If a frame is longer than the limit. The decoder skips the rest of that frame and can be used on.
+    /// If a frame is longer than the limit. The decoder skips the rest of that frame and stays usable.
     pub fn next_frame(&mut self) -> Option<Result<Frame, FrameTooLong>> {
         loop {
             let Some(line) = self.next_line() else {
@@ -180,19 +180,19 @@ impl Decoder {
         }
     }
 
-    /// The event that the stream ended in, as far as it was received; `None` if the stream ended after a whole frame.
+    /// Ends the stream. Returns the incomplete event at its end; `None` if the stream ended after a complete frame.
     ///
-    /// The specification discards it. The decoder is then ready for another stream.
+    /// The specification discards an incomplete event. The decoder can be used for another stream afterwards.
     pub fn finish(&mut self) -> Option<Event> {
         let mut ended = std::mem::replace(self, Self::new(self.max_frame_size));
         if matches!(ended.skip, Skip::Nothing) && ended.start < ended.buffer.len() {
-            // What is not a field is no part of an event.
+            // A comment or unknown line is not part of the event.
             let _ = ended.event.decode_line(&ended.buffer[ended.start..]);
         }
         ended.event.take()
     }
 
-    /// Consumes the next line and returns where it is in the buffer, without its end.
+    /// Consumes the next line. Returns its range in the buffer without the line end.
     fn next_line(&mut self) -> Option<Range<usize>> {
         if self.at_stream_start {
             let rest = &self.buffer[self.start..];
@@ -226,7 +226,7 @@ impl Decoder {
         self.searched = offset;
     }
 
-    /// Drops the current line if it is to be skipped, or is too long already. It is not buffered any further then.
+    /// Drops the incomplete line if it is skipped or already too long, so that it is not buffered any further.
     fn check_partial_line(&mut self) {
         let length = self.buffer.len() - self.start;
         let is_too_long = self.is_too_long(length);
@@ -258,8 +258,8 @@ impl Decoder {
         self.event.data_size() + line_length > self.max_frame_size
     }
 
-    /// Drops the current event. The line is cut where the limit is, so that the error does not depend on the pieces in
-    /// which the line was received.
+    /// Drops the current event. The line is truncated at the limit, so that the error does not depend on how the line
+    /// was split into chunks.
     fn frame_too_long(&mut self, mut line: Vec<u8>) -> FrameTooLong {
         let length = self.event.data_size() + line.len();
         line.truncate(self.max_frame_size - self.event.data_size());
@@ -273,7 +273,7 @@ impl PartialEvent {
         self.data.as_ref().map_or(0, Vec::len)
     }
 
-    /// Takes a line in. Returns a frame if the line is or completes one.
+    /// Adds a line. Returns a frame if the line is or completes one.
     fn decode_line(&mut self, line: &[u8]) -> Option<Frame> {
         if line.is_empty() {
             return self.take().map(Frame::Event);
@@ -293,16 +293,16 @@ impl PartialEvent {
                 None => self.data = Some(value.to_vec()),
             },
             b"event" => self.event_type = Some(text(value)),
-            // An id with a NUL cannot be sent back in a header, and the specification ignores it.
+            // The specification ignores an id with NUL, because it could not be sent back in a header.
             b"id" if !value.contains(&0) => self.id = Some(text(value)),
-            // How long to wait before a new connection is the client's decision.
+            // The client decides how long it waits before it reconnects.
             b"id" | b"retry" => {}
             _ => return Some(Frame::UnknownLine(line.to_vec())),
         }
         None
     }
 
-    /// Ends the event. Without data it is none.
+    /// Completes the event; `None` if it has no data.
     fn take(&mut self) -> Option<Event> {
         let Self { id, event_type, data } = std::mem::take(self);
         data.map(|data| Event { id, event_type, data })

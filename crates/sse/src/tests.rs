@@ -5,12 +5,12 @@ use super::*;
 
 const LIMIT: usize = 64;
 
-/// Decodes a stream that arrives in these pieces, and what it ended in.
-fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Result<Frame, FrameTooLong>>, Option<Event>) {
+/// Decodes a stream that arrives in these chunks: its frames, and the incomplete event at its end.
+fn decode<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Result<Frame, FrameTooLong>>, Option<Event>) {
     let mut decoder = Decoder::new(LIMIT);
     let mut frames = Vec::new();
-    for piece in pieces {
-        decoder.push(piece);
+    for chunk in chunks {
+        decoder.push(chunk);
         frames.extend(std::iter::from_fn(|| decoder.next_frame()));
     }
     (frames, decoder.finish())
@@ -43,7 +43,7 @@ fn lines_of_data_are_joined() {
 }
 
 #[test]
-fn every_line_end_is_taken() {
+fn every_line_end_is_supported() {
     for end in ["\n", "\r", "\r\n"] {
         let stream = ["data: a", "", ": hi", "data: b", "data: c", "", ""].join(end);
         assert_eq!(decode_all(&stream), [data("a"), Frame::Comment(b"hi".to_vec()), data("b\nc")], "{end:?}");
@@ -51,7 +51,7 @@ fn every_line_end_is_taken() {
 }
 
 #[test]
-fn an_event_without_data_is_none() {
+fn an_event_without_data_is_dropped() {
     assert_eq!(decode_all("id: 1\nevent: tick\n\n\n\ndata: a\n\n"), [data("a")]);
 }
 
@@ -63,7 +63,7 @@ fn a_byte_order_mark_is_skipped_once() {
 }
 
 #[test]
-fn lines_that_are_no_fields_are_reported() {
+fn unknown_lines_are_reported() {
     let unknown = |line: &str| Frame::UnknownLine(line.as_bytes().to_vec());
     assert_eq!(
         decode_all("panic: at line 3\ndata: a\nrubbish\n\n"),
@@ -72,7 +72,7 @@ fn lines_that_are_no_fields_are_reported() {
 }
 
 #[test]
-fn data_need_not_be_text() {
+fn data_need_not_be_utf8() {
     let (frames, _) = decode([&b"data: \xff\n\n"[..]]);
     assert!(matches!(&frames[..], [Ok(Frame::Event(event))] if event.data == b"\xff"));
 }
@@ -90,7 +90,7 @@ fn a_frame_beyond_the_limit_is_reported_and_skipped() {
         LIMIT + 1,
         &format!("data: {longest}"),
     );
-    // Many short lines make a long frame, too.
+    // Many short lines can exceed the limit too.
     let line = format!("data: {}\n", "y".repeat(20));
     is_reported(&format!("{}\ndata: next\n\n", line.repeat(5)), 41 + line.len() - 1, &line[..LIMIT - 41]);
 }
@@ -117,7 +117,7 @@ fn a_stream_may_end_in_the_middle_of_an_event() {
     assert_eq!(decode([&b"data: a\n\n: hi\n"[..]]).1, None);
 }
 
-/// Streams that are made of what matters to the format, and of anything else.
+/// Streams made of tokens of the format and random bytes.
 fn stream() -> impl Strategy<Value = Vec<u8>> {
     let token = prop_oneof![
         Just(b"data:".to_vec()),
@@ -137,7 +137,7 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_pieces_give_the_same_frames(stream in stream(), cuts in vec(any::<prop::sample::Index>(), 0..20)) {
+    fn frames_do_not_depend_on_the_chunks(stream in stream(), cuts in vec(any::<prop::sample::Index>(), 0..20)) {
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len() + 1)).collect();
         cuts.sort_unstable();
         let starts = std::iter::once(0).chain(cuts.iter().copied());

@@ -1,50 +1,50 @@
 //! What crosses the wire between a host and an agent.
 
-/// Something that crossed the wire: one line, one HTTP message, or the end of one side.
+/// One record of what crossed the wire: a line, an HTTP message, or the end of one side.
 ///
-/// This is the only declaration of what a converter can be given, whatever the source: a live process, a wirelog or
-/// another file. `Input` owns its text; [`InputRef`] is the same, borrowed. What the host sends counts too: it is how a
-/// prompt, an answer or an interrupt becomes known.
+/// It is the only input type of a converter, whatever the source: a live process, a wirelog or another file. `Input` owns
+/// its text; [`InputRef`] borrows it. Inputs that the host sent are included, because they carry prompts, answers and
+/// interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input<Text = String, Bytes = Vec<u8>> {
-    /// The host sent a line, here without its line break.
+    /// The host sent a line. The text has no line break.
     Sent(Text),
-    /// The agent sent a line, here without its line break, or one payload of an event stream.
+    /// The agent sent a line or one payload of an event stream. The text has no line break.
     Received(Text),
-    /// The agent wrote a line to its standard error.
+    /// The agent wrote a line to standard error.
     Stderr(Text),
-    /// The agent sent something that is not a line of text: too long, or not UTF-8.
+    /// The agent sent a line that is too long or not UTF-8.
     Unreadable {
-        /// The bytes. Of a line that is too long, the first [`LONG_LINE_PREFIX`](crate::LONG_LINE_PREFIX).
+        /// The bytes of the line; the first [`LONG_LINE_PREFIX`](crate::LONG_LINE_PREFIX) if it is too long.
         bytes: Bytes,
         /// What was expected and what was found.
         error: Text,
     },
     /// The host made an HTTP request.
     Request {
-        /// Numbers the request; its reply has the same number.
+        /// Number of the request. Its reply has the same number.
         call: u64,
-        /// `GET`, `POST`, ….
+        /// HTTP method: `GET`, `POST`, ….
         method: Text,
         /// The path with its query.
         path: Text,
-        /// The body, which is JSON; absent when there is none.
+        /// The body, which is JSON; `None` if there is none.
         body: Option<Text>,
     },
     /// The agent answered an HTTP request.
     Reply {
-        /// The number of the request.
+        /// Number of the request.
         call: u64,
         /// The HTTP status.
         status: u16,
-        /// The body, which is JSON; absent when there is none.
+        /// The body, which is JSON; `None` if there is none.
         body: Option<Text>,
     },
     /// The host closed the agent's input.
     Close,
-    /// The agent is gone.
+    /// The agent exited.
     Exit {
-        /// Its exit code; a signal is a negative one. Absent when nobody knows.
+        /// Exit code; a signal is a negative number. `None` if it is not known.
         code: Option<i32>,
     },
 }
@@ -53,7 +53,7 @@ pub enum Input<Text = String, Bytes = Vec<u8>> {
 pub type InputRef<'a> = Input<&'a str, &'a [u8]>;
 
 impl Input {
-    /// The same, borrowed.
+    /// Borrows the input's text.
     #[must_use]
     pub fn borrowed(&self) -> InputRef<'_> {
         match self {
@@ -82,7 +82,7 @@ impl Input {
 }
 
 impl<'a> InputRef<'a> {
-    /// The native payload: a line of the conversation or a body.
+    /// The native payload: a line that was sent or received, or a body.
     #[must_use]
     pub fn payload(&self) -> Option<&'a str> {
         match *self {
@@ -92,7 +92,7 @@ impl<'a> InputRef<'a> {
         }
     }
 
-    /// Whether the agent said this. A reply without a body says nothing.
+    /// Whether the agent sent a payload. A reply without a body has none.
     #[must_use]
     pub fn is_from_agent(&self) -> bool {
         matches!(self, Self::Received(_) | Self::Unreadable { .. } | Self::Reply { body: Some(_), .. })

@@ -1,6 +1,6 @@
 //! Recorded transcripts: what crossed the wire between a host and a coding agent, in order.
 //!
-//! A wirelog is one JSON object a line. The first is the [`Header`]; every other one is a [`Record`]: an
+//! A wirelog has one JSON object per line. The first one is the [`Header`], every other one is a [`Record`]: an
 //! [`Input`] with its time.
 //!
 //! ```text
@@ -10,10 +10,10 @@
 //! {"t":999,"dir":"exit","code":0}
 //! ```
 //!
-//! A file without a header is taken for what an agent printed: each line is one received line.
+//! A file without a header is a plain log, the output of an agent: each line is one received line.
 //!
-//! The [`Reader`] streams: it holds one line of at most [`MAX_LINE_BYTES`] at a time, and whatever it cannot read is an [`Entry::Invalid`] that says
-//! where and why, after which it goes on.
+//! The [`Reader`] streams: it holds one line of at most [`MAX_LINE_BYTES`] at a time. A line that it cannot read becomes an
+//! [`Entry::Invalid`] with its number and the reason, and reading continues with the next line.
 //!
 //! ```
 //! use interlingua_wirelog::{Entry, Input, Reader};
@@ -30,7 +30,7 @@
 //!             Input::Received(line) => assert_eq!(line, r#"{"type":"result"}"#),
 //!             input => assert_eq!(input, Input::Exit { code: Some(-9) }),
 //!         },
-//!         Entry::Invalid(bad) => eprintln!("{bad}"),
+//!         Entry::Invalid(line) => eprintln!("{line}"),
 //!     }
 //! }
 //! # Ok::<(), std::io::Error>(())

@@ -1,22 +1,21 @@
-//! Lines out of bytes that come in chunks, however long or broken.
+//! Assembling lines from chunks of bytes, with a size limit.
 
 use std::io::{self, BufRead};
 
-/// The longest line that is read, from a live agent or from a file. A longer one is
-/// [unreadable](crate::Input::Unreadable).
+/// Maximum size of a line, from a live agent or a file. A longer line is [unreadable](crate::Input::Unreadable).
 pub const MAX_LINE_BYTES: usize = 64 << 20;
-/// How much is kept of a line that is too long.
+/// Number of bytes that are kept of a line that is too long.
 pub const LONG_LINE_PREFIX: usize = 4 << 10;
 
-/// A buffer that grew beyond this for one long line gives the memory back before the next.
+/// Maximum capacity of a buffer that is reused. A buffer that grew beyond it for one long line is shrunk before the next.
 const MAX_REUSED_CAPACITY: usize = 1 << 20;
 
-/// Assembles one line from chunks. Of a line that is longer than the limit, only the first bytes are kept.
+/// Assembles one line from chunks. Only the first bytes of a line that exceeds the limit are kept.
 #[derive(Debug)]
 pub struct LineBuffer {
     limit: usize,
     bytes: Vec<u8>,
-    /// How many bytes the line has, kept or not.
+    /// Size of the line, including bytes that were not kept.
     length: usize,
 }
 
@@ -27,8 +26,8 @@ impl LineBuffer {
         Self { limit, bytes: Vec::new(), length: 0 }
     }
 
-    /// Adds a chunk up to its first line break. `Some` if there is one: how many bytes of the chunk were used, and the
-    /// line is complete. Otherwise all of the chunk belongs to the line, which goes on.
+    /// Adds a chunk up to its first line break. Returns the number of bytes that were used if the line is complete;
+    /// `None` if the chunk has no line break, so all of it was used and the line continues.
     pub fn push(&mut self, chunk: &[u8]) -> Option<usize> {
         let line_break = memchr::memchr(b'\n', chunk);
         let piece = &chunk[..line_break.unwrap_or(chunk.len())];
@@ -41,34 +40,34 @@ impl LineBuffer {
             self.bytes.truncate(LONG_LINE_PREFIX);
             self.bytes.shrink_to(LONG_LINE_PREFIX);
         }
-        line_break.map(|at| at + 1)
+        line_break.map(|position| position + 1)
     }
 
-    /// Whether nothing was added since the last line.
+    /// Whether nothing was added since the last complete line.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// The size of the line, if that is more than the limit.
+    /// Size of the line if it exceeds the limit.
     #[must_use]
     pub fn excess_length(&self) -> Option<usize> {
         (self.length > self.limit).then_some(self.length)
     }
 
-    /// The line, without a carriage return at its end.
+    /// The line without a trailing carriage return.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.strip_suffix(b"\r").unwrap_or(&self.bytes)
     }
 
-    /// Whether the line has nothing but white space. One that is too long is never blank.
+    /// Whether the line has only white space. A line that is too long is never blank.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         self.length <= self.limit && self.bytes.iter().all(u8::is_ascii_whitespace)
     }
 
-    /// Takes the line, without a carriage return at its end, and begins the next.
+    /// Takes the line without a trailing carriage return, and starts the next one.
     #[must_use]
     pub fn take(&mut self) -> Vec<u8> {
         self.length = 0;
@@ -79,7 +78,7 @@ impl LineBuffer {
         line
     }
 
-    /// Begins the next line in the same memory.
+    /// Starts the next line in the same memory.
     fn clear(&mut self) {
         self.length = 0;
         self.bytes.clear();
@@ -92,17 +91,17 @@ impl LineBuffer {
 pub(crate) struct Lines<R> {
     input: R,
     number: u64,
-    /// Whether another whole line has been read from the input already.
+    /// Whether the input's buffer contains another complete line.
     has_more: bool,
 }
 
-/// How a line ended.
+/// What ended a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// With a line break.
-    Break,
-    /// With the input, so it may be half a line.
-    Input,
+pub(crate) enum LineEnd {
+    /// A line break.
+    LineBreak,
+    /// The end of the input, so the line may be incomplete.
+    EndOfInput,
 }
 
 impl<R: BufRead> Lines<R> {
@@ -110,20 +109,20 @@ impl<R: BufRead> Lines<R> {
         Self { input, number: 0, has_more: false }
     }
 
-    /// The number of the line read last; the first is 1.
+    /// Number of the last line that was read; the first is 1.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Whether the next line can be had without waiting for the input.
+    /// Whether the next line can be read without waiting for the input.
     pub(crate) fn has_more(&self) -> bool {
         self.has_more
     }
 
     /// Reads the next line into `line`, without its line break. `None` at the end of the input.
-    pub(crate) fn read(&mut self, line: &mut LineBuffer) -> io::Result<Option<End>> {
+    pub(crate) fn read(&mut self, line: &mut LineBuffer) -> io::Result<Option<LineEnd>> {
         line.clear();
-        let mut any = false;
+        let mut has_bytes = false;
         let end = loop {
             let chunk = match self.input.fill_buf() {
                 Ok(chunk) => chunk,
@@ -131,18 +130,18 @@ impl<R: BufRead> Lines<R> {
                 Err(error) => return Err(error),
             };
             if chunk.is_empty() {
-                break End::Input;
+                break LineEnd::EndOfInput;
             }
-            any = true;
+            has_bytes = true;
             let complete = line.push(chunk);
             let used = complete.unwrap_or(chunk.len());
             self.has_more = memchr::memchr(b'\n', &chunk[used..]).is_some();
             self.input.consume(used);
             if complete.is_some() {
-                break End::Break;
+                break LineEnd::LineBreak;
             }
         };
-        if !any {
+        if !has_bytes {
             return Ok(None);
         }
         self.number += 1;
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_line_that_is_too_long_the_beginning_and_the_size_are_kept() {
+    fn a_line_that_is_too_long_keeps_its_beginning_and_its_size() {
         let chunk = [b'x'; 3000];
         let mut line = LineBuffer::new(5000);
         for _ in 0..100 {

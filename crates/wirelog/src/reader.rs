@@ -1,18 +1,18 @@
-//! Reading a log as it streams by.
+//! Reading a wirelog or plain log as a stream.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, BufRead};
 
-use crate::lines::{End, LineBuffer, Lines};
+use crate::lines::{LineBuffer, LineEnd, Lines};
 use crate::{Header, Input, MAX_LINE_BYTES, Record};
 
 /// One line of a log.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// What crossed the wire.
+    /// An input with its time.
     Record(Record),
-    /// A line that cannot be read; the next may be fine.
+    /// A line that cannot be read. Reading continues with the next line.
     Invalid(InvalidLine),
 }
 
@@ -20,17 +20,17 @@ pub enum Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvalidLine {
-    /// Its number in the file; the first is 1.
+    /// Line number in the file; the first is 1.
     pub number: u64,
-    /// Its bytes, or the first [`LONG_LINE_PREFIX`](crate::LONG_LINE_PREFIX) of them when it is too long.
+    /// Bytes of the line; the first [`LONG_LINE_PREFIX`](crate::LONG_LINE_PREFIX) if it is too long.
     pub bytes: Vec<u8>,
-    /// What is wrong with it.
+    /// Why it cannot be read.
     pub reason: InvalidLineReason,
 }
 
 impl From<InvalidLine> for Input {
-    fn from(bad: InvalidLine) -> Self {
-        Self::Unreadable { error: bad.to_string(), bytes: bad.bytes }
+    fn from(line: InvalidLine) -> Self {
+        Self::Unreadable { error: line.to_string(), bytes: line.bytes }
     }
 }
 
@@ -40,21 +40,21 @@ impl fmt::Display for InvalidLine {
     }
 }
 
-/// What is wrong with a line.
+/// Why a line cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidLineReason {
-    /// It is not a record, for this reason.
+    /// It is not a record. The text says what was expected.
     NotARecord(String),
-    /// The input ended in the middle of it.
+    /// The input ended in the middle of the line.
     Truncated,
     /// It is not UTF-8.
     NotUtf8,
     /// It is longer than the limit.
     TooLong {
-        /// Its size in bytes.
+        /// Size of the line in bytes.
         length: usize,
-        /// The most bytes that a line may have.
+        /// Maximum size of a line in bytes.
         limit: usize,
     },
 }
@@ -63,7 +63,9 @@ impl fmt::Display for InvalidLineReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotARecord(reason) => write!(f, "expected a wirelog record: {reason}"),
-            Self::Truncated => f.write_str("expected a wirelog record, found half a line at the end of the input"),
+            Self::Truncated => {
+                f.write_str("expected a wirelog record, found an incomplete line at the end of the input")
+            }
             Self::NotUtf8 => f.write_str("expected UTF-8, found other bytes"),
             Self::TooLong { length, limit } => {
                 write!(f, "expected a line of at most {limit} bytes, found one of {length} bytes")
@@ -72,16 +74,16 @@ impl fmt::Display for InvalidLineReason {
     }
 }
 
-/// What the lines of a log are.
+/// Format of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
-    /// Records.
+    /// Each line is a record.
     Wirelog,
-    /// What an agent printed.
+    /// Each line is a line of an agent's output.
     Plain,
 }
 
-/// Reads a wirelog, or the plain output of an agent, holding one line at a time.
+/// Reads a wirelog or a plain log. Holds one line at a time.
 #[derive(Debug)]
 pub struct Reader<R> {
     lines: Lines<R>,
@@ -89,7 +91,7 @@ pub struct Reader<R> {
     header: Option<Header>,
     format: Format,
     /// Lines that were read ahead.
-    ahead: VecDeque<NumberedLine>,
+    read_ahead: VecDeque<NumberedLine>,
     line: LineBuffer,
 }
 
@@ -97,7 +99,7 @@ pub struct Reader<R> {
 #[derive(Debug)]
 struct NumberedLine {
     number: u64,
-    end: End,
+    end: LineEnd,
     line: LineBuffer,
 }
 
@@ -106,55 +108,55 @@ impl<R: BufRead> Reader<R> {
     ///
     /// # Errors
     ///
-    /// When the input cannot be read.
+    /// If the input cannot be read.
     pub fn new(input: R) -> io::Result<Self> {
         Self::with_max_line_bytes(input, MAX_LINE_BYTES)
     }
 
-    /// As [`new`](Self::new), with another limit than [`MAX_LINE_BYTES`] for the length of a line.
+    /// Like [`new`](Self::new), with another limit than [`MAX_LINE_BYTES`] for the size of a line.
     ///
     /// # Errors
     ///
-    /// When the input cannot be read.
+    /// If the input cannot be read.
     pub fn with_max_line_bytes(input: R, limit: usize) -> io::Result<Self> {
         let mut reader = Self {
             lines: Lines::new(input),
             limit,
             header: None,
             format: Format::Plain,
-            ahead: VecDeque::new(),
+            read_ahead: VecDeque::new(),
             line: LineBuffer::new(limit),
         };
-        reader.open()?;
+        reader.detect_format()?;
         Ok(reader)
     }
 
-    /// The header; absent in a plain log.
+    /// The header; `None` in a plain log.
     #[must_use]
     pub fn header(&self) -> Option<&Header> {
         self.header.as_ref()
     }
 
-    /// Whether the log is plain: each line what an agent printed, without times.
+    /// Whether the log is plain: lines of an agent's output, without times.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.format == Format::Plain
     }
 
-    /// Looks at what the agent sent in the first `lines` lines without using them up, which is how one finds out
-    /// whose plain log it is.
+    /// Returns the payloads that the agent sent in the next `lines` lines, without consuming them. This is how the agent
+    /// of a plain log is detected.
     ///
     /// # Errors
     ///
-    /// When the input cannot be read.
+    /// If the input cannot be read.
     pub fn peek(&mut self, lines: usize) -> io::Result<impl Iterator<Item = String>> {
-        while self.ahead.len() < lines
-            && let Some(line) = self.read_ahead()?
+        while self.read_ahead.len() < lines
+            && let Some(line) = self.read_line_ahead()?
         {
-            self.ahead.push_back(line);
+            self.read_ahead.push_back(line);
         }
         let format = self.format;
-        Ok(self.ahead.iter().take(lines).filter_map(move |NumberedLine { line, .. }| match format {
+        Ok(self.read_ahead.iter().take(lines).filter_map(move |NumberedLine { line, .. }| match format {
             Format::Plain => std::str::from_utf8(line.as_bytes()).ok().map(str::to_owned),
             Format::Wirelog => match Record::parse(line.as_bytes()).ok()?.input {
                 Input::Received(line) => Some(line),
@@ -163,22 +165,22 @@ impl<R: BufRead> Reader<R> {
         }))
     }
 
-    /// Whether the next entry can be had without waiting for the input.
+    /// Whether the next entry can be read without waiting for the input.
     #[must_use]
     pub fn has_more(&self) -> bool {
-        !self.ahead.is_empty() || self.lines.has_more()
+        !self.read_ahead.is_empty() || self.lines.has_more()
     }
 
-    /// The next entry; `None` at the end. Empty lines are passed over.
+    /// Reads the next entry; `None` at the end. Skips blank lines.
     ///
     /// # Errors
     ///
-    /// When the input cannot be read.
-    // Not an `Iterator`: an error of the input ends the reading, so `?` comes before the entry.
+    /// If the input cannot be read.
+    // Not an `Iterator`: an I/O error ends the reading, so callers use `?` before they look at the entry.
     #[allow(clippy::should_implement_trait, reason = "reading can fail as a whole")]
     pub fn next(&mut self) -> io::Result<Option<Entry>> {
         let (number, end) = loop {
-            let (number, end) = if let Some(NumberedLine { number, end, line }) = self.ahead.pop_front() {
+            let (number, end) = if let Some(NumberedLine { number, end, line }) = self.read_ahead.pop_front() {
                 self.line = line;
                 (number, end)
             } else {
@@ -196,14 +198,14 @@ impl<R: BufRead> Reader<R> {
             (None, Format::Plain) => match String::from_utf8(self.line.take()) {
                 Ok(line) => return Ok(Some(Entry::Record(Record { t: None, input: Input::Received(line) }))),
                 Err(error) => {
-                    let bad = InvalidLine { number, bytes: error.into_bytes(), reason: InvalidLineReason::NotUtf8 };
-                    return Ok(Some(Entry::Invalid(bad)));
+                    let line = InvalidLine { number, bytes: error.into_bytes(), reason: InvalidLineReason::NotUtf8 };
+                    return Ok(Some(Entry::Invalid(line)));
                 }
             },
             (None, Format::Wirelog) => Record::parse(self.line.as_bytes()).map_err(|reason| match end {
                 _ if std::str::from_utf8(self.line.as_bytes()).is_err() => InvalidLineReason::NotUtf8,
-                End::Input => InvalidLineReason::Truncated,
-                End::Break => InvalidLineReason::NotARecord(reason),
+                LineEnd::EndOfInput => InvalidLineReason::Truncated,
+                LineEnd::LineBreak => InvalidLineReason::NotARecord(reason),
             }),
         };
         Ok(Some(match parsed {
@@ -212,27 +214,27 @@ impl<R: BufRead> Reader<R> {
         }))
     }
 
-    /// Decides from the first line with anything on it what the log is.
-    fn open(&mut self) -> io::Result<()> {
-        while let Some(first) = self.read_ahead()? {
+    /// Detects the format from the first line that is not blank, and parses the header.
+    fn detect_format(&mut self) -> io::Result<()> {
+        while let Some(first) = self.read_line_ahead()? {
             if first.line.is_blank() {
                 continue;
             }
             let line = first.line.as_bytes();
-            self.header = Header::read(line);
-            // A header that was cut or garbled, or records without one, still make a wirelog.
+            self.header = Header::parse(line);
+            // A truncated or invalid header, or records without a header, are still a wirelog.
             if self.header.is_some() || line.starts_with(b"{\"wirelog\"") || Record::parse(line).is_ok() {
                 self.format = Format::Wirelog;
             }
             if self.header.is_none() {
-                self.ahead.push_back(first);
+                self.read_ahead.push_back(first);
             }
             break;
         }
         Ok(())
     }
 
-    fn read_ahead(&mut self) -> io::Result<Option<NumberedLine>> {
+    fn read_line_ahead(&mut self) -> io::Result<Option<NumberedLine>> {
         let mut line = LineBuffer::new(self.limit);
         let end = self.lines.read(&mut line)?;
         Ok(end.map(|end| NumberedLine { number: self.lines.number(), end, line }))
@@ -245,18 +247,18 @@ mod tests {
 
     fn entries(log: &[u8]) -> Vec<String> {
         let mut reader = Reader::with_max_line_bytes(log, 200).unwrap();
-        let mut seen = Vec::new();
+        let mut entries = Vec::new();
         while let Some(entry) = reader.next().unwrap() {
-            seen.push(match entry {
+            entries.push(match entry {
                 Entry::Record(Record { t, input }) => format!("{t:?} {input:?}"),
-                Entry::Invalid(bad) => bad.to_string(),
+                Entry::Invalid(line) => line.to_string(),
             });
         }
-        seen
+        entries
     }
 
     #[test]
-    fn every_kind_of_record() {
+    fn every_kind_of_record_is_read() {
         let log = br#"{"wirelog":1,"agent":"opencode","argv":["opencode","serve"],"host":"x"}
 {"t": 445, "dir": "send", "line": "{\"method\": 1}"}
 {"dir":"recv","t":608.7,"line":"plain","new":true}
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_log_is_received_lines() {
+    fn each_line_of_a_plain_log_is_a_received_line() {
         let log = b"\xEF\xBB\xBF{\"type\":\"init\"}\r\n\nnot json\n{\"half";
         assert!(Reader::new(&log[..]).unwrap().is_plain());
         assert_eq!(
@@ -297,10 +299,10 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_say_where_and_why_and_the_rest_is_read() {
-        let endless = format!("{{\"t\":1,\"dir\":\"recv\",\"line\":\"{}\"}}", "x".repeat(300));
+    fn invalid_lines_are_reported_with_number_and_reason_and_the_rest_is_read() {
+        let too_long = format!("{{\"t\":1,\"dir\":\"recv\",\"line\":\"{}\"}}", "x".repeat(300));
         let mut log = b"{\"wirelog\":1}\nnot json\n{\"t\":1,\"dir\":\"sideways\"}\n{\"dir\":\"recv\"}\n\xFF\n".to_vec();
-        log.extend_from_slice(endless.as_bytes());
+        log.extend_from_slice(too_long.as_bytes());
         log.extend_from_slice(b"\n{\"t\":1,\"dir\":\"close\"}\n{\"t\":2,\"dir\":\"re");
         assert_eq!(
             entries(&log),
@@ -311,21 +313,21 @@ mod tests {
                 "line 5: expected UTF-8, found other bytes",
                 "line 6: expected a line of at most 200 bytes, found one of 330 bytes",
                 "Some(1) Close",
-                "line 8: expected a wirelog record, found half a line at the end of the input",
+                "line 8: expected a wirelog record, found an incomplete line at the end of the input",
             ]
         );
     }
 
     #[test]
-    fn a_garbled_header_does_not_make_the_log_plain() {
+    fn an_invalid_header_does_not_make_the_log_plain() {
         assert!(!Reader::new(&b"{\"wirelog\": 1, \"agen\n{\"t\":1,\"dir\":\"close\"}\n"[..]).unwrap().is_plain());
         assert!(!Reader::new(&b"{\"t\":1,\"dir\":\"close\"}\n"[..]).unwrap().is_plain());
-        let smudged = Reader::new(&b"{\"wirelog\":1,\"agent\":7,\"argv\":\"x\"}"[..]).unwrap();
-        assert_eq!(smudged.header().unwrap().agent, None);
+        let damaged = Reader::new(&b"{\"wirelog\":1,\"agent\":7,\"argv\":\"x\"}"[..]).unwrap();
+        assert_eq!(damaged.header().unwrap().agent, None);
     }
 
     #[test]
-    fn peeking_uses_nothing_up() {
+    fn peeking_consumes_nothing() {
         let mut reader = Reader::new(&b"one\ntwo\nthree\n"[..]).unwrap();
         assert_eq!(reader.peek(2).unwrap().collect::<Vec<_>>(), ["one", "two"]);
         let mut count = 0;
@@ -336,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_an_empty_log() {
+    fn an_empty_input_is_an_empty_log() {
         assert!(entries(b"").is_empty());
         assert!(entries(b"\n\n").is_empty());
     }

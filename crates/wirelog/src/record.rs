@@ -7,17 +7,17 @@ use serde_json::value::RawValue;
 
 use crate::Input;
 
-/// An input, and when it crossed the wire.
+/// An input with its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Record {
-    /// Milliseconds since the recording began; absent in a plain log, which has no clock.
+    /// Milliseconds since the recording began; `None` in a plain log, which has no times.
     pub t: Option<i64>,
     /// What crossed the wire.
     pub input: Input,
 }
 
-/// A record with all the fields any of them has.
+/// The fields of all kinds of records, as they are in the file.
 #[derive(Deserialize, Serialize)]
 struct Fields<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,7 +40,7 @@ struct Fields<'a> {
     code: Option<i32>,
 }
 
-/// A string that borrows where it has no escapes; inside an `Option`, a plain `Cow` never would.
+/// A string that is borrowed if it has no escapes. serde never borrows a plain `Cow` inside an `Option`.
 #[derive(Deserialize, Serialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -57,10 +57,10 @@ impl Record {
         Self { t, input }
     }
 
-    /// Parses a line; the error says what was expected.
+    /// Parses a line. The error says what was expected.
     pub(crate) fn parse(line: &[u8]) -> Result<Self, String> {
         let fields: Fields<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-        let t = fields.t.as_ref().and_then(millis);
+        let t = fields.t.as_ref().and_then(parse_millis);
         let body = fields.body.map(|body| body.get().to_owned());
         let input = match (&*fields.dir, fields.line.map(Text::into_owned), fields.call) {
             ("send", Some(line), _) => Input::Sent(line),
@@ -74,17 +74,17 @@ impl Record {
             },
             ("reply", _, Some(call)) => match fields.status {
                 Some(status) => Input::Reply { call, status, body },
-                None => return Err("expected a \"status\" in a reply".to_owned()),
+                None => return Err("expected a \"status\" in a reply record".to_owned()),
             },
             ("close", ..) => Input::Close,
             ("exit", ..) => Input::Exit { code: fields.code },
             ("send", None, None) => {
-                return Err("expected a \"line\" or a \"call\" in what was sent".to_owned());
+                return Err("expected a \"line\" or a \"call\" in a send record".to_owned());
             }
             ("recv" | "stderr", None, _) => {
                 return Err(format!("expected a \"line\" in a {} record", fields.dir));
             }
-            ("reply", _, None) => return Err("expected a \"call\" in a reply".to_owned()),
+            ("reply", _, None) => return Err("expected a \"call\" in a reply record".to_owned()),
             (dir, ..) => {
                 return Err(format!("expected \"dir\" to be send, recv, stderr, reply, close or exit, found {dir:?}"));
             }
@@ -93,14 +93,14 @@ impl Record {
     }
 }
 
-/// A time in milliseconds, which some recorders write with a fraction.
-#[allow(clippy::cast_possible_truncation, reason = "a cast from f64 saturates, which is what a wild time should do")]
-fn millis(t: &serde_json::Number) -> Option<i64> {
+/// Parses a time in milliseconds. Some recorders write it with a fraction.
+#[allow(clippy::cast_possible_truncation, reason = "a cast from f64 saturates, which is right for an invalid time")]
+fn parse_millis(t: &serde_json::Number) -> Option<i64> {
     t.as_i64().or_else(|| t.as_f64().map(|t| t as i64))
 }
 
-/// A body that is not JSON is an error. Of an unreadable line the text is written as far as it is one, so that reading the
-/// record gives a received line.
+/// Fails if a body is not JSON. An unreadable line is written as text with replacement characters, so reading the record
+/// back gives a received line.
 impl Serialize for Record {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         fn text(text: &str) -> Text<'_> {
@@ -108,7 +108,7 @@ impl Serialize for Record {
         }
         fn json<E: ser::Error>(body: Option<&String>) -> Result<Option<&RawValue>, E> {
             let body = body.map_or(Ok(RawValue::NULL), |body| serde_json::from_str(body));
-            body.map(Some).map_err(|error| E::custom(format!("expected a body of JSON: {error}")))
+            body.map(Some).map_err(|error| E::custom(format!("expected the body to be JSON: {error}")))
         }
         let empty = Fields {
             t: self.t.map(Into::into),

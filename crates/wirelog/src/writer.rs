@@ -1,4 +1,4 @@
-//! Writing a log as it happens.
+//! Writing a wirelog.
 
 use std::io::{self, Write};
 
@@ -11,28 +11,28 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a log with its header.
+    /// Starts a wirelog: writes its header.
     ///
     /// # Errors
     ///
-    /// When the output cannot be written.
+    /// If the output cannot be written.
     pub fn new(mut output: W, header: &Header) -> io::Result<Self> {
         serde_json::to_writer(&mut output, header)?;
         output.write_all(b"\n")?;
         Ok(Self { output })
     }
 
-    /// Adds a record.
+    /// Writes a record.
     ///
     /// # Errors
     ///
-    /// When the output cannot be written.
+    /// If the output cannot be written, or a body is not JSON.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
         serde_json::to_writer(&mut self.output, record)?;
         self.output.write_all(b"\n")
     }
 
-    /// Hands back the output.
+    /// Returns the output.
     pub fn into_inner(self) -> W {
         self.output
     }
@@ -46,7 +46,7 @@ mod tests {
     use crate::{Entry, Input, Reader};
 
     #[test]
-    fn looks_as_documented() {
+    fn the_format_is_as_documented() {
         let header = Header { argv: vec!["codex".into()], ..Header::new("codex") };
         let mut writer = Writer::new(Vec::new(), &header).unwrap();
         let line = "{\"method\":\"initialized\"}".to_owned();
@@ -66,7 +66,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_line_comes_back_byte_for_byte(line in any::<String>(), t in 0..i64::from(u32::MAX)) {
+        fn a_line_is_read_back_byte_for_byte(line in any::<String>(), t in 0..i64::from(u32::MAX)) {
             let mut writer = Writer::new(Vec::new(), &Header::new("amp")).unwrap();
             let record = Record { t: Some(t), input: Input::Received(line) };
             writer.write(&record).unwrap();
@@ -77,9 +77,9 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_without_panic(bytes in any::<Vec<u8>>()) {
-            for start in [&b""[..], b"{\"wirelog\":1}\n"] {
-                let log = [start, &bytes].concat();
+        fn reading_any_bytes_does_not_panic(bytes in any::<Vec<u8>>()) {
+            for header in [&b""[..], b"{\"wirelog\":1}\n"] {
+                let log = [header, &bytes].concat();
                 let mut reader = Reader::new(log.as_slice()).unwrap();
                 while reader.next().unwrap().is_some() {}
             }

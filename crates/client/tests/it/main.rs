@@ -1,4 +1,4 @@
-//! The client against a server that misbehaves as told. `interlingua-server` tests it against the real one.
+//! Tests of the client against a server that fails as scripted. `interlingua-server` tests it against the real server.
 
 mod resume;
 mod scripted_server;

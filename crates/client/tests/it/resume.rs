@@ -1,4 +1,4 @@
-//! A stream of events is complete, whatever happens to its connections.
+//! Event streams are complete, even if their connections break.
 
 use std::sync::{Arc, Mutex};
 
@@ -30,7 +30,7 @@ fn turns(sequences: impl IntoIterator<Item = u64>) -> String {
     sequences.into_iter().map(turn).collect()
 }
 
-/// The sequences that a client gets, and how the stream ends.
+/// Follows the session: the sequences of the events, and how the stream ended.
 async fn follow(server: &ScriptedServer, after: u64) -> (Vec<u64>, Result<(), ClientError>) {
     let mut events = server.client.follow_events("s", EventQuery::after(after)).await.unwrap();
     let mut sequences = Vec::new();
@@ -45,13 +45,13 @@ async fn follow(server: &ScriptedServer, after: u64) -> (Vec<u64>, Result<(), Cl
 
 #[tokio::test]
 async fn a_broken_connection_is_resumed_after_the_last_event() {
-    let half = turn(4);
+    let next = turn(4);
     let mut server = ScriptedServer::start([
-        // In the middle of a frame.
-        broken_stream(&format!("{}{}", turns(1..=3), &half[..half.len() / 2])),
-        // Between two frames.
+        // Breaks in the middle of a frame.
+        broken_stream(&format!("{}{}", turns(1..=3), &next[..next.len() / 2])),
+        // Breaks between two frames.
         broken_stream(&turns(4..=5)),
-        // With a line that is whole, and a frame that is not.
+        // Breaks after a complete line, before the end of the frame.
         broken_stream(&format!("{}{}", turn(6), turn(7).trim_end())),
         stream(&format!(": hello\n\n{}{}", turn(7), end(8))),
     ])
@@ -64,7 +64,7 @@ async fn a_broken_connection_is_resumed_after_the_last_event() {
 }
 
 #[tokio::test]
-async fn a_stream_can_break_off_after_any_byte() {
+async fn a_stream_is_complete_after_a_break_at_any_byte() {
     let frames = [turn(1), turn(2), end(3)];
     let all = frames.concat();
     let cut_at = async |cut: usize| {
@@ -72,12 +72,12 @@ async fn a_stream_can_break_off_after_any_byte() {
         let server = ScriptedServer::start([broken_stream(&all[..cut]), stream(&frames[received..].concat())]).await;
         assert_eq!(follow(&server, 0).await.0, [1, 2, 3], "cut after {cut} bytes");
     };
-    // At once, because each waits before it connects again.
+    // Concurrently, because each one waits before it reconnects.
     join_all((0..all.len()).map(cut_at)).await;
 }
 
 #[tokio::test]
-async fn an_event_that_is_sent_again_is_left_out() {
+async fn an_event_that_is_sent_twice_is_returned_once() {
     let server =
         ScriptedServer::start([broken_stream(&turns(1..=3)), stream(&format!("{}{}", turns(2..=4), end(5)))]).await;
     let (sequences, ended) = follow(&server, 0).await;
@@ -86,7 +86,7 @@ async fn an_event_that_is_sent_again_is_left_out() {
 }
 
 #[tokio::test]
-async fn an_event_that_is_left_out_is_an_error() {
+async fn a_gap_in_the_sequence_is_an_error() {
     let server = ScriptedServer::start([stream(&turns([6, 8]))]).await;
     let (sequences, ended) = follow(&server, 5).await;
     assert_eq!(sequences, [6]);
@@ -94,7 +94,7 @@ async fn an_event_that_is_left_out_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_server_that_fails_for_a_while_is_asked_again_and_the_caller_is_told() {
+async fn temporary_failures_are_retried_and_reported_to_the_callback() {
     let mut server = ScriptedServer::start([
         broken_stream(&turn(1)),
         problem(503, "unavailable"),
@@ -102,18 +102,18 @@ async fn a_server_that_fails_for_a_while_is_asked_again_and_the_caller_is_told()
         stream(&end(2)),
     ])
     .await;
-    let told = Arc::new(Mutex::new(Vec::new()));
+    let reconnects = Arc::new(Mutex::new(Vec::new()));
     let events = server.client.follow_events("s", EventQuery::default()).await.unwrap().on_reconnect({
-        let told = told.clone();
-        move |reconnect| told.lock().unwrap().push((reconnect.delay.as_millis(), reconnect.cause.to_string()))
+        let reconnects = reconnects.clone();
+        move |reconnect| reconnects.lock().unwrap().push((reconnect.delay.as_millis(), reconnect.cause.to_string()))
     });
     let events: Vec<_> = events.into_stream().map_ok(|event| event.sequence).try_collect().await.unwrap();
     assert_eq!(events, [1, 2]);
     assert_eq!(server.requests().len(), 4);
-    let told = told.lock().unwrap();
-    // What was received sets the delay back; what was not doubles it.
-    assert_eq!(told.iter().map(|(delay, _)| *delay).collect::<Vec<_>>(), [200, 400, 800]);
-    assert!(told[1].1.contains("unavailable, 503"), "{told:?}");
+    let reconnects = reconnects.lock().unwrap();
+    // A received event resets the delay; every failure doubles it.
+    assert_eq!(reconnects.iter().map(|(delay, _)| *delay).collect::<Vec<_>>(), [200, 400, 800]);
+    assert!(reconnects[1].1.contains("unavailable, 503"), "{reconnects:?}");
 }
 
 #[tokio::test]
@@ -130,7 +130,7 @@ async fn a_refusal_ends_the_stream() {
 }
 
 #[tokio::test]
-async fn a_stream_without_anything_left_ends_if_the_session_has_ended() {
+async fn an_empty_stream_ends_if_the_session_has_ended() {
     let mut server = ScriptedServer::start([stream(""), session(true, 7)]).await;
     let (sequences, ended) = follow(&server, 7).await;
     ended.unwrap();
@@ -142,7 +142,7 @@ async fn a_stream_without_anything_left_ends_if_the_session_has_ended() {
 }
 
 #[tokio::test]
-async fn a_stream_that_the_server_closes_goes_on_while_the_session_does() {
+async fn a_closed_stream_is_resumed_while_the_session_is_open() {
     let server = ScriptedServer::start([stream(&turn(1)), session(false, 1), stream(&end(2))]).await;
     let (sequences, ended) = follow(&server, 0).await;
     ended.unwrap();
@@ -150,21 +150,21 @@ async fn a_stream_that_the_server_closes_goes_on_while_the_session_does() {
 }
 
 #[tokio::test]
-async fn what_is_not_an_event_ends_the_stream() {
+async fn data_that_is_not_an_event_ends_the_stream() {
     let server = ScriptedServer::start([stream("id: 1\ndata: {\"type\":1}\n\n")]).await;
     let (_, ended) = follow(&server, 0).await;
     assert!(ended.unwrap_err().to_string().contains("not an event"));
 }
 
 #[tokio::test]
-async fn a_wait_that_is_given_up_loses_nothing() {
+async fn cancelling_next_loses_no_event() {
     let server = ScriptedServer::start([broken_stream(&turns(1..=2)), stream(&format!("{}{}", turn(3), end(4)))]).await;
     let mut events = server.client.follow_events("s", EventQuery::default()).await.unwrap();
     let mut sequences = Vec::new();
     loop {
-        // Shorter than the pause before the next connection, and than some reads.
-        let wait = tokio::time::timeout(std::time::Duration::from_millis(1), events.next());
-        match wait.await {
+        // Shorter than the delay before a reconnect, and than some reads.
+        let next = tokio::time::timeout(std::time::Duration::from_millis(1), events.next());
+        match next.await {
             Ok(next) => match next.unwrap() {
                 Some(event) => sequences.push(event.sequence),
                 None => break,

@@ -5,14 +5,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-/// What the server was asked, and how to reach it.
+/// A running server: a client of it, and the requests that it received.
 pub(crate) struct ScriptedServer {
     pub(crate) client: Client,
     requests: mpsc::UnboundedReceiver<String>,
 }
 
 impl ScriptedServer {
-    /// Starts a server that gives these answers, one per connection, and closes each connection afterwards.
+    /// Starts a server that sends these answers, one per connection, and closes each connection afterwards.
     pub(crate) async fn start(answers: impl IntoIterator<Item = String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = Client::new(format!("http://{}", listener.local_addr().unwrap())).unwrap();
@@ -32,30 +32,30 @@ impl ScriptedServer {
         Self { client, requests }
     }
 
-    /// The first line of each request so far, with its `Last-Event-ID`.
+    /// The request line of each request so far, with its `Last-Event-ID`.
     pub(crate) fn requests(&mut self) -> Vec<String> {
-        let mut seen = Vec::new();
+        let mut requests = Vec::new();
         while let Ok(head) = self.requests.try_recv() {
             let path = head.lines().next().unwrap().trim_end_matches(" HTTP/1.1");
             let id = head.lines().find_map(|line| line.strip_prefix("last-event-id: "));
-            seen.push(id.map_or_else(|| path.to_owned(), |id| format!("{path} after {id}")));
+            requests.push(id.map_or_else(|| path.to_owned(), |id| format!("{path} after {id}")));
         }
-        seen
+        requests
     }
 }
 
-/// An answer that goes on until the connection is closed.
+/// An event stream that ends when the connection is closed.
 pub(crate) fn stream(frames: &str) -> String {
     format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{frames}")
 }
 
-/// An answer that breaks off: more was announced than comes.
+/// An event stream that is cut off: its content length announces more bytes than are sent.
 pub(crate) fn broken_stream(frames: &str) -> String {
     let length = frames.len() + 1;
     format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\n\r\n{frames}")
 }
 
-/// An answer of this status.
+/// An answer with this status and body.
 pub(crate) fn answer(status: u16, body: &str) -> String {
     let length = body.len();
     format!("HTTP/1.1 {status} Scripted\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
@@ -66,7 +66,7 @@ pub(crate) fn problem(status: u16, kind: &str) -> String {
     answer(status, &format!(r#"{{"type":"{urn}","title":"Title","status":{status},"detail":"The detail."}}"#))
 }
 
-/// A session that has so many events.
+/// An answer with a session that has this number of events.
 pub(crate) fn session(ended: bool, event_count: u64) -> String {
     answer(
         200,
