@@ -1,62 +1,62 @@
-//! Things that go wrong with agents, on demand.
+//! Faults that a stand-in injects.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How long a long line is, unless said otherwise.
-const LONG: usize = 50 << 20;
+/// Length of a long line if the fault gives none.
+const DEFAULT_LONG_LINE_LEN: usize = 50 << 20;
 
-/// What goes wrong, and after how many lines on standard output or payloads on the event stream.
+/// An error to inject, and the number of lines on standard output, or payloads on the event stream, before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The agent leaves before it has said anything.
+    /// The process exits before it has written anything.
     ExitAtStart {
-        /// Its exit code; a negative one is a signal.
+        /// Exit code; a negative code is a signal.
         code: i32,
     },
-    /// The agent leaves.
+    /// The process exits.
     DieAfter {
-        /// After so many lines.
+        /// Number of lines before the fault.
         lines: u64,
-        /// Its exit code; a negative one is a signal.
+        /// Exit code; a negative code is a signal.
         code: i32,
     },
-    /// The agent says nothing more and does not leave when its input ends.
+    /// The process writes nothing more and does not exit when its input ends.
     HangAfter {
-        /// After so many lines.
+        /// Number of lines before the fault.
         lines: u64,
-        /// Whether it does not heed SIGTERM and SIGINT either.
+        /// Whether it also ignores SIGTERM and SIGINT.
         ignores_signals: bool,
     },
-    /// A line that is not JSON; then it goes on.
+    /// A line that is not JSON is inserted.
     GarbageAfter {
-        /// After so many lines.
+        /// Number of lines before the fault.
         lines: u64,
     },
-    /// A line of JSON that is very long; then it goes on.
+    /// A very long line of JSON is inserted.
     LongLineAfter {
-        /// After so many lines.
+        /// Number of lines before the fault.
         lines: u64,
-        /// Its length.
+        /// Length of the line in bytes.
         bytes: usize,
     },
-    /// A line with bytes in it that are not UTF-8; then it goes on.
+    /// A line that is not valid UTF-8 is inserted.
     InvalidUtf8After {
-        /// After so many lines.
+        /// Number of lines before the fault.
         lines: u64,
     },
-    /// The first half of the next line, without a line break, and the agent is gone.
+    /// Only the first half of the next line is written, without a line break; then the process exits.
     HalfLineAfter {
-        /// After so many lines.
+        /// Number of lines before the fault.
         lines: u64,
-        /// Its exit code; a negative one is a signal.
+        /// Exit code; a negative code is a signal.
         code: i32,
     },
 }
 
 impl Fault {
-    /// After how many lines it happens.
-    pub(crate) fn after(self) -> u64 {
+    /// Number of lines before the fault.
+    pub(crate) fn lines_before(self) -> u64 {
         match self {
             Self::ExitAtStart { .. } => 0,
             Self::DieAfter { lines, .. }
@@ -73,9 +73,9 @@ impl FromStr for Fault {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = |what: &str| {
+        let wrong = |problem: &str| {
             format!(
-                "fault `{text}`: {what}; expected exit-at-start[:CODE], die-after=N[:CODE], hang-after=N[:deaf], \
+                "fault `{text}`: {problem}; expected exit-at-start[:CODE], die-after=N[:CODE], hang-after=N[:deaf], \
                  garbage-after=N, long-line-after=N[:BYTES], invalid-utf8-after=N or half-line-after=N[:CODE]"
             )
         };
@@ -88,19 +88,21 @@ impl FromStr for Fault {
         if name == "exit-at-start" && lines.is_none() {
             return Ok(Self::ExitAtStart { code: code()? });
         }
-        let lines = lines.and_then(|lines| lines.parse().ok()).ok_or_else(|| wrong("no number of lines"))?;
+        let lines = lines
+            .and_then(|lines| lines.parse().ok())
+            .ok_or_else(|| wrong("the number of lines is missing or not a number"))?;
         match (name, detail) {
             ("die-after", _) => Ok(Self::DieAfter { lines, code: code()? }),
             ("half-line-after", _) => Ok(Self::HalfLineAfter { lines, code: code()? }),
             ("hang-after", None | Some("deaf")) => Ok(Self::HangAfter { lines, ignores_signals: detail.is_some() }),
             ("garbage-after", None) => Ok(Self::GarbageAfter { lines }),
             ("invalid-utf8-after", None) => Ok(Self::InvalidUtf8After { lines }),
-            ("long-line-after", None) => Ok(Self::LongLineAfter { lines, bytes: LONG }),
+            ("long-line-after", None) => Ok(Self::LongLineAfter { lines, bytes: DEFAULT_LONG_LINE_LEN }),
             ("long-line-after", Some(bytes)) => {
                 let bytes = bytes.parse().map_err(|_| wrong("the length is not a number"))?;
                 Ok(Self::LongLineAfter { lines, bytes })
             }
-            _ => Err(wrong("there is no such fault")),
+            _ => Err(wrong("unknown fault")),
         }
     }
 }
@@ -125,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_is_read_as_it_is_written() {
+    fn a_displayed_fault_parses_to_itself() {
         for text in [
             "exit-at-start:3",
             "die-after=0:1",
@@ -144,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_that_does_not_exist_is_refused_with_the_list() {
+    fn an_unknown_fault_is_rejected_with_the_list_of_faults() {
         for text in ["die", "die-after", "die-after=x", "hang-after=1:2", "garbage-after=1:2", "melt-after=1"] {
             let error = text.parse::<Fault>().unwrap_err();
             assert!(error.contains(text) && error.contains("half-line-after=N"), "{error}");

@@ -1,8 +1,8 @@
-//! The counterpart of a stand-in: a host that says what the recorded host said.
+//! The counterpart of a stand-in: a host that sends what the recorded host sent.
 
 mod http;
+mod id_renamer;
 mod lines;
-mod rename;
 mod stdio;
 
 use std::io;
@@ -13,90 +13,90 @@ use tokio::process::Command;
 use tokio::time::Instant;
 
 use crate::{Agent, Recording};
-use rename::Renamed;
+use id_renamer::IdRenamer;
 
-/// How long an agent may take over one line.
-const LIMIT: Duration = Duration::from_secs(30);
+/// How long an agent may take to send one line, or to exit.
+const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Plays the host's side of a recording with an agent, and takes down what crosses the wire.
+/// Replays the host's side of a recording to an agent, and captures what crosses the wire.
 #[derive(Clone, Debug)]
 pub struct Host {
     recording: Recording,
-    other_ids: bool,
+    renames_ids: bool,
 }
 
-/// What crossed the wire this time.
+/// What crossed the wire during a replay.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Capture {
-    /// The recorded header, with the command line of this time.
+    /// The recorded header, with the command line of this replay.
     pub header: Header,
-    /// What crossed the wire, in order.
+    /// Records in the order in which they crossed the wire.
     pub records: Vec<Record>,
-    /// The ids that the recorded host chose, and what this one chose instead.
+    /// Ids that the recorded host chose, each with the id that this host chose instead.
     pub renamed_ids: Vec<(String, String)>,
 }
 
-/// Why a recording could not be played through: the agent did not do what it did then.
+/// The agent did something else than in the recording.
 #[derive(Debug, thiserror::Error)]
 #[error("record {number}: expected {expected}, found {found}")]
 #[non_exhaustive]
 pub struct HostError {
-    /// The number of the record that was to happen; the first is 1.
+    /// Number of the expected record; the first is 1. 0 before the first.
     pub number: usize,
-    /// What it is.
+    /// The expected record.
     pub expected: String,
-    /// What happened instead.
+    /// What happened instead of it.
     pub found: String,
 }
 
 impl Host {
-    /// A host that says what this recording's host said.
+    /// A host that sends what the host of this recording sent.
     #[must_use]
     pub fn new(recording: Recording) -> Self {
-        Self { recording, other_ids: false }
+        Self { recording, renames_ids: false }
     }
 
-    /// Has it choose other ids than the recorded host did, wherever a host chooses one.
+    /// Uses other ids than the recorded host, wherever a host chooses an id.
     #[must_use]
     pub fn with_renamed_ids(mut self) -> Self {
-        self.other_ids = true;
+        self.renames_ids = true;
         self
     }
 
-    /// Plays the recording through. `start` makes the command for each process of the recording, from the words of
-    /// its command line after the program; a recording of several processes needs a state file between them.
+    /// Replays the whole recording. `command` builds the command of each process from its arguments. A recording of
+    /// several processes needs a state file between them.
     ///
     /// # Errors
     ///
     /// When the agent cannot be started, or does something else than in the recording.
-    pub async fn replay(&self, mut start: impl FnMut(&[String]) -> Command) -> Result<Capture, HostError> {
-        let mut renamed = Renamed::new(self.recording.agent, self.other_ids);
-        let argv = renamed.command_line(&self.recording.header.argv);
-        let words = argv.get(1..).unwrap_or_default().to_vec();
-        let mut tape = Tape { start: Instant::now(), records: Vec::new() };
+    pub async fn replay(&self, mut command: impl FnMut(&[String]) -> Command) -> Result<Capture, HostError> {
+        let mut renamer = IdRenamer::new(self.recording.agent, self.renames_ids);
+        let argv = renamer.rename_command_line(&self.recording.header.argv);
+        let arguments = argv.get(1..).unwrap_or_default().to_vec();
+        let mut buffer = RecordBuffer { start: Instant::now(), records: Vec::new() };
         let processes = self.recording.processes();
-        for (nth, process) in processes.iter().enumerate() {
+        for (index, process) in processes.iter().enumerate() {
             let records = || self.recording.records.iter().enumerate().take(process.end).skip(process.start);
             if self.recording.agent == Agent::OpenCode {
-                http::converse(records(), start(&words), LIMIT, &mut tape).await?;
+                http::replay(records(), command(&arguments), &mut buffer).await?;
             } else {
-                let is_last = nth + 1 == processes.len();
-                stdio::converse(records(), start(&words), LIMIT, &mut renamed, is_last, &mut tape).await?;
+                let is_last = index + 1 == processes.len();
+                stdio::replay(records(), command(&arguments), &mut renamer, is_last, &mut buffer).await?;
             }
         }
         let mut header = self.recording.header.clone();
         header.argv = argv;
-        Ok(Capture { header, records: tape.records, renamed_ids: renamed.pairs })
+        Ok(Capture { header, records: buffer.records, renamed_ids: renamer.pairs })
     }
 }
 
 impl Capture {
-    /// As a wirelog.
+    /// Encodes the capture as a wirelog.
     ///
     /// # Errors
     ///
-    /// When a record cannot be written.
+    /// When a record cannot be encoded.
     pub fn to_wirelog(&self) -> io::Result<Vec<u8>> {
         let mut writer = Writer::new(Vec::new(), &self.header)?;
         self.records.iter().try_for_each(|record| writer.write(record))?;
@@ -104,15 +104,15 @@ impl Capture {
     }
 }
 
-/// What is taken down.
+/// Records that have crossed the wire so far.
 #[derive(Debug)]
-struct Tape {
+struct RecordBuffer {
     start: Instant,
     records: Vec<Record>,
 }
 
-impl Tape {
-    fn take_down(&mut self, input: Input) {
+impl RecordBuffer {
+    fn push(&mut self, input: Input) {
         let t = i64::try_from(self.start.elapsed().as_millis()).ok();
         self.records.push(Record::new(t, input));
     }

@@ -1,22 +1,22 @@
-//! A stand-in that plays a recorded transcript back as if it were the agent.
+//! A stand-in that replays a recorded transcript as if it were the agent.
 //!
-//! A recording says what an agent printed and what its host said in between. Played back, the agent's lines come in
-//! the same order, byte for byte, and where the recording shows the host speaking the stand-in waits for it. What the
-//! host says is compared by what it means, so that ids, texts and the order of keys may differ; ids that the host
-//! chose stand in the output where the recorded ones stood.
+//! A recording contains what an agent printed and what its host sent in between. The stand-in writes the agent's lines
+//! in the same order, byte for byte. Where the recording shows a message of the host, it waits for that message.
+//! Messages of the host are compared by their meaning: ids, texts and the order of keys may differ. Ids that the host
+//! chose replace the recorded ones in the output.
 //!
 //! ```text
-//! recording ──▶ script (one process, step by step) ──▶ play (what is next?) ──▶ mouth ──▶ stage: stdio, or HTTP + SSE
-//!                                                        ▲                       faults
-//!                                                        └── what the host says, by its meaning
+//! recording ──▶ script (one process, step by step) ──▶ state (what is next?) ──▶ faulty output ──▶ transport: stdio, or HTTP + SSE
+//!                                                        ▲
+//!                                                        └── messages of the host, by their meaning
 //! ```
 //!
-//! The binary `interlingua-replay` plays a file, or passes for an agent when it is called by the name of one
-//! ([`make_stand_ins`], [`run_stand_in`]). In tests, [`stand_in_environment`] says how a stand-in is to play:
+//! The binary `interlingua-replay` plays a file. Called by the name of an agent, it takes the agent's place
+//! ([`make_stand_ins`], [`run_stand_in`]). In tests, [`stand_in_environment`] configures a stand-in:
 //!
 //! ```no_run
 //! use std::path::Path;
-//! use interlingua_replay::{Fault, ReplayOptions, stand_in_environment, make_stand_ins};
+//! use interlingua_replay::{Fault, ReplayOptions, make_stand_ins, stand_in_environment};
 //!
 //! make_stand_ins(Path::new("target/debug/interlingua-replay"), Path::new("/tmp/agents"))?;
 //! let mut options = ReplayOptions::default();
@@ -28,24 +28,24 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! The counterpart is a [`Host`], which says what the recorded host said, and takes down what comes back.
+//! The counterpart is a [`Host`], which sends what the recorded host sent and captures what comes back.
 
-mod dialect;
+mod agent_protocol;
+mod command_line;
 mod fault;
+mod faulty_output;
 mod host;
-mod ids;
-mod launch;
-mod mouth;
+mod id_map;
+mod message;
 mod options;
-mod pace;
-mod performer;
-mod play;
+mod pacing;
+mod player;
 mod recording;
-mod said;
 mod script;
 mod source;
-mod stage;
 mod stand_in;
+mod state;
+mod transport;
 
 pub use fault::Fault;
 pub use host::{Capture, Host, HostError};

@@ -1,4 +1,4 @@
-//! The `interlingua-replay` binary; by the name of an agent, that agent's stand-in.
+//! The `interlingua-replay` binary. Called by the name of an agent, it is that agent's stand-in.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use interlingua_replay::{Agent, Fault, ReplayOptions, Speed, make_stand_ins, replay, run_stand_in};
 
-/// Plays a recorded transcript back as if it were the agent.
+/// Replays a recorded transcript as if it were the agent.
 ///
-/// The agent's lines come in recorded order; where the recording shows the host speaking, the stand-in waits until
-/// the host says something that means the same.
+/// The agent's lines come in recorded order. Where the recording shows a message of the host, the stand-in waits until
+/// the host sends a message with the same meaning.
 #[derive(Parser)]
 #[command(version, after_help = EXAMPLES)]
 struct Cli {
@@ -22,56 +22,56 @@ const EXAMPLES: &str = "\
 Examples:
   Talk to a recorded Codex yourself, or pipe a host to it:
     interlingua-replay play codex/approve_exec.jsonl
-  Let anything that starts `claude` get a recording instead:
+  Replay a recording in place of every `claude` that a program starts:
     interlingua-replay stand-ins /tmp/agents
     PATH=/tmp/agents:$PATH INTERLINGUA_REPLAY=perm-allow.jsonl my-host
-  An agent that dies after its third line, with code 7:
+  Exit with code 7 after the third line:
     interlingua-replay play text.jsonl --fault die-after=3:7
-  One line for each newline written to a socket, which answers with what was played:
+  Play one line for each newline written to a socket, which reports what was played:
     interlingua-replay play text.jsonl --speed step --step /tmp/steps";
 
 #[derive(Subcommand)]
 enum Command {
-    /// Plays a recording on standard input and output, or over HTTP for OpenCode.
+    /// Replays a recording on standard input and output, or over HTTP for OpenCode.
     Play(Play),
-    /// Makes links named claude, codex, opencode and amp to this program.
+    /// Creates links named claude, codex, opencode and amp to this program.
     ///
-    /// Called by such a name it takes its settings from the environment: `INTERLINGUA_REPLAY` (a wirelog, or a folder
-    /// of them), and `INTERLINGUA_REPLAY_SPEED`, `_FAULT` (several with commas), `_STEP`, `_STATE`, `_TURN`,
-    /// `_PATIENCE` and `_JOURNAL`, which mean what the options of `play` mean.
+    /// Called by such a name, the program reads its settings from the environment: `INTERLINGUA_REPLAY` (a wirelog, or
+    /// a folder of them), and `INTERLINGUA_REPLAY_SPEED`, `_FAULT` (separated by commas), `_STEP`, `_STATE`, `_TURN`,
+    /// `_PATIENCE` and `_JOURNAL`, which correspond to the options of `play`.
     StandIns {
-        /// The folder to make the links in; put it first in PATH.
+        /// Folder to create the links in; put it first in PATH.
         folder: PathBuf,
     },
 }
 
 #[derive(Args)]
 struct Play {
-    /// The wirelog, or a folder whose recordings are played one after the other.
+    /// A wirelog, or a folder whose recordings are played one after the other.
     recording: PathBuf,
-    /// How fast.
+    /// Speed of the replay.
     #[arg(long, value_enum, default_value = "fast")]
     speed: Speed,
-    /// What goes wrong, after how many lines: exit-at-start[:CODE], die-after=N[:CODE], hang-after=N[:deaf],
+    /// Fault to inject, and after how many lines: exit-at-start[:CODE], die-after=N[:CODE], hang-after=N[:deaf],
     /// garbage-after=N, long-line-after=N[:BYTES], invalid-utf8-after=N, half-line-after=N[:CODE]. May be repeated.
     #[arg(long, value_name = "FAULT")]
     fault: Vec<Fault>,
-    /// A Unix socket to make, for `--speed step`: each newline written to it plays a line.
+    /// Unix socket to create, for `--speed step`: each newline written to it plays one line.
     #[arg(long, value_name = "SOCKET")]
     step: Option<PathBuf>,
-    /// A file in which is kept how far the recording was played; the next process goes on from there.
+    /// File that stores how far the recording was played; the next process continues from there.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// The turn to start at.
+    /// Turn to start at; the first is 1.
     #[arg(long, value_name = "N", conflicts_with = "state")]
     turn: Option<usize>,
-    /// How long to wait for something that a host may leave out, in milliseconds.
+    /// How long to wait for a message that a host may omit, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     patience: u64,
-    /// A file to add to what the host said and what was made of it.
+    /// File to which the messages of the host and the reactions to them are appended.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
-    /// The agent's own command line, such as `serve --port 8080`; else the recorded one counts.
+    /// The agent's own command line, such as `serve --port 8080`; by default the recorded one.
     #[arg(last = true)]
     words: Vec<String>,
 }
@@ -91,6 +91,7 @@ async fn main() -> ExitCode {
     }
 }
 
+/// The agent by whose name this program was called.
 fn called_as() -> Option<Agent> {
     std::env::args_os().next().and_then(|program| Agent::from_program(program.as_ref()))
 }
@@ -106,13 +107,13 @@ async fn run(cli: Cli) -> Result<(), String> {
             options.start_turn = args.turn;
             options.host_timeout = Duration::from_millis(args.patience);
             options.journal_file = args.journal;
-            let words = (!args.words.is_empty()).then_some(args.words.as_slice());
-            replay(&args.recording, None, words, options).await
+            let arguments = (!args.words.is_empty()).then_some(args.words.as_slice());
+            replay(&args.recording, None, arguments, options).await
         }
         Command::StandIns { folder } => {
             let program = std::env::current_exe().map_err(|error| error.to_string())?;
-            let made = make_stand_ins(&program, &folder).map_err(|error| error.to_string())?;
-            for link in made {
+            let links = make_stand_ins(&program, &folder).map_err(|error| error.to_string())?;
+            for link in links {
                 println!("{}", link.display());
             }
             Ok(())

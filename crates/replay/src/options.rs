@@ -1,4 +1,4 @@
-//! How a recording is played.
+//! Options of a replay.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use crate::Fault;
 
-/// How fast.
+/// Speed of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Speed {
-    /// With the pauses that were recorded.
+    /// With the recorded pauses.
     Recorded,
-    /// Without a pause.
+    /// Without pauses.
     #[default]
     Fast,
-    /// One line at a time, each when it is asked for on the step socket.
+    /// One line for each request on the step socket.
     Step,
 }
 
@@ -28,29 +28,29 @@ impl FromStr for Speed {
     }
 }
 
-/// How a recording is played.
+/// Options of a replay.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReplayOptions {
-    /// How fast.
+    /// Speed of the replay.
     pub speed: Speed,
-    /// What goes wrong.
+    /// Faults to inject.
     pub faults: Vec<Fault>,
-    /// Where a Unix socket is made that takes a newline for each line to be played; needed for [`Speed::Step`].
+    /// Path of the Unix socket to create. Each newline written to it plays one line. Required for [`Speed::Step`].
     pub step_socket: Option<PathBuf>,
-    /// Where it is kept how far the recording has been played, so that the next process goes on from there. Without
-    /// one every process starts at the beginning.
+    /// File that stores how far the recording was played, so that the next process continues from there. Without it
+    /// every process starts at the beginning.
     pub state_file: Option<PathBuf>,
-    /// The turn to start at; the first is 1. Not to be had together with `state`.
+    /// Turn to start at; the first is 1. Conflicts with `state_file`.
     pub start_turn: Option<usize>,
-    /// How long to wait for something that a host may leave out.
+    /// How long to wait for a message that a host may omit.
     pub host_timeout: Duration,
-    /// A file to which is added what the host said and what was made of it.
+    /// File to which the messages of the host and the reactions to them are appended.
     pub journal_file: Option<PathBuf>,
 }
 
 impl Default for ReplayOptions {
-    /// Fast, from the start, without faults, with a second's patience.
+    /// Fast, from the start, without faults, with a host timeout of one second.
     fn default() -> Self {
         Self {
             speed: Speed::Fast,
@@ -64,56 +64,58 @@ impl Default for ReplayOptions {
     }
 }
 
-/// The environment variable that names the recording, or a folder of recordings.
-pub(crate) const RECORDING: &str = "INTERLINGUA_REPLAY";
+/// Environment variable with the path of a recording, or of a folder of recordings. Prefix of all other variables.
+pub(crate) const RECORDING_VARIABLE: &str = "INTERLINGUA_REPLAY";
 
 impl ReplayOptions {
-    /// Takes the options from the environment: `INTERLINGUA_REPLAY_SPEED`, `_FAULT` (several with commas), `_STEP`,
+    /// Reads the options from the environment: `INTERLINGUA_REPLAY_SPEED`, `_FAULT` (separated by commas), `_STEP`,
     /// `_STATE`, `_TURN`, `_PATIENCE` (milliseconds) and `_JOURNAL`.
     ///
     /// # Errors
     ///
-    /// When a variable has a value that means nothing; the text says which, and what was expected.
+    /// When a variable has an invalid value. The message names the variable and the expected value.
     pub fn from_env(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, String> {
-        let get = |name: &str| variable(&format!("{RECORDING}_{name}")).filter(|value| !value.is_empty());
+        let get = |name: &str| variable(&format!("{RECORDING_VARIABLE}_{name}")).filter(|value| !value.is_empty());
         let text = |name: &str| get(name).map(|value| value.to_string_lossy().into_owned());
         let number = |name: &str| {
             text(name)
                 .map(|value| {
-                    value.parse().map_err(|_| format!("{RECORDING}_{name}: expected a number, found `{value}`"))
+                    value
+                        .parse()
+                        .map_err(|_| format!("{RECORDING_VARIABLE}_{name}: expected a number, found `{value}`"))
                 })
                 .transpose()
         };
         let mut options = Self::default();
         if let Some(speed) = text("SPEED") {
-            options.speed = speed.parse().map_err(|error| format!("{RECORDING}_SPEED: {error}"))?;
+            options.speed = speed.parse().map_err(|error| format!("{RECORDING_VARIABLE}_SPEED: {error}"))?;
         }
         for fault in text("FAULT").iter().flat_map(|faults| faults.split(',')) {
-            options.faults.push(fault.trim().parse().map_err(|error| format!("{RECORDING}_FAULT: {error}"))?);
+            options.faults.push(fault.trim().parse().map_err(|error| format!("{RECORDING_VARIABLE}_FAULT: {error}"))?);
         }
         options.step_socket = get("STEP").map(PathBuf::from);
         options.state_file = get("STATE").map(PathBuf::from);
         options.journal_file = get("JOURNAL").map(PathBuf::from);
         options.start_turn = number("TURN")?.and_then(|turn: u64| usize::try_from(turn).ok());
-        if let Some(patience) = number("PATIENCE")? {
-            options.host_timeout = Duration::from_millis(patience);
+        if let Some(milliseconds) = number("PATIENCE")? {
+            options.host_timeout = Duration::from_millis(milliseconds);
         }
         options.validate()?;
         Ok(options)
     }
 
-    /// Whether the options go together.
+    /// Checks that the options do not conflict.
     ///
     /// # Errors
     ///
-    /// When they do not; the text says why.
+    /// When they do. The message says why.
     pub fn validate(&self) -> Result<(), String> {
         match self {
-            Self { speed: Speed::Step, step_socket: None, .. } => Err(format!(
-                "speed step needs a socket to take the steps from: --step SOCKET, or {RECORDING}_STEP=SOCKET"
-            )),
+            Self { speed: Speed::Step, step_socket: None, .. } => {
+                Err(format!("speed `step` needs a socket: give --step SOCKET, or {RECORDING_VARIABLE}_STEP=SOCKET"))
+            }
             Self { state_file: Some(_), start_turn: Some(_), .. } => {
-                Err("a state file says where to start, and so does a turn: give one of them".to_owned())
+                Err("a state file and a turn conflict, because both say where to start: give only one".to_owned())
             }
             Self { start_turn: Some(0), .. } => Err("turn 0: the first turn is 1".to_owned()),
             _ => Ok(()),
@@ -125,15 +127,15 @@ impl ReplayOptions {
 mod tests {
     use super::*;
 
-    fn from(variables: &[(&str, &str)]) -> Result<ReplayOptions, String> {
+    fn options_from(variables: &[(&str, &str)]) -> Result<ReplayOptions, String> {
         ReplayOptions::from_env(|name| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
         })
     }
 
     #[test]
-    fn the_environment_says_how_to_play() {
-        let options = from(&[
+    fn options_are_read_from_the_environment() {
+        let options = options_from(&[
             ("INTERLINGUA_REPLAY_SPEED", "recorded"),
             ("INTERLINGUA_REPLAY_FAULT", "die-after=3:7, garbage-after=1"),
             ("INTERLINGUA_REPLAY_TURN", "2"),
@@ -146,16 +148,16 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_is_refused_by_its_name() {
-        for (name, value, says) in [
+    fn an_invalid_value_is_rejected_with_what_was_expected() {
+        for (name, value, expected) in [
             ("INTERLINGUA_REPLAY_SPEED", "slow", "recorded, fast or step"),
             ("INTERLINGUA_REPLAY_SPEED", "step", "INTERLINGUA_REPLAY_STEP=SOCKET"),
             ("INTERLINGUA_REPLAY_FAULT", "melt", "half-line-after"),
             ("INTERLINGUA_REPLAY_TURN", "first", "expected a number, found `first`"),
             ("INTERLINGUA_REPLAY_TURN", "0", "the first turn is 1"),
         ] {
-            let error = from(&[(name, value)]).unwrap_err();
-            assert!(error.contains(says), "{error}");
+            let error = options_from(&[(name, value)]).unwrap_err();
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A recording, whole and in memory.
+//! A recording, read into memory.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -10,50 +10,50 @@ use serde::Deserialize;
 
 use crate::Agent;
 
-/// What was recorded of an agent.
+/// A recording of an agent.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Recording {
-    /// Whose it is.
+    /// The recorded agent.
     pub agent: Agent,
-    /// What it says about itself.
+    /// Header of the wirelog.
     pub header: Header,
-    /// What crossed the wire, in order.
+    /// Records in the order in which they crossed the wire.
     pub records: Vec<Record>,
 }
 
-/// Why a file cannot be played.
+/// Why a file cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         source: io::Error,
     },
-    /// It is no wirelog.
+    /// The file is not a wirelog.
     #[error("{}: expected a wirelog, found a file without a header; see `interlingua-replay --help`", path.display())]
     NotAWirelog {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// Its header names no agent that can be stood in for.
+    /// The header names no known agent.
     #[error("{}: the header's \"agent\": {reason}", path.display())]
     UnknownAgent {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong with the name.
         reason: interlingua_agents::UnknownAgent,
     },
-    /// A line in it is not a record.
-    #[error("{}, {line}", path.display())]
+    /// A line is not a record.
+    #[error("{}, {reason}", path.display())]
     BadLine {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Where, and what is wrong.
-        line: String,
+        /// Line number and error.
+        reason: String,
     },
 }
 
@@ -62,7 +62,7 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// When the file cannot be read, is no wirelog, is of an unknown agent, or has a line in it that is no record.
+    /// When the file cannot be read, is not a wirelog, names an unknown agent, or has a line that is not a record.
     pub fn open(path: &Path) -> Result<Self, RecordingError> {
         let unreadable = |source| RecordingError::Unreadable { path: path.to_owned(), source };
         let file = File::open(path).map_err(unreadable)?;
@@ -75,34 +75,34 @@ impl Recording {
             match entry {
                 Entry::Record(record) => records.push(record),
                 Entry::Invalid(bad) => {
-                    return Err(RecordingError::BadLine { path: path.to_owned(), line: bad.to_string() });
+                    return Err(RecordingError::BadLine { path: path.to_owned(), reason: bad.to_string() });
                 }
             }
         }
         Ok(Self { agent, header, records })
     }
 
-    /// The records of each process in turn. A process ends with its exit; one that was killed unseen ends where the
-    /// next one introduces itself, which is how a Codex app server that was started anew shows.
+    /// Index ranges of the records of each process. A process ends with its exit record. The kill of a Codex app server
+    /// may not be recorded; such a process ends where the host initializes the next one.
     #[must_use]
     pub fn processes(&self) -> Vec<Range<usize>> {
         let mut processes = Vec::new();
         let mut start = 0;
-        let mut introduced = false;
+        let mut is_initialized = false;
         for (at, record) in self.records.iter().enumerate() {
             match &record.input {
                 Input::Exit { .. } => {
                     processes.push(start..at + 1);
                     start = at + 1;
-                    introduced = false;
+                    is_initialized = false;
                 }
                 Input::Sent(line) if self.agent == Agent::Codex => {
-                    if let Some(id) = introduction(line) {
-                        if introduced && self.is_accepted(at, &id) {
+                    if let Some(id) = initialize_id(line) {
+                        if is_initialized && self.is_accepted(at, &id) {
                             processes.push(start..at);
                             start = at;
                         }
-                        introduced = true;
+                        is_initialized = true;
                     }
                 }
                 _ => {}
@@ -114,7 +114,7 @@ impl Recording {
         processes
     }
 
-    /// Whether the request that was sent at a place got a result.
+    /// Whether the request in this record got a result.
     fn is_accepted(&self, at: usize, id: &serde_json::Value) -> bool {
         #[derive(Deserialize)]
         struct Answer {
@@ -135,7 +135,7 @@ impl Recording {
 }
 
 /// The id of a Codex `initialize` request.
-fn introduction(line: &str) -> Option<serde_json::Value> {
+fn initialize_id(line: &str) -> Option<serde_json::Value> {
     #[derive(Deserialize)]
     struct Request {
         id: serde_json::Value,

@@ -1,4 +1,4 @@
-//! Where recordings come from, and where in them a process starts.
+//! The recordings to replay, and where in them a process starts.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
@@ -6,45 +6,45 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::Ids;
-use crate::launch::Launch;
+use crate::command_line::CommandLine;
+use crate::id_map::IdMap;
 use crate::recording::RecordingError;
-use crate::script::{Act, Script};
+use crate::script::{Action, Script};
 use crate::{Agent, Recording};
 
-/// Why there is nothing to play.
+/// Why there is nothing to replay.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SourceError {
     #[error(transparent)]
     Recording(#[from] RecordingError),
     #[error("cannot read {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("{}: no recording of {what} in this folder", path.display())]
-    Nothing { path: PathBuf, what: String },
-    #[error("{}: expected a recording of {what}, found one of {found}", path.display())]
-    Other { path: PathBuf, what: String, found: String },
-    #[error("turn {turn}: the recording has only {turns}")]
+    #[error("{}: this folder has no recording of {expected}", path.display())]
+    NoRecording { path: PathBuf, expected: String },
+    #[error("{}: expected a recording of {expected}, found one of {found}", path.display())]
+    WrongAgent { path: PathBuf, expected: String, found: String },
+    #[error("turn {turn}: the recording has only {turns} turns")]
     NoSuchTurn { turn: usize, turns: usize },
-    #[error("the recording is over: {} says that all of it was played; remove that file to start again", path.display())]
-    Over { path: PathBuf },
+    #[error("the whole recording was played according to {}; remove that file to start again", path.display())]
+    AllPlayed { path: PathBuf },
     #[error("{}: not a state file of interlingua-replay: {reason}", path.display())]
-    BadState { path: PathBuf, reason: String },
+    InvalidStateFile { path: PathBuf, reason: String },
 }
 
-/// How far a recording has been played.
+/// How far the recordings were played: the content of the state file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct State {
-    /// The process that played last; the first is 0.
+pub(crate) struct SavedState {
+    /// Index of the last process.
     pub(crate) process: usize,
-    /// The step it came to.
+    /// The step that it reached.
     pub(crate) step: usize,
-    /// What the host calls things.
-    pub(crate) ids: Ids,
+    /// Ids of the host.
+    pub(crate) ids: IdMap,
 }
 
-impl State {
-    /// Reads what earlier processes left, and keeps what `change` makes of it, if anything. Nobody else does the same
-    /// meanwhile: several stand-ins may share a file.
+impl SavedState {
+    /// Reads the state of earlier processes and writes the one that `change` returns, if any. The file is locked
+    /// meanwhile, because several stand-ins may share it.
     pub(crate) fn update<T>(
         path: &Path,
         change: impl FnOnce(Option<Self>) -> (Option<Self>, T),
@@ -55,12 +55,16 @@ impl State {
         file.lock().map_err(failed)?;
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(failed)?;
-        let state = if text.is_empty() {
-            None
-        } else {
-            let state = serde_json::from_str(&text);
-            Some(state.map_err(|error| SourceError::BadState { path: path.to_owned(), reason: error.to_string() })?)
-        };
+        let state =
+            if text.is_empty() {
+                None
+            } else {
+                let state = serde_json::from_str(&text);
+                Some(state.map_err(|error| SourceError::InvalidStateFile {
+                    path: path.to_owned(),
+                    reason: error.to_string(),
+                })?)
+            };
         let (changed, outcome) = change(state);
         if let Some(changed) = changed {
             let text = serde_json::to_vec(&changed).map_err(|error| failed(error.into()))?;
@@ -69,35 +73,33 @@ impl State {
         Ok(outcome)
     }
 
-    /// Notes how far a process has come, unless a later one has started meanwhile.
+    /// Writes the position of a process, unless a later process has started since.
     pub(crate) fn advance(self, path: &Path) -> Result<(), SourceError> {
         Self::update(path, |known| {
-            let mine = known.as_ref().is_none_or(|known| known.process == self.process);
-            (mine.then_some(self), ())
+            let is_current = known.as_ref().is_none_or(|known| known.process == self.process);
+            (is_current.then_some(self), ())
         })
     }
 }
 
-/// Recordings of one agent, one after the other.
+/// Recordings of one agent in the order in which they are played.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) recordings: Vec<Recording>,
 }
 
 impl Source {
-    /// Opens a recording, or all recordings of an agent in a folder. Without an agent, the file says whose it is.
-    pub(crate) fn open(path: &Path, agent: Option<Agent>, launch: &Launch) -> Result<Self, SourceError> {
+    /// Opens a recording, or all recordings of an agent in a folder. Without `agent`, recordings of any agent fit.
+    pub(crate) fn open(path: &Path, agent: Option<Agent>, command_line: &CommandLine) -> Result<Self, SourceError> {
         let fits = |recording: &Recording| {
+            let arguments = recording.header.argv.get(1..).unwrap_or(&[]);
             agent.is_none_or(|agent| agent == recording.agent)
-                && match (
-                    launch.mode,
-                    Launch::read(recording.agent, recording.header.argv.get(1..).unwrap_or(&[])).mode,
-                ) {
-                    (Some(wanted), Some(recorded)) => wanted == recorded,
+                && match (command_line.mode, CommandLine::parse(recording.agent, arguments).mode) {
+                    (Some(expected), Some(recorded)) => expected == recorded,
                     _ => true,
                 }
         };
-        let what = || match (agent, launch.mode) {
+        let expected = || match (agent, command_line.mode) {
             (Some(agent), Some(mode)) => format!("{agent} {mode}"),
             (Some(agent), None) => agent.to_string(),
             (None, _) => "an agent".to_owned(),
@@ -106,7 +108,7 @@ impl Source {
             let recording = Recording::open(path)?;
             if !fits(&recording) {
                 let found = recording.header.argv.get(..2).map_or(recording.agent.to_string(), |argv| argv.join(" "));
-                return Err(SourceError::Other { path: path.to_owned(), what: what(), found });
+                return Err(SourceError::WrongAgent { path: path.to_owned(), expected: expected(), found });
             }
             return Ok(Self { recordings: vec![recording] });
         }
@@ -123,33 +125,34 @@ impl Source {
         }
         recordings.retain(fits);
         if recordings.is_empty() {
-            return Err(SourceError::Nothing { path: path.to_owned(), what: what() });
+            return Err(SourceError::NoRecording { path: path.to_owned(), expected: expected() });
         }
         Ok(Self { recordings })
     }
 
-    /// The processes of all recordings, one after the other.
+    /// The processes of all recordings in order.
     pub(crate) fn scripts(&self) -> Vec<Script> {
-        let of = |recording| Recording::processes(recording).into_iter().map(|range| Script::new(recording, range));
-        self.recordings.iter().flat_map(of).collect()
+        let scripts =
+            |recording| Recording::processes(recording).into_iter().map(|range| Script::new(recording, range));
+        self.recordings.iter().flat_map(scripts).collect()
     }
 }
 
-/// Where a process starts: in which script, and at which step.
-pub(crate) fn start_of_turn(scripts: &[Script], turn: usize) -> Result<(usize, usize), SourceError> {
+/// Finds where a turn starts: the process and the step.
+pub(crate) fn find_turn(scripts: &[Script], turn: usize) -> Result<(usize, usize), SourceError> {
     let mut starts = Vec::new();
     for (process, script) in scripts.iter().enumerate() {
         let turns = turns(script);
-        // What comes before the first turn is played with it.
+        // The steps before the first turn are played with it.
         starts.extend(turns.into_iter().enumerate().map(|(nth, step)| (process, if nth == 0 { 0 } else { step })));
     }
     let found = turn.checked_sub(1).and_then(|turn| starts.get(turn)).copied();
     found.ok_or(SourceError::NoSuchTurn { turn, turns: starts.len() })
 }
 
-/// Where the next process starts after one that came so far: in the next process of the recording, or, when that was
-/// the last, at the turn that it did not come to.
-pub(crate) fn start_after(scripts: &[Script], state: &State) -> Option<(usize, usize)> {
+/// Finds where the next process starts: at the next process of the recording or, after the last one, at the first turn
+/// that it did not reach. `None` if everything was played.
+pub(crate) fn find_next_start(scripts: &[Script], state: &SavedState) -> Option<(usize, usize)> {
     if state.process + 1 < scripts.len() {
         return Some((state.process + 1, 0));
     }
@@ -157,11 +160,11 @@ pub(crate) fn start_after(scripts: &[Script], state: &State) -> Option<(usize, u
     turns(script).into_iter().find(|step| *step >= state.step && *step > 0).map(|step| (state.process, step))
 }
 
-/// The steps at which turns begin.
+/// The steps at which turns start.
 fn turns(script: &Script) -> Vec<usize> {
     if script.is_one_shot() {
         return vec![0];
     }
-    let begins = |act: &Act| matches!(act, Act::Hear(said) if said.begins_turn);
-    script.steps.iter().enumerate().filter(|(_, step)| begins(&step.act)).map(|(step, _)| step).collect()
+    let starts_turn = |action: &Action| matches!(action, Action::Expect(message) if message.starts_turn);
+    script.steps.iter().enumerate().filter(|(_, step)| starts_turn(&step.action)).map(|(step, _)| step).collect()
 }

@@ -1,8 +1,7 @@
-//! Talking over HTTP, with an event stream beside it.
+//! Replays the host's side over HTTP, with an event stream.
 
 use std::collections::HashMap;
 use std::process::Stdio;
-use std::time::Duration;
 
 use interlingua_sse::{Decoder, Frame};
 use interlingua_wirelog::{Input, Record};
@@ -12,12 +11,13 @@ use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::lines::{Lines, code};
-use super::{HostError, Tape};
+use super::lines::{Lines, exit_code};
+use super::{HostError, RecordBuffer, STEP_TIMEOUT};
 
+/// Status and body of a reply.
 type Reply = (u16, String);
 
-/// A server that runs.
+/// A running server.
 struct Server {
     child: Child,
     address: String,
@@ -26,63 +26,62 @@ struct Server {
     calls: HashMap<u64, JoinHandle<Result<Reply, reqwest::Error>>>,
 }
 
-/// Plays the host with one server.
-pub(super) async fn converse(
+/// Replays the records of one server.
+pub(super) async fn replay(
     records: impl Iterator<Item = (usize, &Record)>,
     command: Command,
-    limit: Duration,
-    tape: &mut Tape,
+    buffer: &mut RecordBuffer,
 ) -> Result<(), HostError> {
-    let mut server = Server::start(command, limit).await.map_err(|found| HostError {
+    let mut server = Server::start(command).await.map_err(|found| HostError {
         number: 0,
-        expected: "a server that says where it listens".to_owned(),
+        expected: "a server that prints its address".to_owned(),
         found,
     })?;
-    for (at, record) in records {
-        let failed = |found| HostError { number: at + 1, expected: format!("{:?}", record.input), found };
+    for (index, record) in records {
+        let failed = |found| HostError { number: index + 1, expected: format!("{:?}", record.input), found };
         match &record.input {
             Input::Received(_) => {
-                let line = server.event(limit).await.map_err(failed)?;
-                tape.take_down(Input::Received(line));
+                let line = server.next_event().await.map_err(failed)?;
+                buffer.push(Input::Received(line));
             }
             Input::Request { call, method, path, body } => {
-                // What only looks changes nothing, so nothing waits for it.
+                // A GET changes nothing, so the server does not wait for it.
                 if method != "GET"
                     && let Some(line) = server.events.as_mut().and_then(|events| events.try_recv().ok())
                 {
-                    return Err(failed(format!("the server not waiting for it but saying {line}")));
+                    return Err(failed(format!("an event that the server sent without waiting for it: {line}")));
                 }
-                tape.take_down(record.input.clone());
+                buffer.push(record.input.clone());
                 server.send(*call, method, path, body.as_deref()).map_err(failed)?;
             }
             Input::Reply { call, .. } => {
-                let (status, body) = server.reply(*call, limit).await.map_err(failed)?;
-                tape.take_down(Input::Reply { call: *call, status, body: json(&body) });
+                let (status, body) = server.receive_reply(*call).await.map_err(failed)?;
+                buffer.push(Input::Reply { call: *call, status, body: to_json(&body) });
             }
             Input::Exit { .. } => {
-                let status = timeout(limit, server.child.wait()).await;
-                let status = status.map_err(|_| failed(format!("a server that is there after {limit:?}")))?;
-                for line in server.rest().await {
-                    tape.take_down(Input::Received(line));
+                let status = timeout(STEP_TIMEOUT, server.child.wait()).await;
+                let status = status.map_err(|_| failed(format!("a server that still runs after {STEP_TIMEOUT:?}")))?;
+                for line in server.read_remaining_events().await {
+                    buffer.push(Input::Received(line));
                 }
-                let code = code(status.map_err(|error| failed(error.to_string()))?);
-                tape.take_down(Input::Exit { code });
+                let code = exit_code(status.map_err(|error| failed(error.to_string()))?);
+                buffer.push(Input::Exit { code });
                 return Ok(());
             }
-            // What a server prints is beside the conversation, and names an address that is not ours.
-            Input::Stderr(_) => tape.take_down(record.input.clone()),
+            // What a server prints is not part of the conversation, and contains the address of the recorded server.
+            Input::Stderr(_) => buffer.push(record.input.clone()),
             Input::Sent(_) | Input::Unreadable { .. } | Input::Close => {}
         }
     }
     let _ = server.child.kill().await;
-    for line in server.rest().await {
-        tape.take_down(Input::Received(line));
+    for line in server.read_remaining_events().await {
+        buffer.push(Input::Received(line));
     }
     Ok(())
 }
 
-/// A body as a recording has it: JSON, text that is none as a JSON string, and nothing as nothing.
-fn json(body: &str) -> Option<String> {
+/// A body in the form of a recording: JSON as it is, other text as a JSON string, an empty body as `None`.
+fn to_json(body: &str) -> Option<String> {
     if body.is_empty() {
         return None;
     }
@@ -91,12 +90,12 @@ fn json(body: &str) -> Option<String> {
 }
 
 impl Server {
-    async fn start(mut command: Command, limit: Duration) -> Result<Self, String> {
+    async fn start(mut command: Command) -> Result<Self, String> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true);
         let mut child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
-        let mut output = Lines::of(child.stdout.take().ok_or("a process without pipes")?);
+        let mut output = Lines::spawn(child.stdout.take().ok_or("a process without pipes")?);
         let address = loop {
-            let line = output.next(limit).await?;
+            let line = output.next().await?;
             if let Some((_, address)) = line.split_once("listening on ") {
                 break address.trim().to_owned();
             }
@@ -105,44 +104,44 @@ impl Server {
         Ok(Self { child, address, client, events: None, calls: HashMap::new() })
     }
 
-    /// The next payload of the event stream, which is opened when it is first needed.
-    async fn event(&mut self, limit: Duration) -> Result<String, String> {
+    /// The next payload of the event stream, which is opened by the first call.
+    async fn next_event(&mut self) -> Result<String, String> {
         if self.events.is_none() {
             let response = self.client.get(format!("{}/event", self.address)).send().await;
-            self.events = Some(payloads(response.map_err(|error| error.to_string())?));
+            self.events = Some(spawn_event_reader(response.map_err(|error| error.to_string())?));
         }
         let events = self.events.as_mut().ok_or("no event stream")?;
-        match timeout(limit, events.recv()).await {
+        match timeout(STEP_TIMEOUT, events.recv()).await {
             Ok(Some(line)) => Ok(line),
             Ok(None) => Err("the end of the event stream".to_owned()),
-            Err(_) => Err(format!("nothing in {limit:?}")),
+            Err(_) => Err(format!("nothing in {STEP_TIMEOUT:?}")),
         }
     }
 
     fn send(&mut self, call: u64, method: &str, path: &str, body: Option<&str>) -> Result<(), String> {
-        let method: Method = method.parse().map_err(|_| format!("a method that HTTP does not have: {method}"))?;
+        let method: Method = method.parse().map_err(|_| format!("an invalid HTTP method: {method}"))?;
         let mut request = self.client.request(method, format!("{}{path}", self.address));
         if let Some(body) = body.filter(|body| *body != "null") {
             request = request.header("content-type", "application/json").body(body.to_owned());
         }
-        let call_made = tokio::spawn(async move {
+        let reply = tokio::spawn(async move {
             let response = request.send().await?;
             Ok((response.status().as_u16(), response.text().await?))
         });
-        self.calls.insert(call, call_made);
+        self.calls.insert(call, reply);
         Ok(())
     }
 
-    async fn reply(&mut self, call: u64, limit: Duration) -> Result<Reply, String> {
-        let made = self.calls.remove(&call).ok_or("no request to reply to")?;
-        match timeout(limit, made).await {
+    async fn receive_reply(&mut self, call: u64) -> Result<Reply, String> {
+        let reply = self.calls.remove(&call).ok_or("no request to reply to")?;
+        match timeout(STEP_TIMEOUT, reply).await {
             Ok(Ok(reply)) => reply.map_err(|error| error.to_string()),
             Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err(format!("no reply in {limit:?}")),
+            Err(_) => Err(format!("no reply in {STEP_TIMEOUT:?}")),
         }
     }
 
-    async fn rest(&mut self) -> Vec<String> {
+    async fn read_remaining_events(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
         while let Some(events) = &mut self.events {
             match events.recv().await {
@@ -154,21 +153,21 @@ impl Server {
     }
 }
 
-/// The payloads of an event stream as they come.
-fn payloads(mut response: reqwest::Response) -> UnboundedReceiver<String> {
-    let (send, receive) = mpsc::unbounded_channel();
+/// Spawns a task that decodes an event stream, and returns its payloads.
+fn spawn_event_reader(mut response: reqwest::Response) -> UnboundedReceiver<String> {
+    let (sender, receiver) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         let mut decoder = Decoder::default();
         while let Ok(Some(chunk)) = response.chunk().await {
             decoder.push(&chunk);
             while let Some(frame) = decoder.next_frame() {
                 if let Ok(Frame::Event(event)) = frame
-                    && send.send(String::from_utf8_lossy(&event.data).into_owned()).is_err()
+                    && sender.send(String::from_utf8_lossy(&event.data).into_owned()).is_err()
                 {
                     return;
                 }
             }
         }
     });
-    receive
+    receiver
 }

@@ -1,110 +1,110 @@
-//! Talking over standard input and output.
+//! Replays the host's side over standard input and output.
 
 use std::process::Stdio;
-use std::time::Duration;
 
 use interlingua_wirelog::{Input, Record};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
-use super::lines::{Lines, code};
-use super::rename::Renamed;
-use super::{HostError, Tape};
+use super::id_renamer::IdRenamer;
+use super::lines::{Lines, exit_code};
+use super::{HostError, RecordBuffer, STEP_TIMEOUT};
 
-/// An agent that runs.
-struct Agent {
+/// A running agent.
+struct AgentProcess {
     child: Child,
-    input: Option<ChildStdin>,
-    output: Lines,
-    errors: Lines,
+    stdin: Option<ChildStdin>,
+    stdout: Lines,
+    stderr: Lines,
 }
 
-/// Plays the host with one process.
-pub(super) async fn converse(
+/// Replays the records of one process.
+pub(super) async fn replay(
     records: impl Iterator<Item = (usize, &Record)>,
     command: Command,
-    limit: Duration,
-    renamed: &mut Renamed,
+    renamer: &mut IdRenamer,
     is_last: bool,
-    tape: &mut Tape,
+    buffer: &mut RecordBuffer,
 ) -> Result<(), HostError> {
     let mut number = 0;
-    let mut agent = Agent::start(command).map_err(|found| HostError {
+    let mut agent = AgentProcess::start(command).map_err(|found| HostError {
         number,
         expected: "an agent that starts".to_owned(),
         found,
     })?;
-    let mut has_left = false;
-    for (at, record) in records {
-        number = at + 1;
+    let mut has_exited = false;
+    for (index, record) in records {
+        number = index + 1;
         let failed = |found| HostError { number, expected: format!("{:?}", record.input), found };
         match &record.input {
             Input::Received(_) => {
-                let line = agent.output.next(limit).await.map_err(failed)?;
-                tape.take_down(Input::Received(line));
+                let line = agent.stdout.next().await.map_err(failed)?;
+                buffer.push(Input::Received(line));
             }
             Input::Stderr(_) => {
-                let line = agent.errors.next(limit).await.map_err(failed)?;
-                tape.take_down(Input::Stderr(line));
+                let line = agent.stderr.next().await.map_err(failed)?;
+                buffer.push(Input::Stderr(line));
             }
             Input::Sent(line) => {
-                if let Some(line) = agent.output.early() {
-                    return Err(failed(format!("the agent not waiting for it but saying {line}")));
+                if let Some(line) = agent.stdout.try_next() {
+                    return Err(failed(format!("a line that the agent sent without waiting for it: {line}")));
                 }
-                let line = renamed.line(line);
+                let line = renamer.rename_line(line);
                 agent.send(&line).await.map_err(failed)?;
-                tape.take_down(Input::Sent(line));
+                buffer.push(Input::Sent(line));
             }
             Input::Close => {
-                agent.input = None;
-                tape.take_down(Input::Close);
+                agent.stdin = None;
+                buffer.push(Input::Close);
             }
             Input::Exit { .. } => {
-                let code = agent.leave(limit, tape).await.map_err(failed)?;
-                tape.take_down(Input::Exit { code });
-                has_left = true;
+                let code = agent.wait(buffer).await.map_err(failed)?;
+                buffer.push(Input::Exit { code });
+                has_exited = true;
             }
             Input::Request { .. } | Input::Reply { .. } | Input::Unreadable { .. } => {}
         }
     }
-    if !has_left {
-        // The recording stops here: what the agent still has to say belongs to it, how it ends does not.
+    if !has_exited {
+        // The recording ends here. The rest of the agent's output belongs to it, but the way in which the process ends
+        // does not.
         if !is_last {
             let _ = agent.child.start_kill();
         }
-        agent.input = None;
-        let failed = |found| HostError { number, expected: "the agent to leave".to_owned(), found };
-        agent.leave(limit, tape).await.map_err(failed)?;
+        agent.stdin = None;
+        let failed = |found| HostError { number, expected: "the exit of the agent".to_owned(), found };
+        agent.wait(buffer).await.map_err(failed)?;
     }
     Ok(())
 }
 
-impl Agent {
+impl AgentProcess {
     fn start(mut command: Command) -> Result<Self, String> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
-        let (Some(output), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
+        let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err("a process without pipes".to_owned());
         };
-        Ok(Self { input: child.stdin.take(), child, output: Lines::of(output), errors: Lines::of(errors) })
+        Ok(Self { stdin: child.stdin.take(), child, stdout: Lines::spawn(stdout), stderr: Lines::spawn(stderr) })
     }
 
     async fn send(&mut self, line: &str) -> Result<(), String> {
-        let input = self.input.as_mut().ok_or("an input that was closed")?;
-        input.write_all(format!("{line}\n").as_bytes()).await.map_err(|error| error.to_string())
+        let stdin = self.stdin.as_mut().ok_or("a closed input")?;
+        stdin.write_all(format!("{line}\n").as_bytes()).await.map_err(|error| error.to_string())
     }
 
-    /// Waits until it has left, and takes down what it says until then.
-    async fn leave(&mut self, limit: Duration, tape: &mut Tape) -> Result<Option<i32>, String> {
-        let status =
-            timeout(limit, self.child.wait()).await.map_err(|_| format!("an agent that is there after {limit:?}"))?;
-        for line in self.output.rest().await {
-            tape.take_down(Input::Received(line));
+    /// Waits for the exit of the process, captures the rest of its output, and returns the exit code.
+    async fn wait(&mut self, buffer: &mut RecordBuffer) -> Result<Option<i32>, String> {
+        let status = timeout(STEP_TIMEOUT, self.child.wait())
+            .await
+            .map_err(|_| format!("an agent that still runs after {STEP_TIMEOUT:?}"))?;
+        for line in self.stdout.read_to_end().await {
+            buffer.push(Input::Received(line));
         }
-        for line in self.errors.rest().await {
-            tape.take_down(Input::Stderr(line));
+        for line in self.stderr.read_to_end().await {
+            buffer.push(Input::Stderr(line));
         }
-        Ok(code(status.map_err(|error| error.to_string())?))
+        Ok(exit_code(status.map_err(|error| error.to_string())?))
     }
 }

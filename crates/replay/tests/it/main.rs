@@ -1,4 +1,4 @@
-//! Stand-ins as a host sees them: processes with the agent's name, pipes and ports.
+//! Stand-ins as a host uses them: processes with the name of the agent, pipes and ports.
 
 mod every_recording;
 mod faults;
@@ -6,4 +6,4 @@ mod hosts;
 mod opencode;
 mod processes;
 mod speeds;
-mod talk;
+mod stand_in;

@@ -7,11 +7,11 @@ use interlingua_sse::{Decoder, Frame};
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 
-use crate::talk::{Talk, command, recording, transcript};
+use crate::stand_in::{StandIn, command, find_recording, write_recording};
 
-/// A server that runs, and a client for it.
+/// A running server and a client for it.
 struct Server {
-    talk: Talk,
+    stand_in: StandIn,
     address: String,
     client: Client,
 }
@@ -23,13 +23,13 @@ impl Server {
         if let Some(password) = password {
             command.env("OPENCODE_SERVER_PASSWORD", password);
         }
-        let mut talk = Talk::of(command);
+        let mut stand_in = StandIn::spawn(command);
         let address = loop {
-            if let Some(address) = talk.line().strip_prefix("opencode server listening on ") {
+            if let Some(address) = stand_in.read_line().strip_prefix("opencode server listening on ") {
                 break address.to_owned();
             }
         };
-        Self { talk, address, client: Client::builder().no_proxy().build().unwrap() }
+        Self { stand_in, address, client: Client::builder().no_proxy().build().unwrap() }
     }
 
     async fn get(&self, path: &str) -> Response {
@@ -52,11 +52,13 @@ struct Events {
 }
 
 impl Events {
-    /// The next payload as it stands; half of one if the stream ends in it, `None` if it has ended.
-    async fn text(&mut self) -> Option<String> {
+    /// Text of the next payload. A payload that the end of the stream cuts off is returned as it is; then `None`.
+    async fn next_text(&mut self) -> Option<String> {
         loop {
             if let Some(frame) = self.decoder.next_frame() {
-                let Frame::Event(event) = frame.unwrap() else { panic!("the stand-in sends nothing but events") };
+                let Frame::Event(event) = frame.unwrap() else {
+                    panic!("the stand-in sent a frame that is not an event")
+                };
                 return Some(String::from_utf8(event.data).unwrap());
             }
             match self.response.chunk().await {
@@ -67,11 +69,11 @@ impl Events {
     }
 
     async fn next(&mut self) -> Value {
-        serde_json::from_str(&self.text().await.unwrap()).unwrap()
+        serde_json::from_str(&self.next_text().await.unwrap()).unwrap()
     }
 
-    /// Reads on to the next event of a type.
-    async fn until(&mut self, kind: &str) -> Value {
+    /// Reads up to the next event of a type.
+    async fn find(&mut self, kind: &str) -> Value {
         loop {
             let event = self.next().await;
             if event["type"] == kind {
@@ -82,14 +84,14 @@ impl Events {
 }
 
 #[tokio::test]
-async fn a_prompt_in_either_way_gets_the_recorded_answer_and_permissions_are_waited_for() {
-    let path = transcript("opencode/1.18.33/permission_once");
+async fn a_sync_prompt_gets_the_recorded_message_and_permissions_are_waited_for() {
+    let path = find_recording("opencode/1.18.33/permission_once");
     let server = Server::start(&path, &ReplayOptions::default(), None);
     let mut events = server.events("/event").await;
     assert_eq!(events.next().await["type"], "server.connected");
     let session: Value = server.post("/session", &json!({"title": "x"})).await.json().await.unwrap();
     let id = session["id"].as_str().unwrap();
-    // The recorded host did not wait for the answer; this one does, and gets it at the turn's end.
+    // The recorded prompt was async. This one is sync, so its reply comes at the end of the turn.
     let (path, body) = (format!("/session/{id}/message"), json!({"parts": []}));
     let (answer, ()) = tokio::join!(server.post(&path, &body), async {
         let mut asked = 0;
@@ -105,7 +107,7 @@ async fn a_prompt_in_either_way_gets_the_recorded_answer_and_permissions_are_wai
             let request = event["properties"]["id"].as_str().unwrap();
             let path = format!("/session/{id}/permissions/{request}");
             assert_eq!(server.post(&path, &json!({"response": "once"})).await.status(), 200);
-            let replied = events.until("permission.replied").await;
+            let replied = events.find("permission.replied").await;
             assert_eq!(replied["properties"]["requestID"], request);
         }
         assert_eq!(asked, 2);
@@ -116,19 +118,19 @@ async fn a_prompt_in_either_way_gets_the_recorded_answer_and_permissions_are_wai
 }
 
 #[tokio::test]
-async fn a_host_that_does_not_wait_is_answered_at_once_where_the_recorded_one_waited() {
-    let path = transcript("opencode/1.18.33/bash_tool");
+async fn an_async_prompt_gets_its_reply_at_once_where_the_recorded_one_was_sync() {
+    let path = find_recording("opencode/1.18.33/bash_tool");
     let server = Server::start(&path, &ReplayOptions::default(), None);
     let mut events = server.events("/event").await;
     let session: Value = server.post("/session", &json!({})).await.json().await.unwrap();
     let prompt = format!("/session/{}/prompt_async", session["id"].as_str().unwrap());
     assert_eq!(server.post(&prompt, &json!({"parts": []})).await.status(), 204);
-    events.until("session.idle").await;
+    events.find("session.idle").await;
 }
 
 #[tokio::test]
-async fn with_a_password_everything_else_is_refused() {
-    let path = transcript("opencode/1.18.33/auth_password");
+async fn requests_without_the_password_are_rejected() {
+    let path = find_recording("opencode/1.18.33/auth_password");
     let server = Server::start(&path, &ReplayOptions::default(), Some("secret"));
     for path in ["/global/health", "/event", "/session?auth_token=d3Jvbmc="] {
         assert_eq!(server.get(path).await.status(), 401);
@@ -140,8 +142,8 @@ async fn with_a_password_everything_else_is_refused() {
 }
 
 #[tokio::test]
-async fn what_the_recording_lacks_is_empty_or_not_found() {
-    let path = transcript("opencode/1.18.33/bash_tool");
+async fn unrecorded_lists_are_empty_and_unrecorded_paths_are_not_found() {
+    let path = find_recording("opencode/1.18.33/bash_tool");
     let server = Server::start(&path, &ReplayOptions::default(), None);
     let list: Value = server.get("/question").await.json().await.unwrap();
     assert_eq!(list, json!([]));
@@ -154,13 +156,13 @@ async fn what_the_recording_lacks_is_empty_or_not_found() {
 
 #[tokio::test]
 async fn an_unexpected_abort_ends_the_turn() {
-    let path = transcript("opencode/1.18.33/permission_once");
+    let path = find_recording("opencode/1.18.33/permission_once");
     let server = Server::start(&path, &ReplayOptions::default(), None);
     let mut events = server.events("/event").await;
     let session: Value = server.post("/session", &json!({})).await.json().await.unwrap();
     let id = session["id"].as_str().unwrap();
     server.post(&format!("/session/{id}/prompt_async"), &json!({"parts": []})).await;
-    events.until("permission.asked").await;
+    events.find("permission.asked").await;
     let aborted = server.post(&format!("/session/{id}/abort"), &json!({})).await;
     assert_eq!(aborted.text().await.unwrap(), "true");
     let error = events.next().await;
@@ -170,9 +172,9 @@ async fn an_unexpected_abort_ends_the_turn() {
 }
 
 #[tokio::test]
-async fn a_reader_hears_of_its_own_directory_only() {
+async fn a_subscriber_gets_only_the_events_of_its_directory() {
     let folder = tempfile::tempdir().unwrap();
-    let made = |call: u32, id: &str| {
+    let create_session = |call: u32, id: &str| {
         [
             format!(r#"{{"t":1,"dir":"send","call":{call},"method":"POST","path":"/session","body":{{}}}}"#),
             format!(r#"{{"t":1,"dir":"reply","call":{call},"status":200,"body":{{"id":"{id}"}}}}"#),
@@ -181,8 +183,9 @@ async fn a_reader_hears_of_its_own_directory_only() {
             ),
         ]
     };
-    let records = [made(1, "ses_aaaaaaaaaaaa"), made(2, "ses_bbbbbbbbbbbb")].concat();
-    let path = recording(folder.path(), "two", "opencode", &records.iter().map(String::as_str).collect::<Vec<_>>());
+    let records = [create_session(1, "ses_aaaaaaaaaaaa"), create_session(2, "ses_bbbbbbbbbbbb")].concat();
+    let path =
+        write_recording(folder.path(), "two", "opencode", &records.iter().map(String::as_str).collect::<Vec<_>>());
     let server = Server::start(&path, &ReplayOptions::default(), None);
     let mut one = server.events("/event?directory=/one").await;
     let mut two = server.events("/event?directory=/two").await;
@@ -194,8 +197,8 @@ async fn a_reader_hears_of_its_own_directory_only() {
     assert_eq!(two.next().await["properties"]["sessionID"], "ses_bbbbbbbbbbbb");
 }
 
-/// Three events after a session is made.
-fn three(folder: &Path) -> std::path::PathBuf {
+/// A recording with three events after a session is created.
+fn write_three_events(folder: &Path) -> std::path::PathBuf {
     let records = [
         r#"{"t":1,"dir":"send","call":1,"method":"POST","path":"/session","body":{}}"#,
         r#"{"t":1,"dir":"reply","call":1,"status":200,"body":{"id":"ses_aaaaaaaaaaaa"}}"#,
@@ -203,14 +206,14 @@ fn three(folder: &Path) -> std::path::PathBuf {
         r#"{"t":1,"dir":"recv","line":"{\"n\":2}"}"#,
         r#"{"t":1,"dir":"recv","line":"{\"n\":3}"}"#,
     ];
-    recording(folder, "three", "opencode", &records)
+    write_recording(folder, "three", "opencode", &records)
 }
 
-async fn faulty(fault: &str) -> (Server, Events, tempfile::TempDir) {
+async fn start_with_fault(fault: &str) -> (Server, Events, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let mut options = ReplayOptions::default();
     options.faults = vec![fault.parse().unwrap()];
-    let server = Server::start(&three(folder.path()), &options, None);
+    let server = Server::start(&write_three_events(folder.path()), &options, None);
     let mut events = server.events("/event").await;
     assert_eq!(events.next().await["type"], "server.connected");
     let request = server.client.post(format!("{}/session", server.address)).body("{}");
@@ -219,44 +222,44 @@ async fn faulty(fault: &str) -> (Server, Events, tempfile::TempDir) {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_has_sent_what_it_said_before() {
-    let (mut server, mut events, _folder) = faulty("die-after=2:7").await;
+async fn a_server_that_dies_has_sent_the_events_before_the_fault() {
+    let (mut server, mut events, _folder) = start_with_fault("die-after=2:7").await;
     assert_eq!(events.next().await["n"], 1);
     assert_eq!(events.next().await["n"], 2);
-    assert_eq!(events.text().await, None);
-    assert_eq!(server.talk.exit(), 7);
+    assert_eq!(events.next_text().await, None);
+    assert_eq!(server.stand_in.wait(), 7);
 }
 
-/// It was a race, so it is run more than once.
+/// Runs several times, because a fixed bug was a race.
 #[tokio::test]
-async fn a_server_that_exits_has_answered_before() {
+async fn a_server_replies_before_it_exits() {
     let folder = tempfile::tempdir().unwrap();
     let records = [
         r#"{"t":1,"dir":"send","call":1,"method":"POST","path":"/session","body":{}}"#,
         r#"{"t":1,"dir":"reply","call":1,"status":200,"body":{"id":"ses_aaaaaaaaaaaa"}}"#,
         r#"{"t":1,"dir":"exit","code":0}"#,
     ];
-    let path = recording(folder.path(), "exit", "opencode", &records);
+    let path = write_recording(folder.path(), "exit", "opencode", &records);
     for _ in 0..20 {
         let mut server = Server::start(&path, &ReplayOptions::default(), None);
-        let made: Value = server.post("/session", &json!({})).await.json().await.unwrap();
-        assert_eq!(made["id"], "ses_aaaaaaaaaaaa");
-        assert_eq!(server.talk.exit(), 0);
+        let session: Value = server.post("/session", &json!({})).await.json().await.unwrap();
+        assert_eq!(session["id"], "ses_aaaaaaaaaaaa");
+        assert_eq!(server.stand_in.wait(), 0);
     }
 }
 
 #[tokio::test]
-async fn half_an_event_is_the_last_that_a_server_says() {
-    let (mut server, mut events, _folder) = faulty("half-line-after=1:7").await;
+async fn half_an_event_is_the_last_output_of_the_server() {
+    let (mut server, mut events, _folder) = start_with_fault("half-line-after=1:7").await;
     assert_eq!(events.next().await["n"], 1);
-    assert_eq!(events.text().await.as_deref(), Some("{\"n\""));
-    assert_eq!(server.talk.exit(), 7);
+    assert_eq!(events.next_text().await.as_deref(), Some("{\"n\""));
+    assert_eq!(server.stand_in.wait(), 7);
 }
 
 #[tokio::test]
-async fn garbage_comes_over_the_event_stream_as_well() {
-    let (_server, mut events, _folder) = faulty("garbage-after=1").await;
+async fn garbage_is_inserted_into_the_event_stream() {
+    let (_server, mut events, _folder) = start_with_fault("garbage-after=1").await;
     assert_eq!(events.next().await["n"], 1);
-    assert!(events.text().await.unwrap().starts_with("%%"));
+    assert!(events.next_text().await.unwrap().starts_with("%%"));
     assert_eq!(events.next().await["n"], 2);
 }

@@ -1,73 +1,76 @@
-//! What an agent's own command line says that matters to a stand-in. Everything else in it is ignored.
+//! The parts of an agent's command line that matter to a stand-in. All other arguments are ignored.
 
 use std::fmt::Write;
 
 use crate::Agent;
 
-/// What a program is asked to do instead of working.
+/// A request for information instead of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Probe {
     Version,
     Help,
 }
 
-/// How an agent was started.
+/// An agent's command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Launch {
+pub(crate) struct CommandLine {
     pub(crate) probe: Option<Probe>,
-    /// The session that the host wants to go on with, or chose the name of.
+    /// Id of the session to resume, or the id that the host chose for a new one.
     pub(crate) session: Option<String>,
-    /// Whether messages come over standard input, rather than one on the command line.
-    pub(crate) talks: bool,
-    /// Codex only: `app-server` or `exec`; absent when it is not said.
+    /// Whether messages come over standard input instead of one on the command line.
+    pub(crate) reads_messages: bool,
+    /// Codex only: `app-server` or `exec`; `None` if neither is given.
     pub(crate) mode: Option<&'static str>,
-    /// OpenCode only: where to listen.
+    /// OpenCode only: host name to listen on.
     pub(crate) hostname: Option<String>,
+    /// OpenCode only: port to listen on.
     pub(crate) port: Option<u16>,
 }
 
-impl Launch {
-    /// Reads the words after the program's name.
-    pub(crate) fn read(agent: Agent, words: &[String]) -> Self {
-        let mut launch = Self { talks: agent == Agent::Codex, ..Self::default() };
-        let mut words = words.iter().map(String::as_str).peekable();
-        let mut forks = false;
-        while let Some(word) = words.next() {
-            if word == "--" {
+impl CommandLine {
+    /// Parses the arguments after the program's name.
+    pub(crate) fn parse(agent: Agent, arguments: &[String]) -> Self {
+        let mut command_line = Self { reads_messages: agent == Agent::Codex, ..Self::default() };
+        let mut arguments = arguments.iter().map(String::as_str).peekable();
+        let mut is_fork = false;
+        while let Some(argument) = arguments.next() {
+            if argument == "--" {
                 break;
             }
-            let (flag, joined) = match word.split_once('=') {
+            let (flag, joined) = match argument.split_once('=') {
                 Some((flag, value)) if flag.starts_with("--") => (flag, Some(value)),
-                _ => (word, None),
+                _ => (argument, None),
             };
-            let mut value = || joined.or_else(|| words.next_if(|next| !next.starts_with('-'))).map(str::to_owned);
+            let mut value = || joined.or_else(|| arguments.next_if(|next| !next.starts_with('-'))).map(str::to_owned);
             match (agent, flag) {
                 (_, "--version") | (Agent::Codex | Agent::Amp, "-V") | (Agent::Claude | Agent::OpenCode, "-v") => {
-                    launch.probe = Some(Probe::Version);
+                    command_line.probe = Some(Probe::Version);
                 }
-                (_, "--help" | "-h") => launch.probe = Some(Probe::Help),
+                (_, "--help" | "-h") => command_line.probe = Some(Probe::Help),
                 (Agent::Claude, "--session-id" | "--resume" | "-r") | (Agent::Amp, "continue" | "c") => {
-                    launch.session = value();
+                    command_line.session = value();
                 }
-                (Agent::Claude, "--fork-session") => forks = true,
-                (Agent::Claude, "--input-format") => launch.talks = value().as_deref() == Some("stream-json"),
-                (Agent::Amp, "--stream-json-input") => launch.talks = true,
-                (Agent::Codex, "app-server") => launch.mode = launch.mode.or(Some("app-server")),
-                (Agent::Codex, "exec" | "e") => launch.mode = launch.mode.or(Some("exec")),
-                (Agent::OpenCode, "--port") => launch.port = value().and_then(|port| port.parse().ok()),
-                (Agent::OpenCode, "--hostname") => launch.hostname = value(),
+                (Agent::Claude, "--fork-session") => is_fork = true,
+                (Agent::Claude, "--input-format") => {
+                    command_line.reads_messages = value().as_deref() == Some("stream-json")
+                }
+                (Agent::Amp, "--stream-json-input") => command_line.reads_messages = true,
+                (Agent::Codex, "app-server") => command_line.mode = command_line.mode.or(Some("app-server")),
+                (Agent::Codex, "exec" | "e") => command_line.mode = command_line.mode.or(Some("exec")),
+                (Agent::OpenCode, "--port") => command_line.port = value().and_then(|port| port.parse().ok()),
+                (Agent::OpenCode, "--hostname") => command_line.hostname = value(),
                 _ => {}
             }
         }
-        if forks {
-            // The fork has an id that nobody knows beforehand.
-            launch.session = None;
+        if is_fork {
+            // The id of a fork is not known in advance.
+            command_line.session = None;
         }
-        launch
+        command_line
     }
 
     /// What the agent prints for a probe.
-    pub(crate) fn printed(agent: Agent, probe: Probe, version: &str) -> String {
+    pub(crate) fn probe_output(agent: Agent, probe: Probe, version: &str) -> String {
         match (probe, agent) {
             (Probe::Version, Agent::Claude) => format!("{version} (Claude Code)"),
             (Probe::Version, Agent::Codex) => format!("codex-cli {version}"),
@@ -77,7 +80,7 @@ impl Launch {
     }
 }
 
-/// The flags that hosts look for, in the layout that they look for them in.
+/// Help text with the flags that hosts look for, in the layout that they expect.
 fn help(agent: Agent) -> String {
     let (usage, commands, flags): (&str, &[&str], &[&str]) = match agent {
         Agent::Claude => (
@@ -138,12 +141,12 @@ fn help(agent: Agent) -> String {
         ),
     };
     let mut text = format!("Usage: {usage}\n");
-    for (title, words) in [("Commands", commands), ("Options", flags)] {
-        if !words.is_empty() {
-            let _ = writeln!(text, "\n{title}:\n  {}", words.join("\n  "));
+    for (title, entries) in [("Commands", commands), ("Options", flags)] {
+        if !entries.is_empty() {
+            let _ = writeln!(text, "\n{title}:\n  {}", entries.join("\n  "));
         }
     }
-    text.push_str("\nThis is interlingua-replay, which plays a recording in place of the agent.");
+    text.push_str("\nThis is interlingua-replay, which replays a recording in place of the agent.");
     text
 }
 
@@ -151,27 +154,27 @@ fn help(agent: Agent) -> String {
 mod tests {
     use super::*;
 
-    fn read(agent: Agent, line: &str) -> Launch {
-        Launch::read(agent, &line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    fn parse(agent: Agent, line: &str) -> CommandLine {
+        CommandLine::parse(agent, &line.split(' ').map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
-    fn what_matters_is_found_among_what_does_not() {
-        let claude = read(Agent::Claude, "-p --input-format stream-json --verbose --resume=abc --model opus");
-        assert_eq!((claude.talks, claude.session.as_deref()), (true, Some("abc")));
-        assert_eq!(read(Agent::Claude, "--resume abc --fork-session").session, None);
-        assert_eq!(read(Agent::Claude, "--print -- --version").probe, None);
-        let amp = read(Agent::Amp, "--no-ide threads continue T-1 -x go --stream-json");
-        assert_eq!((amp.talks, amp.session.as_deref()), (false, Some("T-1")));
-        let opencode = read(Agent::OpenCode, "serve --port 18000 --hostname=127.0.0.1");
+    fn the_relevant_arguments_are_found_among_others() {
+        let claude = parse(Agent::Claude, "-p --input-format stream-json --verbose --resume=abc --model opus");
+        assert_eq!((claude.reads_messages, claude.session.as_deref()), (true, Some("abc")));
+        assert_eq!(parse(Agent::Claude, "--resume abc --fork-session").session, None);
+        assert_eq!(parse(Agent::Claude, "--print -- --version").probe, None);
+        let amp = parse(Agent::Amp, "--no-ide threads continue T-1 -x go --stream-json");
+        assert_eq!((amp.reads_messages, amp.session.as_deref()), (false, Some("T-1")));
+        let opencode = parse(Agent::OpenCode, "serve --port 18000 --hostname=127.0.0.1");
         assert_eq!((opencode.port, opencode.hostname.as_deref()), (Some(18000), Some("127.0.0.1")));
-        assert_eq!(read(Agent::Codex, "-c model=x app-server").mode, Some("app-server"));
-        assert_eq!(read(Agent::Codex, "-V").probe, Some(Probe::Version));
+        assert_eq!(parse(Agent::Codex, "-c model=x app-server").mode, Some("app-server"));
+        assert_eq!(parse(Agent::Codex, "-V").probe, Some(Probe::Version));
     }
 
     #[test]
-    fn a_version_looks_as_the_agent_prints_it() {
-        let version = |agent| Launch::printed(agent, Probe::Version, "1.2.3");
+    fn a_version_is_printed_in_the_format_of_the_agent() {
+        let version = |agent| CommandLine::probe_output(agent, Probe::Version, "1.2.3");
         assert_eq!(version(Agent::Claude), "1.2.3 (Claude Code)");
         assert_eq!(version(Agent::Codex), "codex-cli 1.2.3");
         assert_eq!(version(Agent::OpenCode), "1.2.3");
