@@ -1,5 +1,5 @@
-//! From native JSON lines to universal JSON lines, beside the least that any tool does with such lines: parse each to
-//! a `serde_json::Value` and write it again. Both read the same bytes in the same run.
+//! Conversion of native JSON lines to universal JSON lines. The baseline is the least that any tool does with such lines:
+//! parse each to a `serde_json::Value` and write it again. Both read the same bytes in the same run.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -14,14 +14,15 @@ use interlingua_wirelog::{Entry, Reader};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// Rounds per agent; the two take turns, and the fastest of each counts, so that a busy machine matters little.
+/// Rounds per agent. Conversion and baseline alternate, and the fastest round of each counts, so that other load on the
+/// machine matters little.
 const ROUNDS: usize = 15;
-/// Each round reads at least this much, so that it is long enough to time.
+/// Minimum number of bytes per round, so that a round takes long enough to be timed.
 const BYTES_PER_ROUND: usize = 4 << 20;
-/// So many lines are heard before events are made of them, as whoever reads a log does.
-const TOGETHER: usize = 64;
+/// Number of inputs per flush, as in the conversion of a log.
+const INPUTS_PER_BATCH: usize = 64;
 
-/// What crossed the wire in one recording.
+/// The inputs of one recording.
 struct Recording {
     launch: Launch,
     inputs: Vec<Input>,
@@ -40,12 +41,12 @@ impl Recording {
         Ok(Self { launch, inputs })
     }
 
-    /// The native payloads, both ways.
+    /// The native payloads, in both directions.
     fn payloads(&self) -> impl Iterator<Item = &str> {
         self.inputs.iter().filter_map(|input| input.borrowed().payload())
     }
 
-    /// Whether there is something to read, and all of it JSON. Plain text is no work at all for the baseline.
+    /// Whether there are payloads and all of them are JSON. The baseline skips plain text, so it would not be comparable.
     fn is_json(&self) -> bool {
         let is_json = |payload| serde_json::from_str::<IgnoredAny>(payload).is_ok();
         self.payloads().next().is_some() && self.payloads().all(is_json)
@@ -92,7 +93,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Converts every recording, each for itself, to universal JSON lines and counts them.
+/// Converts each recording to universal JSON lines. Returns the number of lines.
 fn convert(agent: Agent, recordings: &[Recording], out: &mut Vec<u8>) -> usize {
     out.clear();
     let mut count = 0;
@@ -100,7 +101,7 @@ fn convert(agent: Agent, recordings: &[Recording], out: &mut Vec<u8>) -> usize {
         let mut lines = JsonLines::append_to(std::mem::take(out));
         let mut stream = Conversion::new(converter_for(agent), ConversionOptions::default());
         stream.observe_launch(None, &recording.launch, &mut lines);
-        for inputs in recording.inputs.chunks(TOGETHER) {
+        for inputs in recording.inputs.chunks(INPUTS_PER_BATCH) {
             for input in inputs {
                 stream.receive(None, input.borrowed());
             }
@@ -113,7 +114,7 @@ fn convert(agent: Agent, recordings: &[Recording], out: &mut Vec<u8>) -> usize {
     count
 }
 
-/// The baseline.
+/// The baseline: parses each payload and writes it again.
 fn round_trip(recordings: &[Recording], out: &mut Vec<u8>) -> io::Result<()> {
     out.clear();
     for payload in recordings.iter().flat_map(Recording::payloads) {
@@ -138,7 +139,7 @@ fn to_float(amount: usize) -> f64 {
     amount as f64
 }
 
-/// All recordings of an agent, of every version, in which it speaks JSON.
+/// All recordings of an agent, of every version, whose payloads are JSON.
 fn corpus(agent: Agent) -> io::Result<Vec<Recording>> {
     let mut recordings = Vec::new();
     for file in Transcripts::in_repository().for_agent(agent.id())? {

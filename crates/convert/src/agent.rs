@@ -1,4 +1,4 @@
-//! The converter of each agent, and whose output a line is.
+//! The converter of each agent, and detection of the agent from a line.
 
 use interlingua_agents::Agent;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::claude::ClaudeConverter;
 use crate::codex::CodexConverter;
 use crate::opencode::OpenCodeConverter;
 
-/// A new converter for this agent.
+/// Creates a converter for this agent.
 #[must_use]
 pub fn converter_for(agent: Agent) -> Box<dyn Converter> {
     match agent {
@@ -20,13 +20,13 @@ pub fn converter_for(agent: Agent) -> Box<dyn Converter> {
     }
 }
 
-/// The agent whose output a line looks like; `None` if it could be from any of them.
+/// Detects the agent that wrote a line; `None` if it could be any of them.
 #[must_use]
 pub fn detect_agent(line: &str) -> Option<Agent> {
     let value: Value = serde_json::from_str(line).ok()?;
     let has = |key: &str| value.get(key).is_some();
     if has("event_id") && has("sequence") {
-        // A universal event, whose types sound like those of `codex exec`.
+        // A universal event. Its types look like those of `codex exec`.
         return None;
     }
     let tag = value.get("type").and_then(Value::as_str).unwrap_or_default();
@@ -49,7 +49,7 @@ pub fn detect_agent(line: &str) -> Option<Agent> {
     if has("properties") || has("payload") || has("syncEvent") || tag.starts_with("session.next.") {
         return Some(Agent::OpenCode);
     }
-    // Amp prints the shapes of Claude Code's format, with thread ids that begin with `T-`.
+    // Amp prints Claude Code's format, with session ids that begin with `T-`.
     match value.get("session_id").and_then(Value::as_str) {
         Some(id) if id.starts_with("T-") => Some(Agent::Amp),
         Some(_) => Some(Agent::Claude),
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_whose_it_is() {
+    fn the_agent_is_detected_from_a_line() {
         for (line, agent) in [
             (r#"{"type":"system","subtype":"init","session_id":"T-1"}"#, Some(Agent::Amp)),
             (r#"{"type":"system","subtype":"init","session_id":"0a1b"}"#, Some(Agent::Claude)),

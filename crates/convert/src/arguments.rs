@@ -1,24 +1,24 @@
-//! A tool call's arguments as JSON text.
+//! Arguments of tool calls as JSON text.
 
 use interlingua_native::Json;
 use serde::de::IgnoredAny;
 
-/// The arguments of a tool call on their way to JSON text.
+/// Arguments of a tool call, which may still be incomplete.
 #[derive(Clone, Debug)]
 pub(crate) struct Arguments {
     text: String,
-    /// The text is known to be JSON and need not be checked.
+    /// Whether the text is known to be JSON and need not be checked.
     is_json: bool,
 }
 
 impl Arguments {
-    /// Appends what streams in next.
+    /// Appends streamed text.
     pub(crate) fn push_str(&mut self, text: &str) {
         self.text.push_str(text);
         self.is_json = false;
     }
 
-    /// JSON text, by the rules of [`json_arguments`].
+    /// Converts to JSON text by the rules of [`json_arguments`].
     pub(crate) fn into_json(self) -> String {
         if self.is_json && self.text != "null" { self.text } else { json_arguments(self.text) }
     }
@@ -48,8 +48,8 @@ impl From<&Json> for Arguments {
     }
 }
 
-/// Arguments as the universal schema wants them: JSON text stays as it is, nothing (or `null`) is `{}`, and text that
-/// is not JSON, such as arguments that were cut off, becomes a JSON string.
+/// Converts arguments to the JSON text that the universal schema requires. JSON text stays as it is, empty text and
+/// `null` become `{}`, and text that is not JSON, such as truncated arguments, becomes a JSON string.
 #[must_use]
 pub fn json_arguments(text: String) -> String {
     let trimmed = text.trim();
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn text_behind_a_json_value_is_checked_again() {
+    fn text_appended_to_a_json_value_is_checked_again() {
         let mut arguments = Arguments::from(&Json::from_text("{}".to_owned()).unwrap());
         arguments.push_str("{");
         assert_eq!(arguments.into_json(), r#""{}{""#);

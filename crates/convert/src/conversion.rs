@@ -1,4 +1,4 @@
-//! From inputs to events: a converter and a sequencer, end to end.
+//! The path from inputs to events: a converter and a sequencer, end to end.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,27 +10,27 @@ use crate::draft::{DraftAction, Unparsed};
 use crate::sequencer::{Provenance, ResumePoint, Sequencer, StreamEnd};
 use crate::{Converter, CountingIds, Drafts, Failure, IdSource, Input, InputRef, Key, Launch};
 
-/// Room for pending inputs at the start. It stays below what an allocator has at hand (1 KiB), because a conversion may
-/// be short.
+/// Initial capacity for pending inputs. It stays below 1 KiB, which an allocator hands out fast, because a conversion
+/// may be short.
 const INITIAL_CAPACITY: usize = 8;
 
 /// How events are made.
 #[non_exhaustive]
 pub struct ConversionOptions {
-    /// Whether events carry the native payload they were made from.
+    /// Whether events carry the native payload that they were made from.
     pub raw: bool,
-    /// Where ids come from.
+    /// Source of ids.
     pub ids: Box<dyn IdSource>,
 }
 
 impl ConversionOptions {
-    /// With ids from this source, and native payloads if `raw`.
+    /// Options with ids from this source, and with native payloads if `raw`.
     #[must_use]
     pub fn new(raw: bool, ids: Box<dyn IdSource>) -> Self {
         Self { raw, ids }
     }
 
-    /// As the default, with native payloads if `raw`.
+    /// Default options, with native payloads if `raw`.
     #[must_use]
     pub fn with_raw(raw: bool) -> Self {
         Self { raw, ..Self::default() }
@@ -38,65 +38,65 @@ impl ConversionOptions {
 }
 
 impl Default for ConversionOptions {
-    /// Without payloads, with ids that are counted.
+    /// No payloads, and [`CountingIds`].
     fn default() -> Self {
         Self { raw: false, ids: Box::new(CountingIds::default()) }
     }
 }
 
-/// What became of the payloads.
+/// Counts of what happened to the payloads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConversionStats {
-    /// Lines and bodies from the agent.
+    /// Number of payloads from the agent: lines and HTTP bodies.
     pub payloads: u64,
-    /// Those of which the converter made something.
+    /// Payloads that the converter made drafts of.
     pub converted: u64,
-    /// Those it dropped, by reason.
+    /// Payloads that the converter dropped, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
-    /// Those it neither used nor dropped by name: a gap in the converter.
+    /// Payloads that the converter neither used nor dropped by name: a bug in the converter.
     pub unaccounted: u64,
-    /// Those that did not fit what is known of the agent.
+    /// Payloads that did not fit what is known about the agent.
     pub unparsed: u64,
-    /// Why the first of these did not.
+    /// Reason for the first of these.
     pub first_unparsed: Option<String>,
-    /// Every reason, with the native type where there is one, and how often it was given. At most
-    /// [`MAX_UNPARSED_REASONS`](Self::MAX_UNPARSED_REASONS) different ones.
+    /// Number of occurrences of each reason, with the native type if there is one. At most
+    /// [`MAX_UNPARSED_REASONS`](Self::MAX_UNPARSED_REASONS) different reasons.
     pub unparsed_reasons: BTreeMap<UnparsedReason, u64>,
 }
 
 impl ConversionStats {
-    /// How many different reasons are kept.
+    /// Maximum number of different reasons that are kept.
     pub const MAX_UNPARSED_REASONS: usize = 1000;
 }
 
-/// Why something became `agent.unparsed`.
+/// Reason for an `agent.unparsed` event.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct UnparsedReason {
-    /// The native type of the payload.
+    /// Native type of the payload.
     pub native_type: Option<String>,
-    /// What is wrong with it, and where.
+    /// What is wrong with the payload, and where.
     pub error: String,
 }
 
-/// What one agent process after another says, as universal events.
+/// Converts the inputs of one agent process after another into universal events.
 ///
-/// A live session, a file and a test all go this way: inputs in, one at a time, events out as soon as they are
+/// Live sessions, files and tests all use it: inputs go in one at a time, and events come out as soon as they are
 /// certain.
 pub struct Conversion<C> {
     converter: C,
     sequencer: Sequencer,
     drafts: Drafts,
-    /// How many of the drafts are accounted for in `pending`.
-    noted: usize,
+    /// Number of drafts that are counted in `pending`.
+    queued: usize,
     pending: Vec<PendingInput>,
     raw: bool,
-    tally: ConversionStats,
+    stats: ConversionStats,
 }
 
 impl<C: Converter> Conversion<C> {
-    /// A stream through this converter.
+    /// A conversion with this converter.
     pub fn new(converter: C, options: ConversionOptions) -> Self {
         let mut drafts = Drafts::default();
         drafts.list.reserve(INITIAL_CAPACITY);
@@ -104,20 +104,21 @@ impl<C: Converter> Conversion<C> {
             sequencer: Sequencer::new(converter.agent(), options.ids),
             converter,
             drafts,
-            noted: 0,
+            queued: 0,
             pending: Vec::with_capacity(INITIAL_CAPACITY),
             raw: options.raw,
-            tally: ConversionStats::default(),
+            stats: ConversionStats::default(),
         }
     }
 
-    /// What became of the payloads so far.
+    /// Counts of the payloads so far.
     pub fn stats(&self) -> &ConversionStats {
-        &self.tally
+        &self.stats
     }
 
-    /// Begins the one session this stream is about, before its agent says anything. What the agent then tells of
-    /// itself is metadata of its first turn, and whatever names it has for the session, there is no second one.
+    /// Starts the only session of this stream, before any input of its agent. When the agent describes itself later,
+    /// that becomes metadata of its next turn. The stream has no second session, even if the agent uses another native
+    /// id.
     pub fn start_session(
         &mut self,
         at: Option<Timestamp>,
@@ -129,76 +130,82 @@ impl<C: Converter> Conversion<C> {
         self.sequencer.start_only_session(&provenance, native, metadata, out);
     }
 
-    /// Goes on with a session that an earlier stream left: no second start, and the count goes on. As after
-    /// [`start_session`](Self::start_session), the stream is about that one session. If the earlier stream was cut off,
-    /// [`close_unfinished`](Self::close_unfinished) is the next thing to do.
+    /// Resumes a session of an earlier stream: there is no second start, and sequence numbers continue. As after
+    /// [`start_session`](Self::start_session), this is the only session of the stream. If the earlier stream was cut
+    /// off, call [`close_unfinished`](Self::close_unfinished) next.
     pub fn resume(&mut self, resume: ResumePoint) {
         self.sequencer.resume(resume);
     }
 
-    /// Closes what the stream before this one left open: items and the turn fail for this reason, permissions are
-    /// denied, questions rejected.
+    /// Closes what the earlier stream left open: items and the turn fail for this reason, permissions are denied and
+    /// questions rejected.
     pub fn close_unfinished(&mut self, at: Option<Timestamp>, failure: &Failure, out: &mut dyn EventSink) {
         let provenance = Provenance { time: at, ..Provenance::default() };
         self.sequencer.close_unfinished(&provenance, failure, out);
     }
 
-    /// The host itself has something to say that crossed no wire: a message that could not be delivered, an interrupt
-    /// that is a signal.
-    pub fn push_host_drafts(&mut self, at: Option<Timestamp>, say: impl FnOnce(&mut Drafts), out: &mut dyn EventSink) {
-        say(&mut self.drafts);
-        self.note(at, None, false);
+    /// Adds drafts of the host for what did not cross the wire: a message that could not be delivered, an interrupt by
+    /// a signal.
+    pub fn push_host_drafts(
+        &mut self,
+        at: Option<Timestamp>,
+        write: impl FnOnce(&mut Drafts),
+        out: &mut dyn EventSink,
+    ) {
+        write(&mut self.drafts);
+        self.queue_drafts(at, None, false);
         self.flush(out);
     }
 
-    /// The key by which the converter knows the request for this permission, as long as nobody has answered it. The
-    /// id is the key, unless that was used before.
+    /// The converter's key of the request for this permission, while it is pending. The id equals the key, unless the
+    /// key was used before.
     pub fn permission_key(&self, permission_id: &str) -> Option<&Key> {
         self.sequencer.permission_key(permission_id)
     }
 
-    /// The key by which the converter knows the request with this question, as long as nobody has answered it, and
-    /// the ids of all questions of that request in order.
+    /// The converter's key of the request with this question, while it is pending, and the ids of all questions of that
+    /// request in order.
     pub fn question_key(&self, question_id: &str) -> Option<(&Key, Vec<&str>)> {
         self.sequencer.question_key(question_id)
     }
 
-    /// An agent was started.
+    /// Tells the converter how the agent was started.
     pub fn observe_launch(&mut self, at: Option<Timestamp>, launch: &Launch, out: &mut dyn EventSink) {
         self.converter.observe_launch(launch, &mut self.drafts);
-        self.note(at, None, false);
+        self.queue_drafts(at, None, false);
         self.flush(out);
     }
 
-    /// Something crossed the wire at a time; without one, the payload's own time counts, or else the last one.
+    /// Converts one input and writes its events. Without a time `at`, the payload's own time is used, or else the time
+    /// of the event before.
     pub fn push(&mut self, at: Option<Timestamp>, input: InputRef<'_>, out: &mut dyn EventSink) {
         self.receive(at, input);
         self.flush(out);
     }
 
-    /// As [`push`](Self::push), but the events wait for [`flush`](Self::flush). Whoever has several inputs at hand
-    /// is faster so, because each half of the work stays in the processor's cache.
+    /// Converts one input like [`push`](Self::push), but writes its events at the next [`flush`](Self::flush). That is
+    /// faster for several inputs, because each half of the work stays in the processor's cache.
     pub fn receive(&mut self, at: Option<Timestamp>, input: InputRef<'_>) {
         if let Input::Unreadable { bytes, error } = input {
             return self.receive_unreadable(at, bytes, error);
         }
         let from_agent = input.is_from_agent();
-        self.drafts.begin_input();
+        self.drafts.start_input();
         self.drafts.payload = input.payload().filter(|_| self.raw).map(RawJson::from_payload);
         self.converter.push(input, &mut self.drafts);
         if from_agent {
-            self.count();
+            self.count_payload();
         }
         if let Input::Stderr(line) = input {
             self.pending.push(PendingInput::Stderr(line.to_owned()));
         }
-        self.note(at, input.payload(), from_agent);
+        self.queue_drafts(at, input.payload(), from_agent);
         if let Input::Exit { code } = input {
             self.pending.push(PendingInput::Exit(Provenance { time: at, ..Provenance::default() }, code));
         }
     }
 
-    /// Makes events of what was pending.
+    /// Writes the events of all pending inputs.
     pub fn flush(&mut self, out: &mut dyn EventSink) {
         let mut drafts = self.drafts.list.iter_mut();
         for pending in self.pending.drain(..) {
@@ -216,49 +223,49 @@ impl<C: Converter> Conversion<C> {
             }
         }
         self.drafts.list.clear();
-        self.noted = 0;
+        self.queued = 0;
     }
 
-    /// The agent sent something that is not a line of text, which no converter needs to see.
+    /// Reports input that is not a line of text. Converters do not get it.
     fn receive_unreadable(&mut self, at: Option<Timestamp>, bytes: &[u8], error: &str) {
         self.drafts.current_session().unparsed("wire", error, None);
-        self.count();
+        self.count_payload();
         if let Some(DraftAction::Unparsed(unparsed)) = self.drafts.list.last_mut().map(|draft| &mut draft.action) {
             unparsed.hash = sha256(bytes);
         }
         let text = String::from_utf8_lossy(bytes);
         self.drafts.payload = self.raw.then(|| RawJson::from_payload(&text));
-        self.note(at, Some(&text), true);
+        self.queue_drafts(at, Some(&text), true);
     }
 
-    /// There is no more to come. What waits is said; sessions end as `end` says.
+    /// Ends the stream. Writes the events of all pending inputs, and ends the sessions according to `end`.
     pub fn finish(&mut self, at: Option<Timestamp>, end: StreamEnd, out: &mut dyn EventSink) {
         self.flush(out);
         let provenance = Provenance { time: at, ..Provenance::default() };
         self.sequencer.finish(&provenance, end, out);
     }
 
-    /// No agent can go on with the session, for this reason: it ends as an error.
+    /// Ends the session with an error, because no agent can resume it.
     pub fn fail_session(&mut self, at: Option<Timestamp>, reason: &str, out: &mut dyn EventSink) {
         self.flush(out);
         let provenance = Provenance { time: at, ..Provenance::default() };
         self.sequencer.fail_sessions(&provenance, reason, out);
     }
 
-    /// Counts what the converter made of a payload.
-    fn count(&mut self) {
-        self.tally.payloads += 1;
-        let made = &self.drafts.list[self.noted..];
-        let mut unparsed = made.iter().filter_map(|draft| match &draft.action {
+    /// Updates the statistics by the drafts of one payload.
+    fn count_payload(&mut self) {
+        self.stats.payloads += 1;
+        let drafts = &self.drafts.list[self.queued..];
+        let mut unparsed = drafts.iter().filter_map(|draft| match &draft.action {
             DraftAction::Unparsed(unparsed) => Some(&**unparsed),
             _ => None,
         });
         if let Some(first) = unparsed.next() {
-            self.tally.unparsed += 1;
-            if self.tally.first_unparsed.is_none() {
-                self.tally.first_unparsed = Some(format!("{}: {}", first.location, first.error));
+            self.stats.unparsed += 1;
+            if self.stats.first_unparsed.is_none() {
+                self.stats.first_unparsed = Some(format!("{}: {}", first.location, first.error));
             }
-            let reasons = &mut self.tally.unparsed_reasons;
+            let reasons = &mut self.stats.unparsed_reasons;
             for Unparsed { native_type, error, .. } in std::iter::once(first).chain(unparsed) {
                 let reason = UnparsedReason { native_type: native_type.clone(), error: error.clone() };
                 if reasons.len() < ConversionStats::MAX_UNPARSED_REASONS || reasons.contains_key(&reason) {
@@ -267,50 +274,50 @@ impl<C: Converter> Conversion<C> {
             }
         }
         match self.drafts.dropped {
-            _ if !made.is_empty() => self.tally.converted += 1,
-            Some(reason) => *self.tally.dropped.entry(reason).or_default() += 1,
-            None => self.tally.unaccounted += 1,
+            _ if !drafts.is_empty() => self.stats.converted += 1,
+            Some(reason) => *self.stats.dropped.entry(reason).or_default() += 1,
+            None => self.stats.unaccounted += 1,
         }
     }
 
-    /// Keeps the drafts that are new for the sequencer, with the moment they are from.
-    fn note(&mut self, at: Option<Timestamp>, payload: Option<&str>, from_agent: bool) {
+    /// Queues the new drafts for the sequencer, with their provenance.
+    fn queue_drafts(&mut self, at: Option<Timestamp>, payload: Option<&str>, from_agent: bool) {
         self.drafts.dropped = None;
         let time = self.drafts.time.take();
         let raw = self.drafts.payload.take();
-        let made = &mut self.drafts.list[self.noted..];
-        // That the agent says anything at all is news.
-        if made.is_empty() && !from_agent {
+        let drafts = &mut self.drafts.list[self.queued..];
+        // Input of the agent without drafts is queued, too: it shows that the agent is running.
+        if drafts.is_empty() && !from_agent {
             return;
         }
-        for draft in &mut *made {
+        for draft in &mut *drafts {
             if let DraftAction::Unparsed(unparsed) = &mut draft.action
                 && unparsed.hash.is_empty()
             {
                 unparsed.hash = sha256(payload.unwrap_or_default().as_bytes());
             }
         }
-        let (count, provenance) = (made.len(), Provenance { time: at.or(time), from_agent, raw });
-        self.noted = self.drafts.list.len();
+        let (count, provenance) = (drafts.len(), Provenance { time: at.or(time), from_agent, raw });
+        self.queued = self.drafts.list.len();
         match self.pending.last_mut() {
-            // Many inputs are not worth a draft, and without times of their own one moment is like another.
+            // Many inputs have no drafts, and inputs with the same time can share an entry.
             Some(PendingInput::Drafts(last, before)) if last.can_share(&provenance, count) => *before += count,
             _ => self.pending.push(PendingInput::Drafts(provenance, count)),
         }
     }
 }
 
-/// What the sequencer is yet to hear of, in order.
+/// Input that the sequencer has not processed yet.
 enum PendingInput {
-    /// The agent wrote to its standard error.
+    /// A line of the agent's standard error.
     Stderr(String),
-    /// The converter made so many drafts of an input; of one from the agent perhaps none.
+    /// Number of drafts that the converter made of inputs with this provenance. May be 0 for input from the agent.
     Drafts(Provenance, usize),
-    /// The agent is gone, with this exit code.
+    /// The agent exited with this code.
     Exit(Provenance, Option<i32>),
 }
 
-/// The SHA-256 digest in lower-case hexadecimal digits.
+/// SHA-256 digest in lower-case hexadecimal digits.
 fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut hex, byte| {
         // Writing to a string does not fail.

@@ -1,26 +1,26 @@
-//! What an agent's converter is, and what it is told before the first input.
+//! The converter interface, and how an agent was launched.
 
 use interlingua_wirelog::{Header, InputRef};
 
 use crate::Drafts;
 
-/// Turns what one agent says into drafts.
+/// Turns the inputs of one agent into drafts.
 ///
-/// A converter is a state machine and nothing else: no I/O, no clock, no randomness, and it does not panic whatever
-/// it is given. It names things by the agent's own ids, or by keys it makes up; ids, sequence, time, what is missing
-/// and what is left open are not its business.
+/// A converter is a pure state machine: no I/O, no clock, no randomness, and no panics, whatever the input is. It
+/// refers to items by native ids or by keys that it makes from them. Event ids, sequence numbers, times, missing starts
+/// and open items are the sequencer's job.
 pub trait Converter: Send {
-    /// The agent's id, which is in the metadata of its sessions: `claude`, `codex`.
+    /// Id of the agent, which is in the metadata of its sessions: `claude`, `codex`.
     fn agent(&self) -> &'static str;
 
-    /// An agent was started so. This is where the prompt of a one-shot run is found. It may come again when a
-    /// session goes on in a new process.
+    /// Notes how the agent was started. A one-shot run has its prompt here. Called again when a session continues in a
+    /// new process.
     fn observe_launch(&mut self, launch: &Launch, out: &mut Drafts) {
         let (_, _) = (launch, out);
     }
 
-    /// Something crossed the wire. What is [unreadable](interlingua_wirelog::Input::Unreadable) is reported by the
-    /// conversion and does not come here.
+    /// Makes drafts of one input. The conversion itself reports [unreadable](interlingua_wirelog::Input::Unreadable)
+    /// input; converters do not get it.
     fn push(&mut self, input: InputRef<'_>, out: &mut Drafts);
 }
 
@@ -38,20 +38,20 @@ impl<C: Converter + ?Sized> Converter for Box<C> {
     }
 }
 
-/// How an agent was started: what the wire itself does not show.
+/// How an agent was started, which the wire does not show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Launch {
-    /// The agent's version; absent when nobody knows.
+    /// Version of the agent; `None` if unknown.
     pub version: Option<String>,
-    /// The command line; empty when nobody knows.
+    /// Command line; empty if unknown.
     pub argv: Vec<String>,
-    /// The prompt of a one-shot run, where it is known apart from `argv`.
+    /// Prompt of a one-shot run, if it is known separately from `argv`.
     pub prompt: Option<String>,
 }
 
 impl Launch {
-    /// A program of this version, started with this command line.
+    /// An agent of this version, started with this command line.
     #[must_use]
     pub fn new(version: Option<String>, argv: Vec<String>) -> Self {
         Self { version, argv, prompt: None }

@@ -1,8 +1,8 @@
-//! What each agent is known to do, and the recording that proves it.
+//! The features of each agent, and the recordings that prove them.
 //!
 //! `cargo xtask generate` converts every recording, looks for each [`Feature`] in the universal events, and writes the
-//! name of the recording that shows it to [`proof`]'s table and to `docs/coverage.md`. The API's capabilities and the
-//! envelope's capability ids are answered from this table, so that nothing is advertised that was never recorded.
+//! name of a recording that shows it to the table of [`proof`] and to `docs/coverage.md`. The capabilities of the API
+//! and the capability ids of the envelope come from this table, so that only recorded features are advertised.
 //!
 //! ```
 //! use interlingua_convert::Agent;
@@ -10,7 +10,7 @@
 //!
 //! assert!(is_proven(Agent::Codex, Feature::CommandExecution));
 //! assert!(proof(Agent::Codex, Feature::CommandExecution).is_some_and(|recording| recording.starts_with("codex/")));
-//! // Amp prints whole messages only.
+//! // Amp only prints whole messages.
 //! assert!(!is_proven(Agent::Amp, Feature::StreamingDeltas));
 //! ```
 
@@ -18,20 +18,20 @@ mod proven;
 
 use crate::Agent;
 
-/// Declares the features: what is meant, the id and the title of each.
+/// Declares the features: the meaning, id and title of each.
 macro_rules! features {
     ($(#[doc = $meaning:literal] $feature:ident = $id:literal, $title:literal;)+) => {
-        /// Something that an agent may do and that its universal stream then shows.
+        /// A feature of an agent that its universal stream shows.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Feature {
             $(#[doc = $meaning] $feature,)+
         }
 
         impl Feature {
-            /// All of them, in the order of the matrix.
+            /// All features, in the order of the coverage matrix.
             pub const ALL: &[Self] = &[$(Self::$feature,)+];
 
-            /// The name by which the table of proofs knows it.
+            /// Id of the feature in the table of proofs.
             #[must_use]
             pub const fn id(self) -> &'static str {
                 match self {
@@ -39,7 +39,7 @@ macro_rules! features {
                 }
             }
 
-            /// The name for a person.
+            /// Name of the feature for a person.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self {
@@ -47,7 +47,7 @@ macro_rules! features {
                 }
             }
 
-            /// What is meant by it, in a sentence.
+            /// Meaning of the feature, in a sentence.
             #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self {
@@ -59,61 +59,61 @@ macro_rules! features {
 }
 
 features! {
-    /// The agent answers in words: a `message` of the assistant's with text.
+    /// A `message` item of the assistant with text.
     TextMessages = "text_messages", "Text messages";
     /// A `tool_call` item.
     ToolCalls = "tool_calls", "Tool calls";
-    /// A `tool_result` item that the agent itself tells of.
+    /// A `tool_result` item that the agent itself reports.
     ToolResults = "tool_results", "Tool results";
-    /// A command's exit code in its result.
+    /// The exit code of a command in its result.
     ExitCodes = "exit_codes", "Exit codes";
     /// `question.requested`: the agent asks the user something.
     Questions = "questions", "Questions (HITL)";
-    /// `permission.requested`: the agent asks whether it may.
+    /// `permission.requested`: the agent asks for a permission.
     Permissions = "permissions", "Permissions (HITL)";
     /// An image in the user's message.
     Images = "images", "Images";
     /// A file in the user's message.
     FileAttachments = "file_attachments", "File attachments";
-    /// The agent itself says that a session began.
+    /// The agent itself reports the start of a session.
     SessionLifecycle = "session_lifecycle", "Session lifecycle";
-    /// An `error` in the agent's own words.
+    /// An `error` that the agent itself reports.
     ErrorEvents = "error_events", "Error events";
-    /// A `reasoning` part with a text.
+    /// A `reasoning` part with text.
     Reasoning = "reasoning", "Reasoning/thinking";
     /// A call of a command, and a result with its output.
     CommandExecution = "command_execution", "Command execution";
     /// A result with the diff of a file.
     FileChanges = "file_changes", "File changes";
-    /// A call of an MCP server's tool.
+    /// A call of a tool of an MCP server.
     McpTools = "mcp_tools", "MCP tools";
     /// Deltas of a message that the agent itself sends.
     StreamingDeltas = "streaming_deltas", "Streaming deltas";
-    /// The agent itself says that an item begins.
+    /// The agent itself reports the start of an item.
     ItemStarted = "item_started", "Item started";
-    /// A turn is told of while it runs, not only at its end.
+    /// Events of a turn while it runs, not only at its end.
     LiveEvents = "live_events", "Live events";
-    /// The agent itself says that a turn is over.
+    /// The agent itself reports the end of a turn.
     Completion = "completion", "Turn completion";
-    /// What the turn used, in tokens.
+    /// The token usage of a turn.
     Usage = "usage", "Usage";
-    /// What a sub-agent does, below the call that spawned it.
+    /// Items of a sub-agent, below the call that spawned it.
     SubAgents = "sub_agents", "Sub-agents";
-    /// The steps the agent means to take, or the tool with which it keeps them.
+    /// The steps of the agent's plan, or a call of the tool that keeps them.
     Plans = "plans", "Plans";
     /// A mode in which the agent plans and does not act.
     PlanMode = "plan_mode", "Plan mode";
-    /// A turn that the host stopped.
+    /// A turn that the host interrupted.
     Interrupts = "interrupts", "Interrupts";
-    /// A `status` that the conversation was shortened.
+    /// A `status` item for a compaction of the conversation.
     Compaction = "compaction", "Compaction";
-    /// A `status` that a request is tried again.
+    /// A `status` item for a retry of a request.
     Retries = "retries", "Retries";
     /// Any `status` item.
     Status = "status", "Status";
 }
 
-/// The recording that shows this agent doing it, as `agent/version/scenario`; `None` where none does.
+/// The recording that proves the feature of this agent, as `agent/version/scenario`; `None` if there is none.
 #[must_use]
 pub fn proof(agent: Agent, feature: Feature) -> Option<&'static str> {
     proven::PROVEN
@@ -122,7 +122,7 @@ pub fn proof(agent: Agent, feature: Feature) -> Option<&'static str> {
         .map(|(_, _, recording)| *recording)
 }
 
-/// Whether a recording shows this agent doing it.
+/// Whether a recording proves the feature of this agent.
 #[must_use]
 pub fn is_proven(agent: Agent, feature: Feature) -> bool {
     proof(agent, feature).is_some()
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_proof_is_of_a_known_agent_and_feature_and_by_a_recording_of_that_agent() {
+    fn every_proof_has_a_known_agent_and_feature_and_a_recording_of_that_agent() {
         for (agent, feature, recording) in proven::PROVEN {
             let known = agent.parse::<Agent>().is_ok() && Feature::ALL.iter().any(|known| known.id() == *feature);
             assert!(known, "{agent} {feature}: run `cargo xtask generate coverage`");

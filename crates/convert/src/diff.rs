@@ -1,13 +1,13 @@
-//! Unified diffs from a file's text before and after.
+//! Unified diffs.
 
 use crate::paths::diff_header_path;
 use similar::{Algorithm, TextDiff};
 
-/// More lines than this on both sides together are not compared line by line.
-const MOST_LINES: usize = 50_000;
+/// Maximum number of lines, both sides together, that are compared line by line.
+const MAX_COMPARED_LINES: usize = 50_000;
 
-/// The change of one file as a unified diff with three lines of context, under the headers `--- a/…` and `+++ b/…`.
-/// `None` when nothing changed. A missing side means that the file is new or gone.
+/// Unified diff of one file with three lines of context and the headers `--- a/…` and `+++ b/…`. `None` if nothing
+/// changed. A side that is `None` means that the file was created or deleted.
 #[must_use]
 pub fn unified_diff(path: &str, old: Option<&str>, new: Option<&str>) -> Option<String> {
     let (before, after) = (old.unwrap_or(""), new.unwrap_or(""));
@@ -17,20 +17,21 @@ pub fn unified_diff(path: &str, old: Option<&str>, new: Option<&str>) -> Option<
     let path = path.trim_start_matches('/');
     let from = if old.is_some() { format!("a/{path}") } else { "/dev/null".to_owned() };
     let to = if new.is_some() { format!("b/{path}") } else { "/dev/null".to_owned() };
-    if before.lines().count() + after.lines().count() > MOST_LINES {
-        return Some(replaced(&from, &to, before, after));
+    if before.lines().count() + after.lines().count() > MAX_COMPARED_LINES {
+        return Some(replacement_diff(&from, &to, before, after));
     }
-    // Patience keeps to linear time on the long, mostly equal texts that edits are.
+    // Patience takes linear time on long texts that are mostly equal, as edits are.
     let diff = TextDiff::configure().algorithm(Algorithm::Patience).diff_lines(before, after);
     Some(diff.unified_diff().context_radius(3).header(&from, &to).to_string())
 }
 
-/// A diff of one file under the header that all diffs have: `--- a/<path>` and `+++ b/<path>`, relative to the session's
-/// directory when the file is below it, `/dev/null` for a file that is new or gone. Whatever header it had gives way.
+/// Replaces the header of a diff of one file by the uniform one: `--- a/<path>` and `+++ b/<path>`. The path is
+/// relative to the session's directory if the file is below it, and `/dev/null` on the missing side of a created or
+/// deleted file.
 pub(crate) fn with_header(diff: &str, path: &str, to: Option<&str>, cwd: Option<&str>) -> String {
     let mut rest = diff;
     let (mut created, mut deleted) = (false, false);
-    // A header ends where the first hunk begins; a text without one is only a header if it looks like one.
+    // The header ends at the first hunk. In a text without hunks, only lines that look like a header belong to it.
     while !rest.is_empty() && !rest.starts_with("@@") {
         let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
         let is_header = [
@@ -54,15 +55,15 @@ pub(crate) fn with_header(diff: &str, path: &str, to: Option<&str>, cwd: Option<
         deleted |= line.starts_with("+++ /dev/null");
         rest = after;
     }
-    let side = |sign: &str, path: &str, is_gone: bool| {
-        if is_gone { "/dev/null".to_owned() } else { format!("{sign}/{}", diff_header_path(path, cwd)) }
+    let side = |prefix: &str, path: &str, is_missing: bool| {
+        if is_missing { "/dev/null".to_owned() } else { format!("{prefix}/{}", diff_header_path(path, cwd)) }
     };
     let (from, to) = (side("a", path, created), side("b", to.unwrap_or(path), deleted));
     format!("--- {from}\n+++ {to}\n{rest}")
 }
 
-/// A diff that takes the whole file out and puts the new one in.
-fn replaced(from: &str, to: &str, old: &str, new: &str) -> String {
+/// A diff that removes the whole old text and adds the whole new one.
+fn replacement_diff(from: &str, to: &str, old: &str, new: &str) -> String {
     let side = |sign: &'static str, text| -> String { str::lines(text).flat_map(|line| [sign, line, "\n"]).collect() };
     let range = |text: &str| match text.lines().count() {
         0 => "0,0".to_owned(),
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_edit_a_new_file_and_no_change() {
+    fn edits_and_new_files_have_a_diff_and_equal_texts_have_none() {
         assert_eq!(
             unified_diff("/src/a.rs", Some("a\nb\n"), Some("a\nc\n")).unwrap(),
             "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
@@ -99,8 +100,8 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_change_is_a_replacement() {
-        let old = "x\n".repeat(MOST_LINES);
+    fn a_huge_file_is_replaced_as_a_whole() {
+        let old = "x\n".repeat(MAX_COMPARED_LINES);
         let diff = unified_diff("x", Some(&old), Some("y\n")).unwrap();
         assert!(diff.starts_with("--- a/x\n+++ b/x\n@@ -1,50000 +1,1 @@\n-x\n"));
     }

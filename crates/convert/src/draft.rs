@@ -1,5 +1,6 @@
-//! What a converter says happened, before ids, order and gaps are seen to.
+//! Drafts: what a converter reports, before the sequencer makes events of it.
 
+mod failure;
 mod message;
 mod note;
 mod plan;
@@ -11,10 +12,11 @@ mod turn;
 use interlingua_schema::{ApprovalScope, Decision, QuestionAnswer, SessionMetadata, TurnMetadata, Usage};
 
 use crate::Key;
+pub use failure::Failure;
 pub(crate) use message::{Channel, streamed_text};
 pub use message::{MessageDraft, MessageEnd};
-pub use note::{Failure, Note};
-pub(crate) use note::{NoteKind, Unparsed};
+pub use note::Note;
+pub(crate) use note::NoteKind;
 pub(crate) use plan::{LastPlan, UNCHANGED_PLAN};
 pub use plan::{plan_step, plan_step_from_json};
 pub(crate) use prompt::PromptPayload;
@@ -23,35 +25,35 @@ pub use request::{PermissionDraft, QuestionDraft};
 pub use tool::{ToolCall, ToolResult};
 pub use turn::TurnEnd;
 
-/// One thing that happened.
+/// One report of a converter.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
-    /// The tool call whose sub-agent did it; the agent itself when absent.
+    /// Tool call that started the sub-agent that this is about; `None` for the main agent.
     pub(crate) sub_agent: Option<Key>,
-    /// Inferred by the converter rather than said by the agent.
+    /// Inferred by the converter, not reported by the agent.
     pub(crate) synthetic: bool,
     pub(crate) action: DraftAction,
 }
 
 impl Draft {
-    /// What follows is about this session.
+    /// A draft that directs the drafts after it to this session.
     pub(crate) fn select_session(session: Option<Key>) -> Self {
         Self { sub_agent: None, synthetic: false, action: DraftAction::SelectSession(session) }
     }
 
-    /// All of it, so that nothing is left to do.
+    /// Takes the content. The draft that remains does nothing.
     pub(crate) fn take(&mut self) -> Self {
         Self { sub_agent: self.sub_agent.take(), synthetic: self.synthetic, action: self.action.take() }
     }
 }
 
-/// What happened. Wide contents are boxed: every draft is as large as the widest variant, and is copied twice.
+/// What a draft reports. Large contents are boxed: every draft is as large as the largest variant, and is copied twice.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum DraftAction {
-    /// What was said has been taken elsewhere.
+    /// The content was taken.
     #[default]
     Taken,
-    /// What follows is about the native session of this name, or the one begun last when the payload names none.
+    /// The drafts after this are for the session with this native id, or for the session that started last if `None`.
     SelectSession(Option<Key>),
     SessionStarted(Box<SessionMetadata>),
     ChildOf {
@@ -118,10 +120,22 @@ pub(crate) enum DraftAction {
 }
 
 impl DraftAction {
-    /// What was said, which is then done.
+    /// Takes the content and leaves [`DraftAction::Taken`].
     pub(crate) fn take(&mut self) -> Self {
         std::mem::take(self)
     }
+}
+
+/// A payload that does not fit what is known about the agent.
+#[derive(Clone, Debug)]
+pub(crate) struct Unparsed {
+    /// The payload has a known type and lost a part, so the outcome of its turn is not certain.
+    pub(crate) damaged: bool,
+    pub(crate) location: &'static str,
+    pub(crate) error: String,
+    pub(crate) native_type: Option<String>,
+    /// SHA-256 of the payload. Empty until the conversion fills it in, because converters do not have the bytes.
+    pub(crate) hash: String,
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! What kind of failure an HTTP status or an agent's words tell of.
+//! Error codes from HTTP statuses and error messages.
 
 use interlingua_schema::ErrorCode;
 
-/// The stable code for a model provider's HTTP status. Where the agent names the failure itself, that name is the
+/// Stable error code for an HTTP status of a model provider. If the agent names the failure itself, that name is the
 /// better source.
 #[must_use]
 pub fn error_code_for_status(status: u16) -> ErrorCode {
@@ -18,13 +18,14 @@ pub fn error_code_for_status(status: u16) -> ErrorCode {
     }
 }
 
-/// That the conversation is too long, whatever else is said: providers answer it with all sorts of statuses.
-const OVERFLOW: &[&str] =
+/// Phrases of a conversation that is too long. They are checked before the status, because providers use many different
+/// statuses for it.
+const CONTEXT_OVERFLOW_PHRASES: &[&str] =
     &["context_length_exceeded", "context length", "context limit", "context window", "prompt is too long"];
 
-/// Words that tell a kind of failure, in small letters. The first row that fits counts: those that say exactly what it
-/// is come before those that are said of many things.
-const SIGNS: &[(ErrorCode, &[&str])] = &[
+/// Phrases of each error code, in lower case. The first row with a match counts: specific phrases come before general
+/// ones.
+const PHRASES: &[(ErrorCode, &[&str])] = &[
     (
         ErrorCode::Auth,
         &["api key", "api_key", "authenticat", "unauthorized", "not logged in", "/login", "amp login", "log in to"],
@@ -69,35 +70,35 @@ const SIGNS: &[(ErrorCode, &[&str])] = &[
     (ErrorCode::AgentError, &["internal server error", "internal_server_error"]),
 ];
 
-/// The stable code for a failure of which there are only words; `None` where they tell nothing. What the agent names
-/// or numbers is the better source.
+/// Stable error code for an error message; `None` if the text contains no known phrase. If the agent reports a name or
+/// a status, that is the better source.
 #[must_use]
-pub fn error_code_for_text(words: &str) -> Option<ErrorCode> {
-    let words = words.to_lowercase();
-    let says = |signs: &[&str]| signs.iter().any(|sign| words.contains(sign));
-    if says(OVERFLOW) {
+pub fn error_code_for_text(text: &str) -> Option<ErrorCode> {
+    let text = text.to_lowercase();
+    let contains_any = |phrases: &[&str]| phrases.iter().any(|phrase| text.contains(phrase));
+    if contains_any(CONTEXT_OVERFLOW_PHRASES) {
         return Some(ErrorCode::ContextOverflow);
     }
-    if let Some(status) = status_in(&words) {
+    if let Some(status) = find_status(&text) {
         return Some(error_code_for_status(status));
     }
-    SIGNS.iter().find(|(_, signs)| says(signs)).map(|(code, _)| code.clone())
+    PHRASES.iter().find(|(_, phrases)| contains_any(phrases)).map(|(code, _)| code.clone())
 }
 
-/// Whether words say that the conversation is too long.
+/// Whether a text says that the conversation is too long.
 #[must_use]
-pub(crate) fn is_context_overflow(words: &str) -> bool {
-    let words = words.to_lowercase();
-    OVERFLOW.iter().any(|sign| words.contains(sign))
+pub(crate) fn is_context_overflow(text: &str) -> bool {
+    let text = text.to_lowercase();
+    CONTEXT_OVERFLOW_PHRASES.iter().any(|phrase| text.contains(phrase))
 }
 
-/// The HTTP status that a sentence names: `unexpected status 401 Unauthorized`, `failed with HTTP 400: …`,
+/// HTTP status that a text contains: `unexpected status 401 Unauthorized`, `failed with HTTP 400: …`,
 /// `API Error: 529 Overloaded`, `402 Payment Required`.
-fn status_in(words: &str) -> Option<u16> {
-    let after = |mark: &str| words.split_once(mark).map(|(_, after)| after.trim_start_matches([':', ' ']));
-    let number = |text: &str| text.get(..3)?.parse().ok().filter(|status| (400..600).contains(status));
-    let named = [after("status"), after("http "), after("error: "), Some(words)];
-    named.into_iter().flatten().find_map(number)
+fn find_status(text: &str) -> Option<u16> {
+    let after = |marker: &str| text.split_once(marker).map(|(_, after)| after.trim_start_matches([':', ' ']));
+    let status = |text: &str| text.get(..3)?.parse().ok().filter(|status| (400..600).contains(status));
+    let candidates = [after("status"), after("http "), after("error: "), Some(text)];
+    candidates.into_iter().flatten().find_map(status)
 }
 
 #[cfg(test)]
@@ -105,8 +106,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_tell_the_kind_of_failure() {
-        for (words, expected) in [
+    fn messages_have_error_codes() {
+        for (text, expected) in [
             ("Error: Invalid or missing API key. Run 'amp login' to authenticate.", Some(ErrorCode::Auth)),
             ("Not logged in · Please run /login", Some(ErrorCode::Auth)),
             ("Unauthorized", Some(ErrorCode::Auth)),
@@ -148,7 +149,7 @@ mod tests {
             ("something else", None),
             ("", None),
         ] {
-            assert_eq!(error_code_for_text(words), expected, "{words}");
+            assert_eq!(error_code_for_text(text), expected, "{text}");
         }
     }
 }

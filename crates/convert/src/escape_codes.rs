@@ -1,10 +1,10 @@
-//! Terminal escape codes, which do not belong in a message.
+//! Removal of terminal escape codes from messages.
 
 use std::borrow::Cow;
 
 const ESCAPE: char = '\u{1b}';
 
-/// A text without terminal escape codes: colours, cursor movements, titles.
+/// Removes terminal escape codes from a text: colours, cursor movements, window titles.
 pub(crate) fn without_escape_codes(text: &str) -> Cow<'_, str> {
     if !text.contains(ESCAPE) {
         return Cow::Borrowed(text);

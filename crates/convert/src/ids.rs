@@ -1,26 +1,26 @@
-//! Where ids come from.
+//! Sources of ids.
 
 use interlingua_schema::{ItemId, SessionId};
 
-use crate::key::joined;
+use crate::key::concat;
 
-/// Gives out ids. The same input gives the same bytes with [`CountingIds`]; a server brings a source of its own.
+/// A source of ids. [`CountingIds`] gives the same ids for the same input; a server has its own source of unique ids.
 pub trait IdSource: Send {
-    /// An id for the next event; never the same twice. It is only lent: whoever writes the event down at once has no
-    /// need of one to keep.
+    /// Id for the next event; never the same twice. It is borrowed, because a sink that writes the event immediately
+    /// does not need its own copy.
     fn next_event_id(&mut self) -> &str;
 
-    /// An id for the next item; never the same twice.
+    /// Id for the next item; never the same twice.
     fn next_item_id(&mut self) -> ItemId;
 
-    /// An id for the next turn that the agent has no id for; never the same twice in a session.
+    /// Id for the next turn without a native id; never the same twice in a session.
     fn next_turn_id(&mut self) -> String;
 
-    /// An id for a session that the agent calls `native`, or that has no native session.
+    /// Id for a session with the native id `native`, or without one.
     fn session_id(&mut self, native: Option<&str>) -> SessionId;
 }
 
-/// Counts: `evt_000001`, `itm_0001`, `turn_001`. A session is called after its native one.
+/// Counted ids: `evt_000001`, `itm_0001`, `turn_001`. The id of a session is made from its native id.
 #[derive(Clone, Debug)]
 pub struct CountingIds {
     events: Counter,
@@ -54,24 +54,24 @@ impl IdSource for CountingIds {
     fn session_id(&mut self, native: Option<&str>) -> SessionId {
         match native {
             Some(native) if native.starts_with("ses_") => native.into(),
-            Some(native) => joined(["ses_", native]).into(),
+            Some(native) => concat(["ses_", native]).into(),
             None => "ses_unnamed".into(),
         }
     }
 }
 
-/// A text that ends in digits, counted up as a mileage counter is: mostly that changes one digit, which takes a third of
-/// the time of writing the number with `itoa`, as the benchmark `ids` shows.
+/// A text that ends in decimal digits, incremented in place. Mostly that changes one digit, which takes a third of the
+/// time of writing the number with `itoa`, as the benchmark `ids` shows.
 #[derive(Clone, Debug)]
 struct Counter(String);
 
 impl Counter {
     fn next(&mut self) -> &str {
-        let all = self.0.len();
+        let length = self.0.len();
         while self.0.ends_with('9') {
             self.0.pop();
         }
-        let nines = all - self.0.len();
+        let nines = length - self.0.len();
         match self.0.chars().next_back().and_then(|last| last.to_digit(10)) {
             Some(digit) => {
                 self.0.pop();
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_readable_and_go_on_when_the_zeros_are_used_up() {
+    fn ids_grow_when_the_leading_zeros_are_used_up() {
         let mut ids = CountingIds {
             events: Counter("evt_000041".to_owned()),
             items: Counter("itm_9998".to_owned()),

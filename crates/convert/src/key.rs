@@ -1,20 +1,19 @@
-//! Names that converters give to things.
+//! Keys by which converters refer to items.
 
 use std::fmt;
 
 use interlingua_schema::{NativeItemId, NativeSessionId};
 use smol_str::SmolStr;
 
-/// The name by which a converter speaks of a session, an item, a tool, a request: the agent's own id, or one made
-/// up. Keys of messages, notes, tools and requests are apart from each other, and a sub-agent's are its own.
+/// The name by which a converter refers to a session, item, tool call or request: the native id, or one made from it.
+/// Messages, notes, tools and requests have separate keys, and so has each sub-agent.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(SmolStr);
 
 impl Key {
-    /// The key of the n-th part of something: `"msg_1:0"`. One is made for most messages, so this does without the
-    /// formatting machinery.
-    pub(crate) fn numbered(of: &str, number: u64) -> Self {
-        Self(joined([of, ":", itoa::Buffer::new().format(number)]))
+    /// Key of the n-th part of `base`: `"msg_1:0"`. Most messages need one, so this avoids the cost of `format!`.
+    pub(crate) fn numbered(base: &str, number: u64) -> Self {
+        Self(concat([base, ":", itoa::Buffer::new().format(number)]))
     }
 
     /// The key as text.
@@ -48,7 +47,7 @@ impl From<&Key> for Key {
     }
 }
 
-/// The agent's own id, where that is the key.
+/// The native id, if the key is one.
 impl From<&Key> for NativeItemId {
     fn from(key: &Key) -> Self {
         key.0.clone().into()
@@ -73,18 +72,17 @@ impl fmt::Display for Key {
     }
 }
 
-/// The texts behind each other. As long as they are short they are joined on the stack, so that at most the result is
-/// allocated.
-pub(crate) fn joined<const N: usize>(texts: [&str; N]) -> SmolStr {
-    const SHORT: usize = 64;
-    let mut buffer = [0; SHORT];
+/// Concatenates texts. Short ones are copied to the stack, so that at most the result is allocated.
+pub(crate) fn concat<const N: usize>(texts: [&str; N]) -> SmolStr {
+    const BUFFER_SIZE: usize = 64;
+    let mut buffer = [0; BUFFER_SIZE];
     let mut end = 0;
     for text in texts {
-        let Some(place) = buffer.get_mut(end..end + text.len()) else { return texts.concat().into() };
-        place.copy_from_slice(text.as_bytes());
+        let Some(target) = buffer.get_mut(end..end + text.len()) else { return texts.concat().into() };
+        target.copy_from_slice(text.as_bytes());
         end += text.len();
     }
-    // Texts behind each other are a text.
+    // The concatenation of UTF-8 texts is UTF-8.
     str::from_utf8(&buffer[..end]).unwrap_or_default().into()
 }
 
@@ -100,10 +98,10 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_joined_however_long_they_are() {
+    fn texts_of_any_length_are_concatenated() {
         for length in [0, 1, 22, 23, 30, 31, 32, 33, 100] {
             let text = "é".repeat(length);
-            assert_eq!(joined([&text, ":", &text]), format!("{text}:{text}"));
+            assert_eq!(concat([&text, ":", &text]), format!("{text}:{text}"));
         }
     }
 }

@@ -1,66 +1,102 @@
-//! From what coding agents say on their wires to the universal event stream.
+//! Converts what coding agents write on their wires into the universal event stream.
 //!
 //! ```text
-//! Input ──▶ Converter (one per agent, pure) ──drafts──▶ sequencer (the same for all) ──▶ UniversalEvent
+//! Input ──▶ Converter (one per agent, pure) ──drafts──▶ sequencer (the same for all agents) ──▶ UniversalEvent
 //! ```
 //!
-//! A [`Conversion`] is that path. A live session pushes inputs one at a time, [`convert_log`] reads a file through it, and
-//! tests do the same: there is no second path. Events go to an [`EventSink`](interlingua_schema::EventSink), which keeps
-//! them or, as in [`convert_log_to_writer`], writes them down at once.
+//! A [`Conversion`] is this whole path. Live sessions [push](Conversion::push) one input at a time, [`convert_log`]
+//! reads a file, and tests use the same functions: there is no second path. Events go to an
+//! [`EventSink`](interlingua_schema::EventSink), which may keep them, or write them immediately as
+//! [`convert_log_to_writer`] does.
 //!
-//! # How a converter is written
+//! * An [`Input`] is one record of what crossed the wire, in either direction: a line, an HTTP request or reply, a line
+//!   of standard error, an exit.
+//! * A **converter** knows one agent. It decodes each input and reports what it means, as **drafts**. It does no I/O
+//!   and has no clock.
+//! * The **sequencer** turns drafts into events. It assigns ids, sequence numbers and times, and holds every rule that
+//!   is the same for all agents.
 //!
-//! A converter implements [`Converter`]: it is shown each [`Input`], borrowed, and says in [`Drafts`] what that means. It reads as
-//! a table: one `match` on the native enum, one line or one named function per variant. What carries nothing for a
-//! client is [dropped by name](Drafts::dropped); what does not fit the agent's own schema is
-//! [`unparsed`](SessionDrafts::unparsed). A payload for which neither drafts nor a reason are given is counted as
-//! unaccounted in the [`ConversionStats`], and a test should find none.
+//! # Writing a converter
 //!
-//! **Naming.** Sessions are spoken of by their native id ([`Drafts::session`]; [`Drafts::current_session`] where a payload has
-//! none), items by a [`Key`]: the native id where that is unique in the session, else one made from it
+//! Implement [`Converter`]. Its [`push`](Converter::push) gets each [`Input`], borrowed, and adds drafts to [`Drafts`].
+//! Write it as a table: one `match` on the native enum, with one line or one named function per variant. Every payload
+//! of the agent must be accounted for in one of three ways:
+//!
+//! * It becomes drafts.
+//! * It carries nothing for a client: [drop](Drafts::dropped) it by name, with a reason.
+//! * It does not fit the agent's schema: report it as [`unparsed`](SessionDrafts::unparsed).
+//!
+//! A payload with none of these counts as unaccounted in [`ConversionStats`]. Test that there are none.
+//!
+//! ## Sessions and keys
+//!
+//! Choose the session first: [`Drafts::session`] takes the agent's own session id. If a payload has none, use
+//! [`Drafts::current_session`], the session that started last.
+//!
+//! A converter refers to items by a [`Key`]. Use the native id if it is unique in the session, else make a key from it
 //! (`"msg_1:0"`). Messages, notes, tools and requests have separate keys, and so has each sub-agent.
 //!
-//! **Messages.** One stream of text is one message: [`message_started`](SessionDrafts::message_started),
-//! [`message_delta`](SessionDrafts::message_delta), [`message_finished`](SessionDrafts::message_finished), of which only the last is
-//! needed. Say the final text whether or not it was streamed: what is missing is added, what contradicts becomes a new
-//! item. Reasoning and answer of one native message are two messages with the same [`MessageDraft::in_message`].
+//! ## Messages
 //!
-//! **Tools.** [`tool_started`](SessionDrafts::tool_started) while the arguments stream,
-//! [`tool_called`](SessionDrafts::tool_called) when they are final, [`tool_output`](SessionDrafts::tool_output) as it
-//! comes, [`tool_finished`](SessionDrafts::tool_finished) with the outcome. Only the last is needed, in any order.
+//! A message is one stream of text: [`message_started`](SessionDrafts::message_started),
+//! [`message_delta`](SessionDrafts::message_delta), [`message_finished`](SessionDrafts::message_finished). Only the
+//! last one is required. Always pass the final text, streamed or not: the sequencer emits the part that was not
+//! streamed, and starts a new item if the final text contradicts the stream. If a native message has reasoning and an
+//! answer, make two messages with the same [`MessageDraft::in_message`].
 //!
-//! **Users and turns.** Whatever the host sends as a message is [`prompt_sent`](SessionDrafts::prompt_sent), with
-//! [`PromptDraft::expect_echo`] if this agent repeats it; the repetition is a
-//! [`user_message`](SessionDrafts::user_message). Which of them is shown, and when, is not the converter's business.
-//! Neither is a turn that nobody began or ended, but where the agent says so it is to be told:
-//! [`turn_started`](SessionDrafts::turn_started), [`turn_ended`](SessionDrafts::turn_ended), and
-//! [`interrupt_requested`](SessionDrafts::interrupt_requested) when the host sent one.
+//! ## Tools
 //!
-//! **Sub-agents.** Where payloads name the tool call they are under, [`sub_agent`](SessionDrafts::sub_agent). Where a
-//! sub-agent has a session of its own, [`child_of`](SessionDrafts::child_of) as soon as that is known and
-//! [`spawned_by`](SessionDrafts::spawned_by) when the call is; then simply speak of the child session.
+//! Call [`tool_started`](SessionDrafts::tool_started) while the arguments stream,
+//! [`tool_called`](SessionDrafts::tool_called) when they are final, [`tool_output`](SessionDrafts::tool_output) for
+//! streamed output, and [`tool_finished`](SessionDrafts::tool_finished) with the result. Only the last one is required,
+//! and the order does not matter.
 //!
-//! **Who says it.** What is made of received input is the agent's, the rest is synthetic; a converter that infers
-//! says [`synthetic`](SessionDrafts::synthetic). What the sequencer fills in is always synthetic.
+//! ## Prompts and turns
 //!
-//! Not to be done in a converter, because it is done for all of them: ids, times, `session.started` and
-//! `session.ended`, parents, closing what is open, `late_result`, matching prompts with repetitions, refusing what
-//! nobody answered, unique request ids, failing results with an exit code, errors for an agent that died.
+//! Report each message that the host sends as [`prompt_sent`](SessionDrafts::prompt_sent). If the agent echoes prompts,
+//! set [`PromptDraft::expect_echo`] and report the echo as [`user_message`](SessionDrafts::user_message). The sequencer
+//! decides which of the two is shown, and when.
 //!
-//! A toy agent that prints `say: …`, `run: …`, `ok: …` and `done`, and is told things in plain lines:
+//! If the agent reports the start or end of a turn, pass it on: [`turn_started`](SessionDrafts::turn_started),
+//! [`turn_ended`](SessionDrafts::turn_ended). The sequencer adds turns that the agent does not report. When the host
+//! sends an interrupt, call [`interrupt_requested`](SessionDrafts::interrupt_requested).
+//!
+//! ## Sub-agents
+//!
+//! If payloads of a sub-agent name the tool call that started it, use [`sub_agent`](SessionDrafts::sub_agent). If a
+//! sub-agent has its own native session, call [`child_of`](SessionDrafts::child_of) as soon as the parent is known and
+//! [`spawned_by`](SessionDrafts::spawned_by) when the tool call is known. Then make drafts for the child session like
+//! for any other.
+//!
+//! ## Origin
+//!
+//! Events made from received input have the agent as their origin. All others are synthetic: drafts made from sent
+//! input, drafts that a converter infers and marks as [`synthetic`](SessionDrafts::synthetic), and everything that the
+//! sequencer adds.
+//!
+//! ## What the sequencer does
+//!
+//! Do not do these in a converter, because the sequencer does them for all agents: ids, times, `session.started` and
+//! `session.ended`, parents of items, closing open items, late results, matching prompts with echoes, denying requests
+//! without an answer, unique request ids, failing a result by its exit code, errors for an agent that died.
+//!
+//! # Example
+//!
+//! A toy agent that prints `say: …`, `run: …`, `ok: …` and `done`, and receives prompts as plain lines:
 //!
 //! ```
 //! use interlingua_convert::{
-//!     Conversion, ConversionOptions, Converter, Drafts, StreamEnd, MessageEnd, Input, InputRef, MessageDraft, PromptDraft, ToolCall, ToolResult, TurnEnd,
+//!     Conversion, ConversionOptions, Converter, Drafts, Input, InputRef, MessageDraft, MessageEnd, PromptDraft,
+//!     StreamEnd, ToolCall, ToolResult, TurnEnd,
 //! };
 //! use interlingua_schema::{Checker, ToolKind};
 //!
 //! #[derive(Default)]
-//! struct Toy {
+//! struct ToyConverter {
 //!     messages: u64,
 //! }
 //!
-//! impl Converter for Toy {
+//! impl Converter for ToyConverter {
 //!     fn agent(&self) -> &'static str {
 //!         "toy"
 //!     }
@@ -68,19 +104,20 @@
 //!     fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
 //!         match input {
 //!             Input::Sent(line) => out.session("toy-1").prompt_sent(PromptDraft::text(line)),
-//!             Input::Received(line) => self.received(line, out),
+//!             Input::Received(line) => self.convert_line(line, out),
 //!             _ => {}
 //!         }
 //!     }
 //! }
 //!
-//! impl Toy {
-//!     fn received(&mut self, line: &str, out: &mut Drafts) {
+//! impl ToyConverter {
+//!     fn convert_line(&mut self, line: &str, out: &mut Drafts) {
 //!         let mut session = out.session("toy-1");
 //!         match line.split_once(": ").unwrap_or((line, "")) {
 //!             ("say", text) => {
 //!                 self.messages += 1;
-//!                 session.message_finished(format!("m{}", self.messages), MessageDraft::assistant(), MessageEnd::text(text));
+//!                 let key = format!("m{}", self.messages);
+//!                 session.message_finished(key, MessageDraft::assistant(), MessageEnd::text(text));
 //!             }
 //!             ("run", command) => {
 //!                 let call = ToolCall::new("call", "run").kind(ToolKind::Command).arguments(format!("[{command:?}]"));
@@ -94,7 +131,7 @@
 //!     }
 //! }
 //!
-//! let mut conversion = Conversion::new(Toy::default(), ConversionOptions::default());
+//! let mut conversion = Conversion::new(ToyConverter::default(), ConversionOptions::default());
 //! let mut events = Vec::new();
 //! for input in [
 //!     Input::Sent("list files"),
@@ -113,9 +150,9 @@
 //! assert_eq!(kinds, [
 //!     "session.started",
 //!     "turn.started",
-//!     "item.started", "item.delta", "item.completed", // the user: list files
-//!     "item.started", "item.delta", "item.completed", // Looking.
-//!     "item.started", "item.completed",               // the call
+//!     "item.started", "item.delta", "item.completed", // the user's message: list files
+//!     "item.started", "item.delta", "item.completed", // the agent's message: Looking.
+//!     "item.started", "item.completed",               // the tool call
 //!     "item.started", "item.completed",               // its result
 //!     "turn.ended",
 //!     "session.ended",

@@ -1,4 +1,4 @@
-//! A recorded log, start to end.
+//! Conversion of a whole log.
 
 use std::io::{self, BufRead, Write};
 
@@ -8,17 +8,20 @@ use interlingua_wirelog::{Entry, Reader};
 use crate::sequencer::StreamEnd;
 use crate::{Conversion, Converter, Input, Launch};
 
-/// Number of lines that are converted before events are made of them, unless the next line is still to come.
+/// Maximum number of lines that are converted before their events are flushed. A batch is shorter if the next line is
+/// not available yet.
 const LINES_PER_BATCH: usize = 64;
 
-/// Reads a log to its end and hands each event to `sink` as soon as it is certain. A few lines and what is open at the
-/// time are all that is kept; nothing is held back for a line that the input does not have yet.
+/// Converts a log and passes each event to `sink` as soon as it is certain. Memory is bounded by a few lines and what
+/// is open at the time. No event waits for a line that is not available yet.
 ///
-/// An event's time is the header's `recorded_at` plus the record's `t`; a plain log has only the payloads' own.
+/// The time of an event is the header's `recorded_at` plus the record's `t`. A plain log has only the times within
+/// payloads.
 ///
 /// # Errors
 ///
-/// When the log cannot be read, or `sink` fails. A line that makes no sense is no error but an `agent.unparsed` event.
+/// If the log cannot be read, or `sink` fails. A line that cannot be understood is not an error, but an
+/// `agent.unparsed` event.
 pub fn convert_log<R: BufRead, C: Converter>(
     reader: &mut Reader<R>,
     conversion: &mut Conversion<C>,
@@ -27,12 +30,12 @@ pub fn convert_log<R: BufRead, C: Converter>(
     read(reader, conversion, &mut Vec::new(), |events| events.drain(..).try_for_each(&mut sink))
 }
 
-/// As [`convert_log`], but writes each event as one line of JSON. This is faster, because most events need not be made
-/// for that.
+/// Converts a log like [`convert_log`], but writes each event as one line of JSON. This is faster, because most events
+/// are written without creating a `UniversalEvent`.
 ///
 /// # Errors
 ///
-/// When the log cannot be read, or `out` cannot be written to.
+/// If the log cannot be read, or `out` cannot be written to.
 pub fn convert_log_to_writer<R: BufRead, C: Converter>(
     reader: &mut Reader<R>,
     conversion: &mut Conversion<C>,
@@ -45,19 +48,19 @@ pub fn convert_log_to_writer<R: BufRead, C: Converter>(
     })
 }
 
-/// Reads a log to its end. Whenever there are new events in `events`, `hand_over` puts them where they belong.
+/// Reads a log to its end. `drain` is called when there may be new events in `events`, and takes them out.
 fn read<R: BufRead, C: Converter, S: EventSink>(
     reader: &mut Reader<R>,
     conversion: &mut Conversion<C>,
     events: &mut S,
-    mut hand_over: impl FnMut(&mut S) -> io::Result<()>,
+    mut drain: impl FnMut(&mut S) -> io::Result<()>,
 ) -> io::Result<()> {
     let start = reader
         .header()
         .map(|header| header.recorded_at.as_deref().and_then(|time| time.parse().ok()).unwrap_or(Timestamp::EPOCH));
     let launch = reader.header().map(Launch::from).unwrap_or_default();
     let mut now = start;
-    let mut heard = 0;
+    let mut batched = 0;
     conversion.observe_launch(now, &launch, events);
     while let Some(entry) = reader.next()? {
         match entry {
@@ -69,13 +72,13 @@ fn read<R: BufRead, C: Converter, S: EventSink>(
             }
             Entry::Invalid(bad) => conversion.receive(now, Input::from(bad).borrowed()),
         }
-        heard += 1;
-        if heard == LINES_PER_BATCH || !reader.has_more() {
-            heard = 0;
+        batched += 1;
+        if batched == LINES_PER_BATCH || !reader.has_more() {
+            batched = 0;
             conversion.flush(events);
-            hand_over(events)?;
+            drain(events)?;
         }
     }
     conversion.finish(now, StreamEnd::Log, events);
-    hand_over(events)
+    drain(events)
 }

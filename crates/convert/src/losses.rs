@@ -1,17 +1,18 @@
-//! What a payload lost in decoding, reported in the stream.
+//! Reports of losses: parts of a payload that were left out in decoding.
 
 use interlingua_native::{LossList, Losses, UnknownKind, UnknownPart};
 
 use crate::Drafts;
 use crate::draft::DraftAction;
 
-/// How many losses of one payload are reported one by one.
+/// Maximum number of losses of one payload that are reported one by one.
 const MAX_REPORTED: usize = 8;
 
-/// Reports each loss of a payload that a converter has just handled as `agent.unparsed`, with its path and reason.
+/// Reports each loss of a payload as `agent.unparsed`, with its path and reason. Call this after the converter has
+/// handled the payload.
 ///
-/// Of a payload that was dropped by name, unknown values do not matter, and the rest is one report: it may be why the
-/// payload looked empty.
+/// For a dropped payload, unknown values do not matter, and other losses are reported once: they may be the reason why
+/// the payload looked empty.
 #[inline]
 pub(crate) fn report_losses(location: &'static str, losses: &Losses, out: &mut Drafts) {
     if !losses.is_empty() {
@@ -21,16 +22,16 @@ pub(crate) fn report_losses(location: &'static str, losses: &Losses, out: &mut D
 
 #[cold]
 fn report(location: &'static str, losses: &LossList, out: &mut Drafts) {
-    let was_dropped = out.dropped.is_some() && !out.has_made_any();
+    let was_dropped = out.dropped.is_some() && !out.has_input_drafts();
     let is_damaged = !losses.repairs.is_empty();
-    let is_left = |unknown: &&UnknownPart| match unknown.kind {
-        // The converter says itself what it makes of an unknown payload, and mostly of an unknown part.
+    let needs_report = |unknown: &&UnknownPart| match unknown.kind {
+        // The converter itself reports an unknown payload, and mostly an unknown part.
         UnknownKind::Tag => unknown.path != "." && !is_reported(unknown, out),
         UnknownKind::Value | UnknownKind::JsonKind => !was_dropped && !is_reported(unknown, out),
     };
     let repairs = losses.repairs.iter().map(|repair| (repair.path.as_str(), repair.reason.as_str()));
     let missing = losses.missing.iter().map(|missing| (missing.path.as_str(), missing.reason.as_str()));
-    let unknown = losses.unknown.iter().filter(is_left);
+    let unknown = losses.unknown.iter().filter(needs_report);
     let unknown = unknown.map(|unknown| (unknown.path.as_str(), unknown.reason.as_str()));
     let found: Vec<(&str, &str)> = repairs.chain(missing).chain(unknown).collect();
     let limit = if was_dropped { 1 } else { MAX_REPORTED };
@@ -50,10 +51,10 @@ fn report(location: &'static str, losses: &LossList, out: &mut Drafts) {
     }
 }
 
-/// Whether the converter has reported an unknown tag or value itself, by that word.
+/// Whether a report of the converter itself contains the unknown tag or value.
 fn is_reported(unknown: &UnknownPart, out: &Drafts) -> bool {
     let tag = unknown.reason.split('`').nth(1).and_then(|tag| tag.rsplit('/').next()).unwrap_or_default();
-    out.made().iter().any(|draft| match &draft.action {
+    out.input_drafts().iter().any(|draft| match &draft.action {
         DraftAction::Unparsed(unparsed) => {
             unparsed.error.contains(tag) || unparsed.native_type.as_ref().is_some_and(|native| native.contains(tag))
         }
@@ -61,7 +62,7 @@ fn is_reported(unknown: &UnknownPart, out: &Drafts) -> bool {
     })
 }
 
-/// Whether an event only reports an expected field that is missing. Lines in tests have just what the test is about.
+/// Whether an event reports a missing field. Lines in tests contain only the fields that the test needs.
 #[cfg(test)]
 pub(crate) fn reports_missing_field(event: &interlingua_schema::UniversalEvent) -> bool {
     match &event.data {
@@ -70,10 +71,10 @@ pub(crate) fn reports_missing_field(event: &interlingua_schema::UniversalEvent) 
     }
 }
 
-/// How many reports there are, but for those of missing fields.
+/// Number of reports, except those of missing fields.
 #[cfg(test)]
-pub(crate) fn count_unparsed(tally: &crate::ConversionStats) -> u64 {
-    let reasons = tally.unparsed_reasons.iter();
+pub(crate) fn count_unparsed(stats: &crate::ConversionStats) -> u64 {
+    let reasons = stats.unparsed_reasons.iter();
     reasons.filter(|(reason, _)| !reason.error.contains(" lacks `")).map(|(_, count)| count).sum()
 }
 
@@ -89,11 +90,12 @@ mod tests {
     }
 
     fn reported(out: &Drafts) -> Vec<&str> {
-        let acts = out.list.iter().map(|draft| &draft.action);
-        acts.filter_map(
-            |act| if let DraftAction::Unparsed(unparsed) = act { Some(unparsed.error.as_str()) } else { None },
-        )
-        .collect()
+        let actions = out.list.iter().map(|draft| &draft.action);
+        let errors = actions.filter_map(|action| match action {
+            DraftAction::Unparsed(unparsed) => Some(unparsed.error.as_str()),
+            _ => None,
+        });
+        errors.collect()
     }
 
     #[test]

@@ -6,7 +6,8 @@ use interlingua_schema::{ContentPart, ToolInput};
 
 use crate::diff;
 
-/// The path from the root, where the session's directory is known. URIs stay as they are.
+/// Makes a path absolute, if the session's directory is known. `None` if the path stays as it is: it is absolute
+/// already, a URI, or relative to the home directory.
 pub(crate) fn absolute_path(path: &str, cwd: Option<&str>) -> Option<String> {
     let cwd = cwd.filter(|cwd| is_absolute(cwd))?;
     if path.is_empty() || is_absolute(path) || is_uri(path) || path.starts_with('~') {
@@ -25,7 +26,8 @@ pub(crate) fn absolute_path(path: &str, cwd: Option<&str>) -> Option<String> {
     Some(format!("/{}", steps.join("/")))
 }
 
-/// The path as seen from the session's directory when it is below that; `.` for the directory itself.
+/// Makes a path below the session's directory relative to it; `.` for the directory itself. Other paths stay as they
+/// are.
 pub(crate) fn relative_path<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
     let Some(cwd) = cwd.map(|cwd| cwd.trim_end_matches('/')).filter(|cwd| !cwd.is_empty()) else { return path };
     match path.strip_prefix(cwd) {
@@ -42,7 +44,7 @@ fn is_absolute(path: &str) -> bool {
     path.starts_with(['/', '\\']) || is_drive(path.as_bytes())
 }
 
-/// Whether it is a URI rather than a path: `data:…`, `https://…`.
+/// Whether a path is a URI: `data:…`, `https://…`.
 fn is_uri(path: &str) -> bool {
     path.split_once(':').is_some_and(|(scheme, rest)| {
         scheme.len() > 1
@@ -57,7 +59,7 @@ fn make_absolute(path: &mut String, cwd: Option<&str>) {
     }
 }
 
-/// Makes the paths of an input absolute, and the headers of its diffs uniform.
+/// Makes the paths of an input absolute and the headers of its diffs uniform.
 pub(crate) fn normalize_input(input: &mut ToolInput, cwd: Option<&str>) {
     match input {
         ToolInput::Command(input) => {
@@ -86,7 +88,7 @@ pub(crate) fn normalize_input(input: &mut ToolInput, cwd: Option<&str>) {
     }
 }
 
-/// Makes the path of a file part absolute, and the header of its diff uniform.
+/// Makes the path of a file part absolute and the header of its diff uniform.
 pub(crate) fn normalize_part(part: &mut ContentPart, cwd: Option<&str>) {
     if let ContentPart::FileRef { path, diff, .. } = part {
         make_absolute(path, cwd);
@@ -96,7 +98,7 @@ pub(crate) fn normalize_part(part: &mut ContentPart, cwd: Option<&str>) {
     }
 }
 
-/// The path of a file in the header of a diff.
+/// Path of a file as it appears in the header of a diff.
 pub(crate) fn diff_header_path<'a>(path: &'a str, cwd: Option<&str>) -> Cow<'a, str> {
     Cow::Borrowed(relative_path(path, cwd).trim_start_matches('/'))
 }
@@ -106,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_absolute_where_the_directory_is_known() {
+    fn paths_become_absolute_if_the_directory_is_known() {
         for (path, expected) in [
             ("src/a.rs", Some("/w/src/a.rs")),
             ("./a", Some("/w/a")),
@@ -124,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_below_the_directory_are_relative_to_it() {
+    fn paths_below_the_directory_become_relative() {
         assert_eq!(relative_path("/w/src/a.rs", Some("/w")), "src/a.rs");
         assert_eq!(relative_path("/w/src/a.rs", Some("/w/")), "src/a.rs");
         assert_eq!(relative_path("/work/a", Some("/w")), "/work/a");

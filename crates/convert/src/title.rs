@@ -1,4 +1,4 @@
-//! The title of a tool call: one line for a person, worded alike for every agent.
+//! Titles of tool calls: one line for a person, with the same wording for every agent.
 
 use std::fmt::Write as _;
 
@@ -6,19 +6,19 @@ use interlingua_schema::{ChangeKind, FileChange, MAX_TITLE_CHARS, ToolInput};
 
 use crate::paths::relative_path;
 
-/// The title of a call of which nothing is known.
+/// Title of a call without a name and input.
 const UNNAMED: &str = "Unnamed tool";
 
-/// The title of a call of the tool `name` with this input. Paths below `cwd` are shown relative to it.
+/// Title of a call of the tool `name` with this input. Paths below `cwd` are relative to it.
 pub(crate) fn title(name: &str, input: Option<&ToolInput>, cwd: Option<&str>) -> String {
     let text = match input {
         Some(ToolInput::Command(input)) => ["Run ", input.command.trim()].concat(),
         Some(ToolInput::FileRead(input)) => ["Read ", relative_path(&input.path, cwd)].concat(),
         Some(ToolInput::FileChange(input)) => file_change(&input.changes, cwd),
         Some(ToolInput::Search(input)) => {
-            let place = input.path.as_deref().map(|path| relative_path(path, cwd)).filter(|path| *path != ".");
-            match place {
-                Some(place) => ["Search \"", &input.query, "\" in ", place].concat(),
+            let directory = input.path.as_deref().map(|path| relative_path(path, cwd)).filter(|path| *path != ".");
+            match directory {
+                Some(directory) => ["Search \"", &input.query, "\" in ", directory].concat(),
                 None => ["Search \"", &input.query, "\""].concat(),
             }
         }
@@ -56,7 +56,7 @@ fn file_change(changes: &[FileChange], cwd: Option<&str>) -> String {
     if more.is_empty() { text } else { format!("{text} and {} more", more.len()) }
 }
 
-/// Whether a text is already a title: short, printable ASCII without white space around it.
+/// Whether a text can be a title as it is: short, printable ASCII without surrounding white space.
 fn is_plain(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.len() <= MAX_TITLE_CHARS
@@ -65,7 +65,7 @@ fn is_plain(text: &str) -> bool {
         && bytes.iter().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// A text on one line: control characters are escaped, and a long text ends in `…`.
+/// Puts a text on one line. Control characters are escaped, and a long text is truncated with `…`.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len().min(MAX_TITLE_CHARS * 4));
     for character in text.trim().chars().take(MAX_TITLE_CHARS + 1) {
@@ -73,7 +73,7 @@ pub(crate) fn one_line(text: &str) -> String {
             '\n' => line.push_str("\\n"),
             '\r' => line.push_str("\\r"),
             '\t' => line.push_str("\\t"),
-            // Line and paragraph separators break lines, too.
+            // Line and paragraph separators also break lines.
             character if character.is_control() || matches!(character, '\u{2028}' | '\u{2029}') => {
                 // Writing to a string does not fail.
                 let _ = write!(line, "\\u{{{:x}}}", u32::from(character));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_has_its_words() {
+    fn every_kind_of_input_has_a_title() {
         let mut search = SearchInput::new("foo");
         search.path = Some("/w/src".to_owned());
         let question = |prompt: &str| AskedQuestion::new(prompt, Vec::new());

@@ -1,9 +1,9 @@
-//! Which release of an agent it is.
+//! Versions of agents.
 
 use semver::Version;
 
-/// Major and minor number of a version; `None` if it is not a semantic version. What follows it, such as
-/// `(Claude Code)`, does not count.
+/// Major and minor number of a version; `None` if it is not a semantic version. Text after the version, such as
+/// `(Claude Code)`, is ignored.
 pub(crate) fn parse_release(version: &str) -> Option<(u64, u64)> {
     let version = Version::parse(version.split_whitespace().next()?).ok()?;
     Some((version.major, version.minor))

@@ -1,4 +1,4 @@
-//! Messages.
+//! Drafts of messages.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use interlingua_schema::{ContentPart, NativeItemId, Role, Visibility};
 
 use crate::Key;
 
-/// What a message streams.
+/// Kind of text that a message streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
     Text,
@@ -21,8 +21,8 @@ impl Channel {
         }
     }
 
-    /// What a message has when it begins. Reasoning has its part from the start, still empty: whoever follows the
-    /// deltas must know what they are.
+    /// Content of a message at its start. Reasoning has an empty part from the start, so that a reader of the deltas
+    /// knows that they are reasoning.
     pub(crate) fn initial_content(self) -> Vec<ContentPart> {
         match self {
             Self::Text => Vec::new(),
@@ -30,7 +30,7 @@ impl Channel {
         }
     }
 
-    /// What streams in a message of this content.
+    /// Channel of a message with this content.
     pub(crate) fn from_content(content: &[ContentPart]) -> Self {
         match content.first() {
             Some(ContentPart::Reasoning { visibility, .. }) => Self::Reasoning(*visibility),
@@ -39,7 +39,7 @@ impl Channel {
     }
 }
 
-/// The texts of a message in order; mostly there is one.
+/// The texts of a message, joined. Mostly there is one, which is borrowed.
 pub(crate) fn streamed_text(content: &[ContentPart]) -> Cow<'_, str> {
     let mut texts = content.iter().filter_map(ContentPart::streamed_text);
     let first = texts.next().unwrap_or_default();
@@ -49,7 +49,7 @@ pub(crate) fn streamed_text(content: &[ContentPart]) -> Cow<'_, str> {
     }
 }
 
-/// Who says a message. A role that is kept in a draft, of which there are many, has to be small.
+/// Role of a message. Smaller than [`Role`], because every draft has room for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MessageRole {
     User,
@@ -65,8 +65,8 @@ impl From<MessageRole> for Role {
     }
 }
 
-/// Something said: one stream of text, or of reasoning. An agent's message that holds both is two of these, with the
-/// same [`in_message`](MessageDraft::in_message).
+/// A message: one stream of text, or of reasoning. A native message with both is two of these, with the same
+/// [`in_message`](MessageDraft::in_message).
 #[derive(Clone, Debug)]
 pub struct MessageDraft {
     pub(crate) role: MessageRole,
@@ -80,32 +80,32 @@ impl MessageDraft {
         Self { role, channel, native_id: None, native_message: None }
     }
 
-    /// The agent says something.
+    /// Text of the agent.
     #[must_use]
     pub fn assistant() -> Self {
         Self::new(MessageRole::Assistant, Channel::Text)
     }
 
-    /// The agent thinks.
+    /// Reasoning of the agent.
     #[must_use]
     pub fn reasoning(visibility: Visibility) -> Self {
         Self::new(MessageRole::Assistant, Channel::Reasoning(visibility))
     }
 
-    /// A sub-agent is told what to do. (What the user says is a [`UserMessage`](crate::UserMessage).)
+    /// The prompt of a sub-agent. A message of the user is a [`UserMessage`](crate::UserMessage).
     #[must_use]
     pub fn prompt() -> Self {
         Self::new(MessageRole::User, Channel::Text)
     }
 
-    /// Sets the agent's own id of the item; without one it is null.
+    /// Sets the native id of the item; null if not set.
     #[must_use]
     pub fn native_id(mut self, id: impl Into<NativeItemId>) -> Self {
         self.native_id = Some(id.into());
         self
     }
 
-    /// Names the agent's message that this is part of, so that its tool calls find their parent.
+    /// Sets the native message that this is part of, so that its tool calls find their parent.
     #[must_use]
     pub fn in_message(mut self, message: impl Into<Key>) -> Self {
         self.native_message = Some(message.into());
@@ -113,23 +113,23 @@ impl MessageDraft {
     }
 }
 
-/// How a message ends.
+/// End of a message.
 #[derive(Clone, Debug, Default)]
 pub struct MessageEnd {
-    /// The whole text; what was streamed when absent.
+    /// The whole text; the streamed text if `None`.
     pub(crate) text: Option<String>,
     pub(crate) parts: Vec<ContentPart>,
     pub(crate) failed: bool,
 }
 
 impl MessageEnd {
-    /// With this text. What was streamed of it already is not said again.
+    /// Ends with this text. The part that was streamed already is not emitted again.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), ..Self::default() }
     }
 
-    /// With what was streamed, because the agent only says that it is over.
+    /// Ends with the streamed text, because the agent only reports that the message is over.
     #[must_use]
     pub fn as_streamed() -> Self {
         Self::default()
@@ -142,7 +142,7 @@ impl MessageEnd {
         self
     }
 
-    /// Cut off or aborted.
+    /// Marks the message as failed: it was cut off or aborted.
     #[must_use]
     pub fn failed(mut self) -> Self {
         self.failed = true;

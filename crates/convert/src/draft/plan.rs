@@ -1,12 +1,12 @@
-//! Plans: the words of every agent as ours.
+//! Plans: the steps of every agent as `PlanStep`.
 
 use interlingua_schema::{PlanStep, StepStatus};
 use serde_json::Value;
 
-/// Why a plan that is told again is dropped.
+/// Reason for dropping a plan that has not changed.
 pub(crate) const UNCHANGED_PLAN: &str = "a plan that is as before";
 
-/// A step, and the agent's word for how far it is; an unknown word means that it is still to be done.
+/// A step with the agent's word for its status. An unknown word means `pending`.
 #[must_use]
 pub fn plan_step(content: impl Into<String>, status: Option<&str>) -> PlanStep {
     let status = match status.unwrap_or_default() {
@@ -18,7 +18,7 @@ pub fn plan_step(content: impl Into<String>, status: Option<&str>) -> PlanStep {
     PlanStep::new(content, status)
 }
 
-/// A step of a list that the model writes, where only its `content` and `status` are known by name.
+/// A step of a list in JSON that the model writes. Only the keys `content` and `status` are read.
 #[must_use]
 pub fn plan_step_from_json(step: Value) -> PlanStep {
     let text = |value: Option<Value>| match value? {
@@ -35,18 +35,18 @@ pub fn plan_step_from_json(step: Value) -> PlanStep {
     }
 }
 
-/// The plan that was told last.
+/// The plan that was reported last.
 #[derive(Debug, Default)]
 pub(crate) struct LastPlan(Option<Vec<PlanStep>>);
 
 impl LastPlan {
-    /// Takes note of a plan. Whether it is another one than before.
+    /// Replaces the plan. Returns whether it differs from the last one.
     pub(crate) fn update(&mut self, steps: &[PlanStep]) -> bool {
-        let is_news = self.0.as_deref() != Some(steps);
-        if is_news {
+        let is_changed = self.0.as_deref() != Some(steps);
+        if is_changed {
             self.0 = Some(steps.to_vec());
         }
-        is_news
+        is_changed
     }
 }
 
@@ -59,7 +59,7 @@ mod tests {
     use crate::Note;
 
     #[test]
-    fn a_step_has_the_same_words_whoever_wrote_it() {
+    fn status_words_of_all_agents_are_understood() {
         for (step, expected) in [
             (plan_step("Look", None), ("Look", StepStatus::Pending)),
             (plan_step("Look", Some("inProgress")), ("Look", StepStatus::InProgress)),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_says_how_much_is_done_and_is_news_once() {
+    fn a_plan_counts_completed_steps_and_is_reported_once() {
         let steps = vec![plan_step("Look", Some("completed")), plan_step("Leap", None)];
         let ContentPart::Status { detail, .. } = &Note::plan(steps.clone()).content[0] else { panic!() };
         assert_eq!(detail.as_deref(), Some("1 of 2 done"));

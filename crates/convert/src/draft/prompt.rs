@@ -1,10 +1,10 @@
-//! What the user says.
+//! Drafts of user messages: prompts that the host sends, and their echoes.
 
 use interlingua_schema::{ContentPart, NativeItemId, RawJson};
 
 use crate::Key;
 
-/// What the host sent as a message to the agent.
+/// A user's message as the host sent it to the agent.
 #[derive(Clone, Debug)]
 pub struct PromptDraft {
     pub(crate) id: Option<Key>,
@@ -13,46 +13,47 @@ pub struct PromptDraft {
     pub(crate) payload: PromptPayload,
 }
 
-/// Where the user's words come from.
+/// Payload that a prompt comes from.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum PromptPayload {
-    /// The payload at hand.
+    /// The payload that is being converted.
     #[default]
     Current,
-    /// This one, or none: a command line.
+    /// This payload, or none if the prompt comes from a command line.
     Other(Option<RawJson>),
 }
 
 impl PromptDraft {
-    /// This text.
+    /// From a text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::new(vec![ContentPart::text(text)])
     }
 
-    /// These parts.
+    /// From content parts.
     #[must_use]
     pub fn new(content: Vec<ContentPart>) -> Self {
         Self { id: None, content, expects_echo: false, payload: PromptPayload::Current }
     }
 
-    /// The agent is known to repeat what it is told, so its own words are waited for. They are used if they come
-    /// before it says anything else in the turn.
+    /// Waits for the agent's echo of the prompt. The echo is shown instead of the prompt, if it comes before any other
+    /// output of the agent in the turn.
     #[must_use]
     pub fn expect_echo(mut self) -> Self {
         self.expects_echo = true;
         self
     }
 
-    /// Sets the payload with the user's words, from [`Drafts::raw`](crate::Drafts::raw), where that is not the
-    /// payload at hand. `None` if there is none: the words come from a command line.
+    /// Sets the payload that contains the prompt, from [`Drafts::raw`](crate::Drafts::raw), if that is not the payload
+    /// that is being converted. `None` if there is none because the prompt comes from a command line.
     #[must_use]
     pub fn raw(mut self, raw: Option<RawJson>) -> Self {
         self.payload = PromptPayload::Other(raw);
         self
     }
 
-    /// An id by which the agent's repetition, or [`prompt_accepted`](crate::SessionDrafts::prompt_accepted), names it.
+    /// Sets the id by which the echo, or [`prompt_accepted`](crate::SessionDrafts::prompt_accepted), refers to the
+    /// prompt.
     #[must_use]
     pub fn id(mut self, id: impl Into<Key>) -> Self {
         self.id = Some(id.into());
@@ -60,7 +61,7 @@ impl PromptDraft {
     }
 }
 
-/// A user's message as the agent repeats it.
+/// A user's message as the agent echoes it.
 #[derive(Clone, Debug)]
 pub struct UserMessage {
     pub(crate) content: Vec<ContentPart>,
@@ -73,13 +74,13 @@ pub struct UserMessage {
 }
 
 impl UserMessage {
-    /// This text.
+    /// From a text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::new(vec![ContentPart::text(text)])
     }
 
-    /// These parts.
+    /// From content parts.
     #[must_use]
     pub fn new(content: Vec<ContentPart>) -> Self {
         Self {
@@ -93,43 +94,44 @@ impl UserMessage {
         }
     }
 
-    /// Sets the agent's own id of the item; without one it is null.
+    /// Sets the native id of the item; null if not set.
     #[must_use]
     pub fn native_id(mut self, id: impl Into<NativeItemId>) -> Self {
         self.native_id = Some(id.into());
         self
     }
 
-    /// Names the agent's message that this is.
+    /// Sets the native message that this is.
     #[must_use]
     pub fn in_message(mut self, message: impl Into<Key>) -> Self {
         self.native_message = Some(message.into());
         self
     }
 
-    /// Names the [`PromptDraft`] that it repeats. Without a name it is matched by text, and failing that by order.
+    /// Sets the id of the [`PromptDraft`] that this echoes. Without one, the prompt is found by its text, or else by
+    /// order.
     #[must_use]
     pub fn echo_of(mut self, prompt: impl Into<Key>) -> Self {
         self.echo_of = Some(prompt.into());
         self
     }
 
-    /// It begins a turn of its own: a turn that is running ends here. For agents that do not say when one is over.
+    /// Starts a new turn with this message and ends the running one. For agents that do not report the end of a turn.
     #[must_use]
     pub fn starts_turn(mut self) -> Self {
         self.starts_turn = true;
         self
     }
 
-    /// Sets the payload with the user's words, from [`Drafts::raw`](crate::Drafts::raw), where that is not the
-    /// payload at hand.
+    /// Sets the payload that contains the message, from [`Drafts::raw`](crate::Drafts::raw), if that is not the payload
+    /// that is being converted.
     #[must_use]
     pub fn raw(mut self, raw: Option<RawJson>) -> Self {
         self.raw = raw;
         self
     }
 
-    /// Nobody sent it: the agent put it in the user's mouth, so no prompt is matched with it.
+    /// Marks a message that the agent wrote in the user's name. The host did not send it, so it echoes no prompt.
     #[must_use]
     pub fn injected(mut self) -> Self {
         self.injected = true;

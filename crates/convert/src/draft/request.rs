@@ -1,33 +1,33 @@
-//! What an agent asks a person.
+//! Drafts of requests: permissions and questions.
 
 use interlingua_schema::{ApprovalScope, QuestionMetadata, QuestionOption, ToolInput, ToolKind};
 use serde_json::Value;
 
-/// A permission that the agent asks for.
+/// A permission that the agent requests.
 ///
-/// What it is about is the tool call that waits for it. The sequencer takes kind, input and title from that call where
-/// it is known, so that a request need not repeat them.
+/// It is for the tool call that waits for it. If that call is known, the sequencer takes kind, input and title from the
+/// call, so the draft need not repeat them.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct PermissionDraft {
-    /// The agent's id of the call. Without one, the call is found by `kind` and `input`.
+    /// Native id of the call. Without one, the call is found by `kind` and `input`.
     pub call_id: Option<String>,
-    /// What sort of tool it is about, where the call is not known.
+    /// Kind of the tool, if the call is not known.
     pub kind: Option<ToolKind>,
-    /// What the tool would be called with, where the call is not known.
+    /// Input of the tool, if the call is not known.
     pub input: Option<ToolInput>,
-    /// One line for a person, where neither the call nor the input says what is asked.
+    /// One line for a person, if neither the call nor the input describes the action.
     pub title: Option<String>,
-    /// Why the agent asks.
+    /// Why the agent requests the permission.
     pub reason: Option<String>,
-    /// What an approval may mean; `once` when empty.
+    /// Scopes that an approval can have; `once` if empty.
     pub scopes: Vec<ApprovalScope>,
-    /// The rest, as the agent says it.
+    /// Everything else, in the agent's own format.
     pub native: Option<Value>,
 }
 
 impl PermissionDraft {
-    /// A permission for this call.
+    /// A permission for the call with this native id.
     #[must_use]
     pub fn new(call_id: impl Into<String>) -> Self {
         Self { call_id: Some(call_id.into()), ..Self::default() }
@@ -40,36 +40,36 @@ impl PermissionDraft {
 pub struct QuestionDraft {
     /// The question itself.
     pub prompt: String,
-    /// What can be chosen; empty when the answer is free.
+    /// Options to choose from; empty if the answer is free text.
     pub options: Vec<QuestionOption>,
-    /// The question in a word or two.
+    /// Short label of the question.
     pub header: Option<String>,
     /// Whether several options may be chosen.
     pub multi_select: bool,
-    /// Whether the answer may be something else than an option.
+    /// Whether the answer may be free text instead of an option.
     pub free_text: bool,
-    /// Whether the answer is not to be shown.
+    /// Whether the answer is a secret and must not be shown.
     pub secret: bool,
-    /// The agent's id of the call that waits for the answer.
+    /// Native id of the call that waits for the answer.
     pub call_id: Option<String>,
-    /// The rest, as the agent says it.
+    /// Everything else, in the agent's own format.
     pub native: Option<Value>,
 }
 
 impl QuestionDraft {
-    /// A question with a free answer.
+    /// A question with a free-text answer.
     #[must_use]
     pub fn new(prompt: impl Into<String>) -> Self {
         Self { prompt: prompt.into(), ..Self::default() }
     }
 
-    /// The options that approve and reject a plan, whichever agent proposes it.
+    /// A question whether to approve a plan. The options are the same for all agents.
     #[must_use]
     pub fn plan_approval(plan: impl Into<String>) -> Self {
         Self { options: vec![QuestionOption::new("approve"), QuestionOption::new("reject")], ..Self::new(plan) }
     }
 
-    /// The prompt, the names of the options, and the metadata.
+    /// Splits into the prompt, the labels of the options, and the metadata.
     pub(crate) fn into_parts(self) -> (String, Vec<String>, QuestionMetadata) {
         let labels = self.options.iter().map(|option| option.label.clone()).collect();
         let mut metadata = QuestionMetadata::default();

@@ -1,4 +1,4 @@
-//! Tools.
+//! Drafts of tool calls and their results.
 
 use interlingua_schema::{ContentPart, NativeItemId, ToolInput, ToolKind};
 
@@ -7,7 +7,7 @@ use interlingua_native::Json;
 use crate::Key;
 use crate::arguments::Arguments;
 
-/// A tool that is called.
+/// A call of a tool.
 #[derive(Clone, Debug)]
 pub struct ToolCall {
     pub(crate) call_id: String,
@@ -21,7 +21,7 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// A call with the agent's own id, unchanged, of the tool with this name.
+    /// A call with this native id, of the tool with this name. The id is kept unchanged.
     #[must_use]
     pub fn new(call_id: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
@@ -36,29 +36,29 @@ impl ToolCall {
         }
     }
 
-    /// What sort of tool it is.
+    /// Sets the kind of the tool.
     #[must_use]
     pub fn kind(mut self, kind: ToolKind) -> Self {
         self.kind = Some(kind);
         self
     }
 
-    /// The arguments as the agent writes them; [`json_arguments`](crate::json_arguments) is seen to.
+    /// Sets the arguments as the agent writes them. [`json_arguments`](crate::json_arguments) is applied to them.
     #[must_use]
     pub fn arguments(mut self, arguments: impl Into<String>) -> Self {
         self.arguments = Some(Arguments::from(arguments.into()));
         self
     }
 
-    /// The arguments where the agent sends them as JSON.
+    /// Sets the arguments, if the agent sends them as JSON.
     #[must_use]
     pub fn json_arguments(mut self, arguments: Option<&Json>) -> Self {
         self.arguments = Some(arguments.map(Arguments::from).unwrap_or_default());
         self
     }
 
-    /// What the tool is called with, in the shape of its kind, if the arguments have the keys of that kind. Its kind
-    /// becomes the call's. Paths may be relative to the session's directory.
+    /// Sets the typed input, if the arguments have the keys of its kind. The kind of the input becomes the kind of the
+    /// call. Paths may be relative to the session's directory.
     #[must_use]
     pub fn input(mut self, input: Option<ToolInput>) -> Self {
         if let Some(kind) = input.as_ref().and_then(ToolInput::kind) {
@@ -68,22 +68,22 @@ impl ToolCall {
         self
     }
 
-    /// One line for a person, for a call whose input does not say what it does: reading the output of a command that
-    /// runs, for one. Without it the title is made from the input, or else is the tool's name.
+    /// Sets the title, one line for a person. Only needed if the input does not describe the call, such as reading the
+    /// output of a running command. By default, the title is made from the input, or is the name of the tool.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// Sets the agent's own id of the item; without one it is null.
+    /// Sets the native id of the item; null if not set.
     #[must_use]
     pub fn native_id(mut self, id: impl Into<NativeItemId>) -> Self {
         self.native_id = Some(id.into());
         self
     }
 
-    /// Names the agent's message that it came from; without a name it is the latest one.
+    /// Sets the native message that the call came from; by default, the latest message.
     #[must_use]
     pub fn in_message(mut self, message: impl Into<Key>) -> Self {
         self.native_message = Some(message.into());
@@ -91,17 +91,17 @@ impl ToolCall {
     }
 }
 
-/// How a tool ends.
+/// Result of a tool call.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ToolResult {
     pub(crate) output: Option<String>,
     pub(crate) failed: bool,
-    /// A command's exit code; any but 0 makes the result failed.
+    /// Exit code of a command. Any code but 0 makes the result failed.
     pub exit_code: Option<i32>,
-    /// How long it took.
+    /// How long the tool ran.
     pub duration_ms: Option<u64>,
-    /// How much of the output came from standard error.
+    /// Number of output bytes that came from standard error.
     pub stderr_bytes: Option<u64>,
     /// Files and images of the result.
     pub parts: Vec<ContentPart>,
@@ -111,46 +111,46 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
-    /// It worked, and this is what a person would read.
+    /// A successful result with this output, as a person would read it.
     #[must_use]
     pub fn ok(output: impl Into<String>) -> Self {
         Self { output: Some(output.into()), ..Self::default() }
     }
 
-    /// It failed, was denied, was invalid or was cut off, and this is what a person would read.
+    /// A failed result with this output, as a person would read it. Denied, invalid and cut-off calls fail, too.
     #[must_use]
     pub fn failed(output: impl Into<String>) -> Self {
         Self { failed: true, ..Self::ok(output) }
     }
 
-    /// It worked, and its output is what was streamed.
+    /// A successful result whose output is the streamed output.
     #[must_use]
     pub fn as_streamed() -> Self {
         Self::default()
     }
 
-    /// Failed if `failed`, whatever was said before.
+    /// Marks the result as failed if `failed`. Does not reset an earlier failure.
     #[must_use]
     pub fn failed_if(mut self, failed: bool) -> Self {
         self.failed |= failed;
         self
     }
 
-    /// Sets a command's exit code.
+    /// Sets the exit code of a command.
     #[must_use]
     pub fn exit_code(mut self, code: Option<i32>) -> Self {
         self.exit_code = code;
         self
     }
 
-    /// Sets how long it took.
+    /// Sets how long the tool ran.
     #[must_use]
     pub fn duration_ms(mut self, duration: Option<u64>) -> Self {
         self.duration_ms = duration;
         self
     }
 
-    /// Sets how much of the output came from standard error.
+    /// Sets the number of output bytes that came from standard error.
     #[must_use]
     pub fn stderr_bytes(mut self, bytes: Option<u64>) -> Self {
         self.stderr_bytes = bytes;
@@ -164,21 +164,21 @@ impl ToolResult {
         self
     }
 
-    /// Sets the agent's own id of the item; without one, that of the call is used.
+    /// Sets the native id of the item; by default, that of the call.
     #[must_use]
     pub fn native_id(mut self, id: impl Into<NativeItemId>) -> Self {
         self.native_id = Some(id.into());
         self
     }
 
-    /// The call itself is failed if `cut_off`: its arguments never became final.
+    /// Marks the call itself as failed if `cut_off`: its arguments never became final.
     #[must_use]
     pub fn call_cut_off_if(mut self, cut_off: bool) -> Self {
         self.call_cut_off = cut_off;
         self
     }
 
-    /// Tells of the call, in case nobody has spoken of it yet.
+    /// Adds the call, in case no draft has reported it yet.
     #[must_use]
     pub fn with_call(mut self, call: ToolCall) -> Self {
         self.call = Some(call);

@@ -1,44 +1,45 @@
-//! Turns.
+//! Draft of the end of a turn.
 
 use interlingua_schema::{NativeMetadata, StopReason, TurnStatus, Usage};
 
-/// How a turn ends.
+/// End of a turn.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TurnEnd {
     pub(crate) status: Option<TurnStatus>,
-    /// The turn's own use of tokens. What sub-agents with a session of their own used is added to it.
+    /// Token usage of the turn. The usage of sub-agents with their own native session is added to it.
     pub usage: Option<Usage>,
-    /// How long it took, by the agent's own clock.
+    /// Duration by the agent's own clock.
     pub duration_ms: Option<u64>,
-    /// Why the model stopped, if the agent says so.
+    /// Why the model stopped, if the agent reports it.
     pub stop_reason: Option<StopReason>,
-    /// What else the agent says, in its own words.
+    /// Other metadata, in the agent's own format.
     pub native: NativeMetadata,
 }
 
 impl TurnEnd {
-    /// The agent only says that it is over: `interrupted` if the host asked for it, `failed` if there was an error,
-    /// else `completed`.
+    /// An end without a status. The turn is `interrupted` if the host requested that, `failed` if there was an error,
+    /// and `completed` otherwise.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The agent says how it went. `failed` after the host asked for an interrupt counts as `interrupted`.
+    /// An end with the status that the agent reports. `failed` counts as `interrupted` if the host requested an
+    /// interrupt.
     #[must_use]
     pub fn with_status(status: TurnStatus) -> Self {
         Self { status: Some(status), ..Self::default() }
     }
 
-    /// Sets the turn's use of tokens.
+    /// Sets the token usage of the turn.
     #[must_use]
     pub fn usage(mut self, usage: Usage) -> Self {
         self.usage = Some(usage);
         self
     }
 
-    /// Sets the agent's own measure of the turn.
+    /// Sets the duration by the agent's own clock.
     #[must_use]
     pub fn duration_ms(mut self, duration_ms: u64) -> Self {
         self.duration_ms = Some(duration_ms);
@@ -52,7 +53,7 @@ impl TurnEnd {
         self
     }
 
-    /// Sets what else the agent says, in its own words.
+    /// Sets other metadata, in the agent's own format.
     #[must_use]
     pub fn native(mut self, native: NativeMetadata) -> Self {
         self.native = native;

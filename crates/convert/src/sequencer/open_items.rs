@@ -14,8 +14,8 @@ const INITIAL_CAPACITY: usize = 512;
 pub(super) struct OpenItems<T> {
     /// In no particular order.
     items: Vec<(ItemRef, T)>,
-    /// Position of each in `items`. Exists from the time that there are more than [`MAX_LINEAR_SEARCH`] items until there
-    /// are none.
+    /// Position of each in `items`. Exists from the time that there are more than [`MAX_LINEAR_SEARCH`] items until
+    /// there are none.
     positions: Option<Box<HashMap<ItemRef, usize>>>,
 }
 

@@ -70,7 +70,8 @@ impl Session {
         self.pending_prompts.retain(|pending| pending.prompt.id.as_ref() != Some(id));
     }
 
-    /// Shows a pending prompt as the user's message: the agent accepted it and does not echo it, or has not done so yet.
+    /// Shows a pending prompt as the user's message: the agent accepted it and does not echo it, or has not done so
+    /// yet.
     pub(super) fn show_prompt(&mut self, ctx: &mut EmitContext<'_>, index: usize) {
         let Some(PendingPrompt { prompt, raw, text_hash }) = self.pending_prompts.remove(index) else {
             return;
@@ -118,8 +119,8 @@ impl Session {
         self.emit_user_message(ctx, scope, origin, message);
     }
 
-    /// Finds the prompt that a message echoes. Returns true if the prompt was shown already. Removes a pending one, because
-    /// the echo takes its place.
+    /// Finds the prompt that a message echoes. Returns true if the prompt was shown already. Removes a pending one,
+    /// because the echo takes its place.
     fn match_echo(&mut self, message: &UserMessage) -> bool {
         let text_hash = text_hash(&message.content);
         let id = message.echo_of.as_ref();

@@ -174,7 +174,8 @@ fn items() -> impl Strategy<Value = DraftAction> {
     prop_oneof![
         3 => (key(), message()).prop_map(|(key, message)| DraftAction::MessageStarted(key, message)),
         6 => (key(), text()).prop_map(|(key, text)| DraftAction::MessageDelta(key, text)),
-        6 => (key(), message(), end).prop_map(|(key, message, end)| DraftAction::MessageFinished(key, message, Box::new(end))),
+        6 => (key(), message(), end)
+            .prop_map(|(key, message, end)| DraftAction::MessageFinished(key, message, Box::new(end))),
         1 => key().prop_map(DraftAction::MessageAbandoned),
         3 => (key(), call()).prop_map(|(key, call)| DraftAction::ToolStarted(key, Box::new(call))),
         2 => (key(), text()).prop_map(|(key, text)| DraftAction::ToolArguments(key, text)),
@@ -183,7 +184,8 @@ fn items() -> impl Strategy<Value = DraftAction> {
         4 => (key(), result()).prop_map(|(key, result)| DraftAction::ToolFinished(key, Box::new(result))),
         1 => key().prop_map(DraftAction::ToolAbandoned),
         1 => (key(), note()).prop_map(|(key, note)| DraftAction::NoteStarted(key, Box::new(note))),
-        1 => (key(), note(), any::<bool>()).prop_map(|(key, note, failed)| DraftAction::NoteFinished(key, Box::new(note), failed)),
+        1 => (key(), note(), any::<bool>())
+            .prop_map(|(key, note, failed)| DraftAction::NoteFinished(key, Box::new(note), failed)),
         1 => note().prop_map(|note| DraftAction::NoteAdded(Box::new(note))),
     ]
 }
@@ -247,8 +249,14 @@ proptest! {
                     sequencer.apply(&provenance, &mut draft, &mut events);
                 }
                 Step::Stderr => sequencer.push_stderr("oops"),
-                Step::Exit(code) => sequencer.process_exited(&Provenance { from_agent: false, ..provenance }, code, &mut events),
-                Step::Finish(end) => sequencer.finish(&Provenance { from_agent: false, ..provenance }, end, &mut events),
+                Step::Exit(code) => {
+                    let provenance = Provenance { from_agent: false, ..provenance };
+                    sequencer.process_exited(&provenance, code, &mut events);
+                }
+                Step::Finish(end) => {
+                    let provenance = Provenance { from_agent: false, ..provenance };
+                    sequencer.finish(&provenance, end, &mut events);
+                }
             }
         }
         for event in &events {

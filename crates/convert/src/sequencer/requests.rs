@@ -179,7 +179,8 @@ impl Session {
         }
     }
 
-    /// Resolves the pending requests of a tool call that failed: the failure shows that the call no longer waits for them.
+    /// Resolves the pending requests of a tool call that failed: the failure shows that the call no longer waits for
+    /// them.
     pub(super) fn deny_requests_for_call(&mut self, ctx: &mut EmitContext<'_>, item_ref: &ItemRef) {
         let Some(call) = self.open_call_id(item_ref) else { return };
         let permissions = self.permissions.iter().filter(|pending| pending.is_about(call));
@@ -202,8 +203,8 @@ impl Session {
         Some((key, same_request.map(|pending| pending.question.question_id.as_str()).collect()))
     }
 
-    /// An unused id: the key, or the key with a number (`key#2`). A request of several questions also needs unused ids for
-    /// its questions (`key:0`).
+    /// An unused id: the key, or the key with a number (`key#2`). A request of several questions also needs unused ids
+    /// for its questions (`key:0`).
     fn allocate_request_id(&mut self, key: &Key, questions: usize) -> String {
         let mut number = 1_u64;
         loop {

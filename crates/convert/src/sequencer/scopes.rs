@@ -11,7 +11,8 @@ use super::session::{ItemRef, Session};
 use crate::Key;
 use crate::draft::DraftAction;
 
-/// Maximum number of drafts held for a sub-agent whose tool call is not known. With one more, all are applied without it.
+/// Maximum number of drafts held for a sub-agent whose tool call is not known. With one more, all are applied without
+/// it.
 const MAX_HELD_DRAFTS: usize = 4096;
 
 /// The main agent of a session (0), or one of its sub-agents.
@@ -265,8 +266,8 @@ impl Session {
     }
 }
 
-/// Whether a draft of a sub-agent has to wait for the spawning call. Requests do not: the agent waits for the answer, so
-/// they are never held.
+/// Whether a draft of a sub-agent has to wait for the spawning call. Requests do not: the agent waits for the answer,
+/// so they are never held.
 fn needs_spawn_call(action: &DraftAction) -> bool {
     !matches!(
         action,

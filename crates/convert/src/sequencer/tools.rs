@@ -199,8 +199,8 @@ impl Session {
         self.cut_off_tool(ctx, item_ref.clone(), true);
     }
 
-    /// Closes a tool call that the agent left open. If the tool itself was cut off, a call without a result gets a failed
-    /// one; otherwise its result may still come.
+    /// Closes a tool call that the agent left open. If the tool itself was cut off, a call without a result gets a
+    /// failed one; otherwise its result may still come.
     pub(super) fn cut_off_tool(&mut self, ctx: &mut EmitContext<'_>, item_ref: ItemRef, cut_off: bool) {
         let Some(tool) = self.tools.get(&item_ref) else {
             return;
@@ -223,8 +223,8 @@ impl Session {
         continues
     }
 
-    /// The call that a permission is for: the one with this id, or else the oldest one without output that has this kind
-    /// and input and no pending permission.
+    /// The call that a permission is for: the one with this id, or else the oldest one without output that has this
+    /// kind and input and no pending permission.
     pub(super) fn find_call(
         &self,
         call_id: Option<&str>,

@@ -116,8 +116,8 @@ impl Session {
         });
     }
 
-    /// Shows the oldest pending prompt, in a turn, before output of the agent that may answer it. Output that belongs to
-    /// an older item does not start a turn (`opens_turn`).
+    /// Shows the oldest pending prompt, in a turn, before output of the agent that may answer it. Output that belongs
+    /// to an older item does not start a turn (`opens_turn`).
     pub(super) fn show_prompt_before_output(&mut self, ctx: &mut EmitContext<'_>, scope: ScopeId, opens_turn: bool) {
         if !self.is_main(scope) || self.pending_prompts.is_empty() {
             return;

@@ -60,8 +60,8 @@ impl UnfinishedWork {
             EventData::TurnStarted(started) => {
                 self.turn = Some(OpenTurn { id: started.turn_id.clone(), started_at: time });
             }
-            // Commands may continue after their turn, with an open result. If the turn was cut off, its own commands have
-            // ended by now, and only those of earlier turns are still running.
+            // Commands may continue after their turn, with an open result. If the turn was cut off, its own commands
+            // have ended by now, and only those of earlier turns are still running.
             EventData::TurnEnded(_) => {
                 self.items.retain(|open| open.item.kind == ItemKind::ToolResult);
                 self.calls.retain(is_command);

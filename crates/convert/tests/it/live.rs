@@ -1,4 +1,4 @@
-//! A stream that a host begins, leaves and takes up again.
+//! A live stream: the host starts a session, loses it and resumes it.
 
 use interlingua_convert::{
     Conversion, ConversionOptions, Converter, Drafts, Failure, Input, InputRef, MessageDraft, MessageEnd,
@@ -10,19 +10,19 @@ use interlingua_schema::{
 };
 use serde_json::json;
 
-/// Says what it is told, in a session with the name that the first word is.
-struct Told;
+/// Takes lines of a native session id and a command, such as `n1 begin`, and makes the drafts of the command.
+struct CommandConverter;
 
-impl Converter for Told {
+impl Converter for CommandConverter {
     fn agent(&self) -> &'static str {
-        "told"
+        "commands"
     }
 
     fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
         let Input::Received(line) = input else { return };
-        let (native, what) = line.split_once(' ').unwrap();
+        let (native, command) = line.split_once(' ').unwrap();
         let mut session = out.session(native);
-        match what {
+        match command {
             "hello" => {
                 let mut metadata = SessionMetadata::default();
                 metadata.model = Some("m".to_owned());
@@ -51,46 +51,48 @@ impl Converter for Told {
     }
 }
 
-struct Live {
-    stream: Conversion<Told>,
+struct LiveStream {
+    conversion: Conversion<CommandConverter>,
     events: Vec<UniversalEvent>,
 }
 
-impl Live {
-    fn begun() -> Self {
-        let mut live = Self { stream: Conversion::new(Told, ConversionOptions::default()), events: Vec::new() };
+impl LiveStream {
+    fn started() -> Self {
+        let mut live =
+            Self { conversion: Conversion::new(CommandConverter, ConversionOptions::default()), events: Vec::new() };
         let mut metadata = SessionMetadata::default();
         metadata.cwd = Some("/w".to_owned());
-        live.stream.start_session(None, None, metadata, &mut live.events);
+        live.conversion.start_session(None, None, metadata, &mut live.events);
         live
     }
 
     fn receive(mut self, lines: &[&str]) -> Self {
         for line in lines {
-            self.stream.push(None, Input::Received(line), &mut self.events);
+            self.conversion.push(None, Input::Received(line), &mut self.events);
         }
         self
     }
 
-    /// The stream is gone; another one goes on from what was written down since the event with this sequence.
-    fn cut_off(self, settled: u64) -> Self {
+    /// Drops the stream, and resumes from its events after the one with this sequence number, at which nothing was open.
+    fn cut_off(self, closed: u64) -> Self {
         let mut resume = ResumePoint::new(self.events[0].session_id.clone());
         for event in &self.events {
-            if event.sequence > settled {
+            if event.sequence > closed {
                 resume.observe(event);
             }
         }
-        // Ids are counted anew, so they are made different here as they are in a server.
-        let mut stream = Conversion::new(Told, ConversionOptions::new(false, Box::new(Later::default())));
-        stream.resume(resume);
-        Self { stream, events: self.events }
+        // Counting starts anew, so these ids get a suffix. A server has unique ids.
+        let mut conversion =
+            Conversion::new(CommandConverter, ConversionOptions::new(false, Box::new(LaterIds::default())));
+        conversion.resume(resume);
+        Self { conversion, events: self.events }
     }
 
     #[track_caller]
-    fn keeps_the_rules(&self) {
+    fn assert_valid(&self) {
         let mut checker = Checker::new();
-        let broken: Vec<_> = self.events.iter().flat_map(|event| checker.push(event)).collect();
-        assert!(broken.is_empty(), "{broken:#?}");
+        let violations: Vec<_> = self.events.iter().flat_map(|event| checker.push(event)).collect();
+        assert!(violations.is_empty(), "{violations:#?}");
     }
 
     fn kinds(&self) -> Vec<&str> {
@@ -98,10 +100,11 @@ impl Live {
     }
 }
 
+/// Counted ids with a suffix.
 #[derive(Default)]
-struct Later(interlingua_convert::CountingIds, String);
+struct LaterIds(interlingua_convert::CountingIds, String);
 
-impl interlingua_convert::IdSource for Later {
+impl interlingua_convert::IdSource for LaterIds {
     fn next_event_id(&mut self) -> &str {
         self.1 = format!("{}b", self.0.next_event_id());
         &self.1
@@ -120,14 +123,15 @@ impl interlingua_convert::IdSource for Later {
     }
 }
 
-fn lost() -> Failure {
+fn server_stopped() -> Failure {
     Failure::new(ErrorCode::AgentError, "the server stopped")
 }
 
 #[test]
-fn a_session_that_the_host_began_stays_the_only_one_whatever_its_agent_calls_it() {
-    let live = Live::begun().receive(&["n1 hello", "n1 begin", "n1 hi", "n1 end", "n2 hello", "n2 begin", "n2 ho"]);
-    live.keeps_the_rules();
+fn a_session_that_the_host_started_stays_the_only_one_under_any_native_id() {
+    let live =
+        LiveStream::started().receive(&["n1 hello", "n1 begin", "n1 hi", "n1 end", "n2 hello", "n2 begin", "n2 ho"]);
+    live.assert_valid();
     assert_eq!(live.kinds().iter().filter(|kind| **kind == "session.started").count(), 1);
     let last = live.events.last().unwrap();
     assert_eq!(last.session_id, live.events[0].session_id);
@@ -135,8 +139,8 @@ fn a_session_that_the_host_began_stays_the_only_one_whatever_its_agent_calls_it(
 }
 
 #[test]
-fn what_the_agent_tells_of_itself_is_metadata_of_its_next_turn() {
-    let live = Live::begun().receive(&["n hello", "n begin", "n end", "n begin"]);
+fn later_session_metadata_becomes_metadata_of_the_next_turn() {
+    let live = LiveStream::started().receive(&["n hello", "n begin", "n end", "n begin"]);
     let metadata: Vec<_> = live
         .events
         .iter()
@@ -149,7 +153,7 @@ fn what_the_agent_tells_of_itself_is_metadata_of_its_next_turn() {
     assert_eq!(
         metadata,
         [
-            json!({ "agent": "told", "cwd": "/w" }),
+            json!({ "agent": "commands", "cwd": "/w" }),
             json!({ "model": "m", "agent_mode": "build" }),
             json!({ "agent_mode": "build" })
         ]
@@ -157,13 +161,13 @@ fn what_the_agent_tells_of_itself_is_metadata_of_its_next_turn() {
 }
 
 #[test]
-fn what_a_lost_stream_left_open_is_closed_as_failed() {
-    let live =
-        Live::begun().receive(&["n begin", "n hi", "n end", "n begin", "n think", "n call", "n output", "n ask"]);
+fn unfinished_work_of_a_lost_stream_is_closed_as_failed() {
+    let live = LiveStream::started()
+        .receive(&["n begin", "n hi", "n end", "n begin", "n think", "n call", "n output", "n ask"]);
     let before = live.events.len();
     let mut live = live.receive(&["n questions"]).cut_off(6);
-    live.stream.close_unfinished(None, &lost(), &mut live.events);
-    live.keeps_the_rules();
+    live.conversion.close_unfinished(None, &server_stopped(), &mut live.events);
+    live.assert_valid();
     assert_eq!(
         live.kinds()[before + 2..],
         [
@@ -180,12 +184,12 @@ fn what_a_lost_stream_left_open_is_closed_as_failed() {
     assert_eq!(thought.item.content, [ContentPart::reasoning("hm", Visibility::Private)]);
     let EventData::ItemCompleted(result) = &live.events[before + 7].data else { panic!("{:?}", live.kinds()) };
     assert!(matches!(&result.item.content[0], ContentPart::ToolResult { output, .. } if output == "a.txt"));
-    // Closing again says nothing, and the session goes on.
+    // Closing again does nothing, and the session continues.
     let closed = live.events.len();
-    live.stream.close_unfinished(None, &lost(), &mut live.events);
+    live.conversion.close_unfinished(None, &server_stopped(), &mut live.events);
     assert_eq!(live.events.len(), closed);
     let live = live.receive(&["n begin", "n ask", "n end"]);
-    live.keeps_the_rules();
+    live.assert_valid();
     let again = live.events.iter().rev().find_map(|event| match &event.data {
         EventData::PermissionRequested(permission) => Some(permission.permission_id.as_str()),
         _ => None,
@@ -194,21 +198,21 @@ fn what_a_lost_stream_left_open_is_closed_as_failed() {
 }
 
 #[test]
-fn a_call_without_a_result_gets_one_when_it_is_lost() {
-    let mut live = Live::begun().receive(&["n begin", "n call"]).cut_off(0);
-    live.stream.close_unfinished(None, &lost(), &mut live.events);
-    live.keeps_the_rules();
+fn a_lost_call_without_a_result_gets_one() {
+    let mut live = LiveStream::started().receive(&["n begin", "n call"]).cut_off(0);
+    live.conversion.close_unfinished(None, &server_stopped(), &mut live.events);
+    live.assert_valid();
     assert_eq!(live.kinds()[4..], ["error", "item.started", "item.completed", "turn.ended"]);
 }
 
 #[test]
-fn a_command_that_runs_on_after_its_turn_is_closed_when_it_is_lost() {
-    for heard in [&["n begin", "n command", "n end"][..], &["n begin", "n command", "n output", "n end"]] {
-        let live = Live::begun().receive(heard);
-        live.keeps_the_rules();
+fn a_lost_command_that_ran_on_after_its_turn_is_closed() {
+    for lines in [&["n begin", "n command", "n end"][..], &["n begin", "n command", "n output", "n end"]] {
+        let live = LiveStream::started().receive(lines);
+        live.assert_valid();
         let mut live = live.cut_off(0);
-        live.stream.close_unfinished(None, &lost(), &mut live.events);
-        live.keeps_the_rules();
+        live.conversion.close_unfinished(None, &server_stopped(), &mut live.events);
+        live.assert_valid();
         let EventData::ItemCompleted(result) = &live.events.last().unwrap().data else { panic!("{:?}", live.kinds()) };
         assert_eq!(result.item.status, ItemStatus::Failed);
         assert!(matches!(&result.item.content[0], ContentPart::ToolResult { .. }));
@@ -216,38 +220,38 @@ fn a_command_that_runs_on_after_its_turn_is_closed_when_it_is_lost() {
 }
 
 #[test]
-fn output_before_its_call_is_one_result_when_it_is_lost() {
-    for heard in [&["n begin", "n output"][..], &["n begin", "n output", "n call"]] {
-        let mut live = Live::begun().receive(heard).cut_off(0);
-        live.stream.close_unfinished(None, &lost(), &mut live.events);
-        live.keeps_the_rules();
+fn lost_output_before_its_call_is_one_result() {
+    for lines in [&["n begin", "n output"][..], &["n begin", "n output", "n call"]] {
+        let mut live = LiveStream::started().receive(lines).cut_off(0);
+        live.conversion.close_unfinished(None, &server_stopped(), &mut live.events);
+        live.assert_valid();
     }
 }
 
 #[test]
-fn a_stream_that_left_nothing_open_goes_on_without_a_word() {
-    let mut live = Live::begun().receive(&["n begin", "n hi", "n end"]).cut_off(0);
+fn a_stream_without_unfinished_work_resumes_without_events() {
+    let mut live = LiveStream::started().receive(&["n begin", "n hi", "n end"]).cut_off(0);
     let before = live.events.len();
-    live.stream.close_unfinished(None, &lost(), &mut live.events);
+    live.conversion.close_unfinished(None, &server_stopped(), &mut live.events);
     assert_eq!(live.events.len(), before);
-    live.receive(&["n begin", "n ho", "n end"]).keeps_the_rules();
+    live.receive(&["n begin", "n ho", "n end"]).assert_valid();
 }
 
 #[test]
-fn the_keys_of_pending_requests_are_known_until_they_are_answered() {
-    let live = Live::begun().receive(&["n begin", "n ask", "n end", "n begin", "n ask", "n questions"]);
-    assert_eq!(live.stream.permission_key("p"), None);
-    assert_eq!(live.stream.permission_key("p#2").unwrap().as_str(), "p");
-    let (key, together) = live.stream.question_key("q:1").unwrap();
-    assert_eq!((key.as_str(), together), ("q", vec!["q:0", "q:1"]));
+fn keys_of_pending_requests_are_known_until_they_are_resolved() {
+    let live = LiveStream::started().receive(&["n begin", "n ask", "n end", "n begin", "n ask", "n questions"]);
+    assert_eq!(live.conversion.permission_key("p"), None);
+    assert_eq!(live.conversion.permission_key("p#2").unwrap().as_str(), "p");
+    let (key, question_ids) = live.conversion.question_key("q:1").unwrap();
+    assert_eq!((key.as_str(), question_ids), ("q", vec!["q:0", "q:1"]));
     let live = live.receive(&["n end"]);
-    assert!(live.stream.permission_key("p#2").is_none() && live.stream.question_key("q:1").is_none());
+    assert!(live.conversion.permission_key("p#2").is_none() && live.conversion.question_key("q:1").is_none());
 }
 
 #[test]
-fn the_host_can_say_what_crossed_no_wire() {
-    let mut live = Live::begun();
-    live.stream.push_host_drafts(
+fn the_host_can_add_drafts_without_input() {
+    let mut live = LiveStream::started();
+    live.conversion.push_host_drafts(
         None,
         |drafts| {
             let mut session = drafts.current_session();
@@ -257,7 +261,7 @@ fn the_host_can_say_what_crossed_no_wire() {
         },
         &mut live.events,
     );
-    live.keeps_the_rules();
+    live.assert_valid();
     assert_eq!(
         live.kinds()[1..],
         ["turn.started", "item.started", "item.delta", "item.completed", "error", "turn.ended"]
@@ -266,11 +270,11 @@ fn the_host_can_say_what_crossed_no_wire() {
 }
 
 #[test]
-fn a_session_that_nobody_can_go_on_with_ends_as_an_error() {
-    let mut live = Live::begun().receive(&["n begin", "n think"]);
-    live.stream.push(None, Input::Stderr("boom"), &mut live.events);
-    live.stream.fail_session(None, "it is gone", &mut live.events);
-    live.keeps_the_rules();
+fn a_session_that_cannot_be_resumed_ends_with_an_error() {
+    let mut live = LiveStream::started().receive(&["n begin", "n think"]);
+    live.conversion.push(None, Input::Stderr("boom"), &mut live.events);
+    live.conversion.fail_session(None, "it is gone", &mut live.events);
+    live.assert_valid();
     let EventData::SessionEnded(SessionEnded { message, stderr, .. }) = &live.events.last().unwrap().data else {
         panic!("{:?}", live.kinds())
     };

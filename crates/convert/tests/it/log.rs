@@ -1,4 +1,4 @@
-//! A log from its first line to its last, through a converter that repeats what it hears.
+//! Conversion of whole logs, with a converter that echoes its input.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, Cursor, Read};
@@ -10,15 +10,15 @@ use interlingua_convert::{
 use interlingua_schema::{Checker, EventData, RawJson, Timestamp, UniversalEvent};
 use interlingua_wirelog::Reader;
 
-/// Every received line is a message; a line with a time in it says so.
+/// Makes a message of every received line. A line `at 70` also sets the payload's time.
 #[derive(Default)]
-struct Parrot {
+struct EchoConverter {
     lines: u64,
 }
 
-impl Converter for Parrot {
+impl Converter for EchoConverter {
     fn agent(&self) -> &'static str {
-        "parrot"
+        "echo"
     }
 
     fn observe_launch(&mut self, launch: &Launch, out: &mut Drafts) {
@@ -37,17 +37,17 @@ impl Converter for Parrot {
         }
         match line {
             "tick" => out.dropped("keep-alive"),
-            "silence" => {}
+            "ignored" => {}
             _ => {
                 let key = self.lines.to_string();
-                out.session("parrot").message_finished(key, MessageDraft::assistant(), MessageEnd::text(line));
+                out.session("echo").message_finished(key, MessageDraft::assistant(), MessageEnd::text(line));
             }
         }
     }
 }
 
-fn convert(log: &[u8], raw: bool) -> (Vec<UniversalEvent>, Conversion<Parrot>) {
-    let mut stream = Conversion::new(Parrot::default(), ConversionOptions::with_raw(raw));
+fn convert(log: &[u8], raw: bool) -> (Vec<UniversalEvent>, Conversion<EchoConverter>) {
+    let mut stream = Conversion::new(EchoConverter::default(), ConversionOptions::with_raw(raw));
     let mut events = Vec::new();
     let mut reader = Reader::new(Cursor::new(log)).unwrap();
     convert_log(&mut reader, &mut stream, |event| {
@@ -56,8 +56,8 @@ fn convert(log: &[u8], raw: bool) -> (Vec<UniversalEvent>, Conversion<Parrot>) {
     })
     .unwrap();
     let mut checker = if raw { Checker::with_raw() } else { Checker::new() };
-    let broken: Vec<_> = events.iter().flat_map(|event| checker.push(event)).collect();
-    assert!(broken.is_empty(), "{broken:?}");
+    let violations: Vec<_> = events.iter().flat_map(|event| checker.push(event)).collect();
+    assert!(violations.is_empty(), "{violations:?}");
     (events, stream)
 }
 
@@ -65,7 +65,7 @@ fn kinds(events: &[UniversalEvent]) -> Vec<&str> {
     events.iter().map(|event| event.data.kind()).collect()
 }
 
-const LOG: &[u8] = br#"{"wirelog":1,"agent":"parrot","recorded_at":"2026-01-01T00:00:00Z","prompt":"hi"}
+const LOG: &[u8] = br#"{"wirelog":1,"agent":"echo","recorded_at":"2026-01-01T00:00:00Z","prompt":"hi"}
 {"t":5,"dir":"recv","line":"{\"a\" : 1.0}"}
 {"t":9,"dir":"reply","call":1,"status":200,"body":{"b" : 2}}
 garbage
@@ -73,7 +73,7 @@ garbage
 "#;
 
 #[test]
-fn a_wirelog_has_its_prompt_its_times_and_its_end() {
+fn a_wirelog_has_a_prompt_times_and_an_end() {
     let (events, stream) = convert(LOG, false);
     assert_eq!(
         kinds(&events),
@@ -117,17 +117,17 @@ fn raw_is_the_payload_byte_for_byte() {
 
 #[test]
 fn a_plain_log_takes_its_times_from_the_payloads() {
-    let (events, stream) = convert(b"at 70\nno time\nat 60\n\xFF\ntick\nsilence\n{\"half", false);
+    let (events, stream) = convert(b"at 70\nno time\nat 60\n\xFF\ntick\nignored\n{\"half", false);
     let times: Vec<i64> = events.iter().map(|event| event.time.as_millis()).collect();
     assert!(times.iter().all(|time| *time == 70), "{times:?}");
     assert_eq!(kinds(&events)[10], "agent.unparsed");
-    let tally = stream.stats();
-    assert_eq!((tally.payloads, tally.converted, tally.unaccounted), (7, 5, 1));
-    assert_eq!(tally.dropped["keep-alive"], 1);
+    let stats = stream.stats();
+    assert_eq!((stats.payloads, stats.converted, stats.unaccounted), (7, 5, 1));
+    assert_eq!(stats.dropped["keep-alive"], 1);
 }
 
 #[test]
-fn nothing_in_nothing_out() {
+fn an_empty_log_has_no_events() {
     assert!(convert(b"", false).0.is_empty());
     assert!(convert(b"{\"wirelog\":1}\n", false).0.is_empty());
 }
@@ -139,10 +139,10 @@ fn the_same_log_gives_the_same_bytes() {
 }
 
 #[test]
-fn a_resumed_session_goes_on_counting() {
+fn a_resumed_session_continues_its_sequence_numbers() {
     let (mut events, mut first) = convert(b"one\n", false);
     let last = events.last().unwrap().clone();
-    let mut second = Conversion::new(Parrot { lines: 7 }, ConversionOptions::default());
+    let mut second = Conversion::new(EchoConverter { lines: 7 }, ConversionOptions::default());
     let mut resume = ResumePoint::new(last.session_id);
     resume.native_session_id = last.native_session_id;
     resume.sequence = last.sequence;
@@ -157,7 +157,7 @@ fn a_resumed_session_goes_on_counting() {
 }
 
 #[test]
-fn what_is_heard_together_becomes_what_it_becomes_one_by_one() {
+fn a_batch_gives_the_same_events_as_single_inputs() {
     let inputs = [
         Input::Received("hello"),
         Input::Stderr("a warning"),
@@ -167,44 +167,44 @@ fn what_is_heard_together_becomes_what_it_becomes_one_by_one() {
         Input::Received("again"),
         Input::Exit { code: None },
     ];
-    let stream = || Conversion::new(Parrot::default(), ConversionOptions::with_raw(true));
+    let stream = || Conversion::new(EchoConverter::default(), ConversionOptions::with_raw(true));
     let (mut one_by_one, mut expected) = (stream(), Vec::new());
-    let (mut together, mut events) = (stream(), Vec::new());
+    let (mut batched, mut events) = (stream(), Vec::new());
     for input in inputs {
         one_by_one.push(None, input, &mut expected);
-        together.receive(None, input);
+        batched.receive(None, input);
     }
     let unreadable = Input::Unreadable { bytes: &b"\xff"[..], error: "not UTF-8" };
     one_by_one.push(None, unreadable, &mut expected);
-    together.receive(None, unreadable);
-    together.flush(&mut events);
+    batched.receive(None, unreadable);
+    batched.flush(&mut events);
     assert_eq!(events, expected);
-    assert_eq!(together.stats(), one_by_one.stats());
+    assert_eq!(batched.stats(), one_by_one.stats());
     one_by_one.finish(None, StreamEnd::Log, &mut expected);
-    together.finish(None, StreamEnd::Log, &mut events);
+    batched.finish(None, StreamEnd::Log, &mut events);
     assert_eq!(events, expected);
 }
 
-/// Gives out one line at a time, and tells how many have been asked for.
-struct Drip<'a> {
-    lines: &'a [&'static str],
-    given: &'a Cell<usize>,
+/// A reader that returns one chunk per read, and counts the chunks that were read.
+struct ChunkReader<'a> {
+    chunks: &'a [&'static str],
+    chunks_read: &'a Cell<usize>,
     rest: &'static [u8],
 }
 
-impl Read for Drip<'_> {
+impl Read for ChunkReader<'_> {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
         unreachable!("a log is read through its buffer")
     }
 }
 
-impl BufRead for Drip<'_> {
+impl BufRead for ChunkReader<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.rest.is_empty()
-            && let Some(line) = self.lines.get(self.given.get())
+            && let Some(chunk) = self.chunks.get(self.chunks_read.get())
         {
-            self.given.set(self.given.get() + 1);
-            self.rest = line.as_bytes();
+            self.chunks_read.set(self.chunks_read.get() + 1);
+            self.rest = chunk.as_bytes();
         }
         Ok(self.rest)
     }
@@ -215,19 +215,19 @@ impl BufRead for Drip<'_> {
 }
 
 #[test]
-fn no_event_waits_for_a_line_that_is_still_to_come() {
-    let given = Cell::new(0);
-    let lines = ["first\n", "second\nthird\nhalf a", " line\n"];
-    let mut reader = Reader::new(Drip { lines: &lines, given: &given, rest: b"" }).unwrap();
-    let mut stream = Conversion::new(Parrot::default(), ConversionOptions::default());
+fn no_event_waits_for_a_line_that_is_not_available_yet() {
+    let chunks_read = Cell::new(0);
+    let chunks = ["first\n", "second\nthird\nhalf a", " line\n"];
+    let mut reader = Reader::new(ChunkReader { chunks: &chunks, chunks_read: &chunks_read, rest: b"" }).unwrap();
+    let mut stream = Conversion::new(EchoConverter::default(), ConversionOptions::default());
     let mut seen = Vec::new();
     convert_log(&mut reader, &mut stream, |event| {
         if let EventData::ItemCompleted(data) = &event.data {
-            seen.push((data.item.streamed_text().collect::<String>(), given.get()));
+            seen.push((data.item.streamed_text().collect::<String>(), chunks_read.get()));
         }
         Ok(())
     })
     .unwrap();
-    let seen: Vec<_> = seen.iter().map(|(text, given)| (text.as_str(), *given)).collect();
+    let seen: Vec<_> = seen.iter().map(|(text, chunks_read)| (text.as_str(), *chunks_read)).collect();
     assert_eq!(seen, [("first", 1), ("second", 2), ("third", 2), ("half a line", 3)]);
 }

@@ -1,4 +1,4 @@
-//! What a conversion promises, live and from a log.
+//! Tests of conversions: of live streams and of logs.
 
 mod live;
 mod log;

@@ -111,8 +111,8 @@ impl Harness {
     }
 }
 
-/// One event as a short line. `*` marks synthetic events. Items are numbered in order: `+1` is the start of item 1, `~1` a
-/// delta, `=1` the completion; `<2` names the parent, `!` marks a failed item.
+/// One event as a short line. `*` marks synthetic events. Items are numbered in order: `+1` is the start of item 1,
+/// `~1` a delta, `=1` the completion; `<2` names the parent, `!` marks a failed item.
 fn render_event(event: &UniversalEvent) -> String {
     let star = if event.origin == Origin::DAEMON { "*" } else { "" };
     let rest = match &event.data {
