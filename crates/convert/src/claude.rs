@@ -1,28 +1,31 @@
-//! Claude Code's events as drafts.
+//! Converter for Claude Code.
 //!
-//! Claude Code prints one line per content block and, on request, the deltas before it. It opens each turn with a
-//! `system/init` and closes it with a `result`; what the host must decide comes as a `control_request`, and the host's
-//! answer is seen as a sent line. A one-shot run has its prompt on the command line.
+//! Claude Code prints one line per content block and, on request, the deltas before it. Each turn starts with a
+//! `system/init` line and ends with a `result` line. Permissions and questions are `control_request` lines; the host's
+//! answers are lines that it sends. The prompt of a one-shot run is on the command line.
+//!
+//! The method that handles a native message has the name of that message.
 
 mod argv;
 mod assistant;
-mod briefs;
 mod calls;
 mod clean;
 mod compaction;
 mod content;
 mod control;
-mod facts;
 mod failures;
 mod files;
-mod hosted;
+mod host;
 mod inputs;
 mod notices;
 mod output;
 mod plan;
 mod prompts;
 mod questions;
+mod results;
+mod server_tools;
 mod streaming;
+mod sub_agent_prompts;
 mod system;
 mod tasks;
 #[cfg(test)]
@@ -35,68 +38,68 @@ mod user;
 use interlingua_native::claude::StdoutMessage;
 use interlingua_native::{DecodeError, Json, Native as _};
 use interlingua_schema::{ContentPart, Timestamp};
-use serde_json::Number;
+use serde_json::{Number, Value};
 
 use crate::losses::report_losses;
 use crate::{Converter, Drafts, Input, InputRef, Launch, SessionDrafts};
-use briefs::Briefs;
-use calls::Calls;
-use compaction::Compaction;
-use control::Requests;
+use calls::OpenCalls;
+use compaction::OpenCompaction;
+use control::PendingRequests;
 use plan::Plan;
 use prompts::Prompts;
-use streaming::Streams;
+use streaming::StreamedMessages;
+use sub_agent_prompts::SubAgentPrompts;
 use system::Settings;
-use tasks::Tasks;
+use tasks::RunningTasks;
 use turns::Turn;
-use usage::Meter;
+use usage::UsageMeter;
 
-/// Who could not read a payload.
-const HERE: &str = "claude";
+/// Id of the agent, also the `location` of its `agent.unparsed` events.
+const AGENT: &str = "claude";
 
-/// Turns what Claude Code says into drafts.
+/// Converts the input and output of Claude Code into drafts.
 #[derive(Debug, Default)]
 pub struct ClaudeConverter {
-    /// The session that began last.
-    session: Option<String>,
+    /// Native id of the session that started last.
+    session_id: Option<String>,
     prompts: Prompts,
     turn: Turn,
-    /// Numbers what has no name of its own.
-    serial: u64,
-    streams: Streams,
-    calls: Calls,
-    briefs: Briefs,
-    /// Sub-agents name themselves by their task.
-    tasks: Tasks,
-    requests: Requests,
+    /// Number of keys that `new_key` has made.
+    key_count: u64,
+    streams: StreamedMessages,
+    calls: OpenCalls,
+    sub_agent_prompts: SubAgentPrompts,
+    /// Permission requests of sub-agents name the task, not the tool call.
+    tasks: RunningTasks,
+    requests: PendingRequests,
     settings: Settings,
-    compaction: Compaction,
+    compaction: OpenCompaction,
     plan: Plan,
-    meter: Meter,
+    usage_meter: UsageMeter,
 }
 
 impl Converter for ClaudeConverter {
     fn agent(&self) -> &'static str {
-        HERE
+        AGENT
     }
 
     fn observe_launch(&mut self, launch: &Launch, out: &mut Drafts) {
-        let started = argv::read(launch);
-        self.meter.launched(started.resumed);
-        self.prompts.launched(started.repeats_prompts);
-        if let Some(prompt) = started.prompt {
-            let prompt = self.prompts.sent(vec![ContentPart::text(prompt)], None, None, false);
+        let arguments = argv::parse(launch);
+        self.usage_meter.process_started(arguments.resumes);
+        self.prompts.process_started(arguments.echoes_prompts);
+        if let Some(prompt) = arguments.prompt {
+            let prompt = self.prompts.push(vec![ContentPart::text(prompt)], None, None, false);
             out.current_session().prompt_sent(prompt);
         }
     }
 
     fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
         match input {
-            Input::Sent(line) => self.sent(line, out),
-            Input::Received(line) => self.received(line, out),
-            Input::Close => self.requests.unanswerable(out),
-            Input::Exit { .. } => self.process_gone(),
-            // Standard error is kept for the session's end, and there is no HTTP interface.
+            Input::Sent(line) => self.convert_sent(line, out),
+            Input::Received(line) => self.convert_received(line, out),
+            Input::Close => self.requests.withdraw_all(out),
+            Input::Exit { .. } => self.process_exited(),
+            // The sequencer reports standard error when the session ends. Claude Code has no HTTP interface.
             Input::Stderr(_) | Input::Unreadable { .. } | Input::Request { .. } => {}
             Input::Reply { .. } => out.dropped("answer to the host's own request"),
         }
@@ -104,40 +107,40 @@ impl Converter for ClaudeConverter {
 }
 
 impl ClaudeConverter {
-    fn received(&mut self, line: &str, out: &mut Drafts) {
+    fn convert_received(&mut self, line: &str, out: &mut Drafts) {
         match StdoutMessage::decode(line) {
             Ok(decoded) => {
-                self.message(decoded.value, out);
-                report_losses(HERE, &decoded.losses, out);
+                self.convert_message(decoded.value, out);
+                report_losses(AGENT, &decoded.losses, out);
             }
             // `--output-format json --verbose` prints all messages as one list.
-            Err(_) if line.trim_start().starts_with('[') => self.list(line, out),
-            Err(error) => unreadable(&error, out),
+            Err(_) if line.trim_start().starts_with('[') => self.convert_list(line, out),
+            Err(error) => report_decode_error(&error, out),
         }
     }
 
-    fn list(&mut self, line: &str, out: &mut Drafts) {
+    fn convert_list(&mut self, line: &str, out: &mut Drafts) {
         match serde_json::from_str::<Vec<Json>>(line) {
             Ok(messages) if !messages.is_empty() => {
                 for message in messages {
                     match StdoutMessage::decode(message.get()) {
                         Ok(decoded) => {
-                            self.message(decoded.value, out);
-                            report_losses(HERE, &decoded.losses, out);
+                            self.convert_message(decoded.value, out);
+                            report_losses(AGENT, &decoded.losses, out);
                         }
-                        Err(error) => unreadable(&error, out),
+                        Err(error) => report_decode_error(&error, out),
                     }
                 }
             }
-            Ok(_) => out.current_session().unparsed(HERE, "an empty list", None),
-            Err(error) => out.current_session().unparsed(HERE, format!("not JSON: {error}"), None),
+            Ok(_) => out.current_session().unparsed(AGENT, "the list of messages is empty", None),
+            Err(error) => out.current_session().unparsed(AGENT, format!("not JSON: {error}"), None),
         }
     }
 
-    /// What each type of message means.
+    /// Handles one message by its type.
     #[allow(clippy::match_same_arms, reason = "every variant is named, in the order of the schema")]
-    fn message(&mut self, message: StdoutMessage, out: &mut Drafts) {
-        self.end_compaction_before(&message, out);
+    fn convert_message(&mut self, message: StdoutMessage, out: &mut Drafts) {
+        self.finish_compaction_before(&message, out);
         match message {
             StdoutMessage::Assistant(line) => self.assistant(*line, out),
             StdoutMessage::User(line) => self.user(*line, out),
@@ -191,64 +194,72 @@ impl ClaudeConverter {
             StdoutMessage::Unknown { tag, raw } if tag == "result" || tag.starts_with("result/") => {
                 self.unknown_result(tag, &raw, out);
             }
-            StdoutMessage::Unknown { tag, .. } => out.current_session().unparsed(HERE, "unknown type", Some(tag)),
+            StdoutMessage::Unknown { tag, .. } => out.current_session().unparsed(AGENT, "unknown type", Some(tag)),
         }
     }
 
-    /// Speaks of the session that a line names. One that comes before any `init` begins the session.
-    fn open<'a>(&mut self, out: &'a mut Drafts, native: Option<&str>) -> SessionDrafts<'a> {
-        if self.session.is_none() {
-            self.session = native.map(str::to_owned);
+    /// Drafts for the session that a line names. A line that comes before any `init` starts the session.
+    fn session<'a>(&mut self, out: &'a mut Drafts, session_id: Option<&str>) -> SessionDrafts<'a> {
+        if self.session_id.is_none() {
+            self.session_id = session_id.map(str::to_owned);
         }
-        out.session_or_current(native)
+        out.session_or_current(session_id)
     }
 
-    /// Speaks of the session that a line names, but leaves it to `init` or an answer to begin it. After a reset, lines
-    /// may name the session that follows before its `init`.
-    fn aside<'a>(&self, out: &'a mut Drafts, native: Option<&str>) -> SessionDrafts<'a> {
-        match self.session {
-            Some(_) if !self.turn.was_reset() => out.session_or_current(native),
+    /// Drafts for the session that a line names if it has started, else for the current session. Only `init` or an
+    /// answer starts a session. After a reset, lines may name the next session before its `init`.
+    fn session_if_started<'a>(&self, out: &'a mut Drafts, session_id: Option<&str>) -> SessionDrafts<'a> {
+        match self.session_id {
+            Some(_) if !self.turn.was_reset() => out.session_or_current(session_id),
             _ => out.current_session(),
         }
     }
 
-    /// A key for something that is spoken of once, or remembered by whoever asks.
+    /// A new key for something without a native id.
     fn new_key(&mut self) -> String {
-        self.serial += 1;
-        format!("#{}", self.serial)
+        self.key_count += 1;
+        format!("#{}", self.key_count)
     }
 
-    /// A new process knows nothing of what the old one left open.
-    fn process_gone(&mut self) {
+    /// Forgets what the process left open: the next process does not continue it.
+    fn process_exited(&mut self) {
         self.turn = Turn::default();
-        self.streams = Streams::default();
-        self.calls = Calls::default();
-        self.briefs = Briefs::default();
-        self.tasks = Tasks::default();
-        self.requests = Requests::default();
-        self.compaction = Compaction::default();
-        self.prompts.process_gone();
+        self.streams = StreamedMessages::default();
+        self.calls = OpenCalls::default();
+        self.sub_agent_prompts = SubAgentPrompts::default();
+        self.tasks = RunningTasks::default();
+        self.requests = PendingRequests::default();
+        self.compaction = OpenCompaction::default();
+        self.prompts.process_exited();
     }
 }
 
-fn unreadable(error: &DecodeError, out: &mut Drafts) {
+/// Reports a line that is not one of Claude Code's messages.
+fn report_decode_error(error: &DecodeError, out: &mut Drafts) {
     let native_type = match error {
         DecodeError::Mismatch { tag, .. } if !tag.is_empty() => Some(tag.clone()),
         DecodeError::Mismatch { .. } | DecodeError::NotJson { .. } => None,
     };
-    out.current_session().unparsed(HERE, error.to_string(), native_type);
+    out.current_session().unparsed(AGENT, error.to_string(), native_type);
 }
 
-/// The line's own time, for logs that have no other.
-fn at(out: &mut Drafts, timestamp: Option<&str>) {
+/// Sets the time of the line, for logs that record no time.
+fn set_payload_time(out: &mut Drafts, timestamp: Option<&str>) {
     if let Some(Ok(time)) = timestamp.map(str::parse::<Timestamp>) {
         out.set_payload_time(time);
     }
 }
 
-/// A count that JSON may write as a fraction.
+/// Converts a JSON number to `u64`: counts may be written as floats.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn whole(number: Option<&Number>) -> Option<u64> {
+fn to_u64(number: Option<&Number>) -> Option<u64> {
     let number = number?;
     number.as_u64().or_else(|| number.as_f64().filter(|value| *value >= 0.0).map(|value| value as u64))
+}
+
+/// The `native` object of an item or error: the entries that are not null, or `None` if there are none.
+fn native_details(mut details: Value) -> Option<Value> {
+    let entries = details.as_object_mut()?;
+    entries.retain(|_, value| !value.is_null());
+    (!entries.is_empty()).then_some(details)
 }

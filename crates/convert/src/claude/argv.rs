@@ -1,31 +1,32 @@
-//! What the command line tells: the prompt of a one-shot run, whether prompts are repeated, whether a session goes on.
+//! The command line: the prompt of a one-shot run, whether prompts are echoed, whether a session is resumed.
 
 use crate::Launch;
 
-/// What a process was started with.
+/// What the converter needs of the command line.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Started {
+pub(super) struct LaunchArguments {
     /// The prompt of a one-shot run.
     pub(super) prompt: Option<String>,
-    /// The agent repeats what it is told.
-    pub(super) repeats_prompts: bool,
-    /// An earlier session goes on, so that its totals do not begin at zero.
-    pub(super) resumed: bool,
+    /// The agent echoes prompts.
+    pub(super) echoes_prompts: bool,
+    /// An earlier session is resumed, so the usage totals do not start at zero.
+    pub(super) resumes: bool,
 }
 
-/// How many words a flag takes.
+/// How many values a flag takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Takes {
+enum FlagValues {
     None,
     One,
-    /// One, if the next word is no flag.
-    Perhaps,
+    /// The next word, unless it is a flag.
+    Optional,
     /// All words up to the next flag.
     Many,
 }
 
-pub(super) fn read(launch: &Launch) -> Started {
-    let mut started = Started::default();
+/// Parses the command line of a process.
+pub(super) fn parse(launch: &Launch) -> LaunchArguments {
+    let mut arguments = LaunchArguments::default();
     let mut from_stdin = false;
     let mut positional = None;
     let mut words = launch.argv.iter().skip(1).map(String::as_str).peekable();
@@ -42,28 +43,28 @@ pub(super) fn read(launch: &Launch) -> Started {
             Some((flag, value)) => (flag, Some(value)),
             None => (word, None),
         };
-        let takes = if value.is_some() { Takes::None } else { takes(flag) };
-        match takes {
-            Takes::None => {}
-            Takes::One => value = words.next(),
-            Takes::Perhaps => value = words.next_if(|word| !word.starts_with('-')),
-            Takes::Many => while words.next_if(|word| !word.starts_with('-')).is_some() {},
+        let values = if value.is_some() { FlagValues::None } else { flag_values(flag) };
+        match values {
+            FlagValues::None => {}
+            FlagValues::One => value = words.next(),
+            FlagValues::Optional => value = words.next_if(|word| !word.starts_with('-')),
+            FlagValues::Many => while words.next_if(|word| !word.starts_with('-')).is_some() {},
         }
         match flag {
-            "--replay-user-messages" => started.repeats_prompts = true,
-            "--resume" | "-r" | "--continue" | "-c" | "--from-pr" | "--teleport" => started.resumed = true,
+            "--replay-user-messages" => arguments.echoes_prompts = true,
+            "--resume" | "-r" | "--continue" | "-c" | "--from-pr" | "--teleport" => arguments.resumes = true,
             "--input-format" => from_stdin = value == Some("stream-json"),
             _ => {}
         }
     }
-    started.prompt = launch.prompt.clone().or_else(|| positional.filter(|_| !from_stdin).map(str::to_owned));
-    started
+    arguments.prompt = launch.prompt.clone().or_else(|| positional.filter(|_| !from_stdin).map(str::to_owned));
+    arguments
 }
 
-fn takes(flag: &str) -> Takes {
+fn flag_values(flag: &str) -> FlagValues {
     match flag {
         "--add-dir" | "--allowedTools" | "--allowed-tools" | "--betas" | "--channels" | "--disallowedTools"
-        | "--disallowed-tools" | "--file" | "--mcp-config" | "--tools" => Takes::Many,
+        | "--disallowed-tools" | "--file" | "--mcp-config" | "--tools" => FlagValues::Many,
         "--debug"
         | "-d"
         | "--from-pr"
@@ -74,7 +75,7 @@ fn takes(flag: &str) -> Takes {
         | "--teleport"
         | "--tmux"
         | "--worktree"
-        | "-w" => Takes::Perhaps,
+        | "-w" => FlagValues::Optional,
         "--agent"
         | "--agents"
         | "--append-system-prompt"
@@ -101,8 +102,8 @@ fn takes(flag: &str) -> Takes {
         | "--system-prompt"
         | "--system-prompt-file"
         | "--thinking"
-        | "--thinking-display" => Takes::One,
-        _ => Takes::None,
+        | "--thinking-display" => FlagValues::One,
+        _ => FlagValues::None,
     }
 }
 
@@ -110,17 +111,17 @@ fn takes(flag: &str) -> Takes {
 mod tests {
     use super::*;
 
-    fn started(argv: &[&str]) -> Started {
+    fn parse_argv(argv: &[&str]) -> LaunchArguments {
         let argv = argv.iter().map(ToString::to_string).collect();
-        read(&Launch { argv, ..Launch::default() })
+        parse(&Launch { argv, ..Launch::default() })
     }
 
     fn prompt(argv: &[&str]) -> Option<String> {
-        started(argv).prompt
+        parse_argv(argv).prompt
     }
 
     #[test]
-    fn the_prompt_is_the_word_that_belongs_to_no_flag() {
+    fn the_prompt_is_the_first_word_that_is_not_a_flag_or_its_value() {
         assert_eq!(
             prompt(&["claude", "-p", "--output-format", "stream-json", "--verbose", "hi"]).as_deref(),
             Some("hi")
@@ -135,22 +136,22 @@ mod tests {
     }
 
     #[test]
-    fn with_stream_input_the_prompts_are_sent() {
+    fn with_stream_json_input_the_command_line_has_no_prompt() {
         assert_eq!(prompt(&["claude", "--print", "--input-format", "stream-json", "--prompt-suggestions"]), None);
         assert_eq!(prompt(&["claude", "--input-format=stream-json", "x"]), None);
     }
 
     #[test]
-    fn the_header_knows_the_prompt_better() {
+    fn the_prompt_of_the_launch_takes_precedence() {
         let launch = Launch { prompt: Some("from stdin".into()), ..Launch::default() };
-        assert_eq!(read(&launch).prompt.as_deref(), Some("from stdin"));
+        assert_eq!(parse(&launch).prompt.as_deref(), Some("from stdin"));
     }
 
     #[test]
-    fn resuming_and_repeating_are_seen() {
-        assert!(started(&["claude", "-p", "--resume", "id", "hi"]).resumed);
-        assert!(started(&["claude", "-p", "-c", "hi"]).resumed);
-        assert!(!started(&["claude", "-p", "--session-id", "id", "hi"]).resumed);
-        assert!(started(&["claude", "-p", "--replay-user-messages"]).repeats_prompts);
+    fn resume_and_replay_flags_are_recognized() {
+        assert!(parse_argv(&["claude", "-p", "--resume", "id", "hi"]).resumes);
+        assert!(parse_argv(&["claude", "-p", "-c", "hi"]).resumes);
+        assert!(!parse_argv(&["claude", "-p", "--session-id", "id", "hi"]).resumes);
+        assert!(parse_argv(&["claude", "-p", "--replay-user-messages"]).echoes_prompts);
     }
 }

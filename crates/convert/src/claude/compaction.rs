@@ -1,124 +1,126 @@
 //! Compactions: one status item from the announcement to the summary.
 //!
-//! A compaction is announced by a `status`, told by a `compact_boundary`, and followed by the summary in a user's line.
-//! Older versions have only the last two. The item ends with the last of them, or with what comes next.
+//! A `status` line announces a compaction, a `compact_boundary` line describes it, and a `user` line has the summary.
+//! Older versions print only the last two. The item ends with the last of these lines, or before the next other line.
 
 use interlingua_native::claude::{
     CompactBoundaryMessage, CompactBoundaryMessageCompactMetadataTrigger as Trigger, StatusMessage,
     StatusMessageCompactResult, StdoutMessage,
 };
-use interlingua_schema::{Compaction as CompactionData, CompactionTrigger};
+use interlingua_schema::{Compaction, CompactionTrigger};
 
-use super::{ClaudeConverter, HERE, clean, whole};
+use super::{AGENT, ClaudeConverter, clean, to_u64};
 use crate::{Drafts, Note};
 
-/// A compaction that is not over.
+/// A compaction whose item has not ended.
 #[derive(Debug, Default)]
-pub(super) struct Compaction {
-    /// The key of its item, once that has begun.
+pub(super) struct OpenCompaction {
+    /// Key of its item, once that has started.
     key: Option<String>,
-    data: CompactionData,
-    /// The agent says that it worked.
+    data: Compaction,
+    /// The agent reports success.
     succeeded: bool,
     has_boundary: bool,
-    /// The line with the summary came, even if nothing is in it.
+    /// The line with the summary has come, even if the summary is empty.
     has_summary: bool,
 }
 
-impl Compaction {
-    /// Whether it is over as soon as something else is said.
-    fn is_done(&self) -> bool {
+impl OpenCompaction {
+    /// Whether the item can end before the next other line.
+    fn can_finish(&self) -> bool {
         self.has_boundary || self.has_summary
     }
 }
 
 impl ClaudeConverter {
-    /// A compaction begins.
-    pub(super) fn compacting(&mut self, native: Option<&str>, out: &mut Drafts) {
-        self.begin_early(native, out);
-        self.end_compaction(native, out);
+    /// The agent announces a compaction.
+    pub(super) fn compaction_announced(&mut self, session_id: Option<&str>, out: &mut Drafts) {
+        self.start_turn_early(session_id, out);
+        self.finish_compaction(session_id, out);
         let key = self.new_key();
-        self.compaction = Compaction { key: Some(key.clone()), ..Compaction::default() };
-        self.aside(out, native).note_started(key, Note::compacting(CompactionData::default()));
+        self.compaction = OpenCompaction { key: Some(key.clone()), ..OpenCompaction::default() };
+        self.session_if_started(out, session_id).note_started(key, Note::compacting(Compaction::default()));
     }
 
-    /// A compaction is over, well or not.
+    /// The agent reports whether a compaction succeeded.
     pub(super) fn compact_result(&mut self, status: &StatusMessage, out: &mut Drafts) {
         match &status.compact_result {
-            // The boundary tells the rest.
+            // The boundary has the details.
             Some(StatusMessageCompactResult::Success) => self.compaction.succeeded = true,
             Some(failed) => {
-                let Compaction { key, data, .. } = std::mem::take(&mut self.compaction);
+                let OpenCompaction { key, data, .. } = std::mem::take(&mut self.compaction);
                 let key = key.unwrap_or_else(|| self.new_key());
                 let unknown = match failed {
-                    StatusMessageCompactResult::Unknown(word) => Some(word.as_str()),
+                    StatusMessageCompactResult::Unknown(result) => Some(result.as_str()),
                     _ => None,
                 };
                 let note = Note::compaction_failed(data, status.compact_error.as_deref().or(unknown));
-                self.aside(out, status.session_id.as_deref()).note_finished(key, note, true);
+                self.session_if_started(out, status.session_id.as_deref()).note_finished(key, note, true);
             }
             None => {}
         }
     }
 
     pub(super) fn compact_boundary(&mut self, boundary: &CompactBoundaryMessage, out: &mut Drafts) {
-        let native = boundary.session_id.as_deref();
+        let session_id = boundary.session_id.as_deref();
         if let Some(metadata) = &boundary.compact_metadata {
             let data = &mut self.compaction.data;
             data.trigger = match metadata.trigger {
                 Some(Trigger::Manual) => Some(CompactionTrigger::Manual),
                 Some(Trigger::Auto) => Some(CompactionTrigger::Auto),
                 Some(ref unknown) => {
-                    let error = format!("unknown trigger of a compaction: {unknown}");
-                    out.current_session().unparsed(HERE, error, Some("system/compact_boundary".to_owned()));
+                    let error = format!("unknown compaction trigger: {unknown}");
+                    out.current_session().unparsed(AGENT, error, Some("system/compact_boundary".to_owned()));
                     None
                 }
                 None => None,
             };
-            data.tokens_before = whole(metadata.pre_tokens.as_ref());
-            data.tokens_after = whole(metadata.post_tokens.as_ref());
+            data.tokens_before = to_u64(metadata.pre_tokens.as_ref());
+            data.tokens_after = to_u64(metadata.post_tokens.as_ref());
         }
         self.compaction.has_boundary = true;
-        self.begin_compaction(native, out);
+        self.start_compaction(session_id, out);
         if self.compaction.has_summary {
-            self.end_compaction(native, out);
+            self.finish_compaction(session_id, out);
         }
     }
 
-    /// Whether a line in the user's name is the summary of a compaction, which then becomes part of that. Only newer
-    /// versions mark it as made up.
-    pub(super) fn compaction_summary(&mut self, native: Option<&str>, text: &str, out: &mut Drafts) -> bool {
-        let Some(summary) = clean::summary(text) else { return false };
+    /// Adds the text to the compaction if it is a summary. Returns whether it is. Only newer versions mark the `user`
+    /// line of a summary as synthetic.
+    pub(super) fn take_compaction_summary(&mut self, session_id: Option<&str>, text: &str, out: &mut Drafts) -> bool {
+        let Some(summary) = clean::extract_summary(text) else { return false };
         self.compaction.data.summary = Some(summary).filter(|summary| !summary.is_empty());
         self.compaction.has_summary = true;
-        self.begin_compaction(native, out);
+        self.start_compaction(session_id, out);
         if self.compaction.has_boundary {
-            self.end_compaction(native, out);
+            self.finish_compaction(session_id, out);
         }
         true
     }
 
-    fn begin_compaction(&mut self, native: Option<&str>, out: &mut Drafts) {
+    /// Starts the item of a compaction unless it has started.
+    fn start_compaction(&mut self, session_id: Option<&str>, out: &mut Drafts) {
         if self.compaction.key.is_none() {
             let key = self.new_key();
-            self.aside(out, native).note_started(key.as_str(), Note::compacting(self.compaction.data.clone()));
+            self.session_if_started(out, session_id)
+                .note_started(key.as_str(), Note::compacting(self.compaction.data.clone()));
             self.compaction.key = Some(key);
         }
         out.dropped("part of a compaction, reported when it ends");
     }
 
-    /// Ends the item of a compaction that was told of.
-    fn end_compaction(&mut self, native: Option<&str>, out: &mut Drafts) {
-        if self.compaction.is_done() {
-            let Compaction { key, data, .. } = std::mem::take(&mut self.compaction);
+    /// Ends the item of a compaction whose boundary or summary has come.
+    fn finish_compaction(&mut self, session_id: Option<&str>, out: &mut Drafts) {
+        if self.compaction.can_finish() {
+            let OpenCompaction { key, data, .. } = std::mem::take(&mut self.compaction);
             let key = key.unwrap_or_else(|| self.new_key());
-            self.aside(out, native).note_finished(key, Note::compaction(data), false);
+            self.session_if_started(out, session_id).note_finished(key, Note::compaction(data), false);
         }
     }
 
-    /// Ends a compaction whose summary did not come, before anything else is reported.
-    pub(super) fn end_compaction_before(&mut self, message: &StdoutMessage, out: &mut Drafts) {
-        let goes_on = match message {
+    /// Ends the item of a compaction whose summary did not come, before a line that continues the conversation.
+    pub(super) fn finish_compaction_before(&mut self, message: &StdoutMessage, out: &mut Drafts) {
+        let continues = match message {
             StdoutMessage::Assistant(_)
             | StdoutMessage::StreamEvent(_)
             | StdoutMessage::ResultSuccess(_)
@@ -128,17 +130,17 @@ impl ClaudeConverter {
             StdoutMessage::User(line) => line.parent_tool_use_id.is_some(),
             _ => false,
         };
-        if goes_on {
-            self.end_compaction(None, out);
+        if continues {
+            self.finish_compaction(None, out);
         }
     }
 
-    /// The turn ends: a compaction that is known to have worked ends with it, boundary or not.
-    pub(super) fn end_compaction_of_turn(&mut self, native: Option<&str>, out: &mut Drafts) {
+    /// Ends a compaction with its turn if it has succeeded, even without a boundary.
+    pub(super) fn finish_compaction_at_turn_end(&mut self, session_id: Option<&str>, out: &mut Drafts) {
         if self.compaction.succeeded {
             self.compaction.has_boundary = true;
         }
-        self.end_compaction(native, out);
-        self.compaction = Compaction::default();
+        self.finish_compaction(session_id, out);
+        self.compaction = OpenCompaction::default();
     }
 }

@@ -1,4 +1,4 @@
-//! Images, documents and other parts of what a user says or a tool gives back.
+//! Images, documents and other parts of user messages and tool results.
 
 use interlingua_native::claude::{
     ContentBlockParam, ContentBlockSourceBlock, ContentBlockSourceContent, DocumentBlockParam,
@@ -7,26 +7,27 @@ use interlingua_native::claude::{
 use interlingua_schema::{ContentPart, FileAction};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// The characters of a text that a URI cannot have as they are.
+/// Characters that are percent-encoded in a `data:` URI.
 const ESCAPED_IN_URI: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What a host sends as a message. What is not for a reader (a tool's result that the host provides) is left out.
-pub(super) fn sent(content: MessageContentParam) -> Vec<ContentPart> {
+/// Parts of a message that the host sends. Blocks that are not shown (a tool result that the host provides) are left
+/// out.
+pub(super) fn message_parts(content: MessageContentParam) -> Vec<ContentPart> {
     match content {
         MessageContentParam::Text(text) => vec![ContentPart::text(text)],
-        MessageContentParam::List(blocks) => blocks.into_iter().filter_map(said).collect(),
+        MessageContentParam::List(blocks) => blocks.into_iter().filter_map(block_part).collect(),
         MessageContentParam::Unknown(raw) => vec![ContentPart::Json { json: raw.to_value() }],
     }
 }
 
-/// A block of what a user says, if it is one.
-pub(super) fn said(block: ContentBlockParam) -> Option<ContentPart> {
+/// The part for a block of a user message; `None` if the block is not shown.
+pub(super) fn block_part(block: ContentBlockParam) -> Option<ContentPart> {
     match block {
         ContentBlockParam::Text(block) => Some(ContentPart::text(block.text.unwrap_or_default())),
         ContentBlockParam::Image(block) => Some(image(block)),
-        ContentBlockParam::Document(block) => Some(attached(block)),
+        ContentBlockParam::Document(block) => Some(attachment(block)),
         ContentBlockParam::SearchResult(block) => Some(ContentPart::text(search_result(block))),
-        ContentBlockParam::ContainerUpload(block) => Some(file(block.file_id.unwrap_or_default())),
+        ContentBlockParam::ContainerUpload(block) => Some(file_ref(block.file_id.unwrap_or_default())),
         _ => None,
     }
 }
@@ -44,37 +45,37 @@ pub(super) fn image(block: ImageBlockParam) -> ContentPart {
     ContentPart::Image { path, mime }
 }
 
-/// A document that a user attaches: a file, even if it is a text. The user did not say what is in it.
-fn attached(block: DocumentBlockParam) -> ContentPart {
+/// A document that a user attaches. It is a file even if it is text, because the user did not write that text.
+fn attachment(block: DocumentBlockParam) -> ContentPart {
     match document(block) {
         ContentPart::Text { text } => {
-            file(format!("data:text/plain;charset=utf-8,{}", utf8_percent_encode(&text, ESCAPED_IN_URI)))
+            file_ref(format!("data:text/plain;charset=utf-8,{}", utf8_percent_encode(&text, ESCAPED_IN_URI)))
         }
         part => part,
     }
 }
 
-/// A document: its text, or a reference to it.
+/// The text of a document, or a reference to it.
 pub(super) fn document(block: DocumentBlockParam) -> ContentPart {
     match block.source {
         Some(DocumentBlockParamSource::Base64(source)) => {
             let mime = source.media_type.as_ref().map_or("application/pdf", |mime| mime.as_str());
-            file(data_uri(mime, &source.data.unwrap_or_default()))
+            file_ref(data_uri(mime, &source.data.unwrap_or_default()))
         }
         Some(DocumentBlockParamSource::Text(source)) => ContentPart::text(source.data.unwrap_or_default()),
         Some(DocumentBlockParamSource::Content(source)) => match source.content {
             Some(ContentBlockSourceContent::Text(text)) => ContentPart::text(text),
-            Some(ContentBlockSourceContent::List(blocks)) => embedded(blocks),
-            _ => file(block.title.unwrap_or_default()),
+            Some(ContentBlockSourceContent::List(blocks)) => embedded_document(blocks),
+            _ => file_ref(block.title.unwrap_or_default()),
         },
-        Some(DocumentBlockParamSource::Url(source)) => file(source.url.unwrap_or_default()),
-        Some(DocumentBlockParamSource::File(source)) => file(source.file_id.unwrap_or_default()),
-        _ => file(block.title.unwrap_or_default()),
+        Some(DocumentBlockParamSource::Url(source)) => file_ref(source.url.unwrap_or_default()),
+        Some(DocumentBlockParamSource::File(source)) => file_ref(source.file_id.unwrap_or_default()),
+        _ => file_ref(block.title.unwrap_or_default()),
     }
 }
 
-/// The text of a document that is given in blocks, or its only image.
-fn embedded(blocks: Vec<ContentBlockSourceBlock>) -> ContentPart {
+/// The text of a document that consists of blocks, or its last image if it has no text.
+fn embedded_document(blocks: Vec<ContentBlockSourceBlock>) -> ContentPart {
     let mut texts = Vec::new();
     let mut last_image = None;
     for block in blocks {
@@ -96,7 +97,7 @@ pub(super) fn search_result(block: SearchResultBlockParam) -> String {
     heading.into_iter().flatten().chain(body).collect::<Vec<_>>().join("\n")
 }
 
-fn file(path: String) -> ContentPart {
+fn file_ref(path: String) -> ContentPart {
     ContentPart::FileRef { path, action: FileAction::Read, diff: None }
 }
 

@@ -1,54 +1,55 @@
-//! The control protocol: what the agent asks the host, and what the host sends.
+//! The control protocol: requests of the agent to the host, and the agent's responses to the host's requests.
 
 use foldhash::HashMap;
 use interlingua_native::claude::{
     ControlCancelRequest, ControlElicitationRequest, ControlPermissionRequest, ControlRequest, ControlRequestInner,
-    ControlRequestUserDialogRequest, ControlResponse, ControlResult, HookCallbackRequest, MessageParam,
-    PermissionResult, PermissionUpdate, PermissionUpdateDestination, StdinMessage,
+    ControlRequestUserDialogRequest, ControlResponse, ControlResult, HookCallbackRequest, PermissionUpdate,
+    PermissionUpdateDestination,
 };
-use interlingua_native::{Json, Native as _, Union as _};
-use interlingua_schema::{ApprovalScope, ErrorCode, QuestionAnswer};
+use interlingua_native::{Json, Union as _};
+use interlingua_schema::{ApprovalScope, ErrorCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::facts::known;
-use super::questions::{accepted, answers, choices, questions};
-use super::{ClaudeConverter, HERE, content, inputs, tools};
+use super::calls::OpenCall;
+use super::questions::{form_options, parse_questions};
+use super::{AGENT, ClaudeConverter, inputs, native_details, tools};
 use crate::{Drafts, Failure, Note, PermissionDraft, QuestionDraft, SessionDrafts, ToolCall};
 
-/// So many requests of the host are remembered whose answer matters.
-const MAX_ASKED: usize = 256;
+/// Maximum number of model changes of the host that are tracked until the agent confirms them.
+const MAX_MODEL_CHANGES: usize = 256;
 
-/// What the agent asked and waits for.
+/// A request of the agent that has no answer yet.
 #[derive(Debug)]
-enum Pending {
+pub(super) enum PendingRequest {
     Permission {
-        call: Option<String>,
+        call_id: Option<String>,
     },
     /// Questions, by their text.
     Questions {
-        call: Option<String>,
+        call_id: Option<String>,
         questions: Vec<String>,
     },
     Plan {
-        call: Option<String>,
+        call_id: Option<String>,
     },
     Elicitation,
     Dialog {
-        call: Option<String>,
+        call_id: Option<String>,
     },
     Hook {
-        note: String,
+        name: String,
     },
 }
 
-impl Pending {
-    /// The tool call that it is about.
-    fn call(&self) -> Option<&str> {
+impl PendingRequest {
+    /// The tool call that waits for the answer.
+    fn call_id(&self) -> Option<&str> {
         match self {
-            Self::Permission { call } | Self::Questions { call, .. } | Self::Plan { call } | Self::Dialog { call } => {
-                call.as_deref()
-            }
+            Self::Permission { call_id }
+            | Self::Questions { call_id, .. }
+            | Self::Plan { call_id }
+            | Self::Dialog { call_id } => call_id.as_deref(),
             Self::Elicitation | Self::Hook { .. } => None,
         }
     }
@@ -56,33 +57,40 @@ impl Pending {
 
 /// Requests in both directions that have no answer yet.
 #[derive(Debug, Default)]
-pub(super) struct Requests {
-    /// The agent's.
-    pending: HashMap<String, Pending>,
-    /// The host's, to change the model.
+pub(super) struct PendingRequests {
+    /// Requests of the agent, by their id.
+    pub(super) from_agent: HashMap<String, PendingRequest>,
+    /// Models that the host asked for, by the id of its request.
     model_changes: HashMap<String, String>,
-    /// The host's latest, to interrupt the turn.
-    interrupt: Option<String>,
+    /// Id of the host's latest request to interrupt the turn.
+    pub(super) interrupt: Option<String>,
 }
 
-impl Requests {
-    /// The tool that a permission or a question was about is done: whoever was asked is not waited for.
-    pub(super) fn settled(&mut self, call: &str, session: &mut SessionDrafts<'_>) {
-        if self.pending.is_empty() {
+impl PendingRequests {
+    /// Tracks the host's request to change the model until the agent confirms it.
+    pub(super) fn insert_model_change(&mut self, request_id: String, model: String) {
+        if self.model_changes.len() < MAX_MODEL_CHANGES {
+            self.model_changes.insert(request_id, model);
+        }
+    }
+
+    /// Withdraws the requests about a tool call that has its result: the agent no longer waits for an answer.
+    pub(super) fn withdraw_for_call(&mut self, call_id: &str, session: &mut SessionDrafts<'_>) {
+        if self.from_agent.is_empty() {
             return;
         }
-        self.pending.retain(|key, pending| {
-            let settled = pending.call() == Some(call);
-            if settled {
+        self.from_agent.retain(|key, request| {
+            let is_withdrawn = request.call_id() == Some(call_id);
+            if is_withdrawn {
                 session.request_withdrawn(key.as_str());
             }
-            !settled
+            !is_withdrawn
         });
     }
 
-    /// The host closed the agent's input: there will be no answers.
-    pub(super) fn unanswerable(&mut self, out: &mut Drafts) {
-        let mut keys: Vec<String> = self.pending.drain().map(|(key, _)| key).collect();
+    /// Withdraws all requests: the host closed the agent's input, so there will be no answers.
+    pub(super) fn withdraw_all(&mut self, out: &mut Drafts) {
+        let mut keys: Vec<String> = self.from_agent.drain().map(|(key, _)| key).collect();
         keys.sort_unstable();
         for key in keys {
             out.current_session().request_withdrawn(key);
@@ -96,8 +104,8 @@ impl ClaudeConverter {
         let id = request.request_id;
         let Some(inner) = request.request else {
             return out.current_session().unparsed(
-                HERE,
-                "a control request without a request",
+                AGENT,
+                "control request has no `request` field",
                 Some("control_request".into()),
             );
         };
@@ -110,9 +118,9 @@ impl ClaudeConverter {
             ControlRequestInner::McpMessage(_) => out.dropped("transport to an MCP server inside the host"),
             ControlRequestInner::Unknown { tag, .. } => {
                 let native_type = Some(format!("control_request/{tag}"));
-                out.current_session().unparsed(HERE, "unknown control request", native_type);
+                out.current_session().unparsed(AGENT, "unknown control request", native_type);
             }
-            // These are for the host to ask; from the agent they mean that it speaks for another host.
+            // Requests of a host. The agent sends one only to relay it from another host.
             ControlRequestInner::Interrupt(_)
             | ControlRequestInner::Initialize(_)
             | ControlRequestInner::SetPermissionMode(_)
@@ -154,34 +162,35 @@ impl ClaudeConverter {
 
     fn can_use_tool(&mut self, id: String, request: &ControlPermissionRequest, out: &mut Drafts) {
         let tool = request.tool_name.as_deref().unwrap_or_default();
-        let call = request.tool_use_id.as_deref().or_else(|| self.calls.only_call_of(tool)).map(str::to_owned);
-        self.tell_call(request, out);
+        let call_id = request.tool_use_id.as_deref().or_else(|| self.calls.find_only_call(tool)).map(str::to_owned);
+        self.start_requested_call(request, out);
         let sub_agent = request.agent_id.as_ref().and_then(|task| self.tasks.visible_sub_agent(task));
         let mut session = out.current_session().sub_agent_or_main(sub_agent);
         match tool {
             "AskUserQuestion" => {
-                let (questions, asks) = questions(request.input.as_ref(), call.as_deref());
-                if !asks.is_empty() {
-                    session.questions_requested(id.as_str(), asks);
-                    self.requests.pending.insert(id, Pending::Questions { call, questions });
+                let (questions, drafts) = parse_questions(request.input.as_ref(), call_id.as_deref());
+                if !drafts.is_empty() {
+                    session.questions_requested(id.as_str(), drafts);
+                    self.requests.from_agent.insert(id, PendingRequest::Questions { call_id, questions });
                     return;
                 }
             }
             "ExitPlanMode" => {
-                let ask = self.plan_approval(request, call.as_deref());
+                let question = self.plan_approval(request, call_id.as_deref());
                 session = out.current_session();
-                session.questions_requested(id.as_str(), vec![ask]);
-                self.requests.pending.insert(id, Pending::Plan { call });
+                session.questions_requested(id.as_str(), vec![question]);
+                self.requests.from_agent.insert(id, PendingRequest::Plan { call_id });
                 return;
             }
             _ => {}
         }
-        session.permission_requested(id.as_str(), permission(request));
-        self.requests.pending.insert(id, Pending::Permission { call });
+        session.permission_requested(id.as_str(), permission_draft(request));
+        self.requests.from_agent.insert(id, PendingRequest::Permission { call_id });
     }
 
-    /// A request may come before the line of its call. That line comes later, unless a sub-agent's sub-agent asks.
-    fn tell_call(&mut self, request: &ControlPermissionRequest, out: &mut Drafts) {
+    /// Starts the call that a request is about if the line of the call has not come. That line comes later, except for
+    /// calls of nested sub-agents, which are not on the wire.
+    fn start_requested_call(&mut self, request: &ControlPermissionRequest, out: &mut Drafts) {
         let (Some(id), Some(name)) = (&request.tool_use_id, &request.tool_name) else { return };
         let sub_agent = match &request.agent_id {
             Some(task) => match self.tasks.visible_sub_agent(task) {
@@ -194,29 +203,29 @@ impl ClaudeConverter {
             return;
         }
         let kind = tools::kind(name);
-        self.calls.begin(id, name, kind.clone(), sub_agent.as_deref(), request.input.as_ref());
+        self.calls.insert(id, name, kind.clone(), sub_agent.as_deref(), request.input.as_ref());
         let call = ToolCall::new(id.as_str(), name.as_str()).kind(kind).native_id(id.as_str());
         let call = call.json_arguments(request.input.as_ref());
-        let call = inputs::read(name, request.input.as_ref()).describe(call);
+        let call = inputs::parse(name, request.input.as_ref()).apply_to(call);
         out.current_session().sub_agent_or_main(sub_agent).tool_called(id.as_str(), call);
     }
 
-    /// The plan is in the request, or only in the call that the agent made.
-    fn plan_approval(&self, request: &ControlPermissionRequest, call: Option<&str>) -> QuestionDraft {
+    /// The question whether to approve a plan. The plan is in the request, or only in the call.
+    fn plan_approval(&self, request: &ControlPermissionRequest, call_id: Option<&str>) -> QuestionDraft {
         #[derive(Default, Deserialize)]
         #[serde(default)]
-        struct Input {
+        struct PlanInput {
             plan: Option<String>,
             #[serde(rename = "planFilePath")]
-            file: Option<String>,
+            file_path: Option<String>,
         }
-        let asked: Input = request.input.as_ref().and_then(|input| input.decode().ok()).unwrap_or_default();
-        let called = call.and_then(|call| self.calls.get(call));
-        let called: Input = called.map(super::calls::Call::arguments).unwrap_or_default();
-        let plan = asked.plan.or(called.plan).unwrap_or_default();
+        let of_request: PlanInput = request.input.as_ref().and_then(|input| input.decode().ok()).unwrap_or_default();
+        let call = call_id.and_then(|id| self.calls.get(id));
+        let of_call: PlanInput = call.map(OpenCall::arguments).unwrap_or_default();
+        let plan = of_request.plan.or(of_call.plan).unwrap_or_default();
         QuestionDraft {
-            call_id: call.map(str::to_owned),
-            native: known(json!({ "plan_file_path": asked.file.or(called.file) })),
+            call_id: call_id.map(str::to_owned),
+            native: native_details(json!({ "plan_file_path": of_request.file_path.or(of_call.file_path) })),
             ..QuestionDraft::plan_approval(plan)
         }
     }
@@ -228,195 +237,86 @@ impl ClaudeConverter {
             None => event.to_owned(),
         };
         out.current_session().note_started(id.as_str(), Note::hook(name.as_str()));
-        self.requests.pending.insert(id, Pending::Hook { note: name });
+        self.requests.from_agent.insert(id, PendingRequest::Hook { name });
     }
 
     fn elicitation(&mut self, id: String, request: ControlElicitationRequest, out: &mut Drafts) {
         let schema = request.requested_schema.as_ref().map(Json::to_value);
-        let options = choices(schema.as_ref());
-        let native = known(json!({
+        let options = form_options(schema.as_ref());
+        let native = native_details(json!({
             "mcp_server": request.mcp_server_name, "mode": request.mode.as_ref().map(|mode| mode.as_str().to_owned()),
             "url": request.url, "schema": schema, "description": request.description,
             "elicitation_id": request.elicitation_id,
         }));
-        let ask = QuestionDraft {
+        let question = QuestionDraft {
             prompt: request.message.unwrap_or_default(),
             header: request.title,
-            // A form without choices is filled in.
+            // A form without options takes any text.
             free_text: options.is_empty(),
             options,
             native,
             ..QuestionDraft::default()
         };
-        out.current_session().questions_requested(id.as_str(), vec![ask]);
-        self.requests.pending.insert(id, Pending::Elicitation);
+        out.current_session().questions_requested(id.as_str(), vec![question]);
+        self.requests.from_agent.insert(id, PendingRequest::Elicitation);
     }
 
     fn user_dialog(&mut self, id: String, request: ControlRequestUserDialogRequest, out: &mut Drafts) {
         let kind = request.dialog_kind.unwrap_or_default();
         let payload = request.payload.as_ref().map(Json::to_value);
-        let word = |key: &str| payload.as_ref().and_then(|payload| payload.get(key)).and_then(Value::as_str);
-        let prompt = ["message", "question", "title"].into_iter().find_map(word).unwrap_or(&kind).to_owned();
-        let ask = QuestionDraft {
+        let text = |key: &str| payload.as_ref().and_then(|payload| payload.get(key)).and_then(Value::as_str);
+        let prompt = ["message", "question", "title"].into_iter().find_map(text).unwrap_or(&kind).to_owned();
+        let question = QuestionDraft {
             prompt,
             free_text: true,
             call_id: request.tool_use_id.clone(),
-            native: known(json!({ "kind": kind, "payload": payload })),
+            native: native_details(json!({ "kind": kind, "payload": payload })),
             ..QuestionDraft::default()
         };
-        out.current_session().questions_requested(id.as_str(), vec![ask]);
-        self.requests.pending.insert(id, Pending::Dialog { call: request.tool_use_id });
+        out.current_session().questions_requested(id.as_str(), vec![question]);
+        self.requests.from_agent.insert(id, PendingRequest::Dialog { call_id: request.tool_use_id });
     }
 
-    /// The agent no longer waits.
+    /// The agent no longer waits for an answer.
     pub(super) fn control_cancel_request(&mut self, cancel: &ControlCancelRequest, out: &mut Drafts) {
         let id = cancel.request_id.as_deref().unwrap_or_default();
-        match self.requests.pending.remove(id) {
-            Some(Pending::Hook { note }) => {
-                out.current_session().note_finished(id, Note::hook(note), true);
+        match self.requests.from_agent.remove(id) {
+            Some(PendingRequest::Hook { name }) => {
+                out.current_session().note_finished(id, Note::hook(name), true);
             }
             Some(_) => out.current_session().request_withdrawn(id),
             None => out.dropped("withdrawal of what has its answer"),
         }
     }
 
-    /// The agent answers the host.
+    /// The agent responds to a request of the host.
     pub(super) fn control_response(&mut self, response: ControlResponse, out: &mut Drafts) {
         match response.response {
             Some(ControlResult::Error(error)) => {
-                let words = error.error.unwrap_or_else(|| "the agent refused a request".to_owned());
+                let message = error.error.unwrap_or_else(|| "the agent refused a request".to_owned());
                 if error.request_id.is_some() && error.request_id == self.requests.interrupt {
                     self.requests.interrupt = None;
-                    self.turn.not_interrupted();
+                    self.turn.clear_interrupt();
                     out.current_session().interrupt_rejected();
                 }
-                let native = known(json!({ "request_id": error.request_id }));
-                // A request that the host made beside the turn says nothing about the turn.
-                let failure = Failure::new(ErrorCode::InvalidRequest, words).native(native).outside_turn();
+                let native = native_details(json!({ "request_id": error.request_id }));
+                // A failed request of the host does not fail the turn.
+                let failure = Failure::new(ErrorCode::InvalidRequest, message).native(native).outside_turn();
                 out.current_session().failed(failure);
             }
-            Some(ControlResult::Success(answer)) => {
-                let asked = answer.request_id.and_then(|id| self.requests.model_changes.remove(&id));
-                if let Some(note) = asked.and_then(|model| self.settings.model_in_use(Some(&model))) {
+            Some(ControlResult::Success(response)) => {
+                let model = response.request_id.and_then(|id| self.requests.model_changes.remove(&id));
+                if let Some(note) = model.and_then(|model| self.settings.update_model(Some(&model))) {
                     out.current_session().note(note);
                 }
                 out.dropped("answer to the host's own request");
             }
             Some(ControlResult::Unknown { tag, .. }) => {
                 let native_type = Some(format!("control_response/{tag}"));
-                out.current_session().unparsed(HERE, "unknown control response", native_type);
+                out.current_session().unparsed(AGENT, "unknown control response", native_type);
             }
             None => out.dropped("answer to the host's own request"),
         }
-    }
-
-    /// What the host sends. A line that cannot be read says nothing here; the agent has its own opinion of it.
-    pub(super) fn sent(&mut self, line: &str, out: &mut Drafts) {
-        let Ok(decoded) = StdinMessage::decode(line) else {
-            return;
-        };
-        match decoded.value {
-            StdinMessage::User(message) => {
-                let Some(MessageParam::User(body)) = message.message else {
-                    return;
-                };
-                let content = body.content.map(content::sent).unwrap_or_default();
-                if !content.is_empty() {
-                    let prompt = self.prompts.sent(content, message.uuid, out.raw(), self.turn.is_running());
-                    out.current_session().prompt_sent(prompt);
-                }
-            }
-            StdinMessage::ControlRequest(request) => match request.request {
-                Some(ControlRequestInner::Interrupt(_)) => {
-                    self.requests.interrupt = Some(request.request_id);
-                    self.interrupted_by_host();
-                    out.current_session().interrupt_requested();
-                }
-                Some(ControlRequestInner::SetModel(change)) => {
-                    if let Some(model) = change.model
-                        && self.requests.model_changes.len() < MAX_ASKED
-                    {
-                        self.requests.model_changes.insert(request.request_id, model);
-                    }
-                }
-                _ => {}
-            },
-            StdinMessage::ControlResponse(response) => self.answered(response, out),
-            // Keep-alives, and withdrawals of the host's own requests.
-            _ => {}
-        }
-    }
-
-    /// The host answers what the agent asked. Whatever is not clearly a yes is a no.
-    fn answered(&mut self, response: ControlResponse, out: &mut Drafts) {
-        let (id, answer) = match response.response {
-            Some(ControlResult::Success(success)) => (success.request_id, success.response),
-            Some(ControlResult::Error(error)) => (error.request_id, None),
-            _ => return,
-        };
-        let Some(id) = id else { return };
-        let Some(pending) = self.requests.pending.remove(&id) else {
-            return;
-        };
-        let mut session = out.current_session();
-        match pending {
-            Pending::Permission { .. } => match verdict(answer.as_ref()) {
-                Some(PermissionResult::Allow(allow)) => {
-                    let given = approval_scopes(allow.updated_permissions.as_deref());
-                    session.permission_approved(id, given.last().cloned().unwrap_or(ApprovalScope::Once));
-                }
-                denied => {
-                    session.permission_denied(id);
-                    self.stopped(denied.as_ref(), out);
-                }
-            },
-            Pending::Questions { questions, .. } => match verdict(answer.as_ref()) {
-                Some(PermissionResult::Allow(allow)) => {
-                    session.questions_answered(id, answers(&questions, allow.updated_input.as_ref()));
-                }
-                denied => self.reject(id, denied, out),
-            },
-            Pending::Plan { .. } => match verdict(answer.as_ref()) {
-                Some(PermissionResult::Allow(_)) => {
-                    session.questions_answered(id, vec![QuestionAnswer::Answered("approve".to_owned())]);
-                }
-                denied => self.reject(id, denied, out),
-            },
-            Pending::Elicitation | Pending::Dialog { .. } => match accepted(answer.as_ref()) {
-                Some(words) => session.questions_answered(id, vec![QuestionAnswer::Answered(words)]),
-                None => session.questions_rejected(id, None),
-            },
-            Pending::Hook { note } => {
-                let failed = answer.is_none();
-                session.note_finished(id, Note::hook(note), failed);
-            }
-        }
-    }
-
-    /// The host stops the running turn, or the one that what it sent is about to begin.
-    fn interrupted_by_host(&mut self) {
-        if self.turn.is_running() || self.prompts.are_waiting() {
-            self.turn.interrupted();
-        }
-    }
-
-    /// A refusal may also stop the turn.
-    fn stopped(&mut self, denied: Option<&PermissionResult>, out: &mut Drafts) {
-        if let Some(PermissionResult::Deny(deny)) = denied
-            && deny.interrupt == Some(true)
-        {
-            self.interrupted_by_host();
-            out.current_session().interrupt_requested();
-        }
-    }
-
-    fn reject(&mut self, id: String, denied: Option<PermissionResult>, out: &mut Drafts) {
-        self.stopped(denied.as_ref(), out);
-        let why = match denied {
-            Some(PermissionResult::Deny(deny)) => deny.message.filter(|message| !message.is_empty()),
-            _ => None,
-        };
-        out.current_session().questions_rejected(id, why);
     }
 }
 
@@ -425,21 +325,17 @@ fn control_notice(subtype: &str, out: &mut Drafts) {
     out.current_session().note(Note::notice(detail));
 }
 
-fn verdict(answer: Option<&Json>) -> Option<PermissionResult> {
-    PermissionResult::decode(answer?.get()).ok().map(|decoded| decoded.value)
-}
-
-fn permission(request: &ControlPermissionRequest) -> PermissionDraft {
+fn permission_draft(request: &ControlPermissionRequest) -> PermissionDraft {
     let tool = request.tool_name.as_deref().unwrap_or_default();
-    let about = inputs::read(tool, request.input.as_ref());
+    let input = inputs::parse(tool, request.input.as_ref());
     PermissionDraft {
         call_id: request.tool_use_id.clone(),
         kind: Some(tools::kind(tool)),
-        title: about.title.or_else(|| about.input.is_none().then(|| tool.to_owned())),
-        input: about.input,
+        title: input.title.or_else(|| input.input.is_none().then(|| tool.to_owned())),
+        input: input.input,
         reason: request.decision_reason.clone(),
         scopes: approval_scopes(request.permission_suggestions.as_deref()),
-        native: known(json!({
+        native: native_details(json!({
             "tool_name": request.tool_name, "title": request.title, "display_name": request.display_name,
             "description": request.description, "suggestions": request.permission_suggestions,
             "blocked_path": request.blocked_path, "agent_id": request.agent_id, "mcp_server": request.mcp_server,
@@ -447,8 +343,8 @@ fn permission(request: &ControlPermissionRequest) -> PermissionDraft {
     }
 }
 
-/// How far an approval with these changes of the rules reaches, from the least on.
-fn approval_scopes(updates: Option<&[PermissionUpdate]>) -> Vec<ApprovalScope> {
+/// Scopes of an approval with these changes of the permission rules, from the narrowest.
+pub(super) fn approval_scopes(updates: Option<&[PermissionUpdate]>) -> Vec<ApprovalScope> {
     use PermissionUpdateDestination as To;
     let destinations: Vec<&To> = updates.unwrap_or_default().iter().filter_map(destination).collect();
     let mut scopes = vec![ApprovalScope::Once];
@@ -461,7 +357,7 @@ fn approval_scopes(updates: Option<&[PermissionUpdate]>) -> Vec<ApprovalScope> {
     scopes
 }
 
-/// Where a change of the rules is kept.
+/// Where a change of the permission rules is stored.
 fn destination(update: &PermissionUpdate) -> Option<&PermissionUpdateDestination> {
     match update {
         PermissionUpdate::AddRules(update) => update.destination.as_ref(),

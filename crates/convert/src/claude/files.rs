@@ -1,13 +1,13 @@
-//! The files that a tool read or changed, from its own record of the result or else from its arguments.
+//! Files that a tool read or changed, from its `tool_use_result` or else from its arguments.
 
 use interlingua_native::Json;
 use interlingua_schema::{ContentPart, FileAction, ToolKind};
 use serde::Deserialize;
 
-use super::calls::Call;
+use super::calls::OpenCall;
 use crate::unified_diff;
 
-/// The arguments of the file tools, all in one.
+/// Arguments of all file tools in one.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Arguments {
@@ -27,13 +27,13 @@ struct Edit {
     new_string: String,
 }
 
-/// The records of the file tools, all in one.
+/// Fields of `tool_use_result` of all file tools in one.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Record {
+struct FileRecord {
     #[serde(alias = "notebook_path")]
     file_path: Option<String>,
-    /// Of a file that was read.
+    /// Present if the file was read.
     file: Option<ReadFile>,
     #[serde(alias = "originalFileContents", alias = "original_file")]
     original_file: Option<String>,
@@ -60,46 +60,46 @@ struct Hunk {
     lines: Vec<String>,
 }
 
-/// The content of a file that was read as text, from the tool's record.
-pub(super) fn content(record: &Json) -> Option<String> {
+/// Content of a file that was read as text.
+pub(super) fn text_content(record: &Json) -> Option<String> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Read {
+    struct ReadRecord {
         r#type: String,
         file: Option<ReadFile>,
     }
-    let read: Read = record.decode().ok()?;
+    let read: ReadRecord = record.decode().ok()?;
     read.file.filter(|_| read.r#type == "text")?.content
 }
 
-/// The file of a tool that worked.
-pub(super) fn of(call: &Call, record: Option<&Json>) -> Option<ContentPart> {
+/// The `file_ref` part of a file tool that succeeded.
+pub(super) fn file_ref(call: &OpenCall, record: Option<&Json>) -> Option<ContentPart> {
     if !matches!(call.kind, ToolKind::FileChange | ToolKind::FileRead) {
         return None;
     }
     let arguments: Arguments = call.arguments();
-    let record: Record = record.and_then(|record| record.decode().ok()).unwrap_or_default();
-    let read = record.file.as_ref().and_then(|file| file.file_path.clone());
-    let path = record.file_path.clone().or(read).or_else(|| arguments.file_path.clone())?;
+    let record: FileRecord = record.and_then(|record| record.decode().ok()).unwrap_or_default();
+    let read_path = record.file.as_ref().and_then(|file| file.file_path.clone());
+    let path = record.file_path.clone().or(read_path).or_else(|| arguments.file_path.clone())?;
     let (action, diff) = match call.kind {
         ToolKind::FileRead => (FileAction::Read, None),
-        _ if call.name == "Write" => (FileAction::Write, written(&path, &arguments, &record)),
-        _ => (FileAction::Patch, patched(&path, &arguments, &record)),
+        _ if call.name == "Write" => (FileAction::Write, write_diff(&path, &arguments, &record)),
+        _ => (FileAction::Patch, edit_diff(&path, &arguments, &record)),
     };
     Some(ContentPart::FileRef { path, action, diff })
 }
 
-/// The change of a file that was written as a whole.
-fn written(path: &str, arguments: &Arguments, record: &Record) -> Option<String> {
-    hunks(path, &record.structured_patch).or_else(|| {
+/// Diff of a file that was written as a whole.
+fn write_diff(path: &str, arguments: &Arguments, record: &FileRecord) -> Option<String> {
+    unified_hunks(path, &record.structured_patch).or_else(|| {
         let content = record.content.as_deref().or(arguments.content.as_deref());
         unified_diff(path, record.original_file.as_deref(), content)
     })
 }
 
-/// The change of a file in which something was replaced.
-fn patched(path: &str, arguments: &Arguments, record: &Record) -> Option<String> {
-    if let Some(diff) = hunks(path, &record.structured_patch) {
+/// Diff of a file in which text was replaced.
+fn edit_diff(path: &str, arguments: &Arguments, record: &FileRecord) -> Option<String> {
+    if let Some(diff) = unified_hunks(path, &record.structured_patch) {
         return Some(diff);
     }
     if let (Some(before), Some(after)) = (&record.original_file, &record.updated_file) {
@@ -111,17 +111,17 @@ fn patched(path: &str, arguments: &Arguments, record: &Record) -> Option<String>
     }
     let diffs =
         arguments.edits.iter().filter_map(|edit| unified_diff(path, Some(&edit.old_string), Some(&edit.new_string)));
-    // All of them are of one file, so only the first keeps its header.
-    diffs.reduce(|all, diff| all + without_header(&diff))
+    // All edits are of one file, so only the first diff keeps its header.
+    diffs.reduce(|all, diff| all + strip_header(&diff))
 }
 
-/// The hunks of a diff.
-fn without_header(diff: &str) -> &str {
+/// The hunks of a diff, without the file header.
+fn strip_header(diff: &str) -> &str {
     diff.find("@@").map_or(diff, |start| &diff[start..])
 }
 
-/// The agent's own hunks as a unified diff.
-fn hunks(path: &str, hunks: &[Hunk]) -> Option<String> {
+/// The agent's hunks as a unified diff.
+fn unified_hunks(path: &str, hunks: &[Hunk]) -> Option<String> {
     if hunks.is_empty() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! What Claude Code's tools are called with, in the shape of their kind.
+//! Inputs of Claude Code's tools, in the universal shape of the tool's kind.
 
 use interlingua_native::Json;
 use interlingua_schema::{
@@ -10,17 +10,17 @@ use serde_json::{Map, Value};
 
 use crate::{ToolCall, plan_step_from_json};
 
-/// What is known of a call from its arguments.
+/// The input and title of a call, from its arguments.
 #[derive(Debug, Default)]
 pub(super) struct CallInput {
     pub(super) input: Option<ToolInput>,
-    /// One line for a person, where the arguments do not have the keys of the tool's kind.
+    /// One-line title, for arguments that do not have the shape of the tool's kind.
     pub(super) title: Option<String>,
 }
 
 impl CallInput {
-    /// Adds what is known to a call.
-    pub(super) fn describe(self, call: ToolCall) -> ToolCall {
+    /// Sets the input and title of a call.
+    pub(super) fn apply_to(self, call: ToolCall) -> ToolCall {
         let call = call.input(self.input);
         match self.title {
             Some(title) => call.title(title),
@@ -28,7 +28,7 @@ impl CallInput {
         }
     }
 
-    fn titled(title: String) -> Self {
+    fn with_title(title: String) -> Self {
         Self { input: None, title: Some(title) }
     }
 }
@@ -39,7 +39,7 @@ impl From<Option<ToolInput>> for CallInput {
     }
 }
 
-/// The arguments of the tools, all in one. What is a text is checked; what is a number or a flag may be anything.
+/// Arguments of all tools in one. Text fields must be strings; numbers and flags may be of any type.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Arguments {
@@ -87,20 +87,20 @@ struct Question {
     options: Vec<Value>,
 }
 
-/// What a call of this tool is about. Arguments that do not fit say nothing.
-pub(super) fn read(name: &str, input: Option<&Json>) -> CallInput {
-    if let Some((server, tool)) = mcp_tool(name) {
-        return Some(mcp(server, tool, input)).into();
+/// Parses the arguments of a call. Arguments that do not fit give no input.
+pub(super) fn parse(name: &str, input: Option<&Json>) -> CallInput {
+    if let Some((server, tool)) = split_mcp_name(name) {
+        return Some(mcp_input(server, tool, input)).into();
     }
     let Some(arguments) = input.and_then(|input| input.decode::<Arguments>().ok()) else {
         return CallInput::default();
     };
     match name {
         "Bash" | "PowerShell" | "bash_code_execution" => command(arguments).into(),
-        "BashOutput" => about_task("Read output of command", arguments),
-        "TaskOutput" | "AgentOutputTool" => about_task("Read output of task", arguments),
-        "KillBash" | "KillShell" => about_task("Stop command", arguments),
-        "TaskStop" => about_task("Stop task", arguments),
+        "BashOutput" => task_title("Read output of command", arguments),
+        "TaskOutput" | "AgentOutputTool" => task_title("Read output of task", arguments),
+        "KillBash" | "KillShell" => task_title("Stop command", arguments),
+        "TaskStop" => task_title("Stop task", arguments),
         "Read" | "NotebookRead" => file_read(arguments.file_path, &arguments.offset, &arguments.limit).into(),
         "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => file_change(arguments).into(),
         "text_editor_code_execution" => text_editor(arguments).into(),
@@ -108,7 +108,7 @@ pub(super) fn read(name: &str, input: Option<&Json>) -> CallInput {
         "Grep" => search(arguments.pattern, Some(SearchTarget::Contents), arguments.path, arguments.glob).into(),
         "ToolSearch" | "tool_search_tool_bm25" => search(arguments.query, None, None, None).into(),
         "tool_search_tool_regex" => search(arguments.pattern.or(arguments.query), None, None, None).into(),
-        "LS" => arguments.path.map_or_else(CallInput::default, |path| CallInput::titled(format!("List {path}"))),
+        "LS" => arguments.path.map_or_else(CallInput::default, |path| CallInput::with_title(format!("List {path}"))),
         "WebFetch" | "web_fetch" => arguments.url.map(|url| ToolInput::Web(WebInput::fetch(url))).into(),
         "WebSearch" | "web_search" => arguments.query.map(|query| ToolInput::Web(WebInput::search(query))).into(),
         "Agent" | "Task" => sub_agent(arguments).into(),
@@ -117,17 +117,17 @@ pub(super) fn read(name: &str, input: Option<&Json>) -> CallInput {
             arguments.todos.map(|todos| ToolInput::Plan(PlanInput::new(steps(todos)))).into()
         }
         "TaskCreate" => {
-            arguments.subject.map_or_else(CallInput::default, |step| CallInput::titled(format!("Add step: {step}")))
+            arguments.subject.map_or_else(CallInput::default, |step| CallInput::with_title(format!("Add step: {step}")))
         }
-        "TaskUpdate" => about_step("Update step", &arguments.step_id),
-        "TaskGet" => about_step("Read step", &arguments.step_id),
-        "TaskList" => CallInput::titled("List steps".to_owned()),
+        "TaskUpdate" => step_title("Update step", &arguments.step_id),
+        "TaskGet" => step_title("Read step", &arguments.step_id),
+        "TaskList" => CallInput::with_title("List steps".to_owned()),
         "AskUserQuestion" => questions(arguments.questions).into(),
         "ReadMcpResourceTool" => match (arguments.server, arguments.uri) {
-            (Some(server), Some(uri)) => CallInput::titled(format!("{server}: read {uri}")),
+            (Some(server), Some(uri)) => CallInput::with_title(format!("{server}: read {uri}")),
             _ => CallInput::default(),
         },
-        "ListMcpResourcesTool" => CallInput::titled(match arguments.server {
+        "ListMcpResourcesTool" => CallInput::with_title(match arguments.server {
             Some(server) => format!("{server}: list resources"),
             None => "List MCP resources".to_owned(),
         }),
@@ -135,13 +135,13 @@ pub(super) fn read(name: &str, input: Option<&Json>) -> CallInput {
     }
 }
 
-/// The server and the tool in the name of an MCP server's tool.
-pub(super) fn mcp_tool(name: &str) -> Option<(&str, &str)> {
+/// Splits `mcp__<server>__<tool>` into the names of the server and the tool.
+fn split_mcp_name(name: &str) -> Option<(&str, &str)> {
     name.strip_prefix("mcp__")?.split_once("__")
 }
 
-/// A call of an MCP server's tool. Arguments that are missing are empty.
-pub(super) fn mcp(server: &str, tool: &str, input: Option<&Json>) -> ToolInput {
+/// Input of an MCP tool. Missing arguments are an empty object.
+pub(super) fn mcp_input(server: &str, tool: &str, input: Option<&Json>) -> ToolInput {
     let arguments = input.map_or_else(|| Value::Object(Map::new()), Json::to_value);
     ToolInput::Mcp(McpInput::new(server, tool, arguments))
 }
@@ -149,15 +149,15 @@ pub(super) fn mcp(server: &str, tool: &str, input: Option<&Json>) -> ToolInput {
 fn command(arguments: Arguments) -> Option<ToolInput> {
     let mut input = CommandInput::new(arguments.command?);
     input.background = arguments.run_in_background.as_bool();
-    input.timeout_ms = count(&arguments.timeout);
+    input.timeout_ms = parse_count(&arguments.timeout);
     input.description = arguments.description;
     Some(ToolInput::Command(input))
 }
 
 fn file_read(path: Option<String>, offset: &Value, limit: &Value) -> Option<ToolInput> {
     let mut input = FileReadInput::new(path?);
-    input.offset = count(offset);
-    input.limit = count(limit);
+    input.offset = parse_count(offset);
+    input.limit = parse_count(limit);
     Some(ToolInput::FileRead(input))
 }
 
@@ -168,13 +168,13 @@ fn file_change(arguments: Arguments) -> Option<ToolInput> {
             Some(edits.into_iter().map(|edit| TextEdit::new(edit.old_string, edit.new_string)).collect())
         }
         (None, Some(old), Some(new)) => Some(vec![TextEdit::new(old, new)]),
-        // The whole file is written, or a cell of which only the new text is said.
+        // A whole file is written, or the arguments have only the new text of a notebook cell.
         _ => None,
     };
     Some(ToolInput::FileChange(FileChangeInput::new(vec![change])))
 }
 
-/// The model's own editor: it shows, creates and changes files.
+/// The text editor of the model's server, which shows, creates and changes files.
 fn text_editor(mut arguments: Arguments) -> Option<ToolInput> {
     if arguments.command.as_deref() == Some("view") {
         return file_read(arguments.path, &Value::Null, &Value::Null);
@@ -200,33 +200,33 @@ fn sub_agent(arguments: Arguments) -> Option<ToolInput> {
 
 fn questions(questions: Option<Vec<Question>>) -> Option<ToolInput> {
     let questions = questions.filter(|questions| !questions.is_empty())?;
-    let asked = questions.into_iter().map(|question| {
+    let questions = questions.into_iter().map(|question| {
         AskedQuestion::new(question.question, question.options.iter().filter_map(option_label).collect())
     });
-    Some(ToolInput::Question(QuestionInput::new(asked.collect())))
+    Some(ToolInput::Question(QuestionInput::new(questions.collect())))
 }
 
-/// The name of an option, which may be all there is of it.
+/// The label of an option. An option may be a plain string.
 pub(super) fn option_label(option: &Value) -> Option<String> {
     option.get("label").unwrap_or(option).as_str().map(str::to_owned)
 }
 
-fn about_task(what: &str, arguments: Arguments) -> CallInput {
-    arguments.task_id.map_or_else(CallInput::default, |id| CallInput::titled(format!("{what} {id}")))
+fn task_title(action: &str, arguments: Arguments) -> CallInput {
+    arguments.task_id.map_or_else(CallInput::default, |id| CallInput::with_title(format!("{action} {id}")))
 }
 
-fn about_step(what: &str, id: &Value) -> CallInput {
+fn step_title(action: &str, id: &Value) -> CallInput {
     match id {
-        Value::String(id) => CallInput::titled(format!("{what} {id}")),
-        Value::Number(id) => CallInput::titled(format!("{what} {id}")),
+        Value::String(id) => CallInput::with_title(format!("{action} {id}")),
+        Value::Number(id) => CallInput::with_title(format!("{action} {id}")),
         _ => CallInput::default(),
     }
 }
 
-/// A count, which may be written as a fraction or as text.
-fn count(value: &Value) -> Option<u64> {
+/// A count, which may be a float or a string.
+fn parse_count(value: &Value) -> Option<u64> {
     match value {
-        Value::Number(number) => super::whole(Some(number)),
+        Value::Number(number) => super::to_u64(Some(number)),
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
     }
@@ -240,16 +240,16 @@ mod tests {
 
     fn input(name: &str, arguments: &Value) -> Value {
         let arguments = Json::from_text(arguments.to_string()).unwrap();
-        serde_json::to_value(read(name, Some(&arguments)).input).unwrap()
+        serde_json::to_value(parse(name, Some(&arguments)).input).unwrap()
     }
 
     fn title(name: &str, arguments: &Value) -> Option<String> {
         let arguments = Json::from_text(arguments.to_string()).unwrap();
-        read(name, Some(&arguments)).title
+        parse(name, Some(&arguments)).title
     }
 
     #[test]
-    fn every_kind_of_tool_has_its_keys() {
+    fn every_tool_has_the_input_of_its_kind() {
         let question = json!({ "question": "Which?", "header": "W", "options": [{ "label": "A" }, "B"] });
         for (name, arguments, expected) in [
             (

@@ -1,4 +1,4 @@
-//! What the agent mentions: notices, limits, and other news that belongs to no item.
+//! Notices, rate limits and other messages that belong to no item.
 
 use interlingua_native::claude::{
     ActiveGoalMessage, AuthStatusMessage, CommandLifecycleMessage, ElicitationCompleteMessage, FilesPersistedEvent,
@@ -10,13 +10,12 @@ use interlingua_native::claude::{
 use interlingua_schema::{ErrorCode, RateLimit, Timestamp};
 use serde_json::json;
 
-use super::facts::known;
-use super::{ClaudeConverter, system, whole};
+use super::{ClaudeConverter, native_details, system, to_u64};
 use crate::{Drafts, Failure, Note};
 
 impl ClaudeConverter {
-    fn notice(&mut self, native: Option<&str>, detail: impl Into<String>, out: &mut Drafts) {
-        self.aside(out, native).note(Note::notice(detail));
+    fn notice(&mut self, session_id: Option<&str>, detail: impl Into<String>, out: &mut Drafts) {
+        self.session_if_started(out, session_id).note(Note::notice(detail));
     }
 
     pub(super) fn informational(&mut self, information: InformationalMessage, out: &mut Drafts) {
@@ -30,13 +29,13 @@ impl ClaudeConverter {
     /// The output of a slash command that ran without the model.
     pub(super) fn local_command_output(&mut self, output: LocalCommandOutputMessage, out: &mut Drafts) {
         let text = output.content.unwrap_or_default();
-        self.turn.said(&text);
-        self.aside(out, output.session_id.as_deref()).note(Note::system(text));
+        self.turn.observe_text(&text);
+        self.session_if_started(out, output.session_id.as_deref()).note(Note::system(text));
     }
 
     pub(super) fn model_refusal_no_fallback(&mut self, refusal: ModelRefusalNoFallbackMessage, out: &mut Drafts) {
-        let words = refusal.content.or(refusal.api_refusal_explanation);
-        self.notice(refusal.session_id.as_deref(), words.unwrap_or_default(), out);
+        let text = refusal.content.or(refusal.api_refusal_explanation);
+        self.notice(refusal.session_id.as_deref(), text.unwrap_or_default(), out);
     }
 
     pub(super) fn plugin_install(&mut self, plugin: &PluginInstallMessage, out: &mut Drafts) {
@@ -46,31 +45,31 @@ impl ClaudeConverter {
         self.notice(plugin.session_id.as_deref(), detail, out);
     }
 
-    /// How long a tool has run says nothing lasting; that its sub-agent tries again does.
+    /// Only retries of a sub-agent are shown; the running time of a tool is not.
     pub(super) fn tool_progress(&mut self, progress: &ToolProgressMessage, out: &mut Drafts) {
         let Some(retry) = &progress.subagent_retry else {
             return out.dropped("progress counter");
         };
-        let mut note = system::retry(
-            whole(retry.attempt.as_ref()),
-            whole(retry.max_retries.as_ref()),
-            whole(retry.retry_delay_ms.as_ref()),
+        let mut note = system::retry_note(
+            to_u64(retry.attempt.as_ref()),
+            to_u64(retry.max_retries.as_ref()),
+            to_u64(retry.retry_delay_ms.as_ref()),
             retry.error_category.as_deref(),
-            whole(retry.error_status.as_ref()),
+            to_u64(retry.error_status.as_ref()),
         );
-        // The sub-agent's call is the one above, not the one that the line is named after.
+        // The sub-agent's call is `parent_tool_use_id`; `tool_use_id` is the id of the heartbeat.
         if let Some(call) = progress.parent_tool_use_id.as_ref().or(progress.tool_use_id.as_ref()) {
             note = note.with_call(call.as_str());
         }
-        self.aside(out, progress.session_id.as_deref()).note(note);
+        self.session_if_started(out, progress.session_id.as_deref()).note(note);
     }
 
     pub(super) fn auth_status(&mut self, auth: AuthStatusMessage, out: &mut Drafts) {
         let output = auth.output.unwrap_or_default();
         if let Some(error) = auth.error {
             let failure =
-                Failure::new(ErrorCode::Auth, error).native(known(json!({ "output": output }))).outside_turn();
-            return self.aside(out, auth.session_id.as_deref()).failed(failure);
+                Failure::new(ErrorCode::Auth, error).native(native_details(json!({ "output": output }))).outside_turn();
+            return self.session_if_started(out, auth.session_id.as_deref()).failed(failure);
         }
         let state = if auth.is_authenticating == Some(true) { "signing in" } else { "signed in" };
         let detail = if output.is_empty() { state.to_owned() } else { format!("{state}: {}", output.join("\n")) };
@@ -83,9 +82,12 @@ impl ClaudeConverter {
     }
 
     pub(super) fn files_persisted(&mut self, files: &FilesPersistedEvent, out: &mut Drafts) {
-        let (kept, failed) = (files.files.as_ref().map_or(0, Vec::len), files.failed.as_ref().map_or(0, Vec::len));
-        let detail =
-            if failed == 0 { format!("{kept} files kept") } else { format!("{kept} files kept, {failed} not") };
+        let (saved, failed) = (files.files.as_ref().map_or(0, Vec::len), files.failed.as_ref().map_or(0, Vec::len));
+        let detail = if failed == 0 {
+            format!("{saved} files saved")
+        } else {
+            format!("{saved} files saved, {failed} not saved")
+        };
         self.notice(files.session_id.as_deref(), detail, out);
     }
 
@@ -110,25 +112,26 @@ impl ClaudeConverter {
             RateLimitInfoRateLimitType::SevenDay => "7d".to_owned(),
             kind => kind.as_str().to_owned(),
         });
-        let resets_at = whole(info.resets_at.as_ref()).and_then(from_seconds);
+        let resets_at = to_u64(info.resets_at.as_ref()).and_then(timestamp_from_seconds);
         let limit = RateLimit::new(status).resets_at(resets_at).window(window);
-        self.aside(out, event.session_id.as_deref()).note(Note::rate_limit(limit));
+        self.session_if_started(out, event.session_id.as_deref()).note(Note::rate_limit(limit));
     }
 
     pub(super) fn elicitation_complete(&mut self, elicitation: &ElicitationCompleteMessage, out: &mut Drafts) {
-        let detail = format!("{} has its answer", elicitation.mcp_server_name.as_deref().unwrap_or("the MCP server"));
+        let detail =
+            format!("{} received its answer", elicitation.mcp_server_name.as_deref().unwrap_or("the MCP server"));
         self.notice(elicitation.session_id.as_deref(), detail, out);
     }
 
-    /// A rule or a mode denied a tool, and nobody was asked.
+    /// A rule or a mode denied a tool without asking the user.
     pub(super) fn permission_denied(&mut self, denied: &PermissionDeniedMessage, out: &mut Drafts) {
-        let why = denied.decision_reason.as_deref().or(denied.message.as_deref()).unwrap_or_default();
-        let detail = format!("permission denied: {}: {why}", denied.tool_name.as_deref().unwrap_or_default());
+        let reason = denied.decision_reason.as_deref().or(denied.message.as_deref()).unwrap_or_default();
+        let detail = format!("permission denied: {}: {reason}", denied.tool_name.as_deref().unwrap_or_default());
         let mut note = Note::notice(detail);
         if let Some(call) = &denied.tool_use_id {
             note = note.with_call(call.as_str());
         }
-        self.aside(out, denied.session_id.as_deref()).note(note);
+        self.session_if_started(out, denied.session_id.as_deref()).note(note);
     }
 
     pub(super) fn prompt_suggestion(&mut self, suggestion: PromptSuggestionMessage, out: &mut Drafts) {
@@ -151,21 +154,21 @@ impl ClaudeConverter {
         self.notice(goal.session_id.as_deref(), detail, out);
     }
 
-    /// How far a message is that the host sent with an id. What starts in a turn is part of it; what starts between
-    /// turns begins the next one.
+    /// State of a message that the host sent with an id. A message that starts in a turn is part of it; one that starts
+    /// between turns starts the next turn.
     pub(super) fn command_lifecycle(&mut self, command: &CommandLifecycleMessage, out: &mut Drafts) {
         let uuid = command.command_uuid.as_deref().unwrap_or_default();
         match command.state.as_deref() {
-            Some("queued") => self.prompts.queued(uuid),
-            Some("started") if self.turn.has_begun() => self.taken_up(&[uuid], out),
-            Some("started") => self.prompts.starts(uuid),
+            Some("queued") => self.prompts.mark_queued(uuid),
+            Some("started") if self.turn.has_started() => self.accept_prompts(&[uuid], out),
+            Some("started") => self.prompts.mark_started(uuid),
             _ => {}
         }
         out.dropped("state echo");
     }
 }
 
-fn from_seconds(seconds: u64) -> Option<Timestamp> {
+fn timestamp_from_seconds(seconds: u64) -> Option<Timestamp> {
     let millis = i64::try_from(seconds).ok()?.checked_mul(1000)?;
     Some(Timestamp::from_millis(millis))
 }

@@ -1,4 +1,4 @@
-//! What a tool gave back, as a person would read it.
+//! Tool results as a person would read them.
 
 use std::borrow::Cow;
 
@@ -9,29 +9,30 @@ use interlingua_native::claude::{
 use interlingua_schema::{ContentPart, ToolKind};
 use serde::Deserialize;
 
-use super::calls::Call;
+use super::calls::OpenCall;
 use super::{clean, content, files};
 use crate::ToolResult;
 
-/// A tool's own record of its result, whatever the tool. The record is an object only when it worked.
+/// Fields of `tool_use_result`, the structured record of a result, for all tools in one. The record is an object only
+/// if the tool succeeded.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Record<'a> {
+struct ResultRecord<'a> {
     /// A command's output.
     #[serde(borrow)]
     stdout: Option<Cow<'a, str>>,
     #[serde(borrow)]
     stderr: Option<Cow<'a, str>>,
-    /// The output is an image, and `stdout` its bytes.
+    /// The output is an image; `stdout` has its bytes.
     #[serde(rename = "isImage")]
     is_image: bool,
     interrupted: bool,
-    /// The command goes on in the background.
+    /// Present if the command continues in the background.
     #[serde(rename = "backgroundTaskId")]
-    background: Option<serde::de::IgnoredAny>,
-    /// What exit code 1 means for a command for which it is no failure (`grep`, `diff`).
+    background_task_id: Option<serde::de::IgnoredAny>,
+    /// The meaning of exit code 1, for commands for which it is not a failure (`grep`, `diff`).
     #[serde(rename = "returnCodeInterpretation")]
-    meaning_of_one: Option<serde::de::IgnoredAny>,
+    return_code_interpretation: Option<serde::de::IgnoredAny>,
     #[serde(rename = "durationMs")]
     duration_ms: Option<f64>,
     #[serde(rename = "totalDurationMs")]
@@ -40,35 +41,36 @@ struct Record<'a> {
     duration_seconds: Option<f64>,
 }
 
-/// The result of a call, with the tool's own record of it where that is known.
-pub(super) fn result(block: ToolResultBlockParam, call: Option<&Call>, record: Option<&Json>) -> ToolResult {
+/// Parses the result of a call. `record` is the line's `tool_use_result`, if it belongs to this result.
+pub(super) fn parse_result(block: ToolResultBlockParam, call: Option<&OpenCall>, record: Option<&Json>) -> ToolResult {
     let failed = block.is_error == Some(true);
-    let (output, parts) = block.content.map(read).unwrap_or_default();
+    let (output, parts) = block.content.map(split_content).unwrap_or_default();
     let record = record.filter(|record| record.get().starts_with('{'));
-    // Records of files are long, and have no figures.
-    let of_file = call.is_some_and(|call| matches!(call.kind, ToolKind::FileChange | ToolKind::FileRead));
-    let figures = record.filter(|_| !of_file).and_then(|record| record.decode::<Record<'_>>().ok()).unwrap_or_default();
-    let is_run = call.is_some_and(|call| matches!(call.name.as_str(), "Bash" | "PowerShell"));
-    let (said_code, _) = clean::exit_code_line(&output);
-    let exit_code = if is_run { exit_code(failed, said_code, &figures) } else { None };
+    // Records of file tools are long and have none of these fields.
+    let is_file_tool = call.is_some_and(|call| matches!(call.kind, ToolKind::FileChange | ToolKind::FileRead));
+    let fields = record.filter(|_| !is_file_tool).and_then(|record| record.decode::<ResultRecord<'_>>().ok());
+    let fields = fields.unwrap_or_default();
+    let is_command = call.is_some_and(|call| matches!(call.name.as_str(), "Bash" | "PowerShell"));
+    let (printed_code, _) = clean::split_exit_code(&output);
+    let exit_code = if is_command { exit_code(failed, printed_code, &fields) } else { None };
     let output = match call {
-        _ if failed => failure(&output, is_run),
-        Some(call) => produced(call, &output, record, &figures),
-        None => clean::without_reminders(&output).to_owned(),
+        _ if failed => clean_failure(&output, is_command),
+        Some(call) => clean_output(call, &output, record, &fields),
+        None => clean::strip_reminders(&output).to_owned(),
     };
     let mut result = ToolResult::ok(output)
-        .failed_if(failed || figures.interrupted)
+        .failed_if(failed || fields.interrupted)
         .exit_code(exit_code)
-        .stderr_bytes(figures.stderr.as_ref().map(|text| text.len() as u64))
-        .duration_ms(figures.duration_ms());
+        .stderr_bytes(fields.stderr.as_ref().map(|text| text.len() as u64))
+        .duration_ms(fields.duration_ms());
     result.parts = parts;
     if !failed && let Some(call) = call {
-        result.parts.extend(files::of(call, record));
+        result.parts.extend(files::file_ref(call, record));
     }
     result
 }
 
-impl Record<'_> {
+impl ResultRecord<'_> {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     fn duration_ms(&self) -> Option<u64> {
         let seconds = self.duration_seconds.map(|seconds| seconds * 1000.0);
@@ -76,91 +78,91 @@ impl Record<'_> {
         (duration >= 0.0).then_some(duration as u64)
     }
 
-    /// A command's output as it stands in the record.
-    fn printed(&self) -> Option<String> {
+    /// Output of a command according to the record.
+    fn command_output(&self) -> Option<String> {
         let stdout = self.stdout.as_deref().filter(|_| !self.is_image)?;
-        let stderr = clean::without_cwd_note(self.stderr.as_deref().unwrap_or_default());
+        let stderr = clean::strip_cwd_note(self.stderr.as_deref().unwrap_or_default());
         let streams = [stdout, stderr].into_iter().filter(|text| !text.is_empty());
         Some(streams.collect::<Vec<_>>().join("\n"))
     }
 }
 
-/// A failed command says its exit code in its first line. One that did not fail ended with 0, or with a 1 that the
-/// record explains.
-fn exit_code(failed: bool, said: Option<i32>, record: &Record<'_>) -> Option<i32> {
+/// Exit code of a command. A failed command prints it in its first line. A command that did not fail exited with 0, or
+/// with a 1 that the record explains.
+fn exit_code(failed: bool, printed_code: Option<i32>, record: &ResultRecord<'_>) -> Option<i32> {
     if failed {
-        return said;
+        return printed_code;
     }
-    let ended = record.stdout.is_some() && !record.interrupted && record.background.is_none();
-    match record.meaning_of_one {
+    let has_exited = record.stdout.is_some() && !record.interrupted && record.background_task_id.is_none();
+    match record.return_code_interpretation {
         Some(_) => Some(1),
-        None if ended => Some(0),
+        None if has_exited => Some(0),
         None => None,
     }
 }
 
-/// What a tool that failed, or did not run, says to a person.
-fn failure(output: &str, is_run: bool) -> String {
-    let output = clean::without_error_tags(clean::without_reminders(output));
-    if let Some(reason) = clean::refusal(output) {
+/// Output of a tool that failed or did not run.
+fn clean_failure(output: &str, is_command: bool) -> String {
+    let output = clean::strip_error_tags(clean::strip_reminders(output));
+    if let Some(reason) = clean::refusal_reason(output) {
         return reason.to_owned();
     }
-    if is_run {
-        let (_, printed) = clean::exit_code_line(output);
-        return clean::without_error_tags(clean::without_cwd_note(clean::without_placeholder(printed))).to_owned();
+    if is_command {
+        let (_, printed) = clean::split_exit_code(output);
+        return clean::strip_error_tags(clean::strip_cwd_note(clean::strip_placeholder(printed))).to_owned();
     }
-    clean::without_directory_hint(output).to_owned()
+    clean::strip_cwd_hint(output).to_owned()
 }
 
-/// What a tool that worked has produced.
-fn produced(call: &Call, output: &str, record: Option<&Json>, figures: &Record<'_>) -> String {
+/// Output of a tool that succeeded.
+fn clean_output(call: &OpenCall, output: &str, record: Option<&Json>, fields: &ResultRecord<'_>) -> String {
     match call.name.as_str() {
-        "Bash" | "PowerShell" => run(output, figures),
+        "Bash" | "PowerShell" => clean_command_output(output, fields),
         "BashOutput" | "TaskOutput" | "AgentOutputTool" => {
-            let output = clean::without_reminders(output);
-            clean::command_output(output).unwrap_or_else(|| output.to_owned())
+            let output = clean::strip_reminders(output);
+            clean::extract_command_output(output).unwrap_or_else(|| output.to_owned())
         }
-        "Read" | "NotebookRead" => record.and_then(files::content).unwrap_or_else(|| file_content(output)),
-        // Their `file_ref` and their plan say what they did.
+        "Read" | "NotebookRead" => record.and_then(files::text_content).unwrap_or_else(|| clean_file_content(output)),
+        // Their `file_ref` or plan shows what they did.
         "Edit" | "MultiEdit" | "NotebookEdit" | "Write" | "TodoWrite" => String::new(),
-        "Glob" | "Grep" => clean::search_matches(clean::without_reminders(output)).into_owned(),
-        "WebSearch" => clean::without_source_reminder(clean::without_reminders(output)).to_owned(),
-        "Agent" | "Task" => sub_agent(output, record),
-        "AskUserQuestion" => clean::answers(clean::without_reminders(output)).to_owned(),
+        "Glob" | "Grep" => clean::strip_search_notes(clean::strip_reminders(output)).into_owned(),
+        "WebSearch" => clean::strip_source_reminder(clean::strip_reminders(output)).to_owned(),
+        "Agent" | "Task" => sub_agent_report(output, record),
+        "AskUserQuestion" => clean::extract_answers(clean::strip_reminders(output)).to_owned(),
         "EnterPlanMode" | "ExitPlanMode" => clean::first_sentence(output).to_owned(),
-        // What others give back is theirs; only what the agent appends is taken away.
-        _ => clean::without_reminders(output).to_owned(),
+        // The output of other tools is unchanged except for what the agent appends.
+        _ => clean::strip_reminders(output).to_owned(),
     }
 }
 
-/// What a command printed. One that goes on in the background says so.
-fn run(output: &str, record: &Record<'_>) -> String {
-    let output = clean::without_reminders(output);
-    let starts =
+/// Output of a command, or the sentence that says that it continues in the background.
+fn clean_command_output(output: &str, record: &ResultRecord<'_>) -> String {
+    let output = clean::strip_reminders(output);
+    let background_prefixes =
         ["Command running in background", "Command did not complete within", "Command was manually backgrounded"];
-    if record.background.is_some() || starts.iter().any(|start| output.starts_with(start)) {
+    if record.background_task_id.is_some() || background_prefixes.iter().any(|prefix| output.starts_with(prefix)) {
         return clean::first_sentence(output).to_owned();
     }
-    record.printed().unwrap_or_else(|| {
-        let output = clean::without_cwd_note(clean::without_placeholder(output));
-        clean::preview(output).unwrap_or(output).to_owned()
+    record.command_output().unwrap_or_else(|| {
+        let output = clean::strip_cwd_note(clean::strip_placeholder(output));
+        clean::extract_preview(output).unwrap_or(output).to_owned()
     })
 }
 
-/// The content of a file, of which there is only the text for the model.
-fn file_content(output: &str) -> String {
+/// Content of a file, from the text for the model.
+fn clean_file_content(output: &str) -> String {
     if clean::is_empty_file_note(output) {
         return String::new();
     }
-    let output = clean::without_reminders(output);
+    let output = clean::strip_reminders(output);
     if output.starts_with("File unchanged since last read") {
         return clean::first_sentence(output).to_owned();
     }
-    clean::without_gutter(output).into_owned()
+    clean::strip_line_numbers(output).into_owned()
 }
 
-/// The report of a sub-agent. The record has it without the notes around it, and says how many these are.
-fn sub_agent(output: &str, record: Option<&Json>) -> String {
+/// The report of a sub-agent. The record has it as blocks and says how many of them are notes around the report.
+fn sub_agent_report(output: &str, record: Option<&Json>) -> String {
     #[derive(Default, Deserialize)]
     #[serde(default, rename_all = "camelCase")]
     struct Report {
@@ -184,12 +186,12 @@ fn sub_agent(output: &str, record: Option<&Json>) -> String {
         _ if report.status == "async_launched" || output.starts_with("Async agent launched") => {
             clean::first_sentence(output).to_owned()
         }
-        _ => clean::report(clean::without_reminders(output)).trim_end().to_owned(),
+        _ => clean::extract_report(clean::strip_reminders(output)).trim_end().to_owned(),
     }
 }
 
-/// The text of a result, and what is no text.
-fn read(content: ToolResultBlockParamContent) -> (String, Vec<ContentPart>) {
+/// Splits the content of a result into its text and its other parts.
+fn split_content(content: ToolResultBlockParamContent) -> (String, Vec<ContentPart>) {
     let blocks = match content {
         ToolResultBlockParamContent::Text(text) => return (text, Vec::new()),
         ToolResultBlockParamContent::List(blocks) => blocks,

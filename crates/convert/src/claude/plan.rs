@@ -1,33 +1,34 @@
-//! The list of things to do that the agent keeps, with `TodoWrite` or with the task tools.
+//! The agent's plan, which it changes with `TodoWrite` or with the task tools.
 
 use interlingua_native::Json;
 use interlingua_schema::{PlanStep, ToolKind};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::calls::Call;
+use super::calls::OpenCall;
 use crate::draft::LastPlan;
 use crate::{Note, plan_step, plan_step_from_json};
 
-/// So many steps are kept.
+/// Maximum number of steps that are tracked.
 const MAX_STEPS: usize = 1024;
 
-/// The steps as far as they are known.
+/// The steps that the task tools have reported, and the plan that was shown last.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    steps: Vec<Step>,
+    steps: Vec<PlanTask>,
     last: LastPlan,
 }
 
+/// A task of the task tools.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Step {
+struct PlanTask {
     id: String,
     subject: String,
     status: Option<String>,
 }
 
-/// The arguments of the tools, all in one.
+/// Arguments of all plan tools in one.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Arguments {
@@ -38,36 +39,37 @@ struct Arguments {
     status: Option<String>,
 }
 
-/// What the tools give back, all in one.
+/// Fields of `tool_use_result` of all plan tools in one.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Outcome {
+struct PlanRecord {
     #[serde(rename = "newTodos")]
     new_todos: Option<Value>,
-    task: Option<Step>,
-    tasks: Option<Vec<Step>>,
+    task: Option<PlanTask>,
+    tasks: Option<Vec<PlanTask>>,
 }
 
 impl Plan {
-    /// The plan after a tool that worked, if it is another one than before.
-    pub(super) fn after(&mut self, call: &Call, outcome: Option<&Json>) -> Option<Note> {
-        let steps = self.now(call, outcome)?;
+    /// Updates the plan with the result of a tool that succeeded. Returns the plan if it changed.
+    pub(super) fn update(&mut self, call: &OpenCall, record: Option<&Json>) -> Option<Note> {
+        let steps = self.apply(call, record)?;
         self.last.update(&steps).then(|| Note::plan(steps))
     }
 
-    fn now(&mut self, call: &Call, outcome: Option<&Json>) -> Option<Vec<PlanStep>> {
+    /// Applies the result of a plan tool and returns all steps; `None` if the tool says nothing about the plan.
+    fn apply(&mut self, call: &OpenCall, record: Option<&Json>) -> Option<Vec<PlanStep>> {
         if call.kind != ToolKind::Plan {
             return None;
         }
         let arguments: Arguments = call.arguments();
-        let outcome: Outcome = outcome.and_then(|outcome| outcome.decode().ok()).unwrap_or_default();
+        let record: PlanRecord = record.and_then(|record| record.decode().ok()).unwrap_or_default();
         match call.name.as_str() {
             "TodoWrite" => {
-                let Value::Array(todos) = outcome.new_todos.or(arguments.todos)? else { return None };
+                let Value::Array(todos) = record.new_todos.or(arguments.todos)? else { return None };
                 return Some(todos.into_iter().map(plan_step_from_json).collect());
             }
             "TaskCreate" => {
-                let task = outcome.task?;
+                let task = record.task?;
                 self.steps.retain(|step| step.id != task.id);
                 if self.steps.len() < MAX_STEPS {
                     self.steps.push(task);
@@ -82,15 +84,15 @@ impl Plan {
                     step.subject = arguments.subject.unwrap_or_else(|| std::mem::take(&mut step.subject));
                 }
             }
-            "TaskList" => self.steps = outcome.tasks?,
+            "TaskList" => self.steps = record.tasks?,
             _ => return None,
         }
-        Some(self.steps.iter().map(Step::to_plan).collect())
+        Some(self.steps.iter().map(PlanTask::to_step).collect())
     }
 }
 
-impl Step {
-    fn to_plan(&self) -> PlanStep {
+impl PlanTask {
+    fn to_step(&self) -> PlanStep {
         plan_step(self.subject.as_str(), self.status.as_deref())
     }
 }

@@ -1,195 +1,196 @@
-//! What the host told the agent, when the agent takes it up, and how it repeats it.
+//! Prompts that the host sent, when the agent accepts them, and whether it echoes them.
 //!
-//! A message that is sent while a turn runs is either taken up in that turn, together with the results of its tools, or
-//! waits for a turn of its own. Messages with an id have a `command_lifecycle` that says which; newer versions repeat
-//! the id in what answers it. For the others the order of the lines tells: what was sent before a tool ended is part of
-//! the next request to the model.
+//! A message that is sent during a turn is either accepted in that turn, together with tool results, or waits for the
+//! next turn. Messages with an id have a `command_lifecycle` that says which; newer versions also repeat the id in the
+//! answer. For other messages the order of the lines decides: a message that was sent before a tool ended is part of the
+//! next request to the model.
 
 use interlingua_schema::{ContentPart, RawJson};
 
 use crate::{Key, PromptDraft};
 
 /// Maximum number of prompts that are tracked.
-const MAX_SENT: usize = 256;
+const MAX_SENT_PROMPTS: usize = 256;
 
-/// What was sent, and whether the agent repeats it.
+/// The prompts that the host sent.
 #[derive(Debug, Default)]
 pub(super) struct Prompts {
-    /// The agent repeats what it is told.
-    repeats: bool,
-    /// Something was sent at all; else the log may only have the agent's side.
-    any: bool,
-    /// How many of them the agent has not repeated.
-    unrepeated: usize,
-    serial: u64,
-    sent: Vec<Sent>,
+    /// The agent echoes prompts.
+    echoes: bool,
+    /// Any prompt was sent. If not, the log may have only the agent's output.
+    has_sent_any: bool,
+    /// Number of prompts that the agent has not echoed.
+    unechoed: usize,
+    /// Number of prompts sent, for keys of prompts without an id.
+    sent_count: u64,
+    sent: Vec<SentPrompt>,
 }
 
 #[derive(Debug)]
-struct Sent {
+struct SentPrompt {
     key: Key,
-    /// What was sent, until a turn has it.
+    /// The prompt, until a turn accepts it.
     prompt: Option<PromptDraft>,
-    state: State,
+    state: PromptState,
     /// A turn was running when it was sent.
     in_turn: bool,
-    /// The agent tells itself when it takes the prompt up.
+    /// The agent reports with `command_lifecycle` when it accepts the prompt.
     has_lifecycle: bool,
 }
 
-/// How far a prompt is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum PromptState {
     Waiting,
-    /// A tool of the running turn ended after it was sent, so that the next request to the model includes it.
-    WithResults,
-    /// The agent says that it begins, before the turn that it begins.
+    /// A tool of the running turn ended after the prompt was sent, so the next request to the model includes it.
+    WithToolResults,
+    /// The agent reports that it starts the prompt, before the `init` of the turn.
     Started,
     /// A turn has it.
-    Taken,
+    Accepted,
 }
 
 impl Prompts {
-    pub(super) fn launched(&mut self, repeats: bool) {
-        self.repeats = repeats;
+    pub(super) fn process_started(&mut self, echoes: bool) {
+        self.echoes = echoes;
     }
 
-    pub(super) fn process_gone(&mut self) {
-        self.unrepeated = 0;
+    pub(super) fn process_exited(&mut self) {
+        self.unechoed = 0;
         self.sent.clear();
     }
 
-    /// The host sent a message, perhaps with an id of its own, perhaps while a turn runs.
-    pub(super) fn sent(
+    /// Adds a message that the host sent. `uuid` is the host's id for it; `in_turn` says whether a turn is running.
+    pub(super) fn push(
         &mut self,
         content: Vec<ContentPart>,
         uuid: Option<String>,
         raw: Option<RawJson>,
         in_turn: bool,
     ) -> PromptDraft {
-        self.serial += 1;
-        let key: Key = uuid.unwrap_or_else(|| format!("prompt-{}", self.serial)).into();
-        self.any = true;
-        self.unrepeated += 1;
-        if self.sent.len() == MAX_SENT {
+        self.sent_count += 1;
+        let key: Key = uuid.unwrap_or_else(|| format!("prompt-{}", self.sent_count)).into();
+        self.has_sent_any = true;
+        self.unechoed += 1;
+        if self.sent.len() == MAX_SENT_PROMPTS {
             self.sent.remove(0);
         }
         let mut prompt = PromptDraft::new(content).id(key.clone()).raw(raw);
-        if self.repeats {
+        if self.echoes {
             prompt = prompt.expect_echo();
         }
         let waiting = Some(prompt.clone());
-        self.sent.push(Sent { key, prompt: waiting, state: State::Waiting, in_turn, has_lifecycle: false });
+        let state = PromptState::Waiting;
+        self.sent.push(SentPrompt { key, prompt: waiting, state, in_turn, has_lifecycle: false });
         prompt
     }
 
-    /// What no turn has taken up, by its key: another session will.
+    /// The prompts that no turn has accepted, with their keys. The next session accepts them.
     pub(super) fn waiting(&self) -> Vec<(Key, PromptDraft)> {
-        let waiting = self.sent.iter().filter(|sent| sent.waits());
+        let waiting = self.sent.iter().filter(|sent| sent.is_waiting());
         waiting.filter_map(|sent| Some((sent.key.clone(), sent.prompt.clone()?))).collect()
     }
 
-    /// Whether something was sent that no turn has taken up.
-    pub(super) fn are_waiting(&self) -> bool {
-        self.sent.iter().any(Sent::waits)
+    /// Whether there is a prompt that no turn has accepted.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.sent.iter().any(SentPrompt::is_waiting)
     }
 
-    /// A turn begins: the prompts that it takes up. The sequencer shows the oldest by itself, and waits for the
-    /// agent's own words where the agent repeats a single one.
+    /// Accepts the prompts of a turn that starts and returns their keys. The result is empty for a single prompt that
+    /// the agent echoes: the sequencer shows the oldest prompt by itself, with the text of the echo.
     ///
-    /// `merges`: the agent joins what was sent during a turn to one turn.
-    pub(super) fn turn_begins(&mut self, merges: bool) -> Vec<Key> {
-        let is_started = |sent: &Sent| sent.state == State::Started;
-        let first = self.sent.iter().position(Sent::waits);
-        let joins = merges && first.is_some_and(|first| self.sent[first].in_turn && !self.sent[first].has_lifecycle);
+    /// `merges`: the agent merges the prompts that were sent during a turn into one turn.
+    pub(super) fn start_turn(&mut self, merges: bool) -> Vec<Key> {
+        let is_started = |sent: &SentPrompt| sent.state == PromptState::Started;
+        let first = self.sent.iter().position(SentPrompt::is_waiting);
+        let merges = merges && first.is_some_and(|first| self.sent[first].in_turn && !self.sent[first].has_lifecycle);
         let any_started = self.sent.iter().any(is_started);
-        let mut taken = Vec::new();
+        let mut accepted = Vec::new();
         for (index, sent) in self.sent.iter_mut().enumerate() {
-            let is_taken = if any_started {
+            let is_accepted = if any_started {
                 is_started(sent)
             } else {
-                sent.waits() && (Some(index) == first || (joins && sent.in_turn))
+                sent.is_waiting() && (Some(index) == first || (merges && sent.in_turn))
             };
-            if is_taken {
-                taken.push(sent.take());
+            if is_accepted {
+                accepted.push(sent.accept());
             }
         }
-        if self.repeats && taken.len() == 1 { Vec::new() } else { taken }
+        if self.echoes && accepted.len() == 1 { Vec::new() } else { accepted }
     }
 
-    /// A tool of the agent itself ended.
+    /// Notes that a tool of the main agent ended.
     pub(super) fn tool_ended(&mut self) {
         for sent in &mut self.sent {
-            if sent.state == State::Waiting && sent.in_turn && !sent.has_lifecycle {
-                sent.state = State::WithResults;
+            if sent.state == PromptState::Waiting && sent.in_turn && !sent.has_lifecycle {
+                sent.state = PromptState::WithToolResults;
             }
         }
     }
 
-    /// The agent asks the model: what it takes up in the running turn.
-    pub(super) fn request_begins(&mut self) -> Vec<Key> {
-        let with_results = self.sent.iter_mut().filter(|sent| sent.state == State::WithResults);
-        with_results.map(Sent::take).collect()
+    /// Accepts the prompts that a new request to the model includes, and returns their keys.
+    pub(super) fn start_model_request(&mut self) -> Vec<Key> {
+        let with_results = self.sent.iter_mut().filter(|sent| sent.state == PromptState::WithToolResults);
+        with_results.map(SentPrompt::accept).collect()
     }
 
-    /// The turn is over: what it did not take up waits for the next one.
-    pub(super) fn turn_ends(&mut self) {
+    /// Ends the turn: prompts that it did not accept wait for the next one.
+    pub(super) fn end_turn(&mut self) {
         for sent in &mut self.sent {
-            if sent.state == State::WithResults {
-                sent.state = State::Waiting;
+            if sent.state == PromptState::WithToolResults {
+                sent.state = PromptState::Waiting;
             }
         }
     }
 
-    /// The agent says that it has queued this prompt.
-    pub(super) fn queued(&mut self, uuid: &str) {
-        if let Some(sent) = self.find(uuid) {
+    /// Notes that the agent reports this prompt as queued.
+    pub(super) fn mark_queued(&mut self, uuid: &str) {
+        if let Some(sent) = self.find_mut(uuid) {
             sent.has_lifecycle = true;
-            if sent.state == State::WithResults {
-                sent.state = State::Waiting;
+            if sent.state == PromptState::WithToolResults {
+                sent.state = PromptState::Waiting;
             }
         }
     }
 
-    /// The agent says that it begins with this prompt, between turns.
-    pub(super) fn starts(&mut self, uuid: &str) {
-        if let Some(sent) = self.find(uuid).filter(|sent| sent.waits()) {
-            sent.state = State::Started;
+    /// Notes that the agent reports this prompt as started, between turns.
+    pub(super) fn mark_started(&mut self, uuid: &str) {
+        if let Some(sent) = self.find_mut(uuid).filter(|sent| sent.is_waiting()) {
+            sent.state = PromptState::Started;
         }
     }
 
-    /// The agent says that this prompt is part of the running turn. Nothing if that is no news.
-    pub(super) fn taken(&mut self, uuid: &str) -> Option<Key> {
-        self.find(uuid).filter(|sent| sent.waits()).map(Sent::take)
+    /// Accepts this prompt in the running turn and returns its key; `None` if it was accepted before.
+    pub(super) fn accept(&mut self, uuid: &str) -> Option<Key> {
+        self.find_mut(uuid).filter(|sent| sent.is_waiting()).map(SentPrompt::accept)
     }
 
-    /// The prompt with the host's own id.
-    pub(super) fn by_uuid(&self, uuid: &str) -> Option<Key> {
+    /// Key of the prompt with this host id.
+    pub(super) fn find_key(&self, uuid: &str) -> Option<Key> {
         self.sent.iter().find(|sent| sent.key.as_str() == uuid).map(|sent| sent.key.clone())
     }
 
-    /// Whether a repetition is of something that was sent, rather than of history.
-    pub(super) fn repeated(&mut self, uuid: Option<&str>) -> bool {
-        let expected = self.unrepeated > 0;
-        self.unrepeated = self.unrepeated.saturating_sub(1);
-        if let Some(sent) = uuid.and_then(|uuid| self.find(uuid)) {
-            sent.take();
+    /// Notes an echo. Returns whether it echoes a prompt that was sent, rather than replayed history.
+    pub(super) fn observe_echo(&mut self, uuid: Option<&str>) -> bool {
+        let is_expected = self.unechoed > 0;
+        self.unechoed = self.unechoed.saturating_sub(1);
+        if let Some(sent) = uuid.and_then(|uuid| self.find_mut(uuid)) {
+            sent.accept();
         }
-        expected || !self.any
+        is_expected || !self.has_sent_any
     }
 
-    fn find(&mut self, uuid: &str) -> Option<&mut Sent> {
+    fn find_mut(&mut self, uuid: &str) -> Option<&mut SentPrompt> {
         self.sent.iter_mut().find(|sent| sent.key.as_str() == uuid)
     }
 }
 
-impl Sent {
-    fn waits(&self) -> bool {
-        self.state != State::Taken
+impl SentPrompt {
+    fn is_waiting(&self) -> bool {
+        self.state != PromptState::Accepted
     }
 
-    fn take(&mut self) -> Key {
-        self.state = State::Taken;
+    fn accept(&mut self) -> Key {
+        self.state = PromptState::Accepted;
         self.prompt = None;
         self.key.clone()
     }

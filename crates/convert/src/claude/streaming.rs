@@ -1,7 +1,8 @@
-//! `stream_event` lines: the deltas of blocks whose whole line comes just before their end.
+//! `stream_event` lines: deltas of content blocks. The complete `assistant` line of a block comes just before the
+//! block's stop event.
 //!
-//! A block is known by its message and its index. The whole line has no index, but blocks come one after another, so
-//! it is of the first open block of its kind.
+//! A block is identified by its message and its index. The complete line has no index, but blocks come one after
+//! another, so it belongs to the first incomplete block of its kind.
 
 use interlingua_native::claude::{
     PartialAssistantMessage, RawContentBlockDelta, RawContentBlockDeltaEvent, RawContentBlockStartEvent,
@@ -10,112 +11,119 @@ use interlingua_native::claude::{
 use interlingua_schema::Visibility;
 use serde_json::Number;
 
-use super::{ClaudeConverter, HERE, tools};
+use super::{AGENT, ClaudeConverter, tools};
 use crate::{Drafts, MessageDraft, MessageEnd, SessionDrafts, ToolCall};
 
-/// Why the events around the deltas are dropped.
-const FRAME: &str = "stream framing, or what the whole line repeats";
+/// Drop reason of the events around the deltas.
+const FRAMING: &str = "stream framing, or what the whole line repeats";
 
-/// What a block is.
+/// Kind of a content block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BlockKind {
     Text,
     Thinking,
     Redacted,
-    /// A call, with its id.
+    /// A tool call, with its id.
     Tool(String),
     Other,
 }
 
 #[derive(Debug)]
-struct Block {
+struct StreamedBlock {
     index: u64,
     kind: BlockKind,
     key: String,
-    /// Something of it was said.
-    started: bool,
-    /// Its whole line has come.
-    done: bool,
+    /// A delta with text has come.
+    has_started: bool,
+    /// The complete `assistant` line of the block has come.
+    is_complete: bool,
 }
 
-/// A message that streams.
+/// A message that is being streamed.
 #[derive(Debug)]
-struct Streaming {
-    /// The tool call of the sub-agent that says it.
-    call: Option<String>,
-    message: Option<String>,
-    blocks: Vec<Block>,
-    ended: bool,
+struct StreamedMessage {
+    /// Tool call of the sub-agent that produces it; `None` for the main agent.
+    sub_agent: Option<String>,
+    message_id: Option<String>,
+    blocks: Vec<StreamedBlock>,
+    /// Its `message_stop` has come.
+    has_stopped: bool,
 }
 
-/// The messages that stream: one of the agent and of each sub-agent at most.
+/// The messages that are being streamed: at most one of the main agent and one of each sub-agent.
 #[derive(Debug, Default)]
-pub(super) struct Streams(Vec<Streaming>);
+pub(super) struct StreamedMessages(Vec<StreamedMessage>);
 
-impl Streams {
-    fn of(&mut self, call: Option<&str>) -> Option<&mut Streaming> {
-        self.0.iter_mut().find(|streaming| streaming.call.as_deref() == call)
+impl StreamedMessages {
+    fn get_mut(&mut self, sub_agent: Option<&str>) -> Option<&mut StreamedMessage> {
+        self.0.iter_mut().find(|message| message.sub_agent.as_deref() == sub_agent)
     }
 
-    /// The whole line of a block has come: the key by which it was streamed, if it was.
-    pub(super) fn done(&mut self, call: Option<&str>, message: Option<&str>, kind: &BlockKind) -> Option<String> {
-        let streaming = self.of(call).filter(|streaming| streaming.message.as_deref() == message)?;
-        let block = streaming.blocks.iter_mut().find(|block| !block.done && block.kind == *kind)?;
-        block.done = true;
+    /// Marks a block as complete when its `assistant` line comes. Returns the key that its deltas had, if it was
+    /// streamed.
+    pub(super) fn complete_block(
+        &mut self,
+        sub_agent: Option<&str>,
+        message_id: Option<&str>,
+        kind: &BlockKind,
+    ) -> Option<String> {
+        let message = self.get_mut(sub_agent).filter(|message| message.message_id.as_deref() == message_id)?;
+        let block = message.blocks.iter_mut().find(|block| !block.is_complete && block.kind == *kind)?;
+        block.is_complete = true;
         Some(std::mem::take(&mut block.key))
     }
 
-    /// Ends the message that streams there. Blocks without a whole line are taken back, unless the message was said
-    /// to its end.
-    fn close(&mut self, session: &mut SessionDrafts<'_>, call: Option<&str>) {
-        if let Some(at) = self.0.iter().position(|streaming| streaming.call.as_deref() == call) {
-            let streaming = self.0.swap_remove(at);
-            for block in streaming.blocks {
-                block.close(session, streaming.ended);
+    /// Closes the message that the agent or sub-agent is streaming. Blocks without a complete line are abandoned,
+    /// unless the message has stopped.
+    fn close(&mut self, session: &mut SessionDrafts<'_>, sub_agent: Option<&str>) {
+        if let Some(index) = self.0.iter().position(|message| message.sub_agent.as_deref() == sub_agent) {
+            let message = self.0.swap_remove(index);
+            for block in message.blocks {
+                block.close(session, message.has_stopped);
             }
         }
     }
 
-    /// As [`close`](Self::close), for whoever streams.
+    /// Like [`close`](Self::close), for the messages of the agent and all sub-agents.
     pub(super) fn close_all(&mut self, session: &mut SessionDrafts<'_>) {
-        for streaming in std::mem::take(&mut self.0) {
-            for block in streaming.blocks {
-                block.close(session, streaming.ended);
+        for message in std::mem::take(&mut self.0) {
+            for block in message.blocks {
+                block.close(session, message.has_stopped);
             }
         }
     }
 
-    /// The agent's own request failed and is made again: what it said so far is void.
-    pub(super) fn take_back(&mut self, session: &mut SessionDrafts<'_>) {
-        if let Some(streaming) = self.of(None) {
-            streaming.ended = false;
+    /// Abandons the main agent's message: its request failed and is retried, so the deltas so far are void.
+    pub(super) fn abandon(&mut self, session: &mut SessionDrafts<'_>) {
+        if let Some(message) = self.get_mut(None) {
+            message.has_stopped = false;
         }
         self.close(session, None);
     }
 }
 
-impl Streaming {
-    /// Takes back the blocks from this one on.
-    fn void(&mut self, session: &mut SessionDrafts<'_>, from: u64) {
-        let (void, kept): (Vec<Block>, _) =
-            std::mem::take(&mut self.blocks).into_iter().partition(|block| block.index >= from);
+impl StreamedMessage {
+    /// Abandons the blocks from this index on.
+    fn abandon_blocks(&mut self, session: &mut SessionDrafts<'_>, from_index: u64) {
+        let (abandoned, kept): (Vec<StreamedBlock>, _) =
+            std::mem::take(&mut self.blocks).into_iter().partition(|block| block.index >= from_index);
         self.blocks = kept;
-        for block in void {
+        for block in abandoned {
             block.close(session, false);
         }
     }
 }
 
-impl Block {
-    fn close(self, session: &mut SessionDrafts<'_>, whole: bool) {
-        if self.done {
+impl StreamedBlock {
+    fn close(self, session: &mut SessionDrafts<'_>, has_stopped: bool) {
+        if self.is_complete {
             return;
         }
         match self.kind {
-            BlockKind::Tool(id) if !whole => session.tool_abandoned(id),
+            BlockKind::Tool(id) if !has_stopped => session.tool_abandoned(id),
             BlockKind::Tool(_) | BlockKind::Redacted | BlockKind::Other => {}
-            BlockKind::Text | BlockKind::Thinking if !self.started => {}
-            BlockKind::Text | BlockKind::Thinking if !whole => session.message_abandoned(self.key),
+            BlockKind::Text | BlockKind::Thinking if !self.has_started => {}
+            BlockKind::Text | BlockKind::Thinking if !has_stopped => session.message_abandoned(self.key),
             BlockKind::Text | BlockKind::Thinking => {
                 session.message_finished(self.key, MessageDraft::assistant(), MessageEnd::as_streamed());
             }
@@ -125,64 +133,65 @@ impl Block {
 
 impl ClaudeConverter {
     pub(super) fn stream_event(&mut self, line: PartialAssistantMessage, out: &mut Drafts) {
-        let call = line.parent_tool_use_id;
-        let session = line.session_id;
+        let sub_agent = line.parent_tool_use_id;
+        let session_id = line.session_id;
         match line.event {
             Some(RawMessageStreamEvent::ContentBlockDelta(event)) => {
-                self.block_delta(session.as_deref(), call.as_deref(), event, out);
+                self.content_block_delta(session_id.as_deref(), sub_agent.as_deref(), event, out);
             }
             Some(RawMessageStreamEvent::ContentBlockStart(event)) => {
-                self.block_start(session.as_deref(), call.as_deref(), event, out);
+                self.content_block_start(session_id.as_deref(), sub_agent.as_deref(), event, out);
             }
             Some(RawMessageStreamEvent::MessageStart(event)) => {
-                let mut session = self.open(out, session.as_deref()).sub_agent_or_main(call.as_deref());
-                self.streams.close(&mut session, call.as_deref());
-                let message = event.message.and_then(|message| message.id);
-                if call.is_none() {
-                    self.message_begins(message.as_deref(), out);
+                let mut session = self.session(out, session_id.as_deref()).sub_agent_or_main(sub_agent.as_deref());
+                self.streams.close(&mut session, sub_agent.as_deref());
+                let message_id = event.message.and_then(|message| message.id);
+                if sub_agent.is_none() {
+                    self.start_message(message_id.as_deref(), out);
                 }
-                self.streams.0.push(Streaming { call, message, blocks: Vec::new(), ended: false });
-                out.dropped(FRAME);
+                let message = StreamedMessage { sub_agent, message_id, blocks: Vec::new(), has_stopped: false };
+                self.streams.0.push(message);
+                out.dropped(FRAMING);
             }
             Some(RawMessageStreamEvent::MessageStop(_)) => {
-                let mut session = self.open(out, session.as_deref()).sub_agent_or_main(call.as_deref());
+                let mut session = self.session(out, session_id.as_deref()).sub_agent_or_main(sub_agent.as_deref());
                 let abandoned = line.abandoned_blocks.map(|blocks| blocks.from_block_index.unwrap_or(0));
-                if let Some(streaming) = self.streams.of(call.as_deref()) {
-                    streaming.ended = true;
-                    if let Some(from) = abandoned {
-                        streaming.void(&mut session, u64::try_from(from).unwrap_or(0));
+                if let Some(message) = self.streams.get_mut(sub_agent.as_deref()) {
+                    message.has_stopped = true;
+                    if let Some(from_index) = abandoned {
+                        message.abandon_blocks(&mut session, u64::try_from(from_index).unwrap_or(0));
                     }
                 }
-                out.dropped(FRAME);
+                out.dropped(FRAMING);
             }
             Some(RawMessageStreamEvent::MessageDelta(_) | RawMessageStreamEvent::ContentBlockStop(_)) => {
-                out.dropped(FRAME);
+                out.dropped(FRAMING);
             }
             Some(RawMessageStreamEvent::Unknown { tag, .. }) => {
                 let native_type = Some(format!("stream_event/{tag}"));
-                self.open(out, session.as_deref()).unparsed(HERE, "unknown stream event", native_type);
+                self.session(out, session_id.as_deref()).unparsed(AGENT, "unknown stream event", native_type);
             }
-            None => out.dropped(FRAME),
+            None => out.dropped(FRAMING),
         }
     }
 
-    fn block_start(
+    fn content_block_start(
         &mut self,
-        native: Option<&str>,
-        call: Option<&str>,
+        session_id: Option<&str>,
+        sub_agent: Option<&str>,
         event: RawContentBlockStartEvent,
         out: &mut Drafts,
     ) {
         use RawContentBlockStartEventContentBlock as Start;
-        let mut first_words = None;
+        let mut first_text = None;
         let mut tool = None;
         let kind = match event.content_block {
             Some(Start::Text(block)) => {
-                first_words = block.text;
+                first_text = block.text;
                 BlockKind::Text
             }
             Some(Start::Thinking(block)) => {
-                first_words = block.thinking;
+                first_text = block.thinking;
                 BlockKind::Thinking
             }
             Some(Start::RedactedThinking(_)) => BlockKind::Redacted,
@@ -204,48 +213,49 @@ impl ClaudeConverter {
             _ => BlockKind::Other,
         };
         let key = self.new_key();
-        let mut session = self.open(out, native).sub_agent_or_main(call);
-        self.briefs.show(call, &mut session);
-        let Some(streaming) = self.streams.of(call) else {
-            return out.dropped(FRAME);
+        let mut session = self.session(out, session_id).sub_agent_or_main(sub_agent);
+        self.sub_agent_prompts.show(sub_agent, &mut session);
+        let Some(message) = self.streams.get_mut(sub_agent) else {
+            return out.dropped(FRAMING);
         };
         if let (Some(tool), BlockKind::Tool(id)) = (tool, &kind) {
             let mut tool = tool.native_id(id.as_str());
-            if let Some(message) = &streaming.message {
-                tool = tool.in_message(message.as_str());
+            if let Some(message_id) = &message.message_id {
+                tool = tool.in_message(message_id.as_str());
             }
             session.tool_started(id.as_str(), tool);
         }
-        let mut block = Block { index: index(event.index.as_ref()), kind, key, started: false, done: false };
-        if let Some(words) = first_words.filter(|words| !words.is_empty()) {
-            block.delta(&mut session, streaming.message.as_deref(), words);
+        let index = block_index(event.index.as_ref());
+        let mut block = StreamedBlock { index, kind, key, has_started: false, is_complete: false };
+        if let Some(text) = first_text.filter(|text| !text.is_empty()) {
+            block.push_delta(&mut session, message.message_id.as_deref(), text);
         }
-        streaming.blocks.push(block);
-        out.dropped(FRAME);
+        message.blocks.push(block);
+        out.dropped(FRAMING);
     }
 
-    fn block_delta(
+    fn content_block_delta(
         &mut self,
-        native: Option<&str>,
-        call: Option<&str>,
+        session_id: Option<&str>,
+        sub_agent: Option<&str>,
         event: RawContentBlockDeltaEvent,
         out: &mut Drafts,
     ) {
-        let mut session = self.open(out, native).sub_agent_or_main(call);
-        let at = index(event.index.as_ref());
-        let Some(streaming) = self.streams.of(call) else {
-            return out.dropped(FRAME);
+        let mut session = self.session(out, session_id).sub_agent_or_main(sub_agent);
+        let index = block_index(event.index.as_ref());
+        let Some(message) = self.streams.get_mut(sub_agent) else {
+            return out.dropped(FRAMING);
         };
-        let block = streaming.blocks.iter_mut().find(|block| block.index == at && !block.done);
+        let block = message.blocks.iter_mut().find(|block| block.index == index && !block.is_complete);
         let Some(block) = block else {
-            return out.dropped(FRAME);
+            return out.dropped(FRAMING);
         };
         match event.delta {
             Some(RawContentBlockDelta::TextDelta(delta)) => {
-                block.delta(&mut session, streaming.message.as_deref(), delta.text.unwrap_or_default());
+                block.push_delta(&mut session, message.message_id.as_deref(), delta.text.unwrap_or_default());
             }
             Some(RawContentBlockDelta::ThinkingDelta(delta)) => {
-                block.delta(&mut session, streaming.message.as_deref(), delta.thinking.unwrap_or_default());
+                block.push_delta(&mut session, message.message_id.as_deref(), delta.thinking.unwrap_or_default());
             }
             Some(RawContentBlockDelta::InputJsonDelta(delta)) => {
                 let text = delta.partial_json.unwrap_or_default();
@@ -254,9 +264,9 @@ impl ClaudeConverter {
                 }
             }
             Some(RawContentBlockDelta::Unknown { tag, .. }) => {
-                session.unparsed(HERE, "unknown delta", Some(format!("stream_event/{tag}")));
+                session.unparsed(AGENT, "unknown delta", Some(format!("stream_event/{tag}")));
             }
-            // Their whole comes with the block.
+            // The complete block repeats them.
             Some(
                 RawContentBlockDelta::CitationsDelta(_)
                 | RawContentBlockDelta::SignatureDelta(_)
@@ -264,23 +274,23 @@ impl ClaudeConverter {
             )
             | None => {}
         }
-        out.dropped(FRAME);
+        out.dropped(FRAMING);
     }
 }
 
-impl Block {
-    fn delta(&mut self, session: &mut SessionDrafts<'_>, message: Option<&str>, text: String) {
+impl StreamedBlock {
+    fn push_delta(&mut self, session: &mut SessionDrafts<'_>, message_id: Option<&str>, text: String) {
         if text.is_empty() {
             return;
         }
-        if !self.started {
-            self.started = true;
+        if !self.has_started {
+            self.has_started = true;
             let mut start = match self.kind {
                 BlockKind::Thinking => MessageDraft::reasoning(Visibility::Public),
                 _ => MessageDraft::assistant(),
             };
-            if let Some(message) = message {
-                start = start.native_id(message).in_message(message);
+            if let Some(message_id) = message_id {
+                start = start.native_id(message_id).in_message(message_id);
             }
             session.message_started(self.key.as_str(), start);
         }
@@ -288,6 +298,6 @@ impl Block {
     }
 }
 
-fn index(number: Option<&Number>) -> u64 {
-    super::whole(number).unwrap_or(0)
+fn block_index(number: Option<&Number>) -> u64 {
+    super::to_u64(number).unwrap_or(0)
 }

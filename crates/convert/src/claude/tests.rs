@@ -1,8 +1,9 @@
-//! What the converter promises, line by line.
+//! Tests of the converter: native lines in, universal events out.
 
 #![allow(clippy::needless_pass_by_value, reason = "lines are written where they are used")]
 
 mod messages;
+mod prompts;
 mod requests;
 mod sub_agents;
 mod system;
@@ -17,51 +18,52 @@ use super::ClaudeConverter;
 use crate::losses::reports_missing_field;
 use crate::{Conversion, ConversionOptions, ConversionStats, Input, Launch, StreamEnd};
 
-/// Something that happens in a test.
-enum Step {
+/// One input of a test.
+enum TestInput {
     Sent(String),
     Received(String),
     Close,
     Exit(i32),
 }
 
-/// The agent prints this.
-fn recv(line: Value) -> Step {
-    Step::Received(line.to_string())
+/// A line that the agent prints.
+fn received(line: Value) -> TestInput {
+    TestInput::Received(line.to_string())
 }
 
-/// The host sends this.
-fn send(line: Value) -> Step {
-    Step::Sent(line.to_string())
+/// A line that the host sends.
+fn sent(line: Value) -> TestInput {
+    TestInput::Sent(line.to_string())
 }
 
-struct Played {
+/// Events and statistics of a conversion.
+struct Converted {
     events: Vec<UniversalEvent>,
-    tally: ConversionStats,
+    stats: ConversionStats,
 }
 
-/// Plays what one process does, and checks every rule.
-fn play(argv: &[&str], steps: &[Step]) -> Played {
-    let mut stream = Conversion::new(ClaudeConverter::default(), ConversionOptions::default());
+/// Converts the inputs of one process and checks the lifecycle rules.
+fn convert(argv: &[&str], inputs: &[TestInput]) -> Converted {
+    let mut conversion = Conversion::new(ClaudeConverter::default(), ConversionOptions::default());
     let mut events = Vec::new();
     let argv = argv.iter().map(|word| (*word).to_owned()).collect();
-    stream.observe_launch(None, &Launch { argv, ..Launch::default() }, &mut events);
-    for step in steps {
-        let input = match step {
-            Step::Sent(line) => Input::Sent(line.as_str()),
-            Step::Received(line) => Input::Received(line.as_str()),
-            Step::Close => Input::Close,
-            Step::Exit(code) => Input::Exit { code: Some(*code) },
+    conversion.observe_launch(None, &Launch { argv, ..Launch::default() }, &mut events);
+    for input in inputs {
+        let input = match input {
+            TestInput::Sent(line) => Input::Sent(line.as_str()),
+            TestInput::Received(line) => Input::Received(line.as_str()),
+            TestInput::Close => Input::Close,
+            TestInput::Exit(code) => Input::Exit { code: Some(*code) },
         };
-        stream.push(None, input, &mut events);
+        conversion.push(None, input, &mut events);
     }
-    stream.finish(None, StreamEnd::Log, &mut events);
-    assert_eq!(stream.stats().unaccounted, 0);
+    conversion.finish(None, StreamEnd::Log, &mut events);
+    assert_eq!(conversion.stats().unaccounted, 0);
     let mut checker = Checker::new();
-    let broken: Vec<_> = events.iter().flat_map(|event| checker.push(event)).collect();
-    assert!(broken.is_empty(), "{broken:?}");
+    let violations: Vec<_> = events.iter().flat_map(|event| checker.push(event)).collect();
+    assert!(violations.is_empty(), "{violations:?}");
     events.retain(|event| !reports_missing_field(event));
-    Played { events, tally: stream.stats().clone() }
+    Converted { events, stats: conversion.stats().clone() }
 }
 
 /// A one-shot run with the prompt `go`.
@@ -69,50 +71,50 @@ const ONE_SHOT: [&str; 3] = ["claude", "--print", "go"];
 /// A session with the control protocol.
 const SESSION: [&str; 4] = ["claude", "--print", "--input-format", "stream-json"];
 
-fn init() -> Step {
-    recv(
+fn init() -> TestInput {
+    received(
         json!({ "type": "system", "subtype": "init", "session_id": "s", "model": "opus", "permissionMode": "default" }),
     )
 }
 
-fn assistant(id: &str, block: Value) -> Step {
-    recv(
+fn assistant(id: &str, block: Value) -> TestInput {
+    received(
         json!({ "type": "assistant", "session_id": "s", "message": { "id": id, "role": "assistant", "model": "opus", "content": [block] } }),
     )
 }
 
-fn says(id: &str, text: &str) -> Step {
+fn text_message(id: &str, text: &str) -> TestInput {
     assistant(id, json!({ "type": "text", "text": text }))
 }
 
-fn calls(id: &str, name: &str, input: Value) -> Step {
+fn tool_call(id: &str, name: &str, input: Value) -> TestInput {
     assistant("m", json!({ "type": "tool_use", "id": id, "name": name, "input": input }))
 }
 
-fn results(id: &str, content: Value, is_error: bool, record: Value) -> Step {
+fn tool_result(id: &str, content: Value, is_error: bool, record: Value) -> TestInput {
     let block = json!({ "type": "tool_result", "tool_use_id": id, "content": content, "is_error": is_error });
-    recv(
+    received(
         json!({ "type": "user", "session_id": "s", "message": { "role": "user", "content": [block] }, "tool_use_result": record }),
     )
 }
 
-fn user(content: Value) -> Step {
-    send(json!({ "type": "user", "message": { "role": "user", "content": content } }))
+fn prompt(content: Value) -> TestInput {
+    sent(json!({ "type": "user", "message": { "role": "user", "content": content } }))
 }
 
-fn done(result: &str) -> Step {
-    recv(
+fn success(result: &str) -> TestInput {
+    received(
         json!({ "type": "result", "subtype": "success", "is_error": false, "result": result, "session_id": "s", "queued_turn_count": 0 }),
     )
 }
 
-impl Played {
-    /// The events, one short line each; those that only prepare others are left out. A star marks what is ours.
+impl Converted {
+    /// One short line per event, without `item.started` and `item.delta`. A star marks synthetic events.
     fn trace(&self) -> Vec<String> {
-        self.events.iter().filter_map(short).collect()
+        self.events.iter().filter_map(summarize_event).collect()
     }
 
-    /// The items that are completed.
+    /// Completed items.
     fn items(&self) -> impl Iterator<Item = &Item> {
         self.events.iter().filter_map(|event| match &event.data {
             EventData::ItemCompleted(data) => Some(&data.item),
@@ -121,52 +123,51 @@ impl Played {
     }
 }
 
-fn short(event: &UniversalEvent) -> Option<String> {
-    let word = |value: &dyn erased::Named| value.name();
+fn summarize_event(event: &UniversalEvent) -> Option<String> {
     let line = match &event.data {
         EventData::ItemStarted(_) | EventData::ItemDelta(_) => return None,
         EventData::ItemCompleted(data) => {
             let item = &data.item;
-            let content: Vec<String> = item.content.iter().map(part).collect();
-            let failed = if word(&item.status) == "failed" { "!" } else { "" };
-            let role = item.role.clone().map(|role| format!("/{}", word(&role))).unwrap_or_default();
-            format!("{}{role}{failed} {}", word(&item.kind), content.join(" "))
+            let content: Vec<String> = item.content.iter().map(summarize_part).collect();
+            let failed = if json_name(&item.status) == "failed" { "!" } else { "" };
+            let role = item.role.clone().map(|role| format!("/{}", json_name(&role))).unwrap_or_default();
+            format!("{}{role}{failed} {}", json_name(&item.kind), content.join(" "))
         }
-        EventData::TurnEnded(data) => format!("turn.ended {}", word(&data.status)),
-        EventData::Error(data) => format!("error {}: {}", word(&data.code), data.message),
+        EventData::TurnEnded(data) => format!("turn.ended {}", json_name(&data.status)),
+        EventData::Error(data) => format!("error {}: {}", json_name(&data.code), data.message),
         EventData::PermissionRequested(data) | EventData::PermissionResolved(data) => {
             let scope = data
                 .metadata
                 .as_ref()
                 .and_then(|data| data.scope.clone())
-                .map(|scope| word(&scope))
+                .map(|scope| json_name(&scope))
                 .unwrap_or_default();
-            format!("permission {} {} {scope}", data.action, word(&data.status)).trim_end().to_owned()
+            format!("permission {} {} {scope}", data.action, json_name(&data.status)).trim_end().to_owned()
         }
         EventData::QuestionRequested(data) | EventData::QuestionResolved(data) => {
             let response = data.response.as_deref().unwrap_or("-");
-            format!("question {:?} {} {response}", data.prompt, word(&data.status))
+            format!("question {:?} {} {response}", data.prompt, json_name(&data.status))
         }
         other => other.kind().to_owned(),
     };
     Some(if event.origin == Origin::AGENT { line } else { format!("*{line}") })
 }
 
-fn part(part: &ContentPart) -> String {
+fn summarize_part(part: &ContentPart) -> String {
     match part {
         ContentPart::Text { text } => text.clone(),
         ContentPart::Reasoning { text, visibility } => {
-            format!("({text}) {}", erased::Named::name(visibility))
+            format!("({text}) {}", json_name(visibility))
         }
         ContentPart::ToolCall { name, arguments, .. } => format!("{name} {arguments}"),
         ContentPart::ToolResult { output, exit_code, .. } => {
             exit_code.map_or_else(|| format!("[{output}]"), |code| format!("[{output}] exit {code}"))
         }
         ContentPart::Status { label, detail } => {
-            format!("{}: {}", erased::Named::name(label), detail.as_deref().unwrap_or("-"))
+            format!("{}: {}", json_name(label), detail.as_deref().unwrap_or("-"))
         }
         ContentPart::FileRef { path, action, .. } => {
-            format!("{} {path}", erased::Named::name(action))
+            format!("{} {path}", json_name(action))
         }
         ContentPart::Image { mime, .. } => format!("image {}", mime.as_deref().unwrap_or("-")),
         ContentPart::Json { .. } => "{}".to_owned(),
@@ -174,15 +175,7 @@ fn part(part: &ContentPart) -> String {
     }
 }
 
-/// The name of a value as it is written.
-mod erased {
-    pub(super) trait Named {
-        fn name(&self) -> String;
-    }
-
-    impl<T: serde::Serialize> Named for T {
-        fn name(&self) -> String {
-            serde_json::to_value(self).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
-        }
-    }
+/// The name of an enum value in JSON.
+fn json_name(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }

@@ -1,8 +1,8 @@
-//! Claude Code's tools: what sort each is.
+//! Kinds of Claude Code's tools.
 
 use interlingua_schema::ToolKind;
 
-/// What sort of tool it is, by its name.
+/// The kind of a tool, by its name.
 pub(super) fn kind(name: &str) -> ToolKind {
     match name {
         "Bash"

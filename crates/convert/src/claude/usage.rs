@@ -6,61 +6,62 @@ use interlingua_native::claude::{ModelUsage, Usage as TurnUsage};
 use interlingua_schema::Usage;
 use serde_json::Number;
 
-use super::whole;
+use super::to_u64;
 use crate::CumulativeUsage;
 
-/// Turns the totals of the session into the turn's own.
+/// Computes the usage of each turn from the session's totals.
 ///
-/// The tokens of a `result` are the agent's own; those of its sub-agents and side requests are only in the totals by
-/// model, and in the cost. All of them count in the turn.
+/// The `usage` of a `result` counts only the main agent. Tokens of sub-agents and side requests are only in the totals
+/// by model and in the cost. The usage of a turn includes all of them.
 #[derive(Debug)]
-pub(super) struct Meter {
+pub(super) struct UsageMeter {
     totals: CumulativeUsage,
-    /// The total before this turn is known.
+    /// The totals before this turn are known.
     has_baseline: bool,
 }
 
-impl Default for Meter {
+impl Default for UsageMeter {
     fn default() -> Self {
         Self { totals: CumulativeUsage::from_zero(), has_baseline: true }
     }
 }
 
-impl Meter {
-    /// A process begins. What a session that goes on has used so far is not told.
-    pub(super) fn launched(&mut self, resumed: bool) {
+impl UsageMeter {
+    /// A process starts. The agent does not report what a resumed session has used so far.
+    pub(super) fn process_started(&mut self, resumes: bool) {
         *self =
-            if resumed { Self { totals: CumulativeUsage::resumed(), has_baseline: false } } else { Self::default() };
+            if resumes { Self { totals: CumulativeUsage::resumed(), has_baseline: false } } else { Self::default() };
     }
 
-    /// The conversation begins anew in the same process, and with it the totals.
+    /// Resets the totals: the agent does so when the conversation is reset in the same process.
     pub(super) fn reset(&mut self) {
         *self = Self::default();
     }
 
-    pub(super) fn turn(
+    /// The usage of the turn that a `result` ends; `None` if the result has no usage.
+    pub(super) fn turn_usage(
         &mut self,
-        own: Option<&TurnUsage>,
+        main_agent: Option<&TurnUsage>,
         by_model: Option<&BTreeMap<String, ModelUsage>>,
         cost: Option<&Number>,
         model: Option<&str>,
     ) -> Option<Usage> {
-        let own = own.map(tokens);
+        let main_agent = main_agent.map(main_agent_usage);
         let mut total = Usage::default().cost_usd(cost.and_then(Number::as_f64));
         for usage in by_model.into_iter().flat_map(BTreeMap::values) {
-            total += by_model_tokens(usage);
+            total += model_usage(usage);
         }
-        if by_model.is_none() && own.is_none() && total.cost_usd.is_none() {
+        if by_model.is_none() && main_agent.is_none() && total.cost_usd.is_none() {
             return None;
         }
         let counts_input = total.input_tokens > 0;
         let had_baseline = std::mem::replace(&mut self.has_baseline, true);
         let mut turn = self.totals.turn_usage(total);
-        // Without totals, or without knowing where they began, there are only the agent's own. Totals without any
-        // input are those of versions up to 2.0.30, which do not count it.
+        // Without totals or their baseline, only the main agent's usage is known. Versions up to 2.0.30 do not count
+        // input tokens in the totals.
         let has_totals = had_baseline && counts_input;
-        if !has_totals && let Some(own) = own {
-            turn = own.cost_usd(turn.cost_usd);
+        if !has_totals && let Some(main_agent) = main_agent {
+            turn = main_agent.cost_usd(turn.cost_usd);
         }
         turn.model = match by_model.map(|models| models.keys().collect::<Vec<_>>()).as_deref() {
             Some([only]) => Some((*only).clone()),
@@ -70,16 +71,21 @@ impl Meter {
     }
 }
 
-/// The agent counts what it reads and writes of the cache apart from the rest of the input.
-fn sum(rest: Option<&Number>, read: Option<&Number>, written: Option<&Number>, output: Option<&Number>) -> Usage {
-    let (read, written) = (whole(read), whole(written));
-    let input = whole(rest).unwrap_or(0).saturating_add(read.unwrap_or(0)).saturating_add(written.unwrap_or(0));
-    Usage::new(input, whole(output).unwrap_or(0)).cached_input_tokens(read).cache_write_tokens(written)
+/// Usage from the agent's counts, which do not include cached tokens in the input.
+fn usage_from_counts(
+    uncached: Option<&Number>,
+    read: Option<&Number>,
+    written: Option<&Number>,
+    output: Option<&Number>,
+) -> Usage {
+    let (read, written) = (to_u64(read), to_u64(written));
+    let input = to_u64(uncached).unwrap_or(0).saturating_add(read.unwrap_or(0)).saturating_add(written.unwrap_or(0));
+    Usage::new(input, to_u64(output).unwrap_or(0)).cached_input_tokens(read).cache_write_tokens(written)
 }
 
-fn tokens(usage: &TurnUsage) -> Usage {
-    let thinking = usage.output_tokens_details.as_ref().and_then(|details| whole(details.thinking_tokens.as_ref()));
-    sum(
+fn main_agent_usage(usage: &TurnUsage) -> Usage {
+    let thinking = usage.output_tokens_details.as_ref().and_then(|details| to_u64(details.thinking_tokens.as_ref()));
+    usage_from_counts(
         usage.input_tokens.as_ref(),
         usage.cache_read_input_tokens.as_ref(),
         usage.cache_creation_input_tokens.as_ref(),
@@ -88,12 +94,12 @@ fn tokens(usage: &TurnUsage) -> Usage {
     .reasoning_tokens(thinking)
 }
 
-fn by_model_tokens(usage: &ModelUsage) -> Usage {
-    sum(
+fn model_usage(usage: &ModelUsage) -> Usage {
+    usage_from_counts(
         usage.input_tokens.as_ref(),
         usage.cache_read_input_tokens.as_ref(),
         usage.cache_creation_input_tokens.as_ref(),
         usage.output_tokens.as_ref(),
     )
-    .reasoning_tokens(whole(usage.thinking_tokens.as_ref()))
+    .reasoning_tokens(to_u64(usage.thinking_tokens.as_ref()))
 }

@@ -1,4 +1,4 @@
-//! `user` lines: results of tools, the user's words repeated, and what the agent puts in the user's mouth.
+//! `user` lines: tool results, echoes of prompts, and messages that the agent injects in the user's name.
 
 use interlingua_native::Json;
 use interlingua_native::claude::{
@@ -7,46 +7,48 @@ use interlingua_native::claude::{
 };
 use interlingua_schema::ContentPart;
 
-use super::clean::INTERRUPTED;
-use super::{ClaudeConverter, HERE, at, content, output};
+use super::clean::INTERRUPT_MARKERS;
+use super::{AGENT, ClaudeConverter, content, output, set_payload_time};
 use crate::{Drafts, MessageDraft, MessageEnd, Note, UserMessage};
 
 impl ClaudeConverter {
     pub(super) fn user(&mut self, line: UserStdoutMessage, out: &mut Drafts) {
-        at(out, line.timestamp.as_deref());
+        set_payload_time(out, line.timestamp.as_deref());
         let is_system = matches!(line.message, Some(MessageParam::System(_)));
         let content = match line.message {
             Some(
                 MessageParam::User(UserMessageParam { content })
                 | MessageParam::Assistant(AssistantMessageParam { content }),
             ) => content,
-            Some(MessageParam::System(message)) => message.content.and_then(instructions),
+            Some(MessageParam::System(message)) => message.content.and_then(system_text),
             Some(MessageParam::Unknown { tag, .. }) => {
                 let native_type = Some(format!("user/{tag}"));
-                return self.open(out, line.session_id.as_deref()).unparsed(HERE, "unknown role", native_type);
+                return self.session(out, line.session_id.as_deref()).unparsed(AGENT, "unknown role", native_type);
             }
             None => None,
         };
-        let said = Said {
+        let info = UserLine {
             uuid: line.uuid,
-            is_repetition: line.is_replay == Some(true),
-            is_made_up: is_system || line.is_synthetic == Some(true) || line.origin.as_ref().is_some_and(is_not_human),
-            session: line.session_id,
-            call: line.parent_tool_use_id,
+            is_replay: line.is_replay == Some(true),
+            is_injected: is_system || line.is_synthetic == Some(true) || line.origin.as_ref().is_some_and(is_not_human),
+            session_id: line.session_id,
+            sub_agent: line.parent_tool_use_id,
         };
         match content {
-            Some(MessageContentParam::Text(text)) => self.say(said, vec![ContentPart::text(text)], out),
-            Some(MessageContentParam::List(blocks)) => self.blocks(said, blocks, line.tool_use_result.as_ref(), out),
+            Some(MessageContentParam::Text(text)) => self.user_message(info, vec![ContentPart::text(text)], out),
+            Some(MessageContentParam::List(blocks)) => {
+                self.user_blocks(info, blocks, line.tool_use_result.as_ref(), out)
+            }
             Some(MessageContentParam::Unknown(_)) => {
                 let native_type = Some("user".to_owned());
-                self.open(out, said.session.as_deref()).unparsed(HERE, "content of an unknown kind", native_type);
+                self.session(out, info.session_id.as_deref()).unparsed(AGENT, "unknown kind of content", native_type);
             }
             None => out.dropped("line without content"),
         }
     }
 
-    fn blocks(&mut self, line: Said, blocks: Vec<ContentBlockParam>, record: Option<&Json>, out: &mut Drafts) {
-        // The record is of one result; with several, nobody knows of which.
+    fn user_blocks(&mut self, line: UserLine, blocks: Vec<ContentBlockParam>, record: Option<&Json>, out: &mut Drafts) {
+        // `tool_use_result` belongs to one result. With several results it is unknown to which.
         let results = blocks.iter().filter(|block| matches!(block, ContentBlockParam::ToolResult(_))).count();
         let record = record.filter(|_| results == 1);
         let mut parts = Vec::new();
@@ -54,107 +56,108 @@ impl ClaudeConverter {
             match block {
                 ContentBlockParam::ToolResult(block) => self.tool_result(&line, block, record, out),
                 ContentBlockParam::Unknown { tag, .. } => {
-                    let mut session = self.open(out, line.session.as_deref());
-                    session.unparsed(HERE, "unknown content block", Some(format!("user/{tag}")));
+                    let mut session = self.session(out, line.session_id.as_deref());
+                    session.unparsed(AGENT, "unknown content block", Some(format!("user/{tag}")));
                 }
-                block => parts.extend(content::said(block)),
+                block => parts.extend(content::block_part(block)),
             }
         }
         if !parts.is_empty() {
-            self.say(line, parts, out);
+            self.user_message(line, parts, out);
         } else if results == 0 {
             out.dropped("line without content");
         }
     }
 
-    fn tool_result(&mut self, line: &Said, block: ToolResultBlockParam, record: Option<&Json>, out: &mut Drafts) {
+    fn tool_result(&mut self, line: &UserLine, block: ToolResultBlockParam, record: Option<&Json>, out: &mut Drafts) {
         let id = block.tool_use_id.clone();
         let failed = block.is_error == Some(true);
-        let call = self.calls.end(&id);
-        let result = output::result(block, call.as_ref(), record);
-        let mut session = self.open(out, line.session.as_deref()).sub_agent_or_main(line.call.as_deref());
-        self.briefs.show(line.call.as_deref(), &mut session);
-        if !failed && !is_launch(record) {
-            let mut told = self.open(out, line.session.as_deref()).sub_agent(id.as_str());
-            self.briefs.show(Some(&id), &mut told);
+        let call = self.calls.remove(&id);
+        let result = output::parse_result(block, call.as_ref(), record);
+        let mut session = self.session(out, line.session_id.as_deref()).sub_agent_or_main(line.sub_agent.as_deref());
+        self.sub_agent_prompts.show(line.sub_agent.as_deref(), &mut session);
+        if !failed && !is_async_launch(record) {
+            let mut sub_agent = self.session(out, line.session_id.as_deref()).sub_agent(id.as_str());
+            self.sub_agent_prompts.show(Some(&id), &mut sub_agent);
         }
-        let mut session = self.open(out, line.session.as_deref()).sub_agent_or_main(line.call.as_deref());
-        self.requests.settled(&id, &mut session);
+        let mut session = self.session(out, line.session_id.as_deref()).sub_agent_or_main(line.sub_agent.as_deref());
+        self.requests.withdraw_for_call(&id, &mut session);
         session.tool_finished(id.as_str(), result);
-        if !failed && let Some(plan) = call.as_ref().and_then(|call| self.plan.after(call, record)) {
+        if !failed && let Some(plan) = call.as_ref().and_then(|call| self.plan.update(call, record)) {
             session.note(plan);
         }
-        if !is_launch(record) {
-            self.briefs.forget(&id);
+        if !is_async_launch(record) {
+            self.sub_agent_prompts.remove(&id);
         }
-        if line.call.is_none() {
+        if line.sub_agent.is_none() {
             self.prompts.tool_ended();
         }
     }
 
-    /// What is said in the user's name, by the user or not.
-    fn say(&mut self, line: Said, parts: Vec<ContentPart>, out: &mut Drafts) {
+    /// Handles a message in the user's name, whether the user wrote it or not.
+    fn user_message(&mut self, line: UserLine, parts: Vec<ContentPart>, out: &mut Drafts) {
         let text: String = parts.iter().filter_map(ContentPart::streamed_text).collect();
-        if INTERRUPTED.contains(&text.trim()) {
-            if line.call.is_none() && self.turn.is_running() {
-                self.turn.interrupted();
+        if INTERRUPT_MARKERS.contains(&text.trim()) {
+            if line.sub_agent.is_none() && self.turn.is_running() {
+                self.turn.mark_interrupted();
             }
             return out.dropped("marker that repeats an interrupt");
         }
-        if line.call.is_none() && self.compaction_summary(line.session.as_deref(), &text, out) {
+        if line.sub_agent.is_none() && self.take_compaction_summary(line.session_id.as_deref(), &text, out) {
             return;
         }
-        if let Some(output) = local_output(&text) {
+        if let Some(output) = parse_local_command_output(&text) {
             if output.is_empty() {
                 return out.dropped("line without content");
             }
-            self.turn.said(output);
-            return self.open(out, line.session.as_deref()).note(Note::system(output));
+            self.turn.observe_text(output);
+            return self.session(out, line.session_id.as_deref()).note(Note::system(output));
         }
         let others = parts.iter().filter(|part| part.streamed_text().is_none());
-        if line.is_made_up {
+        if line.is_injected {
             let note = others.fold(Note::system(text), |note, part| note.with_part(part.clone()));
-            return self.open(out, line.session.as_deref()).sub_agent_or_main(line.call).note(note);
+            return self.session(out, line.session_id.as_deref()).sub_agent_or_main(line.sub_agent).note(note);
         }
-        if let Some(call) = line.call {
-            if !self.briefs.told(&call, &text) {
+        if let Some(sub_agent) = line.sub_agent {
+            if !self.sub_agent_prompts.observe_line(&sub_agent, &text) {
                 return out.dropped("prompt of a sub-agent that its call has told");
             }
             let end = others.fold(MessageEnd::text(text), |end, part| end.with_part(part.clone()));
             let key = self.new_key();
-            let mut session = self.open(out, line.session.as_deref()).sub_agent(call);
+            let mut session = self.session(out, line.session_id.as_deref()).sub_agent(sub_agent);
             return session.message_finished(key, MessageDraft::prompt(), end);
         }
-        if line.is_repetition && !self.prompts.repeated(line.uuid.as_deref()) {
+        if line.is_replay && !self.prompts.observe_echo(line.uuid.as_deref()) {
             return out.dropped("history that is replayed");
         }
-        let mut message = match slash_command(&text) {
+        let mut message = match parse_slash_command(&text) {
             Some(command) => UserMessage::text(command),
             None => UserMessage::new(parts),
         };
         if let Some(uuid) = &line.uuid {
             message = message.native_id(uuid.as_str());
-            if let Some(prompt) = self.prompts.by_uuid(uuid) {
+            if let Some(prompt) = self.prompts.find_key(uuid) {
                 message = message.echo_of(prompt);
             }
         }
         let key = self.new_key();
-        self.open(out, line.session.as_deref()).user_message(key, message);
+        self.session(out, line.session_id.as_deref()).user_message(key, message);
     }
 }
 
-/// What a user's line says of itself.
-struct Said {
+/// Fields of a `user` line besides its content.
+struct UserLine {
     uuid: Option<String>,
-    session: Option<String>,
-    /// The tool call of the sub-agent that is told so.
-    call: Option<String>,
-    is_repetition: bool,
-    is_made_up: bool,
+    session_id: Option<String>,
+    /// Tool call of the sub-agent that receives it; `None` for the main agent.
+    sub_agent: Option<String>,
+    is_replay: bool,
+    /// The user did not write it.
+    is_injected: bool,
 }
 
-/// The text of a system message.
-fn instructions(content: SystemMessageParamContent) -> Option<MessageContentParam> {
+/// Text of a system message.
+fn system_text(content: SystemMessageParamContent) -> Option<MessageContentParam> {
     match content {
         SystemMessageParamContent::Text(text) => Some(MessageContentParam::Text(text)),
         SystemMessageParamContent::List(blocks) => {
@@ -168,26 +171,26 @@ fn instructions(content: SystemMessageParamContent) -> Option<MessageContentPara
 fn is_not_human(origin: &MessageOrigin) -> bool {
     match origin {
         MessageOrigin::Human(_) | MessageOrigin::Channel(_) | MessageOrigin::Unclassified(_) => false,
-        // Other agents, tasks that end, the agent itself.
+        // Other agents, tasks that ended, the agent itself.
         _ => true,
     }
 }
 
-/// The record of a sub-agent that was only launched, and goes on after its call has a result.
-fn is_launch(record: Option<&Json>) -> bool {
+/// Whether the result only says that a sub-agent was launched. The sub-agent continues after the result of its call.
+fn is_async_launch(record: Option<&Json>) -> bool {
     #[derive(Default, serde::Deserialize)]
     #[serde(default)]
-    struct Launch {
+    struct LaunchRecord {
         #[serde(rename = "isAsync")]
         is_async: bool,
     }
     record.is_some_and(|record| {
-        record.get().contains("\"isAsync\"") && record.decode::<Launch>().is_ok_and(|launch| launch.is_async)
+        record.get().contains("\"isAsync\"") && record.decode::<LaunchRecord>().is_ok_and(|launch| launch.is_async)
     })
 }
 
-/// The output of a slash command that ran without the model.
-fn local_output(text: &str) -> Option<&str> {
+/// The output of a slash command that ran without the model, without its markup.
+fn parse_local_command_output(text: &str) -> Option<&str> {
     let text = text.trim();
     ["stdout", "stderr"].into_iter().find_map(|stream| {
         let inner = text.strip_prefix("<local-command-")?.strip_prefix(stream)?.strip_prefix('>')?;
@@ -195,8 +198,8 @@ fn local_output(text: &str) -> Option<&str> {
     })
 }
 
-/// A slash command that the agent repeats in its own markup, as the user typed it.
-fn slash_command(text: &str) -> Option<String> {
+/// A slash command as the user typed it, from the markup in which the agent echoes it.
+fn parse_slash_command(text: &str) -> Option<String> {
     let between = |tag: &str| {
         let (_, rest) = text.split_once(&format!("<{tag}>"))?;
         rest.split_once(&format!("</{tag}>")).map(|(inner, _)| inner.trim())
@@ -216,13 +219,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slash_commands_read_as_they_were_typed() {
+    fn slash_commands_are_shown_as_the_user_typed_them() {
         let text = "<command-name>/review</command-name>\n<command-message>x</command-message>\n<command-args>a b</command-args>";
-        assert_eq!(slash_command(text).as_deref(), Some("/review a b"));
-        assert_eq!(slash_command("<command-name>/compact</command-name>").as_deref(), Some("/compact"));
-        assert_eq!(slash_command("see <command-name>"), None);
-        assert_eq!(local_output("<local-command-stdout>Compacted </local-command-stdout>"), Some("Compacted"));
-        assert_eq!(local_output("<local-command-stderr>no</local-command-stderr>"), Some("no"));
-        assert_eq!(local_output("hello"), None);
+        assert_eq!(parse_slash_command(text).as_deref(), Some("/review a b"));
+        assert_eq!(parse_slash_command("<command-name>/compact</command-name>").as_deref(), Some("/compact"));
+        assert_eq!(parse_slash_command("see <command-name>"), None);
+        assert_eq!(
+            parse_local_command_output("<local-command-stdout>Compacted </local-command-stdout>"),
+            Some("Compacted")
+        );
+        assert_eq!(parse_local_command_output("<local-command-stderr>no</local-command-stderr>"), Some("no"));
+        assert_eq!(parse_local_command_output("hello"), None);
     }
 }

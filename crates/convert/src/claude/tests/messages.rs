@@ -1,81 +1,81 @@
 use serde_json::{Value, json};
 
-use super::{ONE_SHOT, SESSION, Step, assistant, done, init, play, recv, says, user};
+use super::{ONE_SHOT, SESSION, TestInput, assistant, convert, init, prompt, received, success, text_message};
 
-fn stream(event: Value) -> Step {
-    recv(json!({ "type": "stream_event", "session_id": "s", "event": event, "parent_tool_use_id": null }))
+fn stream_event(event: Value) -> TestInput {
+    received(json!({ "type": "stream_event", "session_id": "s", "event": event, "parent_tool_use_id": null }))
 }
 
-fn begins(id: &str) -> Step {
-    stream(
+fn message_start(id: &str) -> TestInput {
+    stream_event(
         json!({ "type": "message_start", "message": { "id": id, "role": "assistant", "model": "opus", "content": [] } }),
     )
 }
 
-fn block(index: u64, block: Value) -> Step {
-    stream(json!({ "type": "content_block_start", "index": index, "content_block": block }))
+fn block_start(index: u64, block: Value) -> TestInput {
+    stream_event(json!({ "type": "content_block_start", "index": index, "content_block": block }))
 }
 
-fn delta(index: u64, delta: Value) -> Step {
-    stream(json!({ "type": "content_block_delta", "index": index, "delta": delta }))
+fn delta(index: u64, delta: Value) -> TestInput {
+    stream_event(json!({ "type": "content_block_delta", "index": index, "delta": delta }))
 }
 
 #[test]
-fn a_streamed_block_is_one_item_with_its_whole_line() {
-    let played = play(
+fn a_streamed_block_and_its_complete_line_are_one_item() {
+    let converted = convert(
         &ONE_SHOT,
         &[
             init(),
-            begins("m"),
-            block(0, json!({ "type": "thinking", "thinking": "" })),
+            message_start("m"),
+            block_start(0, json!({ "type": "thinking", "thinking": "" })),
             delta(0, json!({ "type": "thinking_delta", "thinking": "Hm" })),
             assistant("m", json!({ "type": "thinking", "thinking": "Hm" })),
-            stream(json!({ "type": "content_block_stop", "index": 0 })),
-            block(1, json!({ "type": "text", "text": "" })),
+            stream_event(json!({ "type": "content_block_stop", "index": 0 })),
+            block_start(1, json!({ "type": "text", "text": "" })),
             delta(1, json!({ "type": "text_delta", "text": "Hel" })),
             delta(1, json!({ "type": "text_delta", "text": "lo" })),
-            says("m", "Hello"),
-            stream(json!({ "type": "content_block_stop", "index": 1 })),
-            stream(json!({ "type": "message_stop" })),
-            done("Hello"),
+            text_message("m", "Hello"),
+            stream_event(json!({ "type": "content_block_stop", "index": 1 })),
+            stream_event(json!({ "type": "message_stop" })),
+            success("Hello"),
         ],
     );
     assert_eq!(
-        played.trace()[3..],
+        converted.trace()[3..],
         ["message/assistant (Hm) public", "message/assistant Hello", "turn.ended completed"]
     );
-    let deltas = played.events.iter().filter(|event| event.data.kind() == "item.delta").count();
-    assert_eq!(deltas, 4, "the prompt's, and three that were streamed");
+    let deltas = converted.events.iter().filter(|event| event.data.kind() == "item.delta").count();
+    assert_eq!(deltas, 4, "one of the prompt and three of the answer");
 }
 
 #[test]
 fn two_text_blocks_of_one_message_are_two_items() {
-    let played = play(&ONE_SHOT, &[init(), says("m", "A"), says("m", "B"), done("B")]);
-    assert_eq!(played.trace()[3..5], ["message/assistant A", "message/assistant B"]);
+    let converted = convert(&ONE_SHOT, &[init(), text_message("m", "A"), text_message("m", "B"), success("B")]);
+    assert_eq!(converted.trace()[3..5], ["message/assistant A", "message/assistant B"]);
 }
 
 #[test]
-fn what_a_dropped_connection_left_is_taken_back() {
+fn blocks_of_a_dropped_connection_are_abandoned() {
     let stop = json!({
         "type": "stream_event", "session_id": "s", "event": { "type": "message_stop" },
         "abandoned_blocks": { "api_message_id": "m", "from_block_index": 0 },
     });
     let retry = json!({ "type": "system", "subtype": "api_retry", "session_id": "s", "attempt": 1, "max_retries": 2, "error": "unknown" });
-    let played = play(
+    let converted = convert(
         &ONE_SHOT,
         &[
             init(),
-            begins("m"),
-            block(0, json!({ "type": "text", "text": "" })),
+            message_start("m"),
+            block_start(0, json!({ "type": "text", "text": "" })),
             delta(0, json!({ "type": "text_delta", "text": "Lost" })),
-            block(1, json!({ "type": "tool_use", "id": "t", "name": "Bash", "input": {} })),
-            recv(stop),
-            recv(retry),
-            begins("n"),
-            block(0, json!({ "type": "text", "text": "" })),
+            block_start(1, json!({ "type": "tool_use", "id": "t", "name": "Bash", "input": {} })),
+            received(stop),
+            received(retry),
+            message_start("n"),
+            block_start(0, json!({ "type": "text", "text": "" })),
             delta(0, json!({ "type": "text_delta", "text": "Fine" })),
-            says("n", "Fine"),
-            done("Fine"),
+            text_message("n", "Fine"),
+            success("Fine"),
         ],
     );
     let expected = [
@@ -86,12 +86,12 @@ fn what_a_dropped_connection_left_is_taken_back() {
         "message/assistant Fine",
         "turn.ended completed",
     ];
-    assert_eq!(played.trace()[3..], expected);
+    assert_eq!(converted.trace()[3..], expected);
 }
 
 #[test]
 fn redacted_and_hidden_thinking_is_private_and_empty() {
-    let played = play(
+    let converted = convert(
         &ONE_SHOT,
         &[
             init(),
@@ -99,20 +99,20 @@ fn redacted_and_hidden_thinking_is_private_and_empty() {
             assistant("m", json!({ "type": "thinking", "thinking": "", "signature": "x" })),
         ],
     );
-    assert_eq!(played.trace()[3..], ["message/assistant () private", "message/assistant () private"]);
+    assert_eq!(converted.trace()[3..], ["message/assistant () private", "message/assistant () private"]);
 }
 
 #[test]
-fn what_the_agent_puts_in_the_users_mouth_is_a_system_message() {
+fn a_synthetic_user_line_is_a_system_message() {
     let line = json!({ "type": "user", "session_id": "s", "isSynthetic": true, "message": { "role": "user", "content": [{ "type": "text", "text": "Go on." }] } });
-    let played = play(&ONE_SHOT, &[init(), says("m", "cut"), recv(line)]);
-    assert_eq!(played.trace()[4..], ["system/system Go on."]);
+    let converted = convert(&ONE_SHOT, &[init(), text_message("m", "cut"), received(line)]);
+    assert_eq!(converted.trace()[4..], ["system/system Go on."]);
 }
 
 #[test]
-fn a_slash_commands_output_is_a_system_message_and_its_made_up_answer_a_message() {
+fn the_output_of_a_slash_command_is_a_system_message_and_its_answer_a_message() {
     let output = |text: &str| {
-        recv(
+        received(
             json!({ "type": "user", "session_id": "s", "isReplay": true, "message": { "role": "user", "content": text } }),
         )
     };
@@ -120,12 +120,17 @@ fn a_slash_commands_output_is_a_system_message_and_its_made_up_answer_a_message(
         "type": "assistant", "session_id": "s",
         "message": { "id": "x", "role": "assistant", "model": "<synthetic>", "content": [{ "type": "text", "text": "## Usage" }] },
     });
-    let played = play(
+    let converted = convert(
         &ONE_SHOT,
-        &[init(), output("<local-command-stdout>Compacted </local-command-stdout>"), recv(answer), done("## Usage\n")],
+        &[
+            init(),
+            output("<local-command-stdout>Compacted </local-command-stdout>"),
+            received(answer),
+            success("## Usage\n"),
+        ],
     );
     let expected = ["system/system Compacted", "message/assistant ## Usage", "turn.ended completed"];
-    assert_eq!(played.trace()[3..], expected);
+    assert_eq!(converted.trace()[3..], expected);
 }
 
 #[test]
@@ -135,12 +140,12 @@ fn images_and_documents_of_a_prompt_are_shown() {
         json!({ "type": "document", "source": { "type": "base64", "media_type": "application/pdf", "data": "AA==" } });
     let source = json!({ "type": "text", "media_type": "text/plain", "data": "a – b\n" });
     let text = json!({ "type": "document", "source": source, "title": "notes.txt" });
-    let played = play(&SESSION, &[user(json!([{ "type": "text", "text": "what" }, image, pdf, text])), init()]);
+    let converted = convert(&SESSION, &[prompt(json!([{ "type": "text", "text": "what" }, image, pdf, text])), init()]);
     let parts = [
         "*message/user what",
         "image image/png",
         "read data:application/pdf;base64,AA==",
         "read data:text/plain;charset=utf-8,a%20%E2%80%93%20b%0A",
     ];
-    assert_eq!(played.trace()[2], parts.join(" "));
+    assert_eq!(converted.trace()[2], parts.join(" "));
 }

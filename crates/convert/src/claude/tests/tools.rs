@@ -1,27 +1,27 @@
 use interlingua_schema::ContentPart;
 use serde_json::{Value, json};
 
-use super::{ONE_SHOT, Played, assistant, calls, init, play, results};
+use super::{Converted, ONE_SHOT, assistant, convert, init, tool_call, tool_result};
 
-fn tool(name: &str, input: Value, content: Value, is_error: bool, record: Value) -> Played {
-    play(&ONE_SHOT, &[init(), calls("t", name, input), results("t", content, is_error, record)])
+fn run_tool(name: &str, input: Value, content: Value, is_error: bool, record: Value) -> Converted {
+    convert(&ONE_SHOT, &[init(), tool_call("t", name, input), tool_result("t", content, is_error, record)])
 }
 
-fn outcome(played: &Played) -> String {
-    played.trace()[4].clone()
+fn result_line(converted: &Converted) -> String {
+    converted.trace()[4].clone()
 }
 
-fn diff(played: &Played) -> Option<String> {
-    played.items().flat_map(|item| &item.content).find_map(|part| match part {
+fn diff(converted: &Converted) -> Option<String> {
+    converted.items().flat_map(|item| &item.content).find_map(|part| match part {
         ContentPart::FileRef { diff, .. } => diff.clone(),
         _ => None,
     })
 }
 
 #[test]
-fn a_command_tells_its_exit_code() {
+fn a_command_has_its_exit_code() {
     let run = |content: &str, failed, record| {
-        outcome(&tool("Bash", json!({ "command": "x" }), json!(content), failed, record))
+        result_line(&run_tool("Bash", json!({ "command": "x" }), json!(content), failed, record))
     };
     assert_eq!(
         run("hi", false, json!({ "stdout": "hi", "stderr": "", "interrupted": false })),
@@ -33,7 +33,7 @@ fn a_command_tells_its_exit_code() {
     let background = json!({ "stdout": "", "stderr": "", "backgroundTaskId": "b" });
     assert_eq!(run("moved", false, background), "tool_result/tool [moved]");
     assert_eq!(run("denied", true, json!("Error: denied")), "tool_result/tool! [denied]");
-    // Without a record, as in older versions and in sub-agents.
+    // Older versions and sub-agents have no `tool_use_result`.
     assert_eq!(run("Exit code 3\noops", true, Value::Null), "tool_result/tool! [oops] exit 3");
     assert_eq!(run("(Bash completed with no output)", false, Value::Null), "tool_result/tool []");
 }
@@ -42,25 +42,30 @@ fn a_command_tells_its_exit_code() {
 fn an_edit_has_the_agents_own_diff() {
     let hunk = json!({ "oldStart": 1, "oldLines": 2, "newStart": 1, "newLines": 2, "lines": [" a", "-b", "+c"] });
     let record = json!({ "filePath": "/w/f", "oldString": "b", "newString": "c", "originalFile": "a\nb\n", "structuredPatch": [hunk] });
-    let played =
-        tool("Edit", json!({ "file_path": "/w/f", "old_string": "b", "new_string": "c" }), json!("ok"), false, record);
-    assert_eq!(outcome(&played), "tool_result/tool [] patch /w/f");
-    assert_eq!(diff(&played).unwrap(), "--- a/w/f\n+++ b/w/f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n");
+    let converted = run_tool(
+        "Edit",
+        json!({ "file_path": "/w/f", "old_string": "b", "new_string": "c" }),
+        json!("ok"),
+        false,
+        record,
+    );
+    assert_eq!(result_line(&converted), "tool_result/tool [] patch /w/f");
+    assert_eq!(diff(&converted).unwrap(), "--- a/w/f\n+++ b/w/f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n");
 }
 
 #[test]
-fn an_edit_without_a_record_has_a_diff_of_its_arguments() {
-    let played = tool(
+fn an_edit_without_a_record_has_a_diff_made_from_its_arguments() {
+    let converted = run_tool(
         "Edit",
         json!({ "file_path": "f", "old_string": "b\n", "new_string": "c\n" }),
         json!("ok"),
         false,
         Value::Null,
     );
-    assert_eq!(diff(&played).unwrap(), "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-b\n+c\n");
+    assert_eq!(diff(&converted).unwrap(), "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-b\n+c\n");
     let edits = json!({ "file_path": "f", "edits": [{ "old_string": "a\n", "new_string": "b\n" }, { "old_string": "c\n", "new_string": "d\n" }] });
     assert_eq!(
-        diff(&tool("MultiEdit", edits, json!("ok"), false, Value::Null)).unwrap(),
+        diff(&run_tool("MultiEdit", edits, json!("ok"), false, Value::Null)).unwrap(),
         "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n@@ -1 +1 @@\n-c\n+d\n"
     );
 }
@@ -69,58 +74,69 @@ fn an_edit_without_a_record_has_a_diff_of_its_arguments() {
 fn a_new_file_and_a_rewritten_one_have_diffs() {
     let new =
         json!({ "type": "create", "filePath": "f", "content": "x\n", "structuredPatch": [], "originalFile": null });
-    let played = tool("Write", json!({ "file_path": "f", "content": "x\n" }), json!("ok"), false, new);
-    assert_eq!(outcome(&played), "tool_result/tool [] write f");
-    assert_eq!(diff(&played).unwrap(), "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n");
+    let converted = run_tool("Write", json!({ "file_path": "f", "content": "x\n" }), json!("ok"), false, new);
+    assert_eq!(result_line(&converted), "tool_result/tool [] write f");
+    assert_eq!(diff(&converted).unwrap(), "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n");
     let old =
         json!({ "type": "update", "filePath": "f", "content": "y\n", "structuredPatch": [], "originalFile": "x\n" });
-    let played = tool("Write", json!({ "file_path": "f", "content": "y\n" }), json!("ok"), false, old);
-    assert_eq!(diff(&played).unwrap(), "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n");
+    let converted = run_tool("Write", json!({ "file_path": "f", "content": "y\n" }), json!("ok"), false, old);
+    assert_eq!(diff(&converted).unwrap(), "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n");
 }
 
 #[test]
 fn a_notebook_is_patched() {
     let record =
         json!({ "notebook_path": "n.ipynb", "new_source": "2", "original_file": "1\n", "updated_file": "2\n" });
-    let played =
-        tool("NotebookEdit", json!({ "notebook_path": "n.ipynb", "new_source": "2" }), json!("ok"), false, record);
-    assert_eq!(outcome(&played), "tool_result/tool [] patch n.ipynb");
-    assert_eq!(diff(&played).unwrap(), "--- a/n.ipynb\n+++ b/n.ipynb\n@@ -1 +1 @@\n-1\n+2\n");
+    let converted =
+        run_tool("NotebookEdit", json!({ "notebook_path": "n.ipynb", "new_source": "2" }), json!("ok"), false, record);
+    assert_eq!(result_line(&converted), "tool_result/tool [] patch n.ipynb");
+    assert_eq!(diff(&converted).unwrap(), "--- a/n.ipynb\n+++ b/n.ipynb\n@@ -1 +1 @@\n-1\n+2\n");
 }
 
 #[test]
 fn a_read_names_its_file_unless_it_failed() {
     let record = json!({ "type": "text", "file": { "filePath": "/w/f", "content": "x" } });
     let input = json!({ "file_path": "/w/f" });
-    assert_eq!(outcome(&tool("Read", input.clone(), json!("1\tx"), false, record)), "tool_result/tool [x] read /w/f");
     assert_eq!(
-        outcome(&tool("Read", input.clone(), json!("gone"), true, json!("Error: gone"))),
+        result_line(&run_tool("Read", input.clone(), json!("1\tx"), false, record)),
+        "tool_result/tool [x] read /w/f"
+    );
+    assert_eq!(
+        result_line(&run_tool("Read", input.clone(), json!("gone"), true, json!("Error: gone"))),
         "tool_result/tool! [gone]"
     );
     let image = json!([{ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "AA==" } }]);
     let record = json!({ "type": "image", "file": { "base64": "AA==", "type": "image/png" } });
-    assert_eq!(outcome(&tool("Read", input, image, false, record)), "tool_result/tool [] image image/png read /w/f");
+    assert_eq!(
+        result_line(&run_tool("Read", input, image, false, record)),
+        "tool_result/tool [] image image/png read /w/f"
+    );
 }
 
 #[test]
 fn todos_and_tasks_are_a_plan() {
     let todos = json!([{ "content": "Fix", "status": "pending", "activeForm": "Fixing" }]);
-    let played =
-        tool("TodoWrite", json!({ "todos": todos }), json!("ok"), false, json!({ "oldTodos": [], "newTodos": todos }));
-    assert_eq!(played.trace()[5], "status plan: 0 of 1 done {}");
-    let failed = tool("TodoWrite", json!({ "todos": todos }), json!("no such tool"), true, json!("Error"));
+    let converted = run_tool(
+        "TodoWrite",
+        json!({ "todos": todos }),
+        json!("ok"),
+        false,
+        json!({ "oldTodos": [], "newTodos": todos }),
+    );
+    assert_eq!(converted.trace()[5], "status plan: 0 of 1 done {}");
+    let failed = run_tool("TodoWrite", json!({ "todos": todos }), json!("no such tool"), true, json!("Error"));
     assert_eq!(failed.trace().len(), 5);
 
-    let played = play(
+    let converted = convert(
         &ONE_SHOT,
         &[
             init(),
-            calls("a", "TaskCreate", json!({ "subject": "Fix" })),
-            results("a", json!("ok"), false, json!({ "task": { "id": "1", "subject": "Fix" } })),
-            calls("b", "TaskUpdate", json!({ "taskId": "1", "status": "completed" })),
-            results("b", json!("ok"), false, json!({ "success": true, "taskId": "1" })),
-            calls("c", "TaskList", json!({})),
-            results(
+            tool_call("a", "TaskCreate", json!({ "subject": "Fix" })),
+            tool_result("a", json!("ok"), false, json!({ "task": { "id": "1", "subject": "Fix" } })),
+            tool_call("b", "TaskUpdate", json!({ "taskId": "1", "status": "completed" })),
+            tool_result("b", json!("ok"), false, json!({ "success": true, "taskId": "1" })),
+            tool_call("c", "TaskList", json!({})),
+            tool_result(
                 "c",
                 json!("ok"),
                 false,
@@ -128,7 +144,7 @@ fn todos_and_tasks_are_a_plan() {
             ),
         ],
     );
-    let plans: Vec<&Value> = played
+    let plans: Vec<&Value> = converted
         .items()
         .flat_map(|item| &item.content)
         .filter_map(|part| match part {
@@ -141,8 +157,8 @@ fn todos_and_tasks_are_a_plan() {
 }
 
 #[test]
-fn tools_on_the_models_side_have_calls_and_results() {
-    let played = play(
+fn server_tools_have_calls_and_results() {
+    let converted = convert(
         &ONE_SHOT,
         &[
             init(),
@@ -177,11 +193,11 @@ fn tools_on_the_models_side_have_calls_and_results() {
         "tool_call/assistant add {}",
         "tool_result/tool! [no]",
     ];
-    assert_eq!(played.trace()[3..], expected);
+    assert_eq!(converted.trace()[3..], expected);
 }
 
 #[test]
-fn an_output_is_what_the_tool_produced() {
+fn the_output_of_a_tool_has_no_notes_for_the_model() {
     let reminder = "\n\n<system-reminder>\nDo not tell.\n</system-reminder>";
     let cases: [(&str, Value, String, bool, Value, &str); 11] = [
         (
@@ -218,12 +234,12 @@ fn an_output_is_what_the_tool_produced() {
         ("Task", json!({ "description": "no prompt" }), "Done.\nagentId: a (for resuming)".into(), false, Value::Null, "tool_result/tool [Done.]"),
     ];
     for (name, input, content, is_error, record, expected) in cases {
-        assert_eq!(outcome(&tool(name, input, json!(content), is_error, record)), expected, "{name}");
+        assert_eq!(result_line(&run_tool(name, input, json!(content), is_error, record)), expected, "{name}");
     }
 }
 
 #[test]
-fn a_hosted_tool_whose_outcome_is_not_understood_did_not_work() {
+fn a_server_tool_with_an_unknown_outcome_is_failed() {
     let unknown = [
         json!({ "type": "web_search_tool_result", "tool_use_id": "w", "content": { "type": "brand_new" } }),
         json!({ "type": "web_fetch_tool_result", "tool_use_id": "w", "content": { "type": "brand_new" } }),
@@ -232,7 +248,7 @@ fn a_hosted_tool_whose_outcome_is_not_understood_did_not_work() {
     ];
     for block in unknown {
         let call = json!({ "type": "server_tool_use", "id": "w", "name": "web_search", "input": { "query": "q" } });
-        let played = play(&ONE_SHOT, &[init(), assistant("m", call), assistant("m", block.clone())]);
-        assert!(outcome(&played).starts_with("tool_result/tool!"), "{block}");
+        let converted = convert(&ONE_SHOT, &[init(), assistant("m", call), assistant("m", block.clone())]);
+        assert!(result_line(&converted).starts_with("tool_result/tool!"), "{block}");
     }
 }

@@ -1,19 +1,20 @@
 use serde_json::json;
 
-use super::{ONE_SHOT, SESSION, Step, calls, done, init, play, recv, results, says, send, user};
+use super::{ONE_SHOT, SESSION, TestInput, convert, init, prompt, received, sent, success, text_message};
 use crate::losses::count_unparsed;
 
-fn usage(cost: f64, input: u64, own: u64) -> serde_json::Value {
+fn result_with_usage(cost: f64, model_input: u64, main_agent_input: u64) -> serde_json::Value {
     json!({
         "type": "result", "subtype": "success", "is_error": false, "result": "", "session_id": "s",
         "total_cost_usd": cost, "duration_ms": 5, "stop_reason": "end_turn",
-        "usage": { "input_tokens": own, "cache_read_input_tokens": 2, "cache_creation_input_tokens": 3, "output_tokens": 4 },
-        "modelUsage": { "opus": { "inputTokens": input, "cacheReadInputTokens": 2, "cacheCreationInputTokens": 3, "outputTokens": 4, "costUSD": cost } },
+        "usage": { "input_tokens": main_agent_input, "cache_read_input_tokens": 2, "cache_creation_input_tokens": 3, "output_tokens": 4 },
+        "modelUsage": { "opus": { "inputTokens": model_input, "cacheReadInputTokens": 2, "cacheCreationInputTokens": 3, "outputTokens": 4, "costUSD": cost } },
     })
 }
 
-fn turns(played: &super::Played) -> Vec<(u64, Option<f64>)> {
-    let ended = played.events.iter().filter_map(|event| match &event.data {
+/// Input tokens and cost of each turn.
+fn turn_usages(converted: &super::Converted) -> Vec<(u64, Option<f64>)> {
+    let ended = converted.events.iter().filter_map(|event| match &event.data {
         interlingua_schema::EventData::TurnEnded(data) => data.usage.as_ref(),
         _ => None,
     });
@@ -22,9 +23,12 @@ fn turns(played: &super::Played) -> Vec<(u64, Option<f64>)> {
 
 #[test]
 fn a_one_shot_run_is_a_turn_with_its_prompt() {
-    let played = play(&ONE_SHOT, &[Step::Close, init(), says("m", "Hello."), done("Hello."), Step::Exit(0)]);
+    let converted = convert(
+        &ONE_SHOT,
+        &[TestInput::Close, init(), text_message("m", "Hello."), success("Hello."), TestInput::Exit(0)],
+    );
     assert_eq!(
-        played.trace(),
+        converted.trace(),
         [
             "session.started",
             "turn.started",
@@ -37,213 +41,53 @@ fn a_one_shot_run_is_a_turn_with_its_prompt() {
 }
 
 #[test]
-fn an_answer_that_stands_only_in_the_result_is_a_message() {
-    let played = play(&ONE_SHOT, &[done("Only here."), Step::Exit(0)]);
+fn an_answer_that_is_only_in_the_result_is_a_message() {
+    let converted = convert(&ONE_SHOT, &[success("Only here."), TestInput::Exit(0)]);
     let expected = ["*turn.started", "*message/user go", "message/assistant Only here.", "turn.ended completed"];
-    assert_eq!(played.trace()[1..5], expected);
+    assert_eq!(converted.trace()[1..5], expected);
 }
 
 #[test]
-fn usage_counts_cached_input_and_sub_agents_and_is_the_turns_own() {
-    let played = play(
+fn usage_of_a_turn_includes_cached_input_and_sub_agents() {
+    let converted = convert(
         &SESSION,
-        &[user(json!("a")), init(), recv(usage(0.5, 40, 10)), user(json!("b")), init(), recv(usage(0.75, 60, 10))],
+        &[
+            prompt(json!("a")),
+            init(),
+            received(result_with_usage(0.5, 40, 10)),
+            prompt(json!("b")),
+            init(),
+            received(result_with_usage(0.75, 60, 10)),
+        ],
     );
-    assert_eq!(turns(&played), [(45, Some(0.5)), (20, Some(0.25))]);
+    assert_eq!(turn_usages(&converted), [(45, Some(0.5)), (20, Some(0.25))]);
 }
 
 #[test]
-fn after_a_resume_the_first_cost_is_not_known() {
+fn after_a_resume_the_cost_of_the_first_turn_is_unknown() {
     let argv = ["claude", "--print", "--resume", "s", "--input-format", "stream-json"];
-    let steps =
-        [user(json!("a")), init(), recv(usage(0.5, 400, 10)), user(json!("b")), init(), recv(usage(0.75, 450, 10))];
-    assert_eq!(turns(&play(&argv, &steps)), [(15, None), (50, Some(0.25))]);
-}
-
-#[test]
-fn a_turn_that_the_agent_begins_has_no_user_message() {
-    let played = play(&ONE_SHOT, &[init(), says("m", "a"), done("a"), init(), says("n", "b"), done("b")]);
-    assert_eq!(played.trace()[5..], ["turn.started", "message/assistant b", "turn.ended completed"]);
-}
-
-/// The agent's side of the life of a prompt that was sent with an id.
-fn lifecycle(uuid: &str, state: &str) -> Step {
-    recv(json!({ "type": "command_lifecycle", "command_uuid": uuid, "state": state, "session_id": "s" }))
-}
-
-fn user_with_id(uuid: &str, text: &str) -> Step {
-    send(json!({ "type": "user", "uuid": uuid, "message": { "role": "user", "content": text } }))
-}
-
-fn requests() -> Step {
-    recv(json!({ "type": "system", "subtype": "status", "status": "requesting", "session_id": "s" }))
-}
-
-fn init_of(version: &str) -> Step {
-    recv(
-        json!({ "type": "system", "subtype": "init", "session_id": "s", "model": "opus", "claude_code_version": version }),
-    )
-}
-
-#[test]
-fn a_queued_prompt_belongs_to_the_turn_that_takes_it_up() {
-    let expected = [
-        "message/assistant 1",
-        "turn.ended completed",
-        "turn.started",
-        "*message/user two",
-        "message/assistant 2",
-        "turn.ended completed",
-    ];
-    let without_id =
-        [user(json!("one")), init(), user(json!("two")), says("m", "1"), done("1"), init(), says("n", "2"), done("2")];
-    assert_eq!(play(&SESSION, &without_id).trace()[3..], expected);
-    let with_id = [
-        user_with_id("a", "one"),
-        lifecycle("a", "queued"),
-        lifecycle("a", "started"),
+    let inputs = [
+        prompt(json!("a")),
         init(),
-        user_with_id("b", "two"),
-        lifecycle("b", "queued"),
-        says("m", "1"),
-        done("1"),
-        lifecycle("a", "completed"),
-        lifecycle("b", "started"),
+        received(result_with_usage(0.5, 400, 10)),
+        prompt(json!("b")),
         init(),
-        says("n", "2"),
-        done("2"),
-        lifecycle("b", "completed"),
+        received(result_with_usage(0.75, 450, 10)),
     ];
-    assert_eq!(play(&SESSION, &with_id).trace()[3..], expected);
+    assert_eq!(turn_usages(&convert(&argv, &inputs)), [(15, None), (50, Some(0.25))]);
 }
 
 #[test]
-fn a_queued_prompt_that_the_agent_repeats_is_shown_in_its_own_turn() {
-    let argv = ["claude", "--print", "--input-format", "stream-json", "--replay-user-messages"];
-    let replay = |uuid: &str, text: &str| {
-        recv(
-            json!({ "type": "user", "isReplay": true, "uuid": uuid, "session_id": "s", "message": { "role": "user", "content": text } }),
-        )
-    };
-    let steps = [
-        user_with_id("a", "one"),
-        lifecycle("a", "started"),
-        init(),
-        replay("a", "one"),
-        user_with_id("b", "two"),
-        lifecycle("b", "queued"),
-        says("m", "1"),
-        done("1"),
-        lifecycle("b", "started"),
-        init(),
-        replay("b", "two"),
-        says("n", "2"),
-        done("2"),
-    ];
-    let expected = [
-        "message/user one",
-        "message/assistant 1",
-        "turn.ended completed",
-        "turn.started",
-        "message/user two",
-        "message/assistant 2",
-        "turn.ended completed",
-    ];
-    assert_eq!(play(&argv, &steps).trace()[2..], expected);
+fn a_turn_that_the_agent_starts_has_no_user_message() {
+    let converted = convert(
+        &ONE_SHOT,
+        &[init(), text_message("m", "a"), success("a"), init(), text_message("n", "b"), success("b")],
+    );
+    assert_eq!(converted.trace()[5..], ["turn.started", "message/assistant b", "turn.ended completed"]);
 }
 
 #[test]
-fn a_prompt_that_is_taken_up_in_the_running_turn_is_shown_before_its_answer() {
-    let expected = [
-        "tool_call/assistant Bash {}",
-        "tool_result/tool [x]",
-        "*message/user two",
-        "message/assistant 2",
-        "turn.ended completed",
-        "*session.ended",
-    ];
-    let result = || results("t", json!("x"), false, serde_json::Value::Null);
-    // Older versions do not say when they ask the model.
-    for request in [vec![requests()], vec![]] {
-        let mut steps = vec![user(json!("one")), init(), calls("t", "Bash", json!({})), user(json!("two")), result()];
-        steps.extend(request);
-        steps.extend([says("n", "2"), done("2"), Step::Exit(0)]);
-        assert_eq!(play(&SESSION, &steps).trace()[3..], expected);
-    }
-    let with_id = [
-        user_with_id("a", "one"),
-        lifecycle("a", "queued"),
-        lifecycle("a", "started"),
-        init(),
-        calls("t", "Bash", json!({})),
-        user_with_id("b", "two"),
-        lifecycle("b", "queued"),
-        result(),
-        lifecycle("b", "started"),
-        requests(),
-        says("n", "2"),
-        done("2"),
-        Step::Exit(0),
-    ];
-    assert_eq!(play(&SESSION, &with_id).trace()[3..], expected);
-}
-
-#[test]
-fn a_prompt_that_comes_after_the_last_tool_waits_for_its_own_turn() {
-    let steps = [
-        user(json!("one")),
-        init(),
-        calls("t", "Bash", json!({})),
-        results("t", json!("x"), false, serde_json::Value::Null),
-        requests(),
-        user(json!("two")),
-        says("n", "1"),
-        done("1"),
-        init(),
-        says("o", "2"),
-    ];
-    let expected =
-        ["message/assistant 1", "turn.ended completed", "turn.started", "*message/user two", "message/assistant 2"];
-    assert_eq!(play(&SESSION, &steps).trace()[5..], expected);
-}
-
-#[test]
-fn prompts_that_were_queued_together_are_one_turn_since_2_1() {
-    let steps = |version: &str| {
-        [
-            user(json!("one")),
-            init_of(version),
-            user(json!("two")),
-            user(json!("three")),
-            says("m", "1"),
-            done("1"),
-            init_of(version),
-            says("n", "2"),
-            done("2"),
-        ]
-    };
-    let played = play(&SESSION, &steps("2.1.326"));
-    assert_eq!(played.trace()[5..8], ["turn.started", "*message/user two", "*message/user three"]);
-    let played = play(&SESSION, &steps("2.0.30"));
-    assert_eq!(played.trace()[5..8], ["turn.started", "*message/user two", "message/assistant 2"]);
-}
-
-#[test]
-fn a_repeated_prompt_is_shown_once_and_history_not_at_all() {
-    let argv = ["claude", "--print", "--input-format", "stream-json", "--replay-user-messages"];
-    let replay = |text: &str| {
-        recv(
-            json!({ "type": "user", "isReplay": true, "uuid": "u", "session_id": "s", "message": { "role": "user", "content": text } }),
-        )
-    };
-    let played =
-        play(&argv, &[user(json!("hi")), init(), replay("hi"), replay("old"), says("m", "Hello."), done("Hello.")]);
-    assert_eq!(played.trace()[2..4], ["message/user hi", "message/assistant Hello."]);
-    assert_eq!(played.tally.dropped["history that is replayed"], 1);
-}
-
-#[test]
-fn an_interrupt_ends_the_turn_and_is_no_error() {
+fn an_interrupt_ends_the_turn_without_an_error() {
     let aborted = json!({
         "type": "assistant", "session_id": "s", "aborted": true,
         "message": { "id": "m", "role": "assistant", "model": "opus", "content": [{ "type": "text", "text": "slow" }] },
@@ -254,41 +98,43 @@ fn an_interrupt_ends_the_turn_and_is_no_error() {
         "terminal_reason": "aborted_streaming", "errors": ["[ede_diagnostic] x"],
     });
     let interrupt = json!({ "type": "control_request", "request_id": "i", "request": { "subtype": "interrupt" } });
-    let played =
-        play(&SESSION, &[user(json!("talk")), init(), send(interrupt), recv(aborted), recv(marker), recv(result)]);
-    assert_eq!(played.trace()[3..], ["message/assistant! slow", "turn.ended interrupted"]);
-    assert_eq!(played.tally.dropped["marker that repeats an interrupt"], 1);
+    let converted = convert(
+        &SESSION,
+        &[prompt(json!("talk")), init(), sent(interrupt), received(aborted), received(marker), received(result)],
+    );
+    assert_eq!(converted.trace()[3..], ["message/assistant! slow", "turn.ended interrupted"]);
+    assert_eq!(converted.stats.dropped["marker that repeats an interrupt"], 1);
 }
 
 #[test]
-fn a_made_up_line_is_the_error_and_no_message() {
+fn an_error_message_of_the_cli_is_an_error_and_not_a_message() {
     let line = json!({
         "type": "assistant", "session_id": "s", "error": "server_error", "is_api_error_message": true,
         "api_error_status": 529, "api_error_type": "overloaded_error",
         "message": { "id": "x", "role": "assistant", "model": "<synthetic>", "content": [{ "type": "text", "text": "API Error: 529" }] },
     });
     let result = json!({ "type": "result", "subtype": "success", "is_error": true, "result": "API Error: 529", "terminal_reason": "api_error", "session_id": "s" });
-    let played = play(&ONE_SHOT, &[init(), recv(line), recv(result), Step::Exit(1)]);
-    assert_eq!(played.trace()[3..], ["error overloaded: API Error: 529", "turn.ended failed", "*session.ended"]);
+    let converted = convert(&ONE_SHOT, &[init(), received(line), received(result), TestInput::Exit(1)]);
+    assert_eq!(converted.trace()[3..], ["error overloaded: API Error: 529", "turn.ended failed", "*session.ended"]);
 }
 
 #[test]
-fn a_made_up_line_of_a_version_that_does_not_mark_it_is_the_error_too() {
+fn an_error_message_of_the_cli_is_an_error_even_if_it_is_not_marked() {
     let line = json!({
         "type": "assistant", "session_id": "s",
         "message": { "id": "x", "role": "assistant", "model": "<synthetic>", "content": [{ "type": "text", "text": "API Error: 400 bad" }] },
     });
     let result = json!({ "type": "result", "subtype": "success", "is_error": true, "result": "API Error: 400 bad", "session_id": "s" });
-    let played = play(&ONE_SHOT, &[init(), recv(line), recv(result)]);
-    assert_eq!(played.trace()[3..], ["error invalid_request: API Error: 400 bad", "turn.ended failed"]);
+    let converted = convert(&ONE_SHOT, &[init(), received(line), received(result)]);
+    assert_eq!(converted.trace()[3..], ["error invalid_request: API Error: 400 bad", "turn.ended failed"]);
 }
 
 #[test]
-fn limits_and_startup_failures_have_their_codes() {
+fn limits_and_startup_failures_have_error_codes() {
     let result = |subtype: &str, more: serde_json::Value| {
         let mut result = json!({ "type": "result", "subtype": subtype, "is_error": true, "session_id": "s" });
         result.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let trace = play(&ONE_SHOT, &[recv(result)]).trace();
+        let trace = convert(&ONE_SHOT, &[received(result)]).trace();
         trace[3].clone()
     };
     assert_eq!(result("error_max_turns", json!({ "errors": ["too many"] })), "error limit: too many");
@@ -307,13 +153,13 @@ fn limits_and_startup_failures_have_their_codes() {
 }
 
 #[test]
-fn a_reset_ends_the_turn_and_the_next_init_begins_another_session() {
+fn a_reset_ends_the_turn_and_the_next_init_starts_another_session() {
     let in_session = |id: &str, mut line: serde_json::Value| {
         line["session_id"] = json!(id);
-        recv(line)
+        received(line)
     };
     let reset = || {
-        recv(
+        received(
             json!({ "type": "conversation_reset", "session_id": "s", "new_conversation_id": "neither", "trigger": "clear" }),
         )
     };
@@ -326,18 +172,26 @@ fn a_reset_ends_the_turn_and_the_next_init_begins_another_session() {
         let model = json!({ "inputTokens": 40, "outputTokens": 4 });
         json!({ "type": "result", "subtype": "success", "is_error": false, "result": "", "total_cost_usd": cost, "modelUsage": { "opus": model } })
     };
-    let begin =
-        || vec![user(json!("a")), init(), says("m", "A"), in_session("s", ended(0.5)), user(json!("/clear")), reset()];
+    let begin = || {
+        vec![
+            prompt(json!("a")),
+            init(),
+            text_message("m", "A"),
+            in_session("s", ended(0.5)),
+            prompt(json!("/clear")),
+            reset(),
+        ]
+    };
     let end = || {
         let answer = json!({ "type": "assistant", "message": { "id": "n", "model": "opus", "content": [{ "type": "text", "text": "B" }] } });
-        [user(json!("b")), init_of_new(), in_session("t", answer), in_session("t", ended(0.25))]
+        [prompt(json!("b")), init_of_new(), in_session("t", answer), in_session("t", ended(0.25))]
     };
-    // The command has an `init` and a `result` of its own, or not.
-    for own in [vec![], vec![result_of_clear()], vec![init_of_new(), result_of_clear()]] {
-        let mut steps = begin();
-        steps.extend(own);
-        steps.extend(end());
-        let played = play(&SESSION, &steps);
+    // The command may have a separate `init` and `result`.
+    for of_command in [vec![], vec![result_of_clear()], vec![init_of_new(), result_of_clear()]] {
+        let mut inputs = begin();
+        inputs.extend(of_command);
+        inputs.extend(end());
+        let converted = convert(&SESSION, &inputs);
         let expected = [
             "*turn.started",
             "*message/user /clear",
@@ -349,15 +203,15 @@ fn a_reset_ends_the_turn_and_the_next_init_begins_another_session() {
             "message/assistant B",
             "turn.ended completed",
         ];
-        assert_eq!(played.trace()[5..], expected);
-        assert_eq!(turns(&played), [(40, Some(0.5)), (40, Some(0.25))]);
+        assert_eq!(converted.trace()[5..], expected);
+        assert_eq!(turn_usages(&converted), [(40, Some(0.5)), (40, Some(0.25))]);
     }
-    // A log may have only the agent's side.
-    let mut steps = begin();
-    steps.extend([init_of_new(), result_of_clear()]);
-    steps.extend(end());
-    steps.retain(|step| !matches!(step, Step::Sent(_)));
-    let played = play(&SESSION, &steps);
+    // A log may have only the agent's output.
+    let mut inputs = begin();
+    inputs.extend([init_of_new(), result_of_clear()]);
+    inputs.extend(end());
+    inputs.retain(|step| !matches!(step, TestInput::Sent(_)));
+    let converted = convert(&SESSION, &inputs);
     let expected = [
         "session.started",
         "turn.started",
@@ -369,81 +223,84 @@ fn a_reset_ends_the_turn_and_the_next_init_begins_another_session() {
         "message/assistant B",
         "turn.ended completed",
     ];
-    assert_eq!(played.trace(), expected);
-    steps.remove(4);
-    steps.remove(4);
-    assert_eq!(play(&SESSION, &steps).trace(), expected);
+    assert_eq!(converted.trace(), expected);
+    inputs.remove(4);
+    inputs.remove(4);
+    assert_eq!(convert(&SESSION, &inputs).trace(), expected);
 }
 
 #[test]
-fn an_interrupt_of_a_version_that_does_not_say_so_is_no_error() {
+fn an_interrupt_that_the_result_does_not_report_is_not_an_error() {
     let interrupt =
-        || send(json!({ "type": "control_request", "request_id": "i", "request": { "subtype": "interrupt" } }));
+        || sent(json!({ "type": "control_request", "request_id": "i", "request": { "subtype": "interrupt" } }));
     let marker = || {
-        recv(
+        received(
             json!({ "type": "user", "session_id": "s", "message": { "role": "user", "content": [{ "type": "text", "text": "[Request interrupted by user]" }] } }),
         )
     };
     let result = || {
-        recv(
+        received(
             json!({ "type": "result", "subtype": "error_during_execution", "is_error": false, "session_id": "s", "errors": [] }),
         )
     };
-    for steps in [
-        vec![user(json!("talk")), init(), interrupt(), marker(), result()],
-        vec![user(json!("talk")), init(), interrupt(), result()],
-        vec![user(json!("talk")), interrupt(), init(), result()],
-        vec![user(json!("talk")), init(), marker(), result()],
+    for inputs in [
+        vec![prompt(json!("talk")), init(), interrupt(), marker(), result()],
+        vec![prompt(json!("talk")), init(), interrupt(), result()],
+        vec![prompt(json!("talk")), interrupt(), init(), result()],
+        vec![prompt(json!("talk")), init(), marker(), result()],
     ] {
-        assert_eq!(play(&SESSION, &steps).trace()[3..], ["turn.ended interrupted"]);
+        assert_eq!(convert(&SESSION, &inputs).trace()[3..], ["turn.ended interrupted"]);
     }
-    let next = [user(json!("talk")), init(), interrupt(), result(), user(json!("more")), init(), result()];
-    assert_eq!(play(&SESSION, &next).trace()[6..], ["error agent_error: error_during_execution", "turn.ended failed"]);
+    let next = [prompt(json!("talk")), init(), interrupt(), result(), prompt(json!("more")), init(), result()];
+    assert_eq!(
+        convert(&SESSION, &next).trace()[6..],
+        ["error agent_error: error_during_execution", "turn.ended failed"]
+    );
 }
 
 #[test]
-fn totals_without_input_give_way_to_the_agents_own_figures() {
+fn totals_without_input_are_replaced_by_the_main_agents_usage() {
     let result = |cost: f64, output: u64| {
-        let mut line = usage(cost, 0, 10);
+        let mut line = result_with_usage(cost, 0, 10);
         line["modelUsage"]["opus"] = json!({ "inputTokens": 0, "outputTokens": output, "cacheReadInputTokens": 0 });
-        recv(line)
+        received(line)
     };
-    let steps = [user(json!("a")), init(), result(0.5, 9), user(json!("b")), init(), result(0.75, 15)];
-    assert_eq!(turns(&play(&SESSION, &steps)), [(15, Some(0.5)), (15, Some(0.25))]);
+    let inputs = [prompt(json!("a")), init(), result(0.5, 9), prompt(json!("b")), init(), result(0.75, 15)];
+    assert_eq!(turn_usages(&convert(&SESSION, &inputs)), [(15, Some(0.5)), (15, Some(0.25))]);
 }
 
 #[test]
-fn totals_that_went_down_begin_anew() {
-    let steps = [
-        user(json!("a")),
+fn totals_that_decrease_start_again_at_zero() {
+    let inputs = [
+        prompt(json!("a")),
         init(),
-        recv(usage(0.5, 40, 10)),
-        user(json!("b")),
+        received(result_with_usage(0.5, 40, 10)),
+        prompt(json!("b")),
         init(),
-        recv(usage(0.25, 20, 10)),
-        user(json!("c")),
+        received(result_with_usage(0.25, 20, 10)),
+        prompt(json!("c")),
         init(),
-        recv(usage(0.375, 30, 10)),
+        received(result_with_usage(0.375, 30, 10)),
     ];
-    assert_eq!(turns(&play(&SESSION, &steps)), [(45, Some(0.5)), (25, Some(0.25)), (10, Some(0.125))]);
+    assert_eq!(turn_usages(&convert(&SESSION, &inputs)), [(45, Some(0.5)), (25, Some(0.25)), (10, Some(0.125))]);
 }
 
 #[test]
-fn a_result_that_is_not_understood_is_a_failure() {
+fn a_result_with_an_unknown_subtype_is_a_failure() {
     for subtype in [json!("error_brand_new"), json!(null)] {
         let mut line = json!({ "type": "result", "is_error": false, "result": "fine", "session_id": "s" });
         if !subtype.is_null() {
             line["subtype"] = subtype;
         }
-        let played = play(&ONE_SHOT, &[init(), says("m", "a"), recv(line)]);
+        let converted = convert(&ONE_SHOT, &[init(), text_message("m", "a"), received(line)]);
         let expected = ["message/assistant a", "*agent.unparsed", "error agent_error: fine", "turn.ended failed"];
-        assert_eq!(played.trace()[3..], expected);
-        assert_eq!(count_unparsed(&played.tally), 1);
+        assert_eq!(converted.trace()[3..], expected);
+        assert_eq!(count_unparsed(&converted.stats), 1);
     }
 }
 
-fn ended(played: &super::Played) -> serde_json::Value {
-    let ended = played.events.iter().rev().find_map(|event| match &event.data {
+fn last_turn_end(converted: &super::Converted) -> serde_json::Value {
+    let ended = converted.events.iter().rev().find_map(|event| match &event.data {
         interlingua_schema::EventData::TurnEnded(ended) => Some(ended),
         _ => None,
     });
@@ -451,7 +308,7 @@ fn ended(played: &super::Played) -> serde_json::Value {
 }
 
 #[test]
-fn a_turn_says_why_it_ended_where_that_is_certain() {
+fn a_turn_has_a_stop_reason_if_it_is_certain() {
     for (more, expected) in [
         (json!({ "stop_reason": "end_turn" }), json!("end_turn")),
         (json!({ "stop_reason": "max_tokens" }), json!("max_tokens")),
@@ -464,39 +321,39 @@ fn a_turn_says_why_it_ended_where_that_is_certain() {
         let mut line =
             json!({ "type": "result", "subtype": "success", "is_error": false, "result": "x", "session_id": "s" });
         line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let ended = ended(&play(&ONE_SHOT, &[init(), recv(line)]));
+        let ended = last_turn_end(&convert(&ONE_SHOT, &[init(), received(line)]));
         assert_eq!(ended.pointer("/metadata/stop_reason").unwrap_or(&json!(null)), &expected, "{more}");
     }
 }
 
 #[test]
-fn an_answer_that_was_too_long_says_so() {
+fn an_answer_that_exceeds_the_token_limit_has_the_stop_reason_max_tokens() {
     let line = json!({
         "type": "assistant", "session_id": "s", "error": "max_output_tokens",
         "message": { "id": "x", "model": "<synthetic>", "content": [{ "type": "text", "text": "too long" }] },
     });
     let result = json!({ "type": "result", "subtype": "success", "is_error": true, "result": "too long", "stop_reason": "stop_sequence", "session_id": "s" });
-    let played = play(&ONE_SHOT, &[init(), recv(line), recv(result)]);
-    assert_eq!(ended(&played)["metadata"]["stop_reason"], "max_tokens");
+    let converted = convert(&ONE_SHOT, &[init(), received(line), received(result)]);
+    assert_eq!(last_turn_end(&converted)["metadata"]["stop_reason"], "max_tokens");
 }
 
 #[test]
-fn a_session_begins_with_what_the_agent_says_of_itself_and_a_turn_with_what_may_change() {
+fn the_session_has_all_metadata_and_a_turn_what_may_change() {
     let init = json!({
         "type": "system", "subtype": "init", "session_id": "s", "model": "opus", "cwd": "/w", "tools": ["Bash"],
         "mcp_servers": [{ "name": "tiny", "status": "connected" }], "permissionMode": "bypassPermissions",
         "claude_code_version": "2.1.326", "output_style": "default", "agents": ["Explore"],
     });
-    let played = play(&ONE_SHOT, &[recv(init.clone()), says("m", "a"), done("a"), recv(init)]);
+    let converted = convert(&ONE_SHOT, &[received(init.clone()), text_message("m", "a"), success("a"), received(init)]);
     let metadata = |kind: &str, place: usize| {
-        let mut events = played.events.iter().filter(|event| event.data.kind() == kind);
+        let mut events = converted.events.iter().filter(|event| event.data.kind() == kind);
         serde_json::to_value(events.nth(place).unwrap()).unwrap()["data"]["metadata"].clone()
     };
     let mut expected = json!({
         "model": "opus", "cwd": "/w", "tools": ["Bash"], "permission_mode": "bypass",
         "mcp_servers": [{ "name": "tiny", "status": "connected" }],
     });
-    // The first turn begins with what the session has just said.
+    // The first turn has only the model; `session.started` has the rest.
     assert_eq!(metadata("turn.started", 0), json!({ "model": "opus" }));
     assert_eq!(metadata("turn.started", 1), expected);
     expected["agent"] = json!("claude");
@@ -506,26 +363,26 @@ fn a_session_begins_with_what_the_agent_says_of_itself_and_a_turn_with_what_may_
 }
 
 #[test]
-fn all_messages_may_come_as_one_list() {
+fn all_messages_may_come_in_one_list() {
     let list = json!([
         { "type": "system", "subtype": "init", "session_id": "s", "model": "opus" },
         { "type": "result", "subtype": "success", "is_error": false, "result": "Hi.", "session_id": "s" },
     ]);
-    let played = play(&ONE_SHOT, &[recv(list)]);
-    assert_eq!(played.trace()[3..], ["message/assistant Hi.", "turn.ended completed"]);
+    let converted = convert(&ONE_SHOT, &[received(list)]);
+    assert_eq!(converted.trace()[3..], ["message/assistant Hi.", "turn.ended completed"]);
 }
 
 #[test]
-fn what_is_no_event_is_unparsed_and_the_turn_goes_on() {
-    let steps = [
+fn unknown_lines_are_unparsed_and_the_turn_continues() {
+    let inputs = [
         init(),
-        Step::Received("plain words".into()),
-        recv(json!({ "type": "new_thing" })),
-        recv(json!([])),
-        says("m", "a"),
-        done("a"),
+        TestInput::Received("plain words".into()),
+        received(json!({ "type": "new_thing" })),
+        received(json!([])),
+        text_message("m", "a"),
+        success("a"),
     ];
-    let played = play(&ONE_SHOT, &steps);
-    assert_eq!(count_unparsed(&played.tally), 3);
-    assert_eq!(played.trace()[6..], ["message/assistant a", "turn.ended completed"]);
+    let converted = convert(&ONE_SHOT, &inputs);
+    assert_eq!(count_unparsed(&converted.stats), 3);
+    assert_eq!(converted.trace()[6..], ["message/assistant a", "turn.ended completed"]);
 }

@@ -3,12 +3,12 @@ use interlingua_native::claude::{ContentBlock, ControlRequestInner, StdoutMessag
 use interlingua_schema::{ContentPart, EventData};
 use serde_json::{Value, json};
 
-use super::{ONE_SHOT, Played, assistant, init, play, recv};
+use super::{Converted, ONE_SHOT, assistant, convert, init, received};
 use crate::losses::count_unparsed;
 
-/// Every type of line that the schema knows is used or dropped by name: a new one is found here.
+/// Every type of line in the schema is converted or dropped by name. A new type fails here.
 #[test]
-fn every_variant_has_its_place() {
+fn every_message_type_is_handled() {
     for (tag, _) in StdoutMessage::TAGS {
         let (kind, subtype) = tag.split_once('/').unwrap_or((tag, ""));
         let mut line = json!({ "type": kind, "session_id": "s" });
@@ -19,15 +19,15 @@ fn every_variant_has_its_place() {
             line["request_id"] = json!("r");
             line["request"] = json!({ "subtype": "can_use_tool", "tool_name": "Bash" });
         }
-        let played = play(&ONE_SHOT, &[init(), recv(line)]);
-        assert_has_its_place(tag, &played);
+        let converted = convert(&ONE_SHOT, &[init(), received(line)]);
+        assert_is_handled(tag, &converted);
     }
 }
 
-/// What is made up here lacks parts, and that is said; but the converter knows what it is.
+/// The lines of these tests lack fields, which is reported; but no type may be unknown to the converter.
 #[track_caller]
-fn assert_has_its_place(tag: &str, played: &Played) {
-    let reasons = played.tally.unparsed_reasons.keys();
+fn assert_is_handled(tag: &str, converted: &Converted) {
+    let reasons = converted.stats.unparsed_reasons.keys();
     let mut unknown = reasons.filter(|reason| {
         let error = &reason.error;
         error.starts_with("unknown") || error.contains("unknown tag") || error.contains("does not know")
@@ -36,19 +36,19 @@ fn assert_has_its_place(tag: &str, played: &Played) {
 }
 
 #[test]
-fn every_request_and_every_block_has_its_place() {
+fn every_control_request_and_content_block_is_handled() {
     for (tag, _) in ControlRequestInner::TAGS {
         let line = json!({ "type": "control_request", "request_id": "r", "request": { "subtype": tag } });
-        assert_has_its_place(tag, &play(&ONE_SHOT, &[init(), recv(line)]));
+        assert_is_handled(tag, &convert(&ONE_SHOT, &[init(), received(line)]));
     }
     for (tag, _) in ContentBlock::TAGS {
         let block: Value = json!({ "type": tag, "id": "x", "tool_use_id": "x", "name": "x" });
-        assert_has_its_place(tag, &play(&ONE_SHOT, &[init(), assistant("m", block)]));
+        assert_is_handled(tag, &convert(&ONE_SHOT, &[init(), assistant("m", block)]));
     }
 }
 
 #[test]
-fn what_the_schema_does_not_know_is_unparsed() {
+fn types_that_are_not_in_the_schema_are_unparsed() {
     let lines = [
         json!({ "type": "system", "subtype": "brand_new", "session_id": "s" }),
         json!({ "type": "control_request", "request_id": "r", "request": { "subtype": "brand_new" } }),
@@ -57,8 +57,8 @@ fn what_the_schema_does_not_know_is_unparsed() {
         json!({ "type": "stream_event", "session_id": "s", "event": { "type": "brand_new" } }),
     ];
     for line in lines {
-        let played = play(&ONE_SHOT, &[init(), recv(line.clone())]);
-        assert_eq!(count_unparsed(&played.tally), 1, "{line}");
+        let converted = convert(&ONE_SHOT, &[init(), received(line.clone())]);
+        assert_eq!(count_unparsed(&converted.stats), 1, "{line}");
     }
 }
 
@@ -66,21 +66,21 @@ fn what_the_schema_does_not_know_is_unparsed() {
 fn content_that_is_a_plain_string_is_a_text_block() {
     let message = json!({ "id": "m", "role": "assistant", "content": "Hello." });
     let line = json!({ "type": "assistant", "session_id": "s", "message": message });
-    let played = play(&ONE_SHOT, &[init(), recv(line)]);
-    assert_eq!(count_unparsed(&played.tally), 0, "{:?}", played.tally.unparsed_reasons);
-    let is_said = played.events.iter().any(|event| match &event.data {
+    let converted = convert(&ONE_SHOT, &[init(), received(line)]);
+    assert_eq!(count_unparsed(&converted.stats), 0, "{:?}", converted.stats.unparsed_reasons);
+    let is_shown = converted.events.iter().any(|event| match &event.data {
         EventData::ItemCompleted(completed) => completed.item.content == [ContentPart::text("Hello.")],
         _ => false,
     });
-    assert!(is_said, "{:?}", played.events);
+    assert!(is_shown, "{:?}", converted.events);
 }
 
 #[test]
-fn a_part_that_does_not_fit_is_named_and_the_rest_is_shown() {
+fn a_part_that_does_not_fit_is_reported_and_the_rest_is_shown() {
     let content = json!([{ "type": "text", "text": "Hello." }, 5]);
     let line = json!({ "type": "assistant", "session_id": "s", "message": { "id": "m", "content": content } });
-    let played = play(&ONE_SHOT, &[init(), recv(line)]);
-    let reasons: Vec<&str> = played.tally.unparsed_reasons.keys().map(|reason| reason.error.as_str()).collect();
+    let converted = convert(&ONE_SHOT, &[init(), received(line)]);
+    let reasons: Vec<&str> = converted.stats.unparsed_reasons.keys().map(|reason| reason.error.as_str()).collect();
     assert_eq!(reasons[..1], ["at message.content.1: expected an object, found a number"]);
-    assert!(played.events.iter().any(|event| matches!(event.data, EventData::ItemCompleted(_))));
+    assert!(converted.events.iter().any(|event| matches!(event.data, EventData::ItemCompleted(_))));
 }

@@ -1,4 +1,4 @@
-//! Results of tools that run on the model's side and come as blocks of its message.
+//! Results of tools that run on the model's server and come as blocks of the model's message.
 
 use interlingua_native::claude::{
     AdvisorToolResultBlockContent, BashCodeExecutionToolResultBlockContent, CodeExecutionToolResultBlockContent,
@@ -9,12 +9,12 @@ use serde_json::Number;
 
 use crate::ToolResult;
 
-/// The result that a block is, with the id of its call.
-pub(super) fn result(block: ContentBlock) -> Option<(Option<String>, ToolResult)> {
+/// Parses a result block. Returns the id of its call and the result; `None` for any other block.
+pub(super) fn parse_result(block: ContentBlock) -> Option<(Option<String>, ToolResult)> {
     Some(match block {
         ContentBlock::WebSearchToolResult(block) => (block.tool_use_id, web_search(block.content)),
         ContentBlock::WebFetchToolResult(block) => (block.tool_use_id, web_fetch(block.content)),
-        ContentBlock::AdvisorToolResult(block) => (block.tool_use_id, advice(block.content)),
+        ContentBlock::AdvisorToolResult(block) => (block.tool_use_id, advisor(block.content)),
         ContentBlock::CodeExecutionToolResult(block) => (block.tool_use_id, code_execution(block.content)),
         ContentBlock::BashCodeExecutionToolResult(block) => (block.tool_use_id, bash_code_execution(block.content)),
         ContentBlock::TextEditorCodeExecutionToolResult(block) => (block.tool_use_id, text_editor(block.content)),
@@ -26,13 +26,13 @@ pub(super) fn result(block: ContentBlock) -> Option<(Option<String>, ToolResult)
     })
 }
 
-/// A result of another shape than is known. Whether it worked is not understood, so it does not count as success.
-fn other() -> ToolResult {
+/// A result of unknown shape. Whether the tool succeeded is unknown, so it counts as failed.
+fn unknown_shape() -> ToolResult {
     ToolResult::failed("")
 }
 
-fn refused(code: Option<&str>, words: Option<String>) -> ToolResult {
-    ToolResult::failed(words.or(code.map(str::to_owned)).unwrap_or_default())
+fn error_result(code: Option<&str>, message: Option<String>) -> ToolResult {
+    ToolResult::failed(message.or(code.map(str::to_owned)).unwrap_or_default())
 }
 
 fn web_search(content: Option<WebSearchToolResultBlockContent>) -> ToolResult {
@@ -44,12 +44,12 @@ fn web_search(content: Option<WebSearchToolResultBlockContent>) -> ToolResult {
             });
             ToolResult::ok(pages.collect::<Vec<_>>().join("\n\n"))
         }
-        Some(WebSearchToolResultBlockContent::Object(error)) => refused(
+        Some(WebSearchToolResultBlockContent::Object(error)) => error_result(
             error.error_code.as_ref().map(interlingua_native::claude::WebSearchToolResultErrorCode::as_str),
             None,
         ),
         Some(WebSearchToolResultBlockContent::Unknown(raw)) => ToolResult::failed(raw.get()),
-        _ => other(),
+        _ => unknown_shape(),
     }
 }
 
@@ -62,58 +62,58 @@ fn web_fetch(content: Option<WebFetchToolResultBlockContent>) -> ToolResult {
             };
             ToolResult::ok(text.or(page.url).unwrap_or_default())
         }
-        Some(WebFetchToolResultBlockContent::WebFetchToolResultError(error)) => refused(
+        Some(WebFetchToolResultBlockContent::WebFetchToolResultError(error)) => error_result(
             error.error_code.as_ref().map(interlingua_native::claude::WebFetchToolResultErrorCode::as_str),
             None,
         ),
-        _ => other(),
+        _ => unknown_shape(),
     }
 }
 
-fn advice(content: Option<AdvisorToolResultBlockContent>) -> ToolResult {
+fn advisor(content: Option<AdvisorToolResultBlockContent>) -> ToolResult {
     match content {
-        Some(AdvisorToolResultBlockContent::AdvisorResult(advice)) => ToolResult::ok(advice.text.unwrap_or_default()),
-        Some(AdvisorToolResultBlockContent::AdvisorToolResultError(error)) => refused(
+        Some(AdvisorToolResultBlockContent::AdvisorResult(result)) => ToolResult::ok(result.text.unwrap_or_default()),
+        Some(AdvisorToolResultBlockContent::AdvisorToolResultError(error)) => error_result(
             error.error_code.as_ref().map(interlingua_native::claude::AdvisorToolResultErrorErrorCode::as_str),
             None,
         ),
-        _ => other(),
+        _ => unknown_shape(),
     }
 }
 
 fn code_execution(content: Option<CodeExecutionToolResultBlockContent>) -> ToolResult {
     match content {
         Some(CodeExecutionToolResultBlockContent::CodeExecutionResult(run)) => {
-            ran(run.stdout, run.stderr, run.return_code.as_ref())
+            command_result(run.stdout, run.stderr, run.return_code.as_ref())
         }
         Some(CodeExecutionToolResultBlockContent::EncryptedCodeExecutionResult(run)) => {
-            ran(None, run.stderr, run.return_code.as_ref())
+            command_result(None, run.stderr, run.return_code.as_ref())
         }
-        Some(CodeExecutionToolResultBlockContent::CodeExecutionToolResultError(error)) => refused(
+        Some(CodeExecutionToolResultBlockContent::CodeExecutionToolResultError(error)) => error_result(
             error.error_code.as_ref().map(interlingua_native::claude::CodeExecutionToolResultErrorCode::as_str),
             None,
         ),
-        _ => other(),
+        _ => unknown_shape(),
     }
 }
 
 fn bash_code_execution(content: Option<BashCodeExecutionToolResultBlockContent>) -> ToolResult {
     match content {
         Some(BashCodeExecutionToolResultBlockContent::BashCodeExecutionResult(run)) => {
-            ran(run.stdout, run.stderr, run.return_code.as_ref())
+            command_result(run.stdout, run.stderr, run.return_code.as_ref())
         }
-        Some(BashCodeExecutionToolResultBlockContent::BashCodeExecutionToolResultError(error)) => refused(
+        Some(BashCodeExecutionToolResultBlockContent::BashCodeExecutionToolResultError(error)) => error_result(
             error
                 .error_code
                 .as_ref()
                 .map(interlingua_native::claude::BashCodeExecutionToolResultErrorErrorCode::as_str),
             None,
         ),
-        _ => other(),
+        _ => unknown_shape(),
     }
 }
 
-fn ran(stdout: Option<String>, stderr: Option<String>, code: Option<&Number>) -> ToolResult {
+fn command_result(stdout: Option<String>, stderr: Option<String>, code: Option<&Number>) -> ToolResult {
     let stderr_bytes = stderr.as_ref().map(|text| text.len() as u64);
     let output: Vec<String> = [stdout, stderr].into_iter().flatten().filter(|text| !text.is_empty()).collect();
     let code = code.and_then(Number::as_i64).and_then(|code| i32::try_from(code).ok());
@@ -128,18 +128,20 @@ fn text_editor(content: Option<TextEditorCodeExecutionToolResultBlockContent>) -
         Some(TextEditorCodeExecutionToolResultBlockContent::TextEditorCodeExecutionStrReplaceResult(change)) => {
             ToolResult::ok(change.lines.unwrap_or_default().join("\n"))
         }
-        Some(TextEditorCodeExecutionToolResultBlockContent::TextEditorCodeExecutionToolResultError(error)) => refused(
-            error
-                .error_code
-                .as_ref()
-                .map(interlingua_native::claude::TextEditorCodeExecutionToolResultErrorErrorCode::as_str),
-            error.error_message,
-        ),
-        // It has nothing to show.
+        Some(TextEditorCodeExecutionToolResultBlockContent::TextEditorCodeExecutionToolResultError(error)) => {
+            error_result(
+                error
+                    .error_code
+                    .as_ref()
+                    .map(interlingua_native::claude::TextEditorCodeExecutionToolResultErrorErrorCode::as_str),
+                error.error_message,
+            )
+        }
+        // A created file has no output.
         Some(TextEditorCodeExecutionToolResultBlockContent::TextEditorCodeExecutionCreateResult(_)) => {
             ToolResult::ok("")
         }
-        _ => other(),
+        _ => unknown_shape(),
     }
 }
 
@@ -149,11 +151,11 @@ fn tool_search(content: Option<ToolSearchToolResultBlockContent>) -> ToolResult 
             let names = found.tool_references.unwrap_or_default().into_iter().filter_map(|tool| tool.tool_name);
             ToolResult::ok(names.collect::<Vec<_>>().join("\n"))
         }
-        Some(ToolSearchToolResultBlockContent::ToolSearchToolResultError(error)) => refused(
+        Some(ToolSearchToolResultBlockContent::ToolSearchToolResultError(error)) => error_result(
             error.error_code.as_ref().map(interlingua_native::claude::ToolSearchToolResultErrorErrorCode::as_str),
             error.error_message,
         ),
-        _ => other(),
+        _ => unknown_shape(),
     }
 }
 
@@ -165,6 +167,6 @@ fn mcp(content: Option<McpToolResultBlockContent>) -> ToolResult {
             ToolResult::ok(texts.collect::<Vec<_>>().join("\n"))
         }
         Some(McpToolResultBlockContent::Unknown(raw)) => ToolResult::failed(raw.get()),
-        _ => other(),
+        _ => unknown_shape(),
     }
 }
