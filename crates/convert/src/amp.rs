@@ -1,9 +1,9 @@
-//! Amp's events as drafts.
+//! Converter for Amp.
 //!
-//! Amp prints whole messages and five shapes of line. It repeats what it is told, says nothing when a turn is over but
-//! the last one of a process, and reports failures with exit code 0, so the `result` line is what counts.
+//! Amp prints complete messages, in lines of five types. It echoes prompts, reports the end of a turn only for the last
+//! turn of a process, and exits with code 0 after a failure, so the `result` line decides the outcome.
 
-mod failure;
+mod failures;
 mod mcp;
 mod output;
 mod prompts;
@@ -30,50 +30,57 @@ use crate::{
 use prompts::Prompts;
 use tools::{Arguments, OpenCalls};
 
-/// Turns what Amp says into drafts.
+/// Id of the agent, also the `location` of its `agent.unparsed` events.
+const AGENT: &str = "amp";
+/// Drop reason of a line without content.
+const EMPTY: &str = "an empty message";
+/// The flag that allows all tools without asking.
+const ALLOW_ALL: &str = "--dangerously-allow-all";
+
+/// Converts the input and output of Amp into drafts.
 #[derive(Debug, Default)]
 pub struct AmpConverter {
-    /// The thread that began last.
-    thread: Option<String>,
+    /// Id of the thread that started last.
+    thread_id: Option<String>,
     version: Option<String>,
-    /// It was started with the flag that lets it do everything.
+    /// The process was started with [`ALLOW_ALL`].
     allows_all: bool,
     prompts: Prompts,
     calls: OpenCalls,
     plan: LastPlan,
-    /// Numbers the messages, which have no ids of their own.
-    messages: u64,
+    /// Number of messages, for keys of messages without an id.
+    message_count: u64,
     process: Process,
 }
 
-/// What is known of the process that runs.
+/// State of the running process.
 #[derive(Debug, Default)]
 struct Process {
-    /// How many turns it has had; its result tells the duration of all of them together.
-    turns: u32,
-    /// What the agent said last, as its result repeats it.
+    /// Number of turns. The `duration_ms` of the result is the duration of all of them.
+    turn_count: u32,
+    /// Text of the last message, which the result repeats.
     last_text: String,
-    /// Why the model stopped, where its latest message says so.
+    /// Why the model stopped, if its latest message says so.
     stop_reason: Option<StopReason>,
-    /// It has begun its thread. Before that it has no other way to say what is wrong than plain text.
+    /// The thread has started. Before that, Amp reports errors only as plain text.
     has_thread: bool,
-    /// It has told its result, so its exit is no news.
+    /// The result has come, so the exit reports nothing new.
     has_result: bool,
-    /// What it printed outside the format.
-    stdout: PlainWords,
-    stderr: PlainWords,
+    /// Lines on standard output that are not JSON.
+    stdout: PlainText,
+    stderr: PlainText,
 }
 
 impl Converter for AmpConverter {
     fn agent(&self) -> &'static str {
-        "amp"
+        AGENT
     }
 
     fn observe_launch(&mut self, launch: &Launch, out: &mut Drafts) {
         self.process = Process::default();
         self.version.clone_from(&launch.version);
-        self.allows_all = launch.argv.iter().any(|word| word == ALLOW_ALL);
-        if let Some(prompt) = self.prompts.launched(launch) {
+        self.allows_all = launch.argv.iter().any(|argument| argument == ALLOW_ALL);
+        if let Some(prompt) = self.prompts.process_started(launch) {
             out.current_session().prompt_sent(prompt);
         }
     }
@@ -81,18 +88,18 @@ impl Converter for AmpConverter {
     fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
         match input {
             Input::Sent(line) => {
-                if let Some(prompt) = self.prompts.sent(line) {
+                if let Some(prompt) = self.prompts.push_line(line) {
                     out.current_session().prompt_sent(prompt);
                 }
             }
             Input::Close => {
-                if let Some(prompt) = self.prompts.closed() {
+                if let Some(prompt) = self.prompts.input_closed() {
                     out.current_session().prompt_sent(prompt);
                 }
             }
-            Input::Received(line) => self.received(line, out),
-            Input::Stderr(line) => self.process.stderr.receive(line),
-            Input::Exit { code } => self.exited(code, out),
+            Input::Received(line) => self.convert_received(line, out),
+            Input::Stderr(line) => self.process.stderr.push(line),
+            Input::Exit { code } => self.process_exited(code, out),
             // Amp has no HTTP interface.
             Input::Unreadable { .. } | Input::Request { .. } => {}
             Input::Reply { .. } => out.dropped("answer to the host's own request"),
@@ -101,42 +108,43 @@ impl Converter for AmpConverter {
 }
 
 impl AmpConverter {
-    fn received(&mut self, line: &str, out: &mut Drafts) {
+    fn convert_received(&mut self, line: &str, out: &mut Drafts) {
         match StreamMessage::decode(line) {
             Ok(decoded) => {
-                self.message(decoded.value, out);
-                report_losses("amp", &decoded.losses, out);
+                self.convert_message(decoded.value, out);
+                report_losses(AGENT, &decoded.losses, out);
             }
             Err(error) => {
                 if matches!(error, DecodeError::NotJson { .. }) {
-                    self.process.stdout.receive(line);
+                    self.process.stdout.push(line);
                 }
                 let native_type = match &error {
                     DecodeError::Mismatch { tag, .. } if !tag.is_empty() => Some(tag.clone()),
                     _ => None,
                 };
-                out.current_session().unparsed("amp", error.to_string(), native_type);
+                out.current_session().unparsed(AGENT, error.to_string(), native_type);
             }
         }
     }
 
-    fn message(&mut self, message: StreamMessage, out: &mut Drafts) {
+    /// Handles one message by its type.
+    fn convert_message(&mut self, message: StreamMessage, out: &mut Drafts) {
         match message {
             StreamMessage::System(message) => self.init(message, out),
             StreamMessage::Assistant(message) => self.assistant(message, out),
             StreamMessage::User(message) => self.user(message, out),
-            StreamMessage::ResultSuccess(result) => self.succeeded(result, out),
-            StreamMessage::ResultError(result) => self.failed(result, out),
+            StreamMessage::ResultSuccess(result) => self.result_success(result, out),
+            StreamMessage::ResultError(result) => self.result_error(result, out),
             // An unknown subtype still ends the turn. Its outcome is unknown, so it is not a success.
             StreamMessage::Unknown { tag, raw } if tag == "result" || tag.starts_with("result/") => {
-                out.current_session().unparsed("amp", "unknown type", Some(tag));
-                self.failed(raw.decode().unwrap_or_default(), out);
+                out.current_session().unparsed(AGENT, "unknown type", Some(tag));
+                self.result_error(raw.decode().unwrap_or_default(), out);
             }
-            StreamMessage::Unknown { tag, .. } => out.current_session().unparsed("amp", "unknown type", Some(tag)),
+            StreamMessage::Unknown { tag, .. } => out.current_session().unparsed(AGENT, "unknown type", Some(tag)),
         }
     }
 
-    /// The thread begins, or goes on in a new process.
+    /// The thread starts, or a new process continues it.
     fn init(&mut self, message: SystemMessage, out: &mut Drafts) {
         self.process.has_thread = true;
         let mut metadata = SessionMetadata::default();
@@ -146,15 +154,15 @@ impl AmpConverter {
         metadata.permission_mode = self.allows_all.then(|| "bypass".to_owned());
         metadata.tools = message.tools;
         metadata.mcp_servers = message.mcp_servers.map(|servers| servers.into_iter().map(mcp_server).collect());
-        let Some(thread) = message.session_id.filter(|id| !id.is_empty()) else {
+        let Some(thread_id) = message.session_id.filter(|id| !id.is_empty()) else {
             return out.current_session().turn_started(None, TurnMetadata::default().with_defaults(metadata));
         };
-        let mut session = out.session(&thread);
-        if self.thread.as_ref() == Some(&thread) {
+        let mut session = out.session(&thread_id);
+        if self.thread_id.as_ref() == Some(&thread_id) {
             session.turn_started(None, TurnMetadata::default().with_defaults(metadata));
         } else {
             session.started(metadata);
-            self.thread = Some(thread);
+            self.thread_id = Some(thread_id);
         }
     }
 
@@ -164,43 +172,44 @@ impl AmpConverter {
         if content.is_empty() && body.usage.is_none() {
             return out.dropped(EMPTY);
         }
-        self.messages += 1;
-        let of = match &body.id {
+        self.message_count += 1;
+        let message_key = match &body.id {
             Some(id) => Key::from(id),
-            None => Key::numbered("message", self.messages),
+            None => Key::numbered("message", self.message_count),
         };
-        let native = body.id.map(NativeItemId::from);
+        let native_id = body.id.map(NativeItemId::from);
         if message.parent_tool_use_id.is_none() {
             self.process.stop_reason = body.stop_reason.as_ref().and_then(stop_reason);
         }
-        let mut session = open(out, message.session_id.as_deref()).sub_agent_or_main(message.parent_tool_use_id);
-        let mut said = false;
+        let mut session =
+            thread_drafts(out, message.session_id.as_deref()).sub_agent_or_main(message.parent_tool_use_id);
+        let mut has_text = false;
         for (index, block) in (0..).zip(&mut content) {
-            let key = || Key::numbered(of.as_str(), index);
-            let say = |message: MessageDraft| match &native {
-                Some(id) => message.native_id(id.clone()).in_message(&of),
-                None => message.in_message(&of),
+            let key = || Key::numbered(message_key.as_str(), index);
+            let in_message = |draft: MessageDraft| match &native_id {
+                Some(id) => draft.native_id(id.clone()).in_message(&message_key),
+                None => draft.in_message(&message_key),
             };
             match block {
                 AssistantContent::Text(block) => {
                     let text = block.text.take().unwrap_or_default();
-                    self.process.says(&text, said);
-                    said = true;
-                    session.message_finished(key(), say(MessageDraft::assistant()), MessageEnd::text(text));
+                    self.process.observe_text(&text, has_text);
+                    has_text = true;
+                    session.message_finished(key(), in_message(MessageDraft::assistant()), MessageEnd::text(text));
                 }
-                AssistantContent::ToolUse(block) => self.called(block, &of, &mut session),
+                AssistantContent::ToolUse(block) => self.tool_use(block, &message_key, &mut session),
                 AssistantContent::Thinking(block) => {
                     let text = block.thinking.take().unwrap_or_default();
                     session.message_finished(
                         key(),
-                        say(MessageDraft::reasoning(Visibility::Public)),
+                        in_message(MessageDraft::reasoning(Visibility::Public)),
                         MessageEnd::text(text),
                     );
                 }
                 AssistantContent::RedactedThinking(_) => {
                     session.message_finished(
                         key(),
-                        say(MessageDraft::reasoning(Visibility::Private)),
+                        in_message(MessageDraft::reasoning(Visibility::Private)),
                         MessageEnd::text(""),
                     );
                 }
@@ -208,15 +217,15 @@ impl AmpConverter {
             }
         }
         if let Some(usage) = body.usage {
-            session.add_usage(tokens(&usage, body.model));
+            session.add_usage(convert_usage(&usage, body.model));
         }
     }
 
-    fn called(&mut self, block: &mut ToolUseContent, of: &Key, session: &mut SessionDrafts<'_>) {
+    fn tool_use(&mut self, block: &mut ToolUseContent, message_key: &Key, session: &mut SessionDrafts<'_>) {
         let name = block.name.take().unwrap_or_else(|| "unknown".to_owned());
         let json = block.input.as_ref().map_or("{}", |input| input.get());
-        let arguments = Arguments::read(json);
-        self.calls.begin(&block.id, &name, &arguments);
+        let arguments = Arguments::parse(json);
+        self.calls.insert(&block.id, &name, &arguments);
         let title = arguments.title(&name);
         let input = arguments.input(&name);
         let steps = match &input {
@@ -231,7 +240,7 @@ impl AmpConverter {
             .json_arguments(block.input.as_ref())
             .input(input)
             .native_id(&key)
-            .in_message(of);
+            .in_message(message_key);
         if let Some(title) = title {
             call = call.title(title);
         }
@@ -241,133 +250,131 @@ impl AmpConverter {
         }
     }
 
-    /// The agent repeats the user, or tells what its tools gave.
+    /// An echo of a prompt, or the results of tools.
     fn user(&mut self, message: NativeUser, out: &mut Drafts) {
         let mut content = message.message.and_then(|body| body.content).unwrap_or_default();
-        let (thread, parent) = (message.session_id.as_deref(), message.parent_tool_use_id);
-        let from_user = parent.is_none();
-        let mut session = open(out, thread).sub_agent_or_main(parent.as_deref());
-        let mut said = Vec::new();
-        let mut results = 0;
+        let (thread_id, parent) = (message.session_id.as_deref(), message.parent_tool_use_id);
+        let is_from_user = parent.is_none();
+        let mut session = thread_drafts(out, thread_id).sub_agent_or_main(parent.as_deref());
+        let mut parts = Vec::new();
+        let mut other_blocks = 0;
         for block in &mut content {
             match block {
-                UserContent::Text(block) => said.push(ContentPart::text(block.text.take().unwrap_or_default())),
+                UserContent::Text(block) => parts.push(ContentPart::text(block.text.take().unwrap_or_default())),
                 UserContent::ToolResult(block) => {
-                    results += 1;
-                    self.finished(block, &mut session);
+                    other_blocks += 1;
+                    self.tool_result(block, &mut session);
                 }
                 UserContent::Unknown { tag, .. } => {
-                    results += 1;
+                    other_blocks += 1;
                     unknown_block(&mut session, "user", tag);
                 }
             }
         }
-        let echo = if from_user && (!said.is_empty() || results == 0) { self.prompts.echoed(&said) } else { None };
-        let (left_out, steered) = echo.unwrap_or_default();
-        said.extend(left_out);
-        if said.is_empty() {
-            if results == 0 {
+        let is_echo = is_from_user && (!parts.is_empty() || other_blocks == 0);
+        let echoed = if is_echo { self.prompts.take_echoed(&parts) } else { None };
+        let (images, is_steering) = echoed.unwrap_or_default();
+        parts.extend(images);
+        if parts.is_empty() {
+            if other_blocks == 0 {
                 out.dropped(EMPTY);
             }
             return;
         }
-        self.messages += 1;
-        let mut user = UserMessage::new(said);
-        if from_user && !steered && results == 0 {
-            self.end_turn_before_next(&mut open(out, thread).synthetic());
-            self.process.turns += 1;
+        self.message_count += 1;
+        let mut user = UserMessage::new(parts);
+        if is_from_user && !is_steering && other_blocks == 0 {
+            self.end_turn_before_next(&mut thread_drafts(out, thread_id).synthetic());
+            self.process.turn_count += 1;
             user = user.starts_turn();
         }
-        let mut session = open(out, thread).sub_agent_or_main(parent);
-        session.user_message(Key::numbered("message", self.messages), user);
+        let mut session = thread_drafts(out, thread_id).sub_agent_or_main(parent);
+        session.user_message(Key::numbered("message", self.message_count), user);
     }
 
-    /// The next message shows that the turn of the one before is over, and why the model stopped is known.
+    /// Ends the running turn before the next prompt, if it is known why the model stopped. Amp does not report the end.
     fn end_turn_before_next(&mut self, session: &mut SessionDrafts<'_>) {
         let reason = self.process.stop_reason.take();
-        if reason.is_some() && self.process.turns > 0 {
+        if reason.is_some() && self.process.turn_count > 0 {
             session.turn_ended(TurnEnd::new().stop_reason(reason));
         }
     }
 
-    fn finished(&mut self, block: &mut ToolResultContent, session: &mut SessionDrafts<'_>) {
-        let call = self.calls.end(&block.tool_use_id);
+    fn tool_result(&mut self, block: &mut ToolResultContent, session: &mut SessionDrafts<'_>) {
+        let call = self.calls.remove(&block.tool_use_id);
         let content = block.content.take().unwrap_or_default();
-        let result = output::result(content, block.is_error, call);
+        let result = output::parse_result(content, block.is_error, call);
         session.tool_finished(&block.tool_use_id, result);
     }
 
-    fn succeeded(&mut self, result: ResultMessage, out: &mut Drafts) {
+    fn result_success(&mut self, result: ResultMessage, out: &mut Drafts) {
         self.process.has_result = true;
         let text = result.result.unwrap_or_default();
-        let mut session = open(out, result.session_id.as_deref());
-        // The subtype alone does not decide: without `is_error` the outcome is unknown.
+        let mut session = thread_drafts(out, result.session_id.as_deref());
+        // The subtype does not decide: without `is_error` the outcome is unknown.
         let status = if result.is_error == Some(false) { TurnStatus::Completed } else { TurnStatus::Failed };
         if result.is_error == Some(true) {
-            session.failed(Failure::new(failure::code(&text), text));
+            session.failed(Failure::new(failures::code_for_message(&text), text));
         } else {
             if !text.trim().is_empty() && !self.process.last_text.contains(text.trim()) {
-                // An answer that stands nowhere else.
-                self.messages += 1;
-                let key = Key::numbered("message", self.messages);
+                // No message has this answer.
+                self.message_count += 1;
+                let key = Key::numbered("message", self.message_count);
                 session.message_finished(key, MessageDraft::assistant(), MessageEnd::text(text));
             }
             if status == TurnStatus::Failed {
-                session.failed(Failure::new(ErrorCode::AgentError, "the agent does not say whether it succeeded"));
+                session.failed(Failure::new(ErrorCode::AgentError, "the agent did not report whether it succeeded"));
             }
         }
-        let end = self.process.end(status, result.duration_ms.as_ref(), result.num_turns, result.permission_denials);
+        let end =
+            self.process.turn_end(status, result.duration_ms.as_ref(), result.num_turns, result.permission_denials);
         session.turn_ended(end);
     }
 
-    fn failed(&mut self, result: ErrorResultMessage, out: &mut Drafts) {
+    fn result_error(&mut self, result: ErrorResultMessage, out: &mut Drafts) {
         self.process.has_result = true;
-        let words = result.error.unwrap_or_else(|| "the agent failed and does not say why".to_owned());
-        let mut session = open(out, result.session_id.as_deref());
-        let status = if failure::is_interrupt(&words) {
+        let message = result.error.unwrap_or_else(|| "the agent failed without an error message".to_owned());
+        let mut session = thread_drafts(out, result.session_id.as_deref());
+        let status = if failures::is_interrupt(&message) {
             session.interrupt_requested();
             TurnStatus::Interrupted
         } else {
             let code = match result.subtype {
                 Some(ErrorResultMessageSubtype::ErrorMaxTurns) => ErrorCode::Limit,
-                _ => failure::code(&words),
+                _ => failures::code_for_message(&message),
             };
             let kind = result.subtype.as_ref().map(ErrorResultMessageSubtype::as_str);
-            session.failed(Failure::new(code, words).kind(kind));
+            session.failed(Failure::new(code, message).kind(kind));
             TurnStatus::Failed
         };
-        let end = self.process.end(status, result.duration_ms.as_ref(), result.num_turns, result.permission_denials);
+        let end =
+            self.process.turn_end(status, result.duration_ms.as_ref(), result.num_turns, result.permission_denials);
         session.turn_ended(end);
     }
 
-    fn exited(&mut self, code: Option<i32>, out: &mut Drafts) {
+    fn process_exited(&mut self, code: Option<i32>, out: &mut Drafts) {
         self.calls = OpenCalls::default();
         let process = std::mem::take(&mut self.process);
         if process.has_result {
             return;
         }
         let mut session = out.current_session().synthetic();
-        // Without the JSON format, what it printed was the answer.
-        if code == Some(0) && self.prompts.is_plain_run() {
+        // Without the JSON format, the printed text is the answer.
+        if code == Some(0) && self.prompts.is_plain_text_run() {
             return session.turn_ended(TurnEnd::with_status(TurnStatus::Completed));
         }
-        match process.reason(code) {
-            Some(words) => session.failed(Failure::new(failure::code(&words), words)),
-            // It always tells its result before it goes.
+        match process.startup_error(code) {
+            Some(error) => session.failed(Failure::new(failures::code_for_message(&error), error)),
+            // Amp always prints a result before it exits.
             None => session.turn_cut_off(),
         }
     }
 }
 
-/// Why a line without content is dropped.
-const EMPTY: &str = "an empty message";
-/// The flag that lets Amp do everything without asking.
-const ALLOW_ALL: &str = "--dangerously-allow-all";
-
 impl Process {
-    /// The agent says something, perhaps on top of what it said in the same message.
-    fn says(&mut self, text: &str, more: bool) {
-        if more {
+    /// Notes a text of the agent. `is_continued`: the same message has text before it.
+    fn observe_text(&mut self, text: &str, is_continued: bool) {
+        if is_continued {
             self.last_text.push('\n');
         } else {
             self.last_text.clear();
@@ -375,9 +382,9 @@ impl Process {
         self.last_text.push_str(text);
     }
 
-    /// Why it ended before there was a thread, in its own words. What it wrote to its standard error before a signal
-    /// killed it is not the cause.
-    fn reason(self, code: Option<i32>) -> Option<String> {
+    /// The error message of a process that exited before its thread started. Standard error counts only for an exit
+    /// code above 0: it is not the cause when a signal killed the process.
+    fn startup_error(self, code: Option<i32>) -> Option<String> {
         if self.has_thread {
             return None;
         }
@@ -385,86 +392,86 @@ impl Process {
         stderr.or(self.stdout.0)
     }
 
-    fn end(
+    fn turn_end(
         &self,
         status: TurnStatus,
-        duration: Option<&Number>,
-        messages: Option<Number>,
+        duration_ms: Option<&Number>,
+        num_turns: Option<Number>,
         denials: Option<Vec<String>>,
     ) -> TurnEnd {
-        // A turn that failed did not end because the model had said all.
+        // A turn that failed did not end because the model finished its answer.
         let is_certain = |reason: &StopReason| status == TurnStatus::Completed || *reason != StopReason::EndTurn;
         let stop_reason = self.stop_reason.clone().filter(is_certain);
         let mut end = TurnEnd::with_status(status).stop_reason(stop_reason);
-        if self.turns <= 1 {
-            end.duration_ms = duration.and_then(whole);
+        if self.turn_count <= 1 {
+            end.duration_ms = duration_ms.and_then(to_u64);
         }
         end.native(
             NativeMetadata::new()
-                .with("num_turns", messages.map(Value::Number))
+                .with("num_turns", num_turns.map(Value::Number))
                 .with("permission_denials", denials.filter(|denials| !denials.is_empty())),
         )
     }
 }
 
-/// What was printed outside the format: the first line that calls itself an error, else the first.
+/// The most informative line of plain text output: the first that starts with `Error`, else the first.
 #[derive(Debug, Default)]
-struct PlainWords(Option<String>);
+struct PlainText(Option<String>);
 
-impl PlainWords {
-    fn receive(&mut self, line: &str) {
+impl PlainText {
+    fn push(&mut self, line: &str) {
         let line = line.trim();
-        let is_error = |words: &str| words.starts_with("Error");
-        let better = match &self.0 {
+        let is_error = |line: &str| line.starts_with("Error");
+        let is_better = match &self.0 {
             None => !line.is_empty(),
-            Some(words) => is_error(line) && !is_error(words),
+            Some(kept) => is_error(line) && !is_error(kept),
         };
-        if better {
+        if is_better {
             self.0 = Some(line.to_owned());
         }
     }
 }
 
-/// Speaks of the thread, or of the current one when the line names none.
-fn open<'a>(out: &'a mut Drafts, thread: Option<&str>) -> SessionDrafts<'a> {
-    out.session_or_current(thread.filter(|id| !id.is_empty()))
+/// Drafts for this thread, or for the current one if the line names none.
+fn thread_drafts<'a>(out: &'a mut Drafts, thread_id: Option<&str>) -> SessionDrafts<'a> {
+    out.session_or_current(thread_id.filter(|id| !id.is_empty()))
 }
 
 fn mcp_server(server: SystemMessageMcpServersItem) -> McpServerInfo {
     McpServerInfo::new(server.name.unwrap_or_default()).status(server.status.map(|status| status.as_str().to_owned()))
 }
 
-/// Why the model stopped; `None` where it has not, or does not say.
+/// Why the model stopped; `None` if it has not stopped.
 fn stop_reason(reason: &NativeStopReason) -> Option<StopReason> {
     match reason.as_str() {
         "end_turn" => Some(StopReason::EndTurn),
         "max_tokens" => Some(StopReason::MaxTokens),
         "refusal" => Some(StopReason::Refusal),
-        // It goes on when the tool is done.
+        // The model continues after the tool.
         "tool_use" => None,
         _ => Some(StopReason::Other),
     }
 }
 
-fn unknown_block(session: &mut SessionDrafts<'_>, line: &str, tag: &str) {
-    session.unparsed("amp", "unknown content block", Some(format!("{line}/{tag}")));
+fn unknown_block(session: &mut SessionDrafts<'_>, line_type: &str, tag: &str) {
+    session.unparsed(AGENT, "unknown content block", Some(format!("{line_type}/{tag}")));
 }
 
-/// Cached input is told apart from the rest; the universal figure counts all of it.
-fn tokens(usage: &NativeUsage, model: Option<String>) -> Usage {
-    let count = |number: &Option<Number>| number.as_ref().and_then(whole);
+/// Converts the usage of a message. Amp counts cached input separately; the universal input includes it.
+fn convert_usage(usage: &NativeUsage, model: Option<String>) -> Usage {
+    let count = |number: &Option<Number>| number.as_ref().and_then(to_u64);
     let (read, written) = (count(&usage.cache_read_input_tokens), count(&usage.cache_creation_input_tokens));
-    let fresh = count(&usage.input_tokens).unwrap_or(0);
-    let input = fresh.saturating_add(read.unwrap_or(0)).saturating_add(written.unwrap_or(0));
+    let uncached = count(&usage.input_tokens).unwrap_or(0);
+    let input = uncached.saturating_add(read.unwrap_or(0)).saturating_add(written.unwrap_or(0));
     Usage::new(input, count(&usage.output_tokens).unwrap_or(0))
         .cached_input_tokens(read)
         .cache_write_tokens(written)
         .model(model)
 }
 
-/// A number that counts something; the schema says no more than that it is one.
+/// Converts a JSON number to `u64`: the schema allows floats for counts.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast from f64 saturates")]
-fn whole(number: &Number) -> Option<u64> {
+fn to_u64(number: &Number) -> Option<u64> {
     number.as_u64().or_else(|| number.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64))
 }
 

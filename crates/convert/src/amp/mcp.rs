@@ -1,4 +1,4 @@
-//! The content of an MCP result: a list of blocks, as the protocol has them.
+//! Content of an MCP result: a list of MCP content blocks.
 
 use std::fmt::Write as _;
 
@@ -6,9 +6,9 @@ use interlingua_schema::{ContentPart, FileAction};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What a list of blocks says: text on lines of its own, other parts behind.
+/// The text of all blocks, joined by newlines, and the other parts.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Content {
+pub(super) struct McpContent {
     pub(super) text: String,
     pub(super) parts: Vec<ContentPart>,
 }
@@ -17,20 +17,20 @@ pub(super) struct Content {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Block {
     Text { text: String },
-    Image(Bytes),
-    Audio(Bytes),
+    Image(Base64Data),
+    Audio(Base64Data),
     ResourceLink { uri: String, name: Option<String>, title: Option<String> },
     Resource { resource: Resource },
 }
 
-/// Bytes in base64: as MCP writes them, or in a `source` as a model's provider does.
+/// Base64 data in the form of MCP, or in a `source` as in the API of the model's provider.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Bytes {
+struct Base64Data {
     data: Option<String>,
     #[serde(rename = "mimeType", alias = "media_type")]
     mime: Option<String>,
-    source: Option<Box<Bytes>>,
+    source: Option<Box<Base64Data>>,
 }
 
 #[derive(Deserialize)]
@@ -43,9 +43,9 @@ struct Resource {
     blob: Option<String>,
 }
 
-impl Content {
-    /// Reads a list of blocks; `None` for a list of anything else. A block of an unknown type is kept as JSON.
-    pub(super) fn read(blocks: &[Value]) -> Option<Self> {
+impl McpContent {
+    /// Parses a list of blocks; `None` for a list of anything else. A block of an unknown type is kept as JSON.
+    pub(super) fn parse(blocks: &[Value]) -> Option<Self> {
         let is_block = |block: &Value| block.get("type").is_some_and(Value::is_string);
         if !blocks.iter().all(is_block) {
             return None;
@@ -67,62 +67,63 @@ impl Content {
 
     fn push(&mut self, block: Block) {
         match block {
-            Block::Text { text } => self.say(&text),
-            Block::Image(bytes) => match bytes.read() {
-                (Some(data), mime) => self.show_image(&data, mime),
-                (None, mime) => self.say_bytes("image", mime.as_deref()),
+            Block::Text { text } => self.push_text(&text),
+            Block::Image(image) => match image.into_parts() {
+                (Some(data), mime) => self.push_image(&data, mime),
+                (None, mime) => self.push_placeholder("image", mime.as_deref()),
             },
-            Block::Audio(bytes) => self.say_bytes("audio", bytes.read().1.as_deref()),
+            Block::Audio(audio) => self.push_placeholder("audio", audio.into_parts().1.as_deref()),
             Block::ResourceLink { uri, name, title } => {
                 match title.or(name) {
-                    Some(name) => self.say(&format!("{name} ({uri})")),
-                    None => self.say(&uri),
+                    Some(name) => self.push_text(&format!("{name} ({uri})")),
+                    None => self.push_text(&uri),
                 }
-                self.show_file(uri);
+                self.push_file(uri);
             }
             Block::Resource { resource: Resource { uri, mime, text, blob } } => {
                 let is_image = mime.as_deref().is_some_and(|mime| mime.starts_with("image/"));
                 match (text, blob) {
-                    (Some(text), _) => self.say(&text),
-                    (None, Some(blob)) if is_image => self.show_image(&blob, mime),
-                    (None, _) => self.say_bytes("blob", mime.as_deref()),
+                    (Some(text), _) => self.push_text(&text),
+                    (None, Some(blob)) if is_image => self.push_image(&blob, mime),
+                    (None, _) => self.push_placeholder("blob", mime.as_deref()),
                 }
                 if !uri.is_empty() {
-                    self.show_file(uri);
+                    self.push_file(uri);
                 }
             }
         }
     }
 
-    fn say(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         if !self.text.is_empty() && !self.text.ends_with('\n') {
             self.text.push('\n');
         }
         self.text.push_str(text);
     }
 
-    /// Names bytes that there is no part for.
-    fn say_bytes(&mut self, what: &str, mime: Option<&str>) {
-        let mut word = format!("[{what}");
+    /// Adds a placeholder for data that has no content part: `[audio: audio/wav]`.
+    fn push_placeholder(&mut self, kind: &str, mime: Option<&str>) {
+        let mut text = format!("[{kind}");
         if let Some(mime) = mime {
             // Writing to a string does not fail.
-            let _ = write!(word, ": {mime}");
+            let _ = write!(text, ": {mime}");
         }
-        word.push(']');
-        self.say(&word);
+        text.push(']');
+        self.push_text(&text);
     }
 
-    fn show_image(&mut self, data: &str, mime: Option<String>) {
+    fn push_image(&mut self, data: &str, mime: Option<String>) {
         self.parts.push(image(data, mime));
     }
 
-    fn show_file(&mut self, path: String) {
+    fn push_file(&mut self, path: String) {
         self.parts.push(ContentPart::FileRef { path, action: FileAction::Read, diff: None });
     }
 }
 
-impl Bytes {
-    fn read(self) -> (Option<String>, Option<String>) {
+impl Base64Data {
+    /// The base64 text and the MIME type.
+    fn into_parts(self) -> (Option<String>, Option<String>) {
         match self.source {
             Some(source) => (source.data, source.mime),
             None => (self.data, self.mime),
@@ -130,10 +131,10 @@ impl Bytes {
     }
 }
 
-/// An image of bytes in base64.
+/// An image part of base64 data.
 pub(super) fn image(data: &str, mime: Option<String>) -> ContentPart {
-    let named = mime.as_deref().unwrap_or("application/octet-stream");
-    ContentPart::Image { path: ["data:", named, ";base64,", data].concat(), mime }
+    let media_type = mime.as_deref().unwrap_or("application/octet-stream");
+    ContentPart::Image { path: ["data:", media_type, ";base64,", data].concat(), mime }
 }
 
 #[cfg(test)]
@@ -142,8 +143,8 @@ mod tests {
 
     use super::*;
 
-    fn read(blocks: &Value) -> Content {
-        Content::read(blocks.as_array().unwrap()).unwrap()
+    fn parse(blocks: &Value) -> McpContent {
+        McpContent::parse(blocks.as_array().unwrap()).unwrap()
     }
 
     fn file(path: &str) -> ContentPart {
@@ -151,8 +152,8 @@ mod tests {
     }
 
     #[test]
-    fn every_block_is_readable() {
-        let content = read(&json!([
+    fn every_block_has_text_or_a_part() {
+        let content = parse(&json!([
             { "type": "text", "text": "one" },
             { "type": "resource", "resource": { "uri": "file:///a.md", "mimeType": "text/markdown", "text": "two" } },
             { "type": "resource_link", "uri": "file:///b.md", "name": "b", "title": "The notes" },
@@ -165,23 +166,23 @@ mod tests {
     }
 
     #[test]
-    fn images_are_parts_however_they_are_written() {
+    fn images_of_every_form_are_image_parts() {
         let png = ContentPart::Image { path: "data:image/png;base64,AA==".into(), mime: Some("image/png".into()) };
         for block in [
             json!({ "type": "image", "data": "AA==", "mimeType": "image/png" }),
             json!({ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "AA==" } }),
             json!({ "type": "resource", "resource": { "mimeType": "image/png", "blob": "AA==" } }),
         ] {
-            assert_eq!(read(&json!([block])), Content { text: String::new(), parts: vec![png.clone()] });
+            assert_eq!(parse(&json!([block])), McpContent { text: String::new(), parts: vec![png.clone()] });
         }
     }
 
     #[test]
-    fn what_is_not_known_is_kept() {
+    fn unknown_blocks_are_kept_as_json() {
         let video = json!({ "type": "video", "url": "x" });
-        let content = read(&json!([{ "type": "text", "text": "a" }, video]));
-        assert_eq!(content, Content { text: "a".into(), parts: vec![ContentPart::Json { json: video }] });
-        assert_eq!(Content::read(&[json!(1)]), None);
-        assert_eq!(Content::read(&[json!({ "name": "no block" })]), None);
+        let content = parse(&json!([{ "type": "text", "text": "a" }, video]));
+        assert_eq!(content, McpContent { text: "a".into(), parts: vec![ContentPart::Json { json: video }] });
+        assert_eq!(McpContent::parse(&[json!(1)]), None);
+        assert_eq!(McpContent::parse(&[json!({ "name": "no block" })]), None);
     }
 }

@@ -1,7 +1,7 @@
-//! A tool's result as a person would read it.
+//! Tool results as a person would read them.
 //!
-//! Amp gives every result as a string. What a tool returned as text is in it as it was; an object or a list is in it
-//! as JSON, and the text stands somewhere inside.
+//! Every result of Amp is a string. It is either the text that the tool returned, or JSON of an object or list that has
+//! the text inside.
 
 use interlingua_schema::ContentPart;
 use serde_json::{Map, Value};
@@ -10,17 +10,17 @@ use super::mcp;
 use super::tools::OpenCall;
 use crate::ToolResult;
 
-/// What a tool gave. `call` is what is known of its arguments; `is_error` is absent where Amp does not say.
+/// Parses the result of a call. `is_error` is `None` if Amp does not report it.
 ///
-/// Amp says of every command that it is no error, so that the exit code alone tells how it went.
-pub(super) fn result(content: String, is_error: Option<bool>, call: Option<OpenCall>) -> ToolResult {
-    let refused = is_refusal(&content);
-    let Reading { text, parts, exit, diff } = Reading::new(content, call.as_ref());
-    let failed = refused
+/// `is_error` is false for every command, even a failing one, so only the exit code decides.
+pub(super) fn parse_result(content: String, is_error: Option<bool>, call: Option<OpenCall>) -> ToolResult {
+    let is_rejected = is_rejection(&content);
+    let ParsedOutput { text, parts, exit, diff } = ParsedOutput::parse(content, call.as_ref());
+    let failed = is_rejected
         || match exit {
-            Exit::Code(code) => code != 0 || is_error == Some(true),
-            Exit::Unknown => true,
-            Exit::None => is_error != Some(false),
+            ExitStatus::Code(code) => code != 0 || is_error == Some(true),
+            ExitStatus::Unknown => true,
+            ExitStatus::None => is_error != Some(false),
         };
     let mut result = ToolResult::ok(text).failed_if(failed).exit_code(exit.code());
     result.parts = parts;
@@ -28,40 +28,41 @@ pub(super) fn result(content: String, is_error: Option<bool>, call: Option<OpenC
         let is_change = call.is_change();
         let files = call.files(diff);
         if is_change && !files.is_empty() {
-            result = without_confirmation(result);
+            result = strip_confirmation(result);
         }
         result.parts.extend(files);
     }
     result
 }
 
-/// A tool that was not allowed to run says so in its result, which is then not marked as an error.
-fn is_refusal(content: &str) -> bool {
+/// Whether a permission rule rejected the tool. Amp does not mark such a result as an error.
+fn is_rejection(content: &str) -> bool {
     content.starts_with("Tool rejected by")
 }
 
-/// A change that worked has nothing to say: `Successfully created file …` and the diff are in its files.
-fn without_confirmation(result: ToolResult) -> ToolResult {
-    let mut silent = ToolResult::ok("").exit_code(result.exit_code);
-    silent.parts = result.parts;
-    silent
+/// The result of a successful file change without its text: the file parts replace `Successfully created file …` and
+/// the diff.
+fn strip_confirmation(result: ToolResult) -> ToolResult {
+    let mut stripped = ToolResult::ok("").exit_code(result.exit_code);
+    stripped.parts = result.parts;
+    stripped
 }
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Exit {
+enum ExitStatus {
     Code(i32),
-    /// The exit code is not a number: the command was killed, or its code is unknown.
+    /// The exit code is not a number: the command was killed, or the code is unknown.
     Unknown,
-    /// The result is no command's, or does not say.
+    /// The result has no exit code.
     None,
 }
 
-impl Exit {
-    fn read(code: Option<&Value>) -> Self {
+impl ExitStatus {
+    fn parse(code: Option<&Value>) -> Self {
         let Some(code) = code else { return Self::None };
         let signed = code.as_i64().and_then(|code| i32::try_from(code).ok());
-        // Windows counts above what fits: its code for a failure is 4294967295, which is -1.
+        // Exit codes on Windows are unsigned: 4294967295 is -1.
         let unsigned = || code.as_u64().and_then(|code| u32::try_from(code).ok()).map(u32::cast_signed);
         signed.or_else(unsigned).map_or(Self::Unknown, Self::Code)
     }
@@ -74,114 +75,114 @@ impl Exit {
     }
 }
 
-/// What stands in a result.
+/// Content of a result string.
 #[derive(Debug, PartialEq)]
-struct Reading {
+struct ParsedOutput {
     text: String,
     parts: Vec<ContentPart>,
-    exit: Exit,
+    exit: ExitStatus,
     diff: Option<String>,
 }
 
-impl Reading {
-    fn new(content: String, call: Option<&OpenCall>) -> Self {
-        let read = match content.as_bytes().first() {
-            Some(b'[') => serde_json::from_str(&content).ok().and_then(|list: Vec<Value>| Self::list(&list, call)),
-            Some(b'{') => serde_json::from_str(&content).ok().map(|fields| Self::object(&fields, &content)),
+impl ParsedOutput {
+    fn parse(content: String, call: Option<&OpenCall>) -> Self {
+        let parsed = match content.as_bytes().first() {
+            Some(b'[') => serde_json::from_str(&content).ok().and_then(|list: Vec<Value>| Self::from_list(&list, call)),
+            Some(b'{') => serde_json::from_str(&content).ok().map(|fields| Self::from_object(&fields, &content)),
             _ => None,
         };
-        read.unwrap_or_else(|| Self::text(content))
+        parsed.unwrap_or_else(|| Self::text(content))
     }
 
     fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), parts: Vec::new(), exit: Exit::None, diff: None }
+        Self { text: text.into(), parts: Vec::new(), exit: ExitStatus::None, diff: None }
     }
 
-    /// The blocks that an MCP tool gave, or the lines that a search found.
-    fn list(list: &[Value], call: Option<&OpenCall>) -> Option<Self> {
+    /// The blocks of an MCP tool, or the matches of a search.
+    fn from_list(list: &[Value], call: Option<&OpenCall>) -> Option<Self> {
         let is_mcp = matches!(call, Some(OpenCall::Mcp));
         if list.is_empty() && !is_mcp && !matches!(call, Some(OpenCall::Search)) {
             return None;
         }
-        match mcp::Content::read(list) {
-            // Another tool's list may only look like blocks.
-            Some(content) if is_mcp || content.is_known() => Some(Self::blocks(content)),
-            _ => Some(Self::text(lines(list)?)),
+        match mcp::McpContent::parse(list) {
+            // The list of another tool may only resemble blocks.
+            Some(content) if is_mcp || content.is_known() => Some(Self::from_blocks(content)),
+            _ => Some(Self::text(join_lines(list)?)),
         }
     }
 
-    /// The object that one of Amp's own tools gave: of a command, a change, a read or a directory. That of any other
-    /// tool stays as it is.
-    fn object(fields: &Map<String, Value>, content: &str) -> Self {
+    /// The object of one of Amp's own tools: a command, a file change, a read or a directory listing. Any other object
+    /// is shown as JSON.
+    fn from_object(fields: &Map<String, Value>, content: &str) -> Self {
         let text = |key: &str| fields.get(key).and_then(Value::as_str);
-        let exit = Exit::read(fields.get("exitCode"));
+        let exit = ExitStatus::parse(fields.get("exitCode"));
         if let Some(output) = text("output") {
             return Self { exit, ..Self::text(output) };
         }
         if let Some(diff) = text("diff") {
-            let diff = without_fence(diff).to_owned();
+            let diff = strip_fence(diff).to_owned();
             return Self { diff: Some(diff.clone()), ..Self::text(diff) };
         }
-        let of_file = fields.get("content").filter(|_| fields.contains_key("absolutePath"));
+        let file_content = fields.get("content").filter(|_| fields.contains_key("absolutePath"));
         let entries = fields.get("directoryEntries").and_then(Value::as_array);
-        let read = match (of_file, entries) {
-            (Some(Value::String(text)), _) => Some(Self::file(text)),
-            (Some(Value::Array(blocks)), _) => mcp::Content::read(blocks).map(Self::blocks),
-            (_, Some(entries)) => lines(entries).map(Self::text),
+        let parsed = match (file_content, entries) {
+            (Some(Value::String(text)), _) => Some(Self::from_file(text)),
+            (Some(Value::Array(blocks)), _) => mcp::McpContent::parse(blocks).map(Self::from_blocks),
+            (_, Some(entries)) => join_lines(entries).map(Self::text),
             _ => None,
         };
-        read.unwrap_or_else(|| Self { exit, ..Self::text(content) })
+        parsed.unwrap_or_else(|| Self { exit, ..Self::text(content) })
     }
 
-    fn blocks(mcp::Content { text, parts }: mcp::Content) -> Self {
+    fn from_blocks(mcp::McpContent { text, parts }: mcp::McpContent) -> Self {
         Self { parts, ..Self::text(text) }
     }
 
-    /// The content of a file that was read.
-    fn file(content: &str) -> Self {
-        match image_in_base64(content) {
+    /// Content of a file that was read.
+    fn from_file(content: &str) -> Self {
+        match parse_base64_image(content) {
             Some(image) => Self { parts: vec![image], ..Self::text("") },
-            None => Self::text(without_line_numbers(content)),
+            None => Self::text(strip_line_numbers(content)),
         }
     }
 }
 
-/// A list of texts as lines; `None` for any other list.
-fn lines(list: &[Value]) -> Option<String> {
+/// Joins a list of strings by newlines; `None` for any other list.
+fn join_lines(list: &[Value]) -> Option<String> {
     let lines: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
     lines.map(|lines| lines.join("\n"))
 }
 
-/// A diff without the Markdown fence around it.
-fn without_fence(diff: &str) -> &str {
+/// Strips the Markdown fence around a diff.
+fn strip_fence(diff: &str) -> &str {
     let inner = diff.trim_end().strip_prefix("```diff\n").and_then(|inner| inner.strip_suffix("```"));
     inner.unwrap_or(diff)
 }
 
-/// A file's content without the number that Amp puts before each line: `12: `. Numbers only grow; a line in brackets
-/// says that some were left out. A text of which that is not true has no numbers.
-fn without_line_numbers(content: &str) -> String {
+/// Strips the number that Amp puts before each line of a file: `12: `. The numbers increase; a line in brackets says
+/// that lines were left out. The text is unchanged if any other line has no number.
+fn strip_line_numbers(content: &str) -> String {
     let mut plain = String::with_capacity(content.len());
-    let mut before = 0_u64;
+    let mut previous = 0_u64;
     for (index, line) in content.split('\n').enumerate() {
         if index > 0 {
             plain.push('\n');
         }
         let numbered = line.split_once(':').and_then(|(number, rest)| Some((number.parse::<u64>().ok()?, rest)));
         match numbered {
-            Some((number, rest)) if number > before => {
-                before = number;
+            Some((number, rest)) if number > previous => {
+                previous = number;
                 plain.push_str(rest.strip_prefix(' ').unwrap_or(rest));
             }
-            _ if before > 0 && line.starts_with('[') && line.ends_with(']') => plain.push_str(line),
+            _ if previous > 0 && line.starts_with('[') && line.ends_with(']') => plain.push_str(line),
             _ => return content.to_owned(),
         }
     }
     plain
 }
 
-/// The image that a file is, where its content is base64: images begin with bytes that tell what they are.
-fn image_in_base64(content: &str) -> Option<ContentPart> {
+/// The image in the content of a file, if that is an image in base64. The first bytes tell the image type.
+fn parse_base64_image(content: &str) -> Option<ContentPart> {
     let kinds = [("iVBORw0KGgo", "png"), ("/9j/", "jpeg"), ("R0lGOD", "gif"), ("UklGR", "webp")];
     let (_, kind) = kinds.iter().find(|(magic, _)| content.starts_with(magic))?;
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
@@ -195,7 +196,7 @@ mod tests {
     use super::*;
 
     fn ok(content: &str, call: Option<OpenCall>) -> ToolResult {
-        result(content.to_owned(), Some(false), call)
+        parse_result(content.to_owned(), Some(false), call)
     }
 
     fn output(content: &str) -> (String, Option<i32>) {
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_found_inside_the_json() {
+    fn the_text_is_extracted_from_the_json() {
         for (content, text, exit_code) in [
             (r#"{"output":"hi\n","exitCode":3}"#, "hi\n", Some(3)),
             (r#"{"output":"hi\n","exitCode":4294967295}"#, "hi\n", Some(-1)),
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_mcp_result_is_readable_whatever_blocks_it_has() {
+    fn an_mcp_result_has_text_for_every_type_of_block() {
         let content = r#"[{"type":"resource","resource":{"uri":"tiny://a","text":"the text"}},{"type":"resource_link","uri":"tiny://b","name":"b"},{"type":"audio","data":"AA==","mimeType":"audio/wav"}]"#;
         let result = ok(content, Some(OpenCall::Mcp));
         assert_eq!(result.output.as_deref(), Some("the text\nb (tiny://b)\n[audio: audio/wav]"));
@@ -233,15 +234,15 @@ mod tests {
     }
 
     #[test]
-    fn a_rejected_tool_is_failed_though_not_marked() {
+    fn a_rejected_tool_is_failed_although_is_error_is_false() {
         assert!(ok("Tool rejected by plugin: rule 0", None).failed);
         assert!(!ok("rejected", None).failed);
     }
 
     #[test]
-    fn an_outcome_that_is_not_known_is_no_success() {
+    fn an_unknown_outcome_is_a_failure() {
         let failed = |content: &str, is_error| {
-            let result = result(content.to_owned(), is_error, Some(OpenCall::Command));
+            let result = parse_result(content.to_owned(), is_error, Some(OpenCall::Command));
             result.failed || result.exit_code.is_some_and(|code| code != 0)
         };
         assert!(failed("text", None));
@@ -254,18 +255,18 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_worked_has_no_output_and_one_that_failed_has_the_reason() {
+    fn a_successful_change_has_no_output_and_a_failed_one_has_the_reason() {
         let call = || OpenCall::Create { path: "/w/a".to_owned(), content: "x\n".to_owned() };
-        let worked = ok("Successfully created file /w/a", Some(call()));
-        assert_eq!(worked.output.as_deref(), Some(""));
-        assert!(matches!(worked.parts.as_slice(), [ContentPart::FileRef { action: FileAction::Write, .. }]));
-        let failed = result("no such directory".to_owned(), Some(true), Some(call()));
+        let succeeded = ok("Successfully created file /w/a", Some(call()));
+        assert_eq!(succeeded.output.as_deref(), Some(""));
+        assert!(matches!(succeeded.parts.as_slice(), [ContentPart::FileRef { action: FileAction::Write, .. }]));
+        let failed = parse_result("no such directory".to_owned(), Some(true), Some(call()));
         assert_eq!(failed.output.as_deref(), Some("no such directory"));
         assert_eq!(failed.parts, []);
     }
 
     #[test]
-    fn line_numbers_are_taken_away_only_where_all_lines_have_them() {
+    fn line_numbers_are_stripped_only_if_all_lines_have_them() {
         for (content, plain) in [
             ("1: a\n2: \n3:   b: c", "a\n\n  b: c"),
             ("9: a\n10:\n11: b", "a\n\nb"),
@@ -275,12 +276,12 @@ mod tests {
             ("key: value", "key: value"),
             ("", ""),
         ] {
-            assert_eq!(without_line_numbers(content), plain);
+            assert_eq!(strip_line_numbers(content), plain);
         }
     }
 
     #[test]
-    fn an_image_that_was_read_is_an_image() {
+    fn an_image_file_is_an_image_part() {
         let call = || Some(OpenCall::Read { path: "/w/a.png".to_owned() });
         let result = ok(r#"{"absolutePath":"/w/a.png","content":"iVBORw0KGgoAAAANSUhEUg=="}"#, call());
         assert_eq!(result.output.as_deref(), Some(""));

@@ -1,4 +1,4 @@
-//! What the host tells Amp: in its arguments, in lines of JSON, or in plain text.
+//! Prompts that the host sends: on the command line, in lines of JSON, or as plain text.
 
 use std::collections::VecDeque;
 
@@ -9,11 +9,11 @@ use serde_json::value::RawValue;
 use crate::draft::streamed_text;
 use crate::{Launch, PromptDraft};
 
-/// So many prompts are remembered that were sent and not yet repeated.
-const MOST_SENT: usize = 256;
+/// Maximum number of prompts that are tracked until Amp echoes them.
+const MAX_SENT_PROMPTS: usize = 256;
 
-/// Flags that take a value, which is then not the prompt.
-const WITH_VALUE: [&str; 9] = [
+/// Flags that take a value, so the next argument is not the prompt.
+const FLAGS_WITH_VALUE: [&str; 9] = [
     "--mode",
     "-m",
     "--mcp-config",
@@ -25,51 +25,51 @@ const WITH_VALUE: [&str; 9] = [
     "--label",
 ];
 
-/// The prompts on their way to the agent.
+/// The prompts that the host sent.
 #[derive(Debug, Default)]
 pub(super) struct Prompts {
-    sent: VecDeque<Sent>,
-    mode: Mode,
-    /// Plain text from the agent's input, which is one prompt when it is over.
-    text: Option<String>,
+    /// Prompts that Amp has not echoed yet.
+    sent: VecDeque<SentPrompt>,
+    mode: RunMode,
+    /// Plain text sent to the agent. It is one prompt when the input is closed.
+    plain_text: Option<String>,
 }
 
-/// A prompt that the agent has not repeated yet.
 #[derive(Debug)]
-struct Sent {
+struct SentPrompt {
     text: String,
-    /// What the agent leaves out when it repeats the prompt: images.
-    left_out: Vec<ContentPart>,
-    /// It joins the running turn.
-    steered: bool,
+    /// Images of the prompt, which the echo leaves out.
+    images: Vec<ContentPart>,
+    /// It was sent with `steer`, so it joins the running turn.
+    is_steering: bool,
 }
 
-/// How the process was started.
+/// Input and output format of the process.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    /// Nobody knows; taken for `--stream-json-input`.
+enum RunMode {
+    /// The command line is unknown. Treated like `StreamJsonInput`.
     #[default]
     Unknown,
     /// `-x` without `--stream-json`: the answer is plain text.
-    Plain,
+    PlainText,
     /// `--stream-json`.
-    Json,
+    StreamJson,
     /// `--stream-json-input`.
-    JsonInput,
+    StreamJsonInput,
 }
 
 /// A line for `--stream-json-input`.
 #[derive(Deserialize)]
-struct Line<'a> {
+struct InputLine<'a> {
     #[serde(borrow)]
-    message: Body<'a>,
+    message: MessageBody<'a>,
     #[serde(default)]
     steer: bool,
 }
 
 #[derive(Deserialize)]
-struct Body<'a> {
-    /// A text, or blocks.
+struct MessageBody<'a> {
+    /// A string or a list of blocks.
     #[serde(borrow)]
     content: &'a RawValue,
 }
@@ -77,11 +77,11 @@ struct Body<'a> {
 #[derive(Deserialize)]
 struct Block {
     text: Option<String>,
-    source: Option<Source>,
+    source: Option<ImageSource>,
 }
 
 #[derive(Deserialize)]
-struct Source {
+struct ImageSource {
     media_type: Option<String>,
     data: Option<String>,
     url: Option<String>,
@@ -89,23 +89,23 @@ struct Source {
 }
 
 impl Prompts {
-    /// A process starts; the prompt may be among its arguments.
-    pub(super) fn launched(&mut self, launch: &Launch) -> Option<PromptDraft> {
-        *self = Self { mode: Mode::of(&launch.argv), ..Self::default() };
-        let prompt = launch.prompt.clone().or_else(|| argument(&launch.argv))?;
-        Some(self.remember(prompt, Vec::new(), false))
+    /// Starts a process. Returns the prompt on its command line, if there is one.
+    pub(super) fn process_started(&mut self, launch: &Launch) -> Option<PromptDraft> {
+        *self = Self { mode: RunMode::from_argv(&launch.argv), ..Self::default() };
+        let prompt = launch.prompt.clone().or_else(|| prompt_from_argv(&launch.argv))?;
+        Some(self.push(prompt, Vec::new(), false))
     }
 
-    /// The host sends a line.
-    pub(super) fn sent(&mut self, line: &str) -> Option<PromptDraft> {
-        if matches!(self.mode, Mode::Plain | Mode::Json) {
-            let text = self.text.get_or_insert_default();
+    /// Adds a line that the host sent. Returns the prompt if the line is one.
+    pub(super) fn push_line(&mut self, line: &str) -> Option<PromptDraft> {
+        if matches!(self.mode, RunMode::PlainText | RunMode::StreamJson) {
+            let text = self.plain_text.get_or_insert_default();
             text.push_str(line);
             text.push('\n');
             return None;
         }
-        // What is no message in JSON is refused by the agent, and no prompt.
-        let line: Line<'_> = serde_json::from_str(line).ok()?;
+        // Amp rejects any other line, so it is not a prompt.
+        let line: InputLine<'_> = serde_json::from_str(line).ok()?;
         let content = line.message.content.get();
         let blocks = if content.starts_with('"') {
             vec![Block { text: serde_json::from_str(content).ok()?, source: None }]
@@ -113,80 +113,80 @@ impl Prompts {
             serde_json::from_str(content).ok()?
         };
         let mut text = String::new();
-        let mut left_out = Vec::new();
+        let mut images = Vec::new();
         for block in blocks {
             text.extend(block.text);
-            left_out.extend(block.source.and_then(image));
+            images.extend(block.source.and_then(image_part));
         }
-        Some(self.remember(text, left_out, line.steer))
+        Some(self.push(text, images, line.steer))
     }
 
-    /// The agent's input is closed, and with it a prompt in plain text.
-    pub(super) fn closed(&mut self) -> Option<PromptDraft> {
-        let text = self.text.take()?;
-        // Text beside a prompt among the arguments is part of that one.
-        self.sent.is_empty().then(|| self.remember(text.trim_end().to_owned(), Vec::new(), false))
+    /// The host closed the agent's input. Returns the prompt that was sent as plain text.
+    pub(super) fn input_closed(&mut self) -> Option<PromptDraft> {
+        let text = self.plain_text.take()?;
+        // If the command line has a prompt, the text is part of that prompt.
+        self.sent.is_empty().then(|| self.push(text.trim_end().to_owned(), Vec::new(), false))
     }
 
-    /// The agent repeats a prompt: what it leaves out of it, and whether it joins the running turn.
-    pub(super) fn echoed(&mut self, said: &[ContentPart]) -> Option<(Vec<ContentPart>, bool)> {
-        let text = streamed_text(said);
+    /// Takes the prompt that Amp echoes. Returns its images and whether it joins the running turn.
+    pub(super) fn take_echoed(&mut self, echo: &[ContentPart]) -> Option<(Vec<ContentPart>, bool)> {
+        let text = streamed_text(echo);
         let index = self.sent.iter().position(|sent| sent.text == text).unwrap_or(0);
         let sent = self.sent.remove(index)?;
-        Some((sent.left_out, sent.steered))
+        Some((sent.images, sent.is_steering))
     }
 
-    /// Whether what the agent prints is its answer in plain text.
-    pub(super) fn is_plain_run(&self) -> bool {
-        self.mode == Mode::Plain
+    /// Whether the agent prints its answer as plain text.
+    pub(super) fn is_plain_text_run(&self) -> bool {
+        self.mode == RunMode::PlainText
     }
 
-    fn remember(&mut self, text: String, left_out: Vec<ContentPart>, steered: bool) -> PromptDraft {
+    fn push(&mut self, text: String, images: Vec<ContentPart>, is_steering: bool) -> PromptDraft {
         let mut content = Vec::new();
-        if !text.is_empty() || left_out.is_empty() {
+        if !text.is_empty() || images.is_empty() {
             content.push(ContentPart::text(text.as_str()));
         }
-        content.extend(left_out.iter().cloned());
-        self.sent.push_back(Sent { text, left_out, steered });
-        if self.sent.len() > MOST_SENT {
+        content.extend(images.iter().cloned());
+        self.sent.push_back(SentPrompt { text, images, is_steering });
+        if self.sent.len() > MAX_SENT_PROMPTS {
             self.sent.pop_front();
         }
         let prompt = PromptDraft::new(content);
-        if self.is_plain_run() { prompt } else { prompt.expect_echo() }
+        if self.is_plain_text_run() { prompt } else { prompt.expect_echo() }
     }
 }
 
-impl Mode {
-    fn of(argv: &[String]) -> Self {
-        let has = |flag: &str| argv.iter().any(|word| word == flag);
+impl RunMode {
+    fn from_argv(argv: &[String]) -> Self {
+        let has = |flag: &str| argv.iter().any(|argument| argument == flag);
         if argv.is_empty() || has("--stream-json-input") {
-            if argv.is_empty() { Self::Unknown } else { Self::JsonInput }
-        } else if argv.iter().any(|word| word.starts_with("--stream-json")) {
-            Self::Json
+            if argv.is_empty() { Self::Unknown } else { Self::StreamJsonInput }
+        } else if argv.iter().any(|argument| argument.starts_with("--stream-json")) {
+            Self::StreamJson
         } else {
-            Self::Plain
+            Self::PlainText
         }
     }
 }
 
-/// The prompt of `amp -x PROMPT`: the word after the flag, or the first that belongs to no flag.
-fn argument(argv: &[String]) -> Option<String> {
-    let flag = argv.iter().position(|word| word == "-x" || word == "--execute")?;
-    if let Some(word) = argv.get(flag + 1).filter(|word| !word.starts_with('-')) {
-        return Some(word.clone());
+/// The prompt of `amp -x PROMPT`: the argument after `-x`, or the first one after it that is not a flag or its value.
+fn prompt_from_argv(argv: &[String]) -> Option<String> {
+    let flag = argv.iter().position(|argument| argument == "-x" || argument == "--execute")?;
+    if let Some(prompt) = argv.get(flag + 1).filter(|argument| !argument.starts_with('-')) {
+        return Some(prompt.clone());
     }
-    let mut words = argv.iter().skip(flag + 1);
-    while let Some(word) = words.next() {
-        if WITH_VALUE.contains(&word.as_str()) {
-            words.next();
-        } else if !word.starts_with('-') {
-            return Some(word.clone());
+    let mut arguments = argv.iter().skip(flag + 1);
+    while let Some(argument) = arguments.next() {
+        if FLAGS_WITH_VALUE.contains(&argument.as_str()) {
+            arguments.next();
+        } else if !argument.starts_with('-') {
+            return Some(argument.clone());
         }
     }
     None
 }
 
-fn image(source: Source) -> Option<ContentPart> {
+fn image_part(source: ImageSource) -> Option<ContentPart> {
     let path = match (source.data, source.url.or(source.path)) {
         (Some(data), _) => {
             let mime = source.media_type.as_deref().unwrap_or("application/octet-stream");

@@ -6,20 +6,20 @@ use serde_json::{Value, json};
 use super::AmpConverter;
 use crate::{Conversion, ConversionOptions, Input, InputRef, Launch, StreamEnd};
 
-/// Plays inputs of one process and checks every rule.
-fn play(argv: &[&str], inputs: &[InputRef<'_>]) -> Vec<UniversalEvent> {
-    let mut stream = Conversion::new(AmpConverter::default(), ConversionOptions::default());
+/// Converts the inputs of one process and checks the lifecycle rules.
+fn convert(argv: &[&str], inputs: &[InputRef<'_>]) -> Vec<UniversalEvent> {
+    let mut conversion = Conversion::new(AmpConverter::default(), ConversionOptions::default());
     let mut events = Vec::new();
     let argv = argv.iter().map(|word| (*word).to_owned()).collect();
-    stream.observe_launch(None, &Launch { argv, ..Launch::default() }, &mut events);
+    conversion.observe_launch(None, &Launch { argv, ..Launch::default() }, &mut events);
     for input in inputs {
-        stream.push(None, *input, &mut events);
+        conversion.push(None, *input, &mut events);
     }
-    stream.finish(None, StreamEnd::Log, &mut events);
-    assert_eq!(stream.stats().unaccounted, 0);
+    conversion.finish(None, StreamEnd::Log, &mut events);
+    assert_eq!(conversion.stats().unaccounted, 0);
     let mut checker = Checker::new();
-    let broken: Vec<_> = events.iter().flat_map(|event| checker.push(event)).collect();
-    assert!(broken.is_empty(), "{broken:?}");
+    let violations: Vec<_> = events.iter().flat_map(|event| checker.push(event)).collect();
+    assert!(violations.is_empty(), "{violations:?}");
     events
 }
 
@@ -27,13 +27,13 @@ const INIT: &str = r#"{"type":"system","subtype":"init","cwd":"/w","session_id":
 
 const SUCCESS: &str = r#"{"type":"result","subtype":"success","duration_ms":9,"is_error":false,"num_turns":1,"result":"a","session_id":"T-1"}"#;
 
-fn line(kind: &str, content: &Value) -> String {
+fn message(kind: &str, content: &Value) -> String {
     json!({ "type": kind, "message": { "role": kind, "content": content, "usage": { "input_tokens": 1, "cache_read_input_tokens": 2, "output_tokens": 3 } }, "parent_tool_use_id": null, "session_id": "T-1" })
         .to_string()
 }
 
 fn text(kind: &str, text: &str) -> String {
-    line(kind, &json!([{ "type": "text", "text": text }]))
+    message(kind, &json!([{ "type": "text", "text": text }]))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "calls read better")]
@@ -45,6 +45,7 @@ fn texts(events: &[UniversalEvent], role: Role) -> Vec<String> {
     completed.map(|item| item.streamed_text().collect()).collect()
 }
 
+/// Status and input tokens of each turn.
 fn turns(events: &[UniversalEvent]) -> Vec<(TurnStatus, Option<u64>)> {
     let ended = events.iter().filter_map(|event| match &event.data {
         EventData::TurnEnded(data) => Some((data.status.clone(), data.usage.as_ref().map(|usage| usage.input_tokens))),
@@ -71,19 +72,20 @@ fn completed(events: &[UniversalEvent], kind: ItemKind) -> Vec<&Item> {
 }
 
 fn call(id: &str, name: &str, input: &Value) -> String {
-    line("assistant", &json!([{ "type": "tool_use", "id": id, "name": name, "input": input }]))
+    message("assistant", &json!([{ "type": "tool_use", "id": id, "name": name, "input": input }]))
 }
 
 fn result(id: &str, content: &str) -> String {
-    line("user", &json!([{ "type": "tool_result", "tool_use_id": id, "content": content, "is_error": false }]))
+    message("user", &json!([{ "type": "tool_result", "tool_use_id": id, "content": content, "is_error": false }]))
 }
 
-/// Plays what Amp prints in a process that is not over.
-fn play_lines(lines: &[String]) -> Vec<UniversalEvent> {
+/// Converts lines of a process that has not exited.
+fn convert_lines(lines: &[String]) -> Vec<UniversalEvent> {
     let lines = lines.iter().map(|line| Input::Received(line.as_str()));
-    play(&[], &[Input::Received(INIT)].into_iter().chain(lines).collect::<Vec<_>>())
+    convert(&[], &[Input::Received(INIT)].into_iter().chain(lines).collect::<Vec<_>>())
 }
 
+/// Code and message of each error.
 fn errors(events: &[UniversalEvent]) -> Vec<(String, String)> {
     let errors = events.iter().filter_map(|event| match &event.data {
         EventData::Error(data) => {
@@ -95,11 +97,11 @@ fn errors(events: &[UniversalEvent]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn each_echo_begins_a_turn_with_its_own_usage() {
+fn each_echo_starts_a_turn_with_separate_usage() {
     let (one, two) = (text("user", "one"), text("user", "two"));
     let answer = text("assistant", "answer");
     let result = r#"{"type":"result","subtype":"success","duration_ms":9,"is_error":false,"num_turns":3,"result":"answer","session_id":"T-1"}"#;
-    let events = play(
+    let events = convert(
         &["amp", "-x", "--stream-json", "--stream-json-input"],
         &[
             Input::Sent(&one),
@@ -124,7 +126,7 @@ fn a_steered_message_joins_the_running_turn() {
     let one = text("user", "one");
     let two = text("user", "two");
     let steer = r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"two"}]},"steer":true}"#;
-    let events = play(
+    let events = convert(
         &[],
         &[
             Input::Sent(&one),
@@ -142,20 +144,20 @@ fn a_steered_message_joins_the_running_turn() {
 }
 
 #[test]
-fn images_that_the_echo_leaves_out_are_kept() {
-    let sent = line(
+fn images_that_the_echo_leaves_out_are_restored() {
+    let sent = message(
         "user",
         &json!([{ "type": "text", "text": "what" }, { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "AA" } }]),
     );
-    let events = play(&[], &[Input::Sent(&sent), Input::Received(INIT), Input::Received(&text("user", "what"))]);
+    let events = convert(&[], &[Input::Sent(&sent), Input::Received(INIT), Input::Received(&text("user", "what"))]);
     let EventData::ItemCompleted(user) = &events.last().unwrap().data else { panic!("no user message") };
     let image = ContentPart::Image { path: "data:image/png;base64,AA".into(), mime: Some("image/png".into()) };
     assert_eq!(user.item.content, [ContentPart::text("what"), image]);
 }
 
 #[test]
-fn a_failure_before_the_thread_is_told_in_the_agents_words() {
-    let events = play(
+fn a_failure_before_the_thread_has_the_agents_message() {
+    let events = convert(
         &["amp", "-x", "hi", "--stream-json"],
         &[Input::Stderr("Error: Invalid or missing API key."), Input::Exit { code: Some(1) }],
     );
@@ -165,16 +167,16 @@ fn a_failure_before_the_thread_is_told_in_the_agents_words() {
 }
 
 #[test]
-fn a_plain_run_ends_well() {
-    let events = play(&["amp", "-x", "hi"], &[Input::Received("plain answer"), Input::Exit { code: Some(0) }]);
+fn a_plain_text_run_completes() {
+    let events = convert(&["amp", "-x", "hi"], &[Input::Received("plain answer"), Input::Exit { code: Some(0) }]);
     assert_eq!(errors(&events), []);
     assert_eq!(turns(&events), [(TurnStatus::Completed, None)]);
 }
 
 #[test]
-fn a_cancelled_run_is_interrupted_and_no_error() {
+fn a_cancelled_run_is_interrupted_without_an_error() {
     let result = r#"{"type":"result","subtype":"error_during_execution","duration_ms":9,"is_error":true,"num_turns":1,"error":"User cancelled (SIGINT/SIGTERM)","session_id":"T-1"}"#;
-    let events = play(
+    let events = convert(
         &["amp", "-x", "hi", "--stream-json"],
         &[
             Input::Received(INIT),
@@ -188,9 +190,9 @@ fn a_cancelled_run_is_interrupted_and_no_error() {
 }
 
 #[test]
-fn an_answer_that_stands_only_in_the_result_is_a_message() {
+fn an_answer_that_is_only_in_the_result_is_a_message() {
     let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"the answer","session_id":"T-1"}"#;
-    let events = play(&[], &[Input::Received(INIT), Input::Received(&text("user", "hi")), Input::Received(result)]);
+    let events = convert(&[], &[Input::Received(INIT), Input::Received(&text("user", "hi")), Input::Received(result)]);
     assert_eq!(texts(&events, Role::Assistant), ["the answer"]);
 }
 
@@ -203,7 +205,7 @@ fn a_result_of_a_failed_command_is_failed_and_an_edit_has_its_diff() {
         call("2", "create_file", &json!({ "path": "/w/a", "content": "x\n" })),
         result("2", "Successfully created file /w/a"),
     ];
-    let events = play_lines(&lines);
+    let events = convert_lines(&lines);
     let results = completed(&events, ItemKind::ToolResult);
     assert_eq!(results[0].status, ItemStatus::Failed);
     assert_eq!(results[1].status, ItemStatus::Completed);
@@ -213,15 +215,15 @@ fn a_result_of_a_failed_command_is_failed_and_an_edit_has_its_diff() {
 }
 
 #[test]
-fn what_is_not_known_is_unparsed_and_the_stream_goes_on() {
-    let events = play(
+fn unknown_lines_are_unparsed_and_the_stream_continues() {
+    let events = convert(
         &[],
         &[
             Input::Received(INIT),
             Input::Received(r#"{"type":"novelty"}"#),
             Input::Received("plain"),
             Input::Received("[]"),
-            Input::Received(&line("assistant", &json!([{ "type": "video" }, { "type": "text", "text": "still" }]))),
+            Input::Received(&message("assistant", &json!([{ "type": "video" }, { "type": "text", "text": "still" }]))),
         ],
     );
     let unparsed: Vec<_> = events
@@ -237,7 +239,7 @@ fn what_is_not_known_is_unparsed_and_the_stream_goes_on() {
 
 #[test]
 fn a_call_has_its_input_and_a_title_relative_to_the_directory() {
-    let events = play_lines(&[
+    let events = convert_lines(&[
         text("user", "go"),
         call("1", "edit_file", &json!({ "path": "src/a.rs", "old_str": "x", "new_str": "y" })),
         result(
@@ -266,7 +268,7 @@ fn a_call_has_its_input_and_a_title_relative_to_the_directory() {
 #[test]
 fn a_plan_is_an_input_and_a_status() {
     let todos = json!({ "todos": [{ "id": "1", "content": "c", "status": "completed" }] });
-    let events = play_lines(&[text("user", "go"), call("1", "todo_write", &todos), call("2", "todo_write", &todos)]);
+    let events = convert_lines(&[text("user", "go"), call("1", "todo_write", &todos), call("2", "todo_write", &todos)]);
     let steps = json!({ "steps": [{ "content": "c", "status": "completed" }] });
     assert_eq!(json!(completed(&events, ItemKind::ToolCall)[1].content)[0]["input"], steps);
     let [status] = completed(&events, ItemKind::Status)[..] else { panic!("not one status") };
@@ -274,9 +276,9 @@ fn a_plan_is_an_input_and_a_status() {
 }
 
 #[test]
-fn the_session_says_what_the_agent_may_do() {
+fn the_session_has_the_tools_and_the_permission_mode() {
     let init = r#"{"type":"system","subtype":"init","cwd":"/w","session_id":"T-1","tools":["Read"],"mcp_servers":[{"name":"tiny","status":"connected"}],"agent_mode":"low"}"#;
-    let events = play(&["amp", "--dangerously-allow-all", "-x", "hi", "--stream-json"], &[Input::Received(init)]);
+    let events = convert(&["amp", "--dangerously-allow-all", "-x", "hi", "--stream-json"], &[Input::Received(init)]);
     let EventData::SessionStarted(started) = &events[0].data else { panic!("{:?}", events[0]) };
     assert_eq!(
         json!(started.metadata),
@@ -288,7 +290,7 @@ fn the_session_says_what_the_agent_may_do() {
 }
 
 #[test]
-fn why_the_model_stopped_is_told_of_every_turn() {
+fn every_turn_has_the_reason_why_the_model_stopped() {
     let answer = |reason: &str| {
         json!({ "type": "assistant", "session_id": "T-1", "parent_tool_use_id": null, "message": {
             "role": "assistant", "content": [{ "type": "text", "text": "a" }], "stop_reason": reason } })
@@ -296,17 +298,17 @@ fn why_the_model_stopped_is_told_of_every_turn() {
     };
     let lines =
         [text("user", "one"), answer("end_turn"), text("user", "two"), answer("max_tokens"), SUCCESS.to_owned()];
-    assert_eq!(stop_reasons(&play_lines(&lines)), [Some(StopReason::EndTurn), Some(StopReason::MaxTokens)]);
+    assert_eq!(stop_reasons(&convert_lines(&lines)), [Some(StopReason::EndTurn), Some(StopReason::MaxTokens)]);
     let failed =
         r#"{"type":"result","subtype":"error_during_execution","is_error":true,"error":"no","session_id":"T-1"}"#;
     let lines = [text("user", "one"), answer("end_turn"), failed.to_owned()];
-    assert_eq!(stop_reasons(&play_lines(&lines)), [None]);
+    assert_eq!(stop_reasons(&convert_lines(&lines)), [None]);
 }
 
 #[test]
-fn a_failure_has_the_agents_name_for_it() {
+fn a_failure_has_the_subtype_of_the_result() {
     let failed = r#"{"type":"result","subtype":"error_max_turns","is_error":true,"error":"enough","session_id":"T-1"}"#;
-    let events = play_lines(&[text("user", "one"), failed.to_owned()]);
+    let events = convert_lines(&[text("user", "one"), failed.to_owned()]);
     let error = events.iter().find_map(|event| match &event.data {
         EventData::Error(error) => Some(json!(error)),
         _ => None,
@@ -318,14 +320,14 @@ fn a_failure_has_the_agents_name_for_it() {
 }
 
 #[test]
-fn a_tool_of_which_nobody_says_how_it_went_is_failed() {
-    let unsaid = line("user", &json!([{ "type": "tool_result", "tool_use_id": "1", "content": "text" }]));
-    let events = play_lines(&[text("user", "go"), call("1", "Task", &json!({ "prompt": "p" })), unsaid]);
+fn a_tool_result_without_is_error_is_failed() {
+    let without_is_error = message("user", &json!([{ "type": "tool_result", "tool_use_id": "1", "content": "text" }]));
+    let events = convert_lines(&[text("user", "go"), call("1", "Task", &json!({ "prompt": "p" })), without_is_error]);
     assert_eq!(completed(&events, ItemKind::ToolResult)[0].status, ItemStatus::Failed);
 }
 
 #[test]
-fn a_result_that_is_not_understood_is_no_success() {
+fn a_result_with_an_unknown_outcome_is_a_failure() {
     for result in [
         r#"{"type":"result","subtype":"novelty","is_error":false,"result":"a","session_id":"T-1"}"#,
         r#"{"type":"result","is_error":false,"result":"a","session_id":"T-1"}"#,
@@ -335,7 +337,7 @@ fn a_result_that_is_not_understood_is_no_success() {
         let lines = [INIT.to_owned(), text("user", "go"), text("assistant", "a"), result.to_owned()];
         let mut inputs: Vec<_> = lines.iter().map(|line| Input::Received(line.as_str())).collect();
         inputs.push(Input::Exit { code: Some(0) });
-        let events = play(&["amp", "-x", "go", "--stream-json"], &inputs);
+        let events = convert(&["amp", "-x", "go", "--stream-json"], &inputs);
         assert_eq!(
             turns(&events).iter().map(|turn| turn.0.clone()).collect::<Vec<_>>(),
             [TurnStatus::Failed],
@@ -346,7 +348,7 @@ fn a_result_that_is_not_understood_is_no_success() {
 }
 
 #[test]
-fn a_process_that_leaves_without_a_result_was_cut_off() {
+fn a_process_that_exits_without_a_result_was_cut_off() {
     let (user, answer) = (text("user", "go"), text("assistant", "a"));
     let inputs = [
         Input::Received(INIT),
@@ -355,14 +357,14 @@ fn a_process_that_leaves_without_a_result_was_cut_off() {
         Input::Stderr("Warning: something old"),
         Input::Exit { code: Some(0) },
     ];
-    let events = play(&["amp", "-x", "go", "--stream-json"], &inputs);
+    let events = convert(&["amp", "-x", "go", "--stream-json"], &inputs);
     assert_eq!(errors(&events), [("agent_error".to_owned(), "the agent exited with code 0".to_owned())]);
     assert_eq!(turns(&events), [(TurnStatus::Failed, Some(3))]);
 }
 
 #[test]
-fn what_stood_on_standard_error_before_a_signal_is_not_the_cause() {
+fn standard_error_is_not_the_cause_when_a_signal_kills_the_process() {
     let argv = ["amp", "-x", "hi", "--stream-json"];
-    let events = play(&argv, &[Input::Stderr("Warning: something old"), Input::Exit { code: Some(-9) }]);
+    let events = convert(&argv, &[Input::Stderr("Warning: something old"), Input::Exit { code: Some(-9) }]);
     assert_eq!(errors(&events), [("agent_error".to_owned(), "the agent was killed by signal 9".to_owned())]);
 }

@@ -1,4 +1,4 @@
-//! Amp's tools: what sort each is, what it is called with, and what its arguments say about files.
+//! Amp's tools: their kinds, their inputs, and the files that they read or change.
 
 mod patch;
 
@@ -18,10 +18,10 @@ use serde_json::value::RawValue;
 use crate::{plan_step_from_json, unified_diff};
 use patch::PatchedFile;
 
-/// So many calls without a result are remembered.
+/// Maximum number of open calls that are tracked.
 const MAX_OPEN_CALLS: usize = 1024;
 
-/// What sort of tool it is, by its name.
+/// The kind of a tool, by its name.
 pub(super) fn kind(name: &str) -> ToolKind {
     match name {
         "shell_command" | "async_shell_command" | "shell_command_status" | "shell_command_kill" | "Bash" => {
@@ -41,14 +41,14 @@ pub(super) fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// The arguments of a call. Values are read when they are asked for: most are not.
+/// The arguments of a call. Values are decoded only when they are needed: most are not.
 pub(super) struct Arguments<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Arguments<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
+        struct ArgumentsVisitor;
 
-        impl<'de> Visitor<'de> for Members {
+        impl<'de> Visitor<'de> for ArgumentsVisitor {
             type Value = Arguments<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,43 +57,44 @@ impl<'de> Deserialize<'de> for Arguments<'de> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
                 let mut list = Vec::with_capacity(4);
-                while let Some((Key(key), value)) = members.next_entry()? {
+                while let Some((ArgumentName(key), value)) = members.next_entry()? {
                     list.push((key, value));
                 }
                 Ok(Arguments(list))
             }
         }
 
-        deserializer.deserialize_map(Members)
+        deserializer.deserialize_map(ArgumentsVisitor)
     }
 }
 
-/// The key of an argument, borrowed unless it is escaped.
+/// The name of an argument, borrowed unless it has escapes.
 #[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+struct ArgumentName<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'a> Arguments<'a> {
-    /// Reads the JSON of a call's arguments; what is no object has none.
-    pub(super) fn read(json: &'a str) -> Self {
+    /// Parses the arguments of a call. JSON that is not an object has no arguments.
+    pub(super) fn parse(json: &'a str) -> Self {
         serde_json::from_str(json).unwrap_or(Self(Vec::new()))
     }
 
-    /// The value at a key; the last one counts.
+    /// Decodes the argument of this name; the last one if there are several.
     fn value<T: Deserialize<'a>>(&self, key: &str) -> Option<T> {
-        let (_, value) = self.0.iter().rfind(|(known, _)| known == key)?;
+        let (_, value) = self.0.iter().rfind(|(name, _)| name == key)?;
         serde_json::from_str(value.get()).ok()
     }
 
-    /// The text at the first of these keys that has one.
+    /// The first of these arguments that is a string.
     fn text(&self, keys: &[&str]) -> Option<String> {
         keys.iter().find_map(|key| self.value(key))
     }
 
+    /// The first of these arguments that is a number.
     fn number(&self, keys: &[&str]) -> Option<u64> {
         keys.iter().find_map(|key| self.value(key))
     }
 
-    /// What the tool `name` is called with, if the arguments have the keys of its kind.
+    /// The input of the tool `name`, if the arguments have the shape of its kind.
     pub(super) fn input(&self, name: &str) -> Option<ToolInput> {
         Some(match name {
             "shell_command" | "async_shell_command" | "Bash" => self.command(name)?,
@@ -104,12 +105,12 @@ impl<'a> Arguments<'a> {
             "read_web_page" => ToolInput::Web(WebInput::fetch(self.text(&["url"])?)),
             "web_search" => ToolInput::Web(WebInput::search(self.web_query()?)),
             "Task" | "oracle" | "librarian" | "handoff" => self.sub_agent(name)?,
-            "todo_write" => ToolInput::Plan(PlanInput::new(self.steps()?)),
+            "todo_write" => ToolInput::Plan(PlanInput::new(self.plan_steps()?)),
             _ => self.mcp(name)?,
         })
     }
 
-    /// One line for a call that has no input of its kind.
+    /// One-line title for a call that has no input of its kind.
     pub(super) fn title(&self, name: &str) -> Option<String> {
         let command = || match self.text(&["processId", "process_id", "commandId", "id"]) {
             Some(id) => format!("command {id}"),
@@ -149,14 +150,14 @@ impl<'a> Arguments<'a> {
                 change.edits = old.zip(self.text(&["new_str"])).map(|(old, new)| vec![TextEdit::new(old, new)]);
             }
             "delete_file" => change.change = Some(ChangeKind::Delete),
-            // A file that is there is replaced by `create_file`.
+            // `create_file` may also replace a file, so the kind of change is unknown.
             _ => {}
         }
         Some(ToolInput::FileChange(FileChangeInput::new(vec![change])))
     }
 
     fn patch(&self) -> Option<ToolInput> {
-        let files = patch::read(&self.patch_text()?);
+        let files = patch::parse(&self.patch_text()?);
         let changes: Vec<_> = files.into_iter().map(PatchedFile::into_change).collect();
         (!changes.is_empty()).then(|| ToolInput::FileChange(FileChangeInput::new(changes)))
     }
@@ -166,28 +167,28 @@ impl<'a> Arguments<'a> {
     }
 
     fn search(&self, name: &str) -> Option<ToolInput> {
-        let (keys, target) = match name {
+        let (key, target) = match name {
             "Grep" => ("pattern", Some(SearchTarget::Contents)),
             "glob" => ("filePattern", Some(SearchTarget::Names)),
             _ => ("query", None),
         };
-        let mut input = SearchInput::new(self.text(&[keys])?);
+        let mut input = SearchInput::new(self.text(&[key])?);
         input.target = target;
         input.path = self.text(&["path"]);
         input.glob = self.text(&["glob"]);
         Some(ToolInput::Search(input))
     }
 
-    /// What the web is searched for: the words of the search, or else what they are to find.
+    /// The query of a web search: `query`, or else the objective or the first of several queries.
     fn web_query(&self) -> Option<String> {
-        let listed = || self.value::<Vec<String>>("search_queries")?.into_iter().next();
-        self.text(&["query", "objective"]).or_else(listed)
+        let first_query = || self.value::<Vec<String>>("search_queries")?.into_iter().next();
+        self.text(&["query", "objective"]).or_else(first_query)
     }
 
     fn sub_agent(&self, name: &str) -> Option<ToolInput> {
         let mut input = SubAgentInput::new(self.text(&["prompt", "task", "query", "goal"])?);
         input.description = self.text(&["description"]);
-        // Some agents have a tool of their own.
+        // Some sub-agents have a separate tool.
         input.agent = match name {
             "oracle" | "librarian" => Some(name.to_owned()),
             _ => self.text(&["subagent_type", "agent"]),
@@ -195,7 +196,7 @@ impl<'a> Arguments<'a> {
         Some(ToolInput::SubAgent(input))
     }
 
-    fn steps(&self) -> Option<Vec<PlanStep>> {
+    fn plan_steps(&self) -> Option<Vec<PlanStep>> {
         Some(self.value::<Vec<Value>>("todos")?.into_iter().map(plan_step_from_json).collect())
     }
 
@@ -203,14 +204,14 @@ impl<'a> Arguments<'a> {
     fn mcp(&self, name: &str) -> Option<ToolInput> {
         let (server, tool) = name.strip_prefix("mcp__")?.split_once("__")?;
         let arguments = self.0.iter().map(|(key, value)| {
-            // A value that is nested too deeply for a tree is left out.
+            // A value that is nested too deeply to decode becomes null.
             (key.clone().into_owned(), serde_json::from_str(value.get()).unwrap_or_default())
         });
         Some(ToolInput::Mcp(McpInput::new(server, tool, Value::Object(arguments.collect()))))
     }
 }
 
-/// A call whose result is still to come, as far as the result needs it.
+/// A call without a result, with what the result needs of its arguments.
 #[derive(Debug)]
 pub(super) enum OpenCall {
     Command,
@@ -229,7 +230,7 @@ pub(super) enum OpenCall {
     Patch {
         text: String,
     },
-    /// A change of a file of which the arguments say no more.
+    /// A change of a file that the arguments do not describe.
     Change {
         path: String,
     },
@@ -237,13 +238,13 @@ pub(super) enum OpenCall {
     Mcp,
 }
 
-/// The calls whose arguments tell what their results leave out.
+/// Open calls by their id.
 #[derive(Debug, Default)]
 pub(super) struct OpenCalls(HashMap<String, OpenCall>);
 
 impl OpenCalls {
-    /// A tool is called.
-    pub(super) fn begin(&mut self, id: &str, name: &str, arguments: &Arguments<'_>) {
+    /// Adds a call.
+    pub(super) fn insert(&mut self, id: &str, name: &str, arguments: &Arguments<'_>) {
         if self.0.len() < MAX_OPEN_CALLS
             && let Some(call) = OpenCall::new(name, arguments)
         {
@@ -251,8 +252,8 @@ impl OpenCalls {
         }
     }
 
-    /// A tool is done.
-    pub(super) fn end(&mut self, id: &str) -> Option<OpenCall> {
+    /// Removes a call that has its result.
+    pub(super) fn remove(&mut self, id: &str) -> Option<OpenCall> {
         self.0.remove(id)
     }
 }
@@ -276,7 +277,7 @@ impl OpenCall {
         })
     }
 
-    /// The files that the tool read or changed. The agent's own diff is better than one made of the arguments.
+    /// The files that the tool read or changed. Amp's diff takes precedence over one made from the arguments.
     pub(super) fn files(self, diff: Option<String>) -> Vec<ContentPart> {
         let file = |path, action, diff| vec![ContentPart::FileRef { path, action, diff }];
         match self {
@@ -290,12 +291,12 @@ impl OpenCall {
                 let diff = diff.or_else(|| unified_diff(&path, None, Some(&content)));
                 file(path, FileAction::Write, diff)
             }
-            Self::Patch { text } => patch::read(&text).into_iter().map(PatchedFile::into_part).collect(),
+            Self::Patch { text } => patch::parse(&text).into_iter().map(PatchedFile::into_part).collect(),
             Self::Change { path } => file(path, FileAction::Patch, diff),
         }
     }
 
-    /// Whether it changes files.
+    /// Whether the call changes files.
     pub(super) fn is_change(&self) -> bool {
         matches!(self, Self::Edit { .. } | Self::Create { .. } | Self::Patch { .. } | Self::Change { .. })
     }
@@ -308,7 +309,7 @@ mod tests {
     use super::*;
 
     fn input(name: &str, arguments: &Value) -> Option<Value> {
-        let input = Arguments::read(&arguments.to_string()).input(name)?;
+        let input = Arguments::parse(&arguments.to_string()).input(name)?;
         assert_eq!(input.kind(), Some(kind(name)), "{name}");
         Some(serde_json::to_value(input).unwrap())
     }
@@ -369,7 +370,7 @@ mod tests {
 
     #[test]
     fn calls_about_a_running_command_have_a_title() {
-        let title = |name, arguments: Value| Arguments::read(&arguments.to_string()).title(name);
+        let title = |name, arguments: Value| Arguments::parse(&arguments.to_string()).title(name);
         let id = json!({ "processId": "p1" });
         assert_eq!(title("shell_command_status", id.clone()).as_deref(), Some("Read output of command p1"));
         assert_eq!(title("shell_command_kill", id).as_deref(), Some("Stop command p1"));

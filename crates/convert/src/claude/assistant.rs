@@ -36,8 +36,8 @@ impl ClaudeConverter {
         }
         let is_error = line.error.is_some() || line.is_api_error_message == Some(true);
         let is_from_cli = message.model.as_ref().is_some_and(|model| model.as_str() == CLI_MODEL);
-        let content = message.content.map(content_blocks).unwrap_or_default();
-        let text = if is_from_cli { join_texts(&content) } else { String::new() };
+        let blocks = message.content.map(content_blocks).unwrap_or_default();
+        let text = if is_from_cli { join_texts(&blocks) } else { String::new() };
         if is_from_cli && (is_error || failures::is_unmarked_failure(&text)) {
             let info = failures::FailureInfo {
                 error: line.error.as_ref(),
@@ -52,7 +52,7 @@ impl ClaudeConverter {
             let session = self.session(out, line.session_id.as_deref());
             return session.sub_agent_or_main(line.parent_tool_use_id).failed(failure);
         }
-        if content.is_empty() {
+        if blocks.is_empty() {
             return out.dropped("line without content");
         }
         let context = BlockContext {
@@ -61,7 +61,7 @@ impl ClaudeConverter {
             message_id: message.id,
             is_aborted: line.aborted == Some(true),
         };
-        for block in content {
+        for block in blocks {
             self.content_block(&context, block, out);
         }
     }
@@ -228,8 +228,8 @@ impl ClaudeConverter {
 }
 
 /// The texts of all text blocks, joined by newlines.
-fn join_texts(content: &[ContentBlock]) -> String {
-    let texts = content.iter().filter_map(|block| match block {
+fn join_texts(blocks: &[ContentBlock]) -> String {
+    let texts = blocks.iter().filter_map(|block| match block {
         ContentBlock::Text(block) => block.text.as_deref(),
         _ => None,
     });

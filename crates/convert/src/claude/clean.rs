@@ -301,8 +301,8 @@ mod tests {
         let refused = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file).";
         let stop = format!("{refused} STOP what you are doing and wait for the user to tell you how to proceed.");
         assert_eq!(refusal_reason(&stop), Some(""));
-        let words = format!("{refused} To tell you how to proceed, the user said:\nUse tabs.");
-        assert_eq!(refusal_reason(&words), Some("Use tabs."));
+        let with_reason = format!("{refused} To tell you how to proceed, the user said:\nUse tabs.");
+        assert_eq!(refusal_reason(&with_reason), Some("Use tabs."));
         let stopped = format!(
             "{stop} Correction to the text above: this call was stopped while running, not refused before it ran."
         );

@@ -2,8 +2,8 @@
 //!
 //! A message that is sent during a turn is either accepted in that turn, together with tool results, or waits for the
 //! next turn. Messages with an id have a `command_lifecycle` that says which; newer versions also repeat the id in the
-//! answer. For other messages the order of the lines decides: a message that was sent before a tool ended is part of the
-//! next request to the model.
+//! answer. For other messages the order of the lines decides: a message that was sent before a tool ended is part of
+//! the next request to the model.
 
 use interlingua_schema::{ContentPart, RawJson};
 

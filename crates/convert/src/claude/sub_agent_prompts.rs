@@ -1,4 +1,4 @@
-//! Prompts of sub-agents. The agent prints a prompt as a `user` line of the sub-agent, or only in the call that starts it.
+//! Prompts of sub-agents. A prompt is in a `user` line of the sub-agent, or only in the call that starts it.
 
 use foldhash::HashMap;
 

@@ -1,6 +1,6 @@
 //! Tests of the converter: native lines in, universal events out.
 
-#![allow(clippy::needless_pass_by_value, reason = "lines are written where they are used")]
+#![allow(clippy::needless_pass_by_value, reason = "test lines are built in the call")]
 
 mod messages;
 mod prompts;

@@ -49,6 +49,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
+    /// Whether a turn is running.
     pub(super) fn is_running(&self) -> bool {
         self.phase != TurnPhase::Idle
     }
@@ -74,7 +75,7 @@ impl Turn {
         self.is_interrupted = false;
     }
 
-    /// Notes the message that the agent writes. Returns whether it is not the same one as before.
+    /// Notes the message that the agent is writing. Returns whether the message is new.
     fn set_message(&mut self, message_id: Option<&str>) -> bool {
         let is_new = message_id.is_some() && self.message_id.as_deref() != message_id;
         if is_new {

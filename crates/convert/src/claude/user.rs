@@ -37,7 +37,7 @@ impl ClaudeConverter {
         match content {
             Some(MessageContentParam::Text(text)) => self.user_message(info, vec![ContentPart::text(text)], out),
             Some(MessageContentParam::List(blocks)) => {
-                self.user_blocks(info, blocks, line.tool_use_result.as_ref(), out)
+                self.user_blocks(info, blocks, line.tool_use_result.as_ref(), out);
             }
             Some(MessageContentParam::Unknown(_)) => {
                 let native_type = Some("user".to_owned());

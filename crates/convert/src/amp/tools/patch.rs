@@ -9,14 +9,14 @@ use crate::unified_diff;
 pub(super) struct PatchedFile {
     path: String,
     change: ChangeKind,
-    /// Where it is moved to.
+    /// New path of a moved file.
     to: Option<String>,
-    /// Absent where the patch does not show what changes: a file that is deleted, or only moved.
+    /// `None` if the patch has no hunks for the file: it is deleted, or only moved.
     diff: Option<String>,
 }
 
 impl PatchedFile {
-    /// What the call is to do with the file.
+    /// The change for the input of the call.
     pub(super) fn into_change(self) -> FileChange {
         let mut change = FileChange::new(self.path);
         change.change = Some(self.change);
@@ -25,42 +25,43 @@ impl PatchedFile {
         change
     }
 
-    /// What became of the file. A file that was moved is where it is now.
+    /// The file part of the result. A moved file has its new path.
     pub(super) fn into_part(self) -> ContentPart {
         let action = if self.change == ChangeKind::Create { FileAction::Write } else { FileAction::Patch };
         ContentPart::FileRef { path: self.to.unwrap_or(self.path), action, diff: self.diff }
     }
 }
 
-/// The files of a patch. A text that is none has no files.
-pub(super) fn read(text: &str) -> Vec<PatchedFile> {
+/// Parses the files of a patch. Text that is not a patch has no files.
+pub(super) fn parse(text: &str) -> Vec<PatchedFile> {
     let mut files: Vec<PatchedFile> = Vec::new();
     let mut body = String::new();
     for line in text.lines() {
-        let head = [
+        let headers = [
             ("*** Add File: ", ChangeKind::Create),
             ("*** Update File: ", ChangeKind::Update),
             ("*** Delete File: ", ChangeKind::Delete),
         ];
-        let begun = head.iter().find_map(|(head, change)| Some((line.strip_prefix(head)?.trim(), change.clone())));
-        if let Some((path, change)) = begun {
-            finish(files.last_mut(), &mut body);
+        let header =
+            headers.iter().find_map(|(prefix, change)| Some((line.strip_prefix(prefix)?.trim(), change.clone())));
+        if let Some((path, change)) = header {
+            finish_file(files.last_mut(), &mut body);
             files.push(PatchedFile { path: path.to_owned(), change, to: None, diff: None });
         } else if let (Some(to), Some(file)) = (line.strip_prefix("*** Move to: "), files.last_mut()) {
             file.change = ChangeKind::Move;
             file.to = Some(to.trim().to_owned());
         } else if !line.starts_with("*** ") {
-            // `*** Begin Patch`, `*** End Patch` and `*** End of File` stand outside the hunks.
+            // `*** Begin Patch`, `*** End Patch` and `*** End of File` are not part of a hunk.
             body.push_str(line);
             body.push('\n');
         }
     }
-    finish(files.last_mut(), &mut body);
+    finish_file(files.last_mut(), &mut body);
     files
 }
 
-/// Makes a diff of the lines that were read for a file.
-fn finish(file: Option<&mut PatchedFile>, body: &mut String) {
+/// Sets the diff of a file from the lines of its section.
+fn finish_file(file: Option<&mut PatchedFile>, body: &mut String) {
     let body = std::mem::take(body);
     let Some(file) = file.filter(|_| !body.is_empty()) else { return };
     file.diff = match file.change {
@@ -79,9 +80,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_names_its_files() {
+    fn every_file_of_a_patch_is_parsed() {
         let patch = "*** Begin Patch\n*** Add File: a.txt\n+one\n*** Update File: b.txt\n@@ fn\n-x\n+y\n*** End of File\n*** Delete File: c.txt\n*** Update File: d.txt\n*** Move to: e.txt\n@@\n-x\n+y\n*** End Patch\n";
-        let files = read(patch);
+        let files = parse(patch);
         let file = |path: &str, change, to: Option<&str>, diff: Option<&str>| PatchedFile {
             path: path.to_owned(),
             change,
@@ -97,6 +98,6 @@ mod tests {
                 file("d.txt", ChangeKind::Move, Some("e.txt"), Some("@@\n-x\n+y\n")),
             ]
         );
-        assert_eq!(read("no patch"), []);
+        assert_eq!(parse("no patch"), []);
     }
 }

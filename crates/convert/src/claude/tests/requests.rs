@@ -174,7 +174,7 @@ fn a_rejected_request_of_the_host_is_an_error_that_does_not_fail_the_turn() {
 
 #[test]
 fn a_model_change_by_the_host_is_reported_once() {
-    let ask = json!({ "type": "control_request", "request_id": "c", "request": { "subtype": "set_model", "model": "sonnet" } });
+    let request = json!({ "type": "control_request", "request_id": "c", "request": { "subtype": "set_model", "model": "sonnet" } });
     let answer = json!({ "type": "control_response", "response": { "subtype": "success", "request_id": "c", "response": { "model": "sonnet" } } });
     let next =
         json!({ "type": "system", "subtype": "init", "session_id": "s", "model": "sonnet", "permissionMode": "plan" });
@@ -182,7 +182,7 @@ fn a_model_change_by_the_host_is_reported_once() {
         prompt(json!("a")),
         init(),
         super::success(""),
-        sent(ask),
+        sent(request),
         received(answer),
         prompt(json!("b")),
         received(next),
@@ -268,11 +268,11 @@ fn a_permission_request_that_comes_before_its_call_starts_the_call() {
 
 #[test]
 fn a_rejected_interrupt_has_no_effect() {
-    let ask = json!({ "type": "control_request", "request_id": "i", "request": { "subtype": "interrupt" } });
+    let request = json!({ "type": "control_request", "request_id": "i", "request": { "subtype": "interrupt" } });
     let refusal =
         json!({ "type": "control_response", "response": { "subtype": "error", "request_id": "i", "error": "no" } });
     let result = json!({ "type": "result", "subtype": "error_during_execution", "session_id": "s", "errors": ["x"] });
-    let inputs = [prompt(json!("go")), init(), sent(ask), received(refusal), received(result)];
+    let inputs = [prompt(json!("go")), init(), sent(request), received(refusal), received(result)];
     let expected = ["error invalid_request: no", "error agent_error: x", "turn.ended failed"];
     assert_eq!(convert(&SESSION, &inputs).trace()[3..], expected);
 }

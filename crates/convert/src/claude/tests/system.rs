@@ -106,7 +106,7 @@ fn a_compaction_is_one_item_after_the_command_that_requested_it() {
         received(line)
     };
     let boundary = json!({ "type": "system", "subtype": "compact_boundary", "session_id": "s", "compact_metadata": { "trigger": "manual", "pre_tokens": 9, "post_tokens": 3 } });
-    let begin = || {
+    let first_inputs = || {
         vec![
             prompt(json!("a")),
             init(),
@@ -116,7 +116,7 @@ fn a_compaction_is_one_item_after_the_command_that_requested_it() {
             status(json!({ "status": "compacting" })),
         ]
     };
-    let mut inputs = begin();
+    let mut inputs = first_inputs();
     inputs.extend([status(json!({ "compact_result": "success" })), init(), received(boundary), success("")]);
     let expected = [
         "*turn.started",
@@ -126,15 +126,15 @@ fn a_compaction_is_one_item_after_the_command_that_requested_it() {
     ];
     assert_eq!(convert(&SESSION, &inputs).trace()[5..], expected);
 
-    let mut inputs = begin();
+    let mut inputs = first_inputs();
     inputs.extend([status(json!({ "compact_result": "success" })), success("")]);
     assert_eq!(convert(&SESSION, &inputs).trace()[7], "status compaction: Compacted {}");
 
-    let mut inputs = begin();
+    let mut inputs = first_inputs();
     inputs.extend([status(json!({ "compact_result": "perhaps" })), success("")]);
     assert_eq!(convert(&SESSION, &inputs).trace()[7], "status! compaction: Compaction failed: perhaps {}");
 
-    let mut inputs = begin();
+    let mut inputs = first_inputs();
     inputs.extend([status(json!({ "compact_result": "failed", "compact_error": "too short" })), success("")]);
     assert_eq!(convert(&SESSION, &inputs).trace()[7], "status! compaction: Compaction failed: too short {}");
 }

@@ -163,34 +163,34 @@ fn a_reset_ends_the_turn_and_the_next_init_starts_another_session() {
             json!({ "type": "conversation_reset", "session_id": "s", "new_conversation_id": "neither", "trigger": "clear" }),
         )
     };
-    let init_of_new = || in_session("t", json!({ "type": "system", "subtype": "init", "model": "opus" }));
+    let init_of_next_session = || in_session("t", json!({ "type": "system", "subtype": "init", "model": "opus" }));
     let result_of_clear = || {
         let line = json!({ "type": "result", "subtype": "success", "is_error": false, "result": "", "num_turns": 0, "total_cost_usd": 0 });
         in_session("t", line)
     };
-    let ended = |cost: f64| {
+    let result = |cost: f64| {
         let model = json!({ "inputTokens": 40, "outputTokens": 4 });
         json!({ "type": "result", "subtype": "success", "is_error": false, "result": "", "total_cost_usd": cost, "modelUsage": { "opus": model } })
     };
-    let begin = || {
+    let first_inputs = || {
         vec![
             prompt(json!("a")),
             init(),
             text_message("m", "A"),
-            in_session("s", ended(0.5)),
+            in_session("s", result(0.5)),
             prompt(json!("/clear")),
             reset(),
         ]
     };
-    let end = || {
+    let last_inputs = || {
         let answer = json!({ "type": "assistant", "message": { "id": "n", "model": "opus", "content": [{ "type": "text", "text": "B" }] } });
-        [prompt(json!("b")), init_of_new(), in_session("t", answer), in_session("t", ended(0.25))]
+        [prompt(json!("b")), init_of_next_session(), in_session("t", answer), in_session("t", result(0.25))]
     };
     // The command may have a separate `init` and `result`.
-    for of_command in [vec![], vec![result_of_clear()], vec![init_of_new(), result_of_clear()]] {
-        let mut inputs = begin();
+    for of_command in [vec![], vec![result_of_clear()], vec![init_of_next_session(), result_of_clear()]] {
+        let mut inputs = first_inputs();
         inputs.extend(of_command);
-        inputs.extend(end());
+        inputs.extend(last_inputs());
         let converted = convert(&SESSION, &inputs);
         let expected = [
             "*turn.started",
@@ -207,10 +207,10 @@ fn a_reset_ends_the_turn_and_the_next_init_starts_another_session() {
         assert_eq!(turn_usages(&converted), [(40, Some(0.5)), (40, Some(0.25))]);
     }
     // A log may have only the agent's output.
-    let mut inputs = begin();
-    inputs.extend([init_of_new(), result_of_clear()]);
-    inputs.extend(end());
-    inputs.retain(|step| !matches!(step, TestInput::Sent(_)));
+    let mut inputs = first_inputs();
+    inputs.extend([init_of_next_session(), result_of_clear()]);
+    inputs.extend(last_inputs());
+    inputs.retain(|input| !matches!(input, TestInput::Sent(_)));
     let converted = convert(&SESSION, &inputs);
     let expected = [
         "session.started",
