@@ -1,4 +1,4 @@
-//! Who may use the server.
+//! Token authentication.
 
 use axum::extract::{Request, State};
 use axum::http::HeaderMap;
@@ -8,39 +8,44 @@ use axum::response::Response;
 
 use crate::app::App;
 use crate::config::{Access, Token};
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, ProblemKind};
 
-/// Lets requests through that have the token, or need none.
+/// Middleware: rejects requests without the token, unless they need none.
 pub(crate) async fn require_token(State(app): State<App>, request: Request, next: Next) -> Result<Response, Problem> {
     if let Access::Token(token) = &app.config().access
         && needs_token(request.uri().path())
     {
-        check(token, request.headers())?;
+        check_token(token, request.headers())?;
     }
     Ok(next.run(request).await)
 }
 
-/// Whether somebody is there may be asked by anybody; what is not there is nobody's secret.
+/// Whether a path needs the token. `/v1/health` does not, and neither do paths that do not exist.
 fn needs_token(path: &str) -> bool {
     let is_api = path == "/v1" || path.starts_with("/v1/");
     (is_api && path != "/v1/health") || path == "/metrics"
 }
 
-fn check(token: &Token, headers: &HeaderMap) -> Result<(), Problem> {
-    let refused = |detail: &str| Problem::new(Kind::TokenInvalid, detail);
+fn check_token(token: &Token, headers: &HeaderMap) -> Result<(), Problem> {
+    let invalid = |detail: &str| Problem::new(ProblemKind::TokenInvalid, detail);
     let header = headers
         .get(AUTHORIZATION)
-        .ok_or_else(|| refused("expected the header `Authorization: Bearer <token>`, found none"))?;
-    let given = header.to_str().ok().and_then(given_token).ok_or_else(|| {
-        refused("expected the header `Authorization: Bearer <token>` or `Authorization: Token <token>`")
+        .ok_or_else(|| invalid("expected the header `Authorization: Bearer <token>`, but there is none"))?;
+    let given = header.to_str().ok().and_then(parse_authorization).ok_or_else(|| {
+        invalid("expected the header `Authorization: Bearer <token>` or `Authorization: Token <token>`")
     })?;
-    if token.is(given) { Ok(()) } else { Err(refused("the token is not this server's")) }
+    if token.matches(given) {
+        Ok(())
+    } else {
+        Err(invalid("wrong token; use the one that the server was started with"))
+    }
 }
 
-fn given_token(header: &str) -> Option<&str> {
+/// The token of an `Authorization` header.
+fn parse_authorization(header: &str) -> Option<&str> {
     let (scheme, token) = header.trim().split_once(' ')?;
-    let known = ["bearer", "token"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
-    known.then(|| token.trim())
+    let is_known = ["bearer", "token"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    is_known.then(|| token.trim())
 }
 
 #[cfg(test)]
@@ -48,12 +53,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_schemes_are_read_in_any_case() {
+    fn both_schemes_are_accepted_in_any_case() {
         for header in ["Bearer s", "bearer s", "TOKEN s", "Token  s "] {
-            assert_eq!(given_token(header), Some("s"), "{header}");
+            assert_eq!(parse_authorization(header), Some("s"), "{header}");
         }
         for header in ["s", "Basic s", "Bearer", ""] {
-            assert_eq!(given_token(header), None, "{header}");
+            assert_eq!(parse_authorization(header), None, "{header}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! The agents: which there are, what they can do, how they are installed.
+//! Agents: list, install, modes and models.
 
 use axum::Json;
 use axum::extract::State;
@@ -13,30 +13,30 @@ use crate::capabilities::Capabilities;
 use crate::path::AgentPath;
 use crate::problem::Problem;
 
-/// The agents there are.
+/// The agents.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AgentList {
     agents: Vec<AgentInfo>,
 }
 
-/// An agent, as it is installed here.
+/// An agent and its installation on the server's machine.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AgentInfo {
-    /// Its name: `claude`, `codex`, `opencode`, `amp`, `mock`.
+    /// Agent id: `claude`, `codex`, `opencode`, `amp`, `mock`.
     id: &'static str,
-    /// Whether its program is there.
+    /// Whether its program is installed.
     installed: bool,
-    /// Whether credentials for it were found in the server's environment, or it needs none.
+    /// Whether the server's environment has credentials for the agent, or it needs none.
     credentials_available: bool,
-    /// Its version; left out when it is not known.
+    /// Installed version; omitted if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
-    /// Its program; left out when there is none.
+    /// Path of the program; omitted if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     capabilities: Capabilities,
-    /// The process that its sessions share; left out for agents with a process per session.
+    /// The process that its sessions share; omitted for agents with a process per session.
     #[serde(skip_serializing_if = "Option::is_none")]
     server_status: Option<ServerInfo>,
 }
@@ -46,28 +46,28 @@ pub(crate) struct AgentInfo {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ServerInfo {
     status: ServerInfoStatus,
-    /// Where it listens; left out when it does not.
+    /// Address that it listens on; omitted if it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     base_url: Option<String>,
-    /// How long it has been running; left out when it is not.
+    /// Time since it started; omitted if it does not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     uptime_ms: Option<u64>,
-    /// How often it was started again.
+    /// Number of restarts.
     restart_count: u64,
-    /// Why it last went down; left out when it never did.
+    /// Why it last failed; omitted if it never did.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_error: Option<String>,
 }
 
-/// What a shared process does.
+/// State of a shared process.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ServerInfoStatus {
     /// It runs.
     Running,
-    /// It was not needed yet, or was ended.
+    /// It was not needed yet, or was stopped.
     Stopped,
-    /// It fell and could not be started.
+    /// It failed and could not be restarted.
     Error,
 }
 
@@ -79,7 +79,7 @@ impl From<AgentStatus> for AgentInfo {
             credentials_available: status.credentials_available(),
             version: status.version,
             path: status.path.map(|path| path.to_string_lossy().into_owned()),
-            capabilities: Capabilities::of(status.id),
+            capabilities: Capabilities::for_agent(status.id),
             server_status: status.server.map(|server| ServerInfo {
                 status: match server.state {
                     ServerState::Running => ServerInfoStatus::Running,
@@ -95,7 +95,7 @@ impl From<AgentStatus> for AgentInfo {
     }
 }
 
-/// Which agents there are. Starts none of them.
+/// Lists the agents. Starts none of them.
 #[utoipa::path(
     get,
     path = "/v1/agents",
@@ -107,24 +107,24 @@ pub(crate) async fn list(State(app): State<App>) -> Json<AgentList> {
     Json(AgentList { agents: app.runtime().agents().into_iter().map(AgentInfo::from).collect() })
 }
 
-/// What is to be installed.
+/// What to install.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct InstallRequest {
-    /// Even if it is installed; no when absent.
+    /// Whether to install the agent again if it is installed already; false if absent.
     reinstall: Option<bool>,
-    /// This version; the one this server was made for when absent.
+    /// Version to install; the version that this server supports if absent.
     version: Option<String>,
 }
 
-/// Installs an agent.
+/// Installs an agent. Answers when it is installed.
 #[utoipa::path(
     post,
     path = "/v1/agents/{agent}/install",
     tag = "agents",
     operation_id = "installAgent",
-    params(("agent" = String, Path, description = "The agent's name")),
+    params(("agent" = String, Path, description = "Agent id")),
     request_body(content = Option<InstallRequest>),
-    responses((status = 204, description = "It is installed"))
+    responses((status = 204, description = "The agent is installed"))
 )]
 pub(crate) async fn install(
     State(app): State<App>,
@@ -145,22 +145,22 @@ pub(crate) struct ModeList {
 /// A mode that a session can be created with.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ModeInfo {
-    /// What to give as `agentMode`.
+    /// Value for `agentMode`.
     id: String,
-    /// What people read.
+    /// Name for people.
     name: String,
-    /// What it does.
+    /// What the mode does.
     description: String,
 }
 
-/// The modes that an agent's sessions can be created with.
+/// Lists the modes that a session of the agent can be created with.
 #[utoipa::path(
     get,
     path = "/v1/agents/{agent}/modes",
     tag = "agents",
     operation_id = "listModes",
-    params(("agent" = String, Path, description = "The agent's name")),
-    responses((status = 200, description = "Its modes", body = ModeList))
+    params(("agent" = String, Path, description = "Agent id")),
+    responses((status = 200, description = "The modes of the agent", body = ModeList))
 )]
 pub(crate) async fn modes(State(app): State<App>, AgentPath(agent): AgentPath) -> Result<Json<ModeList>, Problem> {
     let modes = app.runtime().modes(&agent).await?;
@@ -174,7 +174,7 @@ pub(crate) async fn modes(State(app): State<App>, AgentPath(agent): AgentPath) -
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ModelList {
     models: Vec<ModelInfo>,
-    /// The one that is used when none is given; left out when nobody knows.
+    /// Model that is used when none is given; omitted if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     default_model: Option<String>,
 }
@@ -183,27 +183,27 @@ pub(crate) struct ModelList {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ModelInfo {
-    /// What to give as `model`.
+    /// Value for `model`.
     id: String,
-    /// What people read; left out when it is the id.
+    /// Name for people; omitted if it is the same as the id.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
-    /// What can be given as `variant`; left out when there is nothing.
+    /// Values for `variant`; omitted if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     variants: Vec<String>,
-    /// The variant that is used when none is given; left out when nobody knows.
+    /// Variant that is used when none is given; omitted if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     default_variant: Option<String>,
 }
 
-/// The models that an agent's sessions can be created with.
+/// Lists the models that a session of the agent can be created with.
 #[utoipa::path(
     get,
     path = "/v1/agents/{agent}/models",
     tag = "agents",
     operation_id = "listModels",
-    params(("agent" = String, Path, description = "The agent's name")),
-    responses((status = 200, description = "Its models", body = ModelList))
+    params(("agent" = String, Path, description = "Agent id")),
+    responses((status = 200, description = "The models of the agent", body = ModelList))
 )]
 pub(crate) async fn models(State(app): State<App>, AgentPath(agent): AgentPath) -> Result<Json<ModelList>, Problem> {
     let models = app.runtime().models(&agent).await?;

@@ -1,4 +1,4 @@
-//! What every handler can reach.
+//! State that is shared by all handlers.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::ServerConfig;
 use crate::metrics::Metrics;
 use crate::problem::Problem;
 
-/// What every handler can reach. Cloning copies a pointer.
+/// State that is shared by all handlers. Cloning it copies a pointer.
 #[derive(Clone)]
 pub(crate) struct App(Arc<Shared>);
 
@@ -44,12 +44,12 @@ impl App {
         &self.0.metrics
     }
 
-    /// Becomes true when the server is to stop.
+    /// Becomes true when the server shuts down.
     pub(crate) fn closing(&self) -> watch::Receiver<bool> {
         self.0.closing.clone()
     }
 
-    /// The session of that name.
+    /// Loads a session; a problem document if it does not exist.
     pub(crate) async fn session(&self, id: &SessionId) -> Result<Session, Problem> {
         self.store().session(id).await?.ok_or_else(|| Problem::session_not_found(id))
     }

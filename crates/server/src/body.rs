@@ -1,4 +1,4 @@
-//! Request bodies.
+//! Extractors of JSON request bodies.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
@@ -7,22 +7,22 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
 use http_body_util::BodyExt;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, ProblemKind};
 
 const MIB: usize = 1024 * 1024;
 
-/// A body of JSON, of at most so many MiB.
-pub(crate) struct JsonBody<T, const MIBS: usize = 1>(pub(crate) T);
+/// A JSON body of at most `MAX_MIB` MiB.
+pub(crate) struct JsonBody<T, const MAX_MIB: usize = 1>(pub(crate) T);
 
-/// The same, where an empty body stands for `{}`.
+/// A JSON body of at most 1 MiB. An empty body stands for `{}`.
 pub(crate) struct OptionalJsonBody<T>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Send + Sync, const MIBS: usize> FromRequest<S> for JsonBody<T, MIBS> {
+impl<T: DeserializeOwned, S: Send + Sync, const MAX_MIB: usize> FromRequest<S> for JsonBody<T, MAX_MIB> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        check_type(request.headers())?;
-        let bytes = read(request, MIBS * MIB).await?;
+        check_content_type(request.headers())?;
+        let bytes = read_body(request, MAX_MIB * MIB).await?;
         parse(&bytes).map(Self)
     }
 }
@@ -31,17 +31,17 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for OptionalJsonBody<T>
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        let typed = check_type(request.headers());
-        let bytes = read(request, MIB).await?;
+        let content_type = check_content_type(request.headers());
+        let bytes = read_body(request, MIB).await?;
         if bytes.is_empty() {
             return parse(b"{}").map(Self);
         }
-        typed?;
+        content_type?;
         parse(&bytes).map(Self)
     }
 }
 
-fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
+fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
     let found = headers.get(CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()));
     let essence = found.as_deref().unwrap_or_default().split(';').next().unwrap_or_default().trim();
     let essence = essence.to_ascii_lowercase();
@@ -50,52 +50,55 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     }
     let found = found.map_or("none".to_owned(), |found| format!("`{found}`"));
     Err(Problem::new(
-        Kind::UnsupportedMediaType,
+        ProblemKind::UnsupportedMediaType,
         format!("expected the content type `application/json`, found {found}"),
     ))
 }
 
-/// Reads a body of at most so many bytes.
+/// Reads a body of at most `max_bytes`.
 ///
-/// The rest of a body that is too long is read and thrown away, up to a point: a client that is still sending when the
-/// connection closes would not see the answer.
-async fn read(request: Request, most: usize) -> Result<Vec<u8>, Problem> {
+/// The rest of a body that is too large is read and discarded, up to a limit: a client that is still sending when the
+/// connection closes would not receive the answer.
+async fn read_body(request: Request, max_bytes: usize) -> Result<Vec<u8>, Problem> {
     let (parts, mut body) = request.into_parts();
     let declared = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     let declared = declared.unwrap_or_default();
-    let waits_to_be_asked = parts.headers.contains_key(EXPECT);
-    if declared > most && waits_to_be_asked {
-        return Err(too_large(most));
+    // A client with `Expect: 100-continue` has not sent the body yet.
+    let waits_for_continue = parts.headers.contains_key(EXPECT);
+    if declared > max_bytes && waits_for_continue {
+        return Err(too_large(max_bytes));
     }
-    let mut bytes = Vec::with_capacity(declared.min(most).min(MIB));
+    let mut bytes = Vec::with_capacity(declared.min(max_bytes).min(MIB));
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Problem::new(Kind::StreamError, format!("the body broke off: {error}")))?;
+        let frame = frame.map_err(|error| {
+            Problem::new(ProblemKind::StreamError, format!("the request body was cut off: {error}"))
+        })?;
         let Some(data) = frame.data_ref() else { continue };
-        if bytes.len() + data.len() > most {
+        if bytes.len() + data.len() > max_bytes {
             drop(bytes);
-            throw_away(body, 2 * most).await;
-            return Err(too_large(most));
+            discard(body, 2 * max_bytes).await;
+            return Err(too_large(max_bytes));
         }
         bytes.extend_from_slice(data);
     }
     Ok(bytes)
 }
 
-async fn throw_away(mut body: Body, most: usize) {
-    let mut thrown = 0;
+async fn discard(mut body: Body, max_bytes: usize) {
+    let mut discarded = 0;
     while let Some(Ok(frame)) = body.frame().await {
-        thrown += frame.data_ref().map_or(0, Bytes::len);
-        if thrown > most {
+        discarded += frame.data_ref().map_or(0, Bytes::len);
+        if discarded > max_bytes {
             return;
         }
     }
 }
 
-fn too_large(most: usize) -> Problem {
-    Problem::new(Kind::PayloadTooLarge, format!("the body may have at most {} MiB", most / MIB))
+fn too_large(max_bytes: usize) -> Problem {
+    Problem::new(ProblemKind::PayloadTooLarge, format!("the body may have at most {} MiB", max_bytes / MIB))
 }
 
-/// Reads JSON. What is no JSON at all is another problem than JSON of the wrong shape.
+/// Parses JSON. Invalid JSON is another problem (400) than JSON of the wrong shape (422).
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let error = match serde_path_to_error::deserialize(&mut json) {
@@ -110,25 +113,25 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     }
     let path = error.path().to_string();
     if path == "." {
-        let problem = Problem::misshapen(error.inner().to_string());
-        // `missing field` is said of the object, not of the field.
+        let problem = Problem::unprocessable(error.inner().to_string());
+        // serde reports a missing field with the path of the object; the message has the field in backticks.
         return Err(match error.inner().to_string().split('`').nth(1) {
             Some(field) => problem.field(field),
             None => problem,
         });
     }
-    // serde repeats the value that it did not expect, and these hold secrets.
+    // serde's message contains the unexpected value, and values in these fields are secrets.
     let is_secret = ["env", "mcp"].iter().any(|name| path.split(['.', '[']).next() == Some(name));
     let detail = if is_secret {
-        format!("`{path}` is not of the shape it should have; GET /v1/openapi.json says which")
+        format!("`{path}` does not have the expected shape; GET /v1/openapi.json describes it")
     } else {
         format!("`{path}`: {}", error.inner())
     };
-    Err(Problem::misshapen(detail).field(&path))
+    Err(Problem::unprocessable(detail).field(&path))
 }
 
 fn not_json(error: &serde_json::Error) -> Problem {
-    Problem::invalid(format!("the body is not JSON: {error}"))
+    Problem::invalid(format!("the body is not valid JSON: {error}"))
 }
 
 #[cfg(test)]
@@ -140,7 +143,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Deserialize)]
-    #[allow(dead_code, reason = "only read")]
+    #[allow(dead_code, reason = "only parsed")]
     struct Shape {
         number: u8,
         #[serde(default)]
@@ -150,21 +153,21 @@ mod tests {
     }
 
     #[derive(Debug, Deserialize)]
-    #[allow(dead_code, reason = "only read")]
+    #[allow(dead_code, reason = "only parsed")]
     struct Inner {
         path: String,
     }
 
-    fn refusal(json: &str) -> (StatusCode, String) {
+    fn parse_error(json: &str) -> (StatusCode, String) {
         let problem = parse::<Shape>(json.as_bytes()).unwrap_err();
         let text = format!("{problem:?}");
         (problem.into_response().status(), text)
     }
 
     #[test]
-    fn what_is_no_json_is_400_wherever_the_fault_is() {
+    fn invalid_json_is_400_wherever_the_error_is() {
         for json in ["", "{", "nonsense", r#"{"number":"x""#, r#"{"number":1} more"#, "{\"number\":1}\u{0}"] {
-            assert_eq!(refusal(json).0, StatusCode::BAD_REQUEST, "{json}");
+            assert_eq!(parse_error(json).0, StatusCode::BAD_REQUEST, "{json}");
         }
     }
 
@@ -176,17 +179,17 @@ mod tests {
             (r#"{"number":300}"#, "number"),
             (r#"{"number":1,"list":[{"path":"a"},{"path":2}]}"#, "list[1].path"),
         ] {
-            let (status, text) = refusal(json);
+            let (status, text) = parse_error(json);
             assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{json}");
             assert!(text.contains(&format!("\"field\": String({field:?})")), "{text}");
         }
-        assert_eq!(refusal("[]").0, StatusCode::UNPROCESSABLE_ENTITY);
+        assert_eq!(parse_error("[]").0, StatusCode::UNPROCESSABLE_ENTITY);
     }
 
     #[test]
-    fn secrets_are_not_repeated() {
+    fn secrets_are_not_part_of_the_error() {
         for json in [r#"{"number":1,"env":"s3cret"}"#, r#"{"number":1,"env":{"KEY":["s3cret"]}}"#] {
-            let (status, text) = refusal(json);
+            let (status, text) = parse_error(json);
             assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
             assert!(!text.contains("s3cret"), "{text}");
         }

@@ -1,25 +1,25 @@
-//! What an agent can do.
+//! Capabilities of agents.
 
 use interlingua_agents::Agent;
 use interlingua_convert::coverage::{Feature, is_proven};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Declares the capabilities and the feature that each stands for.
+/// Declares the capabilities and the feature that each one corresponds to.
 macro_rules! capabilities {
     ($($(#[doc = $doc:literal])+ $name:ident = $feature:ident;)+) => {
-        /// What an agent can do. True where a recording shows it, so that nothing is promised that nobody has seen.
+        /// Capabilities of an agent. True if a recording shows it, so that only verified capabilities are advertised.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
         #[serde(rename_all = "camelCase")]
         pub(crate) struct Capabilities {
             $($(#[doc = $doc])+ $name: bool,)+
-            /// One process serves all its sessions.
+            /// One process serves all sessions of the agent.
             shared_process: bool,
         }
 
         impl Capabilities {
-            /// What the agent of this name can do. The mock agent can do everything, in the server's own process.
-            pub(crate) fn of(agent: &str) -> Self {
+            /// Capabilities of the agent with this id. The mock agent has all of them, and runs in the server's process.
+            pub(crate) fn for_agent(agent: &str) -> Self {
                 let Ok(agent) = agent.parse::<Agent>() else {
                     return Self { $($name: true,)+ shared_process: false };
                 };
@@ -33,39 +33,39 @@ macro_rules! capabilities {
 }
 
 capabilities! {
-    /// It can plan without acting.
+    /// It can plan without making changes.
     plan_mode = PlanMode;
-    /// It asks before it does something.
+    /// It asks for permission before it acts.
     permissions = Permissions;
     /// It asks the user questions.
     questions = Questions;
-    /// It tells which tools it calls.
+    /// It reports its tool calls.
     tool_calls = ToolCalls;
-    /// It tells what came of the calls.
+    /// It reports the results of tool calls.
     tool_results = ToolResults;
-    /// It answers in words.
+    /// It answers with text messages.
     text_messages = TextMessages;
-    /// It takes images.
+    /// It accepts images.
     images = Images;
-    /// It takes files.
+    /// It accepts file attachments.
     file_attachments = FileAttachments;
-    /// It tells when a session begins.
+    /// It reports the start of a session.
     session_lifecycle = SessionLifecycle;
-    /// It tells of errors.
+    /// It reports errors.
     error_events = ErrorEvents;
-    /// It shows its reasoning.
+    /// It reports its reasoning.
     reasoning = Reasoning;
-    /// It tells its status.
+    /// It reports its status.
     status = Status;
     /// It runs commands.
     command_execution = CommandExecution;
-    /// It changes files, and shows how.
+    /// It reports its file changes.
     file_changes = FileChanges;
-    /// It uses the tools of MCP servers.
+    /// It uses tools of MCP servers.
     mcp_tools = McpTools;
-    /// It streams its words as they come.
+    /// It streams text while it is generated.
     streaming_deltas = StreamingDeltas;
-    /// It tells when an item begins.
+    /// It reports the start of an item.
     item_started = ItemStarted;
 }
 
@@ -74,10 +74,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_can_do_what_was_recorded() {
-        assert!(Capabilities::of("codex").command_execution && Capabilities::of("codex").shared_process);
-        assert!(!Capabilities::of("amp").streaming_deltas && !Capabilities::of("amp").shared_process);
-        let mock = Capabilities::of("mock");
+    fn capabilities_follow_from_recordings() {
+        assert!(Capabilities::for_agent("codex").command_execution && Capabilities::for_agent("codex").shared_process);
+        assert!(!Capabilities::for_agent("amp").streaming_deltas && !Capabilities::for_agent("amp").shared_process);
+        let mock = Capabilities::for_agent("mock");
         assert!(mock.questions && mock.images && !mock.shared_process);
     }
 }

@@ -1,33 +1,48 @@
-//! How the server is set up.
+//! Configuration of the server.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 use axum::http::Uri;
 use subtle::ConstantTimeEq;
 
-/// How the server is set up.
+use crate::ServerError;
+
+/// Configuration of the server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerConfig {
-    /// Who may use it.
+    /// Who may use the server.
     pub access: Access,
-    /// Web pages of these origins may use it from a browser.
+    /// Origins of web pages that may use the server from a browser.
     pub allowed_origins: Vec<WebOrigin>,
 }
 
 impl ServerConfig {
-    /// A server that web pages may not use.
+    /// A configuration that allows no web pages.
     #[must_use]
     pub fn new(access: Access) -> Self {
         Self { access, allowed_origins: Vec::new() }
     }
 
-    /// Lets web pages of these origins use it from a browser.
+    /// Sets the origins of web pages that may use the server from a browser.
     #[must_use]
     pub fn allowed_origins(mut self, origins: Vec<WebOrigin>) -> Self {
         self.allowed_origins = origins;
         self
+    }
+
+    /// Checks that a server with this configuration may listen on `address`.
+    ///
+    /// # Errors
+    ///
+    /// If there is no token and the address is not a loopback address.
+    pub fn check_address(&self, address: SocketAddr) -> Result<(), ServerError> {
+        if matches!(self.access, Access::Loopback) && !address.ip().is_loopback() {
+            return Err(ServerError::NotLoopback(address));
+        }
+        Ok(())
     }
 }
 
@@ -35,18 +50,18 @@ impl ServerConfig {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Access {
-    /// Whoever has the token.
+    /// Clients that send the token.
     Token(Token),
-    /// Every process on this machine, but no web page: the server listens on a loopback address only, and looks at
-    /// `Host` and `Origin`.
+    /// Every process on this machine, but no web page: the server listens on a loopback address only, and checks `Host`
+    /// and `Origin`.
     Loopback,
 }
 
-/// Where a web page comes from: `https://example.com`, `http://localhost:5173`.
+/// Origin of a web page, e.g. `https://example.com` or `http://localhost:5173`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebOrigin(String);
 
-/// A text that is not an origin.
+/// Error: the text is not an origin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected an origin such as https://example.com or http://localhost:5173, found {0:?}")]
 pub struct WebOriginError(String);
@@ -63,57 +78,57 @@ impl FromStr for WebOrigin {
     type Err = WebOriginError;
 
     fn from_str(text: &str) -> Result<Self, WebOriginError> {
-        let refused = || WebOriginError(text.to_owned());
-        let uri: Uri = text.parse().map_err(|_| refused())?;
+        let invalid = || WebOriginError(text.to_owned());
+        let uri: Uri = text.parse().map_err(|_| invalid())?;
         let parts = uri.scheme().zip(uri.authority()).filter(|_| uri.path() == "/" && uri.query().is_none());
-        let (scheme, authority) = parts.ok_or_else(refused)?;
+        let (scheme, authority) = parts.ok_or_else(invalid)?;
         if authority.as_str().contains(['@', '*']) {
-            return Err(refused());
+            return Err(invalid());
         }
         Ok(Self(format!("{scheme}://{authority}").to_ascii_lowercase()))
     }
 }
 
-/// The server's secret.
+/// The server's secret token.
 #[derive(Clone)]
 pub struct Token(String);
 
-/// Why a text cannot be a token.
+/// Why a text cannot be used as a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// There is nothing in it.
+    /// It is empty.
     #[error("the token is empty")]
     Empty,
-    /// It could not be sent in a header.
-    #[error("the token has spaces or characters outside ASCII, which no Authorization header can carry")]
-    Unsendable,
+    /// It contains characters that cannot be sent in a header.
+    #[error("the token contains spaces or non-ASCII characters, which cannot be sent in an Authorization header")]
+    InvalidCharacters,
 }
 
 impl Token {
-    /// A token of this text.
+    /// Creates a token from its text.
     ///
     /// # Errors
     ///
-    /// If no client could send it.
+    /// If a client could not send it in a header.
     pub fn new(text: impl Into<String>) -> Result<Self, TokenError> {
         let text = text.into();
         if text.is_empty() {
             return Err(TokenError::Empty);
         }
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(TokenError::Unsendable);
+            return Err(TokenError::InvalidCharacters);
         }
         Ok(Self(text))
     }
 
-    /// Whether `given` is the token. Takes as long for a near miss as for a wild guess.
-    pub(crate) fn is(&self, given: &str) -> bool {
+    /// Whether `given` is the token. Compares in constant time, so that the duration does not reveal the token.
+    pub(crate) fn matches(&self, given: &str) -> bool {
         self.0.as_bytes().ct_eq(given.as_bytes()).into()
     }
 }
 
-/// Secrets are not shown.
+/// Does not show the secret.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")
@@ -125,10 +140,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_known_and_not_shown() {
+    fn a_token_is_compared_and_not_shown() {
         let token = Token::new("s3cret").unwrap();
-        assert!(token.is("s3cret"));
-        assert!(!token.is("s3cre") && !token.is("s3creT") && !token.is(""));
+        assert!(token.matches("s3cret"));
+        assert!(!token.matches("s3cre") && !token.matches("s3creT") && !token.matches(""));
         assert!(!format!("{token:?}").contains("s3"));
     }
 
@@ -147,9 +162,9 @@ mod tests {
     }
 
     #[test]
-    fn what_no_header_can_carry_is_no_token() {
+    fn a_token_that_cannot_be_sent_is_refused() {
         assert_eq!(Token::new("").unwrap_err(), TokenError::Empty);
-        assert_eq!(Token::new("two words").unwrap_err(), TokenError::Unsendable);
-        assert_eq!(Token::new("schlüssel").unwrap_err(), TokenError::Unsendable);
+        assert_eq!(Token::new("two words").unwrap_err(), TokenError::InvalidCharacters);
+        assert_eq!(Token::new("schlüssel").unwrap_err(), TokenError::InvalidCharacters);
     }
 }

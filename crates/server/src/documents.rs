@@ -1,4 +1,4 @@
-//! Documents about the API.
+//! The OpenAPI document and the JSON Schema.
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use axum::response::IntoResponse;
 
 use crate::openapi::document;
 
-/// This API's `OpenAPI` document.
+/// The `OpenAPI` document of this API.
 #[utoipa::path(
     get,
     path = "/v1/openapi.json",
@@ -18,7 +18,7 @@ use crate::openapi::document;
 )]
 pub(crate) async fn openapi() -> impl IntoResponse {
     static TEXT: OnceLock<Bytes> = OnceLock::new();
-    json(TEXT.get_or_init(|| document().to_string().into()).clone(), "application/json")
+    json_response(TEXT.get_or_init(|| document().to_string().into()).clone(), "application/json")
 }
 
 /// The JSON Schema of the universal event.
@@ -32,9 +32,9 @@ pub(crate) async fn openapi() -> impl IntoResponse {
 pub(crate) async fn schema() -> impl IntoResponse {
     static TEXT: OnceLock<Bytes> = OnceLock::new();
     let text = TEXT.get_or_init(|| interlingua_schema::json_schema().as_value().to_string().into());
-    json(text.clone(), "application/schema+json")
+    json_response(text.clone(), "application/schema+json")
 }
 
-fn json(text: Bytes, content_type: &'static str) -> impl IntoResponse {
+fn json_response(text: Bytes, content_type: &'static str) -> impl IntoResponse {
     ([(CONTENT_TYPE, content_type)], text)
 }

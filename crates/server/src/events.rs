@@ -1,4 +1,4 @@
-//! Reading a session's events: a page at a time, or as they come.
+//! Reading a session's events: in pages, or as a stream.
 
 use std::io::Write;
 
@@ -19,33 +19,34 @@ use crate::problem::Problem;
 use crate::query::Query;
 use crate::sse;
 
-/// A page has so many events when the client does not say, and at most.
-const PAGE: usize = 1000;
-const LONGEST_PAGE: usize = 10_000;
+/// Number of events of a page if the client gives no limit.
+const DEFAULT_PAGE_EVENTS: usize = 1000;
+/// Maximum number of events of a page.
+const MAX_PAGE_EVENTS: usize = 10_000;
 
-/// A page is sent in pieces of about so many bytes, so that a long one is never in memory as a whole.
-const PIECE: usize = 256 * 1024;
+/// Approximate size of the pieces in which a page is sent, so that a long page is never in memory as a whole.
+const PIECE_BYTES: usize = 256 * 1024;
 
-/// Some of a session's events. It is written piece by piece; this is its shape.
+/// A page of a session's events.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EventPage {
     events: Vec<UniversalEvent>,
-    /// Whether there were more when the page was asked for.
+    /// Whether the session had more events at the time of the request.
     has_more: bool,
 }
 
-/// A session's events after the one with the sequence `offset`.
+/// Reads a page of a session's events: those with a sequence higher than `offset`.
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}/events",
     tag = "events",
     operation_id = "listEvents",
     params(
-        ("id" = String, Path, description = "The session's name"),
-        ("offset" = Option<u64>, Query, description = "The last `sequence` seen; 0 or absent: from the start"),
-        ("limit" = Option<usize>, Query, description = "At most so many; 1000 when absent, never more than 10000"),
-        ("include_raw" = Option<bool>, Query, description = "Whether events carry their native payload"),
+        ("id" = String, Path, description = "Session id"),
+        ("offset" = Option<u64>, Query, description = "Last `sequence` that the client has; 0 or absent: from the start"),
+        ("limit" = Option<usize>, Query, description = "Maximum number of events: 1000 if absent, 10000 at most"),
+        ("include_raw" = Option<bool>, Query, description = "Whether events include their native payload"),
     ),
     responses((status = 200, description = "A page of events", body = EventPage))
 )]
@@ -55,105 +56,109 @@ pub(crate) async fn list(
     query: Query,
 ) -> Result<Response, Problem> {
     let after = query.number("offset")?.unwrap_or_default();
-    let left = query.number("limit")?.unwrap_or(PAGE).min(LONGEST_PAGE);
-    let raw = query.raw()?;
+    let remaining = query.number("limit")?.unwrap_or(DEFAULT_PAGE_EVENTS).min(MAX_PAGE_EVENTS);
+    let raw = query.raw_payloads()?;
     let session = app.session(&id).await?;
-    let mut page = Page {
+    let mut page = PageWriter {
         store: app.store().clone(),
         session: session.key,
         after,
-        left,
+        remaining,
         raw,
         last: session.event_count,
-        state: PageState::Begins,
+        state: PageState::Start,
     };
-    let first = page.piece().await?;
+    let first = page.next_piece().await?;
     let body = match page.state {
         PageState::Done => Body::from(first),
-        _ => Body::from_stream(stream::unfold((Some(first), page), next_piece)),
+        _ => Body::from_stream(stream::unfold((Some(first), page), stream_page)),
     };
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
 type Piece = Result<Vec<u8>, interlingua_store::StoreError>;
 
-async fn next_piece((ready, mut page): (Option<Vec<u8>>, Page)) -> Option<(Piece, (Option<Vec<u8>>, Page))> {
-    if let Some(piece) = ready {
+/// Step of the body stream: the first piece, which was read before the answer started, then the others.
+async fn stream_page(
+    (first, mut page): (Option<Vec<u8>>, PageWriter),
+) -> Option<(Piece, (Option<Vec<u8>>, PageWriter))> {
+    if let Some(piece) = first {
         return Some((Ok(piece), (None, page)));
     }
     if page.state == PageState::Done {
         return None;
     }
-    let piece = page.piece().await;
+    let piece = page.next_piece().await;
     if let Err(error) = &piece {
-        // The answer has begun: all that is left is to break it off, which the client notices.
-        tracing::warn!(%error, "a page of events breaks off");
+        // The status is sent already. The client notices the error because the answer is cut off.
+        tracing::warn!(%error, "cutting off a page of events because the store failed");
         page.state = PageState::Done;
     }
     Some((piece, (None, page)))
 }
 
-/// A page that is being sent.
-struct Page {
+/// Writes a page of events, piece by piece.
+struct PageWriter {
     store: Store,
     session: SessionKey,
     after: u64,
-    left: usize,
+    /// Number of events that the page can still hold.
+    remaining: usize,
     raw: RawPayloads,
-    /// The sequence of the session's last event when the page was asked for.
+    /// Sequence of the session's last event at the time of the request.
     last: u64,
     state: PageState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PageState {
-    Begins,
-    GoesOn,
+    Start,
+    Middle,
     Done,
 }
 
-impl Page {
-    async fn piece(&mut self) -> Piece {
-        let limits = ReadLimits { max_events: self.left, max_bytes: PIECE };
-        let batch = match self.left {
+impl PageWriter {
+    async fn next_piece(&mut self) -> Piece {
+        let limits = ReadLimits { max_events: self.remaining, max_bytes: PIECE_BYTES };
+        let batch = match self.remaining {
             0 => interlingua_store::Batch::default(),
             _ => self.store.read(self.session, self.after, limits, self.raw).await?,
         };
         let mut piece = Vec::with_capacity(batch.byte_len() + batch.len() + 64);
-        if self.state == PageState::Begins {
+        if self.state == PageState::Start {
             piece.extend_from_slice(br#"{"events":["#);
         }
-        let mut is_first = self.state == PageState::Begins;
+        let mut is_first = self.state == PageState::Start;
         for (_, json) in batch.iter() {
             if !std::mem::take(&mut is_first) {
                 piece.push(b',');
             }
             piece.extend_from_slice(json.as_bytes());
         }
-        self.state = PageState::GoesOn;
-        self.left -= batch.len();
+        self.state = PageState::Middle;
+        self.remaining -= batch.len();
         self.after = batch.last_sequence().unwrap_or(self.after);
-        if batch.byte_len() < PIECE || self.left == 0 {
+        if batch.byte_len() < PIECE_BYTES || self.remaining == 0 {
             self.state = PageState::Done;
-            // Writing to memory does not fail.
+            // Writing to a `Vec` does not fail.
             let _ = write!(piece, r#"],"hasMore":{}}}"#, self.after < self.last);
         }
         Ok(piece)
     }
 }
 
-/// A session's events as they come. `Last-Event-ID` resumes, and wins over `offset`; the stream closes after
-/// `session.ended`.
+/// Streams a session's events. `Last-Event-ID` resumes the stream and takes precedence over `offset`. The stream closes
+/// after `session.ended`.
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}/events/sse",
     tag = "events",
     operation_id = "streamEvents",
     params(
-        ("id" = String, Path, description = "The session's name"),
-        ("offset" = Option<u64>, Query, description = "The last `sequence` seen; 0 or absent: from the start"),
-        ("include_raw" = Option<bool>, Query, description = "Whether events carry their native payload"),
-        ("Last-Event-ID" = Option<u64>, Header, description = "The last `sequence` seen, as a browser sends it"),
+        ("id" = String, Path, description = "Session id"),
+        ("offset" = Option<u64>, Query, description = "Last `sequence` that the client has; 0 or absent: from the start"),
+        ("include_raw" = Option<bool>, Query, description = "Whether events include their native payload"),
+        ("Last-Event-ID" = Option<u64>, Header, description = "Last `sequence` that the client has; browsers send it when they reconnect"),
     ),
     responses((status = 200, description = "Events, as `id: <sequence>` and `data: <event>`", body = String, content_type = "text/event-stream"))
 )]
@@ -164,20 +169,20 @@ pub(crate) async fn follow(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let offset = query.number("offset")?.unwrap_or_default();
-    let after = last_event_id(&headers)?.unwrap_or(offset);
-    let raw = query.raw()?;
+    let after = parse_last_event_id(&headers)?.unwrap_or(offset);
+    let raw = query.raw_payloads()?;
     let session = app.session(&id).await?;
-    Ok(sse::session(&app, session.key, after, raw))
+    Ok(sse::stream_session(&app, session.key, after, raw))
 }
 
-fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+fn parse_last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(id) = headers.get("last-event-id") else {
         return Ok(None);
     };
     let number = id.to_str().ok().and_then(|id| id.trim().parse().ok());
     number.map(Some).ok_or_else(|| {
         let found = String::from_utf8_lossy(id.as_bytes());
-        Problem::invalid(format!("the header `Last-Event-ID` should be an event's sequence; found {found:?}"))
+        Problem::invalid(format!("expected the header `Last-Event-ID` to be the sequence of an event, found {found:?}"))
             .field("Last-Event-ID")
     })
 }

@@ -1,10 +1,10 @@
-//! Whether the server is there.
+//! `GET /v1/health`.
 
 use axum::Json;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The server is there.
+/// The server is up.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Health {
     /// Always `ok`.
@@ -13,14 +13,14 @@ pub(crate) struct Health {
     version: &'static str,
 }
 
-/// Whether the server is there. Needs no token.
+/// Checks that the server is up. Needs no token.
 #[utoipa::path(
     get,
     path = "/v1/health",
     tag = "server",
     operation_id = "getHealth",
     security(()),
-    responses((status = 200, description = "It is", body = Health))
+    responses((status = 200, description = "The server is up", body = Health))
 )]
 pub(crate) async fn get_health() -> Json<Health> {
     Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION") })

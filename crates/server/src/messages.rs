@@ -1,4 +1,4 @@
-//! Telling an agent something.
+//! Sending messages to an agent.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -14,26 +14,26 @@ use crate::problem::Problem;
 use crate::query::Query;
 use crate::sse;
 
-/// A message may have so many MiB.
-const MIBS: usize = 32;
+/// Maximum size of a message in MiB.
+const MAX_MESSAGE_MIB: usize = 32;
 
 /// A message for the agent.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct SendMessage {
-    /// The words.
+    /// Text of the message.
     message: String,
-    /// Files that go with them.
+    /// Attached files.
     attachments: Option<Vec<FileToSend>>,
 }
 
-/// A file that goes with a message.
+/// A file that is attached to a message.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct FileToSend {
-    /// Where it is, absolute or from the session's directory.
+    /// Path, absolute or relative to the session's directory.
     path: String,
-    /// Its media type; guessed from the path when absent.
+    /// Media type; guessed from the path if absent.
     mime: Option<String>,
-    /// What to call it; the path's last part when absent.
+    /// File name; the last part of the path if absent.
     filename: Option<String>,
 }
 
@@ -45,37 +45,37 @@ impl From<SendMessage> for Message {
     }
 }
 
-/// Queues a message for the agent: done as soon as it is durable. Messages are taken up one turn after the other.
+/// Queues a message for the agent. Answers when the message is durable. Each message gets its own turn, in order.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/messages",
     tag = "messages",
     operation_id = "sendMessage",
-    params(("id" = String, Path, description = "The session's name")),
+    params(("id" = String, Path, description = "Session id")),
     request_body = SendMessage,
-    responses((status = 204, description = "It is durably queued"), (status = 409, description = "The session has ended"))
+    responses((status = 204, description = "The message is queued and durable"), (status = 409, description = "The session has ended"))
 )]
 pub(crate) async fn send(
     State(app): State<App>,
     SessionPath(id): SessionPath,
-    JsonBody(message): JsonBody<SendMessage, MIBS>,
+    JsonBody(message): JsonBody<SendMessage, MAX_MESSAGE_MIB>,
 ) -> Result<StatusCode, Problem> {
     app.runtime().send(&id, message.into()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Queues a message for the agent and streams the events of the turn that takes it up.
+/// Queues a message for the agent and streams the events of its turn.
 ///
 /// The stream closes after the turn's `turn.ended`, after `session.ended`, and when the turn waits for the user
-/// (`permission.requested`, `question.requested`) unless `hold` is true.
+/// (`permission.requested`, `question.requested`), unless `hold` is true.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/messages/stream",
     tag = "messages",
     operation_id = "streamTurn",
     params(
-        ("id" = String, Path, description = "The session's name"),
-        ("include_raw" = Option<bool>, Query, description = "Whether events carry their native payload"),
+        ("id" = String, Path, description = "Session id"),
+        ("include_raw" = Option<bool>, Query, description = "Whether events include their native payload"),
         ("hold" = Option<bool>, Query, description = "Whether the stream stays open while the turn waits for the user"),
     ),
     request_body = SendMessage,
@@ -88,10 +88,10 @@ pub(crate) async fn stream(
     State(app): State<App>,
     SessionPath(id): SessionPath,
     query: Query,
-    JsonBody(message): JsonBody<SendMessage, MIBS>,
+    JsonBody(message): JsonBody<SendMessage, MAX_MESSAGE_MIB>,
 ) -> Result<Response, Problem> {
-    let (raw, hold) = (query.raw()?, query.flag("hold")?);
+    let (raw, hold) = (query.raw_payloads()?, query.flag("hold")?);
     let session = app.session(&id).await?;
     let sent = app.runtime().send(&id, message.into()).await?;
-    Ok(sse::turn(&app, session.key, sent, raw, hold))
+    Ok(sse::stream_turn(&app, session.key, sent, raw, hold))
 }

@@ -1,7 +1,7 @@
-//! The API described for programs: its `OpenAPI` document.
+//! The `OpenAPI` document of the API.
 //!
-//! Paths and bodies are described beside the handlers. What holds for many of them is added here: the problems that a
-//! request can meet, and the universal event, whose schema is the one that `/v1/schema.json` has.
+//! Paths and bodies are described at the handlers. This module adds what is common to many of them: the possible problem
+//! documents, and the universal event, whose schema is the same as in `/v1/schema.json`.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -40,15 +40,15 @@ use crate::{agents, documents, events, health, messages, metrics, problem, reque
         documents::schema,
         metrics::get_metrics,
     ),
-    components(schemas(problem::Document)),
+    components(schemas(problem::ProblemDocument)),
     modifiers(&TokenScheme),
     security(("token" = [])),
     tags(
         (name = "sessions", description = "Conversations with agents"),
-        (name = "messages", description = "Telling an agent something"),
-        (name = "events", description = "Reading what happens in a session"),
-        (name = "requests", description = "Answering what an agent asks"),
-        (name = "agents", description = "The agents there are"),
+        (name = "messages", description = "Sending messages to an agent"),
+        (name = "events", description = "Reading the events of a session"),
+        (name = "requests", description = "Answering permission requests and questions"),
+        (name = "agents", description = "The agents and their installation"),
         (name = "server", description = "The server itself"),
     ),
 )]
@@ -60,7 +60,7 @@ impl Modify for TokenScheme {
     fn modify(&self, document: &mut Document) {
         let scheme = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
-            .description(Some("The server's token. Not needed when it was started with --no-token."))
+            .description(Some("The server's token. Not needed if the server was started with --no-token."))
             .build();
         document
             .components
@@ -69,7 +69,7 @@ impl Modify for TokenScheme {
     }
 }
 
-/// Stands for an event of a session where the document refers to one.
+/// Placeholder for the schema of the universal event, which [`add_event`] inserts.
 #[derive(Serialize)]
 pub(crate) struct UniversalEvent;
 
@@ -81,7 +81,7 @@ impl PartialSchema for UniversalEvent {
 
 impl ToSchema for UniversalEvent {}
 
-/// The `OpenAPI` document of the API.
+/// Builds the `OpenAPI` document of the API.
 pub(crate) fn document() -> Value {
     let mut document = json!(Api::openapi());
     add_event(&mut document);
@@ -89,10 +89,10 @@ pub(crate) fn document() -> Value {
     document
 }
 
-/// Puts the universal event's own schema in its place.
+/// Inserts the JSON Schema of the universal event and its definitions.
 fn add_event(document: &mut Value) {
     let mut event = interlingua_schema::json_schema().to_value();
-    refer_to_components(&mut event);
+    rewrite_references(&mut event);
     let definitions = event.as_object_mut().and_then(|event| {
         event.remove("$schema");
         event.remove("$defs")
@@ -106,20 +106,20 @@ fn add_event(document: &mut Value) {
     schemas.insert("UniversalEvent".to_owned(), event);
 }
 
-fn refer_to_components(schema: &mut Value) {
+fn rewrite_references(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             if let Some(Value::String(reference)) = fields.get_mut("$ref") {
                 *reference = reference.replace("#/$defs/", "#/components/schemas/");
             }
-            fields.values_mut().for_each(refer_to_components);
+            fields.values_mut().for_each(rewrite_references);
         }
-        Value::Array(values) => values.iter_mut().for_each(refer_to_components),
+        Value::Array(values) => values.iter_mut().for_each(rewrite_references),
         _ => {}
     }
 }
 
-/// Adds to every operation the problems that its shape lets a request meet, and gives all of them their type.
+/// Adds the possible problem documents to every operation, depending on its path, query and body.
 fn add_problems(document: &mut Value) {
     let Some(paths) = document.get_mut("paths").and_then(Value::as_object_mut) else {
         return;
@@ -134,19 +134,19 @@ fn add_problems(document: &mut Value) {
             let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) else { continue };
             let creates = path == "/v1/sessions/{id}" && has_body;
             for (status, when, description) in [
-                ("400", has_body || has_query || path.contains('{'), "Not a valid request"),
+                ("400", has_body || has_query || path.contains('{'), "The request is invalid"),
                 ("401", path != "/v1/health", "The token is missing or wrong"),
-                ("403", true, "Without a token: a Host or Origin that is not let in"),
-                ("404", path.contains('{'), "No such session, request or agent"),
-                ("409", creates, "The name is taken"),
+                ("403", true, "The server has no token, and the Host or Origin is not allowed"),
+                ("404", path.contains('{'), "The session, request or agent does not exist"),
+                ("409", creates, "The session id is taken"),
                 ("413", has_body, "The body is too large"),
-                ("415", has_body, "The body is not said to be JSON"),
-                ("422", has_body, "JSON of the wrong shape"),
-                ("500", path.contains("sessions"), "The server's own fault"),
+                ("415", has_body, "The content type of the body is not JSON"),
+                ("422", has_body, "The body is JSON of the wrong shape"),
+                ("500", path.contains("sessions"), "Internal error of the server"),
                 ("502", path.contains("agents/"), "The agent cannot be reached or installed"),
-                ("503", path.contains("sessions"), "The server is being stopped"),
-                ("504", path.contains('{'), "It took too long"),
-                ("507", path.contains("sessions") && !path.contains("events"), "The disk is full: nothing was written"),
+                ("503", path.contains("sessions"), "The server is shutting down"),
+                ("504", path.contains('{'), "The agent did not answer in time"),
+                ("507", path.contains("sessions") && !path.contains("events"), "The disk is full; nothing was written"),
             ] {
                 if when {
                     responses.entry(status).or_insert_with(|| json!({ "description": description }));
@@ -167,24 +167,24 @@ fn add_problems(document: &mut Value) {
 mod tests {
     use super::*;
 
-    fn references(value: &Value, found: &mut Vec<String>) {
+    fn collect_references(value: &Value, found: &mut Vec<String>) {
         match value {
             Value::Object(fields) => {
                 if let Some(Value::String(reference)) = fields.get("$ref") {
                     found.push(reference.clone());
                 }
-                fields.values().for_each(|value| references(value, found));
+                fields.values().for_each(|value| collect_references(value, found));
             }
-            Value::Array(values) => values.iter().for_each(|value| references(value, found)),
+            Value::Array(values) => values.iter().for_each(|value| collect_references(value, found)),
             _ => {}
         }
     }
 
     #[test]
-    fn everything_referred_to_is_there() {
+    fn every_reference_resolves() {
         let document = document();
         let mut found = Vec::new();
-        references(&document, &mut found);
+        collect_references(&document, &mut found);
         assert!(found.iter().any(|reference| reference.ends_with("/UniversalEvent")));
         for reference in found {
             let pointer = reference.strip_prefix('#').expect("references stay inside the document");

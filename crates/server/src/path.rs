@@ -1,4 +1,4 @@
-//! What a path names.
+//! Extractors of path parameters.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path};
@@ -9,39 +9,39 @@ use serde::Deserialize;
 
 use crate::problem::Problem;
 
-/// The session that a path names.
+/// The session id of a path.
 pub(crate) struct SessionPath(pub(crate) SessionId);
 
-/// The session that a path names, and one of its permissions or questions.
+/// The session id of a path, and the id of a permission request or question.
 pub(crate) struct RequestPath {
     pub(crate) session: SessionId,
     pub(crate) request: String,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct PathParams {
     id: String,
     #[serde(default)]
     request: String,
 }
 
-async fn named<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<(SessionId, String), Problem> {
-    let Path(Named { id, request }) =
-        Path::from_request_parts(parts, state).await.map_err(|error| undecodable(&error))?;
+async fn parse_params<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<(SessionId, String), Problem> {
+    let Path(PathParams { id, request }) =
+        Path::from_request_parts(parts, state).await.map_err(|error| invalid_path(&error))?;
     let id = SessionId::from(id);
     check_session_id(&id)?;
     Ok((id, request))
 }
 
-fn undecodable(error: &PathRejection) -> Problem {
-    Problem::invalid(format!("the path cannot be read: {}", error.body_text()))
+fn invalid_path(error: &PathRejection) -> Problem {
+    Problem::invalid(format!("the path is invalid: {}", error.body_text()))
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for SessionPath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        named(parts, state).await.map(|(id, _)| Self(id))
+        parse_params(parts, state).await.map(|(id, _)| Self(id))
     }
 }
 
@@ -49,18 +49,18 @@ impl<S: Send + Sync> FromRequestParts<S> for RequestPath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        named(parts, state).await.map(|(session, request)| Self { session, request })
+        parse_params(parts, state).await.map(|(session, request)| Self { session, request })
     }
 }
 
-/// The agent that a path names.
+/// The agent id of a path.
 pub(crate) struct AgentPath(pub(crate) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for AgentPath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Path(agent) = Path::from_request_parts(parts, state).await.map_err(|error| undecodable(&error))?;
+        let Path(agent) = Path::from_request_parts(parts, state).await.map_err(|error| invalid_path(&error))?;
         Ok(Self(agent))
     }
 }

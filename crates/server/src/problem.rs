@@ -1,4 +1,4 @@
-//! Errors as clients see them: problem documents (RFC 9457).
+//! Problem documents (RFC 9457): the errors of the API.
 
 use axum::Json;
 use axum::http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
@@ -10,16 +10,16 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-/// Declares the kinds of problems: the name on the wire, the status, the title.
-macro_rules! kinds {
+/// Declares the kinds of problems: name on the wire, status, title.
+macro_rules! problem_kinds {
     ($($(#[doc = $doc:literal])+ $kind:ident = $name:literal, $status:ident, $title:literal;)+) => {
-        /// What went wrong, in one word.
+        /// Kind of a problem.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Kind {
+        pub(crate) enum ProblemKind {
             $($(#[doc = $doc])+ $kind,)+
         }
 
-        impl Kind {
+        impl ProblemKind {
             #[cfg(test)]
             pub(crate) const ALL: &[Self] = &[$(Self::$kind,)+];
 
@@ -38,59 +38,59 @@ macro_rules! kinds {
     };
 }
 
-kinds! {
-    /// Not what the endpoint takes. 422 where it is JSON of the wrong shape.
+problem_kinds! {
+    /// The endpoint does not accept the request. 422 if the body is JSON of the wrong shape.
     InvalidRequest = "invalid_request", BAD_REQUEST, "Invalid request";
-    /// There is no agent of that name.
+    /// No agent has this id.
     UnsupportedAgent = "unsupported_agent", BAD_REQUEST, "Unsupported agent";
-    /// The agent has no such mode.
+    /// The agent does not have this mode.
     ModeNotSupported = "mode_not_supported", BAD_REQUEST, "Mode not supported";
     /// The token is missing or wrong.
     TokenInvalid = "token_invalid", UNAUTHORIZED, "Token invalid";
-    /// A web page that is not allowed to, or a name that is not this machine's.
+    /// The request comes from a foreign web page, or its Host is not a loopback name.
     ForbiddenOrigin = "forbidden_origin", FORBIDDEN, "Forbidden origin";
-    /// No such path.
+    /// The path does not exist.
     NotFound = "not_found", NOT_FOUND, "Not found";
-    /// The agent's program is not there.
+    /// The agent's program is not installed.
     AgentNotInstalled = "agent_not_installed", NOT_FOUND, "Agent not installed";
-    /// No such session.
+    /// The session does not exist.
     SessionNotFound = "session_not_found", NOT_FOUND, "Session not found";
-    /// No such permission request.
+    /// The permission request does not exist.
     PermissionNotFound = "permission_not_found", NOT_FOUND, "Permission not found";
-    /// No such question.
+    /// The question does not exist.
     QuestionNotFound = "question_not_found", NOT_FOUND, "Question not found";
-    /// The path has other methods.
+    /// The path does not support the method.
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "Method not allowed";
-    /// The session's name is taken.
+    /// A session with this id exists.
     SessionAlreadyExists = "session_already_exists", CONFLICT, "Session already exists";
-    /// The session is over.
+    /// The session has ended.
     SessionEnded = "session_ended", CONFLICT, "Session ended";
-    /// The request was answered before.
+    /// The permission request or question was answered already.
     AlreadyResolved = "already_resolved", CONFLICT, "Already resolved";
-    /// The body is too long.
+    /// The body is too large.
     PayloadTooLarge = "payload_too_large", PAYLOAD_TOO_LARGE, "Payload too large";
-    /// The body is not said to be JSON.
+    /// The content type of the body is not JSON.
     UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE, "Unsupported media type";
-    /// The agent cannot be reached.
+    /// The agent's process exited or cannot be reached.
     AgentProcessExited = "agent_process_exited", BAD_GATEWAY, "Agent process exited";
     /// The agent could not be installed.
     InstallFailed = "install_failed", BAD_GATEWAY, "Install failed";
-    /// The body broke off.
+    /// The body of the request was cut off.
     StreamError = "stream_error", BAD_GATEWAY, "Stream error";
-    /// It took too long.
+    /// The agent did not answer in time.
     Timeout = "timeout", GATEWAY_TIMEOUT, "Timeout";
-    /// The server is being stopped.
+    /// The server is shutting down.
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Unavailable";
-    /// There is no room on the disk.
+    /// The disk is full.
     StorageFull = "storage_full", INSUFFICIENT_STORAGE, "Storage full";
-    /// The server's own fault.
+    /// An error in the server.
     InternalError = "internal_error", INTERNAL_SERVER_ERROR, "Internal error";
 }
 
-/// An error as a client gets it.
+/// An error that is sent to the client as a problem document.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Problem {
-    kind: Kind,
+    kind: ProblemKind,
     status: StatusCode,
     detail: String,
     agent: Option<String>,
@@ -102,43 +102,43 @@ pub(crate) struct Problem {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Problem)]
-pub(crate) struct Document {
-    /// What kind of problem it is: `urn:interlingua:error:<kind>`.
+pub(crate) struct ProblemDocument {
+    /// Kind of the problem as a URN: `urn:interlingua:error:<kind>`.
     #[serde(rename = "type")]
     #[schema(example = "urn:interlingua:error:session_not_found")]
     kind: String,
-    /// The kind in words.
+    /// Title of the kind, for people.
     title: &'static str,
     /// The HTTP status.
     #[schema(example = 404)]
     status: u16,
     /// What was expected, what was found and what to do.
     detail: String,
-    /// The agent it is about; left out when it is about none.
+    /// The agent concerned; omitted if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
-    /// The session it is about; left out when it is about none.
+    /// The session concerned; omitted if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     session_id: Option<SessionId>,
-    /// More about it for a program to read, such as `field`; left out when there is none.
+    /// Machine-readable details such as `field`; omitted if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     details: Option<Value>,
 }
 
 impl Problem {
-    pub(crate) fn new(kind: Kind, detail: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
         Self { kind, status: kind.status(), detail: detail.into(), agent: None, session_id: None, details: None }
     }
 
-    /// The request is not what the endpoint takes.
+    /// The endpoint does not accept the request (400).
     pub(crate) fn invalid(detail: impl Into<String>) -> Self {
-        Self::new(Kind::InvalidRequest, detail)
+        Self::new(ProblemKind::InvalidRequest, detail)
     }
 
-    /// The request is JSON, but not of the shape the endpoint takes.
-    pub(crate) fn misshapen(detail: impl Into<String>) -> Self {
+    /// The body is JSON, but not of the shape that the endpoint expects (422).
+    pub(crate) fn unprocessable(detail: impl Into<String>) -> Self {
         Self { status: StatusCode::UNPROCESSABLE_ENTITY, ..Self::invalid(detail) }
     }
 
@@ -146,7 +146,7 @@ impl Problem {
         RuntimeError::SessionNotFound(id.clone()).into()
     }
 
-    /// Names the field it is about.
+    /// Adds the name of the invalid field.
     pub(crate) fn field(mut self, field: &str) -> Self {
         self.details = Some(json!({ "field": field }));
         self
@@ -171,9 +171,9 @@ impl Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         if self.status.is_server_error() {
-            tracing::warn!(kind = self.kind.name(), detail = self.detail, "a request failed");
+            tracing::warn!(kind = self.kind.name(), detail = self.detail, "request failed");
         }
-        let document = Document {
+        let document = ProblemDocument {
             kind: format!("urn:interlingua:error:{}", self.kind.name()),
             title: self.kind.title(),
             status: self.status.as_u16(),
@@ -185,7 +185,7 @@ impl IntoResponse for Problem {
         let mut response = (self.status, Json(document)).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if self.kind == Kind::TokenInvalid {
+        if self.kind == ProblemKind::TokenInvalid {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
@@ -201,31 +201,37 @@ impl From<RuntimeError> for Problem {
                 invalid.field.map_or(problem.clone(), |field| problem.field(field))
             }
             RuntimeError::UnsupportedAgent { agent, known } => {
-                Self::new(Kind::UnsupportedAgent, detail).agent(agent).details(json!({ "known": known }))
+                Self::new(ProblemKind::UnsupportedAgent, detail).agent(agent).details(json!({ "known": known }))
             }
-            RuntimeError::ModeNotSupported { agent, field, known, .. } => Self::new(Kind::ModeNotSupported, detail)
-                .agent(agent)
-                .details(json!({ "field": field, "known": known })),
+            RuntimeError::ModeNotSupported { agent, field, known, .. } => {
+                Self::new(ProblemKind::ModeNotSupported, detail)
+                    .agent(agent)
+                    .details(json!({ "field": field, "known": known }))
+            }
             RuntimeError::AgentNotInstalled { agent, command } => {
-                Self::new(Kind::AgentNotInstalled, detail).agent(agent).details(json!({ "command": command }))
+                Self::new(ProblemKind::AgentNotInstalled, detail).agent(agent).details(json!({ "command": command }))
             }
-            RuntimeError::SessionNotFound(id) => Self::new(Kind::SessionNotFound, detail).session(&id),
-            RuntimeError::PermissionNotFound { session, id } => {
-                Self::new(Kind::PermissionNotFound, detail).session(&session).details(json!({ "permissionId": id }))
-            }
+            RuntimeError::SessionNotFound(id) => Self::new(ProblemKind::SessionNotFound, detail).session(&id),
+            RuntimeError::PermissionNotFound { session, id } => Self::new(ProblemKind::PermissionNotFound, detail)
+                .session(&session)
+                .details(json!({ "permissionId": id })),
             RuntimeError::QuestionNotFound { session, id } => {
-                Self::new(Kind::QuestionNotFound, detail).session(&session).details(json!({ "questionId": id }))
+                Self::new(ProblemKind::QuestionNotFound, detail).session(&session).details(json!({ "questionId": id }))
             }
-            RuntimeError::SessionAlreadyExists(id) => Self::new(Kind::SessionAlreadyExists, detail).session(&id),
-            RuntimeError::SessionEnded(id) => Self::new(Kind::SessionEnded, detail).session(&id),
-            RuntimeError::AlreadyResolved { session, .. } => Self::new(Kind::AlreadyResolved, detail).session(&session),
-            RuntimeError::AgentProcessExited { agent, .. } => Self::new(Kind::AgentProcessExited, detail).agent(agent),
-            RuntimeError::InstallFailed { agent, .. } => Self::new(Kind::InstallFailed, detail).agent(agent),
-            RuntimeError::Timeout(_) => Self::new(Kind::Timeout, detail),
-            RuntimeError::ShuttingDown => Self::new(Kind::Unavailable, detail),
+            RuntimeError::SessionAlreadyExists(id) => Self::new(ProblemKind::SessionAlreadyExists, detail).session(&id),
+            RuntimeError::SessionEnded(id) => Self::new(ProblemKind::SessionEnded, detail).session(&id),
+            RuntimeError::AlreadyResolved { session, .. } => {
+                Self::new(ProblemKind::AlreadyResolved, detail).session(&session)
+            }
+            RuntimeError::AgentProcessExited { agent, .. } => {
+                Self::new(ProblemKind::AgentProcessExited, detail).agent(agent)
+            }
+            RuntimeError::InstallFailed { agent, .. } => Self::new(ProblemKind::InstallFailed, detail).agent(agent),
+            RuntimeError::Timeout(_) => Self::new(ProblemKind::Timeout, detail),
+            RuntimeError::ShuttingDown => Self::new(ProblemKind::Unavailable, detail),
             RuntimeError::Store(error) => error.into(),
-            // An error that the runtime learned to report after this was written.
-            _ => Self::new(Kind::InternalError, detail),
+            // `RuntimeError` is non-exhaustive.
+            _ => Self::new(ProblemKind::InternalError, detail),
         }
     }
 }
@@ -235,40 +241,41 @@ impl From<interlingua_store::StoreError> for Problem {
         use interlingua_store::StoreError;
 
         let kind = match &error {
-            StoreError::DiskFull(_) => Kind::StorageFull,
-            StoreError::Closed => Kind::Unavailable,
-            StoreError::SessionNotFound => Kind::SessionNotFound,
-            StoreError::SessionEnded => Kind::SessionEnded,
-            StoreError::SessionAlreadyExists(_) => Kind::SessionAlreadyExists,
-            // The store's own faults, and whatever it learns to report.
-            _ => Kind::InternalError,
+            StoreError::DiskFull(_) => ProblemKind::StorageFull,
+            StoreError::Closed => ProblemKind::Unavailable,
+            StoreError::SessionNotFound => ProblemKind::SessionNotFound,
+            StoreError::SessionEnded => ProblemKind::SessionEnded,
+            StoreError::SessionAlreadyExists(_) => ProblemKind::SessionAlreadyExists,
+            // Failures of the database, and variants that are added later: `StoreError` is non-exhaustive.
+            _ => ProblemKind::InternalError,
         };
         Self::new(kind, error.to_string())
     }
 }
 
-/// There is nothing at this path.
+/// Handler for paths that do not exist.
 pub(crate) async fn not_found(uri: Uri) -> Problem {
-    // An empty session id matches no route, and is still a session id that is not one.
-    let after = uri.path().strip_prefix("/v1/sessions/");
-    if after.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+    // An empty session id matches no route, but it is an invalid id rather than an unknown path.
+    let session_path = uri.path().strip_prefix("/v1/sessions/");
+    if session_path.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
         return match interlingua_runtime::check_session_id(&"".into()) {
             Err(error) => error.into(),
-            Ok(()) => Problem::new(Kind::NotFound, "there is no session without a name"),
+            Ok(()) => Problem::new(ProblemKind::NotFound, "the session id is empty"),
         };
     }
-    let detail = format!("there is nothing at {}; GET /v1/openapi.json lists what there is", uri.path());
-    Problem::new(Kind::NotFound, detail)
+    let detail = format!("the path {} does not exist; GET /v1/openapi.json lists all paths", uri.path());
+    Problem::new(ProblemKind::NotFound, detail)
 }
 
-/// There is something at this path, but not for this method; `Allow` says for which.
+/// Handler for methods that a path does not support. The `Allow` header lists those that it does.
 pub(crate) async fn method_not_allowed(method: Method, uri: Uri) -> Problem {
-    Problem::new(Kind::MethodNotAllowed, format!("{} cannot be used with {method}; see the Allow header", uri.path()))
+    let detail = format!("{} does not support {method}; the Allow header lists the supported methods", uri.path());
+    Problem::new(ProblemKind::MethodNotAllowed, detail)
 }
 
-/// A handler panicked.
-pub(crate) fn panicked() -> Problem {
-    Problem::new(Kind::InternalError, "the server failed while answering; its log says more")
+/// The answer when a handler panicked.
+pub(crate) fn handler_panicked() -> Problem {
+    Problem::new(ProblemKind::InternalError, "internal error while handling the request; see the log of the server")
 }
 
 #[cfg(test)]
@@ -276,10 +283,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_a_name_of_its_own_and_a_status_of_an_error() {
-        let names: std::collections::BTreeSet<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-        assert_eq!(names.len(), Kind::ALL.len());
-        for kind in Kind::ALL {
+    fn every_kind_has_a_unique_name_and_an_error_status() {
+        let names: std::collections::BTreeSet<_> = ProblemKind::ALL.iter().map(|kind| kind.name()).collect();
+        assert_eq!(names.len(), ProblemKind::ALL.len());
+        for kind in ProblemKind::ALL {
             assert!(kind.status().is_client_error() || kind.status().is_server_error(), "{kind:?}");
         }
     }

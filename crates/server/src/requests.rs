@@ -1,4 +1,4 @@
-//! Answering what an agent asks.
+//! Answering permission requests and questions.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -17,7 +17,7 @@ pub(crate) struct ReplyPermission {
     reply: Reply,
 }
 
-/// Whether the agent may.
+/// Whether the agent is allowed to act.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Reply {
@@ -36,11 +36,11 @@ pub(crate) enum Reply {
     tag = "requests",
     operation_id = "replyPermission",
     params(
-        ("id" = String, Path, description = "The session's name"),
-        ("request" = String, Path, description = "The `permission_id` of the event"),
+        ("id" = String, Path, description = "Session id"),
+        ("request" = String, Path, description = "`permission_id` of the event"),
     ),
     request_body = ReplyPermission,
-    responses((status = 204, description = "The agent is told"), (status = 409, description = "It is resolved, or the session has ended"))
+    responses((status = 204, description = "The answer was sent to the agent"), (status = 409, description = "The request is already resolved, or the session has ended"))
 )]
 pub(crate) async fn reply_permission(
     State(app): State<App>,
@@ -59,23 +59,23 @@ pub(crate) async fn reply_permission(
 /// The answer to a question.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct ReplyQuestion {
-    /// One list: the choices for this question, or words of one's own.
+    /// One list: the chosen options of this question, or free text.
     #[schema(min_items = 1, max_items = 1)]
     answers: Vec<Vec<String>>,
 }
 
-/// Answers a question. Of several that were asked together, the last answer lets the agent go on.
+/// Answers a question. If several questions were asked together, the agent continues after the last answer.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/questions/{request}/reply",
     tag = "requests",
     operation_id = "replyQuestion",
     params(
-        ("id" = String, Path, description = "The session's name"),
-        ("request" = String, Path, description = "The `question_id` of the event"),
+        ("id" = String, Path, description = "Session id"),
+        ("request" = String, Path, description = "`question_id` of the event"),
     ),
     request_body = ReplyQuestion,
-    responses((status = 204, description = "It is answered"), (status = 409, description = "It is resolved, or the session has ended"))
+    responses((status = 204, description = "The question is answered"), (status = 409, description = "The question is already resolved, or the session has ended"))
 )]
 pub(crate) async fn reply_question(
     State(app): State<App>,
@@ -85,25 +85,26 @@ pub(crate) async fn reply_question(
     let count = answer.answers.len();
     let Some(choices) = answer.answers.pop().filter(|_| count == 1) else {
         let detail = format!(
-            "`answers` should hold one list, the choices for this question; found {count}. Each question is answered by its own id"
+            "expected `answers` to hold one list, the answers to this question, found {count}; each question is answered by \
+             its own id"
         );
-        return Err(Problem::misshapen(detail).field("answers"));
+        return Err(Problem::unprocessable(detail).field("answers"));
     };
     app.runtime().reply_question(&path.session, &path.request, choices).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Refuses to answer a question, and those that were asked together with it.
+/// Rejects a question, together with those that were asked with it.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/questions/{request}/reject",
     tag = "requests",
     operation_id = "rejectQuestion",
     params(
-        ("id" = String, Path, description = "The session's name"),
-        ("request" = String, Path, description = "The `question_id` of the event"),
+        ("id" = String, Path, description = "Session id"),
+        ("request" = String, Path, description = "`question_id` of the event"),
     ),
-    responses((status = 204, description = "The agent is told"), (status = 409, description = "It is resolved, or the session has ended"))
+    responses((status = 204, description = "The rejection was sent to the agent"), (status = 409, description = "The question is already resolved, or the session has ended"))
 )]
 pub(crate) async fn reject_question(State(app): State<App>, path: RequestPath) -> Result<StatusCode, Problem> {
     app.runtime().reject_question(&path.session, &path.request).await?;

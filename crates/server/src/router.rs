@@ -1,4 +1,4 @@
-//! Which path leads where.
+//! Routes and middleware.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use tower_http::cors::CorsLayer;
 use crate::access::require_token;
 use crate::app::App;
 use crate::config::ServerConfig;
-use crate::observe::observe;
-use crate::origin::refuse_pages;
-use crate::problem::{method_not_allowed, not_found, panicked};
+use crate::origin::reject_foreign_pages;
+use crate::problem::{handler_panicked, method_not_allowed, not_found};
+use crate::request_log::log_request;
 use crate::{agents, documents, events, health, messages, metrics, requests, sessions};
 
-/// The whole API. What is added last sees a request first.
+/// Router of the whole API. The layer that is added last handles a request first.
 pub(crate) fn router(app: App) -> Router {
     let router = Router::new()
         .route("/v1/health", get(health::get_health))
@@ -49,13 +49,13 @@ pub(crate) fn router(app: App) -> Router {
         None => router,
     };
     router
-        .layer(from_fn_with_state(app.clone(), refuse_pages))
-        .layer(CatchPanicLayer::custom(|_| panicked().into_response()))
-        .layer(from_fn_with_state(app.clone(), observe))
+        .layer(from_fn_with_state(app.clone(), reject_foreign_pages))
+        .layer(CatchPanicLayer::custom(|_| handler_panicked().into_response()))
+        .layer(from_fn_with_state(app.clone(), log_request))
         .with_state(app)
 }
 
-/// Lets web pages of the allowed origins use the API, their token included.
+/// CORS for web pages of the allowed origins, which may send their token.
 fn cors(config: &ServerConfig) -> Option<CorsLayer> {
     let origins: Vec<HeaderValue> =
         config.allowed_origins.iter().filter_map(|origin| origin.as_str().parse().ok()).collect();

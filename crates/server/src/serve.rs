@@ -18,44 +18,43 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::app::App;
-use crate::config::{Access, ServerConfig};
+use crate::config::ServerConfig;
 use crate::router::router;
 
-/// A connection buffers so much of what its client has not taken yet, and a request's head may be as large.
-const BUFFER: usize = 16 * 1024;
+/// Size of a connection's write buffer, and maximum size of a request head.
+const CONNECTION_BUFFER_BYTES: usize = 16 * 1024;
 
-/// A client has so long to send a request's head, and so long may a connection stand idle.
-const IDLE: Duration = Duration::from_secs(60);
+/// Time for a client to send a request head, which is also the time that a connection may be idle.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Requests that are under way when the server is told to stop have so long to finish.
-const GRACE: Duration = Duration::from_secs(5);
+/// Time for running requests to finish after the shutdown started.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
-/// After an `accept` that failed, as it does while there are no file descriptors left.
-const PAUSE: Duration = Duration::from_millis(50);
+/// Delay after a failed `accept`, which fails for example while there are no free file descriptors.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Why the server could not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// Without a token, only this machine may reach it.
+    /// A server without a token must listen on a loopback address.
     #[error(
-        "without a token the server listens on loopback addresses only, and {0} is not one; give it a token, or \
-         --host 127.0.0.1"
+        "refusing to listen on {0} without a token, because other machines could use the server; set a token, or use \
+         a loopback address with --host 127.0.0.1"
     )]
     NotLoopback(SocketAddr),
     /// The listener failed.
-    #[error("cannot listen: {0}")]
+    #[error("the listening socket failed")]
     Listen(#[from] io::Error),
 }
 
-/// Serves the API on a listener until `shutdown` is done.
+/// Serves the API on a listener until `shutdown` completes.
 ///
-/// Then no connection is taken any more, streams of events are closed, and requests that are under way finish, though
-/// not for longer than a few seconds.
+/// It then accepts no more connections, closes event streams, and gives running requests a few seconds to finish.
 ///
 /// # Errors
 ///
-/// If the server is open to everybody and the listener is not bound to a loopback address.
+/// If the server has no token and the listener is not bound to a loopback address.
 pub async fn serve(
     listener: TcpListener,
     config: ServerConfig,
@@ -63,10 +62,7 @@ pub async fn serve(
     store: Store,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServerError> {
-    let address = listener.local_addr()?;
-    if matches!(config.access, Access::Loopback) && !address.ip().is_loopback() {
-        return Err(ServerError::NotLoopback(address));
-    }
+    config.check_address(listener.local_addr()?)?;
     raise_file_limit();
     let (close, closing) = watch::channel(false);
     let router = router(App::new(config, runtime, store, closing));
@@ -78,53 +74,53 @@ pub async fn serve(
             () = &mut shutdown => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(connection(stream, router.clone(), &graceful));
+                    connections.spawn(serve_connection(stream, router.clone(), &graceful));
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "cannot take a connection");
-                    sleep(PAUSE).await;
+                    tracing::warn!(%error, "cannot accept a connection; retrying");
+                    sleep(ACCEPT_RETRY_DELAY).await;
                 }
             },
-            // Only so that what has ended is forgotten.
+            // Removes connections that have ended from the set.
             Some(_) = connections.join_next() => {}
         }
     }
     drop(listener);
     close.send_replace(true);
-    if timeout(GRACE, graceful.shutdown()).await.is_err() {
-        tracing::warn!("requests that did not finish within {GRACE:?} are cut off");
+    if timeout(SHUTDOWN_GRACE, graceful.shutdown()).await.is_err() {
+        tracing::warn!(grace_ms = SHUTDOWN_GRACE.as_millis(), "some requests did not finish in time; closing them");
     }
     connections.shutdown().await;
     Ok(())
 }
 
-/// Every reader is an open file, and the limit that a shell sets is often a thousand.
+/// Raises the limit of open files to its maximum. Every reader is an open file, and the default of a shell is often 1024.
 fn raise_file_limit() {
     let limits = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits }) {
-        tracing::warn!(%error, "the limit of open files stays at {:?}", limits.current);
+        tracing::warn!(%error, limit = limits.current, "cannot raise the limit of open files");
     }
 }
 
 /// Serves one connection.
-fn connection(
+fn serve_connection(
     stream: TcpStream,
     router: Router,
     graceful: &GracefulShutdown,
 ) -> impl Future<Output = ()> + Send + use<> {
-    // An event is worth a packet of its own.
+    // Events are sent at once instead of waiting for a full packet.
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection is gone");
+        tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(IDLE)
-        .max_buf_size(BUFFER)
+        .header_read_timeout(IDLE_TIMEOUT)
+        .max_buf_size(CONNECTION_BUFFER_BYTES)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     let served = graceful.watch(connection);
     async move {
         if let Err(error) = served.await {
-            tracing::debug!(%error, "a connection broke");
+            tracing::debug!(%error, "connection failed");
         }
     }
 }

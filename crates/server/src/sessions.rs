@@ -1,4 +1,4 @@
-//! Sessions: created, listed, interrupted, ended, removed.
+//! Sessions: create, list, interrupt, terminate, delete.
 
 use std::collections::BTreeMap;
 
@@ -16,31 +16,32 @@ use crate::path::SessionPath;
 use crate::problem::Problem;
 use crate::query::Query;
 
-/// A page has so many sessions when the client does not say, and at most.
-const PAGE: usize = 1000;
-const LONGEST_PAGE: usize = 10_000;
+/// Number of sessions of a page if the client gives no limit.
+const DEFAULT_PAGE_SESSIONS: usize = 1000;
+/// Maximum number of sessions of a page.
+const MAX_PAGE_SESSIONS: usize = 10_000;
 
-/// A session that a client wants.
+/// A session to create.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CreateSession {
-    /// The agent: `claude`, `codex`, `opencode`, `amp`, `mock`.
+    /// Agent id: `claude`, `codex`, `opencode`, `amp`, `mock`.
     agent: String,
-    /// The agent's mode: `build`, `plan`, `custom`, or one that `/modes` lists; the agent's default when absent.
+    /// The agent's mode: `build`, `plan`, `custom`, or one that `/modes` lists; the agent's default if absent.
     agent_mode: Option<String>,
-    /// What it may do without asking: `default`, `plan`, `bypass`, `acceptEdits`; `default` when absent.
+    /// What the agent may do without asking: `default`, `plan`, `bypass`, `acceptEdits`; `default` if absent.
     permission_mode: Option<String>,
-    /// The model; the agent's default when absent.
+    /// The model; the agent's default if absent.
     model: Option<String>,
-    /// The model's variant; its default when absent.
+    /// Variant of the model; the model's default if absent.
     variant: Option<String>,
-    /// The agent's version; the installed one when absent.
+    /// The agent's version; the installed one if absent.
     agent_version: Option<String>,
-    /// The agent's working directory, which must exist; the server's own when absent.
+    /// The agent's working directory, which must exist; the server's working directory if absent.
     directory: Option<String>,
-    /// What a person calls the session.
+    /// Title for people.
     title: Option<String>,
-    /// Environment variables for the agent's process. Kept in memory only.
+    /// Environment variables for the agent's process. They are kept in memory only.
     env: Option<BTreeMap<String, String>>,
     /// MCP servers for the agent, by name: `{"command", "args", "env"}` or `{"type", "url", "headers"}`.
     #[schema(value_type = Option<BTreeMap<String, Object>>)]
@@ -62,26 +63,26 @@ impl From<CreateSession> for interlingua_runtime::CreateSession {
     }
 }
 
-/// A session was created.
+/// The session was created.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Created {
     /// Always true.
     healthy: bool,
-    /// The agent's own name of the session; left out while it is not known.
+    /// The agent's own id of the session; omitted until it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     native_session_id: Option<String>,
 }
 
-/// Creates a session. Of two that are created with one id, one is, and the other gets 409.
+/// Creates a session. Fails with 409 if the id is taken.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}",
     tag = "sessions",
     operation_id = "createSession",
-    params(("id" = String, Path, description = "The session's name: 1 to 256 bytes without control characters")),
+    params(("id" = String, Path, description = "Session id: 1 to 256 bytes without control characters")),
     request_body = CreateSession,
-    responses((status = 200, description = "It is created", body = Created))
+    responses((status = 200, description = "The session was created", body = Created))
 )]
 pub(crate) async fn create(
     State(app): State<App>,
@@ -93,13 +94,13 @@ pub(crate) async fn create(
     Ok(Json(Created { healthy: true, native_session_id }))
 }
 
-/// What is known of a session. What has no value is null.
+/// A session. Fields without a value are null.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionInfo {
-    /// Its name.
+    /// Session id.
     session_id: String,
-    /// The agent it talks to.
+    /// Agent id.
     agent: String,
     /// The agent's mode, if one was chosen.
     agent_mode: Option<String>,
@@ -107,21 +108,21 @@ pub(crate) struct SessionInfo {
     permission_mode: Option<String>,
     /// The model, if one was chosen.
     model: Option<String>,
-    /// The model's variant, if one was chosen.
+    /// Variant of the model, if one was chosen.
     variant: Option<String>,
-    /// The agent's own name of the session, once it is known.
+    /// The agent's own id of the session; null until it is known.
     native_session_id: Option<String>,
-    /// Whether it is over.
+    /// Whether the session has ended.
     ended: bool,
-    /// How many events it has, which is the `sequence` of the last.
+    /// Number of events, which is also the `sequence` of the last one.
     event_count: u64,
-    /// When it was created, in milliseconds since 1970.
+    /// Time of creation in milliseconds since 1970.
     created_at: i64,
-    /// When something last happened in it, in milliseconds since 1970.
+    /// Time of the last change in milliseconds since 1970.
     updated_at: i64,
     /// The agent's working directory.
     directory: Option<String>,
-    /// What a person calls it.
+    /// Title for people.
     title: Option<String>,
 }
 
@@ -145,30 +146,30 @@ impl From<Session> for SessionInfo {
     }
 }
 
-/// Some of the sessions, newest first.
+/// A page of sessions, newest first.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionList {
     sessions: Vec<SessionInfo>,
-    /// What to give as `cursor` for the next page; left out when this is the last.
+    /// Value for `cursor` to get the next page; omitted on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
 
-/// The sessions, newest first.
+/// Lists the sessions, newest first.
 #[utoipa::path(
     get,
     path = "/v1/sessions",
     tag = "sessions",
     operation_id = "listSessions",
     params(
-        ("limit" = Option<usize>, Query, description = "At most so many; 1000 when absent, never more than 10000"),
-        ("cursor" = Option<String>, Query, description = "The `nextCursor` of the page before"),
+        ("limit" = Option<usize>, Query, description = "Maximum number of sessions: 1000 if absent, 10000 at most"),
+        ("cursor" = Option<String>, Query, description = "`nextCursor` of the previous page"),
     ),
     responses((status = 200, description = "A page of sessions", body = SessionList))
 )]
 pub(crate) async fn list(State(app): State<App>, query: Query) -> Result<Json<SessionList>, Problem> {
-    let limit = query.number("limit")?.unwrap_or(PAGE).min(LONGEST_PAGE);
+    let limit = query.number("limit")?.unwrap_or(DEFAULT_PAGE_SESSIONS).min(MAX_PAGE_SESSIONS);
     let from = query.number("cursor")?.map(SessionKey::from_number);
     let page = app.store().sessions(limit, from).await?;
     Ok(Json(SessionList {
@@ -177,55 +178,56 @@ pub(crate) async fn list(State(app): State<App>, query: Query) -> Result<Json<Se
     }))
 }
 
-/// What is known of a session.
+/// Reads a session.
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}",
     tag = "sessions",
     operation_id = "getSession",
-    params(("id" = String, Path, description = "The session's name")),
+    params(("id" = String, Path, description = "Session id")),
     responses((status = 200, description = "The session", body = SessionInfo))
 )]
 pub(crate) async fn get(State(app): State<App>, SessionPath(id): SessionPath) -> Result<Json<SessionInfo>, Problem> {
     Ok(Json(app.session(&id).await?.into()))
 }
 
-/// Ends a session's agent, and removes the session with all its events.
+/// Stops a session's agent, and deletes the session with all its events.
 #[utoipa::path(
     delete,
     path = "/v1/sessions/{id}",
     tag = "sessions",
     operation_id = "deleteSession",
-    params(("id" = String, Path, description = "The session's name")),
-    responses((status = 204, description = "It is gone"))
+    params(("id" = String, Path, description = "Session id")),
+    responses((status = 204, description = "The session was deleted"))
 )]
 pub(crate) async fn delete(State(app): State<App>, SessionPath(id): SessionPath) -> Result<StatusCode, Problem> {
     app.runtime().delete(&id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Ends the running turn as `interrupted`, if there is one. The session lives on, and so do messages that wait.
+/// Interrupts the running turn, if there is one: it ends as `interrupted`. The session stays open, and queued messages
+/// stay queued.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/interrupt",
     tag = "sessions",
     operation_id = "interruptSession",
-    params(("id" = String, Path, description = "The session's name")),
-    responses((status = 204, description = "No turn runs that ran before"), (status = 409, description = "The session has ended"))
+    params(("id" = String, Path, description = "Session id")),
+    responses((status = 204, description = "The turn that was running has ended"), (status = 409, description = "The session has ended"))
 )]
 pub(crate) async fn interrupt(State(app): State<App>, SessionPath(id): SessionPath) -> Result<StatusCode, Problem> {
     app.runtime().interrupt(&id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Ends a session and its agent. Its events can still be read. One that has ended stays so.
+/// Ends a session and stops its agent. Its events can still be read. Does nothing if the session has ended.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/terminate",
     tag = "sessions",
     operation_id = "terminateSession",
-    params(("id" = String, Path, description = "The session's name")),
-    responses((status = 204, description = "It has ended"))
+    params(("id" = String, Path, description = "Session id")),
+    responses((status = 204, description = "The session has ended"))
 )]
 pub(crate) async fn terminate(State(app): State<App>, SessionPath(id): SessionPath) -> Result<StatusCode, Problem> {
     app.runtime().terminate(&id).await?;

@@ -1,7 +1,7 @@
-//! Events as server-sent events.
+//! Streaming events as server-sent events.
 //!
-//! A stream holds a cursor and nothing else: it reads when the connection has room, so that a client which stops
-//! reading stops it too, and finds everything where it left off.
+//! A stream holds only a cursor into the store. It reads the next events when the connection can take them, so a client
+//! that stops reading stops the stream, and loses nothing.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -21,59 +21,60 @@ use tokio::time::sleep;
 use crate::app::App;
 use crate::metrics::OpenStream;
 
-/// So many bytes are sent at once, if there are as many.
-const PIECE: usize = 64 * 1024;
+/// Number of bytes up to which buffered events are sent in one piece.
+const TARGET_PIECE_BYTES: usize = 64 * 1024;
 
-/// All events of a session after one, until the session ends.
-pub(crate) fn session(app: &App, session: SessionKey, after: u64, raw: RawPayloads) -> Response {
+/// Streams the events of a session with a sequence higher than `after`, until the session ends.
+pub(crate) fn stream_session(app: &App, session: SessionKey, after: u64, raw: RawPayloads) -> Response {
     let reader = app.store().reader(session, after, raw);
     respond(app, Source::Reading(reader), None)
 }
 
-/// The events of the turn that takes up a message that was sent.
-pub(crate) fn turn(app: &App, session: SessionKey, sent: SentMessage, raw: RawPayloads, hold: bool) -> Response {
+/// Streams the events of the turn that a sent message starts.
+pub(crate) fn stream_turn(app: &App, session: SessionKey, sent: SentMessage, raw: RawPayloads, hold: bool) -> Response {
     let store = app.store().clone();
-    let begins = async move { Some(store.reader(session, sent.wait_for_turn().await?, raw)) };
-    respond(app, Source::Waiting(Box::pin(begins)), Some(Turn { hold, waits_for: BTreeSet::new() }))
+    let turn_start = async move { Some(store.reader(session, sent.wait_for_turn().await?, raw)) };
+    respond(app, Source::Waiting(Box::pin(turn_start)), Some(TurnState { hold, pending_requests: BTreeSet::new() }))
 }
 
-fn respond(app: &App, source: Source, turn: Option<Turn>) -> Response {
-    let follower = Follower { source, turn, closing: app.closing(), _open: app.metrics().stream_opened() };
-    let body = Body::from_stream(stream::unfold(follower, Follower::next));
+fn respond(app: &App, source: Source, turn: Option<TurnState>) -> Response {
+    let stream = SseStream { source, turn, closing: app.closing(), _open: app.metrics().open_stream() };
+    let body = Body::from_stream(stream::unfold(stream, SseStream::next));
     let headers = [
         (CONTENT_TYPE.as_str(), "text/event-stream"),
         (CACHE_CONTROL.as_str(), "no-cache"),
-        // Proxies that collect answers before they pass them on are asked not to.
+        // Asks proxies not to buffer the answer.
         ("x-accel-buffering", "no"),
     ];
     (headers, body).into_response()
 }
 
-/// A stream that is being sent.
-struct Follower {
+/// An event stream that is being sent.
+struct SseStream {
     source: Source,
-    turn: Option<Turn>,
+    /// The turn that is streamed; `None` for a stream of the whole session.
+    turn: Option<TurnState>,
     closing: watch::Receiver<bool>,
     _open: OpenStream,
 }
 
 enum Source {
-    /// The turn has not begun.
+    /// The turn has not started. The future resolves to a reader once it has.
     Waiting(Pin<Box<dyn Future<Output = Option<EventReader>> + Send>>),
     Reading(EventReader),
-    /// Everything was sent.
+    /// All events were sent.
     Done,
 }
 
-impl Follower {
+impl SseStream {
     async fn next(mut self) -> Option<(Result<Vec<u8>, StoreError>, Self)> {
         let heartbeat = sleep(HEARTBEAT_INTERVAL);
         tokio::pin!(heartbeat);
         let piece = loop {
             match &mut self.source {
                 Source::Done => return None,
-                Source::Waiting(begins) => tokio::select! {
-                    reader = begins => self.source = reader.map_or(Source::Done, Source::Reading),
+                Source::Waiting(turn_start) => tokio::select! {
+                    reader = turn_start => self.source = reader.map_or(Source::Done, Source::Reading),
                     () = closed(&mut self.closing) => return None,
                     () = &mut heartbeat => break Ok(HEARTBEAT.to_vec()),
                 },
@@ -89,92 +90,94 @@ impl Follower {
             }
         };
         if let Err(error) = &piece {
-            // Breaking off tells the client to come back, with `Last-Event-ID`.
-            tracing::warn!(%error, "a stream of events breaks off");
+            // The client notices the interrupted stream and resumes with `Last-Event-ID`.
+            tracing::warn!(%error, "interrupting an event stream because the store failed");
             self.source = Source::Done;
         }
         Some((piece, self))
     }
 
-    /// The events as frames, and those that follow them at once; marks the stream as done if they are the last.
+    /// Encodes the events, and buffered ones that follow, as frames. Marks the stream as done after its last event.
     fn frames(&mut self, first: Batch) -> Vec<u8> {
         let mut frames = Vec::with_capacity(first.byte_len() + 32 * first.len());
         let mut next = Some(first);
         while let Some(batch) = next {
             for (sequence, json) in batch.iter() {
                 push_frame(&mut frames, sequence, json);
-                if self.turn.as_mut().is_some_and(|turn| turn.is_over_after(json)) {
+                if self.turn.as_mut().is_some_and(|turn| turn.observe(json)) {
                     self.source = Source::Done;
                     return frames;
                 }
             }
             next = match &mut self.source {
-                Source::Reading(reader) if frames.len() < PIECE => reader.next_buffered(),
+                Source::Reading(reader) if frames.len() < TARGET_PIECE_BYTES => reader.next_buffered(),
                 _ => None,
             };
         }
-        if self.turn.as_ref().is_some_and(Turn::waits) {
+        if self.turn.as_ref().is_some_and(TurnState::is_waiting) {
             self.source = Source::Done;
         }
         frames
     }
 }
 
-/// An event as a frame. It is one line, so one `data` holds it.
+/// Appends an event as a frame. Its JSON has no line breaks, so it needs only one `data` field.
 fn push_frame(frames: &mut Vec<u8>, sequence: u64, json: &str) {
-    // Writing to memory does not fail.
+    // Writing to a `Vec` does not fail.
     let _ = write!(frames, "id: {sequence}\ndata: ");
     frames.extend_from_slice(json.as_bytes());
     frames.extend_from_slice(b"\n\n");
 }
 
 async fn closed(closing: &mut watch::Receiver<bool>) {
-    // A sender that is gone belonged to a server that is gone.
+    // The sender is dropped only when the server is gone, which means the same.
     let _ = closing.wait_for(|closing| *closing).await;
 }
 
-/// What a stream of one turn knows of it.
-struct Turn {
-    /// Whether to stay while the turn waits for the user.
+/// State of a streamed turn.
+struct TurnState {
+    /// Whether the stream stays open while the turn waits for the user.
     hold: bool,
-    /// What the user has not answered.
-    waits_for: BTreeSet<String>,
+    /// Permission requests and questions that are not resolved.
+    pending_requests: BTreeSet<String>,
 }
 
+/// The fields of an event that end or pause a turn.
 #[derive(Deserialize)]
-struct Glance {
+struct EventSummary {
     #[serde(rename = "type")]
     kind: String,
-    data: GlanceData,
+    data: RequestData,
 }
 
 #[derive(Deserialize)]
-struct GlanceData {
+struct RequestData {
     #[serde(alias = "permission_id", alias = "question_id")]
     request: Option<String>,
 }
 
-impl Turn {
-    /// Looks at the next event; whether it ends the turn.
-    fn is_over_after(&mut self, json: &str) -> bool {
-        let Ok(Glance { kind, data: GlanceData { request } }) = serde_json::from_str(json) else {
+impl TurnState {
+    /// Updates the state from the next event. Returns whether the event ends the turn.
+    fn observe(&mut self, json: &str) -> bool {
+        let Ok(EventSummary { kind, data: RequestData { request } }) = serde_json::from_str(json) else {
             return false;
         };
         let request = || request.unwrap_or_default();
         match kind.as_str() {
             "permission.requested" | "question.requested" => {
-                self.waits_for.insert(request());
+                self.pending_requests.insert(request());
             }
             "permission.resolved" | "question.resolved" => {
-                self.waits_for.remove(&request());
+                self.pending_requests.remove(&request());
             }
             _ => {}
         }
         matches!(kind.as_str(), "turn.ended" | "session.ended")
     }
 
-    fn waits(&self) -> bool {
-        !self.hold && !self.waits_for.is_empty()
+    /// Whether the stream ends because the turn waits for the user.
+    fn is_waiting(&self) -> bool {
+        !self.hold && !self.pending_requests.is_empty()
     }
 }
 
@@ -187,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_has_its_number_and_its_event() {
+    fn a_frame_has_the_sequence_and_the_event() {
         let mut frames = Vec::new();
         for sequence in [0, 7, 10, u64::MAX] {
             push_frame(&mut frames, sequence, "{}");
@@ -197,35 +200,35 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_silent_stream_has_a_heartbeat() {
+    async fn an_idle_stream_sends_heartbeats() {
         let (_open, closing) = watch::channel(false);
         let source = Source::Waiting(Box::pin(std::future::pending()));
         let metrics = std::sync::Arc::<crate::metrics::Metrics>::default();
-        let follower = Follower { source, turn: None, closing, _open: metrics.stream_opened() };
-        let begin = tokio::time::Instant::now();
-        let (piece, follower) = follower.next().await.unwrap();
-        assert_eq!((piece.unwrap(), begin.elapsed().as_secs()), (HEARTBEAT.to_vec(), HEARTBEAT_INTERVAL.as_secs()));
-        assert_eq!(follower.next().await.unwrap().0.unwrap(), HEARTBEAT);
-        assert_eq!(begin.elapsed().as_secs(), 2 * HEARTBEAT_INTERVAL.as_secs());
+        let stream = SseStream { source, turn: None, closing, _open: metrics.open_stream() };
+        let start = tokio::time::Instant::now();
+        let (piece, stream) = stream.next().await.unwrap();
+        assert_eq!((piece.unwrap(), start.elapsed().as_secs()), (HEARTBEAT.to_vec(), HEARTBEAT_INTERVAL.as_secs()));
+        assert_eq!(stream.next().await.unwrap().0.unwrap(), HEARTBEAT);
+        assert_eq!(start.elapsed().as_secs(), 2 * HEARTBEAT_INTERVAL.as_secs());
     }
 
     #[test]
-    fn a_turn_waits_until_all_is_answered() {
-        let mut turn = Turn { hold: false, waits_for: BTreeSet::new() };
-        assert!(!turn.is_over_after(&event("item.delta", r#"{"item_id":"i"}"#)) && !turn.waits());
-        assert!(!turn.is_over_after(&event("permission.requested", r#"{"permission_id":"p"}"#)) && turn.waits());
-        assert!(!turn.is_over_after(&event("question.requested", r#"{"question_id":"q"}"#)));
-        turn.is_over_after(&event("permission.resolved", r#"{"permission_id":"p"}"#));
-        assert!(turn.waits());
-        turn.is_over_after(&event("question.resolved", r#"{"question_id":"q"}"#));
-        assert!(!turn.waits());
-        assert!(turn.is_over_after(&event("turn.ended", r#"{"status":"completed"}"#)));
+    fn a_turn_waits_until_every_request_is_resolved() {
+        let mut turn = TurnState { hold: false, pending_requests: BTreeSet::new() };
+        assert!(!turn.observe(&event("item.delta", r#"{"item_id":"i"}"#)) && !turn.is_waiting());
+        assert!(!turn.observe(&event("permission.requested", r#"{"permission_id":"p"}"#)) && turn.is_waiting());
+        assert!(!turn.observe(&event("question.requested", r#"{"question_id":"q"}"#)));
+        turn.observe(&event("permission.resolved", r#"{"permission_id":"p"}"#));
+        assert!(turn.is_waiting());
+        turn.observe(&event("question.resolved", r#"{"question_id":"q"}"#));
+        assert!(!turn.is_waiting());
+        assert!(turn.observe(&event("turn.ended", r#"{"status":"completed"}"#)));
     }
 
     #[test]
-    fn a_turn_that_is_held_does_not_wait() {
-        let mut turn = Turn { hold: true, waits_for: BTreeSet::new() };
-        turn.is_over_after(&event("question.requested", r#"{"question_id":"q"}"#));
-        assert!(!turn.waits());
+    fn a_held_stream_does_not_end_while_the_turn_waits() {
+        let mut turn = TurnState { hold: true, pending_requests: BTreeSet::new() };
+        turn.observe(&event("question.requested", r#"{"question_id":"q"}"#));
+        assert!(!turn.is_waiting());
     }
 }

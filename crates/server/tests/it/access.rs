@@ -1,46 +1,49 @@
-//! Who is let in.
+//! Authentication, allowed hosts and origins.
 
 use interlingua_server::{Access, ServerConfig, ServerError, Token, serve};
 use reqwest::{Method, StatusCode};
 use tokio::net::TcpListener;
 
-use crate::served::{Served, TOKEN, refused, served, served_with};
+use crate::test_server::{TOKEN, TestServer, expect_problem, start_server, start_server_with};
 
-async fn with(access: Access, origins: &[&str]) -> Served {
+async fn start_with_access(access: Access, origins: &[&str]) -> TestServer {
     let allowed_origins = origins.iter().map(|origin| origin.parse().unwrap()).collect();
-    served_with(ServerConfig::new(access).allowed_origins(allowed_origins), interlingua_store::StoreOptions::default())
-        .await
+    start_server_with(
+        ServerConfig::new(access).allowed_origins(allowed_origins),
+        interlingua_store::StoreOptions::default(),
+    )
+    .await
 }
 
-fn token() -> Access {
+fn token_access() -> Access {
     Access::Token(Token::new(TOKEN).unwrap())
 }
 
 #[tokio::test]
 async fn everything_but_health_needs_the_token() {
-    let served = served().await;
-    let openapi = served.json("/v1/openapi.json").await;
+    let server = start_server().await;
+    let openapi = server.get_json("/v1/openapi.json").await;
     for (path, methods) in openapi["paths"].as_object().unwrap() {
         for method in methods.as_object().unwrap().keys() {
             let method: Method = method.to_uppercase().parse().unwrap();
-            let response = served.http.request(method, format!("{}{path}", served.base)).send().await.unwrap();
+            let response = server.http.request(method, format!("{}{path}", server.base)).send().await.unwrap();
             if path == "/v1/health" {
                 assert_eq!(response.status(), StatusCode::OK);
             } else {
                 assert_eq!(response.headers()["www-authenticate"], "Bearer");
-                refused(response, 401, "token_invalid").await;
+                expect_problem(response, 401, "token_invalid").await;
             }
         }
     }
-    let unknown = served.http.get(format!("{}/v1/nothing", served.base)).send().await.unwrap();
-    refused(unknown, 401, "token_invalid").await;
+    let unknown = server.http.get(format!("{}/v1/nothing", server.base)).send().await.unwrap();
+    expect_problem(unknown, 401, "token_invalid").await;
 }
 
 #[tokio::test]
-async fn both_schemes_are_taken_and_nothing_else() {
-    let served = served().await;
+async fn only_the_bearer_and_token_schemes_are_accepted() {
+    let server = start_server().await;
     let get = async |authorization: &str| {
-        let request = served.http.get(format!("{}/v1/agents", served.base)).header("authorization", authorization);
+        let request = server.http.get(format!("{}/v1/agents", server.base)).header("authorization", authorization);
         request.send().await.unwrap()
     };
     for scheme in ["Bearer", "bearer", "Token", "TOKEN"] {
@@ -48,19 +51,19 @@ async fn both_schemes_are_taken_and_nothing_else() {
     }
     let longer = format!("Bearer {TOKEN}x");
     let basic = format!("Basic {TOKEN}");
-    for wrong in ["Bearer wrong", "Bearer", "Bearer ", &longer, &basic, TOKEN, "Token \u{fc}"] {
-        let document = refused(get(wrong).await, 401, "token_invalid").await;
+    for authorization in ["Bearer wrong", "Bearer", "Bearer ", &longer, &basic, TOKEN, "Token \u{fc}"] {
+        let document = expect_problem(get(authorization).await, 401, "token_invalid").await;
         assert!(!document.to_string().contains(TOKEN));
     }
 }
 
 #[tokio::test]
-async fn without_a_token_web_pages_are_kept_out() {
-    let served = with(Access::Loopback, &["https://app.example"]).await;
-    let own = served.base.clone();
+async fn without_a_token_foreign_web_pages_are_rejected() {
+    let server = start_with_access(Access::Loopback, &["https://app.example"]).await;
+    let own = server.base.clone();
     let port = own.rsplit(':').next().unwrap();
     let get = async |host: Option<&str>, origin: Option<&str>| {
-        let mut request = served.http.get(format!("{}/v1/agents", served.base));
+        let mut request = server.http.get(format!("{}/v1/agents", server.base));
         if let Some(host) = host {
             request = request.header("host", host);
         }
@@ -86,24 +89,24 @@ async fn without_a_token_web_pages_are_kept_out() {
         (None, Some("null")),
         (Some("evil.example"), Some("http://evil.example")),
     ] {
-        refused(get(host, origin).await, 403, "forbidden_origin").await;
+        expect_problem(get(host, origin).await, 403, "forbidden_origin").await;
     }
-    // A page may not even ask whether somebody is there, nor ask in advance.
-    let health = served.http.get(format!("{own}/v1/health")).header("origin", "https://evil.example");
-    refused(health.send().await.unwrap(), 403, "forbidden_origin").await;
-    let preflight = served
+    // A foreign page gets neither the health check nor a CORS preflight.
+    let health = server.http.get(format!("{own}/v1/health")).header("origin", "https://evil.example");
+    expect_problem(health.send().await.unwrap(), 403, "forbidden_origin").await;
+    let preflight = server
         .http
         .request(Method::OPTIONS, format!("{own}/v1/sessions/s"))
         .header("origin", "https://evil.example")
         .header("access-control-request-method", "POST");
-    refused(preflight.send().await.unwrap(), 403, "forbidden_origin").await;
-    assert_eq!(served.json("/v1/sessions").await["sessions"], serde_json::json!([]));
+    expect_problem(preflight.send().await.unwrap(), 403, "forbidden_origin").await;
+    assert_eq!(server.get_json("/v1/sessions").await["sessions"], serde_json::json!([]));
 }
 
 #[tokio::test]
 async fn with_a_token_host_and_origin_do_not_matter() {
-    let served = served().await;
-    let request = served.request(Method::GET, "/v1/agents").header("host", "agents.example");
+    let server = start_server().await;
+    let request = server.request(Method::GET, "/v1/agents").header("host", "agents.example");
     let response = request.header("origin", "https://somewhere.example").send().await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     assert!(response.headers().get("access-control-allow-origin").is_none());
@@ -111,11 +114,11 @@ async fn with_a_token_host_and_origin_do_not_matter() {
 
 #[tokio::test]
 async fn allowed_origins_get_cors_with_their_token() {
-    let served = with(token(), &["https://app.example", "http://localhost:5173"]).await;
+    let server = start_with_access(token_access(), &["https://app.example", "http://localhost:5173"]).await;
     for origin in ["https://app.example", "http://localhost:5173"] {
-        let preflight = served
+        let preflight = server
             .http
-            .request(Method::OPTIONS, format!("{}/v1/sessions/s", served.base))
+            .request(Method::OPTIONS, format!("{}/v1/sessions/s", server.base))
             .header("origin", origin)
             .header("access-control-request-method", "DELETE")
             .header("access-control-request-headers", "authorization,content-type,last-event-id")
@@ -130,24 +133,24 @@ async fn allowed_origins_get_cors_with_their_token() {
         for header in ["authorization", "content-type", "last-event-id"] {
             assert!(allowed.contains(header), "{allowed}");
         }
-        let response = served.request(Method::GET, "/v1/agents").header("origin", origin).send().await.unwrap();
+        let response = server.request(Method::GET, "/v1/agents").header("origin", origin).send().await.unwrap();
         assert_eq!(response.headers()["access-control-allow-origin"], origin);
-        // The page can read what is wrong, too.
-        let refused_one = served.http.get(format!("{}/v1/agents", served.base)).header("origin", origin);
-        let refused_one = refused_one.send().await.unwrap();
-        assert_eq!(refused_one.headers()["access-control-allow-origin"], origin);
-        refused(refused_one, 401, "token_invalid").await;
+        // The page can read errors too.
+        let unauthorized = server.http.get(format!("{}/v1/agents", server.base)).header("origin", origin);
+        let unauthorized = unauthorized.send().await.unwrap();
+        assert_eq!(unauthorized.headers()["access-control-allow-origin"], origin);
+        expect_problem(unauthorized, 401, "token_invalid").await;
     }
     let response =
-        served.request(Method::GET, "/v1/agents").header("origin", "https://evil.example").send().await.unwrap();
+        server.request(Method::GET, "/v1/agents").header("origin", "https://evil.example").send().await.unwrap();
     assert!(response.headers().get("access-control-allow-origin").is_none());
 }
 
 #[tokio::test]
-async fn without_a_token_only_loopback_addresses_are_served() {
-    let served = served().await;
+async fn a_server_without_a_token_refuses_other_than_loopback_addresses() {
+    let server = start_server().await;
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
     let config = ServerConfig::new(Access::Loopback);
-    let refused = serve(listener, config, served.runtime.clone(), served.store.clone(), std::future::pending()).await;
+    let refused = serve(listener, config, server.runtime.clone(), server.store.clone(), std::future::pending()).await;
     assert!(matches!(refused, Err(ServerError::NotLoopback(_))));
 }

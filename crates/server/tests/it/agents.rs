@@ -1,4 +1,4 @@
-//! Agents that cannot be reached, do not answer or cannot be installed, and a client that breaks off.
+//! Agents that fail, do not answer or cannot be installed, and a request body that is cut off.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::served::{refused, served, served_agent};
+use crate::test_server::{TestServer, expect_problem, start_server, start_server_for_agent};
 
-/// An agent that is installed, and dead: it has no modes to tell, and never gets round to its models.
-struct Dead;
+/// An agent that is installed but fails: listing its modes fails, and listing its models never finishes.
+struct FailingAgent;
 
-impl Driver for Dead {
+impl Driver for FailingAgent {
     fn id(&self) -> &'static str {
-        "dead"
+        "failing"
     }
 
     fn converter(&self) -> Box<dyn Converter> {
@@ -28,7 +28,7 @@ impl Driver for Dead {
     }
 
     fn status(&self) -> AgentStatus {
-        AgentStatus::new("dead", true)
+        AgentStatus::new("failing", true)
     }
 
     fn check(&self, _: &SessionSpec) -> Result<(), Refusal> {
@@ -44,7 +44,7 @@ impl Driver for Dead {
     }
 
     fn install(self: Arc<Self>, _: InstallOptions) -> BoxFuture<Result<(), String>> {
-        Box::pin(async { Err("there is no such version".to_owned()) })
+        Box::pin(async { Err("the version does not exist".to_owned()) })
     }
 
     fn serve(
@@ -57,61 +57,64 @@ impl Driver for Dead {
     }
 }
 
-async fn dead() -> crate::served::Served {
-    served_agent(Arc::new(Dead), RuntimeOptions::default().query_timeout(Duration::from_millis(50))).await
+async fn start_failing_agent() -> TestServer {
+    start_server_for_agent(Arc::new(FailingAgent), RuntimeOptions::default().query_timeout(Duration::from_millis(50)))
+        .await
 }
 
 #[tokio::test]
-async fn an_agent_that_cannot_be_asked() {
-    let served = dead().await;
-    let document = refused(served.get("/v1/agents/dead/modes").await, 502, "agent_process_exited").await;
-    assert_eq!(document["agent"], "dead");
+async fn a_failure_of_the_agent_is_502_with_the_reason() {
+    let server = start_failing_agent().await;
+    let document = expect_problem(server.get("/v1/agents/failing/modes").await, 502, "agent_process_exited").await;
+    assert_eq!(document["agent"], "failing");
     assert!(document["detail"].as_str().unwrap().contains("exited with code 3"), "{document}");
 }
 
 #[tokio::test]
-async fn an_agent_that_does_not_answer() {
-    let served = dead().await;
-    let document = refused(served.get("/v1/agents/dead/models").await, 504, "timeout").await;
+async fn an_agent_that_does_not_answer_is_504() {
+    let server = start_failing_agent().await;
+    let document = expect_problem(server.get("/v1/agents/failing/models").await, 504, "timeout").await;
     assert!(document["detail"].as_str().unwrap().contains("which models"), "{document}");
 }
 
 #[tokio::test]
-async fn an_agent_that_cannot_be_installed() {
-    let served = dead().await;
-    let document = refused(served.post("/v1/agents/dead/install", json!({})).await, 502, "install_failed").await;
-    assert!(document["detail"].as_str().unwrap().contains("no such version"), "{document}");
+async fn a_failed_install_is_502_with_the_reason() {
+    let server = start_failing_agent().await;
+    let document =
+        expect_problem(server.post("/v1/agents/failing/install", json!({})).await, 502, "install_failed").await;
+    assert!(document["detail"].as_str().unwrap().contains("version does not exist"), "{document}");
 }
 
 #[tokio::test]
-async fn without_npm_nothing_is_installed_and_that_is_said() {
-    let served = served().await;
-    let document = refused(served.post("/v1/agents/codex/install", json!({})).await, 502, "install_failed").await;
+async fn an_install_without_npm_names_npm() {
+    let server = start_server().await;
+    let document =
+        expect_problem(server.post("/v1/agents/codex/install", json!({})).await, 502, "install_failed").await;
     assert_eq!(document["agent"], "codex");
     assert!(document["detail"].as_str().unwrap().contains("npm"), "{document}");
 }
 
 #[tokio::test]
 async fn a_message_to_an_agent_that_does_not_start_fails_its_turn() {
-    let served = dead().await;
-    let response = served.post("/v1/sessions/s", json!({ "agent": "dead" })).await;
+    let server = start_failing_agent().await;
+    let response = server.post("/v1/sessions/s", json!({ "agent": "failing" })).await;
     assert_eq!(response.status(), 200, "{}", response.text().await.unwrap());
-    let turn = served.turn("s", "hello").await;
+    let turn = server.run_turn("s", "hello").await;
     assert_eq!(turn.last().unwrap()["data"]["status"], "failed");
-    served.events("s").await;
+    server.events("s").await;
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off() {
-    let served = dead().await;
-    let mut stream = TcpStream::connect(served.base.strip_prefix("http://").unwrap()).await.unwrap();
-    let half = "POST /v1/sessions/s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
+async fn a_body_that_is_cut_off_is_502() {
+    let server = start_failing_agent().await;
+    let mut stream = TcpStream::connect(server.base.strip_prefix("http://").unwrap()).await.unwrap();
+    let head_and_half_a_body = "POST /v1/sessions/s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
                 Content-Length: 100\r\n\r\n{\"agent\":";
-    stream.write_all(half.as_bytes()).await.unwrap();
+    stream.write_all(head_and_half_a_body.as_bytes()).await.unwrap();
     stream.shutdown().await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
     assert!(answer.contains("urn:interlingua:error:stream_error"), "{answer}");
-    assert!(served.json("/v1/sessions").await["sessions"].as_array().unwrap().is_empty());
+    assert!(server.get_json("/v1/sessions").await["sessions"].as_array().unwrap().is_empty());
 }

@@ -1,4 +1,4 @@
-//! `interlingua-client` knows every endpoint, and requests and answers as the server has them.
+//! `interlingua-client` against the real server: every endpoint, and the same fields as the server.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 
-use crate::served::{Served, check, kinds, served};
+use crate::test_server::{TestServer, check_rules, event_types, start_server};
 
-/// Uses every method of the client.
-async fn use_every_endpoint(client: &Client) -> Result<(), ClientError> {
+/// Calls every method of the client.
+async fn call_every_method(client: &Client) -> Result<(), ClientError> {
     client.health().await?;
     client.openapi().await?;
     client.event_schema().await?;
@@ -45,11 +45,11 @@ async fn use_every_endpoint(client: &Client) -> Result<(), ClientError> {
 
 #[tokio::test]
 async fn every_endpoint_has_a_method() {
-    let served = served().await;
-    use_every_endpoint(&served.client).await.unwrap();
-    // The server counts which routes were asked for.
-    let metrics = served.client.metrics().await.unwrap();
-    let openapi = served.client.openapi().await.unwrap();
+    let server = start_server().await;
+    call_every_method(&server.client).await.unwrap();
+    // The server's metrics show which routes were used.
+    let metrics = server.client.metrics().await.unwrap();
+    let openapi = server.client.openapi().await.unwrap();
     for (path, methods) in openapi["paths"].as_object().unwrap() {
         for method in methods.as_object().unwrap().keys() {
             let counted = format!("method=\"{}\",route=\"{path}\"", method.to_uppercase());
@@ -59,36 +59,36 @@ async fn every_endpoint_has_a_method() {
 }
 
 #[tokio::test]
-async fn answers_have_the_fields_that_the_client_knows_and_no_others() {
-    let served = served().await;
-    let client = &served.client;
-    let same = async |path: &str, known: Value| assert_eq!(served.json(path).await, known, "{path}");
-    same("/v1/health", value(client.health().await.unwrap())).await;
-    same("/v1/agents", json!({ "agents": client.agents().await.unwrap() })).await;
-    same("/v1/agents/mock/modes", json!({ "modes": client.modes("mock").await.unwrap() })).await;
-    same("/v1/agents/mock/models", value(client.models("mock").await.unwrap())).await;
+async fn answers_have_exactly_the_fields_of_the_client_types() {
+    let server = start_server().await;
+    let client = &server.client;
+    let expect_answer = async |path: &str, expected: Value| assert_eq!(server.get_json(path).await, expected, "{path}");
+    expect_answer("/v1/health", value(client.health().await.unwrap())).await;
+    expect_answer("/v1/agents", json!({ "agents": client.agents().await.unwrap() })).await;
+    expect_answer("/v1/agents/mock/modes", json!({ "modes": client.modes("mock").await.unwrap() })).await;
+    expect_answer("/v1/agents/mock/models", value(client.models("mock").await.unwrap())).await;
     let created = client.create_session("s", &CreateSessionRequest::new("mock")).await.unwrap();
     assert!(created.other.is_empty(), "{created:?}");
-    served.create("t").await;
+    server.create("t").await;
     let mut query = SessionQuery::default();
     query.limit = Some(1);
     let page = client.sessions(&query).await.unwrap();
     assert!(page.next_cursor.is_some() && page.other.is_empty(), "{page:?}");
-    same("/v1/sessions?limit=1", value(&page)).await;
+    expect_answer("/v1/sessions?limit=1", value(&page)).await;
     let session = client.session("s").await.unwrap();
     assert!(session.other.is_empty(), "{session:?}");
-    same("/v1/sessions/s", value(session)).await;
-    let _ = served.turn("s", "demo").await;
+    expect_answer("/v1/sessions/s", value(session)).await;
+    let _ = server.run_turn("s", "demo").await;
     let events = client.events("s", EventQuery::default().include_raw(true).limit(3)).await.unwrap();
-    same("/v1/sessions/s/events?include_raw=true&limit=3", value(events)).await;
+    expect_answer("/v1/sessions/s/events?include_raw=true&limit=3", value(events)).await;
 
     let refused = client.create_session("s", &CreateSessionRequest::new("mock")).await.unwrap_err();
-    let document = served.post("/v1/sessions/s", json!({ "agent": "mock" })).await.json::<Value>().await.unwrap();
+    let document = server.post("/v1/sessions/s", json!({ "agent": "mock" })).await.json::<Value>().await.unwrap();
     assert_eq!(value(refused.problem().unwrap()), document);
 }
 
 #[tokio::test]
-async fn requests_have_the_fields_that_the_server_knows_and_no_others() {
+async fn requests_have_exactly_the_fields_of_the_openapi_document() {
     let mut create = CreateSessionRequest::new("mock");
     for field in [
         &mut create.agent_mode,
@@ -110,8 +110,8 @@ async fn requests_have_the_fields_that_the_server_knows_and_no_others() {
     let mut install = InstallRequest::default();
     (install.reinstall, install.version) = (true, Some("1".to_owned()));
 
-    let openapi = served().await.client.openapi().await.unwrap();
-    let known = |schema: &str| -> BTreeSet<String> {
+    let openapi = start_server().await.client.openapi().await.unwrap();
+    let schema_fields = |schema: &str| -> BTreeSet<String> {
         let schema = &openapi["components"]["schemas"][schema];
         schema["properties"].as_object().unwrap_or_else(|| panic!("{schema}")).keys().cloned().collect()
     };
@@ -122,78 +122,78 @@ async fn requests_have_the_fields_that_the_server_knows_and_no_others() {
         ("InstallRequest", value(install)),
     ] {
         let sent: BTreeSet<String> = request.as_object().unwrap().keys().cloned().collect();
-        assert_eq!(sent, known(schema), "{schema}");
+        assert_eq!(sent, schema_fields(schema), "{schema}");
     }
 }
 
 #[tokio::test]
-async fn a_token_that_is_wrong_is_a_problem() {
-    let served = served().await;
-    let client = Client::builder(&served.base).token("wrong").build().unwrap();
+async fn a_wrong_token_is_a_problem() {
+    let server = start_server().await;
+    let client = Client::builder(&server.base).token("wrong").build().unwrap();
     let problem = client.agents().await.unwrap_err();
     assert_eq!(problem.problem().map(|problem| (problem.status, problem.kind())), Some((401, "token_invalid")));
     client.health().await.unwrap();
 }
 
-/// Passes connections on to the server until they are cut.
+/// Forwards connections to the server until they are cut.
 struct Proxy {
     address: String,
-    cut: tokio::sync::mpsc::UnboundedReceiver<AbortHandle>,
+    connections: tokio::sync::mpsc::UnboundedReceiver<AbortHandle>,
 }
 
 impl Proxy {
-    async fn start(served: &Served) -> Self {
+    async fn start(server: &TestServer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let target = served.base.strip_prefix("http://").unwrap().to_owned();
-        let (connections, cut) = tokio::sync::mpsc::unbounded_channel();
+        let target = server.base.strip_prefix("http://").unwrap().to_owned();
+        let (sender, connections) = tokio::sync::mpsc::unbounded_channel();
         tokio::spawn(async move {
             while let Ok((mut client, _)) = listener.accept().await {
                 let mut upstream = TcpStream::connect(&target).await.unwrap();
-                let passing = tokio::spawn(async move { copy_bidirectional(&mut client, &mut upstream).await });
-                if connections.send(passing.abort_handle()).is_err() {
+                let forwarding = tokio::spawn(async move { copy_bidirectional(&mut client, &mut upstream).await });
+                if sender.send(forwarding.abort_handle()).is_err() {
                     break;
                 }
             }
         });
-        Self { address, cut }
+        Self { address, connections }
     }
 
-    /// Cuts every connection that there is.
+    /// Cuts every open connection.
     fn cut_connections(&mut self) {
-        while let Ok(connection) = self.cut.try_recv() {
+        while let Ok(connection) = self.connections.try_recv() {
             connection.abort();
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_through_connections_that_are_cut_has_every_event_once() {
-    let served = served().await;
-    served.create("s").await;
-    let mut proxy = Proxy::start(&served).await;
-    let client = Client::builder(&proxy.address).token(crate::served::TOKEN).build().unwrap();
+async fn a_stream_over_broken_connections_has_every_event_once() {
+    let server = start_server().await;
+    server.create("s").await;
+    let mut proxy = Proxy::start(&server).await;
+    let client = Client::builder(&proxy.address).token(crate::test_server::TOKEN).build().unwrap();
     let mut events = client.follow_events("s", EventQuery::default()).await.unwrap();
     let mut received = Vec::new();
     for round in 0..5 {
-        served.client.send_message("s", &MessageRequest::new("markdown")).await.unwrap();
-        // A few events later than the last time, so that the cut is elsewhere in the turn.
+        server.client.send_message("s", &MessageRequest::new("markdown")).await.unwrap();
+        // One event later than in the previous round, so that the connection breaks elsewhere in the turn.
         for _ in 0..3 + round {
             received.push(value(events.next().await.unwrap().unwrap()));
         }
         proxy.cut_connections();
     }
-    served.client.send_message("s", &MessageRequest::new("echo last")).await.unwrap();
-    while kinds(&received).iter().filter(|kind| **kind == "turn.ended").count() < 6 {
+    server.client.send_message("s", &MessageRequest::new("echo last")).await.unwrap();
+    while event_types(&received).iter().filter(|kind| **kind == "turn.ended").count() < 6 {
         received.push(value(events.next().await.unwrap().unwrap()));
     }
-    served.client.terminate("s").await.unwrap();
+    server.client.terminate("s").await.unwrap();
     received.push(value(events.next().await.unwrap().unwrap()));
     assert!(events.next().await.unwrap().is_none());
-    check(&received);
-    assert_eq!(received, served.events("s").await);
+    check_rules(&received);
+    assert_eq!(received, server.events("s").await);
 }
 
-fn value(known: impl Serialize) -> Value {
-    serde_json::to_value(known).unwrap()
+fn value(value: impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap()
 }

@@ -1,11 +1,11 @@
-//! The real server on a real socket, and `interlingua-client` as its client.
+//! Tests of the server on a real socket, with `interlingua-client` as client.
 
 mod access;
 mod agents;
 mod client;
 mod endpoints;
 mod errors;
-mod many;
-mod served;
-mod stopping;
+mod load;
+mod shutdown;
 mod streams;
+mod test_server;

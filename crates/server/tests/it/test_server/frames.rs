@@ -1,4 +1,4 @@
-//! A stream of server-sent events, checked while it is read.
+//! A stream of server-sent events that is checked while it is read.
 
 use interlingua_client::{Frame, FrameStream, SseEvent};
 use serde_json::Value;
@@ -11,7 +11,7 @@ impl Frames {
         Self(frames)
     }
 
-    /// The next frame; `None` when the server closed the stream, which it does between two frames.
+    /// The next frame; `None` when the server closed the stream, which must be between two frames.
     pub(crate) async fn next(&mut self) -> Option<Frame> {
         self.0.next().await.unwrap()
     }
@@ -22,16 +22,18 @@ impl Frames {
             match self.next().await? {
                 Frame::Event(event) => return Some(decode(&event)),
                 Frame::Comment(_) => {}
-                Frame::UnknownLine(line) => panic!("no part of an event: {:?}", String::from_utf8_lossy(&line)),
+                Frame::UnknownLine(line) => {
+                    panic!("unexpected line in the stream: {:?}", String::from_utf8_lossy(&line))
+                }
             }
         }
     }
 
-    /// The events up to and including the first of a type.
+    /// The events up to and including the first one of a type.
     pub(crate) async fn until(&mut self, kind: &str) -> Vec<Value> {
         let mut events = Vec::new();
         loop {
-            let event = self.event().await.expect("the stream ended too early");
+            let event = self.event().await.expect("the stream ended before the event");
             let found = event["type"] == kind;
             events.push(event);
             if found {
@@ -50,7 +52,7 @@ impl Frames {
     }
 }
 
-/// An event in one line of data, with its sequence as id and nothing else.
+/// Decodes an event, and checks that the frame has one line of data and the sequence as its id.
 fn decode(event: &SseEvent) -> Value {
     assert_eq!(event.event_type, None);
     assert!(!event.data.contains(&b'\n'));

@@ -1,4 +1,4 @@
-//! A server to test with: the real one, on a real socket, with the mock agent.
+//! A server for tests, on a real socket, with the mock agent.
 
 pub(crate) mod frames;
 
@@ -23,71 +23,71 @@ use tokio::task::JoinHandle;
 pub(crate) const TOKEN: &str = "t0ken-for-tests";
 
 /// A server that runs until it is dropped.
-pub(crate) struct Served {
-    /// A client with the token, if there is one.
+pub(crate) struct TestServer {
+    /// A client that sends the token, if there is one.
     pub(crate) client: Client,
-    /// A client without the token, for requests that no client of the API would make.
+    /// An HTTP client without the token, for requests that `client` cannot send.
     pub(crate) http: reqwest::Client,
     pub(crate) base: String,
     pub(crate) store: Store,
     pub(crate) runtime: Runtime,
     stop: Option<oneshot::Sender<()>>,
     task: Option<JoinHandle<()>>,
-    folder: TempDir,
+    data_dir: TempDir,
 }
 
-/// A server with a token.
-pub(crate) async fn served() -> Served {
+/// Starts a server with a token.
+pub(crate) async fn start_server() -> TestServer {
     let access = Access::Token(Token::new(TOKEN).unwrap());
-    served_with(ServerConfig::new(access), interlingua_store::StoreOptions::default()).await
+    start_server_with(ServerConfig::new(access), interlingua_store::StoreOptions::default()).await
 }
 
-/// A server set up like this, on a machine without agents: nothing is installed, and there is no PATH to find any on.
-pub(crate) async fn served_with(config: ServerConfig, options: interlingua_store::StoreOptions) -> Served {
-    let folder = tempfile::tempdir().unwrap();
-    let machine = LaunchConfig::new(Supervisor::new("false", [""; 0]), folder.path()).path("");
-    serving(folder, config, options, drivers(&machine, MockDriver::new()), RuntimeOptions::default()).await
+/// Starts a server with this configuration. No agents are installed, and its PATH is empty.
+pub(crate) async fn start_server_with(config: ServerConfig, options: interlingua_store::StoreOptions) -> TestServer {
+    let data_dir = tempfile::tempdir().unwrap();
+    let launch = LaunchConfig::new(Supervisor::new("false", [""; 0]), data_dir.path()).path("");
+    start(data_dir, config, options, drivers(&launch, MockDriver::new()), RuntimeOptions::default()).await
 }
 
-/// A server for this agent alone, without a token.
-pub(crate) async fn served_agent(driver: Arc<dyn Driver>, options: RuntimeOptions) -> Served {
+/// Starts a server without a token that has only this agent.
+pub(crate) async fn start_server_for_agent(driver: Arc<dyn Driver>, options: RuntimeOptions) -> TestServer {
     let config = ServerConfig::new(Access::Loopback);
-    let folder = tempfile::tempdir().unwrap();
-    serving(folder, config, interlingua_store::StoreOptions::default(), vec![driver], options).await
+    let data_dir = tempfile::tempdir().unwrap();
+    start(data_dir, config, interlingua_store::StoreOptions::default(), vec![driver], options).await
 }
 
-async fn serving(
-    folder: TempDir,
+async fn start(
+    data_dir: TempDir,
     config: ServerConfig,
     store: interlingua_store::StoreOptions,
     drivers: Vec<Arc<dyn Driver>>,
     options: RuntimeOptions,
-) -> Served {
-    let store = Store::open(folder.path(), store).unwrap();
+) -> TestServer {
+    let store = Store::open(data_dir.path(), store).unwrap();
     let runtime = Runtime::start(store.clone(), drivers, options);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
     let token = matches!(config.access, Access::Token(_)).then(|| TOKEN.to_owned());
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = serve(listener, config, runtime.clone(), store.clone(), async move {
+    let server = serve(listener, config, runtime.clone(), store.clone(), async move {
         let _ = stopped.await;
     });
-    let task = tokio::spawn(async move { serving.await.unwrap() });
+    let task = tokio::spawn(async move { server.await.unwrap() });
     let http = reqwest::Client::builder().timeout(Duration::from_secs(60)).build().unwrap();
     let mut client = Client::builder(&base).http_client(http.clone());
     if let Some(token) = token {
         client = client.token(token);
     }
     let client = client.build().unwrap();
-    Served { client, http, base, store, runtime, stop: Some(stop), task: Some(task), folder }
+    TestServer { client, http, base, store, runtime, stop: Some(stop), task: Some(task), data_dir }
 }
 
-impl Served {
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
+impl TestServer {
+    pub(crate) fn data_dir(&self) -> &Path {
+        self.data_dir.path()
     }
 
-    /// A request, with the token if there is one.
+    /// A request with the token, if there is one.
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, path)
     }
@@ -104,8 +104,8 @@ impl Served {
         self.request(Method::DELETE, path).send().await.unwrap()
     }
 
-    /// What a GET answers, which must be a success.
-    pub(crate) async fn json(&self, path: &str) -> Value {
+    /// Sends a GET request, expects success, and parses the answer.
+    pub(crate) async fn get_json(&self, path: &str) -> Value {
         let response = self.get(path).await;
         let status = response.status();
         let text = response.text().await.unwrap();
@@ -113,8 +113,8 @@ impl Served {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// Does something that answers with nothing.
-    pub(crate) async fn act(&self, path: &str, body: Value) {
+    /// Sends a POST request and expects 204.
+    pub(crate) async fn post_ok(&self, path: &str, body: Value) {
         let response = self.post(path, body).await;
         let status = response.status();
         assert_eq!(status, StatusCode::NO_CONTENT, "{path}: {}", response.text().await.unwrap());
@@ -126,7 +126,7 @@ impl Served {
     }
 
     /// Sends a message and reads the turn's events.
-    pub(crate) async fn turn(&self, id: &str, message: &str) -> Vec<Value> {
+    pub(crate) async fn run_turn(&self, id: &str, message: &str) -> Vec<Value> {
         self.stream_turn(id, message, TurnQuery::default()).await.events().await
     }
 
@@ -136,7 +136,7 @@ impl Served {
         frames::Frames::new(turn.into_frames())
     }
 
-    /// Sends a request that is answered with a stream of events.
+    /// Sends a request whose answer is an event stream.
     pub(crate) async fn stream(&self, request: RequestBuilder) -> frames::Frames {
         frames::Frames::new(self.client.execute_stream(request).await.unwrap())
     }
@@ -146,12 +146,12 @@ impl Served {
         frames::Frames::new(self.client.event_frames(id, query).await.unwrap())
     }
 
-    /// All events of a session, which must keep the rules.
+    /// Reads all events of a session, and checks the lifecycle rules.
     pub(crate) async fn events(&self, id: &str) -> Vec<Value> {
-        let page = self.json(&format!("/v1/sessions/{id}/events?limit=10000")).await;
+        let page = self.get_json(&format!("/v1/sessions/{id}/events?limit=10000")).await;
         assert_eq!(page["hasMore"], false);
         let events = page["events"].as_array().unwrap().clone();
-        check(&events);
+        check_rules(&events);
         events
     }
 
@@ -162,8 +162,8 @@ impl Served {
     }
 }
 
-/// Whether these events, which begin with the session's first, keep every rule of the universal schema.
-pub(crate) fn check(events: &[Value]) {
+/// Checks the lifecycle rules. The events must start with the session's first one.
+pub(crate) fn check_rules(events: &[Value]) {
     let mut checker = Checker::new();
     for event in events {
         let violations = checker.push_line(&event.to_string()).unwrap();
@@ -171,7 +171,7 @@ pub(crate) fn check(events: &[Value]) {
     }
 }
 
-pub(crate) fn kinds(events: &[Value]) -> Vec<&str> {
+pub(crate) fn event_types(events: &[Value]) -> Vec<&str> {
     events.iter().map(|event| event["type"].as_str().unwrap()).collect()
 }
 
@@ -179,8 +179,8 @@ pub(crate) fn sequences(events: &[Value]) -> Vec<u64> {
     events.iter().map(|event| event["sequence"].as_u64().unwrap()).collect()
 }
 
-/// Reads a problem document and checks that it is a whole one.
-pub(crate) async fn problem(response: Response) -> (u16, String, Value) {
+/// Reads a problem document and checks that it is complete.
+pub(crate) async fn read_problem(response: Response) -> (u16, String, Value) {
     let status = response.status().as_u16();
     let content_type = response.headers()["content-type"].to_str().unwrap().to_owned();
     let text = response.text().await.unwrap();
@@ -193,9 +193,9 @@ pub(crate) async fn problem(response: Response) -> (u16, String, Value) {
     (status, kind, document)
 }
 
-/// Expects this problem.
-pub(crate) async fn refused(response: Response, status: u16, kind: &str) -> Value {
-    let (found, found_kind, document) = problem(response).await;
+/// Expects a problem document with this status and kind.
+pub(crate) async fn expect_problem(response: Response, status: u16, kind: &str) -> Value {
+    let (found, found_kind, document) = read_problem(response).await;
     assert_eq!((found, found_kind.as_str()), (status, kind), "{document}");
     document
 }
