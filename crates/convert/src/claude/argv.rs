@@ -18,9 +18,9 @@ pub(super) struct LaunchArguments {
 enum FlagValues {
     None,
     One,
-    /// The next word, unless it is a flag.
+    /// The next argument, unless it is a flag.
     Optional,
-    /// All words up to the next flag.
+    /// All arguments up to the next flag.
     Many,
 }
 
@@ -29,26 +29,26 @@ pub(super) fn parse(launch: &Launch) -> LaunchArguments {
     let mut arguments = LaunchArguments::default();
     let mut from_stdin = false;
     let mut positional = None;
-    let mut words = launch.argv.iter().skip(1).map(String::as_str).peekable();
-    while let Some(word) = words.next() {
-        if word == "--" {
-            positional = positional.or_else(|| words.next());
+    let mut args = launch.argv.iter().skip(1).map(String::as_str).peekable();
+    while let Some(arg) = args.next() {
+        if arg == "--" {
+            positional = positional.or_else(|| args.next());
             break;
         }
-        if !word.starts_with('-') || word.len() == 1 {
-            positional = positional.or(Some(word));
+        if !arg.starts_with('-') || arg.len() == 1 {
+            positional = positional.or(Some(arg));
             continue;
         }
-        let (flag, mut value) = match word.split_once('=') {
+        let (flag, mut value) = match arg.split_once('=') {
             Some((flag, value)) => (flag, Some(value)),
-            None => (word, None),
+            None => (arg, None),
         };
         let values = if value.is_some() { FlagValues::None } else { flag_values(flag) };
         match values {
             FlagValues::None => {}
-            FlagValues::One => value = words.next(),
-            FlagValues::Optional => value = words.next_if(|word| !word.starts_with('-')),
-            FlagValues::Many => while words.next_if(|word| !word.starts_with('-')).is_some() {},
+            FlagValues::One => value = args.next(),
+            FlagValues::Optional => value = args.next_if(|arg| !arg.starts_with('-')),
+            FlagValues::Many => while args.next_if(|arg| !arg.starts_with('-')).is_some() {},
         }
         match flag {
             "--replay-user-messages" => arguments.echoes_prompts = true,
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prompt_is_the_first_word_that_is_not_a_flag_or_its_value() {
+    fn the_prompt_is_the_first_argument_that_is_not_a_flag_or_its_value() {
         assert_eq!(
             prompt(&["claude", "-p", "--output-format", "stream-json", "--verbose", "hi"]).as_deref(),
             Some("hi")
