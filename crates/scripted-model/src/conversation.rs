@@ -1,83 +1,86 @@
-//! A request for the model, in whichever language it came.
+//! A request to the model, independent of the API that it came over.
 
-use crate::offered::Offered;
+use crate::offered_tool::OfferedTool;
 
-/// What an agent sends with each request: everything that was said so far.
+/// The content of a request: the whole conversation so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Conversation {
-    /// What tells this session from others, where the agent says it.
+    /// Id that tells this session from others, if the agent sends one.
     pub(crate) session: String,
-    /// The model that was asked for.
+    /// Name of the requested model.
     pub(crate) model: String,
-    /// What the agent tells the model to be.
+    /// The agent's instructions to the model.
     pub(crate) instructions: String,
-    /// What was said and done, in order.
+    /// Messages and tool calls in order.
     pub(crate) entries: Vec<Entry>,
-    /// The tools that the model may call.
-    pub(crate) tools: Vec<Offered>,
-    /// Whether the answer is to be streamed.
-    pub(crate) stream: bool,
-    /// How much the model may say.
+    /// Tools that the model may call.
+    pub(crate) tools: Vec<OfferedTool>,
+    /// Whether the response is streamed.
+    pub(crate) is_streaming: bool,
+    /// Maximum number of output tokens.
     pub(crate) output_limit: Option<u64>,
 }
 
-/// Something that was said or done.
+/// An entry of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// The user said it, or the agent in the user's name.
+    /// A message of the user, or of the agent in the user's name.
     User(String),
-    /// The agent told the model, which may be how it passes on what the user said meanwhile.
-    Told(String),
-    /// The model called a tool.
-    Called {
-        /// The id that the model gave the call.
+    /// A message of the agent to the model. It may pass on what the user sent meanwhile.
+    System(String),
+    /// A tool call of the model.
+    ToolCall {
+        /// Id of the call, chosen by the model.
         id: String,
-        /// The name of the tool.
+        /// Name of the tool.
         name: String,
-        /// What it was given.
+        /// Arguments as JSON text.
         arguments: String,
     },
-    /// What came of a call.
-    Output {
-        /// The id of the call.
+    /// The result of a tool call.
+    ToolResult {
+        /// Id of the call.
         id: String,
-        /// The output.
+        /// The result.
         text: String,
     },
 }
 
 impl Conversation {
-    /// Whether a tool of that name is offered.
-    pub(crate) fn offers(&self, name: &str) -> bool {
+    /// Whether the agent offers a tool with this name.
+    pub(crate) fn has_tool(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| tool.name == name)
     }
 
-    /// All that was told the model and that tools gave it.
-    pub(crate) fn told(&self) -> impl Iterator<Item = &str> {
+    /// All texts that the model received: messages and tool results.
+    pub(crate) fn received_texts(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().filter_map(|entry| match entry {
-            Entry::User(text) | Entry::Told(text) | Entry::Output { text, .. } => Some(text.as_str()),
-            Entry::Called { .. } => None,
+            Entry::User(text) | Entry::System(text) | Entry::ToolResult { text, .. } => Some(text.as_str()),
+            Entry::ToolCall { .. } => None,
         })
     }
 
-    /// What the user said last.
+    /// The last message of the user.
     pub(crate) fn last_user_text(&self) -> &str {
-        let texts = self.entries.iter().rev().find_map(|entry| match entry {
+        let text = self.entries.iter().rev().find_map(|entry| match entry {
             Entry::User(text) => Some(text.as_str()),
             _ => None,
         });
-        texts.unwrap_or_default()
+        text.unwrap_or_default()
     }
 }
 
-/// The text of a message's content, which may be a string or a list of parts.
-pub(crate) fn text_of(content: &serde_json::Value) -> String {
+/// The text of a message's content, which is a string or a list of parts.
+pub(crate) fn content_text(content: &serde_json::Value) -> String {
     use serde_json::Value;
     match content {
         Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().map(text_of).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"),
+        Value::Array(parts) => {
+            parts.iter().map(content_text).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+        }
         Value::Object(fields) => {
-            ["text", "content", "output"].iter().find_map(|key| fields.get(*key)).map(text_of).unwrap_or_default()
+            let text = ["text", "content", "output"].iter().find_map(|key| fields.get(*key));
+            text.map(content_text).unwrap_or_default()
         }
         _ => String::new(),
     }

@@ -1,16 +1,16 @@
-//! How to point an agent at a model.
+//! Configuration with which an agent calls the scripted model.
 
 use interlingua_agents::Agent;
 
 use crate::scenario::{Scenario, Step, ToolAction};
 
-/// The agents that can be pointed at the scripted model.
+/// The agents that can be configured to call the scripted model.
 pub fn supported_agents() -> impl Iterator<Item = Agent> {
     Agent::ALL.into_iter().filter(|agent| agent.descriptor().has_custom_model)
 }
 
-/// The environment in which the agent talks to the model at `url` and to nobody else. Empty for an agent that is not
-/// among the [`supported_agents`].
+/// Environment variables with which an agent calls the model at `url` and no other server. Empty for an agent that is
+/// not among the [`supported_agents`].
 ///
 /// Codex takes the address from `config.toml` in `CODEX_HOME` instead: see [`codex_config`].
 #[must_use]
@@ -36,7 +36,7 @@ pub fn agent_environment(agent: Agent, url: &str) -> Vec<(&'static str, String)>
                 ("OPENCODE_DISABLE_SHARE", "1"),
             ]);
             variables.insert(0, ("OPENCODE_CONFIG_CONTENT", opencode_config(url).to_string()));
-            // Versions up to 1.1 fetch their list of models all the same, and end the turn without a word if they can't.
+            // Versions up to 1.1 fetch their list of models anyway, and end the turn without an error if they cannot.
             variables.push(("OPENCODE_MODELS_URL", url.to_owned()));
             variables
         }
@@ -44,19 +44,20 @@ pub fn agent_environment(agent: Agent, url: &str) -> Vec<(&'static str, String)>
     }
 }
 
-/// The model that an agent must be told by name to play a scenario, where its tools depend on it; `None` if any will do.
+/// Name of the model that an agent must use to play a scenario, because the tools that it offers depend on the model;
+/// `None` if any model works.
 #[must_use]
 pub fn required_model(agent: Agent, scenario: &Scenario) -> Option<&'static str> {
     let delegates = || scenario.has_step(|step| matches!(step, Step::ToolCall(ToolAction::Delegate { .. })));
     match agent {
-        // It offers sub-agents to models that it does not know; others get them in other ways.
+        // Codex offers this sub-agent tool only to models that it does not know.
         Agent::Codex if delegates() => Some("scripted"),
         Agent::OpenCode if scenario.setup.patches => Some("scripted/gpt-5-scripted"),
         _ => None,
     }
 }
 
-/// Codex's `config.toml` for the model at `url`.
+/// Content of Codex's `config.toml` for the model at `url`.
 #[must_use]
 pub fn codex_config(url: &str) -> String {
     format!(

@@ -1,16 +1,17 @@
-//! A model that plays a scenario to a real agent: on loopback, without a key, without cost.
+//! A model server on loopback that plays a scenario to a real agent, without a key and without cost.
 //!
-//! A [`Scenario`] is a small TOML file that says what the user says, what the model answers (words, thoughts, tool
-//! calls, failures) and what the host does meanwhile. It names tools by their *role* (run a command, edit a file, ask
-//! the user), so one file plays on every agent. [`ScriptedModel::start`] serves it in the three languages that agents
-//! speak to models: Anthropic Messages, `OpenAI` Responses and `OpenAI` Chat Completions.
+//! A [`Scenario`] is a small TOML file. It says what the user sends, what the model answers (text, reasoning, tool calls,
+//! failures) and what the host does meanwhile. It names the *action* of a tool call (run a command, edit a file, ask the
+//! user) instead of the tool, so one file can be played on every agent. [`ScriptedModel::start`] serves it over the three
+//! APIs with which agents call models: Anthropic Messages, `OpenAI` Responses and `OpenAI` Chat Completions.
 //!
-//! # How the model knows where it is
+//! # How the model finds its position in the scenario
 //!
-//! It does not count requests: agents retry, ask for titles, run sub-agents and sessions side by side. Each request
-//! brings the whole conversation, and that says it all. The last message of the user that the scenario knows is the
-//! turn (a sub-agent's task likewise); the ids of the tool calls after it, which the model gave out, say how many of
-//! the turn's replies were given. Only refusals leave no trace in a conversation, so only they are counted.
+//! It does not count requests, because agents retry, ask for titles, and run sub-agents and sessions concurrently. Each
+//! request contains the whole conversation, which is enough. The last message of the user that the scenario has
+//! determines the turn (the task of a sub-agent likewise). The model chose the ids of the tool calls after that message,
+//! so they show how many replies of the turn were given. Only failures leave no trace in a conversation, so only they
+//! are counted.
 //!
 //! ```
 //! use interlingua_scripted_model::Scenario;
@@ -31,18 +32,18 @@
 //! ```
 
 mod conversation;
-mod dialect;
 mod environment;
-mod offered;
+mod model_api;
+mod offered_tool;
 mod patch;
 mod player;
+mod position;
 mod progress;
 mod reply;
-mod role;
-mod route;
 pub mod scenario;
 mod server;
-mod side;
+mod side_request;
+mod tool_mapper;
 
 pub use environment::{agent_environment, codex_config, opencode_config, required_model, supported_agents};
 pub use progress::ScenarioReport;

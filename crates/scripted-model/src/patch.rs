@@ -1,22 +1,22 @@
-//! The patch language of `apply_patch`.
+//! The patch format of `apply_patch`.
 
 use std::fmt::Write as _;
 
 use crate::scenario::FileChange;
 
-/// The text of a patch that makes these changes.
-pub(crate) fn text(changes: &[FileChange]) -> String {
+/// Renders a patch with these changes.
+pub(crate) fn render(changes: &[FileChange]) -> String {
     let mut patch = "*** Begin Patch\n".to_owned();
     for change in changes {
         match change {
             FileChange::Add { add, content } => {
                 let _ = writeln!(patch, "*** Add File: {add}");
-                lines(&mut patch, '+', content);
+                push_lines(&mut patch, '+', content);
             }
             FileChange::Update { update, old, new } => {
                 let _ = writeln!(patch, "*** Update File: {update}\n@@");
-                lines(&mut patch, '-', old);
-                lines(&mut patch, '+', new);
+                push_lines(&mut patch, '-', old);
+                push_lines(&mut patch, '+', new);
             }
             FileChange::Delete { delete } => {
                 let _ = writeln!(patch, "*** Delete File: {delete}");
@@ -26,7 +26,7 @@ pub(crate) fn text(changes: &[FileChange]) -> String {
     patch + "*** End Patch"
 }
 
-fn lines(patch: &mut String, sign: char, text: &str) {
+fn push_lines(patch: &mut String, sign: char, text: &str) {
     for line in text.lines() {
         let _ = writeln!(patch, "{sign}{line}");
     }
@@ -44,7 +44,7 @@ mod tests {
             FileChange::Delete { delete: "gone.txt".to_owned() },
         ];
         assert_eq!(
-            text(&changes),
+            render(&changes),
             "*** Begin Patch\n*** Add File: new.txt\n+one\n+two\n*** Update File: a.txt\n@@\n-x\n+y\n\
              *** Delete File: gone.txt\n*** End Patch"
         );

@@ -1,4 +1,4 @@
-//! From a request to what is answered.
+//! Decides what the model answers to a request.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,165 +6,171 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::conversation::Conversation;
-use crate::dialect::Dialect;
+use crate::model_api::ModelApi;
+use crate::position::{Label, Position, UnawaitedSubAgent, find_position};
 use crate::progress::Progress;
-use crate::reply::{self, Break, Input, Part, ToolUse, Wait, spoken};
-use crate::role::{Call, Mapped, Mapper};
-use crate::route::{Label, Place, Unawaited, place};
+use crate::reply::{Failure, Part, ToolCall, ToolInput, Wait, push_part, to_pieces};
 use crate::scenario::{Scenario, Step, StreamedText};
-use crate::side;
+use crate::side_request;
+use crate::tool_mapper::{ToolInvocation, ToolMapper, ToolMapping};
 
-/// What is done about a request.
+/// What the model answers to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Decision {
-    /// It is answered.
-    Answer {
-        /// What is unique about the answer.
+    /// A reply.
+    Reply {
+        /// Unique suffix of the ids in the response.
         id: String,
-        /// What it says.
+        /// Content.
         parts: Vec<Part>,
-        /// What is over with it.
-        ends: Option<End>,
+        /// What has ended once the reply has been sent.
+        ends: Option<Ended>,
     },
-    /// It is refused.
-    Refuse { status: u16, message: String, retry_after: Option<u64> },
+    /// An HTTP error.
+    Error { status: u16, message: String, retry_after: Option<u64> },
 }
 
-/// Something that is over, for what waits for it.
+/// Something that has ended. Other replies may wait for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum Ended {
     /// The turn of a session.
     Turn(String),
-    /// What a sub-agent does.
+    /// The work of a sub-agent.
     SubAgent(String),
 }
 
 /// The tool with which Codex waits for a sub-agent.
-pub(crate) const WAIT: &str = "wait_agent";
+pub(crate) const WAIT_TOOL: &str = "wait_agent";
 
-/// How long Codex may take to say that a sub-agent is done.
-const AFTERWARDS: Duration = Duration::from_millis(300);
+/// How long Codex may take to tell the model that a sub-agent is done.
+const SUB_AGENT_NOTICE_DELAY: Duration = Duration::from_millis(300);
+
+/// Maximum number of characters of a message in a problem.
+const MAX_SHOWN_CHARS: usize = 80;
 
 /// Plays a scenario.
 pub(crate) struct Player<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) workspace: &'a Path,
-    pub(crate) dialect: Dialect,
+    pub(crate) api: ModelApi,
 }
 
 impl Player<'_> {
-    /// What is answered in this conversation.
+    /// Decides what the model answers in this conversation.
     pub(crate) fn decide(&self, conversation: &Conversation, progress: &mut Progress) -> Decision {
-        let found = place(self.scenario, conversation);
+        let found = find_position(self.scenario, conversation);
         let last = conversation.last_user_text();
-        let known = found.is_some_and(|place| last.contains(place.script.message));
-        if let Some(text) = side::answer(conversation, known) {
-            return words("side", text);
+        let is_known = found.is_some_and(|position| last.contains(position.script.message));
+        if let Some(text) = side_request::answer(conversation, is_known) {
+            return text_reply("side", text);
         }
-        let Some(place) = found else {
+        let Some(position) = found else {
             let known: Vec<&str> = self.scenario.turns.iter().map(|turn| turn.prompt.as_str()).collect();
-            progress.problem(format!(
-                "the scenario {:?} knows no message like {:?}; it knows {known:?}",
+            let shown: String = last.chars().take(MAX_SHOWN_CHARS).collect();
+            progress.add_problem(format!(
+                "the scenario {:?} has no message like {shown:?}; its messages are {known:?}",
                 self.scenario.name,
-                shortened(last)
             ));
-            return words("unknown", &format!("The scripted model only knows these messages: {}", known.join(" | ")));
+            let text = format!("The scripted model only knows these messages: {}", known.join(" | "));
+            return text_reply("unknown", &text);
         };
-        progress.hear(&place, conversation);
-        if let Some(unawaited) = place.unawaited(self.scenario, conversation) {
-            return self.wait(conversation, unawaited);
+        progress.observe_request(&position, conversation);
+        if let Some(unawaited) = position.find_unawaited(self.scenario, conversation) {
+            return self.wait_for_sub_agent(conversation, unawaited);
         }
-        let label = place.script.label;
-        let Some(reply) = progress.next(&conversation.session, &place) else {
-            let given = place.script.replies.len();
-            progress.problem(format!("{label} was asked for more than its {given} replies"));
-            return words(&format!("{label}_more"), "The scenario has no further reply.");
+        let label = position.script.label;
+        let Some(reply) = progress.next_reply(&conversation.session, &position) else {
+            let count = position.script.replies.len();
+            progress.add_problem(format!("{label} got more requests than its {count} replies"));
+            return text_reply(&format!("{label}_more"), "The scenario has no further reply.");
         };
-        match self.parts(conversation, &place, reply) {
+        match self.build_reply(conversation, &position, reply) {
             Ok(decision) => decision,
             Err(reason) => {
-                progress.problem(format!("reply {} of {label}: {reason}", reply + 1));
-                Decision::Refuse { status: 400, message: reason, retry_after: None }
+                progress.add_problem(format!("reply {} of {label}: {reason}", reply + 1));
+                Decision::Error { status: 400, message: reason, retry_after: None }
             }
         }
     }
 
-    fn parts(&self, conversation: &Conversation, place: &Place<'_>, number: usize) -> Result<Decision, String> {
-        let tools_for = Mapper { scenario: self.scenario, conversation, workspace: self.workspace };
+    fn build_reply(
+        &self,
+        conversation: &Conversation,
+        position: &Position<'_>,
+        number: usize,
+    ) -> Result<Decision, String> {
+        let mapper = ToolMapper { scenario: self.scenario, conversation, workspace: self.workspace };
         let mut parts = Vec::new();
         let mut calls = 0;
-        for step in &place.script.replies[number] {
+        for step in &position.script.replies[number] {
             let part = match step {
                 Step::HttpError { status, message, retry_after, .. } => {
                     let (status, message) = (*status, message.clone());
-                    return Ok(Decision::Refuse { status, message, retry_after: *retry_after });
+                    return Ok(Decision::Error { status, message, retry_after: *retry_after });
                 }
-                Step::Text(speech) => Part::Say(spoken(speech)),
-                Step::Reasoning(speech) => Part::Think(spoken(speech)),
-                Step::StreamError { message } => Part::Break(Break::Fail(message.clone())),
-                Step::Disconnect => Part::Break(Break::Cut),
-                Step::Stall(None) => Part::Break(Break::Hang),
+                Step::Text(text) => Part::Text(to_pieces(text)),
+                Step::Reasoning(text) => Part::Reasoning(to_pieces(text)),
+                Step::StreamError { message } => Part::Failure(Failure::Error(message.clone())),
+                Step::Disconnect => Part::Failure(Failure::Disconnect),
+                Step::Stall(None) => Part::Failure(Failure::Stall),
                 Step::Stall(Some(time)) => Part::Wait(Wait::Pause(*time)),
-                Step::WaitForTurn(session) => Part::Wait(Wait::Until(session.clone())),
+                Step::WaitForTurn(session) => Part::Wait(Wait::ForTurn(session.clone())),
                 Step::Stop(reason) => Part::Stop(*reason),
-                Step::ToolCall(role) => match tools_for.map(role).map_err(|error| error.to_string())? {
-                    Mapped::Words(text) => Part::Say(spoken(&StreamedText::word_by_word(&text))),
-                    Mapped::Calls(tools) => {
-                        for call in tools {
-                            parts.push(self.call(&place.call_id(number, calls), call));
+                Step::ToolCall(action) => match mapper.map(action).map_err(|error| error.to_string())? {
+                    ToolMapping::Text(text) => Part::Text(to_pieces(&StreamedText::word_by_word(&text))),
+                    ToolMapping::Calls(invocations) => {
+                        for invocation in invocations {
+                            parts.push(self.tool_call(&position.call_id(number, calls), invocation));
                             calls += 1;
                         }
                         continue;
                     }
-                    Mapped::First(search) => {
-                        let id = place.search_id(number);
-                        if place.was_called(conversation, &id) {
-                            return Err(format!("the agent still offers no tool for {role:?}"));
+                    ToolMapping::SearchFirst(search) => {
+                        let id = position.search_id(number);
+                        if position.has_call(conversation, &id) {
+                            return Err(format!("the agent still offers no tool for {action:?}"));
                         }
-                        let parts = vec![self.call(&id, search)];
-                        return Ok(Decision::Answer { id, parts, ends: None });
+                        let parts = vec![self.tool_call(&id, search)];
+                        return Ok(Decision::Reply { id, parts, ends: None });
                     }
                 },
             };
-            reply::add(&mut parts, part);
+            push_part(&mut parts, part);
         }
-        let end = match place.script.label {
-            Label::Turn(_) => End::Turn(place.script.session.to_owned()),
-            Label::SubAgent(_) => End::SubAgent(place.script.label.to_string()),
+        let ended = match position.script.label {
+            Label::Turn(_) => Ended::Turn(position.script.session.to_owned()),
+            Label::SubAgent(_) => Ended::SubAgent(position.script.label.to_string()),
         };
-        let ends = (calls == 0).then_some(end);
-        Ok(Decision::Answer { id: format!("{}_{number}", place.script.label), parts, ends })
+        let ends = (calls == 0).then_some(ended);
+        Ok(Decision::Reply { id: format!("{}_{number}", position.script.label), parts, ends })
     }
 
-    /// Waits for a sub-agent.
-    fn wait(&self, conversation: &Conversation, unawaited: Unawaited<'_>) -> Decision {
-        let Unawaited { wait: id, child, spawned } = unawaited;
-        let answer: Value = serde_json::from_str(spawned).unwrap_or_default();
-        let target = ["agent_id", "task_name"].iter().find_map(|key| answer[*key].as_str()).unwrap_or(spawned);
+    /// Calls the tool that waits for a sub-agent.
+    fn wait_for_sub_agent(&self, conversation: &Conversation, unawaited: UnawaitedSubAgent<'_>) -> Decision {
+        let UnawaitedSubAgent { wait_id, label, spawn_result } = unawaited;
+        let result: Value = serde_json::from_str(spawn_result).unwrap_or_default();
+        let target = ["agent_id", "task_name"].iter().find_map(|key| result[*key].as_str()).unwrap_or(spawn_result);
         let input = json!({"targets": [target], "timeout_ms": 30_000}).to_string();
-        let tool = conversation.tools.iter().find(|tool| tool.name == WAIT);
+        let tool = conversation.tools.iter().find(|tool| tool.name == WAIT_TOOL);
         let namespace = tool.and_then(|tool| tool.namespace.clone());
-        let call = Call { name: WAIT.to_owned(), namespace, input: Input::Json(input) };
-        // Codex also tells the model by itself that a sub-agent is done. If that came after the wait, it would ask
-        // the model once more, or not, as it happens.
-        let parts = vec![Part::Wait(Wait::Until(child)), Part::Wait(Wait::Pause(AFTERWARDS)), self.call(&id, call)];
-        Decision::Answer { id, parts, ends: None }
+        let invocation = ToolInvocation { name: WAIT_TOOL.to_owned(), namespace, input: ToolInput::Json(input) };
+        // Codex also sends the model a notice that a sub-agent is done. If the notice came after the wait call, Codex
+        // might or might not make another request, depending on timing.
+        let parts = vec![
+            Part::Wait(Wait::ForTurn(label)),
+            Part::Wait(Wait::Pause(SUB_AGENT_NOTICE_DELAY)),
+            self.tool_call(&wait_id, invocation),
+        ];
+        Decision::Reply { id: wait_id, parts, ends: None }
     }
 
-    fn call(&self, id: &str, call: Call) -> Part {
-        let Call { name, namespace, input } = call;
-        Part::Call(ToolUse { id: format!("{}{id}", self.dialect.call_prefix()), name, namespace, input })
-    }
-}
-
-fn words(id: &str, text: &str) -> Decision {
-    Decision::Answer {
-        id: id.to_owned(),
-        parts: vec![Part::Say(spoken(&StreamedText::word_by_word(text)))],
-        ends: None,
+    fn tool_call(&self, id: &str, invocation: ToolInvocation) -> Part {
+        let ToolInvocation { name, namespace, input } = invocation;
+        Part::ToolCall(ToolCall { id: format!("{}{id}", self.api.call_id_prefix()), name, namespace, input })
     }
 }
 
-fn shortened(text: &str) -> String {
-    text.chars().take(80).collect()
+fn text_reply(id: &str, text: &str) -> Decision {
+    let parts = vec![Part::Text(to_pieces(&StreamedText::word_by_word(text)))];
+    Decision::Reply { id: id.to_owned(), parts, ends: None }
 }

@@ -1,74 +1,75 @@
-//! What a conversation does not show: which failures were played, and what went wrong.
+//! State that a conversation does not show: which failures were played, and which problems occurred.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::conversation::Conversation;
-use crate::route::{Label, Place, scripts};
+use crate::position::{Label, Position, scripts};
 use crate::scenario::{Scenario, Step, is_failing};
 
-/// What became of a scenario.
+/// How the play of a scenario went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScenarioReport {
-    /// What the model could not do as the scenario says, each with its place.
+    /// Requests that the model could not answer as the scenario says, each with its place in the scenario.
     pub problems: Vec<String>,
-    /// The replies that no agent asked for.
+    /// Replies that no agent has requested.
     pub unplayed_replies: Vec<String>,
 }
 
 /// How far the scenario was played.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// How often a reply that breaks off was played: session, script, reply.
-    spent: HashMap<(String, String, usize), u32>,
-    /// What was played: script, reply.
+    /// How often each failing reply was played: session, script, reply → count.
+    failures: HashMap<(String, String, usize), u32>,
+    /// Replies that were played: script, reply.
     played: BTreeSet<(String, usize)>,
     problems: Vec<String>,
-    /// What the conversation held when a reply of a script was last asked for.
-    heard: HashMap<String, Vec<String>>,
-    /// The keys that agents came with.
-    pub(crate) keys: BTreeSet<String>,
+    /// Texts of the last conversation that requested a reply of a script, by the label of the script.
+    received_texts: HashMap<String, Vec<String>>,
+    /// API keys that agents sent.
+    pub(crate) api_keys: BTreeSet<String>,
 }
 
 impl Progress {
-    /// Notes what a conversation holds that asks for a reply of a script.
-    pub(crate) fn hear(&mut self, place: &Place<'_>, conversation: &Conversation) {
-        self.heard.insert(place.script.label.to_string(), conversation.told().map(str::to_owned).collect());
+    /// Remembers the texts of a conversation that requests a reply of a script.
+    pub(crate) fn observe_request(&mut self, position: &Position<'_>, conversation: &Conversation) {
+        let texts = conversation.received_texts().map(str::to_owned).collect();
+        self.received_texts.insert(position.script.label.to_string(), texts);
     }
 
-    /// What the conversation held when a reply of a turn was last asked for; the first turn is 0.
+    /// Texts of the last conversation that requested a reply of a turn; the first turn is 0.
     pub(crate) fn received_texts(&self, turn: usize) -> Vec<String> {
-        self.heard.get(&Label::Turn(turn + 1).to_string()).cloned().unwrap_or_default()
+        self.received_texts.get(&Label::Turn(turn + 1).to_string()).cloned().unwrap_or_default()
     }
 
-    /// The reply that is next, counting the failures that left no trace; `None` when there is none left.
-    pub(crate) fn next(&mut self, session: &str, place: &Place<'_>) -> Option<usize> {
-        let replies = place.script.replies;
-        let label = place.script.label.to_string();
-        let mut at = place.replies;
+    /// The index of the next reply, skipping failures that were played often enough; `None` if there is none left.
+    pub(crate) fn next_reply(&mut self, session: &str, position: &Position<'_>) -> Option<usize> {
+        let replies = position.script.replies;
+        let label = position.script.label.to_string();
+        let mut index = position.replies_given;
         loop {
-            let reply = replies.get(at)?;
+            let reply = replies.get(index)?;
             if is_failing(reply) {
                 let times = match reply.first() {
                     Some(Step::HttpError { times, .. }) => *times,
                     _ => 1,
                 };
-                let spent = self.spent.entry((session.to_owned(), label.clone(), at)).or_default();
-                // A failure with nothing after it lasts.
-                if *spent >= times && at + 1 < replies.len() {
-                    at += 1;
+                let played = self.failures.entry((session.to_owned(), label.clone(), index)).or_default();
+                // A failure without a reply after it is permanent.
+                if *played >= times && index + 1 < replies.len() {
+                    index += 1;
                     continue;
                 }
-                *spent += 1;
+                *played += 1;
             }
-            self.played.insert((label, at));
-            return Some(at);
+            self.played.insert((label, index));
+            return Some(index);
         }
     }
 
-    /// Notes that something is not as the scenario says. The same is noted once.
-    pub(crate) fn problem(&mut self, problem: String) {
-        tracing::warn!("{problem}");
+    /// Records a mismatch between a request and the scenario. Equal problems are recorded once.
+    pub(crate) fn add_problem(&mut self, problem: String) {
+        tracing::warn!(problem, "request does not match the scenario");
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
         }
@@ -78,18 +79,19 @@ impl Progress {
     pub(crate) fn has_played_turn(&self, scenario: &Scenario, turn: usize) -> bool {
         let label = Label::Turn(turn + 1).to_string();
         let replies = scenario.turns.get(turn).map_or(0, |turn| turn.replies.len());
-        (0..replies).all(|at| self.played.contains(&(label.clone(), at)))
+        (0..replies).all(|index| self.played.contains(&(label.clone(), index)))
     }
 
-    /// What became of it so far.
     pub(crate) fn report(&self, scenario: &Scenario) -> ScenarioReport {
-        let all = scripts(scenario);
-        let replies =
-            all.iter().flat_map(|script| (0..script.replies.len()).map(move |at| (script.label.to_string(), at)));
+        let scripts = scripts(scenario);
+        let replies = scripts.iter().flat_map(|script| {
+            let label = script.label.to_string();
+            (0..script.replies.len()).map(move |index| (label.clone(), index))
+        });
         let unplayed = replies.filter(|reply| !self.played.contains(reply));
         ScenarioReport {
             problems: self.problems.clone(),
-            unplayed_replies: unplayed.map(|(label, at)| format!("reply {} of {label}", at + 1)).collect(),
+            unplayed_replies: unplayed.map(|(label, index)| format!("reply {} of {label}", index + 1)).collect(),
         }
     }
 }
@@ -98,40 +100,41 @@ impl Progress {
 mod tests {
     use super::*;
     use crate::conversation::Entry;
-    use crate::route::place;
+    use crate::position::find_position;
 
-    fn played(model: &str, requests: usize) -> Vec<Option<usize>> {
+    /// The replies that this many requests get.
+    fn play(model: &str, requests: usize) -> Vec<Option<usize>> {
         let text = format!("about = \"x\"\n[[turn]]\nuser = \"Hello\"\nmodel = {model}\n");
         let scenario = Scenario::parse("test", &text).unwrap();
         let conversation = Conversation { entries: vec![Entry::User("Hello".to_owned())], ..Conversation::default() };
-        let place = place(&scenario, &conversation).unwrap();
+        let position = find_position(&scenario, &conversation).unwrap();
         let mut progress = Progress::default();
-        (0..requests).map(|_| progress.next("s", &place)).collect()
+        (0..requests).map(|_| progress.next_reply("s", &position)).collect()
     }
 
     #[test]
-    fn a_failure_is_played_as_often_as_it_says_and_then_the_next_reply() {
+    fn a_failure_is_played_as_often_as_the_scenario_says_and_then_the_next_reply() {
         let model = "[[{ status = 429, times = 2 }], [{ cut = true }], [{ say = \"a\" }]]";
-        assert_eq!(played(model, 5), [Some(0), Some(0), Some(1), Some(2), Some(2)]);
+        assert_eq!(play(model, 5), [Some(0), Some(0), Some(1), Some(2), Some(2)]);
     }
 
     #[test]
-    fn a_failure_with_nothing_after_it_lasts() {
-        assert_eq!(played("[[{ status = 400 }]]", 3), [Some(0), Some(0), Some(0)]);
+    fn a_failure_without_a_reply_after_it_is_permanent() {
+        assert_eq!(play("[[{ status = 400 }]]", 3), [Some(0), Some(0), Some(0)]);
     }
 
     #[test]
-    fn what_is_not_in_the_scenario_is_not_made_up() {
-        assert_eq!(played("[]", 1), [None]);
+    fn a_turn_without_replies_has_no_next_reply() {
+        assert_eq!(play("[]", 1), [None]);
     }
 
     #[test]
-    fn the_report_names_what_nobody_asked_for() {
+    fn the_report_lists_unplayed_replies_and_each_problem_once() {
         let text = "about = \"x\"\n[[turn]]\nuser = \"Hello\"\nmodel = [[{ run = \"ls\" }], [{ say = \"a\" }]]\n";
         let scenario = Scenario::parse("test", text).unwrap();
         let mut progress = Progress::default();
-        progress.problem("twice".to_owned());
-        progress.problem("twice".to_owned());
+        progress.add_problem("twice".to_owned());
+        progress.add_problem("twice".to_owned());
         let report = progress.report(&scenario);
         assert_eq!(report.unplayed_replies, ["reply 1 of t1", "reply 2 of t1"]);
         assert_eq!(report.problems, ["twice"]);

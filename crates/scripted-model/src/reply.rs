@@ -1,82 +1,82 @@
-//! A reply with its tool calls settled, before it is put into a language.
+//! A reply with resolved tool calls, before it is encoded for an API.
 
 use std::time::Duration;
 
 use crate::scenario::{StopReason, StreamedText};
 
-/// Part of a reply.
+/// A part of a reply.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Part {
-    /// Words.
-    Say(Vec<Piece>),
-    /// Thoughts.
-    Think(Vec<Piece>),
+    /// Text of the assistant.
+    Text(Vec<Piece>),
+    /// Reasoning.
+    Reasoning(Vec<Piece>),
     /// A tool call.
-    Call(ToolUse),
-    /// Nothing, between two parts.
+    ToolCall(ToolCall),
+    /// A pause between two parts.
     Wait(Wait),
-    /// The reply breaks off between two parts.
-    Break(Break),
-    /// It ends early.
+    /// A failure between two parts.
+    Failure(Failure),
+    /// The reply stops early.
     Stop(StopReason),
 }
 
-/// What words and thoughts are made of. A pause or a break after them is in the middle of them: that is where
-/// streams stall and break in life.
+/// A piece of text or reasoning. A pause or failure that follows a text belongs to it, because real streams also stall
+/// and break in the middle of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Piece {
     /// Some of the text.
     Chunk(String),
-    /// Nothing for a while.
+    /// A pause.
     Wait(Wait),
-    /// It breaks off.
-    Break(Break),
+    /// A failure, which ends the reply.
+    Failure(Failure),
 }
 
-/// Nothing for a while.
+/// A pause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// For this long.
+    /// For a fixed time.
     Pause(Duration),
-    /// Until that session's turn is over.
-    Until(String),
+    /// Until the turn of this session, or the sub-agent with this label, has ended.
+    ForTurn(String),
 }
 
-/// How a reply breaks off.
+/// How a reply fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Break {
-    /// The connection breaks.
-    Cut,
-    /// Nothing more comes.
-    Hang,
-    /// An error is said in the stream.
-    Fail(String),
+pub(crate) enum Failure {
+    /// The connection is reset.
+    Disconnect,
+    /// Nothing more is sent.
+    Stall,
+    /// The stream ends with an error event.
+    Error(String),
 }
 
-/// A tool call as the agent will see it.
+/// A tool call as the agent receives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ToolUse {
-    /// The id of the call.
+pub(crate) struct ToolCall {
+    /// Id of the call.
     pub(crate) id: String,
-    /// The tool.
+    /// Name of the tool.
     pub(crate) name: String,
-    /// Its namespace.
+    /// Namespace of the tool.
     pub(crate) namespace: Option<String>,
-    /// What it is given.
-    pub(crate) input: Input,
+    /// Input of the tool.
+    pub(crate) input: ToolInput,
 }
 
-/// What a tool is given.
+/// Input of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Input {
-    /// Arguments: JSON, unless the scenario wants them broken.
+pub(crate) enum ToolInput {
+    /// Arguments: JSON, unless the scenario sends malformed ones.
     Json(String),
     /// Plain text.
     Text(String),
 }
 
-impl Input {
-    /// As it is sent.
+impl ToolInput {
+    /// The input as it is sent.
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Json(text) | Self::Text(text) => text,
@@ -84,56 +84,58 @@ impl Input {
     }
 }
 
-/// What is sent, piece by piece.
+/// A step of sending a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
-    /// These bytes.
+    /// Sends these bytes.
     Bytes(String),
-    /// Nothing for a while.
+    /// Waits.
     Wait(Wait),
-    /// Nothing more comes.
-    Hang,
-    /// The connection breaks.
-    Cut,
+    /// Sends nothing more but keeps the connection open.
+    Stall,
+    /// Resets the connection.
+    Disconnect,
 }
 
-/// The pieces of a speech, with its pauses.
-pub(crate) fn spoken(speech: &StreamedText) -> Vec<Piece> {
+/// Splits a text into its chunks and the pauses between them.
+pub(crate) fn to_pieces(text: &StreamedText) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    for chunk in &speech.chunks {
-        if !pieces.is_empty() && !speech.interval.is_zero() {
-            pieces.push(Piece::Wait(Wait::Pause(speech.interval)));
+    for chunk in &text.chunks {
+        if !pieces.is_empty() && !text.interval.is_zero() {
+            pieces.push(Piece::Wait(Wait::Pause(text.interval)));
         }
         pieces.push(Piece::Chunk(chunk.clone()));
     }
     pieces
 }
 
-/// The text in pieces of speech.
-pub(crate) fn text(pieces: &[Piece]) -> String {
+/// Joins the chunks of a text.
+pub(crate) fn join_text(pieces: &[Piece]) -> String {
     chunks(pieces).collect()
 }
 
 fn chunks(pieces: &[Piece]) -> impl Iterator<Item = &str> {
     pieces.iter().filter_map(|piece| match piece {
         Piece::Chunk(text) => Some(text.as_str()),
-        Piece::Wait(_) | Piece::Break(_) => None,
+        Piece::Wait(_) | Piece::Failure(_) => None,
     })
 }
 
-/// Adds a part to a reply. What comes after speech and is not a new thing belongs to the speech.
-pub(crate) fn add(parts: &mut Vec<Part>, part: Part) {
+/// Adds a part to a reply. Text of the same kind, and a pause or failure after a text, extend the last part.
+pub(crate) fn push_part(parts: &mut Vec<Part>, part: Part) {
     match (parts.last_mut(), part) {
-        (Some(Part::Say(pieces) | Part::Think(pieces)), Part::Wait(wait)) => pieces.push(Piece::Wait(wait)),
-        (Some(Part::Say(pieces) | Part::Think(pieces)), Part::Break(broken)) => pieces.push(Piece::Break(broken)),
-        (Some(Part::Say(pieces)), Part::Say(more)) | (Some(Part::Think(pieces)), Part::Think(more)) => {
+        (Some(Part::Text(pieces) | Part::Reasoning(pieces)), Part::Wait(wait)) => pieces.push(Piece::Wait(wait)),
+        (Some(Part::Text(pieces) | Part::Reasoning(pieces)), Part::Failure(failure)) => {
+            pieces.push(Piece::Failure(failure));
+        }
+        (Some(Part::Text(pieces)), Part::Text(more)) | (Some(Part::Reasoning(pieces)), Part::Reasoning(more)) => {
             pieces.extend(more);
         }
         (_, part) => parts.push(part),
     }
 }
 
-/// What a reply is said to cost. The figures are made up but always the same for the same reply.
+/// Token usage of a reply. The numbers are made up, but equal for equal replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub(crate) input: u64,
@@ -143,17 +145,17 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// One token for each piece of words, thoughts and arguments.
-    pub(crate) fn of(parts: &[Part]) -> Self {
+    /// Counts one token for each chunk of text or reasoning and each word of tool input.
+    pub(crate) fn count(parts: &[Part]) -> Self {
         let mut usage = Self { input: 100, cached: 20, output: 0, reasoning: 0 };
         for part in parts {
             let tokens = match part {
-                Part::Say(pieces) | Part::Think(pieces) => chunks(pieces).count(),
-                Part::Call(call) => call.input.text().split_whitespace().count(),
-                Part::Wait(_) | Part::Break(_) | Part::Stop(_) => 0,
+                Part::Text(pieces) | Part::Reasoning(pieces) => chunks(pieces).count(),
+                Part::ToolCall(call) => call.input.text().split_whitespace().count(),
+                Part::Wait(_) | Part::Failure(_) | Part::Stop(_) => 0,
             };
             usage.output += tokens as u64;
-            if matches!(part, Part::Think(_)) {
+            if matches!(part, Part::Reasoning(_)) {
                 usage.reasoning += tokens as u64;
             }
         }
@@ -161,14 +163,14 @@ impl Usage {
     }
 }
 
-/// Arguments in pieces, as models stream them.
-pub(crate) fn argument_pieces(text: &str) -> Vec<String> {
+/// Splits tool arguments into chunks of the size in which models stream them.
+pub(crate) fn split_arguments(text: &str) -> Vec<String> {
     let letters: Vec<char> = text.chars().collect();
     letters.chunks(24).map(|chunk| chunk.iter().collect()).collect()
 }
 
-/// One event of a stream.
-pub(crate) fn event(name: Option<&str>, data: &serde_json::Value) -> Frame {
+/// Encodes one server-sent event.
+pub(crate) fn sse_event(name: Option<&str>, data: &serde_json::Value) -> Frame {
     Frame::Bytes(match name {
         Some(name) => format!("event: {name}\ndata: {data}\n\n"),
         None => format!("data: {data}\n\n"),

@@ -1,4 +1,4 @@
-//! The model as a server on loopback.
+//! The HTTP server of the scripted model.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -19,105 +19,113 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::Scenario;
-use crate::dialect::{Answer, Dialect};
-use crate::player::{Decision, End, Player};
+use crate::model_api::{ModelApi, ModelResponse};
+use crate::player::{Decision, Ended, Player};
 use crate::progress::{Progress, ScenarioReport};
 use crate::reply::{Frame, Wait};
 
-/// The model that is said to answer when the agent names none.
-const MODEL: &str = "scripted";
+/// Name of the model if the agent names none.
+const DEFAULT_MODEL: &str = "scripted";
 
-/// A model that is being served. It stops when it is dropped.
+/// A running model server. It stops when it is dropped.
 #[derive(Debug)]
 pub struct ScriptedModel {
     address: SocketAddr,
-    stage: Arc<Stage>,
+    state: Arc<ServerState>,
     task: JoinHandle<()>,
 }
 
-/// Who says when a session's turn is over, for the replies that wait for it.
+/// Who decides that a session's turn has ended, for the replies that wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnEndSource {
-    /// The model, when it has given the last reply of the turn.
+    /// The model, when it has sent the last reply of the turn.
     Model,
-    /// The host, with [`ScriptedModel::end_turn`]: only it knows when the agent is done with it.
+    /// The host, with [`ScriptedModel::end_turn`]. Only the host knows when the agent has finished the turn.
     Host,
 }
 
-/// What all requests share.
+/// State that all requests share.
 #[derive(Debug)]
-struct Stage {
+struct ServerState {
     scenario: Scenario,
     workspace: PathBuf,
-    gates: TurnEndSource,
+    turn_end_source: TurnEndSource,
     progress: Mutex<Progress>,
-    /// The sessions whose turn is over, and the sub-agents that are done.
-    over: watch::Sender<BTreeSet<String>>,
+    /// Sessions whose turn has ended, and labels of sub-agents that are done.
+    ended: watch::Sender<BTreeSet<String>>,
 }
 
 impl ScriptedModel {
-    /// Serves a scenario on a loopback port, any free one if it is 0. Files that the model speaks of are in
-    /// `workspace`.
+    /// Serves a scenario on a loopback port; 0 selects a free port. Paths in the scenario are relative to `workspace`.
     ///
     /// # Errors
-    /// When the port cannot be had.
-    pub async fn start(scenario: Scenario, workspace: PathBuf, port: u16, gates: TurnEndSource) -> io::Result<Self> {
+    /// When it cannot listen on the port.
+    pub async fn start(
+        scenario: Scenario,
+        workspace: PathBuf,
+        port: u16,
+        turn_end_source: TurnEndSource,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
-        let stage =
-            Arc::new(Stage { scenario, workspace, gates, progress: Mutex::default(), over: watch::Sender::default() });
-        let router = router(Arc::clone(&stage));
+        let state = Arc::new(ServerState {
+            scenario,
+            workspace,
+            turn_end_source,
+            progress: Mutex::default(),
+            ended: watch::Sender::default(),
+        });
+        let router = router(Arc::clone(&state));
         let task = tokio::spawn(async move {
             if let Err(error) = axum::serve(listener, router).await {
-                tracing::error!("the scripted model stopped: {error}");
+                tracing::error!(%error, "scripted model server failed");
             }
         });
-        Ok(Self { address, stage, task })
+        Ok(Self { address, state, task })
     }
 
-    /// Stops it; its port is free again.
+    /// Stops the server and frees its port.
     pub async fn stop(mut self) {
         self.task.abort();
-        // It was just told to end, and that is how it ends.
+        // The result is always that the task was aborted.
         let _ = (&mut self.task).await;
     }
 
-    /// Where it is, without a path: `http://127.0.0.1:4711`.
+    /// Base URL without a path: `http://127.0.0.1:4711`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Lets go on what waits for the end of this session's turn.
+    /// Ends the turn of a session: replies that wait for it continue.
     pub fn end_turn(&self, session: &str) {
-        self.stage.over.send_modify(|over| {
-            over.insert(session.to_owned());
+        self.state.ended.send_modify(|ended| {
+            ended.insert(session.to_owned());
         });
     }
 
-    /// Whether every reply of a turn was asked for; the first turn is 0.
+    /// Whether every reply of a turn was played; the first turn is 0.
     #[must_use]
     pub fn has_played_turn(&self, turn: usize) -> bool {
-        self.stage.progress().has_played_turn(&self.stage.scenario, turn)
+        self.state.progress().has_played_turn(&self.state.scenario, turn)
     }
 
-    /// What the agent last brought when it asked for a reply of a turn: what was said to the model, and what its tools
-    /// gave it, in order. The first turn is 0.
+    /// Messages and tool results in the agent's last request for a reply of a turn, in order. The first turn is 0.
     #[must_use]
     pub fn received_texts(&self, turn: usize) -> Vec<String> {
-        self.stage.progress().received_texts(turn)
+        self.state.progress().received_texts(turn)
     }
 
-    /// The keys that agents came with.
+    /// API keys that agents have sent.
     #[must_use]
     pub fn api_keys(&self) -> BTreeSet<String> {
-        self.stage.progress().keys.clone()
+        self.state.progress().api_keys.clone()
     }
 
-    /// What became of the scenario so far.
+    /// How the play of the scenario has gone so far.
     #[must_use]
     pub fn report(&self) -> ScenarioReport {
-        self.stage.progress().report(&self.stage.scenario)
+        self.state.progress().report(&self.state.scenario)
     }
 }
 
@@ -127,14 +135,14 @@ impl Drop for ScriptedModel {
     }
 }
 
-impl Stage {
+impl ServerState {
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Agents differ in whether the version is part of the address that they are given.
-fn router(stage: Arc<Stage>) -> Router {
+/// Every route exists with and without `/v1`, because some agents add the version to the configured base URL.
+fn router(state: Arc<ServerState>) -> Router {
     let mut router = Router::new();
     for base in ["", "/v1"] {
         router = router
@@ -144,23 +152,23 @@ fn router(stage: Arc<Stage>) -> Router {
             .route(&format!("{base}/chat/completions"), post(chat))
             .route(&format!("{base}/models"), get(models));
     }
-    // A list of models that adds none to those which the agent is configured with.
+    // An empty list of models: the agent only has the models that it is configured with.
     router = router.route("/api.json", get(async || axum::Json(json!({}))));
-    // Agents send whole files along; there is no reason to refuse any.
+    // Agents send whole files, and no request is too large for a test.
     let unlimited = axum::extract::DefaultBodyLimit::disable();
-    router.fallback(not_here).layer(unlimited).with_state(stage)
+    router.fallback(not_found).layer(unlimited).with_state(state)
 }
 
-async fn messages(State(stage): State<Arc<Stage>>, headers: HeaderMap, body: Bytes) -> Response {
-    answer(&stage, Dialect::Anthropic, &headers, &body)
+async fn messages(State(state): State<Arc<ServerState>>, headers: HeaderMap, body: Bytes) -> Response {
+    answer(&state, ModelApi::Anthropic, &headers, &body)
 }
 
-async fn responses(State(stage): State<Arc<Stage>>, headers: HeaderMap, body: Bytes) -> Response {
-    answer(&stage, Dialect::Responses, &headers, &body)
+async fn responses(State(state): State<Arc<ServerState>>, headers: HeaderMap, body: Bytes) -> Response {
+    answer(&state, ModelApi::Responses, &headers, &body)
 }
 
-async fn chat(State(stage): State<Arc<Stage>>, headers: HeaderMap, body: Bytes) -> Response {
-    answer(&stage, Dialect::Chat, &headers, &body)
+async fn chat(State(state): State<Arc<ServerState>>, headers: HeaderMap, body: Bytes) -> Response {
+    answer(&state, ModelApi::Chat, &headers, &body)
 }
 
 async fn count_tokens() -> Response {
@@ -168,76 +176,73 @@ async fn count_tokens() -> Response {
 }
 
 async fn models() -> Response {
-    let model = json!({"id": MODEL, "type": "model", "object": "model", "display_name": "Scripted", "owned_by": "scripted", "created": 0});
+    let model = json!({"id": DEFAULT_MODEL, "type": "model", "object": "model", "display_name": "Scripted", "owned_by": "scripted", "created": 0});
     axum::Json(json!({"object": "list", "data": [model], "has_more": false})).into_response()
 }
 
-async fn not_here(uri: Uri) -> Response {
-    let message = format!("the scripted model has nothing at {}", uri.path());
-    refuse(Dialect::Chat, 404, &message, None)
+async fn not_found(uri: Uri) -> Response {
+    let message = format!("the scripted model does not serve {}", uri.path());
+    error_response(ModelApi::Chat, 404, &message, None)
 }
 
-fn answer(stage: &Arc<Stage>, dialect: Dialect, headers: &HeaderMap, body: &Bytes) -> Response {
+fn answer(state: &Arc<ServerState>, api: ModelApi, headers: &HeaderMap, body: &Bytes) -> Response {
     let body: Value = match serde_json::from_slice(body) {
         Ok(body) => body,
-        Err(error) => return refuse(dialect, 400, &format!("expected JSON: {error}"), None),
+        Err(error) => return error_response(api, 400, &format!("expected JSON: {error}"), None),
     };
-    let mut conversation = dialect.read(&body);
+    let mut conversation = api.parse_request(&body);
     if conversation.session.is_empty() {
-        // OpenCode says it here.
+        // OpenCode sends it in a header.
         let session = headers.get("x-session-id").and_then(|value| value.to_str().ok());
         session.unwrap_or_default().clone_into(&mut conversation.session);
     }
-    if let Some(key) = key(headers) {
-        stage.progress().keys.insert(key.to_owned());
+    if let Some(key) = api_key(headers) {
+        state.progress().api_keys.insert(key.to_owned());
     }
-    let player = Player { scenario: &stage.scenario, workspace: &stage.workspace, dialect };
-    let decision = player.decide(&conversation, &mut stage.progress());
-    tracing::debug!(?dialect, ?decision, "request");
+    let player = Player { scenario: &state.scenario, workspace: &state.workspace, api };
+    let decision = player.decide(&conversation, &mut state.progress());
+    tracing::debug!(?api, ?decision, "answering request");
     match decision {
-        Decision::Refuse { status, message, retry_after } => refuse(dialect, status, &message, retry_after),
-        Decision::Answer { id, parts, ends } => {
-            let model = if conversation.model.is_empty() { MODEL } else { &conversation.model };
-            let answer = Answer { id: &id, model, parts: &parts };
-            let frames = if conversation.stream {
-                dialect.stream(&answer)
-            } else {
-                // In one piece, but not before its time and not if it fails.
-                let mut frames: Vec<Frame> =
-                    dialect.stream(&answer).into_iter().filter(|frame| !matches!(frame, Frame::Bytes(_))).collect();
-                frames.push(Frame::Bytes(dialect.whole(&answer).to_string()));
-                frames
-            };
-            let kind = if conversation.stream { "text/event-stream" } else { "application/json" };
-            let ends = ends.and_then(|end| match end {
-                End::Turn(session) => (stage.gates == TurnEndSource::Model).then_some(session),
-                End::SubAgent(label) => Some(label),
+        Decision::Error { status, message, retry_after } => error_response(api, status, &message, retry_after),
+        Decision::Reply { id, parts, ends } => {
+            let model = if conversation.model.is_empty() { DEFAULT_MODEL } else { &conversation.model };
+            let response = ModelResponse { id: &id, model, parts: &parts };
+            let mut frames = api.encode_stream(&response);
+            if !conversation.is_streaming {
+                // One body, but with the pauses and failures of the stream before it.
+                frames.retain(|frame| !matches!(frame, Frame::Bytes(_)));
+                frames.push(Frame::Bytes(api.encode_body(&response).to_string()));
+            }
+            let content_type = if conversation.is_streaming { "text/event-stream" } else { "application/json" };
+            let ends = ends.and_then(|ended| match ended {
+                Ended::Turn(session) => (state.turn_end_source == TurnEndSource::Model).then_some(session),
+                Ended::SubAgent(label) => Some(label),
             });
-            ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")], play(stage, frames, ends))
-                .into_response()
+            let body = frames_body(state, frames, ends);
+            ([(header::CONTENT_TYPE, content_type), (header::CACHE_CONTROL, "no-cache")], body).into_response()
         }
     }
 }
 
-/// The key of a request, which one language has in a header of its own.
-fn key(headers: &HeaderMap) -> Option<&str> {
+/// The API key of a request. Anthropic has a header of its own for it.
+fn api_key(headers: &HeaderMap) -> Option<&str> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     text("x-api-key").or_else(|| text("authorization")?.strip_prefix("Bearer "))
 }
 
-fn refuse(dialect: Dialect, status: u16, message: &str, retry_after: Option<u64>) -> Response {
+fn error_response(api: ModelApi, status: u16, message: &str, retry_after: Option<u64>) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = (status, axum::Json(dialect.refusal(status.as_u16(), message))).into_response();
+    let mut response = (status, axum::Json(api.error_body(status.as_u16(), message))).into_response();
     if let Some(seconds) = retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     }
     response
 }
 
-/// Sends the frames in their time, then says that the turn of `ends` is over.
-fn play(stage: &Arc<Stage>, frames: Vec<Frame>, ends: Option<String>) -> Body {
-    let start = (frames.into_iter(), stage.over.subscribe(), Arc::clone(stage), ends);
-    Body::from_stream(futures_util::stream::unfold(start, |(mut frames, mut over, stage, ends)| async move {
+/// A body that sends the frames with their pauses, and then marks the session or sub-agent `ends` as ended.
+fn frames_body(state: &Arc<ServerState>, frames: Vec<Frame>, ends: Option<String>) -> Body {
+    let start = (frames.into_iter(), state.ended.subscribe(), Arc::clone(state), ends);
+    Body::from_stream(futures_util::stream::unfold(start, |(mut frames, mut ended, state, ends)| async move {
         loop {
             let item = match frames.next() {
                 Some(Frame::Bytes(bytes)) => Ok(Bytes::from(bytes)),
@@ -245,26 +250,26 @@ fn play(stage: &Arc<Stage>, frames: Vec<Frame>, ends: Option<String>) -> Body {
                     tokio::time::sleep(time).await;
                     continue;
                 }
-                Some(Frame::Hang) => {
+                Some(Frame::Stall) => {
                     let never: Infallible = std::future::pending().await;
                     match never {}
                 }
-                Some(Frame::Wait(Wait::Until(session))) => {
-                    // It fails only when the model is gone, and then nobody reads this.
-                    let _ = over.wait_for(|over| over.contains(&session)).await;
+                Some(Frame::Wait(Wait::ForTurn(session))) => {
+                    // Fails only if the server has stopped, and then this response has no reader.
+                    let _ = ended.wait_for(|ended| ended.contains(&session)).await;
                     continue;
                 }
-                Some(Frame::Cut) => Err(io::Error::from(io::ErrorKind::ConnectionReset)),
+                Some(Frame::Disconnect) => Err(io::Error::from(io::ErrorKind::ConnectionReset)),
                 None => {
-                    if let Some(session) = ends {
-                        stage.over.send_modify(|over| {
-                            over.insert(session);
+                    if let Some(name) = ends {
+                        state.ended.send_modify(|ended| {
+                            ended.insert(name);
                         });
                     }
                     return None;
                 }
             };
-            return Some((item, (frames, over, stage, ends)));
+            return Some((item, (frames, ended, state, ends)));
         }
     }))
 }

@@ -1,4 +1,4 @@
-//! The model over real HTTP: what an agent gets.
+//! The responses of the model over HTTP.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,14 @@ async fn replies(replies: &str) -> ScriptedModel {
     model(&format!("[[turn]]\nuser = \"Hello there\"\nmodel = [{replies}]\n")).await
 }
 
-fn says(messages: &Value) -> Value {
+/// A Chat Completions request with these messages and one tool.
+fn request(messages: &Value) -> Value {
     let bash = json!({"type": "function", "function": {"name": "bash", "parameters": {"properties": {"command": {}}}}});
     json!({"model": "m", "stream": true, "messages": messages, "tools": [bash]})
 }
 
 fn hello() -> Value {
-    says(&json!([{"role": "user", "content": "Hello there"}]))
+    request(&json!([{"role": "user", "content": "Hello there"}]))
 }
 
 async fn post(model: &ScriptedModel, path: &str, body: &Value) -> reqwest::Response {
@@ -33,7 +34,7 @@ async fn chat(model: &ScriptedModel, body: &Value) -> String {
 }
 
 #[tokio::test]
-async fn each_language_has_its_own_address() {
+async fn each_api_has_its_own_path() {
     let model = replies("[{ say = \"Hello back\" }]").await;
     let anthropic = json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": "Hello there"}]});
     let text = post(&model, "/v1/messages?beta=true", &anthropic).await.text().await.unwrap();
@@ -47,7 +48,7 @@ async fn each_language_has_its_own_address() {
 }
 
 #[tokio::test]
-async fn what_the_agent_brought_is_remembered_by_turn() {
+async fn received_texts_are_those_of_the_last_request_for_the_turn() {
     let model = replies("[{ run = \"ls\" }], [{ say = \"Seen.\" }]").await;
     chat(&model, &hello()).await;
     assert_eq!(model.received_texts(0), ["Hello there"]);
@@ -57,13 +58,13 @@ async fn what_the_agent_brought_is_remembered_by_turn() {
         {"role": "assistant", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "call_t1_0_0", "content": "a.txt"},
     ]);
-    chat(&model, &says(&conversation)).await;
+    chat(&model, &request(&conversation)).await;
     assert_eq!(model.received_texts(0), ["Hello there", "a.txt"]);
     assert!(model.received_texts(1).is_empty());
 }
 
 #[tokio::test]
-async fn the_keys_that_agents_come_with_are_known() {
+async fn the_api_keys_of_agents_are_collected() {
     let model = replies("[{ say = \"Hello back\" }]").await;
     chat(&model, &hello()).await;
     assert!(model.api_keys().is_empty());
@@ -75,7 +76,7 @@ async fn the_keys_that_agents_come_with_are_known() {
 }
 
 #[tokio::test]
-async fn what_agents_ask_on_the_way_is_answered() {
+async fn side_requests_of_agents_are_answered() {
     let model = replies("[{ say = \"Hello back\" }]").await;
     let tokens: Value = post(&model, "/v1/messages/count_tokens", &json!({})).await.json().await.unwrap();
     assert_eq!(tokens["input_tokens"], 100);
@@ -85,89 +86,89 @@ async fn what_agents_ask_on_the_way_is_answered() {
     let title: Value = post(&model, "/v1/chat/completions", &title).await.json().await.unwrap();
     assert_eq!(title["choices"][0]["message"]["content"], "A scripted title");
     assert_eq!(model.report().unplayed_replies, ["reply 1 of t1"]);
-    let nowhere = reqwest::get(format!("{}/nowhere", model.url())).await.unwrap();
-    assert_eq!(nowhere.status(), 404);
+    let unknown = reqwest::get(format!("{}/nowhere", model.url())).await.unwrap();
+    assert_eq!(unknown.status(), 404);
 }
 
 #[tokio::test]
-async fn a_refusal_has_its_status_and_the_next_request_gets_the_next_reply() {
+async fn an_http_error_has_its_status_and_the_next_request_gets_the_next_reply() {
     for status in [400, 401, 429, 500, 529] {
         let model =
             replies(&format!("[{{ status = {status}, message = \"No.\", retry_after = 7 }}], [{{ say = \"Yes\" }}]"))
                 .await;
-        let refused = post(&model, "/v1/chat/completions", &hello()).await;
-        assert_eq!(refused.status(), status);
-        assert_eq!(refused.headers()["retry-after"], "7");
-        let body: Value = refused.json().await.unwrap();
+        let error = post(&model, "/v1/chat/completions", &hello()).await;
+        assert_eq!(error.status(), status);
+        assert_eq!(error.headers()["retry-after"], "7");
+        let body: Value = error.json().await.unwrap();
         assert_eq!(body["error"]["message"], "No.");
         assert!(chat(&model, &hello()).await.contains("Yes"));
     }
 }
 
 #[tokio::test]
-async fn a_cut_stream_breaks_the_connection_after_what_was_said() {
+async fn a_disconnect_comes_after_the_text_before_it() {
     let model = replies("[{ say = \"Half\" }, { stall = 20 }, { cut = true }], [{ say = \"Whole\" }]").await;
     let mut response = post(&model, "/v1/chat/completions", &hello()).await;
-    let mut said = String::new();
+    let mut received = String::new();
     let end = loop {
         match response.chunk().await {
-            Ok(Some(bytes)) => said += std::str::from_utf8(&bytes).unwrap(),
+            Ok(Some(bytes)) => received += std::str::from_utf8(&bytes).unwrap(),
             other => break other,
         }
     };
-    assert!(end.is_err(), "the stream ended as if it were whole: {said}");
-    assert!(said.contains("Half") && !said.contains("[DONE]"), "{said}");
+    assert!(end.is_err(), "expected a broken connection, found a complete stream: {received}");
+    assert!(received.contains("Half") && !received.contains("[DONE]"), "{received}");
     assert!(chat(&model, &hello()).await.contains("Whole"));
 }
 
 #[tokio::test]
-async fn an_error_in_the_stream_ends_it() {
+async fn a_stream_error_ends_the_stream() {
     let model = replies("[{ say = \"Half\" }, { fail = \"Too much\" }]").await;
     let text = chat(&model, &hello()).await;
     assert!(text.contains("Half") && text.contains("Too much") && !text.contains("[DONE]"), "{text}");
 }
 
 #[tokio::test]
-async fn a_stall_lasts_as_long_as_it_says_or_for_ever() {
+async fn a_stall_has_a_duration_or_never_ends() {
     let model = replies("[{ say = \"A\" }, { stall = 120 }, { say = \"B\" }]").await;
-    let begin = Instant::now();
+    let start = Instant::now();
     chat(&model, &hello()).await;
-    assert!(begin.elapsed() >= Duration::from_millis(120));
+    assert!(start.elapsed() >= Duration::from_millis(120));
     let model = replies("[{ say = \"A\" }, { stall = true }]").await;
     let mut response = post(&model, "/v1/chat/completions", &hello()).await;
-    let mut said = String::new();
-    while !said.contains("\"A\"") {
-        said += std::str::from_utf8(&response.chunk().await.unwrap().unwrap()).unwrap();
+    let mut received = String::new();
+    while !received.contains("\"A\"") {
+        received += std::str::from_utf8(&response.chunk().await.unwrap().unwrap()).unwrap();
     }
     let more = tokio::time::timeout(Duration::from_millis(100), response.chunk()).await;
-    assert!(more.is_err(), "something came: {more:?}");
+    assert!(more.is_err(), "expected nothing during the stall, found {more:?}");
 }
 
 #[tokio::test]
-async fn a_slow_drip_comes_piece_by_piece() {
+async fn chunks_are_sent_at_their_interval() {
     let model = replies("[{ say = \"one two three\", drip_ms = 40 }]").await;
-    let begin = Instant::now();
+    let start = Instant::now();
     let text = chat(&model, &hello()).await;
-    assert!(begin.elapsed() >= Duration::from_millis(80));
+    assert!(start.elapsed() >= Duration::from_millis(80));
     assert!(text.contains("\"one \"") && text.contains("\"three\""), "{text}");
 }
 
 #[tokio::test]
-async fn the_conversation_says_which_reply_is_next() {
+async fn the_conversation_determines_the_next_reply() {
     let model = replies("[{ run = \"ls\" }], [{ say = \"Done\" }]").await;
     assert!(chat(&model, &hello()).await.contains("call_t1_0_0"));
-    let after = says(&json!([
+    let after = request(&json!([
         {"role": "user", "content": "Hello there"},
         {"role": "assistant", "tool_calls": [{"id": "call_t1_0_0", "function": {"name": "bash", "arguments": "{}"}}]},
         {"role": "tool", "tool_call_id": "call_t1_0_0", "content": "a"},
     ]));
     assert!(chat(&model, &after).await.contains("Done"));
-    // Another session that is still at its beginning is not confused by that.
+    // Another session that is still at its start gets its first reply.
     assert!(chat(&model, &hello()).await.contains("call_t1_0_0"));
 }
 
 #[tokio::test]
-async fn sub_agents_and_sessions_are_told_apart_whatever_comes_first() {
+async fn sub_agents_and_sessions_are_distinguished_in_any_order() {
     let model = model(
         r#"
         [[turn]]
@@ -186,24 +187,27 @@ async fn sub_agents_and_sessions_are_told_apart_whatever_comes_first() {
     let body = hello();
     let main = chat(&model, &body);
     let others = async {
-        let child = chat(&model, &says(&json!([{"role": "user", "content": "Look around"}]))).await;
-        let other = chat(&model, &says(&json!([{"role": "user", "content": "Other thing"}]))).await;
-        (child, other)
+        let sub_agent = chat(&model, &request(&json!([{"role": "user", "content": "Look around"}]))).await;
+        let other = chat(&model, &request(&json!([{"role": "user", "content": "Other thing"}]))).await;
+        (sub_agent, other)
     };
-    let (main, (child, other)) = tokio::join!(main, others);
-    assert!(child.contains("Looked.") && other.contains("Other.") && main.contains("ends."), "{main}{child}{other}");
+    let (main, (sub_agent, other)) = tokio::join!(main, others);
+    assert!(
+        sub_agent.contains("Looked.") && other.contains("Other.") && main.contains("ends."),
+        "{main}{sub_agent}{other}"
+    );
 }
 
 #[tokio::test]
-async fn what_the_scenario_does_not_foresee_is_a_problem_with_its_place() {
+async fn a_request_that_does_not_match_the_scenario_is_a_problem_with_its_location() {
     let model = replies("[{ todo = [{ task = \"a\", state = \"pending\" }] }]").await;
-    let refused = post(&model, "/v1/chat/completions", &hello()).await;
-    assert_eq!(refused.status(), 400);
-    chat(&model, &says(&json!([{"role": "user", "content": "Good bye"}]))).await;
+    let error = post(&model, "/v1/chat/completions", &hello()).await;
+    assert_eq!(error.status(), 400);
+    chat(&model, &request(&json!([{"role": "user", "content": "Good bye"}]))).await;
     let problems = model.report().problems;
     assert_eq!(problems[0], "reply 1 of t1: the agent offers no tool to write a to-do list; it offers bash");
-    assert!(problems[1].contains("knows no message like \"Good bye\""), "{problems:?}");
+    assert!(problems[1].contains("has no message like \"Good bye\""), "{problems:?}");
     let empty = replies("").await;
     chat(&empty, &hello()).await;
-    assert_eq!(empty.report().problems, ["t1 was asked for more than its 0 replies"]);
+    assert_eq!(empty.report().problems, ["t1 got more requests than its 0 replies"]);
 }

@@ -1,4 +1,4 @@
-//! From TOML to a scenario.
+//! Parses scenario files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,28 +15,28 @@ use super::{
 /// Why a file is not a scenario.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidScenario {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read the scenario {path}: {error}")]
     Unreadable {
-        /// Where it should be.
+        /// Path of the file.
         path: String,
-        /// What the system says.
+        /// The I/O error.
         error: std::io::Error,
     },
     /// It is not TOML, or has keys that a scenario does not have.
-    #[error("the scenario {name:?} is not written as a scenario is: {error}")]
+    #[error("the scenario {name:?} is malformed: {error}")]
     Malformed {
-        /// Its name.
+        /// Name of the scenario.
         name: String,
-        /// Where and why.
+        /// The parse error with its line.
         error: Box<toml::de::Error>,
     },
-    /// It contradicts itself.
+    /// Its parts do not fit together.
     #[error("the scenario {name:?} cannot be played: {reason}")]
     Inconsistent {
-        /// Its name.
+        /// Name of the scenario.
         name: String,
-        /// What is wrong.
+        /// The inconsistency.
         reason: String,
     },
 }
@@ -57,7 +57,7 @@ struct File {
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the file")]
+#[expect(clippy::struct_excessive_bools, reason = "the switches are independent of each other in the file")]
 struct SetupTable {
     permissions: PermissionPolicy,
     plan_mode: bool,
@@ -67,14 +67,14 @@ struct SetupTable {
     files: BTreeMap<String, Content>,
 }
 
-/// What a file holds, read while the error knows the line.
+/// Content of a file. It is decoded during deserialization, so that an error has a line number.
 #[derive(Deserialize)]
-#[serde(try_from = "WrittenContent")]
+#[serde(try_from = "ContentValue")]
 struct Content(Vec<u8>);
 
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a text, or { base64 = \"…\" }")]
-enum WrittenContent {
+enum ContentValue {
     Text(String),
     Bytes(Base64),
 }
@@ -85,13 +85,13 @@ struct Base64 {
     base64: String,
 }
 
-impl TryFrom<WrittenContent> for Content {
+impl TryFrom<ContentValue> for Content {
     type Error = String;
 
-    fn try_from(written: WrittenContent) -> Result<Self, String> {
-        match written {
-            WrittenContent::Text(text) => Ok(Self(text.into_bytes())),
-            WrittenContent::Bytes(Base64 { base64 }) => {
+    fn try_from(value: ContentValue) -> Result<Self, String> {
+        match value {
+            ContentValue::Text(text) => Ok(Self(text.into_bytes())),
+            ContentValue::Bytes(Base64 { base64 }) => {
                 STANDARD.decode(&base64).map(Self).map_err(|error| format!("{base64:?} is not base64: {error}"))
             }
         }
@@ -123,16 +123,16 @@ struct SubAgentTable {
     model: Vec<Vec<StepTable>>,
 }
 
-/// A step that was checked while it was read, so that the error knows the line.
+/// A step. It is checked during deserialization, so that an error has a line number.
 #[derive(Deserialize)]
-#[serde(try_from = "step::Written")]
+#[serde(try_from = "step::StepKeys")]
 struct StepTable(Step);
 
-impl TryFrom<step::Written> for StepTable {
+impl TryFrom<step::StepKeys> for StepTable {
     type Error = String;
 
-    fn try_from(written: step::Written) -> Result<Self, String> {
-        Step::try_from(written).map(Self)
+    fn try_from(keys: step::StepKeys) -> Result<Self, String> {
+        Step::try_from(keys).map(Self)
     }
 }
 
@@ -141,10 +141,10 @@ fn replies(tables: Vec<Vec<StepTable>>) -> Vec<ModelReply> {
 }
 
 impl Scenario {
-    /// Reads the scenario in `file`, which gives it its name.
+    /// Reads a scenario from a file. Its name is the file name without the extension.
     ///
     /// # Errors
-    /// When it cannot be read or is none.
+    /// When the file cannot be read or is not a scenario.
     pub fn read(file: &Path) -> Result<Self, InvalidScenario> {
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let text = std::fs::read_to_string(file)
@@ -152,10 +152,10 @@ impl Scenario {
         Self::parse(&name, &text)
     }
 
-    /// Reads a scenario of that name from TOML.
+    /// Parses a scenario with this name from TOML.
     ///
     /// # Errors
-    /// When it is none, or contradicts itself.
+    /// When the text is not a scenario, or its parts do not fit together.
     pub fn parse(name: &str, text: &str) -> Result<Self, InvalidScenario> {
         let file: File = toml::from_str(text)
             .map_err(|error| InvalidScenario::Malformed { name: name.to_owned(), error: Box::new(error) })?;
@@ -173,7 +173,7 @@ impl Scenario {
                 .map(|(name, table)| (name, SubAgent { task: table.task, replies: replies(table.model) }))
                 .collect(),
         };
-        match check::problem(&scenario) {
+        match check::find_problem(&scenario) {
             Some(reason) => Err(InvalidScenario::Inconsistent { name: name.to_owned(), reason }),
             None => Ok(scenario),
         }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_a_scenario_may_say_is_read() {
+    fn every_key_of_a_scenario_is_parsed() {
         let scenario = parse(
             r#"
             about = "All of it."
@@ -262,9 +262,9 @@ mod tests {
                 times: 2
             }]
         );
-        let spoken =
+        let text =
             StreamedText { chunks: vec!["One ".to_owned(), "two".to_owned()], interval: Duration::from_millis(5) };
-        assert_eq!(turn.replies[1][1], Step::Text(spoken));
+        assert_eq!(turn.replies[1][1], Step::Text(text));
         assert_eq!(turn.replies[2], [Step::Stop(StopReason::Length)]);
         assert_eq!(turn.answers.len(), 6);
         assert_eq!(
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn every_role_is_read() {
+    fn every_tool_action_is_parsed() {
         let reply = first_reply(
             r#"{ run = "ls" }, { read = "a" }, { write = "a", content = "b" }, { edit = "a", old = "b", new = "c" },
                { patch = [{ add = "a", content = "b" }, { delete = "c" }] }, { search = "x" },
@@ -298,18 +298,18 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_step_is_told_with_its_line_and_what_was_expected() {
-        for (step, told) in [
+    fn an_invalid_step_is_rejected_with_its_line_and_what_was_expected() {
+        for (step, expected) in [
             ("{ say = \"a\", run = \"b\" }", "found say and run"),
             ("{ }", "found none of them"),
-            ("{ write = \"a\" }", "expected `content` beside `write`"),
-            ("{ run = \"a\", old = \"b\" }", "`old` means nothing beside `run`"),
+            ("{ write = \"a\" }", "expected `content` with `write`"),
+            ("{ run = \"a\", old = \"b\" }", "`old` is not allowed with `run`"),
             ("{ status = 200 }", "expected a status from 400 to 599, found 200"),
             ("{ mcp = \"add\" }", "expected \"server.tool\", found \"add\""),
             ("{ jump = 1 }", "unknown field `jump`"),
         ] {
             let error = first_reply(step).unwrap_err();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(expected), "{error}");
             assert!(error.contains("line 4"), "{error}");
         }
     }

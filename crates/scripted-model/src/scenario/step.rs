@@ -1,4 +1,4 @@
-//! A step as it is written.
+//! The keys of a step in a scenario file.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use serde::Deserialize;
 
 use super::{FileChange, Question, Step, StopReason, StreamedText, Todo, ToolAction};
 
-/// Every key that a step may have; exactly one of those without "with" is its kind.
+/// All keys that a step may have. Exactly one of the keys without a "With …" comment is present: the kind of the step.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Written {
-    say: Option<Words>,
-    think: Option<Words>,
+pub(super) struct StepKeys {
+    say: Option<TextValue>,
+    think: Option<TextValue>,
     /// With `say` and `think`.
     drip_ms: Option<u64>,
     run: Option<String>,
@@ -45,33 +45,33 @@ pub(super) struct Written {
     times: Option<u32>,
     fail: Option<String>,
     cut: Option<bool>,
-    stall: Option<Stall>,
+    stall: Option<StallValue>,
     until: Option<String>,
     stop: Option<StopReason>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a text, or the list of pieces that it is streamed in")]
-enum Words {
+enum TextValue {
     Whole(String),
-    Pieces(Vec<String>),
+    Chunks(Vec<String>),
 }
 
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected milliseconds, or true for as long as the agent waits")]
-enum Stall {
-    For(u64),
-    Ever(bool),
+enum StallValue {
+    Milliseconds(u64),
+    Forever(bool),
 }
 
 const KINDS: &str = "say, think, run, read, write, edit, patch, search, ask, plan, todo, delegate, mcp, tool, status, \
                      fail, cut, stall, until, stop";
 
-impl Written {
-    /// The keys that are there: kinds of step, and what goes with them.
-    fn keys(&self) -> (Vec<&'static str>, Vec<&'static str>) {
-        let there = |keys: &[(&'static str, bool)]| keys.iter().filter(|key| key.1).map(|key| key.0).collect();
-        let kinds = there(&[
+impl StepKeys {
+    /// Names of the keys that are present: kinds of step, and companions.
+    fn present(&self) -> (Vec<&'static str>, Vec<&'static str>) {
+        let present = |keys: &[(&'static str, bool)]| keys.iter().filter(|key| key.1).map(|key| key.0).collect();
+        let kinds = present(&[
             ("say", self.say.is_some()),
             ("think", self.think.is_some()),
             ("run", self.run.is_some()),
@@ -93,7 +93,7 @@ impl Written {
             ("until", self.until.is_some()),
             ("stop", self.stop.is_some()),
         ]);
-        let with = there(&[
+        let companions = present(&[
             ("drip_ms", self.drip_ms.is_some()),
             ("content", self.content.is_some()),
             ("old", self.old.is_some()),
@@ -104,12 +104,12 @@ impl Written {
             ("retry_after", self.retry_after.is_some()),
             ("times", self.times.is_some()),
         ]);
-        (kinds, with)
+        (kinds, companions)
     }
 }
 
-/// What must and what may go with a kind of step.
-fn companions(kind: &str) -> (&'static [&'static str], &'static [&'static str]) {
+/// Companion keys that a kind of step requires, and those that it allows.
+fn allowed_companions(kind: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match kind {
         "say" | "think" => (&[], &["drip_ms"]),
         "write" => (&["content"], &[]),
@@ -121,33 +121,33 @@ fn companions(kind: &str) -> (&'static [&'static str], &'static [&'static str]) 
     }
 }
 
-impl TryFrom<Written> for Step {
+impl TryFrom<StepKeys> for Step {
     type Error = String;
 
-    fn try_from(step: Written) -> Result<Self, String> {
-        let (kinds, with) = step.keys();
+    fn try_from(keys: StepKeys) -> Result<Self, String> {
+        let (kinds, companions) = keys.present();
         let [kind] = kinds[..] else {
             let found = if kinds.is_empty() { "none of them".to_owned() } else { kinds.join(" and ") };
             return Err(format!("expected a step with exactly one of {KINDS}; found {found}"));
         };
-        let (must, may) = companions(kind);
-        if let Some(missing) = must.iter().find(|key| !with.contains(key)) {
-            return Err(format!("expected `{missing}` beside `{kind}`"));
+        let (required, optional) = allowed_companions(kind);
+        if let Some(missing) = required.iter().find(|key| !companions.contains(key)) {
+            return Err(format!("expected `{missing}` with `{kind}`"));
         }
-        if let Some(stray) = with.iter().find(|key| !must.contains(key) && !may.contains(key)) {
-            return Err(format!("`{stray}` means nothing beside `{kind}`"));
+        if let Some(stray) = companions.iter().find(|key| !required.contains(key) && !optional.contains(key)) {
+            return Err(format!("`{stray}` is not allowed with `{kind}`"));
         }
-        step.read(kind)
+        keys.into_step(kind)
     }
 }
 
-impl Written {
-    /// The step, now that its keys fit together.
-    fn read(self, kind: &str) -> Result<Step, String> {
+impl StepKeys {
+    /// Builds the step from keys that were checked.
+    fn into_step(self, kind: &str) -> Result<Step, String> {
         let text = |value: Option<String>| value.unwrap_or_default();
-        let role = match kind {
-            "say" => return Ok(Step::Text(speech(self.say, self.drip_ms))),
-            "think" => return Ok(Step::Reasoning(speech(self.think, self.drip_ms))),
+        let action = match kind {
+            "say" => return Ok(Step::Text(streamed_text(self.say, self.drip_ms))),
+            "think" => return Ok(Step::Reasoning(streamed_text(self.think, self.drip_ms))),
             "status" => {
                 let status = self.status.unwrap_or_default();
                 if !(400..600).contains(&status) {
@@ -164,8 +164,8 @@ impl Written {
             "cut" => return Ok(Step::Disconnect),
             "stall" => {
                 return Ok(Step::Stall(match self.stall {
-                    Some(Stall::For(ms)) => Some(Duration::from_millis(ms)),
-                    Some(Stall::Ever(true)) => None,
+                    Some(StallValue::Milliseconds(ms)) => Some(Duration::from_millis(ms)),
+                    Some(StallValue::Forever(true)) => None,
                     _ => return Err("expected `stall = true` or milliseconds, found false".to_owned()),
                 }));
             }
@@ -192,19 +192,20 @@ impl Written {
                 arguments: self.args_text.unwrap_or_else(|| object(self.args).to_string()),
             },
         };
-        Ok(Step::ToolCall(role))
+        Ok(Step::ToolCall(action))
     }
 }
 
+/// Tool arguments; an empty object if there are none.
 fn object(arguments: Option<serde_json::Value>) -> serde_json::Value {
     arguments.unwrap_or_else(|| serde_json::json!({}))
 }
 
-fn speech(words: Option<Words>, drip_ms: Option<u64>) -> StreamedText {
-    let speech = match words {
-        Some(Words::Whole(text)) => StreamedText::word_by_word(&text),
-        Some(Words::Pieces(chunks)) => StreamedText { chunks, interval: Duration::ZERO },
+fn streamed_text(value: Option<TextValue>, interval_ms: Option<u64>) -> StreamedText {
+    let text = match value {
+        Some(TextValue::Whole(text)) => StreamedText::word_by_word(&text),
+        Some(TextValue::Chunks(chunks)) => StreamedText { chunks, interval: Duration::ZERO },
         None => StreamedText::word_by_word(""),
     };
-    StreamedText { interval: Duration::from_millis(drip_ms.unwrap_or(0)), ..speech }
+    StreamedText { interval: Duration::from_millis(interval_ms.unwrap_or(0)), ..text }
 }
