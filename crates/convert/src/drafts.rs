@@ -28,16 +28,16 @@ pub struct Drafts {
 impl Drafts {
     /// Drafts for the session with this native id. The first draft for an unknown session starts it.
     pub fn session(&mut self, native: &str) -> SessionDrafts<'_> {
-        let is_another = self.addressed.as_ref().is_none_or(|key| key.as_str() != native);
-        let session = is_another.then(|| native.into());
-        SessionDrafts { drafts: self, is_another, session, sub_agent: None, synthetic: false }
+        let needs_select = self.addressed.as_ref().is_none_or(|key| key.as_str() != native);
+        let session = needs_select.then(|| native.into());
+        SessionDrafts { drafts: self, needs_select, session, sub_agent: None, synthetic: false }
     }
 
     /// Drafts for the session that started last, for payloads without a native session id. Drafts that come before the
     /// first session wait for it.
     pub fn current_session(&mut self) -> SessionDrafts<'_> {
-        let is_another = self.addressed.is_some();
-        SessionDrafts { drafts: self, is_another, session: None, sub_agent: None, synthetic: false }
+        let needs_select = self.addressed.is_some();
+        SessionDrafts { drafts: self, needs_select, session: None, sub_agent: None, synthetic: false }
     }
 
     /// Drafts for the session with this native id, or for the current session if `None`.
@@ -50,7 +50,7 @@ impl Drafts {
 
     /// Drafts for the session that the last draft was for.
     pub(crate) fn last_addressed_session(&mut self) -> SessionDrafts<'_> {
-        SessionDrafts { drafts: self, is_another: false, session: None, sub_agent: None, synthetic: false }
+        SessionDrafts { drafts: self, needs_select: false, session: None, sub_agent: None, synthetic: false }
     }
 
     /// Notes that the next drafts are made of another input.
@@ -95,7 +95,7 @@ impl Drafts {
 pub struct SessionDrafts<'a> {
     drafts: &'a mut Drafts,
     /// The drafts so far are for another session, so the next one has to select this session first.
-    is_another: bool,
+    needs_select: bool,
     /// Native id of the session to select, if it has one.
     session: Option<Key>,
     sub_agent: Option<Key>,
@@ -104,7 +104,7 @@ pub struct SessionDrafts<'a> {
 
 impl SessionDrafts<'_> {
     fn push(&mut self, action: DraftAction) {
-        if std::mem::take(&mut self.is_another) {
+        if std::mem::take(&mut self.needs_select) {
             let session = self.session.take();
             self.drafts.addressed.clone_from(&session);
             self.drafts.list.push(Draft::select_session(session));

@@ -105,9 +105,9 @@ pub(crate) struct Sequencer {
     agent: &'static str,
     ids: Box<dyn IdSource>,
     sessions: Vec<Session>,
-    by_native: HashMap<Key, usize>,
+    sessions_by_native_id: HashMap<Key, usize>,
     /// Native sessions of sub-agents, with the session and scope that they belong to.
-    children: HashMap<Key, SessionScope>,
+    child_sessions: HashMap<Key, SessionScope>,
     /// Native id of the session that the next drafts are for, and its location once it is known. `None` for drafts
     /// without a native id.
     addressed: Option<(Key, Option<SessionScope>)>,
@@ -128,8 +128,8 @@ impl Sequencer {
             agent,
             ids,
             sessions: Vec::new(),
-            by_native: HashMap::default(),
-            children: HashMap::default(),
+            sessions_by_native_id: HashMap::default(),
+            child_sessions: HashMap::default(),
             addressed: None,
             current: None,
             pending_drafts: Vec::new(),
@@ -158,7 +158,7 @@ impl Sequencer {
     pub(crate) fn resume(&mut self, resume: ResumePoint) {
         let index = self.sessions.len();
         if let Some(native) = &resume.native_session_id {
-            self.by_native.insert(native.as_str().into(), index);
+            self.sessions_by_native_id.insert(native.as_str().into(), index);
         }
         self.current = Some(index);
         self.is_single_session = true;
@@ -247,8 +247,8 @@ impl Sequencer {
 
     /// The session and scope that a native id stands for.
     fn find_session(&self, key: &Key) -> Option<SessionScope> {
-        let own = self.by_native.get(key).map(|index| (*index, ScopeId::MAIN));
-        own.or_else(|| self.children.get(key).copied())
+        let own = self.sessions_by_native_id.get(key).map(|index| (*index, ScopeId::MAIN));
+        own.or_else(|| self.child_sessions.get(key).copied())
     }
 
     /// Native id of the addressed session.
@@ -287,7 +287,7 @@ impl Sequencer {
         let is_target = |session: &Session| self.is_single_session || (!session.has_native_id() && !session.is_ended());
         let index = self.sessions.iter().position(is_target).unwrap_or(self.sessions.len());
         if let Some(native) = native {
-            self.by_native.insert(native.clone(), index);
+            self.sessions_by_native_id.insert(native.clone(), index);
         }
         self.current = Some(index);
         if let Some(session) = self.sessions.get_mut(index) {
@@ -318,13 +318,14 @@ impl Sequencer {
             None => self.start_session(provenance, Some(parent), &mut SessionMetadata::default(), Origin::DAEMON, out),
         };
         if let Some(session) = self.sessions.get_mut(root) {
-            self.children.insert(child.clone(), (root, session.child_scope(child)));
+            self.child_sessions.insert(child.clone(), (root, session.child_scope(child)));
         }
     }
 
     fn spawned_by(&mut self, provenance: &Provenance, parent: &Key, call: &Key, out: &mut dyn EventSink) {
         self.child_of(provenance, parent, out);
-        let Some((root, scope)) = self.addressed.as_ref().and_then(|(child, _)| self.children.get(child).copied())
+        let Some((root, scope)) =
+            self.addressed.as_ref().and_then(|(child, _)| self.child_sessions.get(child).copied())
         else {
             return;
         };

@@ -10,7 +10,7 @@ use crate::paths::relative_path;
 const UNNAMED: &str = "Unnamed tool";
 
 /// Title of a call of the tool `name` with this input. Paths below `cwd` are relative to it.
-pub(crate) fn title(name: &str, input: Option<&ToolInput>, cwd: Option<&str>) -> String {
+pub(crate) fn call_title(name: &str, input: Option<&ToolInput>, cwd: Option<&str>) -> String {
     let text = match input {
         Some(ToolInput::Command(input)) => ["Run ", input.command.trim()].concat(),
         Some(ToolInput::FileRead(input)) => ["Read ", relative_path(&input.path, cwd)].concat(),
@@ -132,10 +132,10 @@ mod tests {
                 "Ask: Which? and 1 more",
             ),
         ] {
-            assert_eq!(title("tool", Some(&input), Some("/w")), expected);
+            assert_eq!(call_title("tool", Some(&input), Some("/w")), expected);
         }
-        assert_eq!(title("tool", None, None), "tool");
-        assert_eq!(title(" ", None, None), UNNAMED);
+        assert_eq!(call_title("tool", None, None), "tool");
+        assert_eq!(call_title(" ", None, None), UNNAMED);
     }
 
     #[test]

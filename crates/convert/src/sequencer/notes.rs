@@ -79,7 +79,7 @@ impl Session {
     }
 
     /// Emits a synthetic status item below the item that it is about.
-    pub(super) fn status(
+    pub(super) fn emit_status(
         &mut self,
         ctx: &mut EmitContext<'_>,
         origin: Origin,

@@ -10,7 +10,7 @@ use super::messages::hash;
 use super::scopes::ScopeId;
 use super::session::{ItemRef, Session};
 use crate::paths::normalize_input;
-use crate::title::{one_line, title};
+use crate::title::{call_title, one_line};
 use crate::{Key, PermissionDraft, QuestionDraft};
 
 #[derive(Debug)]
@@ -26,13 +26,13 @@ pub(super) struct PendingQuestion {
 }
 
 impl PendingPermission {
-    fn is_about(&self, call_id: &str) -> bool {
+    fn is_for_call(&self, call_id: &str) -> bool {
         self.permission.metadata.as_ref().is_some_and(|metadata| metadata.call_id.as_deref() == Some(call_id))
     }
 }
 
 impl PendingQuestion {
-    fn is_about(&self, call_id: &str) -> bool {
+    fn is_for_call(&self, call_id: &str) -> bool {
         self.question.metadata.as_ref().is_some_and(|metadata| metadata.call_id.as_deref() == Some(call_id))
     }
 }
@@ -76,7 +76,7 @@ impl Session {
         let action = match (call_data.title, given_title) {
             (Some(title), _) => title,
             (None, Some(given_title)) => one_line(&given_title),
-            (None, None) => title("Permission", input.as_ref(), cwd),
+            (None, None) => call_title("Permission", input.as_ref(), cwd),
         };
         metadata.input = input;
         metadata.reason = reason;
@@ -86,7 +86,7 @@ impl Session {
 
     /// Whether a permission is pending for this call.
     pub(super) fn has_pending_permission(&self, call_id: &str) -> bool {
-        self.permissions.iter().any(|pending| pending.is_about(call_id))
+        self.permissions.iter().any(|pending| pending.is_for_call(call_id))
     }
 
     pub(super) fn permission_resolved(
@@ -183,8 +183,8 @@ impl Session {
     /// them.
     pub(super) fn deny_requests_for_call(&mut self, ctx: &mut EmitContext<'_>, item_ref: &ItemRef) {
         let Some(call) = self.open_call_id(item_ref) else { return };
-        let permissions = self.permissions.iter().filter(|pending| pending.is_about(call));
-        let questions = self.questions.iter().filter(|pending| pending.is_about(call));
+        let permissions = self.permissions.iter().filter(|pending| pending.is_for_call(call));
+        let questions = self.questions.iter().filter(|pending| pending.is_for_call(call));
         let keys = permissions.map(|pending| &pending.key).chain(questions.map(|pending| &pending.key));
         for key in keys.cloned().collect::<Vec<_>>() {
             self.request_withdrawn(ctx, &key);

@@ -266,8 +266,8 @@ impl Session {
     }
 }
 
-/// Whether a draft of a sub-agent has to wait for the spawning call. Requests do not: the agent waits for the answer,
-/// so they are never held.
+/// Whether a draft of a sub-agent has to wait for the spawning call. Requests do not wait, because the agent is waiting
+/// for the answer. Errors and unparsed payloads have no parent.
 fn needs_spawn_call(action: &DraftAction) -> bool {
     !matches!(
         action,

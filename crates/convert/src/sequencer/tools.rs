@@ -12,7 +12,7 @@ use super::session::{ItemRef, Session};
 use super::stderr_buffer::truncate_bytes;
 use crate::arguments::Arguments;
 use crate::paths::{normalize_input, normalize_part};
-use crate::title::{one_line, title};
+use crate::title::{call_title, one_line};
 use crate::{Key, ToolCall, ToolResult};
 
 /// Maximum number of calls without a result. With one more, the oldest gets an empty result.
@@ -181,7 +181,7 @@ impl Session {
         if let Some(closed) = self.closed_tools.get_mut(&item_ref) {
             if std::mem::take(&mut closed.cut_off) {
                 let call_item = closed.call_item.clone();
-                self.late_result(ctx, origin, call_item, end);
+                self.emit_late_result(ctx, origin, call_item, end);
             }
             return;
         }
@@ -215,8 +215,8 @@ impl Session {
         self.complete_result(ctx, item_ref, Origin::DAEMON, end, true);
     }
 
-    /// Whether a tool continues in the background after its turn completed: a command whose call is final.
-    pub(super) fn continues_in_background(&mut self, item_ref: &ItemRef) -> bool {
+    /// Lets a command whose call is final continue in the background after its turn completed. Returns whether it does.
+    pub(super) fn move_to_background(&mut self, item_ref: &ItemRef) -> bool {
         let Some(tool) = self.tools.get_mut(item_ref) else { return false };
         let continues = tool.call.is_none() && tool.call_data.kind == Some(ToolKind::Command);
         tool.background |= continues;
@@ -269,7 +269,7 @@ impl Session {
     }
 
     fn new_tool(&mut self, ctx: &mut EmitContext<'_>, scope: ScopeId, call: ToolCall) -> (Tool, OpenCall) {
-        self.evict_oldest_tool(ctx);
+        self.limit_open_tools(ctx);
         let ToolCall { call_id, name, kind, arguments, input, title, native_id, native_message } = call;
         let tool = Tool {
             serial: self.next_serial(),
@@ -287,7 +287,8 @@ impl Session {
         (tool, OpenCall { name, kind, arguments, input, title })
     }
 
-    fn evict_oldest_tool(&mut self, ctx: &mut EmitContext<'_>) {
+    /// Closes the oldest call if there are too many calls without a result.
+    fn limit_open_tools(&mut self, ctx: &mut EmitContext<'_>) {
         if self.tools.len() >= MAX_OPEN_TOOLS {
             let oldest = self.tools.iter().min_by_key(|(_, tool)| tool.serial).map(|(item_ref, _)| item_ref.clone());
             if let Some(oldest) = oldest {
@@ -375,12 +376,12 @@ impl Session {
     }
 
     /// Emits a result for a call that the sequencer has already closed with another one.
-    fn late_result(&mut self, ctx: &mut EmitContext<'_>, origin: Origin, call_item: ItemId, end: ToolResult) {
+    fn emit_late_result(&mut self, ctx: &mut EmitContext<'_>, origin: Origin, call_item: ItemId, end: ToolResult) {
         let detail = end.exit_code.map(|code| format!("exit code {code}"));
         let mut content = vec![ContentPart::Status { label: StatusLabel::LateResult, detail }];
         content.extend(end.output.map(ContentPart::text));
         content.extend(end.parts);
-        self.status(ctx, origin, call_item, end.native_id, content);
+        self.emit_status(ctx, origin, call_item, end.native_id, content);
     }
 }
 
@@ -431,7 +432,8 @@ impl Tool {
         if let Some(input) = &mut input {
             normalize_input(input, cwd);
         }
-        let title = given_title.map_or_else(|| title(&name, input.as_ref(), cwd), |given_title| one_line(&given_title));
+        let title =
+            given_title.map_or_else(|| call_title(&name, input.as_ref(), cwd), |given_title| one_line(&given_title));
         self.item(ContentPart::ToolCall {
             name,
             arguments: arguments.unwrap_or_default().into_json(),

@@ -117,13 +117,13 @@ impl Session {
     }
 
     /// Shows the oldest pending prompt, in a turn, before output of the agent that may answer it. Output that belongs
-    /// to an older item does not start a turn (`opens_turn`).
-    pub(super) fn show_prompt_before_output(&mut self, ctx: &mut EmitContext<'_>, scope: ScopeId, opens_turn: bool) {
+    /// to an older item does not start a turn: `starts_turn` is false.
+    pub(super) fn show_prompt_before_output(&mut self, ctx: &mut EmitContext<'_>, scope: ScopeId, starts_turn: bool) {
         if !self.is_main(scope) || self.pending_prompts.is_empty() {
             return;
         }
         let may_answer = match &self.turn {
-            None => opens_turn,
+            None => starts_turn,
             Some(turn) => turn.participants.is_empty(),
         };
         if may_answer {
@@ -286,7 +286,7 @@ impl Session {
                 Open::Message(item_ref) if within(&item_ref) => self.cut_off_message(ctx, item_ref),
                 Open::Note(item_ref) if within(&item_ref) => self.cut_off_note(ctx, item_ref),
                 Open::Tool(item_ref, _)
-                    if reason == CloseReason::TurnCompleted && self.continues_in_background(&item_ref) => {}
+                    if reason == CloseReason::TurnCompleted && self.move_to_background(&item_ref) => {}
                 Open::Tool(item_ref, cut_off) if within(&item_ref) => self.cut_off_tool(ctx, item_ref, cut_off),
                 Open::Message(_) | Open::Note(_) | Open::Tool(..) => {}
             }

@@ -14,7 +14,7 @@ use super::scopes::ScopeId;
 use super::session::Session;
 use crate::Failure;
 use crate::draft::Channel;
-use crate::title::title as call_title;
+use crate::title::call_title;
 
 /// Turns, items and requests that started and did not end.
 #[derive(Clone, Debug, Default)]
