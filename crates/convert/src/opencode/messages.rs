@@ -50,7 +50,7 @@ impl OpenCodeConverter {
                 None => incomplete("message.updated", out),
             },
             Message::Unknown { .. } => {
-                out.current_session().unparsed(HERE, "unknown role", Some(MESSAGE_UPDATED.to_owned()))
+                out.current_session().unparsed(HERE, "unknown role", Some(MESSAGE_UPDATED.to_owned()));
             }
         }
     }

@@ -254,7 +254,7 @@ impl Session {
             }
             DraftAction::NoteAdded(note) => self.note_added(ctx, scope, origin, *note, false),
             DraftAction::PermissionRequested { key, permission } => {
-                self.permission_requested(ctx, scope, origin, key, *permission)
+                self.permission_requested(ctx, scope, origin, key, *permission);
             }
             DraftAction::PermissionResolved { key, decision, scope, by } => {
                 self.permission_resolved(ctx, origin, &key, decision, scope, by);

@@ -167,7 +167,7 @@ fn with_streamed(open: OpenItem) -> Item {
     let OpenItem { mut item, streamed } = open;
     match item.kind {
         ItemKind::Message if !streamed.is_empty() => {
-            item.content = vec![Channel::from_content(&item.content).part(streamed)]
+            item.content = vec![Channel::from_content(&item.content).part(streamed)];
         }
         ItemKind::ToolCall => {
             for part in &mut item.content {
