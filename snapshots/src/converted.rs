@@ -7,17 +7,17 @@ use interlingua_schema::{Checker, UniversalEvent};
 
 use crate::Recording;
 
-/// What a recording becomes.
+/// The universal stream of a recording.
 #[derive(Debug, Clone)]
-pub struct Converted {
+pub struct ConvertedRecording {
     /// The events.
     pub events: Vec<UniversalEvent>,
-    /// What became of the payloads.
-    pub tally: ConversionStats,
+    /// How many payloads were converted, dropped, unparsed and unaccounted.
+    pub stats: ConversionStats,
 }
 
-impl Converted {
-    /// The rules that the events break.
+impl ConvertedRecording {
+    /// The violations of the lifecycle rules in the stream.
     #[must_use]
     pub fn violations(&self) -> Vec<String> {
         let mut checker = Checker::new();
@@ -25,16 +25,16 @@ impl Converted {
     }
 }
 
-/// Converts a recording the way everything is converted.
+/// Converts a recording with the default options.
 ///
 /// # Errors
-/// When it cannot be read.
-pub fn convert(recording: &Recording) -> io::Result<Converted> {
-    let mut stream = Conversion::new(converter_for(recording.agent), ConversionOptions::default());
+/// If it cannot be read.
+pub fn convert(recording: &Recording) -> io::Result<ConvertedRecording> {
+    let mut conversion = Conversion::new(converter_for(recording.agent), ConversionOptions::default());
     let mut events = Vec::new();
-    convert_log(&mut recording.reader()?, &mut stream, |event| {
+    convert_log(&mut recording.reader()?, &mut conversion, |event| {
         events.push(event);
         Ok(())
     })?;
-    Ok(Converted { events, tally: stream.stats().clone() })
+    Ok(ConvertedRecording { events, stats: conversion.stats().clone() })
 }

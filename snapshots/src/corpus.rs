@@ -3,18 +3,19 @@
 use std::io;
 use std::thread;
 
-use crate::{Converted, Recording, convert, recordings};
+use crate::{ConvertedRecording, Recording, convert, recordings};
 
-/// A recording and the stream that it becomes.
+/// A recording with its universal stream.
 #[derive(Debug, Clone)]
 pub struct CorpusEntry {
     /// The recording.
     pub recording: Recording,
-    /// Its stream.
-    pub converted: Converted,
+    /// Its universal stream.
+    pub converted: ConvertedRecording,
 }
 
-/// Every recording with its stream, sorted. Converting them takes most of the time of the tests, so they share one.
+/// Every recording with its universal stream, sorted. Conversion takes most of the test time, so all tests share one
+/// corpus.
 #[derive(Debug, Clone)]
 pub struct Corpus {
     entries: Vec<CorpusEntry>,
@@ -24,17 +25,18 @@ impl Corpus {
     /// Converts every recording, on all cores.
     ///
     /// # Errors
-    /// When a recording cannot be read.
+    /// If a recording cannot be read.
     pub fn load() -> io::Result<Self> {
         let recordings = recordings()?;
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        let convert_every = |offset: usize| {
-            let own = recordings.iter().skip(offset).step_by(threads);
-            own.map(|recording| Ok(CorpusEntry { recording: recording.clone(), converted: convert(recording)? }))
+        let convert_share = |offset: usize| {
+            let share = recordings.iter().skip(offset).step_by(threads);
+            share
+                .map(|recording| Ok(CorpusEntry { recording: recording.clone(), converted: convert(recording)? }))
                 .collect::<io::Result<Vec<_>>>()
         };
         let mut entries = thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads).map(|offset| scope.spawn(move || convert_every(offset))).collect();
+            let workers: Vec<_> = (0..threads).map(|offset| scope.spawn(move || convert_share(offset))).collect();
             let results = workers.into_iter().map(|worker| match worker.join() {
                 Ok(result) => result,
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -46,7 +48,7 @@ impl Corpus {
         Ok(Self { entries })
     }
 
-    /// Every recording.
+    /// Every recording, sorted.
     #[must_use]
     pub fn entries(&self) -> &[CorpusEntry] {
         &self.entries

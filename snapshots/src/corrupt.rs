@@ -1,30 +1,30 @@
-//! Recorded lines, broken on purpose.
+//! Corrupts recorded lines on purpose, for tests.
 
 use serde_json::{Value, json};
 
-/// A way to break a line.
+/// A way to corrupt a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Damage {
-    /// A tag becomes one that nobody knows.
+pub enum CorruptionKind {
+    /// A tag is replaced by one that no schema has.
     UnknownTag,
-    /// A string becomes one that nobody knows.
+    /// A string that is not a tag is replaced by an unknown one.
     UnknownValue,
-    /// A value becomes one of another type.
+    /// A value is replaced by one that may have another type.
     WrongType,
-    /// A field is gone.
+    /// A field or list element is removed.
     MissingField,
-    /// A field is there that nobody knows.
+    /// A field that no schema has is added.
     ExtraField,
-    /// A key is there twice, with different values.
+    /// An object has one key twice, with different values.
     DuplicateKey,
-    /// The text ends early.
-    Cut,
-    /// Something strange stands in the middle of the text.
+    /// The text is truncated.
+    Truncated,
+    /// Invalid text is inserted at some position.
     Garbage,
 }
 
-impl Damage {
-    /// All of them.
+impl CorruptionKind {
+    /// Every kind.
     pub const ALL: [Self; 8] = [
         Self::UnknownTag,
         Self::UnknownValue,
@@ -32,57 +32,66 @@ impl Damage {
         Self::MissingField,
         Self::ExtraField,
         Self::DuplicateKey,
-        Self::Cut,
+        Self::Truncated,
         Self::Garbage,
     ];
 }
 
-/// A broken line.
+/// A corrupted line.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Corruption {
-    /// What it is now.
+pub struct CorruptedLine {
+    /// The corrupted text.
     pub line: String,
-    /// The value that was changed, as a JSON pointer; absent when the text itself was.
+    /// JSON pointer to the changed value. `None` if the text was changed without regard to its structure.
     pub pointer: Option<String>,
 }
 
 /// Keys whose values are tags.
-const TAGS: [&str; 6] = ["type", "subtype", "method", "role", "status", "kind"];
+const TAG_KEYS: [&str; 6] = ["type", "subtype", "method", "role", "status", "kind"];
 
-/// Breaks a line. Where and with what is decided by two numbers, so that the same numbers break it the same way.
+/// Corrupts a line. `position` chooses where and `variant` chooses the replacement; both are taken modulo the number of
+/// choices. Equal arguments give equal results.
+///
+/// A line that has no place for this kind of corruption gets [`Garbage`](CorruptionKind::Garbage).
 #[must_use]
-pub fn corrupt(line: &str, damage: Damage, place: usize, with: usize) -> Corruption {
-    let Ok(mut tree) = serde_json::from_str::<Value>(line) else { return garbage(line, place, with) };
+pub fn corrupt(line: &str, kind: CorruptionKind, position: usize, variant: usize) -> CorruptedLine {
+    let Ok(mut tree) = serde_json::from_str::<Value>(line) else { return insert_garbage(line, position, variant) };
     let mut pointers = Vec::new();
-    walk(&tree, String::new(), &mut pointers);
-    let fits = |pointer: &&String| {
+    collect_pointers(&tree, String::new(), &mut pointers);
+    let is_candidate = |pointer: &&String| {
         let last = pointer.rsplit('/').next().unwrap_or_default();
         let Some(value) = tree.pointer(pointer) else { return false };
-        match damage {
-            Damage::UnknownTag => TAGS.contains(&last) && value.is_string(),
-            Damage::UnknownValue => value.is_string() && !TAGS.contains(&last),
-            Damage::MissingField => !pointer.is_empty(),
-            Damage::ExtraField | Damage::DuplicateKey => value.as_object().is_some_and(|fields| !fields.is_empty()),
-            Damage::WrongType => true,
-            Damage::Cut | Damage::Garbage => false,
+        match kind {
+            CorruptionKind::UnknownTag => TAG_KEYS.contains(&last) && value.is_string(),
+            CorruptionKind::UnknownValue => value.is_string() && !TAG_KEYS.contains(&last),
+            CorruptionKind::MissingField => !pointer.is_empty(),
+            CorruptionKind::ExtraField | CorruptionKind::DuplicateKey => {
+                value.as_object().is_some_and(|fields| !fields.is_empty())
+            }
+            CorruptionKind::WrongType => true,
+            CorruptionKind::Truncated | CorruptionKind::Garbage => false,
         }
     };
-    let candidates: Vec<&String> = pointers.iter().filter(fits).collect();
+    let candidates: Vec<&String> = pointers.iter().filter(is_candidate).collect();
     if candidates.is_empty() {
-        return if damage == Damage::Cut { cut(line, place) } else { garbage(line, place, with) };
+        return if kind == CorruptionKind::Truncated {
+            truncate(line, position)
+        } else {
+            insert_garbage(line, position, variant)
+        };
     }
-    let pointer = candidates[place % candidates.len()].clone();
-    let changed = |tree: &Value| Corruption { line: tree.to_string(), pointer: Some(pointer.clone()) };
-    match damage {
-        Damage::MissingField => remove(&mut tree, &pointer),
-        Damage::DuplicateKey => return twice(tree, pointer, with),
+    let pointer = candidates[position % candidates.len()].clone();
+    let changed = |tree: &Value| CorruptedLine { line: tree.to_string(), pointer: Some(pointer.clone()) };
+    match kind {
+        CorruptionKind::MissingField => remove(&mut tree, &pointer),
+        CorruptionKind::DuplicateKey => return duplicate_key(tree, pointer, variant),
         _ => {
             if let Some(value) = tree.pointer_mut(&pointer) {
-                match (damage, value) {
-                    (Damage::ExtraField, Value::Object(fields)) => {
-                        fields.insert("no_such_field".to_owned(), other_value(with));
+                match (kind, value) {
+                    (CorruptionKind::ExtraField, Value::Object(fields)) => {
+                        fields.insert("no_such_field".to_owned(), replacement(variant));
                     }
-                    (Damage::WrongType, value) => *value = other_value(with),
+                    (CorruptionKind::WrongType, value) => *value = replacement(variant),
                     (_, value) => *value = json!("no_such_value"),
                 }
             }
@@ -91,7 +100,7 @@ pub fn corrupt(line: &str, damage: Damage, place: usize, with: usize) -> Corrupt
     changed(&tree)
 }
 
-fn other_value(with: usize) -> Value {
+fn replacement(variant: usize) -> Value {
     let values = [
         json!(null),
         json!(true),
@@ -103,19 +112,19 @@ fn other_value(with: usize) -> Value {
         json!({}),
         json!({"x": 1}),
     ];
-    values[with % values.len()].clone()
+    values[variant % values.len()].clone()
 }
 
-fn walk(value: &Value, pointer: String, found: &mut Vec<String>) {
+fn collect_pointers(value: &Value, pointer: String, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             for (key, value) in fields {
-                walk(value, format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1")), found);
+                collect_pointers(value, format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1")), found);
             }
         }
         Value::Array(list) => {
             for (index, value) in list.iter().enumerate() {
-                walk(value, format!("{pointer}/{index}"), found);
+                collect_pointers(value, format!("{pointer}/{index}"), found);
             }
         }
         _ => {}
@@ -138,37 +147,40 @@ fn remove(tree: &mut Value, pointer: &str) {
     }
 }
 
-/// Says one key of an object twice, which no tree can hold.
-fn twice(mut tree: Value, pointer: String, with: usize) -> Corruption {
-    const MARK: &str = "\u{1}here\u{1}";
+/// Repeats one key of an object. Works on the text, because a [`Value`] cannot hold a key twice.
+fn duplicate_key(mut tree: Value, pointer: String, variant: usize) -> CorruptedLine {
+    const PLACEHOLDER: &str = "\u{1}here\u{1}";
     let Some(Value::Object(fields)) = tree.pointer(&pointer) else {
-        return Corruption { line: tree.to_string(), pointer: Some(pointer) };
+        return CorruptedLine { line: tree.to_string(), pointer: Some(pointer) };
     };
-    let (key, _) = fields.iter().nth(with % fields.len()).unwrap_or_else(|| unreachable!("it is not empty"));
+    let (key, _) = fields
+        .iter()
+        .nth(variant % fields.len())
+        .unwrap_or_else(|| unreachable!("only objects with fields are candidates"));
     let mut object = Value::Object(fields.clone()).to_string();
-    object.insert_str(1, &format!("{}:{},", Value::from(key.as_str()), other_value(with / 7)));
-    if let Some(place) = tree.pointer_mut(&pointer) {
-        *place = Value::from(MARK);
+    object.insert_str(1, &format!("{}:{},", Value::from(key.as_str()), replacement(variant / 7)));
+    if let Some(value) = tree.pointer_mut(&pointer) {
+        *value = Value::from(PLACEHOLDER);
     }
-    let line = tree.to_string().replace(&Value::from(MARK).to_string(), &object);
-    Corruption { line, pointer: Some(pointer) }
+    let line = tree.to_string().replace(&Value::from(PLACEHOLDER).to_string(), &object);
+    CorruptedLine { line, pointer: Some(pointer) }
 }
 
-fn cut(line: &str, place: usize) -> Corruption {
-    let mut end = place % (line.len() + 1);
+fn truncate(line: &str, position: usize) -> CorruptedLine {
+    let mut end = position % (line.len() + 1);
     while !line.is_char_boundary(end) {
         end -= 1;
     }
-    Corruption { line: line[..end].to_owned(), pointer: None }
+    CorruptedLine { line: line[..end].to_owned(), pointer: None }
 }
 
-fn garbage(line: &str, place: usize, with: usize) -> Corruption {
-    let strange = ["\u{0}", "}", "\"", "\\", "\u{feff}", "💥", "NaN", ",,", "{\"type\":"];
+fn insert_garbage(line: &str, position: usize, variant: usize) -> CorruptedLine {
+    let snippets = ["\u{0}", "}", "\"", "\\", "\u{feff}", "💥", "NaN", ",,", "{\"type\":"];
     let mut line = line.to_owned();
-    let mut at = place % (line.len() + 1);
-    while !line.is_char_boundary(at) {
-        at -= 1;
+    let mut index = position % (line.len() + 1);
+    while !line.is_char_boundary(index) {
+        index -= 1;
     }
-    line.insert_str(at, strange[with % strange.len()]);
-    Corruption { line, pointer: None }
+    line.insert_str(index, snippets[variant % snippets.len()]);
+    CorruptedLine { line, pointer: None }
 }

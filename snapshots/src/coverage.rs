@@ -1,16 +1,15 @@
-//! What the recordings prove: for each agent and feature, the recording that shows it.
+//! Which recording proves which feature of which agent.
 //!
-//! `cargo xtask generate coverage` writes two files from it: the page for a reader, and the table that
-//! `interlingua_convert::coverage` answers from.
+//! `cargo xtask generate coverage` writes two files from it: `docs/coverage.md`, and the table that
+//! `interlingua_convert::coverage` reads.
 
-mod cannot;
+mod features;
 mod page;
-mod shown;
+mod unsupported;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io;
 
 use interlingua_convert::Agent;
 use interlingua_convert::coverage::Feature;
@@ -19,10 +18,10 @@ use interlingua_schema::{EventData, TurnStatus, UniversalEvent};
 use crate::uniformity::{self, Comparison};
 use crate::{Corpus, CorpusEntry};
 
-pub use cannot::cannot;
-pub use shown::shown;
+pub use features::detect_features;
+pub use unsupported::unsupported_reason;
 
-/// Which recording proves what.
+/// The recording that proves each feature of each agent.
 #[derive(Debug, Clone, Default)]
 pub struct Coverage {
     proofs: BTreeMap<(Agent, Feature), String>,
@@ -30,70 +29,70 @@ pub struct Coverage {
     comparisons: Vec<Comparison>,
 }
 
-/// A recording that shows something; the least one is the best proof.
+/// A recording that shows a feature. The smallest candidate is the best proof.
 ///
-/// The pinned version comes before others and a newer version before an older one; a session that went well before one
-/// in which something failed; then what shows the least besides, because it is the most to the point; then the name.
+/// The fields are in order of importance: the pinned version comes before others and a newer version before an older
+/// one; then a session without failures; then the recording that shows the fewest features, because it is the most
+/// specific; then the name.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     is_other_version: bool,
     version: Reverse<Vec<u64>>,
     has_failures: bool,
-    shows: usize,
+    feature_count: usize,
     name: String,
 }
 
 impl Coverage {
-    /// Looks which features the streams of all recordings show.
-    ///
-    /// # Errors
-    /// When the file that pins an agent's version cannot be read.
-    pub fn of_corpus(corpus: &Corpus) -> io::Result<Self> {
+    /// Detects the features in the streams of all recordings.
+    #[must_use]
+    pub fn from_corpus(corpus: &Corpus) -> Self {
         let mut best: BTreeMap<(Agent, Feature), Candidate> = BTreeMap::new();
         for CorpusEntry { recording, converted } in corpus.entries() {
             let schemas = interlingua_agent_schemas::find(recording.agent.id());
             let is_pinned = schemas.is_some_and(|schemas| schemas.agent_version == recording.version);
-            let features = shown(&converted.events);
+            let features = detect_features(&converted.events);
             let has_failures = has_failures(&converted.events);
             for feature in &features {
                 let candidate = Candidate {
                     is_other_version: !is_pinned,
                     version: Reverse(recording.version_numbers()),
                     has_failures,
-                    shows: features.len(),
+                    feature_count: features.len(),
                     name: recording.name(),
                 };
-                let place = (recording.agent, *feature);
-                if best.get(&place).is_none_or(|known| candidate < *known) {
-                    best.insert(place, candidate);
+                let key = (recording.agent, *feature);
+                if best.get(&key).is_none_or(|known| candidate < *known) {
+                    best.insert(key, candidate);
                 }
             }
         }
-        let proofs = best.into_iter().map(|(place, candidate)| (place, candidate.name)).collect();
-        Ok(Self { proofs, recordings: corpus.entries().len(), comparisons: uniformity::compare(corpus) })
+        let proofs = best.into_iter().map(|(key, candidate)| (key, candidate.name)).collect();
+        Self { proofs, recordings: corpus.entries().len(), comparisons: uniformity::compare(corpus) }
     }
 
-    /// The recording that proves it.
+    /// Name of the recording that proves a feature of an agent.
     #[must_use]
     pub fn proof(&self, agent: Agent, feature: Feature) -> Option<&str> {
         self.proofs.get(&(agent, feature)).map(String::as_str)
     }
 
-    /// How alike the same scenario is with every agent, as a table.
+    /// The Markdown table of [`uniformity`].
     #[must_use]
-    pub fn uniformity(&self) -> String {
-        uniformity::table(&self.comparisons)
+    pub fn uniformity_table(&self) -> String {
+        uniformity::render_table(&self.comparisons)
     }
 
-    /// The page for a reader.
+    /// The text of `docs/coverage.md`.
     #[must_use]
-    pub fn page(&self) -> String {
-        page::page(self)
+    pub fn render_page(&self) -> String {
+        page::render(self)
     }
 
-    /// The table as Rust. It names agents and features by their ids, so that it compiles whatever features there are.
+    /// The proofs as Rust source. Agents and features are named by their ids, so that the table compiles even if a
+    /// feature is removed.
     #[must_use]
-    pub fn table(&self) -> String {
+    pub fn render_rust_table(&self) -> String {
         let mut text = "//! Generated by `cargo xtask generate coverage`; do not edit.\n\
                         //!\n\
                         //! Agent, feature, and the recording that proves it.\n\n\
@@ -107,10 +106,10 @@ impl Coverage {
     }
 }
 
-/// Whether something failed, or a turn did not come to its end.
+/// Whether a stream has an error or unparsed payload, or a turn that did not complete.
 fn has_failures(events: &[UniversalEvent]) -> bool {
-    let count = |is: fn(&EventData) -> bool| events.iter().filter(|event| is(&event.data)).count();
-    let begun = count(|data| matches!(data, EventData::TurnStarted(_)));
+    let count = |matches: fn(&EventData) -> bool| events.iter().filter(|event| matches(&event.data)).count();
+    let started = count(|data| matches!(data, EventData::TurnStarted(_)));
     let completed = count(|data| matches!(data, EventData::TurnEnded(turn) if turn.status == TurnStatus::Completed));
-    begun != completed || count(|data| matches!(data, EventData::Error(_) | EventData::AgentUnparsed(_))) > 0
+    started != completed || count(|data| matches!(data, EventData::Error(_) | EventData::AgentUnparsed(_))) > 0
 }

@@ -1,4 +1,4 @@
-//! The generated files of this repository, behind `cargo xtask generate`.
+//! The generators behind `cargo xtask generate`.
 
 mod capabilities;
 
@@ -6,27 +6,27 @@ use serde::Serialize;
 
 use crate::coverage::Coverage;
 
-/// Something that generates files.
+/// A generator of one or more files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Generator {
     /// The JSON Schema of the universal event.
     UniversalSchema,
     /// The JSON Schema of the envelope.
     EnvelopeSchema,
-    /// What the envelope is advertised for.
+    /// The page of the capabilities of the envelope.
     Capabilities,
-    /// What the recordings prove: the page, and the table of the product.
+    /// Which recording proves which feature: the page, and the table in `interlingua_convert`.
     Coverage,
 }
 
 /// A generated file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GeneratedFile {
-    /// The name of its generator.
+    /// Name of the generator.
     pub generator: &'static str,
-    /// Its path below the repository's root.
+    /// Path below the root of the repository.
     pub path: &'static str,
-    /// What it should hold.
+    /// The generated text.
     pub text: String,
 }
 
@@ -45,34 +45,37 @@ impl Generator {
         }
     }
 
-    /// Whether it needs to know what the recordings prove.
+    /// Whether [`generate`](Self::generate) reads its `coverage` argument.
     #[must_use]
     pub const fn needs_coverage(self) -> bool {
         matches!(self, Self::Capabilities | Self::Coverage)
     }
 
-    /// The files. `coverage` may be empty for generators that do not need it.
+    /// Generates the files. `coverage` may be empty unless [`needs_coverage`](Self::needs_coverage).
     ///
     /// # Errors
-    /// When a schema cannot be written as JSON.
+    /// If a schema cannot be written as JSON.
     pub fn generate(self, coverage: &Coverage) -> serde_json::Result<Vec<GeneratedFile>> {
         let file = |path, text| GeneratedFile { generator: self.name(), path, text };
         Ok(match self {
             Self::UniversalSchema => {
-                vec![file("crates/schema/schema.json", pretty(&interlingua_schema::json_schema())?)]
+                vec![file("crates/schema/schema.json", to_pretty_json(&interlingua_schema::json_schema())?)]
             }
             Self::EnvelopeSchema => {
-                vec![file("crates/envelope/schema.json", pretty(&interlingua_envelope::envelope_json_schema())?)]
+                vec![file(
+                    "crates/envelope/schema.json",
+                    to_pretty_json(&interlingua_envelope::envelope_json_schema())?,
+                )]
             }
-            Self::Capabilities => vec![file("docs/envelope-capabilities.md", capabilities::page(coverage))],
+            Self::Capabilities => vec![file("docs/envelope-capabilities.md", capabilities::render(coverage))],
             Self::Coverage => vec![
-                file("docs/coverage.md", coverage.page()),
-                file("crates/convert/src/coverage/proven.rs", coverage.table()),
+                file("docs/coverage.md", coverage.render_page()),
+                file("crates/convert/src/coverage/proven.rs", coverage.render_rust_table()),
             ],
         })
     }
 }
 
-fn pretty(schema: &impl Serialize) -> serde_json::Result<String> {
+fn to_pretty_json(schema: &impl Serialize) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(schema)? + "\n")
 }

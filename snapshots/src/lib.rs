@@ -1,4 +1,5 @@
-//! The recordings, the oracles that their streams are compared with, and what the tests over them share.
+//! The recordings of this repository as universal streams, the rules that those streams must keep, and the generators
+//! that read them. The snapshot tests, `cargo xtask generate` and `cargo xtask live` share this crate.
 
 pub mod canonical;
 mod converted;
@@ -10,8 +11,8 @@ mod recording;
 mod render;
 pub mod uniformity;
 
-pub use converted::{Converted, convert};
+pub use converted::{ConvertedRecording, convert};
 pub use corpus::{Corpus, CorpusEntry};
-pub use corrupt::{Corruption, Damage, corrupt};
-pub use recording::{Line, Recording, recordings};
+pub use corrupt::{CorruptedLine, CorruptionKind, corrupt};
+pub use recording::{Recording, recordings};
 pub use render::{render, render_envelope};

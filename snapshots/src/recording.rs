@@ -1,4 +1,4 @@
-//! Recordings, and how the tests find them.
+//! Recordings, and how the tests find and read them.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -11,27 +11,24 @@ use interlingua_wirelog::{Entry, Input, Reader, Record};
 /// One recording.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Recording {
-    /// The agent, by its folder.
+    /// The agent, from the folder name.
     pub agent: Agent,
-    /// The agent's version, by its folder.
+    /// The agent's version, from the folder name.
     pub version: String,
-    /// The scenario, by its file.
+    /// The scenario, from the file name.
     pub scenario: String,
     /// The file.
     pub path: PathBuf,
 }
 
-/// What crossed the wire, without its time.
-pub type Line = Input;
-
 impl Recording {
-    /// `agent/version/scenario`.
+    /// Name of the recording: `agent/version/scenario`.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}/{}/{}", self.agent, self.version, self.scenario)
     }
 
-    /// The numbers of the version, by which versions are in order.
+    /// The numbers in the version. They define the order of versions.
     #[must_use]
     pub fn version_numbers(&self) -> Vec<u64> {
         version_numbers(&self.version)
@@ -40,33 +37,33 @@ impl Recording {
     /// Opens the recording.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If the file cannot be read.
     pub fn reader(&self) -> io::Result<Reader<BufReader<File>>> {
         Reader::new(BufReader::new(File::open(&self.path)?))
     }
 
-    /// What crossed the wire, in order.
+    /// Reads all inputs, in order, without their times.
     ///
     /// # Errors
-    /// When it cannot be read, or has a line in it that is no record.
-    pub fn lines(&self) -> io::Result<Vec<Line>> {
+    /// If the file cannot be read, or has a line that is not a wirelog record.
+    pub fn inputs(&self) -> io::Result<Vec<Input>> {
         let mut reader = self.reader()?;
-        let mut lines = Vec::new();
+        let mut inputs = Vec::new();
         while let Some(entry) = reader.next()? {
             match entry {
-                Entry::Record(Record { input, .. }) => lines.push(input),
+                Entry::Record(Record { input, .. }) => inputs.push(input),
                 Entry::Invalid(bad) => return Err(io::Error::other(format!("{}: {bad}", self.name()))),
             }
         }
-        Ok(lines)
+        Ok(inputs)
     }
 
-    /// The lines that the agent sent.
+    /// Reads the lines that the agent sent.
     ///
     /// # Errors
-    /// As [`lines`](Self::lines).
-    pub fn received(&self) -> io::Result<Vec<String>> {
-        let received = self.lines()?.into_iter().filter_map(|line| match line {
+    /// As [`inputs`](Self::inputs).
+    pub fn received_lines(&self) -> io::Result<Vec<String>> {
+        let received = self.inputs()?.into_iter().filter_map(|input| match input {
             Input::Received(line) => Some(line),
             _ => None,
         });
@@ -74,10 +71,10 @@ impl Recording {
     }
 }
 
-/// Every recording, sorted.
+/// Finds every recording of this repository, sorted.
 ///
 /// # Errors
-/// When the folder of recordings cannot be read, or has a folder in it that is named after no agent.
+/// If the folder of recordings cannot be read, or contains a folder that is not named after an agent.
 pub fn recordings() -> io::Result<Vec<Recording>> {
     let files = Transcripts::in_repository().all()?.into_iter();
     let mut found = files

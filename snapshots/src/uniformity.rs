@@ -1,9 +1,9 @@
-//! Whether a client can tell the agents apart: the same scenario, played by different agents, has the same data.
+//! Compares the data of the same scenario across agents. A client should not be able to tell the agents apart.
 //!
-//! Every scenario that is recorded with all compared agents is looked at aspect by aspect. What the scenario fixes is
-//! compared by value: titles, inputs, outputs, permissions, questions, statuses. What is an agent's own (ids, times, its
-//! words for an error, the names of its tools and models) is not. A difference is an [`Exception`], which says what the
-//! agent truly does not tell, or a fault.
+//! Every scenario that is recorded with all compared agents is compared aspect by aspect. Data that the scenario
+//! determines is compared by value: titles, inputs, outputs, permissions, questions, statuses. Data that each agent
+//! chooses (ids, times, error messages, names of tools and models) is not compared. A difference is either listed as a
+//! [`UniformityException`], which says what the agent does not report, or it is a bug.
 
 mod aspects;
 mod exceptions;
@@ -16,98 +16,99 @@ use interlingua_convert::Agent;
 
 use crate::{Corpus, CorpusEntry};
 
-pub use aspects::{Aspect, lines, optional_keys};
-pub use exceptions::{EXCEPTIONS, Exception, OPTIONAL_KEYS, OptionalKey};
+pub use aspects::{Aspect, collect_aspects, find_optional_keys};
+pub use exceptions::{EXCEPTIONS, OPTIONAL_KEYS, OptionalKey, UniformityException};
 
-/// The agents that are compared, each in the newest version that is recorded: those that can play the scenarios.
-pub static COMPARED: LazyLock<Vec<Agent>> =
+/// The agents that are compared: those whose model can be scripted, so that the scenarios can be recorded with them.
+/// Each is compared in its newest recorded version.
+pub static COMPARED_AGENTS: LazyLock<Vec<Agent>> =
     LazyLock::new(|| Agent::ALL.into_iter().filter(|agent| agent.descriptor().has_custom_model).collect());
 
-/// What one aspect of one scenario looks like with each agent.
+/// One aspect of one scenario, for each agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparison {
     /// The scenario.
     pub scenario: String,
-    /// What is compared.
+    /// The compared aspect.
     pub aspect: Aspect,
-    /// What each agent shows, a line for each piece of data.
-    pub shown: BTreeMap<Agent, Vec<String>>,
+    /// The data of each agent, one line per value.
+    pub lines: BTreeMap<Agent, Vec<String>>,
 }
 
 impl Comparison {
-    /// Whether all agents show the same.
+    /// Whether the lines of all agents are equal.
     #[must_use]
     pub fn is_uniform(&self) -> bool {
-        self.shown.values().collect::<BTreeSet<_>>().len() <= 1
+        self.lines.values().collect::<BTreeSet<_>>().len() <= 1
     }
 
-    /// Whether the agents without an exception show the same.
+    /// Whether the lines of all agents without an exception are equal.
     #[must_use]
     pub fn is_explained(&self) -> bool {
         self.without_exceptions().collect::<BTreeSet<_>>().len() <= 1
     }
 
-    /// Whether `agent` shows something else than the agents without an exception.
+    /// Whether the lines of `agent` differ from those of the agents without an exception.
     #[must_use]
     pub fn differs(&self, agent: Agent) -> bool {
-        let own = self.shown.get(&agent);
+        let own = self.lines.get(&agent);
         self.without_exceptions().any(|lines| Some(lines) != own)
     }
 
     fn without_exceptions(&self) -> impl Iterator<Item = &Vec<String>> {
-        let is_excepted = |agent: Agent| EXCEPTIONS.iter().any(|exception| exception.covers(agent, self));
-        self.shown.iter().filter(move |(agent, _)| !is_excepted(**agent)).map(|(_, lines)| lines)
+        let has_exception = |agent: Agent| EXCEPTIONS.iter().any(|exception| exception.covers(agent, self));
+        self.lines.iter().filter(move |(agent, _)| !has_exception(**agent)).map(|(_, lines)| lines)
     }
 }
 
-/// Compares every aspect of every scenario that is recorded with all compared agents.
+/// Compares every aspect of every scenario that is recorded with all of [`COMPARED_AGENTS`].
 #[must_use]
 pub fn compare(corpus: &Corpus) -> Vec<Comparison> {
     let mut scenarios: BTreeMap<&str, BTreeMap<Agent, &CorpusEntry>> = BTreeMap::new();
-    for &agent in &*COMPARED {
+    for &agent in &*COMPARED_AGENTS {
         let of_agent = corpus.entries().iter().filter(|entry| entry.recording.agent == agent);
         let newest = of_agent.clone().map(|entry| entry.recording.version_numbers()).max();
         for entry in of_agent.filter(|entry| Some(entry.recording.version_numbers()) == newest) {
             scenarios.entry(&entry.recording.scenario).or_default().insert(agent, entry);
         }
     }
-    scenarios.retain(|_, entries| entries.len() == COMPARED.len());
+    scenarios.retain(|_, entries| entries.len() == COMPARED_AGENTS.len());
     let mut comparisons = Vec::new();
     for (scenario, entries) in scenarios {
-        let mut shown: BTreeMap<Aspect, BTreeMap<Agent, Vec<String>>> = BTreeMap::new();
+        let mut aspects: BTreeMap<Aspect, BTreeMap<Agent, Vec<String>>> = BTreeMap::new();
         for (agent, entry) in entries {
-            let mut found = lines(&entry.converted.events);
+            let mut found = collect_aspects(&entry.converted.events);
             for &aspect in Aspect::ALL {
-                shown.entry(aspect).or_default().insert(agent, found.remove(&aspect).unwrap_or_default());
+                aspects.entry(aspect).or_default().insert(agent, found.remove(&aspect).unwrap_or_default());
             }
         }
         let compared =
-            shown.into_iter().map(|(aspect, shown)| Comparison { scenario: scenario.to_owned(), aspect, shown });
+            aspects.into_iter().map(|(aspect, lines)| Comparison { scenario: scenario.to_owned(), aspect, lines });
         comparisons.extend(compared);
     }
     comparisons
 }
 
-/// The table for a reader: for each aspect, in how many scenarios it is the same with every agent.
+/// Renders a Markdown table: for each aspect, the number of scenarios in which it is the same with every agent.
 #[must_use]
-pub fn table(comparisons: &[Comparison]) -> String {
+pub fn render_table(comparisons: &[Comparison]) -> String {
     let scenarios: BTreeSet<&str> = comparisons.iter().map(|comparison| comparison.scenario.as_str()).collect();
     let mut text = format!(
-        "| {} scenarios | shown in | same | listed exceptions | different |\n|---|---|---|---|---|\n",
+        "| {} scenarios | occurs in | same | listed exceptions | different |\n|---|---|---|---|---|\n",
         scenarios.len()
     );
     for &aspect in Aspect::ALL {
         let of_aspect = comparisons.iter().filter(|comparison| comparison.aspect == aspect);
-        let (mut shown, mut same, mut excepted, mut different) = (0, 0, 0, 0);
-        for comparison in of_aspect.filter(|comparison| comparison.shown.values().any(|lines| !lines.is_empty())) {
-            shown += 1;
+        let (mut occurs, mut same, mut excepted, mut different) = (0, 0, 0, 0);
+        for comparison in of_aspect.filter(|comparison| comparison.lines.values().any(|lines| !lines.is_empty())) {
+            occurs += 1;
             match (comparison.is_uniform(), comparison.is_explained()) {
                 (true, _) => same += 1,
                 (false, true) => excepted += 1,
                 (false, false) => different += 1,
             }
         }
-        let _ = writeln!(text, "| {} | {shown} | {same} | {excepted} | {different} |", aspect.title());
+        let _ = writeln!(text, "| {} | {occurs} | {same} | {excepted} | {different} |", aspect.title());
     }
     text
 }

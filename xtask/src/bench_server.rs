@@ -1,37 +1,37 @@
-//! `cargo xtask bench-server`: how fast the server is, and how much memory it takes.
+//! `cargo xtask bench-server`: measures the speed and memory of the server.
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args as ClapArgs;
 
-use crate::start::{build, start_as};
+use crate::cargo;
 
-/// Measure the server: start, memory, latency, throughput, and what it costs beside `interlingua convert`
+/// Measure the server: startup time, memory, latency, throughput, and overhead over `interlingua convert`
 ///
-/// Builds the server and the program that measures it, starts the server three times with a fresh data folder, and
-/// prints a table with the median of each figure and the load average of the machine, which should be otherwise idle.
-/// A second table compares, for each agent, events per second of `interlingua convert FILE` with those that reach a
-/// client when a stand-in plays the same file as fast as it can.
+/// Builds the server and the benchmark, starts the server three times with an empty data folder, and prints a table
+/// with the median of each measurement and the load average of the machine, which should be otherwise idle. A second
+/// table compares, for each agent, the events per second of `interlingua convert FILE` with those that reach a client
+/// when a stand-in replays the same file as fast as possible.
 #[derive(ClapArgs)]
 #[command(after_long_help = "\
 Examples:
   cargo xtask bench-server
-  cargo xtask bench-server --overhead                                only what it costs beside convert
-  cargo xtask bench-server --quick                                   see whether it works, soon
-  cargo xtask bench-server --base http://127.0.0.1:2468 --pid 1234   measure a server that runs; its
+  cargo xtask bench-server --overhead                                only the overhead over convert
+  cargo xtask bench-server --quick                                   a quick test of the benchmark itself
+  cargo xtask bench-server --base http://127.0.0.1:2468 --pid 1234   measure a running server; its
                                                                      token is read from INTERLINGUA_TOKEN")]
 pub(crate) struct Args {
-    /// Measure the server that runs here, instead of building and starting one
+    /// Measure the running server at this URL instead of starting one
     #[arg(long, value_name = "URL", requires = "pid")]
     base: Option<String>,
-    /// Its process, to see its memory
+    /// Process id of that server, to measure its memory
     #[arg(long, value_name = "PID", requires = "base")]
     pid: Option<u32>,
-    /// Only compare with `interlingua convert`
+    /// Measure only the overhead over `interlingua convert`
     #[arg(long, conflicts_with = "base")]
     overhead: bool,
-    /// A tenth of everything, with programs that are not optimised
+    /// Run a tenth of the work, with unoptimised programs
     #[arg(long)]
     quick: bool,
 }
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut arguments = Vec::new();
     match (&args.base, &pid) {
         (Some(base), Some(pid)) => arguments.extend(["--base", base, "--pid", pid]),
-        _ if !build(profile, "interlingua")? || !build(profile, "interlingua-replay")? => {
+        _ if !cargo::build(profile, "interlingua")? || !cargo::build(profile, "interlingua-replay")? => {
             return Ok(ExitCode::FAILURE);
         }
         _ => {}
@@ -54,5 +54,5 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.quick {
         arguments.push("--quick");
     }
-    start_as(profile, "interlingua-bench-server", "bench-server", &arguments)
+    cargo::run_with_profile(profile, "interlingua-bench-server", "bench-server", &arguments)
 }

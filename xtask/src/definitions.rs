@@ -1,56 +1,56 @@
-//! Clean names for the definitions of a generated schema.
+//! Normalizes the definitions of a schema that `ts-json-schema-generator` made.
 //!
-//! `ts-json-schema-generator` names what has no name of its own by how it was written: `Record<string,string>`, or
-//! `Record<string,structure-sdk.d.ts-217264-…>` with byte offsets that move with every release. Those are put in
-//! place where they are used; what is left are the names the vendor chose, made into plain identifiers.
+//! The generator names an anonymous type after its source text: `Record<string,string>`, or
+//! `Record<string,structure-sdk.d.ts-217264-…>` with byte offsets that change with every release. Such definitions are
+//! inlined where they are used. The others have names that the vendor chose; these become plain identifiers.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Map, Value};
 
-const POINTER: &str = "#/definitions/";
+const DEFINITIONS_POINTER: &str = "#/definitions/";
 
-/// Rewrites `definitions` of `document`: drops `root` (and the top `$ref` to it), puts generic instances and the
-/// definitions named in `stand_ins` in place, and gives the others identifiers.
-pub(crate) fn tidy(document: &Value, root: &str, stand_ins: &[&str]) -> Result<Value> {
+/// Normalizes the `definitions` of `document`: removes `root` and the top-level `$ref` to it, inlines generic instances
+/// and the definitions named in `inlined`, and turns the other names into identifiers.
+pub(crate) fn normalize(document: &Value, root: &str, inlined: &[&str]) -> Result<Value> {
     let definitions = document
         .get("definitions")
         .and_then(Value::as_object)
         .context("the generated schema has no \"definitions\"")?;
-    let tidy = Tidy { definitions, stand_ins };
+    let normalizer = Normalizer { definitions, inlined };
 
     let mut named: BTreeMap<String, Value> = BTreeMap::new();
     for (name, schema) in definitions {
-        if name == root || tidy.is_anonymous(name) {
+        if name == root || normalizer.is_inlined(name) {
             continue;
         }
-        let schema = tidy.schema(schema, &mut Vec::new())?;
+        let schema = normalizer.schema(schema, &mut Vec::new())?;
         if named.insert(identifier(name), schema).is_some() {
-            bail!("two definitions would both be called {}", identifier(name));
+            bail!("two definitions have the same identifier {}", identifier(name));
         }
     }
 
-    let mut clean = Map::new();
-    if let Some(dialect) = document.get("$schema") {
-        clean.insert("$schema".to_owned(), dialect.clone());
+    let mut normalized = Map::new();
+    if let Some(schema_uri) = document.get("$schema") {
+        normalized.insert("$schema".to_owned(), schema_uri.clone());
     }
-    clean.insert("definitions".to_owned(), Value::Object(named.into_iter().collect()));
-    Ok(Value::Object(clean))
+    normalized.insert("definitions".to_owned(), Value::Object(named.into_iter().collect()));
+    Ok(Value::Object(normalized))
 }
 
-struct Tidy<'a> {
+struct Normalizer<'a> {
     definitions: &'a Map<String, Value>,
-    stand_ins: &'a [&'a str],
+    inlined: &'a [&'a str],
 }
 
-impl Tidy<'_> {
-    fn is_anonymous(&self, name: &str) -> bool {
-        name.contains('<') || self.stand_ins.contains(&name)
+impl Normalizer<'_> {
+    fn is_inlined(&self, name: &str) -> bool {
+        name.contains('<') || self.inlined.contains(&name)
     }
 
-    /// `schema` with its references resolved or renamed. `within` lists the anonymous definitions being put in
-    /// place, to notice one that contains itself.
+    /// Inlines or renames the references in `schema`. `within` lists the definitions that are being inlined, to detect
+    /// one that contains itself.
     fn schema(&self, schema: &Value, within: &mut Vec<String>) -> Result<Value> {
         match schema {
             Value::Object(map) => match map.get("$ref").and_then(Value::as_str) {
@@ -68,37 +68,41 @@ impl Tidy<'_> {
         }
     }
 
-    /// What stands where `map` holds a `$ref`: the definition itself when it is anonymous, else the reference.
-    /// Keywords beside the reference (a description of this use) win over the definition's.
+    /// Replaces the reference in `map` by its definition if that is inlined, and renames it otherwise. Keywords beside
+    /// the reference (a description of this use) take precedence over those of the definition.
     fn reference(&self, map: &Map<String, Value>, pointer: &str, within: &mut Vec<String>) -> Result<Value> {
-        let name = pointer.strip_prefix(POINTER).with_context(|| format!("unexpected reference {pointer}"))?;
-        let target = self.definitions.get(name).with_context(|| format!("{pointer} points nowhere"))?;
-        let mut here = map.clone();
-        if self.is_anonymous(name) {
+        let name =
+            pointer.strip_prefix(DEFINITIONS_POINTER).with_context(|| format!("unexpected reference {pointer}"))?;
+        let target = self
+            .definitions
+            .get(name)
+            .with_context(|| format!("the target of the reference {pointer} does not exist"))?;
+        let mut schema = map.clone();
+        if self.is_inlined(name) {
             if within.iter().any(|outer| outer == name) {
-                bail!("{name} contains itself and so cannot be put in place of its uses");
+                bail!("{name} contains itself, so it cannot be inlined");
             }
             within.push(name.to_owned());
-            here.remove("$ref");
-            if let Value::Object(inlined) = self.schema(target, within)? {
-                for (key, value) in inlined {
-                    here.entry(key).or_insert(value);
+            schema.remove("$ref");
+            if let Value::Object(definition) = self.schema(target, within)? {
+                for (key, value) in definition {
+                    schema.entry(key).or_insert(value);
                 }
             }
             within.pop();
         } else {
-            here.insert("$ref".to_owned(), Value::String(format!("{POINTER}{}", identifier(name))));
+            schema.insert("$ref".to_owned(), Value::String(format!("{DEFINITIONS_POINTER}{}", identifier(name))));
         }
-        Ok(Value::Object(here))
+        Ok(Value::Object(schema))
     }
 }
 
-/// `name` without the characters an identifier cannot have: `BetaRawMessageDeltaEvent.Delta` loses its dot.
+/// `name` without characters that are not allowed in an identifier: `BetaRawMessageDeltaEvent.Delta` loses its dot.
 fn identifier(name: &str) -> String {
     name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
 }
 
-/// Fails when a reference inside `document` points nowhere, naming the reference.
+/// Fails if the target of a reference in `document` does not exist.
 pub(crate) fn check_references(document: &Value) -> Result<()> {
     let mut pending = vec![document];
     while let Some(value) = pending.pop() {
@@ -107,7 +111,7 @@ pub(crate) fn check_references(document: &Value) -> Result<()> {
                 if let Some(pointer) = map.get("$ref").and_then(Value::as_str) {
                     let found = pointer.strip_prefix('#').and_then(|path| document.pointer(path));
                     if found.is_none() {
-                        bail!("the extracted schema has a reference to nowhere: {pointer}");
+                        bail!("the extracted schema has a reference without a target: {pointer}");
                     }
                 }
                 pending.extend(map.values());
@@ -119,18 +123,18 @@ pub(crate) fn check_references(document: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Fails when one of the `anchors` is not among the definitions at `pointer`.
+/// Fails if one of the types `names` is missing or empty in the definitions at `pointer`.
 ///
-/// TypeScript turns a type it cannot resolve into `any` without a word; a missing anchor is how we notice that a
-/// package moved its types.
-pub(crate) fn check_anchors(document: &Value, pointer: &str, anchors: &[&str]) -> Result<()> {
+/// TypeScript silently replaces a type that it cannot resolve by `any`. This check detects that a package has moved its
+/// types.
+pub(crate) fn check_required_types(document: &Value, pointer: &str, names: &[&str]) -> Result<()> {
     let definitions = document.pointer(pointer).and_then(Value::as_object);
-    for anchor in anchors {
-        let found = definitions.and_then(|all| all.get(*anchor)).and_then(Value::as_object);
+    for name in names {
+        let found = definitions.and_then(|all| all.get(*name)).and_then(Value::as_object);
         if found.is_none_or(Map::is_empty) {
             bail!(
-                "the extracted schema does not define {anchor}: the package's layout has changed, \
-                 and its reader in xtask/src/extract/ has to follow"
+                "the extracted schema does not define {name}: the layout of the package has changed; \
+                 adapt its extraction in xtask/src/extract/"
             );
         }
     }
@@ -144,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn generic_instances_are_put_in_place_and_names_become_identifiers() {
+    fn generic_instances_are_inlined_and_names_become_identifiers() {
         let document = json!({
             "$schema": "http://json-schema.org/draft-07/schema#",
             "$ref": "#/definitions/WireRoots",
@@ -163,7 +167,7 @@ mod tests {
             },
         });
         assert_eq!(
-            tidy(&document, "WireRoots", &["UUID"]).unwrap(),
+            normalize(&document, "WireRoots", &["UUID"]).unwrap(),
             json!({
                 "$schema": "http://json-schema.org/draft-07/schema#",
                 "definitions": {
@@ -179,33 +183,36 @@ mod tests {
     }
 
     #[test]
-    fn a_generic_that_contains_itself_is_refused_by_name() {
+    fn a_generic_that_contains_itself_is_an_error_with_its_name() {
         let document = json!({"definitions": {
             "Tree<string>": {"items": {"$ref": "#/definitions/Tree<string>"}},
             "Use": {"$ref": "#/definitions/Tree<string>"},
         }});
-        let error = tidy(&document, "", &[]).unwrap_err();
+        let error = normalize(&document, "", &[]).unwrap_err();
         assert!(error.to_string().starts_with("Tree<string> contains itself"), "{error}");
     }
 
     #[test]
-    fn colliding_identifiers_are_refused() {
+    fn colliding_identifiers_are_an_error() {
         let document = json!({"definitions": {"A.B": {}, "AB": {}}});
-        assert_eq!(tidy(&document, "", &[]).unwrap_err().to_string(), "two definitions would both be called AB");
+        assert_eq!(
+            normalize(&document, "", &[]).unwrap_err().to_string(),
+            "two definitions have the same identifier AB"
+        );
     }
 
     #[test]
-    fn a_reference_to_nowhere_is_named() {
+    fn a_reference_without_a_target_is_named() {
         let document = json!({"definitions": {"A": {"items": {"$ref": "#/definitions/B"}}}});
         let error = check_references(&document).unwrap_err();
         assert!(error.to_string().ends_with("#/definitions/B"), "{error}");
     }
 
     #[test]
-    fn an_anchor_that_became_any_is_noticed() {
+    fn a_required_type_that_became_any_is_an_error() {
         let document = json!({"definitions": {"A": {}, "B": {"type": "string"}}});
-        assert!(check_anchors(&document, "/definitions", &["B"]).is_ok());
-        assert!(check_anchors(&document, "/definitions", &["A"]).is_err());
-        assert!(check_anchors(&document, "/definitions", &["C"]).is_err());
+        assert!(check_required_types(&document, "/definitions", &["B"]).is_ok());
+        assert!(check_required_types(&document, "/definitions", &["A"]).is_err());
+        assert!(check_required_types(&document, "/definitions", &["C"]).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Getting a schema out of installed packages: no network from here on.
+//! Extracts schemas from installed packages, without network access.
 
 mod amp;
 mod claude;
@@ -12,65 +12,63 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use crate::cache::Installed;
-use crate::canonical::{self, PROSE};
-use crate::definitions;
-use crate::isolated;
+use crate::cache::Installation;
+use crate::recipes::{InstallGroup, recipe};
+use crate::schema_json::{PROSE_KEYWORDS, without_keywords};
+use crate::source_toml::NativeProgram;
+use crate::{definitions, isolated};
 use interlingua_agents::Agent;
 
-use crate::recipes::{Group, recipe};
-use crate::source_toml::Binary;
-
 /// The installations of one agent's packages.
-pub(crate) struct Installations(pub(crate) Vec<(Group, Installed)>);
+pub(crate) struct Installations(pub(crate) Vec<(InstallGroup, Installation)>);
 
-/// What came out of them.
+/// The result of an extraction.
 #[derive(Default)]
-pub(crate) struct Extracted {
+pub(crate) struct ExtractedSchema {
     /// One document per file of the recipe, in its order.
     pub(crate) documents: Vec<Value>,
-    /// What the person who pulls should know.
+    /// Notes for the user.
     pub(crate) notes: Vec<String>,
-    /// The package and version of the agent that the types describe, where that is another package.
-    pub(crate) describes: Option<(String, String)>,
+    /// Package and version of the agent whose wire the types describe, if the types come from another package.
+    pub(crate) described_agent: Option<(String, String)>,
     /// The native program that printed the schema.
-    pub(crate) binary: Option<Binary>,
+    pub(crate) binary: Option<NativeProgram>,
 }
 
 impl Installations {
     /// The installation of `group`.
-    pub(crate) fn get(&self, group: Group) -> Result<&Installed> {
-        let found = self.0.iter().find(|(of, _)| *of == group);
+    pub(crate) fn get(&self, group: InstallGroup) -> Result<&Installation> {
+        let found = self.0.iter().find(|(other, _)| *other == group);
         found.map(|(_, installed)| installed).with_context(|| format!("the recipe has no {group:?} packages"))
     }
 }
 
-/// The native program of an agent that is installed.
-pub(crate) fn program(agent: Agent, installed: &Installed) -> Result<PathBuf> {
+/// Finds the native program of an installed agent.
+pub(crate) fn find_program(agent: Agent, installed: &Installation) -> Result<PathBuf> {
     match agent {
-        Agent::Claude => claude::program(installed),
-        Agent::Codex => codex::program(installed).map(|(_, program)| program),
+        Agent::Claude => claude::find_program(installed),
+        Agent::Codex => codex::find_program(installed).map(|(_, program)| program),
         Agent::OpenCode => {
-            // npm may install a build for every processor beside one for newer processors: the first that runs will do.
-            let mut programs = opencode::candidates(installed)?.into_iter().map(|(_, program)| program);
-            let runs = |program: &PathBuf| isolated::output(program, &["--version"]).is_ok();
-            programs.find(runs).context("npm installed no opencode program that runs on this machine")
+            // npm may install a build for all processors and one for newer processors. The first that runs is used.
+            let mut programs = opencode::find_programs(installed)?.into_iter().map(|(_, program)| program);
+            let can_run = |program: &PathBuf| isolated::output(program, &["--version"]).is_ok();
+            programs.find(can_run).context("npm installed no opencode program that runs on this machine")
         }
-        Agent::Amp => amp::program(installed),
+        Agent::Amp => amp::find_program(installed),
     }
 }
 
-/// Extracts the schema of `agent`, strips what its licence wants stripped and checks that it is whole.
-pub(crate) fn extract(agent: Agent, from: &Installations) -> Result<Extracted> {
+/// Extracts the schema of `agent`, removes the prose if the licence requires that, and checks all references.
+pub(crate) fn extract(agent: Agent, installations: &Installations) -> Result<ExtractedSchema> {
     let mut extracted = match agent {
-        Agent::Claude => claude::extract(from),
-        Agent::Codex => codex::extract(from),
-        Agent::OpenCode => opencode::extract(from),
-        Agent::Amp => amp::extract(from),
+        Agent::Claude => claude::extract(installations),
+        Agent::Codex => codex::extract(installations),
+        Agent::OpenCode => opencode::extract(installations),
+        Agent::Amp => amp::extract(installations),
     }?;
     for document in &mut extracted.documents {
         if !recipe(agent).keeps_prose {
-            *document = canonical::without_keywords(document, &PROSE);
+            *document = without_keywords(document, &PROSE_KEYWORDS);
         }
         definitions::check_references(document)?;
     }

@@ -1,20 +1,24 @@
-//! `cargo xtask`: the tasks of this repository that are not part of the product.
+//! `cargo xtask`: tasks for maintainers of this repository.
 //!
-//! Two of them concern `agent-schemas/`, the folder that says what each agent's wire looks like:
+//! Two tasks concern `agent-schemas/`, the folder with the schema of each agent's wire:
 //!
-//! * `refresh-schemas` asks the agents' own packages (network, by hand, never in CI) and rewrites the folder;
-//! * `drift` compares two states of it and says what the difference means for this repository.
+//! * `refresh-schemas` extracts the schemas from the agents' own packages and rewrites the folder. It needs the
+//!   network, so it is run by hand and never in CI.
+//! * `drift` compares two states of the folder and classifies the changes.
 //!
-//! The others are started: `record` plays the scenarios on the real agents and writes down what they say, `live` runs the
-//! real agents behind the server and says what works, `generate` writes the generated files (schemas, and what the
-//! recordings prove), `bench-server` measures the server.
+//! The other tasks run programs of other crates: `record` plays the scenarios on the real agents and records them,
+//! `live` tests the real agents behind the server, `generate` writes the generated files (JSON Schemas and pages about
+//! the recordings), `bench-server` measures the server.
 //!
-//! Nothing here links the generated types: a schema that breaks them must not stop `refresh-schemas` from
-//! building. What needs them is a program of another crate, built when its task is asked for.
+//! This crate does not link the generated types, because a schema that breaks them must not stop `refresh-schemas` from
+//! building. A program that needs the types is in another crate, and is built when its task runs.
 
+mod agent_install;
+mod atomic_write;
 mod bench_server;
 mod cache;
-mod canonical;
+mod cargo;
+mod console;
 mod definitions;
 mod drift;
 mod extract;
@@ -23,23 +27,20 @@ mod isolated;
 mod live;
 mod npm;
 mod pins;
-mod playable;
 mod progress;
 mod recipes;
 mod record;
 mod refresh;
 mod repository;
-mod say;
+mod schema_json;
 mod source_toml;
-mod start;
 mod text_diff;
-mod whole_file;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-/// The tasks of this repository.
+/// Tasks for maintainers of this repository
 #[derive(Parser)]
 #[command(name = "xtask", bin_name = "cargo xtask")]
 enum Task {
@@ -63,7 +64,7 @@ fn main() -> ExitCode {
         Task::Live(args) => live::run(&args),
     };
     outcome.unwrap_or_else(|error| {
-        say::note(format_args!("error: {error:#}"));
+        console::log(format_args!("error: {error:#}"));
         ExitCode::FAILURE
     })
 }

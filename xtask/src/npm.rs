@@ -1,6 +1,6 @@
-//! The ordinary `npm` client, and what its failures mean.
+//! Runs the `npm` client and interprets its failures.
 //!
-//! Everything that touches the network goes through here. Which registry is asked is npm's own configuration.
+//! All network access of this crate goes through npm. npm's own configuration determines the registry.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -17,36 +17,36 @@ use crate::progress::Progress;
 
 const PROGRAM: &str = if cfg!(windows) { "npm.cmd" } else { "npm" };
 
-/// Why npm did not do what it was asked. One line each: what, and what to do.
+/// A failure of npm. Displayed as one line: what happened, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// There is no npm on the path.
+pub(crate) enum NpmError {
+    /// npm is not on the `PATH`.
     Missing,
-    /// The registry cannot be reached; npm's own code for the reason.
+    /// The registry cannot be reached. Has npm's code for the reason.
     Unreachable(String),
-    /// The registry answers that this does not exist.
+    /// The registry does not have this package or version.
     NotFound(String),
-    /// Anything else, in npm's words.
-    Other { asked: String, said: String },
+    /// Any other failure, with npm's message.
+    Other { command: String, message: String },
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for NpmError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => write!(f, "npm is not on the PATH: install Node.js 20 or newer, which brings it"),
+            Self::Missing => write!(f, "npm is not on the PATH: install Node.js 20 or newer, which includes it"),
             Self::Unreachable(code) => {
                 write!(f, "npm cannot reach its registry ({code}): check the network and npm's proxy settings")
             }
-            Self::NotFound(what) => write!(f, "the registry has no {what}"),
-            Self::Other { asked, said } => write!(f, "`npm {asked}` failed: {said}"),
+            Self::NotFound(spec) => write!(f, "the npm registry has no {spec}"),
+            Self::Other { command, message } => write!(f, "`npm {command}` failed: {message}"),
         }
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for NpmError {}
 
-/// npm's codes for a registry that does not answer.
-const UNREACHABLE: [&str; 10] = [
+/// npm's error codes for a registry that does not answer.
+const UNREACHABLE_CODES: [&str; 10] = [
     "ENOTFOUND",
     "EAI_AGAIN",
     "ECONNREFUSED",
@@ -59,11 +59,12 @@ const UNREACHABLE: [&str; 10] = [
     "ENOTCACHED",
 ];
 
-/// npm's codes for something that is not there.
-const NOT_FOUND: [&str; 3] = ["E404", "ETARGET", "ENOVERSIONS"];
+/// npm's error codes for a package or version that does not exist.
+const NOT_FOUND_CODES: [&str; 3] = ["E404", "ETARGET", "ENOVERSIONS"];
 
-/// Given to every call: few and short retries (npm's own make an offline machine wait for a minute), no chatter.
-const QUIET: [&str; 5] = [
+/// Arguments of every call: few and short retries, because with npm's defaults an offline machine waits for a minute;
+/// and no output except errors.
+const COMMON_ARGUMENTS: [&str; 5] = [
     "--fetch-retries=2",
     "--fetch-retry-mintimeout=1000",
     "--fetch-retry-maxtimeout=5000",
@@ -74,126 +75,129 @@ const QUIET: [&str; 5] = [
 /// The npm client of this machine.
 #[derive(Default)]
 pub(crate) struct Npm {
-    /// Set once npm turned out to be missing or offline: no later call is tried, so the user waits and reads once.
-    down: RefCell<Option<Failure>>,
-    /// Set once the registry has answered.
-    reached: Cell<bool>,
+    /// The failure after which npm is no longer called: it is missing or offline. So the user waits for and reads one
+    /// error instead of many.
+    fatal_error: RefCell<Option<NpmError>>,
+    /// Whether the registry has answered.
+    has_reached_registry: Cell<bool>,
 }
 
 impl Npm {
-    /// One field of the registry's metadata of `spec` (`name` or `name@version`), or `None` where it has none.
+    /// Reads one field of the registry's metadata of `spec` (`name` or `name@version`). `None` if the field is absent.
     pub(crate) fn view(&self, spec: &str, field: &str) -> Result<Option<Value>> {
-        let asked = format!("view {spec} {field}");
-        let answer = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
+        let subcommand = format!("view {spec} {field}");
+        let output = tempfile::NamedTempFile::new().context("cannot create a temporary file")?;
         let mut command = Command::new(PROGRAM);
         command.args(["view", spec, field, "--json"]);
-        command.stdout(answer.reopen().context("cannot reopen a temporary file")?);
-        self.run(command, &asked, spec, |child| child.wait().map(|status| status.success()))?;
-        let text = std::fs::read_to_string(answer.path()).with_context(|| format!("npm {asked}"))?;
+        command.stdout(output.reopen().context("cannot reopen a temporary file")?);
+        self.run(command, &subcommand, spec, |child| child.wait().map(|status| status.success()))?;
+        let text = std::fs::read_to_string(output.path()).with_context(|| format!("npm {subcommand}"))?;
         if text.trim().is_empty() {
             return Ok(None);
         }
-        serde_json::from_str(&text).map(Some).with_context(|| format!("npm {asked}: the answer is not JSON"))
+        serde_json::from_str(&text).map(Some).with_context(|| format!("npm {subcommand}: the output is not JSON"))
     }
 
-    /// Installs what `folder/package.json` depends on into `folder`, without running any package's scripts.
-    /// `main` is one of those packages, `what` is what to call them all.
-    pub(crate) fn install(&self, folder: &Path, optional: bool, main: &str, what: &str) -> Result<()> {
-        if !self.reached.get() {
-            // A small question first: an offline npm takes long to give up an installation.
-            self.view(main, "version")?;
+    /// Installs the dependencies in `folder/package.json` into `folder`, without running scripts of packages.
+    /// `main_spec` is one of the packages; `title` describes all of them in messages.
+    pub(crate) fn install(&self, folder: &Path, with_optional: bool, main_spec: &str, title: &str) -> Result<()> {
+        if !self.has_reached_registry.get() {
+            // A small query first, because an offline npm takes long until an installation fails.
+            self.view(main_spec, "version")?;
         }
         let mut command = Command::new(PROGRAM);
         command.current_dir(folder);
         command.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--save-exact"]);
-        if !optional {
+        if !with_optional {
             command.arg("--omit=optional");
         }
         command.stdout(Stdio::null());
-        self.run(command, "install", what, |child| {
-            let mut progress = Progress::start(what.to_owned());
+        self.run(command, "install", title, |child| {
+            let mut progress = Progress::start(title.to_owned());
             let success = loop {
                 if let Some(status) = child.try_wait()? {
                     break status.success();
                 }
-                progress.tick(|| bytes_in(folder));
+                progress.tick(|| folder_size(folder));
                 std::thread::sleep(Duration::from_millis(100));
             };
-            progress.finish(success, || bytes_in(folder));
+            progress.finish(success, || folder_size(folder));
             Ok(success)
         })
     }
 
-    /// Runs `command` to its end, which `wait` awaits, and turns npm's complaint into a [`Failure`].
+    /// Runs `command`. `wait` waits for its exit and returns whether it succeeded. A failure becomes an [`NpmError`].
     fn run(
         &self,
         mut command: Command,
-        asked: &str,
-        what: &str,
+        subcommand: &str,
+        subject: &str,
         wait: impl FnOnce(&mut Child) -> std::io::Result<bool>,
     ) -> Result<()> {
-        if let Some(failure) = self.down.borrow().clone() {
-            return Err(failure.into());
+        if let Some(error) = self.fatal_error.borrow().clone() {
+            return Err(error.into());
         }
-        let complaint = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
-        let sink: File = complaint.reopen().context("cannot reopen a temporary file")?;
-        command.args(QUIET).stdin(Stdio::null()).stderr(sink);
-        let failure = match command.spawn() {
-            Err(error) if error.kind() == ErrorKind::NotFound => Failure::Missing,
+        let stderr = tempfile::NamedTempFile::new().context("cannot create a temporary file")?;
+        let stderr_file: File = stderr.reopen().context("cannot reopen a temporary file")?;
+        command.args(COMMON_ARGUMENTS).stdin(Stdio::null()).stderr(stderr_file);
+        let error = match command.spawn() {
+            Err(error) if error.kind() == ErrorKind::NotFound => NpmError::Missing,
             Err(error) => return Err(error).context("cannot start npm"),
             Ok(mut child) => {
                 if wait(&mut child).context("cannot wait for npm")? {
-                    self.reached.set(true);
+                    self.has_reached_registry.set(true);
                     return Ok(());
                 }
-                let said = std::fs::read(complaint.path()).context("cannot read what npm said")?;
-                understand(&String::from_utf8_lossy(&said), asked, what)
+                let stderr = std::fs::read(stderr.path()).context("cannot read the error output of npm")?;
+                parse_error(&String::from_utf8_lossy(&stderr), subcommand, subject)
             }
         };
-        if matches!(failure, Failure::Missing | Failure::Unreachable(_)) {
-            *self.down.borrow_mut() = Some(failure.clone());
+        if matches!(error, NpmError::Missing | NpmError::Unreachable(_)) {
+            *self.fatal_error.borrow_mut() = Some(error.clone());
         }
-        Err(failure.into())
+        Err(error.into())
     }
 }
 
-/// The failure that npm's standard error describes.
-fn understand(said: &str, asked: &str, what: &str) -> Failure {
+/// Parses the error output of npm.
+fn parse_error(stderr: &str, subcommand: &str, subject: &str) -> NpmError {
     let lines = || {
-        said.lines()
+        stderr
+            .lines()
             .filter_map(|line| line.strip_prefix("npm error ").or_else(|| line.strip_prefix("npm ERR! ")))
             .map(str::trim)
     };
     let code = lines().find_map(|line| line.strip_prefix("code ")).unwrap_or_default();
-    if UNREACHABLE.contains(&code) {
-        return Failure::Unreachable(code.to_owned());
+    if UNREACHABLE_CODES.contains(&code) {
+        return NpmError::Unreachable(code.to_owned());
     }
-    if NOT_FOUND.contains(&code) {
-        let named = lines().find_map(|line| line.strip_prefix("notarget No matching version found for "));
-        return Failure::NotFound(named.map_or(what, |spec| spec.trim_end_matches('.')).to_owned());
+    if NOT_FOUND_CODES.contains(&code) {
+        let spec = lines().find_map(|line| line.strip_prefix("notarget No matching version found for "));
+        return NpmError::NotFound(spec.map_or(subject, |spec| spec.trim_end_matches('.')).to_owned());
     }
-    // npm starts with the system's view; the first line after that is the sentence.
-    let system = ["code ", "errno ", "syscall ", "path ", "A complete log"];
-    let reason = lines().find(|line| !line.is_empty() && !system.iter().any(|word| line.starts_with(word)));
-    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
-    let said = match (code, reason) {
-        ("", None) => last.unwrap_or("it gave no reason").to_owned(),
+    // npm prints details of the system call first. The first line after them is the message.
+    let detail_prefixes = ["code ", "errno ", "syscall ", "path ", "A complete log"];
+    let reason =
+        lines().find(|line| !line.is_empty() && !detail_prefixes.iter().any(|prefix| line.starts_with(prefix)));
+    let last_line = stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let message = match (code, reason) {
+        ("", None) => last_line.unwrap_or("no error message").to_owned(),
         ("", Some(line)) => line.to_owned(),
         (code, None) => code.to_owned(),
         (code, Some(line)) => format!("{code}, {line}"),
     };
-    Failure::Other { asked: asked.to_owned(), said }
+    NpmError::Other { command: subcommand.to_owned(), message }
 }
 
-/// How much is in `folder` by now. Files come and go while npm works, so what cannot be read counts nothing.
-fn bytes_in(folder: &Path) -> u64 {
+/// Size of all files in `folder`. npm creates and deletes files meanwhile, so files that cannot be read count as empty.
+fn folder_size(folder: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return 0;
     };
     entries
         .flatten()
         .map(|entry| match entry.metadata() {
-            Ok(metadata) if metadata.is_dir() => bytes_in(&entry.path()),
+            Ok(metadata) if metadata.is_dir() => folder_size(&entry.path()),
             Ok(metadata) => metadata.len(),
             Err(_) => 0,
         })
@@ -205,29 +209,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_offline_machine_is_recognised() {
-        let said = "npm error code EAI_AGAIN\nnpm error syscall getaddrinfo\nnpm error errno EAI_AGAIN\n";
-        assert_eq!(understand(said, "install", "a@1"), Failure::Unreachable("EAI_AGAIN".to_owned()));
+    fn an_unreachable_registry_is_detected() {
+        let stderr = "npm error code EAI_AGAIN\nnpm error syscall getaddrinfo\nnpm error errno EAI_AGAIN\n";
+        assert_eq!(parse_error(stderr, "install", "a@1"), NpmError::Unreachable("EAI_AGAIN".to_owned()));
         let old = "npm ERR! code ECONNREFUSED\n";
-        assert_eq!(understand(old, "install", "a@1"), Failure::Unreachable("ECONNREFUSED".to_owned()));
+        assert_eq!(parse_error(old, "install", "a@1"), NpmError::Unreachable("ECONNREFUSED".to_owned()));
     }
 
     #[test]
-    fn a_version_that_does_not_exist_is_named() {
-        let said =
+    fn a_missing_version_is_named() {
+        let stderr =
             "npm error code ETARGET\nnpm error notarget No matching version found for @openai/codex-sdk@0.166.0.\n";
-        assert_eq!(understand(said, "install", "a, b"), Failure::NotFound("@openai/codex-sdk@0.166.0".to_owned()));
-        assert_eq!(understand("npm error code E404\n", "view", "nix"), Failure::NotFound("nix".to_owned()));
+        assert_eq!(parse_error(stderr, "install", "a, b"), NpmError::NotFound("@openai/codex-sdk@0.166.0".to_owned()));
+        assert_eq!(parse_error("npm error code E404\n", "view", "nix"), NpmError::NotFound("nix".to_owned()));
     }
 
     #[test]
-    fn anything_else_is_told_in_npms_words() {
-        let said = "npm error code EACCES\nnpm error syscall mkdir\nnpm error permission denied\n";
-        let failure = understand(said, "install", "a@1");
-        assert_eq!(failure.to_string(), "`npm install` failed: EACCES, permission denied");
-        let silent = understand("", "install", "a@1");
-        assert_eq!(silent.to_string(), "`npm install` failed: it gave no reason");
-        let foreign = understand("env: 'node': No such file or directory\n", "install", "a@1");
-        assert_eq!(foreign.to_string(), "`npm install` failed: env: 'node': No such file or directory");
+    fn any_other_failure_has_the_message_of_npm() {
+        let stderr = "npm error code EACCES\nnpm error syscall mkdir\nnpm error permission denied\n";
+        let error = parse_error(stderr, "install", "a@1");
+        assert_eq!(error.to_string(), "`npm install` failed: EACCES, permission denied");
+        let silent = parse_error("", "install", "a@1");
+        assert_eq!(silent.to_string(), "`npm install` failed: no error message");
+        let other = parse_error("env: 'node': No such file or directory\n", "install", "a@1");
+        assert_eq!(other.to_string(), "`npm install` failed: env: 'node': No such file or directory");
     }
 }

@@ -1,53 +1,53 @@
-//! Which version of each package is pulled.
+//! Determines which version of each package is pulled.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::npm::{Failure, Npm};
-use crate::recipes::{Moves, Package, Recipe};
+use crate::npm::{Npm, NpmError};
+use crate::recipes::{Package, PinPolicy, Recipe};
 
-/// What the user asked for.
+/// The versions that the user asks for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Wanted<'a> {
-    /// The versions in `source.toml`.
+pub(crate) enum VersionRequest<'a> {
+    /// The pinned versions in `source.toml`.
     Pinned,
     /// This version of the agent.
-    Version(&'a str),
-    /// The newest of everything that moves.
+    Exact(&'a str),
+    /// The newest versions, except for packages that are pinned manually.
     Latest,
 }
 
-/// Package name → version.
+/// Version of each package, by name.
 pub(crate) type Versions = BTreeMap<&'static str, String>;
 
-/// The version of every package of `recipe`. Asks the registry only where something may move.
-pub(crate) fn resolve(
+/// Determines the version of every package of `recipe`. Queries the registry only for versions that may change.
+pub(crate) fn resolve_versions(
     npm: &Npm,
     recipe: &Recipe,
     pinned: &BTreeMap<String, String>,
-    wanted: Wanted<'_>,
+    request: VersionRequest<'_>,
 ) -> Result<Versions> {
-    let agent = match wanted {
-        Wanted::Pinned => pin(recipe.main(), pinned)?,
-        Wanted::Version(version) => exact(version)?,
-        Wanted::Latest => newest(npm, recipe.main().name, None)?,
+    let agent = match request {
+        VersionRequest::Pinned => pinned_version(recipe.main_package(), pinned)?,
+        VersionRequest::Exact(version) => exact_version(version)?,
+        VersionRequest::Latest => find_newest(npm, recipe.main_package().name, None)?,
     };
-    let ranges = match wanted {
-        Wanted::Pinned => Ranges::default(),
-        Wanted::Version(_) | Wanted::Latest => Ranges::of(npm, recipe.main().name, &agent)?,
+    let ranges = match request {
+        VersionRequest::Pinned => Ranges::default(),
+        VersionRequest::Exact(_) | VersionRequest::Latest => Ranges::fetch(npm, recipe.main_package().name, &agent)?,
     };
     let mut versions = Versions::new();
     for package in recipe.packages {
-        let version = match (package.moves, wanted) {
-            (Moves::WithAgent, _) => agent.clone(),
-            (Moves::ByHand, _) | (_, Wanted::Pinned) => pin(package, pinned)?,
-            (Moves::BehindAgent, _) => newest_not_after(npm, package.name, &agent)?,
-            (Moves::WithLatest, Wanted::Latest) => newest(npm, package.name, ranges.get(package.name))?,
-            (Moves::WithLatest, Wanted::Version(_)) => match pinned.get(package.name) {
-                Some(version) => exact(version)?,
-                None => newest(npm, package.name, ranges.get(package.name))?,
+        let version = match (package.pin_policy, request) {
+            (PinPolicy::FollowsAgent, _) => agent.clone(),
+            (PinPolicy::Manual, _) | (_, VersionRequest::Pinned) => pinned_version(package, pinned)?,
+            (PinPolicy::NotNewerThanAgent, _) => find_newest_not_after(npm, package.name, &agent)?,
+            (PinPolicy::Latest, VersionRequest::Latest) => find_newest(npm, package.name, ranges.get(package.name))?,
+            (PinPolicy::Latest, VersionRequest::Exact(_)) => match pinned.get(package.name) {
+                Some(version) => exact_version(version)?,
+                None => find_newest(npm, package.name, ranges.get(package.name))?,
             },
         };
         versions.insert(package.name, version);
@@ -55,32 +55,32 @@ pub(crate) fn resolve(
     Ok(versions)
 }
 
-fn pin(package: &Package, pinned: &BTreeMap<String, String>) -> Result<String> {
+fn pinned_version(package: &Package, pinned: &BTreeMap<String, String>) -> Result<String> {
     let name = package.name;
-    let version = pinned
-        .get(name)
-        .with_context(|| format!("source.toml pins no version of {name}: give [package.\"{name}\"] a `version`"))?;
-    exact(version)
+    let version = pinned.get(name).with_context(|| {
+        format!("source.toml does not pin a version of {name}: add `version` to [package.\"{name}\"]")
+    })?;
+    exact_version(version)
 }
 
-/// `version` if it is one exact version, which a range (`^1.2`) or a tag (`latest`) is not.
-pub(crate) fn exact(version: &str) -> Result<String> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
+/// Returns `version` if it is an exact version. A range (`^1.2`) or a tag (`latest`) is an error.
+pub(crate) fn exact_version(version: &str) -> Result<String> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
     let parts = version.split(['-', '+']).next().unwrap_or_default().split('.');
-    let numbers = parts.clone().all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit()));
-    if parts.count() == 3 && numbers && version.chars().all(plain) {
+    let are_numbers = parts.clone().all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit()));
+    if parts.count() == 3 && are_numbers && version.chars().all(is_allowed) {
         Ok(version.to_owned())
     } else {
         bail!("{version:?} is not an exact version such as 1.2.3")
     }
 }
 
-/// The versions of other packages that the agent's package accepts.
+/// The version ranges of other packages that the agent's package accepts.
 #[derive(Default)]
 struct Ranges(Vec<Value>);
 
 impl Ranges {
-    fn of(npm: &Npm, name: &str, version: &str) -> Result<Self> {
+    fn fetch(npm: &Npm, name: &str, version: &str) -> Result<Self> {
         let spec = format!("{name}@{version}");
         let kinds = ["peerDependencies", "dependencies"];
         let ranges = kinds.iter().filter_map(|kind| npm.view(&spec, kind).transpose());
@@ -92,56 +92,56 @@ impl Ranges {
     }
 }
 
-/// The newest version of `name`, within `range` if there is one.
-pub(crate) fn newest(npm: &Npm, name: &str, range: Option<&str>) -> Result<String> {
+/// Finds the newest version of `name`, within `range` if there is one.
+pub(crate) fn find_newest(npm: &Npm, name: &str, range: Option<&str>) -> Result<String> {
     let spec = range.map_or_else(|| name.to_owned(), |range| format!("{name}@{range}"));
     let found = match npm.view(&spec, "version")? {
         Some(Value::String(only)) => Some(only),
-        // One for each version in the range.
+        // npm returns an array if several versions are in the range.
         Some(Value::Array(all)) => {
             let all = all.iter().filter_map(Value::as_str);
-            all.max_by_key(|version| release(version)).map(str::to_owned)
+            all.max_by_key(|version| parse_release(version)).map(str::to_owned)
         }
         _ => None,
     };
     match found {
-        Some(version) => exact(&version),
-        None => Err(Failure::NotFound(spec).into()),
+        Some(version) => exact_version(&version),
+        None => Err(NpmError::NotFound(spec).into()),
     }
 }
 
-fn newest_not_after(npm: &Npm, name: &str, agent: &str) -> Result<String> {
+fn find_newest_not_after(npm: &Npm, name: &str, agent: &str) -> Result<String> {
     let published = match npm.view(name, "versions")? {
         Some(Value::Array(versions)) => versions,
         Some(only @ Value::String(_)) => vec![only],
         _ => Vec::new(),
     };
     let published: Vec<_> = published.iter().filter_map(Value::as_str).collect();
-    match choose_not_after(&published, agent) {
+    match newest_not_after(&published, agent) {
         Some(version) => Ok(version.to_owned()),
-        None => Err(Failure::NotFound(format!("{name} that is not newer than {agent}")).into()),
+        None => Err(NpmError::NotFound(format!("version of {name} that is not newer than {agent}")).into()),
     }
 }
 
-/// The highest release among `published` that is not after `agent`. A pre-release comes before its release.
-fn choose_not_after<'a>(published: &[&'a str], agent: &str) -> Option<&'a str> {
+/// The newest release in `published` that is not newer than `agent`. A pre-release comes before its release.
+fn newest_not_after<'a>(published: &[&'a str], agent: &str) -> Option<&'a str> {
     if let Some(same) = published.iter().find(|version| **version == agent) {
         return Some(same);
     }
-    let core = agent.split('-').next().and_then(release)?;
+    let core = agent.split('-').next().and_then(parse_release)?;
     let before = |version: [u64; 3]| {
         if agent.contains('-') { version < core } else { version <= core }
     };
     published
         .iter()
-        .filter_map(|version| Some((release(version)?, *version)))
+        .filter_map(|version| Some((parse_release(version)?, *version)))
         .filter(|(parsed, _)| before(*parsed))
         .max()
         .map(|(_, version)| version)
 }
 
-/// The numbers of a release; `None` for a pre-release or anything else.
-fn release(version: &str) -> Option<[u64; 3]> {
+/// The three numbers of a release. `None` for a pre-release or any other text.
+fn parse_release(version: &str) -> Option<[u64; 3]> {
     let mut parts = version.split('.').map(|part| part.parse().ok());
     let release = [parts.next()??, parts.next()??, parts.next()??];
     parts.next().is_none().then_some(release)
@@ -154,39 +154,41 @@ mod tests {
     use interlingua_agents::Agent;
 
     #[test]
-    fn pinned_versions_need_no_registry() {
+    fn pinned_versions_are_resolved_without_the_registry() {
         let recipe = recipe(Agent::OpenCode);
         let pinned = BTreeMap::from([("opencode-ai".to_owned(), "1.18.33".to_owned())]);
-        let versions = resolve(&Npm::default(), recipe, &pinned, Wanted::Pinned).unwrap();
+        let versions = resolve_versions(&Npm::default(), recipe, &pinned, VersionRequest::Pinned).unwrap();
         assert_eq!(versions["opencode-ai"], "1.18.33");
     }
 
     #[test]
-    fn a_missing_pin_says_where_to_write_it() {
-        let error = resolve(&Npm::default(), recipe(Agent::OpenCode), &BTreeMap::new(), Wanted::Pinned).unwrap_err();
+    fn the_error_for_a_missing_pin_says_where_to_add_it() {
+        let error =
+            resolve_versions(&Npm::default(), recipe(Agent::OpenCode), &BTreeMap::new(), VersionRequest::Pinned)
+                .unwrap_err();
         assert_eq!(
             error.to_string(),
-            "source.toml pins no version of opencode-ai: give [package.\"opencode-ai\"] a `version`"
+            "source.toml does not pin a version of opencode-ai: add `version` to [package.\"opencode-ai\"]"
         );
     }
 
     #[test]
-    fn ranges_tags_and_paths_are_no_versions() {
+    fn ranges_tags_and_paths_are_not_exact_versions() {
         for version in ["latest", "^1.2.3", "1.2", "", "../../x", "1.2.3 || 2", "1.2.x", "file:x"] {
-            assert!(exact(version).is_err(), "{version}");
+            assert!(exact_version(version).is_err(), "{version}");
         }
         for version in ["1.2.3", "0.1.0-20260126121723-gc94da34", "1.0.0+build.5"] {
-            assert!(exact(version).is_ok(), "{version}");
+            assert!(exact_version(version).is_ok(), "{version}");
         }
     }
 
     #[test]
-    fn a_companion_stays_behind_its_agent() {
+    fn the_sdk_is_never_newer_than_its_agent() {
         let published = ["0.9.0", "0.163.0", "0.150.0", "0.167.0", "0.166.0-alpha.1"];
-        assert_eq!(choose_not_after(&published, "0.166.0"), Some("0.163.0"));
-        assert_eq!(choose_not_after(&published, "0.167.0"), Some("0.167.0"));
-        assert_eq!(choose_not_after(&published, "0.163.0-alpha.2"), Some("0.150.0"));
-        assert_eq!(choose_not_after(&published, "0.166.0-alpha.1"), Some("0.166.0-alpha.1"));
-        assert_eq!(choose_not_after(&published, "0.1.0"), None);
+        assert_eq!(newest_not_after(&published, "0.166.0"), Some("0.163.0"));
+        assert_eq!(newest_not_after(&published, "0.167.0"), Some("0.167.0"));
+        assert_eq!(newest_not_after(&published, "0.163.0-alpha.2"), Some("0.150.0"));
+        assert_eq!(newest_not_after(&published, "0.166.0-alpha.1"), Some("0.166.0-alpha.1"));
+        assert_eq!(newest_not_after(&published, "0.1.0"), None);
     }
 }

@@ -1,76 +1,77 @@
-//! What is shown while something takes long.
+//! Progress of an installation.
 //!
-//! On a terminal one line is redrawn; elsewhere (a log, CI) there is a plain line now and then.
+//! On a terminal, one line is redrawn. Elsewhere (a log, CI), a line is printed from time to time.
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
-use crate::say;
+use crate::console;
 
-/// How often the line on a terminal is redrawn.
-const REDRAW: Duration = Duration::from_millis(500);
-/// How often a log gets a line.
-const REPEAT: Duration = Duration::from_secs(15);
+/// Interval at which the line on a terminal is redrawn.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(500);
+/// Interval at which a line is printed elsewhere.
+const LOG_INTERVAL: Duration = Duration::from_secs(15);
 
-/// A longer line would wrap on a narrow terminal, and then it cannot be redrawn.
-const WIDTH: usize = 79;
+/// A longer line would wrap on a narrow terminal, and could then not be redrawn.
+const MAX_LINE_WIDTH: usize = 79;
 
-/// An installation under way.
+/// Progress of a running installation.
 pub(crate) struct Progress {
-    what: String,
+    packages: String,
     started: Instant,
-    next: Duration,
-    terminal: bool,
+    /// Elapsed time at which the next line is due.
+    next_update: Duration,
+    is_terminal: bool,
 }
 
 impl Progress {
-    /// Announces that `what` is being installed.
-    pub(crate) fn start(what: String) -> Self {
-        let terminal = std::io::stderr().is_terminal();
-        if !terminal {
-            say::note(format_args!("  installing {what}"));
+    /// Announces the installation of `packages`.
+    pub(crate) fn start(packages: String) -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        if !is_terminal {
+            console::log(format_args!("  installing {packages}"));
         }
-        let next = if terminal { Duration::ZERO } else { REPEAT };
-        Self { what, started: Instant::now(), next, terminal }
+        let next_update = if is_terminal { Duration::ZERO } else { LOG_INTERVAL };
+        Self { packages, started: Instant::now(), next_update, is_terminal }
     }
 
-    /// Shows how far it is, when it is time to. `bytes` is asked only then.
+    /// Prints the progress if an update is due. `bytes` is called only then.
     pub(crate) fn tick(&mut self, bytes: impl FnOnce() -> u64) {
         let elapsed = self.started.elapsed();
-        if elapsed < self.next {
+        if elapsed < self.next_update {
             return;
         }
-        let line = format!("  installing ({}, {}) {}", seconds(elapsed), size(bytes()), self.what);
-        if self.terminal {
-            let line: String = line.chars().take(WIDTH).collect();
-            say::redraw(&line);
-            self.next = elapsed + REDRAW;
+        let line = format!("  installing ({}, {}) {}", format_duration(elapsed), format_size(bytes()), self.packages);
+        if self.is_terminal {
+            let line: String = line.chars().take(MAX_LINE_WIDTH).collect();
+            console::redraw_line(&line);
+            self.next_update = elapsed + REDRAW_INTERVAL;
         } else {
-            say::note(format_args!("{line}"));
-            self.next = elapsed + REPEAT;
+            console::log(format_args!("{line}"));
+            self.next_update = elapsed + LOG_INTERVAL;
         }
     }
 
-    /// Ends it; about a failure the error speaks for itself.
+    /// Prints the final line after a success. After a failure, the caller reports the error.
     pub(crate) fn finish(self, success: bool, bytes: impl FnOnce() -> u64) {
-        if self.terminal {
-            say::redraw("");
+        if self.is_terminal {
+            console::redraw_line("");
         }
         if success {
-            let time = seconds(self.started.elapsed());
-            say::note(format_args!("  installed ({time}, {}) {}", size(bytes()), self.what));
+            let time = format_duration(self.started.elapsed());
+            console::log(format_args!("  installed ({time}, {}) {}", format_size(bytes()), self.packages));
         }
     }
 }
 
-fn seconds(time: Duration) -> String {
+fn format_duration(time: Duration) -> String {
     match time.as_secs() {
         short @ 0..60 => format!("{short} s"),
         long => format!("{} min {} s", long / 60, long % 60),
     }
 }
 
-fn size(bytes: u64) -> String {
+fn format_size(bytes: u64) -> String {
     match bytes {
         small @ 0..1_000_000 => format!("{} kB", small / 1000),
         large => format!("{} MB", large / 1_000_000),
@@ -83,9 +84,9 @@ mod tests {
 
     #[test]
     fn times_and_sizes_are_readable() {
-        assert_eq!(seconds(Duration::from_secs(59)), "59 s");
-        assert_eq!(seconds(Duration::from_secs(61)), "1 min 1 s");
-        assert_eq!(size(436_000_000), "436 MB");
-        assert_eq!(size(2_500), "2 kB");
+        assert_eq!(format_duration(Duration::from_secs(59)), "59 s");
+        assert_eq!(format_duration(Duration::from_secs(61)), "1 min 1 s");
+        assert_eq!(format_size(436_000_000), "436 MB");
+        assert_eq!(format_size(2_500), "2 kB");
     }
 }

@@ -1,11 +1,11 @@
-//! How each agent's schema is pulled: which packages say what its wire looks like, and how it is got out of them.
+//! How each agent's schema is pulled: the packages that declare its wire, and how the schema is extracted from them.
 //!
-//! Versions are not here: they are pinned in `agent-schemas/<agent>/source.toml`.
+//! The versions are pinned in `agent-schemas/<agent>/source.toml`.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use interlingua_agents::Agent;
 
-/// Parses an agent's id; `--help` and errors list all of them.
+/// Parses the id of an agent. `--help` and error messages list all ids.
 pub(crate) fn agent_parser() -> impl TypedValueParser<Value = Agent> {
     PossibleValuesParser::new(Agent::ALL.map(Agent::id)).try_map(|id| id.parse::<Agent>())
 }
@@ -13,83 +13,83 @@ pub(crate) fn agent_parser() -> impl TypedValueParser<Value = Agent> {
 /// One npm package that a pull needs.
 #[derive(Debug)]
 pub(crate) struct Package {
-    /// Its name in the registry.
+    /// Name in the registry.
     pub(crate) name: &'static str,
-    /// What it is to us, for `source.toml`.
+    /// What the package is used for. Written to `source.toml`.
     pub(crate) role: &'static str,
-    /// What moves its pin.
-    pub(crate) moves: Moves,
-    /// Which installation it belongs to.
-    pub(crate) group: Group,
+    /// When its pin changes.
+    pub(crate) pin_policy: PinPolicy,
+    /// The packages that it is installed with.
+    pub(crate) group: InstallGroup,
 }
 
-/// What moves the pin of a package.
+/// When the pin of a package changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moves {
-    /// `--version` and `--latest`: this package's version is the agent's.
-    WithAgent,
-    /// Whatever moves the agent: to the newest release that is not newer than the agent's.
-    BehindAgent,
-    /// `--latest` only: to the newest version that the agent's package accepts.
-    WithLatest,
-    /// Only an edit of `source.toml`, so that a new tool and a new agent never arrive in one diff.
-    ByHand,
+pub(crate) enum PinPolicy {
+    /// With `--version` and `--latest`: the version of this package is the version of the agent.
+    FollowsAgent,
+    /// With `--version` and `--latest`: to the newest release that is not newer than the agent.
+    NotNewerThanAgent,
+    /// Only with `--latest`: to the newest version that the agent's package accepts.
+    Latest,
+    /// Only by editing `source.toml`, so that a new tool and a new agent never come in one diff.
+    Manual,
 }
 
-/// Packages that are installed side by side, because one refers to the types of the other.
+/// Packages that are installed into one folder, because one refers to the types of the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Group {
-    /// The agent with its native binary for this platform (npm's optional dependencies).
+pub(crate) enum InstallGroup {
+    /// The agent with its native program for this platform (an optional dependency in npm).
     Native,
-    /// Type declarations only: the native binaries are left out.
+    /// Type declarations only, without native programs.
     Types,
     /// The tool that turns TypeScript into JSON Schema.
     Tool,
 }
 
-/// How an agent's schema comes to be.
+/// How an agent's schema is pulled.
 #[derive(Debug)]
 pub(crate) struct Recipe {
-    /// Every package of the pull; the first is the agent's own.
+    /// The packages. The first is the agent's own.
     pub(crate) packages: &'static [Package],
-    /// The files that are written beside `source.toml`.
+    /// Names of the schema files, beside `source.toml`.
     pub(crate) files: &'static [&'static str],
-    /// The licence under which the vendor gives the schema.
+    /// The licence of the schema.
     pub(crate) licence: &'static str,
-    /// Whether that licence lets us commit the vendor's prose, or names and types only.
+    /// Whether the licence allows us to commit the vendor's descriptions, or only names and types.
     pub(crate) keeps_prose: bool,
-    /// How the schema is got out of the packages, one step per entry.
+    /// The steps of the extraction, for readers of `source.toml`.
     pub(crate) steps: &'static [&'static str],
-    /// The types whose values the agent sends and we read.
-    pub(crate) read: &'static [&'static str],
+    /// Unions of which the messages of the agent are made. Drift reports their members without a converter arm.
+    pub(crate) received_types: &'static [&'static str],
 }
 
-const GENERATOR: Package = Package {
+const SCHEMA_GENERATOR: Package = Package {
     name: "ts-json-schema-generator",
     role: "turns the TypeScript declarations into JSON Schema",
-    moves: Moves::ByHand,
-    group: Group::Tool,
+    pin_policy: PinPolicy::Manual,
+    group: InstallGroup::Tool,
 };
 
-const COMPILER: Package = Package {
+const TYPESCRIPT: Package = Package {
     name: "typescript",
     role: "the compiler that the generator reads declarations with",
-    moves: Moves::ByHand,
-    group: Group::Tool,
+    pin_policy: PinPolicy::Manual,
+    group: InstallGroup::Tool,
 };
 
-const fn types(name: &'static str, role: &'static str, moves: Moves) -> Package {
-    Package { name, role, moves, group: Group::Types }
+const fn types_package(name: &'static str, role: &'static str, pin_policy: PinPolicy) -> Package {
+    Package { name, role, pin_policy, group: InstallGroup::Types }
 }
 
 static CLAUDE: Recipe = Recipe {
     packages: &[
-        types("@anthropic-ai/claude-agent-sdk", "declares the wire in sdk.d.ts", Moves::WithAgent),
-        types("@anthropic-ai/sdk", "declares the messages that the wire carries", Moves::WithLatest),
-        types("@modelcontextprotocol/sdk", "peer of the declarations", Moves::WithLatest),
-        types("zod", "peer of the declarations", Moves::WithLatest),
-        GENERATOR,
-        COMPILER,
+        types_package("@anthropic-ai/claude-agent-sdk", "declares the wire in sdk.d.ts", PinPolicy::FollowsAgent),
+        types_package("@anthropic-ai/sdk", "declares the messages that the wire carries", PinPolicy::Latest),
+        types_package("@modelcontextprotocol/sdk", "peer of the declarations", PinPolicy::Latest),
+        types_package("zod", "peer of the declarations", PinPolicy::Latest),
+        SCHEMA_GENERATOR,
+        TYPESCRIPT,
     ],
     files: &["schema.json"],
     licence: "proprietary, (c) Anthropic PBC; names and types only",
@@ -101,7 +101,7 @@ static CLAUDE: Recipe = Recipe {
         "ts-json-schema-generator for StdoutMessage, StdinMessage, PermissionResult, HookJSONOutput and every SDKControl…Response",
         "put generic instances (Record<…>) in place, strip all prose",
     ],
-    read: &["StdoutMessage", "SDKMessage"],
+    received_types: &["StdoutMessage", "SDKMessage"],
 };
 
 static CODEX: Recipe = Recipe {
@@ -109,18 +109,18 @@ static CODEX: Recipe = Recipe {
         Package {
             name: "@openai/codex",
             role: "generates the app-server schema",
-            moves: Moves::WithAgent,
-            group: Group::Native,
+            pin_policy: PinPolicy::FollowsAgent,
+            group: InstallGroup::Native,
         },
-        types(
+        types_package(
             "@openai/codex-sdk",
             "declares the events of `codex exec --json`; not every release of the agent has one, \
              so this is the newest that is not newer than the agent",
-            Moves::BehindAgent,
+            PinPolicy::NotNewerThanAgent,
         ),
-        types("@modelcontextprotocol/sdk", "declares the content of an MCP result", Moves::WithLatest),
-        GENERATOR,
-        COMPILER,
+        types_package("@modelcontextprotocol/sdk", "declares the content of an MCP result", PinPolicy::Latest),
+        SCHEMA_GENERATOR,
+        TYPESCRIPT,
     ],
     files: &["schema.json", "exec.schema.json"],
     licence: "Apache-2.0",
@@ -129,30 +129,34 @@ static CODEX: Recipe = Recipe {
         "schema.json: codex app-server generate-json-schema --experimental; the flat v2 bundle, and from the other files what it lacks",
         "exec.schema.json: ts-json-schema-generator for ThreadEvent of the codex-sdk's index.d.ts, ContentBlock taken from the MCP SDK's spec.types",
     ],
-    read: &["ServerNotification", "ServerRequest", "ThreadItem", "exec::ThreadEvent", "exec::ThreadItem"],
+    received_types: &["ServerNotification", "ServerRequest", "ThreadItem", "exec::ThreadEvent", "exec::ThreadItem"],
 };
 
 static OPENCODE: Recipe = Recipe {
     packages: &[Package {
         name: "opencode-ai",
         role: "generates its own OpenAPI document",
-        moves: Moves::WithAgent,
-        group: Group::Native,
+        pin_policy: PinPolicy::FollowsAgent,
+        group: InstallGroup::Native,
     }],
     files: &["schema.json"],
     licence: "MIT",
     keeps_prose: true,
     steps: &["opencode generate, without x-codeSamples"],
-    read: &["Event", "Part"],
+    received_types: &["Event", "Part"],
 };
 
 static AMP: Recipe = Recipe {
     packages: &[
-        types("@sourcegraph/amp-sdk", "declares the wire in types.d.ts", Moves::WithAgent),
-        types("@sourcegraph/amp", "the agent itself; its wire is newer than the declarations", Moves::WithLatest),
-        types("zod", "the declared input is inferred from its types", Moves::WithLatest),
-        GENERATOR,
-        COMPILER,
+        types_package("@sourcegraph/amp-sdk", "declares the wire in types.d.ts", PinPolicy::FollowsAgent),
+        types_package(
+            "@sourcegraph/amp",
+            "the agent itself; its wire is newer than the declarations",
+            PinPolicy::Latest,
+        ),
+        types_package("zod", "the declared input is inferred from its types", PinPolicy::Latest),
+        SCHEMA_GENERATOR,
+        TYPESCRIPT,
     ],
     files: &["schema.json"],
     licence: "proprietary, (c) Sourcegraph Inc.; names and types only",
@@ -161,10 +165,10 @@ static AMP: Recipe = Recipe {
         "ts-json-schema-generator for StreamMessage and UserInputMessage of dist/types.d.ts",
         "put generic instances (Record<…>, z.infer<…>) in place, strip all prose",
     ],
-    read: &["StreamMessage"],
+    received_types: &["StreamMessage"],
 };
 
-/// How an agent's schema comes to be.
+/// The recipe of an agent.
 pub(crate) fn recipe(agent: Agent) -> &'static Recipe {
     match agent {
         Agent::Claude => &CLAUDE,
@@ -175,8 +179,8 @@ pub(crate) fn recipe(agent: Agent) -> &'static Recipe {
 }
 
 impl Recipe {
-    /// The package whose version is the agent's.
-    pub(crate) fn main(&self) -> &Package {
+    /// The package whose version is the version of the agent.
+    pub(crate) fn main_package(&self) -> &Package {
         &self.packages[0]
     }
 }
@@ -186,11 +190,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_agent_has_exactly_one_package_that_gives_its_version_and_it_comes_first() {
+    fn exactly_the_first_package_of_every_agent_defines_its_version() {
         for agent in Agent::ALL {
             let packages = recipe(agent).packages;
-            assert_eq!(packages[0].moves, Moves::WithAgent, "{agent:?}");
-            assert_eq!(packages.iter().filter(|p| p.moves == Moves::WithAgent).count(), 1, "{agent:?}");
+            assert_eq!(packages[0].pin_policy, PinPolicy::FollowsAgent, "{agent:?}");
+            assert_eq!(packages.iter().filter(|p| p.pin_policy == PinPolicy::FollowsAgent).count(), 1, "{agent:?}");
         }
     }
 }

@@ -1,59 +1,59 @@
-//! Where things are in this repository.
+//! Paths in this repository.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-/// The folder that holds one folder per agent.
-pub(crate) const SCHEMAS: &str = "agent-schemas";
+/// Name of the folder that contains one folder of schemas per agent.
+pub(crate) const SCHEMAS_FOLDER: &str = "agent-schemas";
 
-/// The top of the repository that the current directory is in.
+/// The repository that contains the current directory.
 pub(crate) struct Repository {
     root: PathBuf,
 }
 
 impl Repository {
-    /// Walks up from the current directory to the first folder that has both a `Cargo.toml` and `agent-schemas/`.
+    /// Searches the current directory and its parents for a folder with a `Cargo.toml` and `agent-schemas/`.
     pub(crate) fn find() -> Result<Self> {
-        let start = std::env::current_dir().context("cannot tell the current directory")?;
-        match Self::above(&start) {
+        let start = std::env::current_dir().context("cannot determine the current directory")?;
+        match Self::containing(&start) {
             Some(repository) => Ok(repository),
             None => bail!(
-                "no {SCHEMAS}/ beside a Cargo.toml in {} or above it: run this inside the repository",
+                "neither {} nor a folder above it contains Cargo.toml and {SCHEMAS_FOLDER}/: run this inside the repository",
                 start.display()
             ),
         }
     }
 
-    /// The repository that `start` lies in, if any.
-    pub(crate) fn above(start: &Path) -> Option<Self> {
+    /// The repository that contains `start`, if any.
+    pub(crate) fn containing(start: &Path) -> Option<Self> {
         start
             .ancestors()
-            .find(|folder| folder.join(SCHEMAS).is_dir() && folder.join("Cargo.toml").is_file())
+            .find(|folder| folder.join(SCHEMAS_FOLDER).is_dir() && folder.join("Cargo.toml").is_file())
             .map(|root| Self { root: root.to_owned() })
     }
 
-    /// Its top folder.
+    /// The root folder.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The folder with one agent's schema.
-    pub(crate) fn schemas_of(&self, agent: &str) -> PathBuf {
-        self.root.join(SCHEMAS).join(agent)
+    /// The folder with the schemas of one agent.
+    pub(crate) fn agent_schemas(&self, agent: &str) -> PathBuf {
+        self.root.join(SCHEMAS_FOLDER).join(agent)
     }
 
-    /// The folder with the converters' source.
-    pub(crate) fn converters(&self) -> PathBuf {
+    /// The folder with the source of the converters.
+    pub(crate) fn converter_sources(&self) -> PathBuf {
         self.root.join("crates/convert/src")
     }
 
-    /// The folders with the source of what is sent to agents.
-    pub(crate) fn senders(&self) -> [PathBuf; 2] {
+    /// The folders with the source of the protocols and drivers, which send messages to agents.
+    pub(crate) fn driver_sources(&self) -> [PathBuf; 2] {
         ["crates/protocol/src", "crates/runtime/src/drivers"].map(|folder| self.root.join(folder))
     }
 
-    /// `path` as a person in the repository would type it.
+    /// `path` relative to the root, for messages.
     pub(crate) fn relative(&self, path: &Path) -> String {
         path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
     }

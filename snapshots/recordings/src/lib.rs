@@ -1,12 +1,12 @@
-//! Where the recordings of this repository are.
+//! Finds the recordings of this repository.
 //!
 //! ```text
-//! snapshots/transcripts/recorded/<agent>/<version>/<scenario>.jsonl   made by `cargo xtask record` from scenarios/
-//! snapshots/transcripts/captured/<agent>/<version>/<name>.jsonl       captured in another way; cannot be remade
+//! snapshots/transcripts/recorded/<agent>/<version>/<scenario>.jsonl   recorded by `cargo xtask record` from scenarios/
+//! snapshots/transcripts/captured/<agent>/<version>/<name>.jsonl       captured in another way; cannot be recorded again
 //! ```
 //!
-//! A recording is known by its name, `agent/version/scenario`, whichever of the two folders it is in. This crate has no
-//! dependencies, so that the tests and benchmarks of every crate can use it.
+//! The name of a recording is `agent/version/scenario`, in either folder. This crate has no dependencies, so that the
+//! tests and benchmarks of every crate can use it.
 
 use std::fs;
 use std::io;
@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 /// How a recording was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Provenance {
-    /// By `cargo xtask record`, from the file of that name in `scenarios/`.
+    /// By `cargo xtask record`, from the file of the same name in `scenarios/`.
     Recorded,
-    /// In another way. It stays as it is.
+    /// In another way. It cannot be recorded again.
     Captured,
 }
 
@@ -25,7 +25,7 @@ impl Provenance {
     /// Every provenance.
     pub const ALL: [Self; 2] = [Self::Recorded, Self::Captured];
 
-    /// The folder below `transcripts/`.
+    /// Name of the folder below `transcripts/`.
     #[must_use]
     pub const fn folder(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ pub struct RecordingFile {
     pub agent: String,
     /// The agent's version.
     pub version: String,
-    /// The scenario, or what was captured.
+    /// The scenario, or the name of the capture.
     pub scenario: String,
     /// How it was made.
     pub provenance: Provenance,
@@ -69,22 +69,22 @@ impl Transcripts {
         Self { root: root.into() }
     }
 
-    /// The folder of one agent with one folder per version.
+    /// The folder of one agent. It contains one folder per version.
     #[must_use]
     pub fn agent_folder(&self, provenance: Provenance, agent: &str) -> PathBuf {
         self.root.join(provenance.folder()).join(agent)
     }
 
-    /// The file of a recording that was made this way, whether it exists or not.
+    /// The path of a recording of this provenance, whether it exists or not.
     #[must_use]
     pub fn file(&self, provenance: Provenance, agent: &str, version: &str, scenario: &str) -> PathBuf {
         self.agent_folder(provenance, agent).join(version).join(format!("{scenario}.jsonl"))
     }
 
-    /// The file of the recording named `agent/version/scenario`.
+    /// The path of the recording named `agent/version/scenario`.
     ///
     /// # Errors
-    /// When there is no such recording.
+    /// If there is no such recording.
     pub fn find(&self, name: &str) -> io::Result<PathBuf> {
         let files = Provenance::ALL.map(|provenance| self.root.join(provenance.folder()).join(format!("{name}.jsonl")));
         files.into_iter().find(|file| file.is_file()).ok_or_else(|| {
@@ -96,13 +96,13 @@ impl Transcripts {
     /// Every recording, sorted by agent, version and scenario.
     ///
     /// # Errors
-    /// When a folder cannot be read.
+    /// If a folder cannot be read.
     pub fn all(&self) -> io::Result<Vec<RecordingFile>> {
         let mut found = Vec::new();
         for provenance in Provenance::ALL {
-            for agent in entries(&self.root.join(provenance.folder()))? {
-                for version in entries(&agent)? {
-                    for path in entries(&version)? {
+            for agent in list_folder(&self.root.join(provenance.folder()))? {
+                for version in list_folder(&agent)? {
+                    for path in list_folder(&version)? {
                         if path.extension().is_some_and(|extension| extension == "jsonl") {
                             let scenario = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
                             let (agent, version) = (file_name(&agent), file_name(&version));
@@ -126,10 +126,10 @@ impl Transcripts {
         Ok(found)
     }
 
-    /// The newest version of an agent that there are recordings of.
+    /// The newest recorded version of an agent.
     ///
     /// # Errors
-    /// As [`all`](Self::all), and when there is no recording of the agent.
+    /// As [`all`](Self::all), and if there is no recording of the agent.
     pub fn newest_version(&self, agent: &str) -> io::Result<String> {
         let versions = self.for_agent(agent)?.into_iter().map(|recording| recording.version);
         versions
@@ -138,14 +138,14 @@ impl Transcripts {
     }
 }
 
-/// The numbers of a version, by which versions are ordered: 0.9 comes before 0.10.
+/// The numbers in a version. They define the order of versions: 0.9 comes before 0.10.
 #[must_use]
 pub fn version_numbers(version: &str) -> Vec<u64> {
     version.split(|character: char| !character.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
 }
 
-/// What is in a folder; nothing if there is no such folder.
-fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+/// The entries of a folder; empty if the folder does not exist.
+fn list_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
     match fs::read_dir(folder) {
         Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path())).collect(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recording_can_be_remade_exactly_when_there_is_a_scenario_of_its_name() {
+    fn exactly_the_recordings_with_a_scenario_file_are_in_the_recorded_folder() {
         let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
         let recordings = Transcripts::in_repository().all().unwrap();
         assert!(recordings.len() > 500, "{}", recordings.len());

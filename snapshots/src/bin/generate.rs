@@ -1,7 +1,7 @@
 //! Prints generated files as JSON: `[{"generator": …, "path": …, "text": …}, …]`.
 //!
-//! Started by `cargo xtask generate`, which compares or writes them. The arguments are names of generators; none means
-//! all.
+//! `cargo xtask generate` runs this program and compares or writes the files. The arguments are names of generators;
+//! without arguments, all generators run.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -22,13 +22,13 @@ fn main() -> ExitCode {
 }
 
 fn run(names: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>> {
-    let mut generators = names.map(|name| find(&name)).collect::<Result<Vec<_>, _>>()?;
+    let mut generators = names.map(|name| find_generator(&name)).collect::<Result<Vec<_>, _>>()?;
     if generators.is_empty() {
         generators.extend(Generator::ALL);
     }
     let coverage = if generators.iter().any(|generator| generator.needs_coverage()) {
         eprintln!("converting the recordings …");
-        Coverage::of_corpus(&Corpus::load()?)?
+        Coverage::from_corpus(&Corpus::load()?)
     } else {
         Coverage::default()
     };
@@ -42,9 +42,9 @@ fn run(names: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn find(name: &str) -> Result<Generator, String> {
+fn find_generator(name: &str) -> Result<Generator, String> {
     Generator::ALL.into_iter().find(|generator| generator.name() == name).ok_or_else(|| {
         let known = Generator::ALL.map(Generator::name).join(", ");
-        format!("there is no generator `{name}`; there are {known}")
+        format!("unknown generator `{name}`; known generators: {known}")
     })
 }

@@ -1,4 +1,4 @@
-//! What of a stream is compared, one line for each piece of data.
+//! The parts of a stream that are compared, as one line per value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,10 +21,10 @@ macro_rules! aspects {
         }
 
         impl Aspect {
-            /// All of them, in the order of the table.
+            /// Every aspect, in the order of the table.
             pub const ALL: &[Self] = &[$(Self::$aspect,)+];
 
-            /// The name for a person.
+            /// The title in the table.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self {
@@ -38,7 +38,7 @@ macro_rules! aspects {
 aspects! {
     /// Turns, items, requests and errors in order, with kinds, roles and outcomes.
     Sequence = "item sequence";
-    /// What is said.
+    /// The texts of messages and reasoning.
     Texts = "texts";
     /// The titles of tool calls.
     Titles = "tool titles";
@@ -48,23 +48,23 @@ aspects! {
     Outputs = "tool outputs";
     /// Files that were read or changed, with their diffs.
     Files = "files and diffs";
-    /// What permissions are asked for, and how they may be given.
+    /// Requested permissions with their scopes, and how they were resolved.
     Permissions = "permissions";
-    /// Questions with their metadata.
+    /// Questions with their metadata and answers.
     Questions = "questions";
     /// Status items with their data.
     Statuses = "status items";
     /// Codes and details of errors.
     Errors = "errors";
-    /// How turns begin and end.
+    /// How turns start and end.
     Turns = "turns";
-    /// What is known of the session.
+    /// Metadata of the session.
     Sessions = "sessions";
 }
 
-/// The keys of tool inputs and status data that are not compared, as far as a stream has them.
+/// Finds which of the [`OPTIONAL_KEYS`] occur in the tool inputs and status data of a stream.
 #[must_use]
-pub fn optional_keys(events: &[UniversalEvent]) -> BTreeSet<&'static str> {
+pub fn find_optional_keys(events: &[UniversalEvent]) -> BTreeSet<&'static str> {
     fn find(value: &Value, found: &mut BTreeSet<&'static str>) {
         match value {
             Value::Object(fields) => {
@@ -92,14 +92,14 @@ pub fn optional_keys(events: &[UniversalEvent]) -> BTreeSet<&'static str> {
     found
 }
 
-/// The lines of each aspect. Several sessions of a recording follow each other.
+/// Collects the lines of each aspect. The sessions of a recording follow each other.
 #[must_use]
-pub fn lines(events: &[UniversalEvent]) -> BTreeMap<Aspect, Vec<String>> {
-    let mut sessions: Vec<(&str, Lines)> = Vec::new();
+pub fn collect_aspects(events: &[UniversalEvent]) -> BTreeMap<Aspect, Vec<String>> {
+    let mut sessions: Vec<(&str, AspectLines)> = Vec::new();
     for event in events {
         let session = event.session_id.as_str();
         let index = sessions.iter().position(|(known, _)| *known == session).unwrap_or_else(|| {
-            sessions.push((session, Lines::default()));
+            sessions.push((session, AspectLines::default()));
             sessions.len() - 1
         });
         if let Some((_, lines)) = sessions.get_mut(index) {
@@ -108,30 +108,30 @@ pub fn lines(events: &[UniversalEvent]) -> BTreeMap<Aspect, Vec<String>> {
     }
     let mut all: BTreeMap<Aspect, Vec<String>> = BTreeMap::new();
     for (_, lines) in sessions {
-        let Lines { of, mut texts, .. } = lines;
-        for (aspect, lines) in of {
+        let AspectLines { by_aspect, mut texts, .. } = lines;
+        for (aspect, lines) in by_aspect {
             all.entry(aspect).or_default().extend(lines);
         }
-        texts.sort_by_key(|(place, _)| *place);
+        texts.sort_by_key(|(index, _)| *index);
         all.entry(Aspect::Texts).or_default().extend(texts.into_iter().map(|(_, text)| text));
     }
     all
 }
 
 #[derive(Default)]
-struct Lines {
-    of: BTreeMap<Aspect, Vec<String>>,
-    /// The line of each open item in the sequence: an item stands where it began, whenever it ends.
+struct AspectLines {
+    by_aspect: BTreeMap<Aspect, Vec<String>>,
+    /// Index of each open item's line in [`Aspect::Sequence`]. The line stands where the item starts, whenever it ends.
     open: BTreeMap<ItemId, usize>,
-    /// Tool calls: what has one as its parent is a sub-agent's.
+    /// Tool calls. An item whose parent is a tool call belongs to a sub-agent.
     calls: Vec<ItemId>,
-    /// What is said, with the place in the sequence of the item that says it.
+    /// The texts, each with the index of its item's line in [`Aspect::Sequence`].
     texts: Vec<(usize, String)>,
 }
 
-impl Lines {
+impl AspectLines {
     fn add(&mut self, aspect: Aspect, line: impl Into<String>) {
-        self.of.entry(aspect).or_default().push(line.into());
+        self.by_aspect.entry(aspect).or_default().push(line.into());
     }
 
     fn add_json(&mut self, aspect: Aspect, json: &impl Serialize) {
@@ -156,27 +156,27 @@ impl Lines {
                 self.add_json(Aspect::Turns, &json!({ "has_id": !started.turn_id.is_empty() }));
             }
             EventData::TurnEnded(ended) => {
-                self.add(Aspect::Sequence, format!("turn.ended {}", name(&ended.status)));
+                self.add(Aspect::Sequence, format!("turn.ended {}", wire_name(&ended.status)));
                 let stop_reason = ended.metadata.as_ref().and_then(|metadata| metadata.stop_reason.clone());
                 self.add_json(Aspect::Turns, &json!({ "status": ended.status, "stop_reason": stop_reason }));
             }
-            EventData::ItemStarted(ItemEvent { item, .. }) => self.started(item),
-            EventData::ItemCompleted(ItemEvent { item, .. }) => self.completed(item),
+            EventData::ItemStarted(ItemEvent { item, .. }) => self.start_item(item),
+            EventData::ItemCompleted(ItemEvent { item, .. }) => self.complete_item(item),
             EventData::PermissionRequested(permission) => {
                 self.add(Aspect::Sequence, "permission.requested");
                 let metadata = permission.metadata.as_ref();
                 self.add_json(
                     Aspect::Permissions,
                     &json!({
-                        "action": permission.action, "has_call": metadata.is_some_and(|it| it.call_id.is_some()),
-                        "tool_kind": metadata.map(|it| &it.tool_kind),
-                        "input": metadata.map(|it| without_optional_keys(&it.input)),
-                        "scopes": metadata.map(|it| &it.scopes),
+                        "action": permission.action, "has_call": metadata.is_some_and(|metadata| metadata.call_id.is_some()),
+                        "tool_kind": metadata.map(|metadata| &metadata.tool_kind),
+                        "input": metadata.map(|metadata| without_optional_keys(&metadata.input)),
+                        "scopes": metadata.map(|metadata| &metadata.scopes),
                     }),
                 );
             }
             EventData::PermissionResolved(permission) => {
-                self.add(Aspect::Sequence, format!("permission.resolved {}", name(&permission.status)));
+                self.add(Aspect::Sequence, format!("permission.resolved {}", wire_name(&permission.status)));
                 let scope = permission.metadata.as_ref().and_then(|metadata| metadata.scope.as_ref());
                 self.add_json(Aspect::Permissions, &json!({ "status": permission.status, "scope": scope }));
             }
@@ -196,7 +196,7 @@ impl Lines {
                 );
             }
             EventData::QuestionResolved(question) => {
-                self.add(Aspect::Sequence, format!("question.resolved {}", name(&question.status)));
+                self.add(Aspect::Sequence, format!("question.resolved {}", wire_name(&question.status)));
                 self.add_json(Aspect::Questions, &json!({ "status": question.status, "response": question.response }));
             }
             EventData::Error(error) => {
@@ -206,67 +206,71 @@ impl Lines {
                 self.add_json(Aspect::Errors, &json!({ "code": error.code, "status": status }));
             }
             EventData::AgentUnparsed(_) => self.add(Aspect::Sequence, "agent.unparsed"),
-            // Whether the recording holds the agent's exit is the recorder's affair.
+            // Whether a recording contains the agent's exit depends on the recorder.
             _ => {}
         }
     }
 
-    fn started(&mut self, item: &Item) {
+    fn start_item(&mut self, item: &Item) {
         if item.kind == ItemKind::Status {
             return;
         }
         if item.kind == ItemKind::ToolCall {
             self.calls.push(item.item_id.clone());
         }
-        let line = self.of.entry(Aspect::Sequence).or_default();
-        self.open.insert(item.item_id.clone(), line.len());
-        line.push(String::new());
+        let sequence = self.by_aspect.entry(Aspect::Sequence).or_default();
+        self.open.insert(item.item_id.clone(), sequence.len());
+        sequence.push(String::new());
     }
 
-    fn completed(&mut self, item: &Item) {
-        let place = self.open.remove(&item.item_id).unwrap_or_default();
+    fn complete_item(&mut self, item: &Item) {
+        let index = self.open.remove(&item.item_id).unwrap_or_default();
         if item.kind != ItemKind::Status {
-            let is_below_call = item.parent_id.as_ref().is_some_and(|parent| self.calls.contains(parent));
-            let below = if is_below_call { " of a sub-agent" } else { "" };
-            let role = item.role.as_ref().map(|role| format!("/{}", name(role))).unwrap_or_default();
+            let is_of_sub_agent = item.parent_id.as_ref().is_some_and(|parent| self.calls.contains(parent));
+            let suffix = if is_of_sub_agent { " of a sub-agent" } else { "" };
+            let role = item.role.as_ref().map(|role| format!("/{}", wire_name(role))).unwrap_or_default();
             let detail = item.content.iter().find_map(|part| match part {
-                ContentPart::ToolCall { tool_kind, .. } => Some(format!(" {}", name(tool_kind))),
+                ContentPart::ToolCall { tool_kind, .. } => Some(format!(" {}", wire_name(tool_kind))),
                 ContentPart::Reasoning { .. } => Some(" reasoning".to_owned()),
                 _ => None,
             });
-            let line =
-                format!("{}{role}{}{below} {}", name(&item.kind), detail.unwrap_or_default(), name(&item.status));
-            if let Some(place) = self.of.get_mut(&Aspect::Sequence).and_then(|lines| lines.get_mut(place)) {
-                *place = line;
+            let line = format!(
+                "{}{role}{}{suffix} {}",
+                wire_name(&item.kind),
+                detail.unwrap_or_default(),
+                wire_name(&item.status)
+            );
+            if let Some(slot) = self.by_aspect.get_mut(&Aspect::Sequence).and_then(|lines| lines.get_mut(index)) {
+                *slot = line;
             }
         }
         if item.kind == ItemKind::Status {
-            self.status(item);
+            self.add_status(item);
         }
         for part in &item.content {
-            self.part(place, item, part);
+            self.add_part(index, item, part);
         }
     }
 
-    fn part(&mut self, place: usize, item: &Item, part: &ContentPart) {
+    fn add_part(&mut self, index: usize, item: &Item, part: &ContentPart) {
         match part {
             ContentPart::Text { text } if item.kind == ItemKind::Message => {
-                let role = item.role.as_ref().map(name::<Role>).unwrap_or_default();
-                self.texts.push((place, format!("{role}: {text}")));
+                let role = item.role.as_ref().map(wire_name::<Role>).unwrap_or_default();
+                self.texts.push((index, format!("{role}: {text}")));
             }
             ContentPart::Reasoning { text, visibility } => {
-                self.texts.push((place, format!("{} reasoning: {text}", name(visibility))));
+                self.texts.push((index, format!("{} reasoning: {text}", wire_name(visibility))));
             }
             ContentPart::ToolCall { title, input, .. } => {
                 self.add(Aspect::Titles, title.clone().unwrap_or_default());
                 self.add_json(Aspect::Inputs, &without_optional_keys(input));
             }
-            // Why a tool failed that is no command, each agent says in its own words.
+            // If a tool other than a command failed, each agent gives the reason in its own words.
             ContentPart::ToolResult { exit_code: None, .. } if item.status == ItemStatus::Failed => {
                 self.add(Aspect::Outputs, "failed");
             }
             ContentPart::ToolResult { output, exit_code, .. } => {
-                // Claude Code and OpenCode do not say whether the last line was ended.
+                // Claude Code and OpenCode do not report whether the last line ends with a newline.
                 let output = output.trim_end();
                 self.add_json(Aspect::Outputs, &json!({ "output": output, "exit_code": exit_code }));
             }
@@ -275,8 +279,8 @@ impl Lines {
         }
     }
 
-    /// The data of a status item, without what differs each time it is recorded.
-    fn status(&mut self, item: &Item) {
+    /// Adds the data of a status item, without the values that differ in every recording.
+    fn add_status(&mut self, item: &Item) {
         let Some(ContentPart::Status { label, detail }) = item.content.first() else { return };
         let json = item.content.iter().find_map(|part| match part {
             ContentPart::Json { json } => Some(json.clone()),
@@ -284,8 +288,8 @@ impl Lines {
         });
         let mut json = json.unwrap_or_default();
         if let (StatusLabel::Retry | StatusLabel::Task, Value::Object(fields)) = (label, &mut json) {
-            for own in ["delay_ms", "task_id", "call_id", "reason"] {
-                fields.remove(own);
+            for varying in ["delay_ms", "task_id", "call_id", "reason"] {
+                fields.remove(varying);
             }
         }
         let json = without_optional_keys(&json);
@@ -297,7 +301,7 @@ impl Lines {
     }
 }
 
-/// A value without the keys that only some agents say.
+/// Removes the keys that only some agents report.
 fn without_optional_keys(value: &impl Serialize) -> Value {
     fn prune(value: &mut Value) {
         match value {
@@ -314,8 +318,8 @@ fn without_optional_keys(value: &impl Serialize) -> Value {
     value
 }
 
-/// The wire's name for a value of a small enum.
-fn name<T: Serialize>(value: &T) -> String {
+/// The name of an enum value on the wire.
+fn wire_name<T: Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(name)) => name,
         _ => String::new(),

@@ -1,4 +1,4 @@
-//! What every recording becomes as a bounded envelope, and what that must always be.
+//! Tests of the envelope streams of all recordings.
 
 mod capabilities;
 mod faithful;

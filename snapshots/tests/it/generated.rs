@@ -1,4 +1,4 @@
-//! Generated files are what their generators make, and the page on adding an agent names every place.
+//! Generated files are up to date, and `docs/adding-an-agent.md` names every file that depends on the agent.
 
 use std::path::{Path, PathBuf};
 
@@ -9,42 +9,42 @@ use crate::corpus;
 
 #[test]
 fn every_generated_file_is_up_to_date() {
-    let coverage = Coverage::of_corpus(corpus()).unwrap();
+    let coverage = Coverage::from_corpus(corpus());
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let files = Generator::ALL.into_iter().flat_map(|generator| generator.generate(&coverage).unwrap());
     let is_current = |path: &str, text: &str| std::fs::read_to_string(root.join(path)).is_ok_and(|found| found == text);
     let stale: Vec<&str> = files.filter(|file| !is_current(file.path, &file.text)).map(|file| file.path).collect();
-    assert!(stale.is_empty(), "out of date: {stale:?}; run `cargo xtask generate` and commit the files");
+    assert!(stale.is_empty(), "generated files are stale: {stale:?}; run `cargo xtask generate` and commit them");
 }
 
-/// The Rust files below a folder that name the agent `Amp` outside of unit tests and comments.
-fn places_of_agents(folder: &Path, places: &mut Vec<PathBuf>) {
+/// Finds the Rust files below a folder that name the agent `Amp` outside of unit tests and comments.
+fn find_agent_specific_files(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             if path.file_name().is_none_or(|name| name != "target") {
-                places_of_agents(&path, places);
+                find_agent_specific_files(&path, files);
             }
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = std::fs::read_to_string(&path).unwrap();
             let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
             let is_code = |line: &&str| !line.trim_start().starts_with("//");
             if code.lines().filter(is_code).any(|line| line.contains("Agent::Amp") || line.contains("Self::Amp")) {
-                places.push(path);
+                files.push(path);
             }
         }
     }
 }
 
 #[test]
-fn the_page_on_adding_an_agent_names_every_place_that_decides_by_agent() {
+fn the_page_on_adding_an_agent_names_every_file_that_matches_on_the_agent() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let page = std::fs::read_to_string(root.join("docs/adding-an-agent.md")).unwrap();
-    let mut places = Vec::new();
+    let mut files = Vec::new();
     for folder in ["crates", "snapshots", "xtask"] {
-        places_of_agents(&root.join(folder), &mut places);
+        find_agent_specific_files(&root.join(folder), &mut files);
     }
-    let is_own = |path: &Path| {
+    let is_exempt = |path: &Path| {
         let name = path.display().to_string();
         name.contains("/amp/")
             || path.file_name().is_some_and(|name| name == "amp.rs")
@@ -55,14 +55,17 @@ fn the_page_on_adding_an_agent_names_every_place_that_decides_by_agent() {
             || path.file_name().is_some_and(|name| name == "tests.rs")
             || name.contains("/src/play/tests")
     };
-    let missing: Vec<String> = places
+    let missing: Vec<String> = files
         .iter()
-        .filter(|path| !is_own(path))
+        .filter(|path| !is_exempt(path))
         .map(|path| path.strip_prefix(&root).unwrap().display().to_string())
         .filter(|path| !page.contains(&format!("`{path}`")))
         .collect();
-    assert!(missing.is_empty(), "docs/adding-an-agent.md does not name {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "docs/adding-an-agent.md does not name these files, which match on the agent: {missing:?}"
+    );
     let named = page.split('`').skip(1).step_by(2).filter(|word| word.contains(".rs") && !word.contains("toy"));
     let gone: Vec<&str> = named.filter(|path| path.contains('/') && !root.join(path).is_file()).collect();
-    assert!(gone.is_empty(), "docs/adding-an-agent.md names files that are not there: {gone:?}");
+    assert!(gone.is_empty(), "docs/adding-an-agent.md names files that do not exist: {gone:?}");
 }

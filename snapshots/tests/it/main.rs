@@ -1,6 +1,6 @@
-//! Everything that is promised of the recordings: native types, universal streams, envelope streams, generated files.
+//! Tests over all recordings: native types, universal streams, envelope streams and generated files.
 //!
-//! One binary, so that the recordings are converted once for all tests.
+//! They are one binary, so that the recordings are converted once for all tests.
 
 mod envelope;
 mod generated;
@@ -12,13 +12,13 @@ use std::sync::LazyLock;
 
 use interlingua_snapshots::Corpus;
 
-/// Every recording with its stream.
+/// Every recording with its universal stream.
 fn corpus() -> &'static Corpus {
     static CORPUS: LazyLock<Corpus> = LazyLock::new(|| Corpus::load().unwrap());
     &CORPUS
 }
 
-/// Settings for the snapshots in a folder below `expected/`.
+/// Insta settings for the snapshots in a folder below `expected/`.
 fn snapshots_in(folder: impl AsRef<Path>) -> insta::Settings {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(expected().join(folder));

@@ -1,8 +1,9 @@
-//! The generated types, proved on every recording.
+//! Tests of the generated types against all recordings.
 
 mod api;
 mod chaos;
 mod recorded;
 
-/// What Codex up to 0.98 says everything a second time with. No schema has it, so its lines are unknown to the types.
-const LEGACY: &str = "codex/event/";
+/// Prefix of the methods with which Codex up to 0.98 repeats every notification. No schema has them, so the types do
+/// not know these lines.
+const LEGACY_METHOD_PREFIX: &str = "codex/event/";

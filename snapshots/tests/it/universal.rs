@@ -1,4 +1,4 @@
-//! What every recording becomes: its universal stream, and what that must always be.
+//! Tests of the universal streams of all recordings.
 
 mod canonical;
 mod chaos;

@@ -1,9 +1,9 @@
-//! A schema reduced to what matters when two of them are compared.
+//! A schema reduced to the parts that are compared.
 //!
 //! Every definition becomes a [`Shape`]: its fields with a printed type, the tags of its unions, the values of its
-//! enums. Types that are written in place are flattened into paths (`message.content[]<text>.text`), so that a change
-//! deep inside is found where it is. Draft-07 `definitions`, 2020-12 `$defs` and the components and operations of
-//! `OpenAPI` all end up as the same thing. Descriptions, limits and the order of things are left out on purpose.
+//! enums. Inline types are flattened into paths (`message.content[]<text>.text`), so that a change is reported at its
+//! exact place. Draft-07 `definitions`, 2020-12 `$defs`, and the components and operations of `OpenAPI` all become
+//! shapes. Descriptions, limits and order are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::reader;
 
-/// Ends the printed type of something that may be null.
+/// Suffix of the printed type of a nullable value.
 pub(super) const OR_NULL: &str = " | null";
 
 /// All named types of one agent.
@@ -23,94 +23,97 @@ pub(crate) struct Model {
 /// One named type.
 #[derive(Default)]
 pub(crate) struct Shape {
-    /// The type itself, printed: `object`, `union`, `enum`, `string` …
-    pub(crate) is: String,
-    /// Path → field.
+    /// The type as text: `object`, `union`, `enum`, `string` …
+    pub(crate) printed_type: String,
+    /// The fields by path.
     pub(crate) fields: BTreeMap<String, Field>,
-    /// Path of a union (empty: the type itself) → tag → printed type of that member.
+    /// The printed type of each union member, by path of the union (empty for the type itself) and tag.
     pub(crate) unions: BTreeMap<String, BTreeMap<String, String>>,
-    /// Path of an enum (empty: the type itself) → its values.
+    /// The values of each enum, by path (empty for the type itself).
     pub(crate) enums: BTreeMap<String, BTreeSet<String>>,
-    /// Named types that this one refers to.
-    pub(crate) refers: BTreeSet<String>,
-    /// Of these, what each member of the type itself refers to, when it is a union.
-    pub(crate) member_refers: BTreeMap<String, BTreeSet<String>>,
-    /// The schema as it was, to notice changes that the rest of the shape does not show. Operations have none: the
-    /// two halves of one would show each other's prose.
+    /// Named types that this type references.
+    pub(crate) references: BTreeSet<String>,
+    /// If the type itself is a union: the references of each member, by tag.
+    pub(crate) member_references: BTreeMap<String, BTreeSet<String>>,
+    /// The original schema, to detect changes that the rest of the shape does not show. Null for operations, because
+    /// the schema contains the descriptions of both the request and the response.
     pub(crate) raw: Value,
 }
 
 /// One field of a type.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Field {
-    /// Its type, printed.
-    pub(crate) is: String,
-    /// Whether the schema promises it.
+    /// The type as text.
+    pub(crate) printed_type: String,
+    /// Whether the schema requires it.
     pub(crate) required: bool,
 }
 
 impl Model {
-    /// Adds every type of `document`, its name starting with `prefix`.
+    /// Adds every type of `document`, with `prefix` before its name.
     pub(crate) fn add(&mut self, prefix: &str, document: &Value) {
-        self.types.extend(reader::shapes(prefix, document));
+        self.types.extend(reader::read_shapes(prefix, document));
     }
 
-    /// The requests of all operations, with what they refer to: what is sent, where no scope says more.
-    pub(crate) fn requests(&self) -> BTreeSet<String> {
-        let requests = self.types.keys().filter(|name| name.ends_with(reader::REQUEST)).cloned();
-        self.reached(requests, |_, _| true)
+    /// The requests of all operations and the types that they reference. These are sent, as far as is known without a
+    /// scope.
+    pub(crate) fn request_types(&self) -> BTreeSet<String> {
+        let requests = self.types.keys().filter(|name| name.ends_with(reader::REQUEST_SUFFIX)).cloned();
+        self.reachable_types(requests, |_, _| true)
     }
 
-    /// The `roots` and everything that they refer to, through those union members that `takes` (type, tag) takes.
-    pub(crate) fn reached(
+    /// The `roots` and all types that they reference, through union members for which `includes(type, tag)` is true.
+    pub(crate) fn reachable_types(
         &self,
         roots: impl IntoIterator<Item = String>,
-        takes: impl Fn(&str, &str) -> bool,
+        includes: impl Fn(&str, &str) -> bool,
     ) -> BTreeSet<String> {
         let mut pending: Vec<String> = roots.into_iter().collect();
-        let mut reached = BTreeSet::new();
+        let mut reachable = BTreeSet::new();
         while let Some(name) = pending.pop() {
             let Some(shape) = self.types.get(&name) else {
-                reached.insert(name);
+                reachable.insert(name);
                 continue;
             };
-            if reached.contains(&name) {
+            if reachable.contains(&name) {
                 continue;
             }
-            let outside = shape.member_refers.iter().filter(|(tag, _)| !takes(&name, tag));
-            let outside: BTreeSet<_> = outside.flat_map(|(_, refers)| refers).collect();
-            let inside = shape.member_refers.iter().filter(|(tag, _)| takes(&name, tag));
-            pending.extend(inside.flat_map(|(_, refers)| refers).cloned());
-            pending.extend(shape.refers.iter().filter(|name| !outside.contains(name)).cloned());
-            reached.insert(name);
+            let excluded = shape.member_references.iter().filter(|(tag, _)| !includes(&name, tag));
+            let excluded: BTreeSet<_> = excluded.flat_map(|(_, references)| references).collect();
+            let included = shape.member_references.iter().filter(|(tag, _)| includes(&name, tag));
+            pending.extend(included.flat_map(|(_, references)| references).cloned());
+            pending.extend(shape.references.iter().filter(|name| !excluded.contains(name)).cloned());
+            reachable.insert(name);
         }
-        reached
+        reachable
     }
 
-    /// The union members (type of the union, tag) through which a value of type `name` is met, nearest first.
-    pub(crate) fn members_with(&self, name: &str) -> Vec<(&str, &str)> {
+    /// The union members (type of the union, tag) that contain a value of type `name`, directly or with the fewest
+    /// types in between.
+    pub(crate) fn members_containing(&self, name: &str) -> Vec<(&str, &str)> {
         let mut level = BTreeSet::from([name]);
-        let mut seen = level.clone();
+        let mut visited = level.clone();
         while !level.is_empty() {
             let found: Vec<_> = level.iter().flat_map(|inner| self.direct_members(inner)).collect();
             if !found.is_empty() {
                 return found;
             }
-            let users = self.types.iter().filter(|(_, shape)| level.iter().any(|inner| shape.refers.contains(*inner)));
-            level = users.map(|(user, _)| user.as_str()).filter(|user| seen.insert(user)).collect();
+            let users =
+                self.types.iter().filter(|(_, shape)| level.iter().any(|inner| shape.references.contains(*inner)));
+            level = users.map(|(user, _)| user.as_str()).filter(|user| visited.insert(user)).collect();
         }
         Vec::new()
     }
 
-    /// The union members that are of type `name`, or that have a field of type `name` written in place.
+    /// The union members that are of type `name`, or that are inline types with a field of type `name`.
     fn direct_members(&self, name: &str) -> Vec<(&str, &str)> {
         let mut found = Vec::new();
         for (union, shape) in &self.types {
-            for (path, members) in &shape.unions {
-                for (tag, is) in members {
-                    let inside = format!("{path}<{tag}>");
-                    let mut fields = shape.fields.iter().filter(|(at, _)| at.starts_with(&inside));
-                    if is == name || fields.any(|(_, field)| field.is == name) {
+            for (union_path, members) in &shape.unions {
+                for (tag, printed_type) in members {
+                    let member_path = format!("{union_path}<{tag}>");
+                    let mut fields = shape.fields.iter().filter(|(path, _)| path.starts_with(&member_path));
+                    if printed_type == name || fields.any(|(_, field)| field.printed_type == name) {
                         found.push((union.as_str(), tag.as_str()));
                     }
                 }

@@ -1,186 +1,193 @@
-//! The drift report as text.
+//! Renders the drift report.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
 
 use super::Schemas;
-use super::arms::Arms;
-use super::compare::{Change, Class};
+use super::compare::{Change, ChangeClass};
 use super::model::Model;
 use super::scope::Scope;
+use super::source_search::SourceSearch;
 use crate::recipes::recipe;
 use interlingua_agents::Agent;
 
-/// The column at which a list of names is broken.
-const WIDTH: usize = 110;
-/// How many places are named per change.
-const PLACES: usize = 3;
+/// Maximum width of a line in a list of names.
+const MAX_WIDTH: usize = 110;
+/// Maximum number of places per change.
+const MAX_PLACES: usize = 3;
 
-/// Everything the report says.
+/// The data of the report.
 pub(crate) struct Report<'a> {
     pub(super) old: &'a Schemas,
     pub(super) new: &'a Schemas,
-    /// The changes that are listed.
+    /// Changes of types that are generated here. They are listed.
     pub(super) used: Vec<Change>,
     /// The types that are sent.
     pub(super) sent: &'a BTreeSet<String>,
-    /// The changes that are only counted.
+    /// Changes of other types. They are only counted.
     pub(super) unused: Vec<Change>,
-    /// Whether a type, or a member of it, is generated here.
+    /// Whether a type, or the member of a union with this tag, is generated here.
     pub(super) is_used: &'a dyn Fn(&str, Option<&str>) -> bool,
     pub(super) scope: Option<&'a Scope>,
-    /// `None` where no repository is at hand.
-    pub(super) arms: Option<&'a Arms>,
-    /// The source of what is sent to the agent; `None` where no repository is at hand.
-    pub(super) senders: Option<&'a Arms>,
+    /// The source of the agent's converter. `None` outside of a repository.
+    pub(super) converters: Option<&'a SourceSearch>,
+    /// The source of the agent's protocol and driver. `None` outside of a repository.
+    pub(super) drivers: Option<&'a SourceSearch>,
 }
 
 impl Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "drift of {}: {}", self.new.agent, counts(&self.used))?;
-        for class in [Class::Breaking, Class::Additive] {
+        writeln!(f, "schema changes of {}: {}", self.new.agent, render_counts(&self.used))?;
+        for class in [ChangeClass::Breaking, ChangeClass::Additive] {
             let mut changes = self.used.iter().filter(|change| change.class == class).peekable();
             if changes.peek().is_some() {
-                writeln!(f, "{}:", name(class))?;
+                writeln!(f, "{}:", class_heading(class))?;
             }
             for change in changes {
-                self.change(f, change)?;
+                self.write_change(f, change)?;
             }
         }
-        let cosmetic = self.used.iter().filter(|change| change.class == Class::Cosmetic);
-        let cosmetic: Vec<_> = cosmetic.map(|change| change.of.as_str()).collect();
+        let cosmetic = self.used.iter().filter(|change| change.class == ChangeClass::Cosmetic);
+        let cosmetic: Vec<_> = cosmetic.map(|change| change.type_name.as_str()).collect();
         if !cosmetic.is_empty() {
-            writeln!(f, "{} (descriptions, limits or order only):", name(Class::Cosmetic))?;
-            names(f, &cosmetic)?;
+            writeln!(f, "{}:", class_heading(ChangeClass::Cosmetic))?;
+            write_names(f, &cosmetic)?;
         }
         if !self.unused.is_empty() {
-            let counts = counts(&self.unused);
-            writeln!(f, "in types that are not generated here: {counts} (`drift --all` lists them)")?;
+            let counts = render_counts(&self.unused);
+            writeln!(
+                f,
+                "changes of types that are not generated here: {counts} (list them with `cargo xtask drift --all`)"
+            )?;
         }
-        self.unhandled(f)
+        self.write_unhandled(f)
     }
 }
 
 impl Report<'_> {
-    fn change(&self, f: &mut fmt::Formatter<'_>, change: &Change) -> fmt::Result {
-        let dot = if change.at.is_empty() || change.at.starts_with(['<', '[', '{']) { "" } else { "." };
-        write!(f, "  {}{dot}{}: {}", change.of, change.at, change.what)?;
-        let places = self.arms.map(|arms| self.places(arms, change)).unwrap_or_default();
+    fn write_change(&self, f: &mut fmt::Formatter<'_>, change: &Change) -> fmt::Result {
+        let dot = if change.path.is_empty() || change.path.starts_with(['<', '[', '{']) { "" } else { "." };
+        write!(f, "  {}{dot}{}: {}", change.type_name, change.path, change.description)?;
+        writeln!(f)?;
+        let places = self.converters.map(|converters| self.converter_places(converters, change)).unwrap_or_default();
         if !places.is_empty() {
-            write!(f, "  [{}]", places.join(", "))?;
+            writeln!(f, "    check the converter: {}", places.join(", "))?;
         }
-        if let Some(senders) = self.senders.filter(|_| self.sent.contains(&change.of)) {
-            self.sender(f, senders, change)?;
+        match self.drivers.filter(|_| self.sent.contains(&change.type_name)) {
+            Some(drivers) => self.write_driver_places(f, drivers, change),
+            None => Ok(()),
         }
-        writeln!(f)
     }
 
-    /// Where a driver sends what has changed, and in which request.
-    fn sender(&self, f: &mut fmt::Formatter<'_>, senders: &Arms, change: &Change) -> fmt::Result {
-        let names = self.rust_names(&change.of);
+    /// Writes where the protocol or driver sends the changed type, and in which request.
+    fn write_driver_places(&self, f: &mut fmt::Formatter<'_>, drivers: &SourceSearch, change: &Change) -> fmt::Result {
+        let names = self.rust_names(&change.type_name);
         let mut places = match &change.tag {
-            Some(tag) => senders.of_member(&names, tag),
-            None if change.at.is_empty() => senders.of_type(&names),
-            None => senders.of_field(&names, &change.at),
+            Some(tag) => drivers.find_member(&names, tag),
+            None if change.path.is_empty() => drivers.find_type(&names),
+            None => drivers.find_field(&names, &change.path),
         };
-        places.truncate(PLACES);
+        places.truncate(MAX_PLACES);
         if places.is_empty() {
             return Ok(());
         }
-        let agent = Agent::from_id(&self.new.agent).map_or("agent", |agent| agent.descriptor().display_name);
-        let members = [self.new, self.old].map(|schemas| schemas.model.members_with(&change.of));
+        let members = [self.new, self.old].map(|schemas| schemas.model.members_containing(&change.type_name));
         let method = members.into_iter().flatten().find(|(union, _)| self.sent.contains(*union));
-        let method = method.map(|(_, method)| format!("`{method}`, ")).unwrap_or_default();
-        write!(f, "  ({method}used by the {agent} driver at {})", places.join(", "))
+        let request = method.map(|(_, method)| format!(" (request `{method}`)")).unwrap_or_default();
+        writeln!(f, "    check the driver{request}: {}", places.join(", "))
     }
 
-    /// The converter arms that a change touches: the one of its tag, else those through which its type is met.
-    fn places(&self, arms: &Arms, change: &Change) -> Vec<String> {
+    /// The converter arms that a change affects: the arm of its tag, or the arms of the union members that contain its
+    /// type.
+    fn converter_places(&self, converters: &SourceSearch, change: &Change) -> Vec<String> {
         if let Some(tag) = &change.tag {
-            return arms.of_member(&self.rust_names(&change.of), tag);
+            return converters.find_member(&self.rust_names(&change.type_name), tag);
         }
-        let named = arms.of_type(&self.rust_names(&change.of));
-        if !named.is_empty() {
-            return named;
+        let by_type = converters.find_type(&self.rust_names(&change.type_name));
+        if !by_type.is_empty() {
+            return by_type;
         }
-        let members = [self.new, self.old].map(|schemas| schemas.model.members_with(&change.of));
+        let members = [self.new, self.old].map(|schemas| schemas.model.members_containing(&change.type_name));
         let members = members.into_iter().find(|members| !members.is_empty()).unwrap_or_default();
-        let arms_of = |(union, tag): &(&str, &str)| arms.of_member(&self.rust_names(union), tag);
-        let mut places: Vec<_> = members.iter().flat_map(arms_of).collect();
+        let find_arms = |(union, tag): &(&str, &str)| converters.find_member(&self.rust_names(union), tag);
+        let mut places: Vec<_> = members.iter().flat_map(find_arms).collect();
         places.sort();
         places.dedup();
-        places.truncate(PLACES);
+        places.truncate(MAX_PLACES);
         places
     }
 
-    /// What the type `of` may be called in a converter.
-    fn rust_names(&self, of: &str) -> Vec<String> {
-        let mut names = self.scope.map(|scope| scope.rust_names(of)).unwrap_or_default();
-        names.push(of.rsplit("::").next().unwrap_or(of).to_owned());
+    /// The names that a type may have in Rust.
+    fn rust_names(&self, type_name: &str) -> Vec<String> {
+        let mut names = self.scope.map(|scope| scope.rust_names(type_name)).unwrap_or_default();
+        names.push(type_name.rsplit("::").next().unwrap_or(type_name).to_owned());
         names
     }
 
-    /// The members of unions that no converter arm names: for the unions that the agent's events are made of, and
-    /// for every other union that the converter names (into the rest it does not look).
-    fn unhandled(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(arms) = self.arms else { return Ok(()) };
+    /// Writes the union members without a converter arm: of the unions of which the agent's messages are made, and of
+    /// every other union that the converter names.
+    fn write_unhandled(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(converters) = self.converters else { return Ok(()) };
         let agent = &self.new.agent;
-        if !arms.exist() {
-            return writeln!(f, "no converter handles {agent} yet (crates/convert/src/{agent}.rs)");
+        if converters.is_empty() {
+            return writeln!(f, "{agent} has no converter yet; add crates/convert/src/{agent}.rs");
         }
-        let roots = Agent::from_id(agent).map_or(&[][..], |agent| recipe(agent).read);
+        let roots = Agent::from_id(agent).map_or(&[][..], |agent| recipe(agent).received_types);
         let model = &self.new.model;
         for (union, shape) in &model.types {
             let Some(members) = shape.unions.get("") else {
                 continue;
             };
             let rust_names = self.rust_names(union);
-            let root = roots.contains(&union.as_str());
-            let looked_into = root || !arms.of_type(&rust_names).is_empty();
-            if !looked_into || !(self.is_used)(union, None) {
+            let is_root = roots.contains(&union.as_str());
+            let is_matched = is_root || !converters.find_type(&rust_names).is_empty();
+            if !is_matched || !(self.is_used)(union, None) {
                 continue;
             }
-            let members = members.iter().filter(|(tag, is)| (self.is_used)(union, Some(tag)) && !is_union(model, is));
+            let members = members
+                .iter()
+                .filter(|(tag, printed_type)| (self.is_used)(union, Some(tag)) && !is_union(model, printed_type));
             let tags: Vec<_> = members.map(|(tag, _)| tag.as_str()).collect();
-            let is_open = |tag: &&str| arms.of_member(&rust_names, tag).is_empty();
-            let open: Vec<_> = tags.iter().copied().filter(is_open).collect();
-            if !open.is_empty() {
-                writeln!(f, "{union}: {} of {} members have no converter arm:", open.len(), tags.len())?;
-                names(f, &open)?;
+            let has_no_arm = |tag: &&str| converters.find_member(&rust_names, tag).is_empty();
+            let unhandled: Vec<_> = tags.iter().copied().filter(has_no_arm).collect();
+            if !unhandled.is_empty() {
+                writeln!(f, "{union}: {} of {} members have no converter arm:", unhandled.len(), tags.len())?;
+                write_names(f, &unhandled)?;
             }
         }
         Ok(())
     }
 }
 
-fn counts(changes: &[Change]) -> String {
+fn render_counts(changes: &[Change]) -> String {
     if changes.is_empty() {
         return "none".to_owned();
     }
     let count = |class| changes.iter().filter(|change| change.class == class).count();
-    let [breaking, additive, cosmetic] = [Class::Breaking, Class::Additive, Class::Cosmetic].map(count);
+    let [breaking, additive, cosmetic] =
+        [ChangeClass::Breaking, ChangeClass::Additive, ChangeClass::Cosmetic].map(count);
     format!("{breaking} breaking, {additive} additive, {cosmetic} cosmetic")
 }
 
-/// Whether the type `name` is nothing but a union; its members are listed under its own name.
+/// Whether the type `name` is only a union. Its members are listed under its own name.
 fn is_union(model: &Model, name: &str) -> bool {
     model.types.get(name).is_some_and(|shape| shape.unions.contains_key("") && shape.fields.is_empty())
 }
 
-const fn name(class: Class) -> &'static str {
+const fn class_heading(class: ChangeClass) -> &'static str {
     match class {
-        Class::Breaking => "breaking",
-        Class::Additive => "additive",
-        Class::Cosmetic => "cosmetic",
+        ChangeClass::Breaking => "breaking",
+        ChangeClass::Additive => "additive",
+        ChangeClass::Cosmetic => "cosmetic (only descriptions, limits or order)",
     }
 }
 
-/// A list of names, as many on a line as fit.
-fn names(f: &mut fmt::Formatter<'_>, names: &[&str]) -> fmt::Result {
+/// Writes a list of names with line breaks.
+fn write_names(f: &mut fmt::Formatter<'_>, names: &[&str]) -> fmt::Result {
     let mut line = String::new();
     for (index, name) in names.iter().enumerate() {
         let comma = if index + 1 == names.len() { "" } else { "," };
-        if !line.is_empty() && line.len() + name.len() + 2 > WIDTH {
+        if !line.is_empty() && line.len() + name.len() + 2 > MAX_WIDTH {
             writeln!(f, " {line}")?;
             line.clear();
         }

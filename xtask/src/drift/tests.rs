@@ -1,4 +1,4 @@
-//! What drift promises, one class after the other.
+//! Tests of the comparison and of the report.
 
 use serde_json::{Value, json};
 
@@ -10,28 +10,30 @@ fn model(definitions: &Value) -> Model {
     model
 }
 
-/// The changes as `class place: what`, with `In` being a type that we write.
+/// The changes as `class type|path: description`. `In` is a type that is sent.
 fn changes(old: &Value, new: &Value) -> Vec<String> {
     let (old, new) = (model(old), model(new));
-    let written = new.reached(["In".to_owned()], |_, _| true);
-    let line = |change: compare::Change| format!("{:?} {}|{}: {}", change.class, change.of, change.at, change.what);
-    compare(&old, &new, &written).into_iter().map(line).collect()
+    let sent = new.reachable_types(["In".to_owned()], |_, _| true);
+    let line = |change: compare::Change| {
+        format!("{:?} {}|{}: {}", change.class, change.type_name, change.path, change.description)
+    };
+    compare(&old, &new, &sent).into_iter().map(line).collect()
 }
 
 #[test]
-fn equal_schemas_do_not_drift() {
+fn equal_schemas_have_no_changes() {
     let schema = json!({"A": {"type": "object", "properties": {"a": {"type": "string"}}}});
     assert_eq!(changes(&schema, &schema), [""; 0]);
 }
 
 #[test]
-fn a_type_that_is_gone_breaks_and_a_new_one_adds() {
+fn a_removed_type_is_breaking_and_a_new_one_is_additive() {
     let found = changes(&json!({"A": {}, "B": {}}), &json!({"B": {}, "C": {}}));
     assert_eq!(found, ["Breaking A|: type removed", "Additive C|: type added"]);
 }
 
 #[test]
-fn fields_at_every_depth_are_found() {
+fn changes_of_fields_are_found_at_every_depth() {
     let shape = |inner: Value| json!({"A": {"properties": {"m": {"properties": {"list": {"items": inner}}}}}});
     let found = changes(
         &shape(json!({"properties": {"gone": {"type": "string"}, "same": {}}})),
@@ -47,13 +49,13 @@ fn fields_at_every_depth_are_found() {
 }
 
 #[test]
-fn a_field_that_goes_where_another_comes_is_probably_renamed() {
-    let of = |fields: Value| json!({"A": {"properties": {"m": {"properties": fields}}}});
+fn a_removed_field_with_one_matching_new_field_is_reported_as_renamed() {
+    let schema = |fields: Value| json!({"A": {"properties": {"m": {"properties": fields}}}});
     let text = || json!({"type": "string"});
-    let found = changes(&of(json!({"cwd": text(), "x": {}})), &of(json!({"directory": text(), "x": {}})));
+    let found = changes(&schema(json!({"cwd": text(), "x": {}})), &schema(json!({"directory": text(), "x": {}})));
     assert_eq!(found, ["Breaking A|m.cwd: field probably renamed to `m.directory` (string)"]);
-    // Two candidates: it is ambiguous.
-    let found = changes(&of(json!({"cwd": text()})), &of(json!({"directory": text(), "folder": text()})));
+    // With two candidates it is ambiguous.
+    let found = changes(&schema(json!({"cwd": text()})), &schema(json!({"directory": text(), "folder": text()})));
     assert_eq!(found.len(), 3, "{found:?}");
 }
 
@@ -67,57 +69,67 @@ fn a_new_object_is_one_change_and_not_one_per_field() {
 }
 
 #[test]
-fn a_field_of_another_type_breaks_and_one_that_may_be_null_adds() {
-    let of = |is: Value| json!({"A": {"properties": {"a": is}}});
-    let string = || of(json!({"type": "string"}));
-    assert_eq!(changes(&string(), &of(json!({"type": "integer"}))), ["Breaking A|a: was string, is integer"]);
+fn another_type_is_breaking_and_nullability_is_additive() {
+    let schema = |field: Value| json!({"A": {"properties": {"a": field}}});
+    let string = || schema(json!({"type": "string"}));
     assert_eq!(
-        changes(&string(), &of(json!({"type": ["string", "null"]}))),
-        ["Additive A|a: was string, is string | null"]
+        changes(&string(), &schema(json!({"type": "integer"}))),
+        ["Breaking A|a: type changed from string to integer"]
     );
-    let nullable = of(json!({"anyOf": [{"type": "null"}, {"type": "string"}]}));
-    assert_eq!(changes(&nullable, &string()), ["Additive A|a: was string | null, is string"]);
+    assert_eq!(
+        changes(&string(), &schema(json!({"type": ["string", "null"]}))),
+        ["Additive A|a: type changed from string to string | null"]
+    );
+    let nullable = schema(json!({"anyOf": [{"type": "null"}, {"type": "string"}]}));
+    assert_eq!(changes(&nullable, &string()), ["Additive A|a: type changed from string | null to string"]);
 }
 
 #[test]
-fn a_field_that_became_required_breaks_only_what_we_write() {
-    let of =
+fn a_field_that_became_required_is_breaking_only_in_sent_types() {
+    let schema =
         |name: &str, required: Value| json!({name: {"properties": {"a": {"type": "string"}}, "required": required}});
-    assert_eq!(changes(&of("Out", json!([])), &of("Out", json!(["a"]))), ["Additive Out|a: became required"]);
+    assert_eq!(changes(&schema("Out", json!([])), &schema("Out", json!(["a"]))), ["Additive Out|a: became required"]);
     assert_eq!(
-        changes(&of("In", json!([])), &of("In", json!(["a"]))),
-        ["Breaking In|a: became required, and we write it"]
+        changes(&schema("In", json!([])), &schema("In", json!(["a"]))),
+        ["Breaking In|a: became required in a type that is sent"]
     );
-    assert_eq!(changes(&of("Out", json!(["a"])), &of("Out", json!([]))), ["Additive Out|a: became optional"]);
+    assert_eq!(changes(&schema("Out", json!(["a"])), &schema("Out", json!([]))), ["Additive Out|a: became optional"]);
 }
 
 #[test]
-fn what_we_write_reaches_through_references() {
-    let of = |required: Value| {
+fn sent_types_include_referenced_types() {
+    let schema = |required: Value| {
         json!({
             "In": {"properties": {"part": {"$ref": "#/definitions/Part"}}},
             "Part": {"properties": {"a": {"type": "string"}}, "required": required},
         })
     };
-    assert_eq!(changes(&of(json!([])), &of(json!(["a"]))), ["Breaking Part|a: became required, and we write it"]);
+    assert_eq!(
+        changes(&schema(json!([])), &schema(json!(["a"]))),
+        ["Breaking Part|a: became required in a type that is sent"]
+    );
 }
 
 #[test]
-fn tags_come_and_go() {
+fn removed_tags_are_breaking_and_new_tags_are_additive() {
     let member = |tag: &str, payload: &str| json!({"properties": {"method": {"enum": [tag]}, "params": {"$ref": format!("#/definitions/{payload}")}}});
-    let of = |members: Vec<Value>| json!({"N": {"oneOf": members}, "P": {}, "Q": {}});
+    let schema = |members: Vec<Value>| json!({"N": {"oneOf": members}, "P": {}, "Q": {}});
     let found = changes(
-        &of(vec![member("a", "P"), member("b", "P"), member("c", "P")]),
-        &of(vec![member("b", "Q"), member("c", "P"), member("d", "P")]),
+        &schema(vec![member("a", "P"), member("b", "P"), member("c", "P")]),
+        &schema(vec![member("b", "Q"), member("c", "P"), member("d", "P")]),
     );
     assert_eq!(
         found,
-        ["Breaking N|<b>.params: was P, is Q", "Breaking N|: tag \"a\" removed", "Additive N|: tag \"d\" added"]
+        [
+            "Breaking N|<b>.params: type changed from P to Q",
+            "Breaking N|: tag \"a\" removed",
+            "Additive N|: tag \"d\" added"
+        ]
     );
 }
 
 #[test]
-fn enum_values_come_and_go_and_a_const_is_an_enum_of_one() {
+fn removed_enum_values_are_breaking_and_a_const_is_an_enum_of_one() {
     let found = changes(&json!({"E": {"enum": ["a", "b"]}}), &json!({"E": {"enum": ["b", "c"]}}));
     assert_eq!(found, ["Breaking E|: enum value \"a\" removed", "Additive E|: enum value \"c\" added"]);
     let documented = json!({"E": {"oneOf": [{"const": "a", "description": "first"}, {"enum": ["b"]}]}});
@@ -131,12 +143,12 @@ fn prose_limits_and_order_are_cosmetic() {
         &json!({"A": {"description": "x", "anyOf": [{"type": "string"}, {"type": "integer"}]}}),
         &json!({"A": {"description": "y", "anyOf": [{"type": "integer"}, {"type": "string", "pattern": "^a"}]}}),
     );
-    assert_eq!(found, ["Cosmetic A|: descriptions, limits or order only"]);
+    assert_eq!(found, ["Cosmetic A|: only descriptions, limits or order changed"]);
 }
 
 #[test]
-fn the_requests_of_http_operations_are_written_and_their_responses_are_read() {
-    let of = |required: bool, code: &str| {
+fn requests_of_http_operations_are_sent_and_responses_are_received() {
+    let schema = |required: bool, code: &str| {
         let mut model = Model::default();
         model.add(
             "",
@@ -148,15 +160,16 @@ fn the_requests_of_http_operations_are_written_and_their_responses_are_read() {
         );
         model
     };
-    let (old, new) = (of(false, "200"), of(true, "201"));
-    let written = new.requests();
-    assert!(written.contains("Body"));
-    let found = compare(&old, &new, &written);
-    let found: Vec<_> = found.iter().map(|c| format!("{:?} {} {} {}", c.class, c.of, c.at, c.what)).collect();
+    let (old, new) = (schema(false, "200"), schema(true, "201"));
+    let sent = new.request_types();
+    assert!(sent.contains("Body"));
+    let found = compare(&old, &new, &sent);
+    let found: Vec<_> =
+        found.iter().map(|c| format!("{:?} {} {} {}", c.class, c.type_name, c.path, c.description)).collect();
     assert_eq!(
         found,
         [
-            "Breaking POST /session (request) query.dir became required, and we write it",
+            "Breaking POST /session (request) query.dir became required in a type that is sent",
             "Breaking POST /session (response) 200 field removed (was string)",
             "Additive POST /session (response) 201 optional field added: string",
         ]
@@ -164,7 +177,7 @@ fn the_requests_of_http_operations_are_written_and_their_responses_are_read() {
 }
 
 #[test]
-fn a_type_is_traced_to_the_union_members_that_carry_it() {
+fn the_union_members_that_contain_a_type_are_found() {
     let model = model(&json!({
         "N": {"oneOf": [
             {"properties": {"method": {"const": "turn/started"}, "params": {"$ref": "#/definitions/Params"}}},
@@ -173,17 +186,17 @@ fn a_type_is_traced_to_the_union_members_that_carry_it() {
         "Params": {"properties": {"turn": {"$ref": "#/definitions/Turn"}}},
         "Turn": {"type": "object"},
     }));
-    assert_eq!(model.members_with("Turn"), [("N", "turn/started")]);
+    assert_eq!(model.members_containing("Turn"), [("N", "turn/started")]);
 }
 
 #[test]
-fn the_report_names_the_arm_and_what_has_none() {
+fn the_report_names_the_affected_arm_and_the_members_without_one() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(folder.path().join("agent-schemas")).unwrap();
     std::fs::create_dir_all(folder.path().join("crates/convert/src")).unwrap();
     std::fs::write(folder.path().join("Cargo.toml"), "").unwrap();
     std::fs::write(folder.path().join("crates/convert/src/amp.rs"), "\nStreamMessage::User(m) => {}\n").unwrap();
-    let repository = Repository::above(folder.path()).unwrap();
+    let repository = Repository::containing(folder.path()).unwrap();
 
     let schemas = |fields: Value| {
         let mut schemas = Schemas::new("amp");
@@ -202,9 +215,10 @@ fn the_report_names_the_arm_and_what_has_none() {
     let new = schemas(json!({}));
     assert_eq!(
         report(&old, &new, &repository),
-        "drift of amp: 1 breaking, 0 additive, 0 cosmetic\n\
+        "schema changes of amp: 1 breaking, 0 additive, 0 cosmetic\n\
          breaking:\n  \
-         Message.text: field removed (was string)  [crates/convert/src/amp.rs:2]\n\
+         Message.text: field removed (was string)\n    \
+         check the converter: crates/convert/src/amp.rs:2\n\
          StreamMessage: 1 of 2 members have no converter arm:\n  \
          result\n"
     );

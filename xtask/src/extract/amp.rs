@@ -1,34 +1,35 @@
-//! Amp: the `types.d.ts` of its SDK, which lags the agent.
+//! Amp: the `types.d.ts` of its SDK, which may be older than the agent.
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
 use super::typescript::{self, Comments};
-use super::{Extracted, Installations};
-use crate::cache::Installed;
-use crate::definitions::check_anchors;
-use crate::recipes::Group;
+use super::{ExtractedSchema, Installations};
+use crate::cache::Installation;
+use crate::definitions::check_required_types;
+use crate::recipes::InstallGroup;
 
-const PACKAGE: &str = "@sourcegraph/amp-sdk";
-const AGENT: &str = "@sourcegraph/amp";
+const SDK_PACKAGE: &str = "@sourcegraph/amp-sdk";
+const AGENT_PACKAGE: &str = "@sourcegraph/amp";
 
-/// The native program: in a package for each platform, of which npm installs the one for this.
-pub(super) fn program(installed: &Installed) -> Result<PathBuf> {
-    let scope = installed.package("@ampcode");
+/// Finds the native program. Each platform has its own package, and npm installs the one for this platform.
+pub(super) fn find_program(installed: &Installation) -> Result<PathBuf> {
+    let scope = installed.package_folder("@ampcode");
     let entries = std::fs::read_dir(&scope).with_context(|| format!("cannot read {}", scope.display()))?;
     let name = if cfg!(windows) { "amp.exe" } else { "amp" };
     let mut programs = entries.flatten().map(|entry| entry.path().join(name)).filter(|program| program.is_file());
     programs.next().context("npm installed no Amp program for this platform")
 }
 
-pub(super) fn extract(from: &Installations) -> Result<Extracted> {
-    let types = from.get(Group::Types)?;
+pub(super) fn extract(installations: &Installations) -> Result<ExtractedSchema> {
+    let types = installations.get(InstallGroup::Types)?;
     let roots = ["StreamMessage", "UserInputMessage"];
-    let mut file = typescript::declarations(&types.package(PACKAGE), "dist/types.d.ts")?;
+    let mut file = typescript::read_declarations(&types.package_folder(SDK_PACKAGE), "dist/types.d.ts")?;
     file.add_roots(&roots);
-    let (document, notes) = typescript::schema(from.get(Group::Tool)?, types, file, Comments::Drop, &[])?;
-    check_anchors(&document, "/definitions", &roots)?;
-    let describes = Some((AGENT.to_owned(), types.resolved(AGENT)?.version));
-    Ok(Extracted { documents: vec![document], notes, describes, binary: None })
+    let (document, notes) =
+        typescript::generate_schema(installations.get(InstallGroup::Tool)?, types, file, Comments::Drop, &[])?;
+    check_required_types(&document, "/definitions", &roots)?;
+    let described_agent = Some((AGENT_PACKAGE.to_owned(), types.resolved(AGENT_PACKAGE)?.version));
+    Ok(ExtractedSchema { documents: vec![document], notes, described_agent, binary: None })
 }

@@ -6,24 +6,24 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 
 use super::typescript::{self, Comments};
-use super::{Extracted, Installations};
-use crate::cache::Installed;
-use crate::definitions::check_anchors;
-use crate::recipes::Group;
+use super::{ExtractedSchema, Installations};
+use crate::cache::Installation;
+use crate::definitions::check_required_types;
+use crate::recipes::InstallGroup;
 
-const PACKAGE: &str = "@anthropic-ai/claude-agent-sdk";
-const AGENT: &str = "@anthropic-ai/claude-code";
-/// The program of releases before 2.1.113, which run on Node.
-const SCRIPT: &str = "cli.js";
+const SDK_PACKAGE: &str = "@anthropic-ai/claude-agent-sdk";
+const AGENT_PACKAGE: &str = "@anthropic-ai/claude-code";
+/// The program of releases before 2.1.113, which runs on Node.
+const NODE_SCRIPT: &str = "cli.js";
 
-/// What a host may write to standard input. The SDK declares each of them but never their union.
-const STDIN: &str =
+/// The messages that a host may write to standard input. The SDK declares each of them, but not their union.
+const STDIN_MESSAGE: &str =
     "SDKUserMessage | SDKControlRequest | SDKControlResponse | SDKControlCancelRequest | SDKKeepAliveMessage";
 
-/// The program of the agent itself, which is another package than the one that declares its wire. Releases without
-/// native programs bring a script for Node.
-pub(super) fn program(installed: &Installed) -> Result<PathBuf> {
-    let scope = installed.package("@anthropic-ai");
+/// Finds the program of the agent. Its package is not the one that declares its wire. Releases without native programs
+/// have a script for Node.
+pub(super) fn find_program(installed: &Installation) -> Result<PathBuf> {
+    let scope = installed.package_folder("@anthropic-ai");
     let entries = std::fs::read_dir(&scope).with_context(|| format!("cannot read {}", scope.display()))?;
     let name = if cfg!(windows) { "claude.exe" } else { "claude" };
     let mut programs: Vec<PathBuf> = entries
@@ -33,35 +33,35 @@ pub(super) fn program(installed: &Installed) -> Result<PathBuf> {
         .filter(|program| program.is_file())
         .collect();
     programs.sort();
-    let script = Some(installed.package(AGENT).join(SCRIPT)).filter(|script| script.is_file());
+    let script = Some(installed.package_folder(AGENT_PACKAGE).join(NODE_SCRIPT)).filter(|script| script.is_file());
     programs.into_iter().next().or(script).context("npm installed no Claude Code program for this platform")
 }
 
-pub(super) fn extract(from: &Installations) -> Result<Extracted> {
-    let types = from.get(Group::Types)?;
-    let package = types.package(PACKAGE);
-    let mut file = typescript::declarations(&package, "sdk.d.ts")?;
-    file.drop_prefix("coreTypes.");
+pub(super) fn extract(installations: &Installations) -> Result<ExtractedSchema> {
+    let types = installations.get(InstallGroup::Types)?;
+    let package = types.package_folder(SDK_PACKAGE);
+    let mut file = typescript::read_declarations(&package, "sdk.d.ts")?;
+    file.remove_prefix("coreTypes.");
     file.export_types();
-    // Reaches zod's types, on which the generator dies. The wire hands these messages through untouched.
-    file.stand_in_for_import("JSONRPCMessage", "Record<string, unknown>");
-    // `crypto` is Node's own and has no types here.
-    file.stand_in_for_import("UUID", "string");
-    // Streams of the in-process API, which are not on the wire.
-    file.stand_in_for_import("Readable", "unknown");
-    file.stand_in_for_import("Writable", "unknown");
-    // `{[K in keyof BetaUsage]: NonNullable<…>}`: the same fields, and on the wire some of them are null after all.
-    file.stand_in_for_type("NonNullableUsage", "BetaUsage");
-    file.declare("StdinMessage", STDIN);
+    // Refers to types of zod, on which the generator fails. The wire passes these messages through unchanged.
+    file.replace_import("JSONRPCMessage", "Record<string, unknown>");
+    // `crypto` is part of Node, whose types are not installed.
+    file.replace_import("UUID", "string");
+    // Streams of the in-process API. They are not on the wire.
+    file.replace_import("Readable", "unknown");
+    file.replace_import("Writable", "unknown");
+    // `{[K in keyof BetaUsage]: NonNullable<…>}`: the same fields. On the wire some of them are null nevertheless.
+    file.replace_type("NonNullableUsage", "BetaUsage");
+    file.declare("StdinMessage", STDIN_MESSAGE);
     let mut roots: Vec<String> =
         ["StdoutMessage", "StdinMessage", "PermissionResult", "HookJSONOutput"].map(str::to_owned).into();
     roots.extend(file.types_named("SDKControl", "Response"));
     file.add_roots(&roots);
 
-    let tool = from.get(Group::Tool)?;
-    let stand_ins = ["JSONRPCMessage", "UUID"];
-    let (document, notes) = typescript::schema(tool, types, file, Comments::Drop, &stand_ins)?;
-    check_anchors(
+    let generator = installations.get(InstallGroup::Tool)?;
+    let inlined = ["JSONRPCMessage", "UUID"];
+    let (document, notes) = typescript::generate_schema(generator, types, file, Comments::Drop, &inlined)?;
+    check_required_types(
         &document,
         "/definitions",
         &[
@@ -75,9 +75,10 @@ pub(super) fn extract(from: &Installations) -> Result<Extracted> {
             "MessageParam",
         ],
     )?;
-    let manifest = std::fs::read_to_string(package.join("package.json")).context("the SDK has no package.json")?;
-    let manifest: Value = serde_json::from_str(&manifest).context("the SDK's package.json is not JSON")?;
+    let manifest =
+        std::fs::read_to_string(package.join("package.json")).context("cannot read package.json of the SDK")?;
+    let manifest: Value = serde_json::from_str(&manifest).context("package.json of the SDK is not JSON")?;
     let version = manifest.get("claudeCodeVersion").and_then(Value::as_str);
-    let describes = version.map(|version| (AGENT.to_owned(), version.to_owned()));
-    Ok(Extracted { documents: vec![document], notes, describes, binary: None })
+    let described_agent = version.map(|version| (AGENT_PACKAGE.to_owned(), version.to_owned()));
+    Ok(ExtractedSchema { documents: vec![document], notes, described_agent, binary: None })
 }

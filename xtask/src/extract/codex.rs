@@ -1,4 +1,4 @@
-//! Codex: the app-server prints its own schema; the SDK declares the events of `codex exec --json`.
+//! Codex: the app server prints its own schema; the SDK declares the events of `codex exec --json`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -8,32 +8,33 @@ use anyhow::{Context as _, Result};
 use serde_json::{Map, Value, json};
 
 use super::typescript::{self, Comments};
-use super::{Extracted, Installations};
-use crate::cache::Installed;
-use crate::canonical::{PROSE, without_keywords};
-use crate::definitions::check_anchors;
+use super::{ExtractedSchema, Installations};
+use crate::cache::Installation;
+use crate::definitions::check_required_types;
 use crate::isolated;
-use crate::recipes::Group;
-use crate::source_toml::Binary;
+use crate::recipes::InstallGroup;
+use crate::schema_json::{PROSE_KEYWORDS, without_keywords};
+use crate::source_toml::NativeProgram;
 
-const PACKAGE: &str = "@openai/codex";
-const SDK: &str = "@openai/codex-sdk";
-const DIALECT: &str = "http://json-schema.org/draft-07/schema#";
-/// All of v2 with flat definitions; since 0.130.
-const BUNDLE: &str = "codex_app_server_protocol.v2.schemas.json";
-const BUNDLES: &str = "codex_app_server_protocol.";
+const AGENT_PACKAGE: &str = "@openai/codex";
+const SDK_PACKAGE: &str = "@openai/codex-sdk";
+const SCHEMA_URI: &str = "http://json-schema.org/draft-07/schema#";
+/// The file with all types of v2 as flat definitions. Exists since 0.130.
+const V2_BUNDLE: &str = "codex_app_server_protocol.v2.schemas.json";
+/// Prefix of the files that contain all types.
+const BUNDLE_PREFIX: &str = "codex_app_server_protocol.";
 
-pub(super) fn extract(from: &Installations) -> Result<Extracted> {
-    let native = from.get(Group::Native)?;
-    let (binary, program) = program(native)?;
-    let (app_server, mut notes) = app_server(&program)?;
-    let (exec, exec_notes) = exec(from)?;
+pub(super) fn extract(installations: &Installations) -> Result<ExtractedSchema> {
+    let native = installations.get(InstallGroup::Native)?;
+    let (binary, program) = find_program(native)?;
+    let (app_server, mut notes) = extract_app_server(&program)?;
+    let (exec, exec_notes) = extract_exec(installations)?;
     notes.extend(exec_notes);
-    Ok(Extracted { documents: vec![app_server, exec], notes, describes: None, binary: Some(binary) })
+    Ok(ExtractedSchema { documents: vec![app_server, exec], notes, described_agent: None, binary: Some(binary) })
 }
 
-/// The native program; the `codex` on npm's path is a script that only starts it.
-pub(super) fn program(native: &Installed) -> Result<(Binary, PathBuf)> {
+/// Finds the native program. The `codex` that npm puts on the path is a script that only starts it.
+pub(super) fn find_program(native: &Installation) -> Result<(NativeProgram, PathBuf)> {
     let scope = native.folder.join("node_modules/@openai");
     let mut packages: Vec<_> = std::fs::read_dir(&scope)
         .with_context(|| format!("cannot read {}", scope.display()))?
@@ -43,17 +44,18 @@ pub(super) fn program(native: &Installed) -> Result<(Binary, PathBuf)> {
         .collect();
     packages.sort();
     for name in packages {
-        if let Some(program) = program_below(&scope.join(&name).join("vendor")) {
+        if let Some(program) = find_program_below(&scope.join(&name).join("vendor")) {
             let package = format!("@openai/{name}");
             let resolved = native.resolved(&package)?;
-            return Ok((Binary { package, version: resolved.version, integrity: resolved.integrity }, program));
+            return Ok((NativeProgram { package, version: resolved.version, integrity: resolved.integrity }, program));
         }
     }
-    anyhow::bail!("{PACKAGE} brought no program for this platform")
+    anyhow::bail!("npm installed no program of {AGENT_PACKAGE} for this platform")
 }
 
-/// Its place has moved between releases, and old ones have all platforms in one package.
-fn program_below(vendor: &Path) -> Option<PathBuf> {
+/// Finds the program below `vendor`. Its path differs between releases, and old releases have all platforms in one
+/// package.
+fn find_program_below(vendor: &Path) -> Option<PathBuf> {
     let system = if cfg!(target_os = "macos") { "apple" } else { std::env::consts::OS };
     let mut triples: Vec<_> = std::fs::read_dir(vendor).ok()?.flatten().map(|entry| entry.path()).collect();
     triples.sort();
@@ -71,21 +73,21 @@ const fn program_name() -> &'static str {
     if cfg!(windows) { "codex.exe" } else { "codex" }
 }
 
-fn app_server(program: &Path) -> Result<(Value, Vec<String>)> {
-    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let plain = ["app-server", "generate-json-schema", "--out"].map(OsStr::new);
-    let mut arguments = plain.to_vec();
+fn extract_app_server(program: &Path) -> Result<(Value, Vec<String>)> {
+    let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
+    let base = ["app-server", "generate-json-schema", "--out"].map(OsStr::new);
+    let mut arguments = base.to_vec();
     arguments.push(folder.path().as_os_str());
     let mut notes = Vec::new();
-    // The agent sends experimental fields whether or not one asked for them.
+    // The agent sends experimental fields even if the host does not enable them.
     let experimental = [arguments.as_slice(), &[OsStr::new("--experimental")]].concat();
     if let Err(error) = isolated::output(program, &experimental) {
         isolated::output(program, &arguments).map_err(|_| error)?;
-        notes.push("this release has no --experimental: its schema is the plain one".to_owned());
+        notes.push("this release does not support --experimental: the schema has no experimental fields".to_owned());
     }
     let (document, conflicts) = merge(&read_files(folder.path())?);
     notes.extend(conflicts);
-    check_anchors(
+    check_required_types(
         &document,
         "/definitions",
         &[
@@ -103,11 +105,11 @@ fn app_server(program: &Path) -> Result<(Value, Vec<String>)> {
     Ok((document, notes))
 }
 
-/// Path below `folder` (with `/`) → document, for every JSON file.
+/// Reads every JSON file in `folder`, `v1` and `v2`, by its path without extension.
 fn read_files(folder: &Path) -> Result<BTreeMap<String, Value>> {
     let mut files = BTreeMap::new();
-    for below in ["", "v1", "v2"] {
-        let Ok(entries) = std::fs::read_dir(folder.join(below)) else {
+    for subfolder in ["", "v1", "v2"] {
+        let Ok(entries) = std::fs::read_dir(folder.join(subfolder)) else {
             continue;
         };
         for entry in entries {
@@ -115,7 +117,7 @@ fn read_files(folder: &Path) -> Result<BTreeMap<String, Value>> {
             if path.extension() == Some(OsStr::new("json")) {
                 let text = std::fs::read_to_string(&path)?;
                 let name = path.file_stem().unwrap_or_default().to_string_lossy();
-                let name = format!("{below}/{name}");
+                let name = format!("{subfolder}/{name}");
                 let document = serde_json::from_str(&text).with_context(|| format!("{name}.json is not JSON"))?;
                 files.insert(name.trim_start_matches('/').to_owned(), document);
             }
@@ -124,34 +126,34 @@ fn read_files(folder: &Path) -> Result<BTreeMap<String, Value>> {
     Ok(files)
 }
 
-/// One document with flat `definitions` out of all the files, and what had to be decided on the way.
+/// Merges all files into one document with flat `definitions`. Also returns notes about conflicts.
 ///
-/// The flat bundle comes first. Then each file's own type (the file is named after it), then the definitions it
-/// carries; v2 before the unversioned before v1. The first to define a name wins. That matters only where two
-/// definitions of a name differ in more than prose, and such a name is reported.
+/// The order is: the flat bundle; then the type of each file (the file is named after it); then the definitions in each
+/// file. Files of v2 come before files without a version, and those before files of v1. The first definition of a name
+/// is used. If two definitions of a name differ in more than prose, there is a note.
 fn merge(files: &BTreeMap<String, Value>) -> (Value, Vec<String>) {
-    let bundle = BUNDLE.trim_end_matches(".json");
-    let mut single: Vec<_> = files.iter().filter(|(name, _)| !name.starts_with(BUNDLES)).collect();
-    single.sort_by_key(|(name, _)| (!name.starts_with("v2/"), name.contains('/'), name.as_str()));
+    let bundle = V2_BUNDLE.trim_end_matches(".json");
+    let mut single_files: Vec<_> = files.iter().filter(|(name, _)| !name.starts_with(BUNDLE_PREFIX)).collect();
+    single_files.sort_by_key(|(name, _)| (!name.starts_with("v2/"), name.contains('/'), name.as_str()));
 
-    let mut merged = Merged::default();
-    let carried =
+    let mut merged = MergedDefinitions::default();
+    let definitions_in =
         |document: &Value| document.get("definitions").and_then(Value::as_object).cloned().unwrap_or_default();
     if let Some(document) = files.get(bundle) {
-        for (name, schema) in carried(document) {
+        for (name, schema) in definitions_in(document) {
             merged.add(&name, bundle, &schema);
         }
     }
-    for (file, document) in &single {
+    for (file, document) in &single_files {
         merged.add(file.rsplit('/').next().unwrap_or(file), file, document);
     }
-    for (file, document) in &single {
-        for (name, schema) in carried(document) {
+    for (file, document) in &single_files {
+        for (name, schema) in definitions_in(document) {
             merged.add(&name, file, &schema);
         }
     }
     let document = json!({
-        "$schema": DIALECT,
+        "$schema": SCHEMA_URI,
         "title": "CodexAppServerProtocol",
         "type": "object",
         "definitions": merged.definitions,
@@ -160,17 +162,17 @@ fn merge(files: &BTreeMap<String, Value>) -> (Value, Vec<String>) {
 }
 
 #[derive(Default)]
-struct Merged {
+struct MergedDefinitions {
     definitions: Map<String, Value>,
     origins: BTreeMap<String, String>,
     conflicts: Vec<String>,
 }
 
-impl Merged {
+impl MergedDefinitions {
     fn add(&mut self, name: &str, file: &str, schema: &Value) {
         let mut schema = schema.clone();
         if let Value::Object(map) = &mut schema {
-            // A file's frame, not part of the type.
+            // These belong to the file, not to the type.
             map.remove("$schema");
             map.remove("definitions");
         }
@@ -179,23 +181,26 @@ impl Merged {
                 self.definitions.insert(name.to_owned(), schema);
                 self.origins.insert(name.to_owned(), file.to_owned());
             }
-            Some(first) if without_keywords(first, &PROSE) != without_keywords(&schema, &PROSE) => {
+            Some(first) if without_keywords(first, &PROSE_KEYWORDS) != without_keywords(&schema, &PROSE_KEYWORDS) => {
                 let origin = &self.origins[name];
-                self.conflicts.push(format!("{name} is one thing in {origin} and another in {file}: took the former"));
+                self.conflicts.push(format!(
+                    "{name} is defined differently in {origin} and in {file}: the definition in {origin} is used"
+                ));
             }
             Some(_) => {}
         }
     }
 }
 
-fn exec(from: &Installations) -> Result<(Value, Vec<String>)> {
-    let types = from.get(Group::Types)?;
-    let mut file = typescript::declarations(&types.package(SDK), "dist/index.d.ts")?;
-    // The same type in plain TypeScript: the generator dies on the zod behind the original.
-    file.import_from("ContentBlock", "@modelcontextprotocol/sdk/spec.types.js");
+fn extract_exec(installations: &Installations) -> Result<(Value, Vec<String>)> {
+    let types = installations.get(InstallGroup::Types)?;
+    let mut file = typescript::read_declarations(&types.package_folder(SDK_PACKAGE), "dist/index.d.ts")?;
+    // The same type in plain TypeScript. The generator fails on the original, which uses zod.
+    file.redirect_import("ContentBlock", "@modelcontextprotocol/sdk/spec.types.js");
     file.add_roots(&["ThreadEvent"]);
-    let (document, notes) = typescript::schema(from.get(Group::Tool)?, types, file, Comments::Keep, &[])?;
-    check_anchors(&document, "/definitions", &["ThreadEvent", "ThreadItem", "ContentBlock", "TextContent"])?;
+    let (document, notes) =
+        typescript::generate_schema(installations.get(InstallGroup::Tool)?, types, file, Comments::Keep, &[])?;
+    check_required_types(&document, "/definitions", &["ThreadEvent", "ThreadItem", "ContentBlock", "TextContent"])?;
     Ok((document, notes))
 }
 
@@ -208,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bundle_is_completed_from_the_other_files() {
+    fn missing_types_of_the_bundle_are_taken_from_the_other_files() {
         let (document, conflicts) = merge(&files(&[
             (
                 "codex_app_server_protocol.v2.schemas",
@@ -230,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn two_shapes_under_one_name_are_decided_the_same_way_every_time_and_told() {
+    fn conflicting_definitions_are_resolved_in_a_fixed_order_and_noted() {
         let (document, conflicts) = merge(&files(&[
             ("A", json!({"definitions": {"Shared": {"type": "string"}}})),
             ("v1/B", json!({"definitions": {"Shared": {"type": "number"}}})),
@@ -240,8 +245,8 @@ mod tests {
         assert_eq!(
             conflicts,
             [
-                "Shared is one thing in v2/C and another in A: took the former",
-                "Shared is one thing in v2/C and another in v1/B: took the former",
+                "Shared is defined differently in v2/C and in A: the definition in v2/C is used",
+                "Shared is defined differently in v2/C and in v1/B: the definition in v2/C is used",
             ]
         );
     }

@@ -1,51 +1,52 @@
-//! Small, named edits of a TypeScript declaration file.
+//! Edits a TypeScript declaration file.
 //!
-//! The generator cannot digest the vendors' files as they are. Each edit works on whole lines as the vendors'
-//! bundlers print them; one that finds nothing to edit says so, because then the vendor has changed something.
+//! The schema generator cannot read the vendors' files without changes. Each edit works on whole lines, as the vendors'
+//! bundlers print them. An edit that finds nothing to change adds a note, because then the vendor has changed the file.
 
-/// The name of the interface that holds the roots; no vendor uses it.
-pub(crate) const ROOTS: &str = "WireRoots";
+/// Name of the interface that refers to the root types. No vendor uses this name.
+pub(crate) const ROOTS_INTERFACE: &str = "WireRoots";
 
-/// The text of a declaration file under edit.
+/// A declaration file that is being edited.
 pub(crate) struct Declarations {
     text: String,
     notes: Vec<String>,
 }
 
 impl Declarations {
-    /// Starts with the vendor's text.
+    /// Creates it from the text of the vendor.
     pub(crate) fn new(text: String) -> Self {
         Self { text, notes: Vec::new() }
     }
 
-    /// The edited text, and what could not be done to it.
+    /// Returns the edited text and the notes about edits that found nothing.
     pub(crate) fn finish(self) -> (String, Vec<String>) {
         (self.text, self.notes)
     }
 
-    /// Removes a namespace prefix from every use: the generator does not look into `declare namespace`.
-    pub(crate) fn drop_prefix(&mut self, prefix: &str) {
+    /// Removes a namespace prefix everywhere, because the generator does not read `declare namespace`.
+    pub(crate) fn remove_prefix(&mut self, prefix: &str) {
         if !self.text.contains(prefix) {
-            self.notes.push(format!("the prefix {prefix} is no longer used"));
+            self.notes.push(format!("the declarations no longer use the prefix {prefix}"));
         }
         self.text = self.text.replace(prefix, "");
     }
 
-    /// Exports every declared type, so that each keeps the name the vendor gave it.
+    /// Exports every declared type, so that the schema keeps the name that the vendor chose.
     pub(crate) fn export_types(&mut self) {
         self.edit_lines(|line| {
-            let private = line.starts_with("declare type ") || line.starts_with("declare interface ");
-            private.then(|| format!("export {line}"))
+            let is_private = line.starts_with("declare type ") || line.starts_with("declare interface ");
+            is_private.then(|| format!("export {line}"))
         });
     }
 
-    /// Puts the type `is` where `name` was imported: the generator dies on the original, or it is not installed.
-    pub(crate) fn stand_in_for_import(&mut self, name: &str, is: &str) {
-        self.edit_import(name, &format!("type {name} = {is};"));
+    /// Replaces the import of `name` by a declaration, because the generator fails on the original or it is not
+    /// installed.
+    pub(crate) fn replace_import(&mut self, name: &str, definition: &str) {
+        self.edit_import(name, &format!("type {name} = {definition};"));
     }
 
-    /// Imports `name` from another module of the same types.
-    pub(crate) fn import_from(&mut self, name: &str, module: &str) {
+    /// Imports `name` from another module that declares the same type.
+    pub(crate) fn redirect_import(&mut self, name: &str, module: &str) {
         self.edit_import(name, &format!("import type {{ {name} }} from '{module}';"));
     }
 
@@ -54,50 +55,51 @@ impl Declarations {
         let edited = self
             .edit_lines(|line| (line.starts_with("import ") && line.contains(&braced)).then(|| replacement.to_owned()));
         if !edited {
-            self.notes.push(format!("{name} is no longer imported on a line of its own"));
+            self.notes.push(format!("the declarations no longer import {name} on a separate line"));
         }
     }
 
-    /// Replaces the object type `name` by the type `is`: the generator cannot read the original's mapped keys.
-    pub(crate) fn stand_in_for_type(&mut self, name: &str, is: &str) {
+    /// Replaces the definition of the object type `name`, because the generator cannot read its mapped keys.
+    pub(crate) fn replace_type(&mut self, name: &str, definition: &str) {
         let head = format!("export declare type {name} = ");
         let Some(start) = self.text.find(&head) else {
-            self.notes.push(format!("{name} is no longer declared"));
+            self.notes.push(format!("the declarations no longer declare {name}"));
             return;
         };
         let end = self.text[start..].find("\n};\n").map_or(self.text.len(), |length| start + length + "\n};\n".len());
-        self.text.replace_range(start..end, &format!("{head}{is};\n"));
+        self.text.replace_range(start..end, &format!("{head}{definition};\n"));
     }
 
-    /// Declares the type `name` unless the vendor does.
-    pub(crate) fn declare(&mut self, name: &str, is: &str) {
+    /// Declares the type `name`, unless the vendor declares it.
+    pub(crate) fn declare(&mut self, name: &str, definition: &str) {
         if !self.text.contains(&format!("declare type {name} = ")) {
-            let declared = format!("\nexport declare type {name} = {is};\n");
-            self.text.push_str(&declared);
+            let declaration = format!("\nexport declare type {name} = {definition};\n");
+            self.text.push_str(&declaration);
         }
     }
 
-    /// The declared types whose name starts and ends like this, in the order of the file.
-    pub(crate) fn types_named(&self, start: &str, end: &str) -> Vec<String> {
+    /// The exported types whose names have this prefix and suffix, in the order of the file.
+    pub(crate) fn types_named(&self, prefix: &str, suffix: &str) -> Vec<String> {
         self.text
             .lines()
             .filter_map(|line| line.strip_prefix("export declare type ")?.split([' ', '<', '=']).next())
-            .filter(|name| name.starts_with(start) && name.ends_with(end))
+            .filter(|name| name.starts_with(prefix) && name.ends_with(suffix))
             .map(str::to_owned)
             .collect()
     }
 
-    /// Adds the interface [`ROOTS`] that refers to each of the types once: the generator takes one root only.
+    /// Adds the interface [`ROOTS_INTERFACE`], which refers to each of the types, because the generator accepts only
+    /// one root.
     pub(crate) fn add_roots<S: AsRef<str>>(&mut self, types: &[S]) {
         let fields: Vec<_> =
             types.iter().enumerate().map(|(number, name)| format!("    root{number}: {};\n", name.as_ref())).collect();
-        let interface = format!("\nexport interface {ROOTS} {{\n{}}}\n", fields.concat());
+        let interface = format!("\nexport interface {ROOTS_INTERFACE} {{\n{}}}\n", fields.concat());
         self.text.push_str(&interface);
     }
 
-    /// The packages that the file imports from.
+    /// Names of the packages that the file imports from.
     pub(crate) fn imported_packages(&self) -> Vec<&str> {
-        let from = |line: &'_ str| -> Option<(usize, usize)> {
+        let module_range = |line: &'_ str| -> Option<(usize, usize)> {
             let start = line.rfind(" from ")? + " from ".len() + 1;
             let end = line.rfind(['\'', '"']).filter(|end| *end > start)?;
             Some((start, end))
@@ -105,7 +107,7 @@ impl Declarations {
         self.text
             .lines()
             .filter(|line| line.starts_with("import "))
-            .filter_map(|line| from(line).map(|(start, end)| &line[start..end]))
+            .filter_map(|line| module_range(line).map(|(start, end)| &line[start..end]))
             .filter(|module| !module.starts_with('.'))
             .map(|module| {
                 let scoped = usize::from(module.starts_with('@'));
@@ -114,18 +116,18 @@ impl Declarations {
             .collect()
     }
 
-    /// Replaces the lines for which `edit` has a replacement, and says whether there was one.
+    /// Replaces the lines for which `edit` returns a replacement. Returns whether there was one.
     fn edit_lines(&mut self, edit: impl Fn(&str) -> Option<String>) -> bool {
-        let mut edited = false;
+        let mut is_edited = false;
         let mut text = String::with_capacity(self.text.len());
         for line in self.text.lines() {
             let replacement = edit(line);
-            edited |= replacement.is_some();
+            is_edited |= replacement.is_some();
             text.push_str(replacement.as_deref().unwrap_or(line));
             text.push('\n');
         }
         self.text = text;
-        edited
+        is_edited
     }
 }
 
@@ -151,13 +153,13 @@ export declare type SDKControlInitializeResponse = {
 ";
 
     #[test]
-    fn the_edits_do_what_they_say() {
+    fn edits_change_the_text_as_documented() {
         let mut file = Declarations::new(VENDOR.to_owned());
-        file.drop_prefix("core.");
+        file.remove_prefix("core.");
         file.export_types();
-        file.stand_in_for_import("UUID", "string");
-        file.import_from("A", "@scope/pkg/other.js");
-        file.stand_in_for_type("Usage", "A");
+        file.replace_import("UUID", "string");
+        file.redirect_import("A", "@scope/pkg/other.js");
+        file.replace_type("Usage", "A");
         file.declare("Private", "never");
         file.declare("Mine", "Private | A");
         assert_eq!(file.types_named("SDKControl", "Response"), ["SDKControlInitializeResponse"]);
@@ -191,11 +193,11 @@ export interface WireRoots {
     }
 
     #[test]
-    fn an_edit_that_finds_nothing_says_so() {
+    fn an_edit_that_finds_nothing_adds_a_note() {
         let mut file = Declarations::new(VENDOR.to_owned());
-        file.drop_prefix("elsewhere.");
-        file.stand_in_for_import("JSONRPCMessage", "unknown");
-        file.stand_in_for_type("Gone", "A");
+        file.remove_prefix("elsewhere.");
+        file.replace_import("JSONRPCMessage", "unknown");
+        file.replace_type("Gone", "A");
         assert_eq!(file.finish().1.len(), 3);
     }
 

@@ -1,46 +1,46 @@
-//! `opencode generate` prints the description (`OpenAPI`) of the server that the agent is.
+//! OpenCode: `opencode generate` prints the `OpenAPI` document of its server.
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use super::{Extracted, Installations};
-use crate::cache::Installed;
-use crate::canonical::without_keywords;
-use crate::definitions::check_anchors;
+use super::{ExtractedSchema, Installations};
+use crate::cache::Installation;
+use crate::definitions::check_required_types;
 use crate::isolated;
-use crate::recipes::Group;
-use crate::source_toml::Binary;
+use crate::recipes::InstallGroup;
+use crate::schema_json::without_keywords;
+use crate::source_toml::NativeProgram;
 
-pub(super) fn extract(from: &Installations) -> Result<Extracted> {
-    let native = from.get(Group::Native)?;
-    let candidates = candidates(native)?;
-    let mut failure = None;
-    // npm may install a build for every processor beside one for newer processors: the first that runs will do.
-    for (package, program) in candidates {
+pub(super) fn extract(installations: &Installations) -> Result<ExtractedSchema> {
+    let native = installations.get(InstallGroup::Native)?;
+    let mut last_error = None;
+    // npm may install a build for all processors and one for newer processors. The first that runs is used.
+    for (package, program) in find_programs(native)? {
         match isolated::output(&program, &["generate"]) {
             Ok(text) => {
-                let document: Value = serde_json::from_slice(&text).context("`opencode generate` printed no JSON")?;
-                check_anchors(&document, "/components/schemas", &["Event", "Part", "Session"])?;
+                let document: Value =
+                    serde_json::from_slice(&text).context("the output of `opencode generate` is not JSON")?;
+                check_required_types(&document, "/components/schemas", &["Event", "Part", "Session"])?;
                 let resolved = native.resolved(&package)?;
-                return Ok(Extracted {
+                return Ok(ExtractedSchema {
                     documents: vec![without_keywords(&document, &["x-codeSamples"])],
-                    binary: Some(Binary { package, version: resolved.version, integrity: resolved.integrity }),
-                    ..Extracted::default()
+                    binary: Some(NativeProgram { package, version: resolved.version, integrity: resolved.integrity }),
+                    ..ExtractedSchema::default()
                 });
             }
-            Err(error) => failure = Some(error),
+            Err(error) => last_error = Some(error),
         }
     }
-    match failure {
+    match last_error {
         Some(error) => Err(error),
         None => bail!("npm installed no opencode program for this platform"),
     }
 }
 
-/// The native packages with their programs, the plainest name first.
-pub(super) fn candidates(native: &Installed) -> Result<Vec<(String, PathBuf)>> {
+/// Finds the native packages and their programs, the shortest name first.
+pub(super) fn find_programs(native: &Installation) -> Result<Vec<(String, PathBuf)>> {
     let folder = native.folder.join("node_modules");
     let program = if cfg!(windows) { "bin/opencode.exe" } else { "bin/opencode" };
     let mut found = Vec::new();

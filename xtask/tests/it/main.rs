@@ -1,4 +1,4 @@
-//! The commands as a maintainer runs them.
+//! Runs the commands as a maintainer does.
 
 mod drift;
 mod refresh_schemas;

@@ -1,4 +1,4 @@
-//! `refresh-schemas` against an npm that is a shell script: no network, no Node.
+//! `cargo xtask refresh-schemas` with a shell script in place of npm, without network and Node.
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Plays npm. `FAKE_NPM` says how: `online` knows every version of opencode-ai and nothing else, `offline` knows
-/// nothing, `broken` stops half way through an installation.
-const NPM: &str = r#"#!/bin/sh
+/// A replacement for npm. `FAKE_NPM` selects its behaviour: `online` has every version of opencode-ai and no other
+/// package, `offline` cannot reach the registry, `broken` fails in the middle of an installation.
+const FAKE_NPM: &str = r#"#!/bin/sh
 echo "$1" >> "$FAKE_NPM_CALLS"
 case "$FAKE_NPM" in
 offline)
@@ -51,23 +51,23 @@ chmod +x node_modules/opencode-test-x64/bin/opencode
 "#;
 
 const MARKER: &str = "# ---- Below this line: written by hand, kept byte for byte. ----";
-const HAND: &str = "\n# ours\n[types]\nroots   = ['Event']  # one\n";
+const MANUAL_PART: &str = "\n# ours\n[types]\nroots   = ['Event']  # one\n";
 
-/// A repository with two agents, and a machine with that npm.
-struct Machine {
+/// A folder with a repository of two agents, the fake npm and a cache.
+struct TestEnvironment {
     folder: tempfile::TempDir,
 }
 
-impl Machine {
+impl TestEnvironment {
     fn new() -> Self {
-        let machine = Self { folder: tempfile::tempdir().unwrap() };
-        machine.write("repository/Cargo.toml", "");
-        let source = |pins: &str| format!("{pins}\n{MARKER}\n{HAND}");
-        machine.write(
+        let environment = Self { folder: tempfile::tempdir().unwrap() };
+        environment.write("repository/Cargo.toml", "");
+        let source = |pins: &str| format!("{pins}\n{MARKER}\n{MANUAL_PART}");
+        environment.write(
             "repository/agent-schemas/opencode/source.toml",
             &source("[package.opencode-ai]\nversion = \"1.0.0\"\n"),
         );
-        machine.write("repository/agent-schemas/opencode/schema.json", "{}\n");
+        environment.write("repository/agent-schemas/opencode/schema.json", "{}\n");
         let mut pins = String::new();
         for name in [
             "@openai/codex",
@@ -78,12 +78,12 @@ impl Machine {
         ] {
             pins.push_str(&["[package.\"", name, "\"]\nversion = \"1.0.0\"\n"].concat());
         }
-        machine.write("repository/agent-schemas/codex/source.toml", &source(&pins));
-        machine.write("repository/agent-schemas/codex/schema.json", "{\"definitions\": {}}\n");
-        machine.write("bin/npm", NPM);
+        environment.write("repository/agent-schemas/codex/source.toml", &source(&pins));
+        environment.write("repository/agent-schemas/codex/schema.json", "{\"definitions\": {}}\n");
+        environment.write("bin/npm", FAKE_NPM);
         let permissions = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(machine.path("bin/npm"), permissions).unwrap();
-        machine
+        std::fs::set_permissions(environment.path("bin/npm"), permissions).unwrap();
+        environment
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -118,19 +118,19 @@ impl Machine {
             .unwrap()
     }
 
-    /// Every file of the repository with its bytes.
-    fn repository(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+    /// Every file of the repository with its content.
+    fn repository_files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut files = BTreeMap::new();
-        collect(&self.path("repository"), &mut files);
+        read_files(&self.path("repository"), &mut files);
         files
     }
 }
 
-fn collect(folder: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
+fn read_files(folder: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            collect(&path, files);
+            read_files(&path, files);
         } else {
             files.insert(path.clone(), std::fs::read(&path).unwrap());
         }
@@ -150,140 +150,141 @@ fn errors(output: &Output) -> Vec<String> {
 }
 
 #[test]
-fn without_npm_there_is_one_clear_line_and_nothing_is_touched() {
-    let machine = Machine::new();
-    let before = machine.repository();
-    let output = machine.run_with_path("/nonexistent", "", &["refresh-schemas", "codex", "opencode"]);
+fn without_npm_there_is_one_error_and_no_file_changes() {
+    let environment = TestEnvironment::new();
+    let before = environment.repository_files();
+    let output = environment.run_with_path("/nonexistent", "", &["refresh-schemas", "codex", "opencode"]);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         errors(&output),
-        [
-            "error: npm is not on the PATH: install Node.js 20 or newer, which brings it (codex, opencode left as before)"
-        ]
+        ["error: npm is not on the PATH: install Node.js 20 or newer, which includes it (unchanged: codex, opencode)"]
     );
-    assert_eq!(machine.repository(), before);
+    assert_eq!(environment.repository_files(), before);
 }
 
 #[test]
-fn without_a_network_there_is_one_clear_line_and_npm_is_asked_once() {
-    let machine = Machine::new();
-    let before = machine.repository();
+fn without_a_network_there_is_one_error_and_npm_is_called_once() {
+    let environment = TestEnvironment::new();
+    let before = environment.repository_files();
     for flags in [&["--check"][..], &["--latest"], &[]] {
-        let _ = std::fs::remove_file(machine.path("calls"));
+        let _ = std::fs::remove_file(environment.path("calls"));
         let arguments = [&["refresh-schemas", "codex", "opencode"], flags].concat();
-        let output = machine.run("offline", &arguments);
+        let output = environment.run("offline", &arguments);
         assert_eq!(output.status.code(), Some(1), "{flags:?}");
         assert_eq!(
             errors(&output),
             ["error: npm cannot reach its registry (ENOTFOUND): check the network and npm's proxy settings \
-              (codex, opencode left as before)"],
+              (unchanged: codex, opencode)"],
             "{flags:?}"
         );
-        assert_eq!(machine.read("calls").lines().count(), 1, "{flags:?}");
-        assert_eq!(machine.repository(), before, "{flags:?}");
+        assert_eq!(environment.read("calls").lines().count(), 1, "{flags:?}");
+        assert_eq!(environment.repository_files(), before, "{flags:?}");
     }
 }
 
 #[test]
-fn an_agent_that_fails_leaves_its_files_and_the_others_alone() {
-    let machine = Machine::new();
-    let before = machine.repository();
-    let output = machine.run("online", &["refresh-schemas", "codex", "opencode"]);
+fn a_failed_agent_keeps_its_files_and_does_not_affect_the_others() {
+    let environment = TestEnvironment::new();
+    let before = environment.repository_files();
+    let output = environment.run("online", &["refresh-schemas", "codex", "opencode"]);
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(errors(&output), ["error: the registry has no @openai/codex@1.0.0 (codex left as before)"]);
-    let after = machine.repository();
+    assert_eq!(errors(&output), ["error: the npm registry has no @openai/codex@1.0.0 (unchanged: codex)"]);
+    let after = environment.repository_files();
     for file in ["schema.json", "source.toml"] {
-        let codex = machine.path("repository/agent-schemas/codex").join(file);
+        let codex = environment.path("repository/agent-schemas/codex").join(file);
         assert_eq!(after[&codex], before[&codex]);
-        let opencode = machine.path("repository/agent-schemas/opencode").join(file);
+        let opencode = environment.path("repository/agent-schemas/opencode").join(file);
         assert_ne!(after[&opencode], before[&opencode]);
     }
-    assert_eq!(after.len(), before.len(), "no other file appeared");
+    assert_eq!(after.len(), before.len(), "no file was added");
 }
 
 #[test]
 fn a_second_pull_changes_nothing_and_needs_no_network() {
-    let machine = Machine::new();
-    let first = machine.run("online", &["refresh-schemas", "opencode"]);
+    let environment = TestEnvironment::new();
+    let first = environment.run("online", &["refresh-schemas", "opencode"]);
     assert!(first.status.success(), "{}", stderr(&first));
-    let source = machine.read("repository/agent-schemas/opencode/source.toml");
-    assert!(source.ends_with(&format!("{MARKER}\n{HAND}")), "{source}");
-    assert!(!machine.read("repository/agent-schemas/opencode/schema.json").contains("x-codeSamples"));
+    let source = environment.read("repository/agent-schemas/opencode/source.toml");
+    assert!(source.ends_with(&format!("{MARKER}\n{MANUAL_PART}")), "{source}");
+    assert!(!environment.read("repository/agent-schemas/opencode/schema.json").contains("x-codeSamples"));
 
-    let pulled = machine.repository();
+    let pulled = environment.repository_files();
     for flags in [&["--check"][..], &[]] {
-        let again = machine.run("offline", &[&["refresh-schemas", "opencode"], flags].concat());
+        let again = environment.run("offline", &[&["refresh-schemas", "opencode"], flags].concat());
         assert!(again.status.success(), "{}", stderr(&again));
         assert_eq!(stdout(&again), "opencode 1.0.0: unchanged\n");
-        assert_eq!(machine.repository(), pulled);
+        assert_eq!(environment.repository_files(), pulled);
     }
 }
 
 #[test]
-fn the_date_stays_until_something_is_new() {
-    let machine = Machine::new();
-    machine.run("online", &["refresh-schemas", "opencode"]);
+fn the_date_changes_only_with_a_schema_or_version() {
+    let environment = TestEnvironment::new();
+    environment.run("online", &["refresh-schemas", "opencode"]);
     let name = "repository/agent-schemas/opencode/source.toml";
-    let source = machine.read(name);
+    let source = environment.read(name);
     let date = source.lines().find(|line| line.starts_with("date = ")).unwrap().to_owned();
-    machine.write(name, &source.replace(&date, "date = \"2001-02-03\""));
-    machine.run("online", &["refresh-schemas", "opencode"]);
-    assert!(machine.read(name).contains("date = \"2001-02-03\""));
-    machine.run("online", &["refresh-schemas", "opencode", "--version", "1.1.0"]);
-    assert!(machine.read(name).contains(&date));
+    environment.write(name, &source.replace(&date, "date = \"2001-02-03\""));
+    environment.run("online", &["refresh-schemas", "opencode"]);
+    assert!(environment.read(name).contains("date = \"2001-02-03\""));
+    environment.run("online", &["refresh-schemas", "opencode", "--version", "1.1.0"]);
+    assert!(environment.read(name).contains(&date));
 }
 
 #[test]
-fn a_schema_edited_by_hand_fails_the_check_which_shows_it_and_writes_nothing() {
-    let machine = Machine::new();
-    machine.run("online", &["refresh-schemas", "opencode"]);
+fn check_shows_a_manually_edited_schema_and_writes_nothing() {
+    let environment = TestEnvironment::new();
+    environment.run("online", &["refresh-schemas", "opencode"]);
     let name = "repository/agent-schemas/opencode/schema.json";
-    let pulled = machine.read(name);
-    machine.write(name, &pulled.replace("\"id\"", "\"edited\""));
-    let before = machine.repository();
+    let pulled = environment.read(name);
+    environment.write(name, &pulled.replace("\"id\"", "\"edited\""));
+    let before = environment.repository_files();
 
-    let output = machine.run("online", &["refresh-schemas", "opencode", "--check"]);
+    let output = environment.run("online", &["refresh-schemas", "opencode", "--check"]);
     assert_eq!(output.status.code(), Some(1));
-    let told = stdout(&output);
-    assert!(told.contains("\n-          \"edited\": {\n"), "{told}");
-    assert!(told.contains("\n+          \"id\": {\n"), "{told}");
-    assert!(told.contains("  Event.edited: field probably renamed to `id` (string)\n"), "{told}");
-    assert!(told.ends_with("to make it so: cargo xtask refresh-schemas opencode\n"), "{told}");
-    assert_eq!(machine.repository(), before);
+    let report = stdout(&output);
+    assert!(report.contains("\n-          \"edited\": {\n"), "{report}");
+    assert!(report.contains("\n+          \"id\": {\n"), "{report}");
+    assert!(report.contains("  Event.edited: field probably renamed to `id` (string)\n"), "{report}");
+    assert!(report.ends_with("to update it, run: cargo xtask refresh-schemas opencode\n"), "{report}");
+    assert_eq!(environment.repository_files(), before);
 
-    assert!(machine.run("online", &["refresh-schemas", "opencode"]).status.success());
-    assert_eq!(machine.read(name), pulled);
+    assert!(environment.run("online", &["refresh-schemas", "opencode"]).status.success());
+    assert_eq!(environment.read(name), pulled);
 }
 
 #[test]
-fn moving_a_pin_reports_the_drift_and_keeps_what_is_written_by_hand() {
-    let machine = Machine::new();
-    machine.run("online", &["refresh-schemas", "opencode"]);
-    let output = machine.run("online", &["refresh-schemas", "opencode", "--latest"]);
+fn moving_a_pin_reports_the_changes_and_keeps_the_manual_part() {
+    let environment = TestEnvironment::new();
+    environment.run("online", &["refresh-schemas", "opencode"]);
+    let output = environment.run("online", &["refresh-schemas", "opencode", "--latest"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    let told = stdout(&output);
-    assert!(told.starts_with("opencode 1.0.0 → 2.0.0\ndrift of opencode: 1 breaking, 1 additive"), "{told}");
-    let source = machine.read("repository/agent-schemas/opencode/source.toml");
+    let report = stdout(&output);
+    assert!(
+        report.starts_with("opencode 1.0.0 → 2.0.0\nschema changes of opencode: 1 breaking, 1 additive"),
+        "{report}"
+    );
+    let source = environment.read("repository/agent-schemas/opencode/source.toml");
     assert!(source.contains("[package.opencode-ai]\nversion = \"2.0.0\"\nintegrity = \"sha512-2.0.0\"\n"), "{source}");
-    assert!(source.ends_with(&format!("{MARKER}\n{HAND}")), "{source}");
+    assert!(source.ends_with(&format!("{MARKER}\n{MANUAL_PART}")), "{source}");
 }
 
 #[test]
-fn an_installation_that_stops_half_way_leaves_nothing_in_the_cache() {
-    let machine = Machine::new();
-    let output = machine.run("broken", &["refresh-schemas", "opencode"]);
-    assert_eq!(errors(&output), ["error: `npm install` failed: EIO (opencode left as before)"]);
-    assert_eq!(std::fs::read_dir(machine.path("cache/npm")).unwrap().count(), 0);
-    assert!(machine.run("online", &["refresh-schemas", "opencode"]).status.success());
+fn an_interrupted_installation_leaves_nothing_in_the_cache() {
+    let environment = TestEnvironment::new();
+    let output = environment.run("broken", &["refresh-schemas", "opencode"]);
+    assert_eq!(errors(&output), ["error: `npm install` failed: EIO (unchanged: opencode)"]);
+    assert_eq!(std::fs::read_dir(environment.path("cache/npm")).unwrap().count(), 0);
+    assert!(environment.run("online", &["refresh-schemas", "opencode"]).status.success());
 }
 
 #[test]
-fn a_version_without_an_agent_and_an_unknown_agent_are_refused() {
-    let machine = Machine::new();
-    let output = machine.run("online", &["refresh-schemas", "--version", "1.2.3"]);
+fn a_version_without_an_agent_and_an_unknown_agent_are_errors() {
+    let environment = TestEnvironment::new();
+    let output = environment.run("online", &["refresh-schemas", "--version", "1.2.3"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).starts_with("error: --version moves one agent: name it"), "{}", stderr(&output));
-    let output = machine.run("online", &["refresh-schemas", "gemini"]);
+    assert!(stderr(&output).starts_with("error: --version needs exactly one agent"), "{}", stderr(&output));
+    let output = environment.run("online", &["refresh-schemas", "gemini"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("[possible values: claude, codex, opencode, amp]"), "{}", stderr(&output));
 }

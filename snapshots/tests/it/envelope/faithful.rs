@@ -1,4 +1,4 @@
-//! What is let through is whole: words, once each; tools, with their figures; how it ended.
+//! The envelope is complete: every text once, every tool with its numbers, and how each session ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,27 +7,27 @@ use interlingua_envelope::{
 };
 use interlingua_schema::{ContentPart, EventData, ItemKind, ItemStatus, Role, SessionId};
 
-use super::projected::{Projected, all};
+use super::projected::{ProjectedRecording, projected_recordings};
 
 #[test]
-fn the_words_of_every_message_come_out_once_and_on_the_right_channel() {
+fn the_text_of_every_message_is_projected_once_and_on_the_right_channel() {
     let mut messages = 0;
-    for projected in all() {
-        let mut said: BTreeMap<(String, String, String), String> = BTreeMap::new();
+    for projected in projected_recordings() {
+        let mut projected_texts: BTreeMap<(String, String, String), String> = BTreeMap::new();
         for event in projected.events.iter().filter(|event| event.kind() == Kind::TextOutput) {
             let data = event.data().unwrap();
             let field = |name: &str| data[name].as_str().unwrap().to_owned();
             let key = (field("session_id"), field("item_id"), event.channel().unwrap().to_owned());
-            said.entry(key).or_default().push_str(event.text().unwrap());
+            projected_texts.entry(key).or_default().push_str(event.text().unwrap());
         }
         let mut expected = BTreeMap::new();
         for event in projected.universal {
             let EventData::ItemCompleted(data) = &event.data else { continue };
             let item = &data.item;
             let text: String = item.streamed_text().collect();
-            let reasons = item.content.iter().any(|part| matches!(part, ContentPart::Reasoning { .. }));
+            let is_reasoning = item.content.iter().any(|part| matches!(part, ContentPart::Reasoning { .. }));
             let channel = match (item.kind.clone(), item.role.clone()) {
-                (ItemKind::Message, Some(Role::Assistant)) if reasons => "reasoning",
+                (ItemKind::Message, Some(Role::Assistant)) if is_reasoning => "reasoning",
                 (ItemKind::Message, Some(Role::Assistant)) => "assistant",
                 (ItemKind::Message, Some(Role::User)) if item.parent_id.is_none() => "user",
                 _ => continue,
@@ -37,15 +37,15 @@ fn the_words_of_every_message_come_out_once_and_on_the_right_channel() {
                 messages += 1;
             }
         }
-        // A log that stops in the middle leaves words of messages that never complete.
-        let open = open_items(projected);
-        said.retain(|(_, item, _), _| !open.contains(item));
-        assert_eq!(said, expected, "{}", projected.recording.name());
+        // A recording that stops in the middle leaves text of messages that never complete.
+        let open = open_item_ids(projected);
+        projected_texts.retain(|(_, item, _), _| !open.contains(item));
+        assert_eq!(projected_texts, expected, "{}", projected.recording.name());
     }
-    assert!(messages > 500, "only {messages} messages");
+    assert!(messages > 500, "only {messages} messages; are recordings missing?");
 }
 
-fn open_items(projected: &Projected) -> BTreeSet<String> {
+fn open_item_ids(projected: &ProjectedRecording) -> BTreeSet<String> {
     let mut open = BTreeSet::new();
     for event in projected.universal {
         match &event.data {
@@ -57,20 +57,20 @@ fn open_items(projected: &Projected) -> BTreeSet<String> {
     open
 }
 
-/// The facets of the results that ended, in order.
-fn ended_results(projected: &Projected) -> Vec<Tool> {
+/// The facets of completed and failed tool results, in order.
+fn finished_results(projected: &ProjectedRecording) -> Vec<Tool> {
     let results = projected.events.iter().filter(|event| event.kind() == Kind::ToolResult);
     let tools = results.map(|event| serde_json::from_value::<ToolsFacet>(event.data().unwrap()).unwrap().tool);
     tools.filter(|tool| matches!(tool.phase, ToolPhase::Complete | ToolPhase::Fail)).collect()
 }
 
 #[test]
-fn every_tool_has_its_name_its_ids_and_its_figures() {
+fn every_tool_result_has_its_name_its_ids_and_its_numbers() {
     let mut compared = 0;
-    for projected in all() {
+    for projected in projected_recordings() {
         let name = projected.recording.name();
         let mut calls = BTreeMap::new();
-        let mut results = ended_results(projected).into_iter();
+        let mut results = finished_results(projected).into_iter();
         for event in projected.universal {
             let item = match &event.data {
                 EventData::ItemStarted(data) | EventData::ItemCompleted(data) => &data.item,
@@ -114,21 +114,27 @@ fn every_tool_has_its_name_its_ids_and_its_figures() {
         }
         assert_eq!(results.next(), None, "{name}");
     }
-    assert!(compared > 200, "only {compared} results");
+    assert!(compared > 200, "only {compared} tool results; are recordings missing?");
 }
 
 #[test]
-fn every_session_comes_to_one_end() {
+fn every_session_has_exactly_one_completion() {
     let mut statuses = BTreeSet::new();
-    for projected in all() {
+    for projected in projected_recordings() {
         let sessions: BTreeSet<&SessionId> = projected.universal.iter().map(|event| &event.session_id).collect();
         assert_eq!(projected.completions.len(), sessions.len(), "{}", projected.recording.name());
         statuses.extend(projected.completions.iter().map(|completion| format!("{:?}", completion.status())));
         for completion in &projected.completions {
-            let answered = completion.final_text().is_some();
-            assert!(!answered || completion.status() != Status::Incomplete || completion.data().unwrap()["turns"] != 0);
+            let has_answer = completion.final_text().is_some();
+            assert!(
+                !has_answer || completion.status() != Status::Incomplete || completion.data().unwrap()["turns"] != 0
+            );
         }
     }
     let expected = ["Completed", "Failed", "Incomplete", "Interrupted"].map(str::to_owned);
-    assert_eq!(statuses, BTreeSet::from(expected), "the recordings show every end but our own API's");
+    assert_eq!(
+        statuses,
+        BTreeSet::from(expected),
+        "the recordings contain every completion status except those that only our API sets"
+    );
 }

@@ -1,4 +1,4 @@
-//! A recording as an envelope stream.
+//! The recordings as envelope streams.
 
 use std::sync::LazyLock;
 
@@ -8,16 +8,16 @@ use interlingua_snapshots::{CorpusEntry, Recording};
 
 use crate::corpus;
 
-/// What a recording becomes.
-pub(crate) struct Projected {
+/// A recording with its universal stream and its envelope stream.
+pub(crate) struct ProjectedRecording {
     pub(crate) recording: &'static Recording,
     pub(crate) universal: &'static [UniversalEvent],
     pub(crate) events: Vec<AgentWrapperEvent>,
     pub(crate) completions: Vec<AgentWrapperCompletion>,
 }
 
-impl Projected {
-    fn of(entry: &'static CorpusEntry) -> Self {
+impl ProjectedRecording {
+    fn new(entry: &'static CorpusEntry) -> Self {
         let (recording, universal) = (&entry.recording, entry.converted.events.as_slice());
         let mut projector = Projector::new(recording.agent);
         let events = universal.iter().flat_map(|event| projector.push(event)).collect();
@@ -32,8 +32,9 @@ impl Projected {
     }
 }
 
-/// Every recording.
-pub(crate) fn all() -> &'static [Projected] {
-    static ALL: LazyLock<Vec<Projected>> = LazyLock::new(|| corpus().entries().iter().map(Projected::of).collect());
+/// Every recording. Projected once for all tests.
+pub(crate) fn projected_recordings() -> &'static [ProjectedRecording] {
+    static ALL: LazyLock<Vec<ProjectedRecording>> =
+        LazyLock::new(|| corpus().entries().iter().map(ProjectedRecording::new).collect());
     &ALL
 }

@@ -1,4 +1,4 @@
-//! The bounds hold, and nothing comes out that must not, in the stream of every recording.
+//! The envelope stream of every recording keeps the size limits, and leaks no content of tools.
 
 use interlingua_envelope::bounds::{
     MAX_CHANNEL_BYTES, MAX_DATA_BYTES, MAX_FINAL_TEXT_BYTES, MAX_MESSAGE_BYTES, MAX_TEXT_BYTES,
@@ -11,26 +11,26 @@ use interlingua_wirelog::Input;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::projected::{Projected, all};
+use super::projected::{ProjectedRecording, projected_recordings};
 
-fn bounded(text: Option<&str>, bound: usize) -> bool {
-    text.is_none_or(|text| text.len() <= bound)
+fn is_within(text: Option<&str>, limit: usize) -> bool {
+    text.is_none_or(|text| text.len() <= limit)
 }
 
-fn data_is_bounded(data: Option<&Value>) -> bool {
+fn is_data_within_limit(data: Option<&Value>) -> bool {
     data.is_none_or(|data| serde_json::to_vec(data).unwrap().len() <= MAX_DATA_BYTES)
 }
 
 #[test]
-fn every_event_of_every_recording_keeps_the_bounds_and_the_payload_of_its_kind() {
-    let mut seen = 0;
-    for projected in all() {
+fn every_event_keeps_the_limits_and_has_the_payload_of_its_kind() {
+    let mut checked = 0;
+    for projected in projected_recordings() {
         let name = projected.recording.name();
         for event in &projected.events {
-            assert!(bounded(event.channel(), MAX_CHANNEL_BYTES), "{name}: {event:?}");
-            assert!(bounded(event.text(), MAX_TEXT_BYTES), "{name}: {event:?}");
-            assert!(bounded(event.message(), MAX_MESSAGE_BYTES), "{name}: {event:?}");
-            assert!(data_is_bounded(event.data().as_ref()), "{name}: {event:?}");
+            assert!(is_within(event.channel(), MAX_CHANNEL_BYTES), "{name}: {event:?}");
+            assert!(is_within(event.text(), MAX_TEXT_BYTES), "{name}: {event:?}");
+            assert!(is_within(event.message(), MAX_MESSAGE_BYTES), "{name}: {event:?}");
+            assert!(is_data_within_limit(event.data().as_ref()), "{name}: {event:?}");
             let payload = (event.text().is_some(), event.message().is_some());
             let expected = match event.kind() {
                 Kind::TextOutput => (true, false),
@@ -43,12 +43,12 @@ fn every_event_of_every_recording_keeps_the_bounds_and_the_payload_of_its_kind()
                 Kind::ToolCall | Kind::ToolResult => serde_json::to_value(read::<ToolsFacet>(&data)),
                 _ => serde_json::to_value(read::<EnvelopeMetadata>(&data)),
             };
-            assert_eq!(read.unwrap(), data, "{name}: the types know all of it");
-            seen += 1;
+            assert_eq!(read.unwrap(), data, "{name}: the data has fields that its type does not have");
+            checked += 1;
         }
         for completion in &projected.completions {
-            assert!(bounded(completion.final_text(), MAX_FINAL_TEXT_BYTES), "{name}: {completion:?}");
-            assert!(data_is_bounded(completion.data().as_ref()), "{name}: {completion:?}");
+            assert!(is_within(completion.final_text(), MAX_FINAL_TEXT_BYTES), "{name}: {completion:?}");
+            assert!(is_data_within_limit(completion.data().as_ref()), "{name}: {completion:?}");
         }
         for line in projected.lines().map(|line| serde_json::to_string(&line).unwrap()) {
             let mut written = Vec::new();
@@ -59,27 +59,28 @@ fn every_event_of_every_recording_keeps_the_bounds_and_the_payload_of_its_kind()
             assert_eq!(String::from_utf8(written).unwrap(), serde_json::to_string(&read).unwrap(), "{name}");
         }
     }
-    assert!(seen > 3000, "only {seen} events");
+    assert!(checked > 3000, "only {checked} events; are recordings missing?");
 }
 
 fn read<T: DeserializeOwned>(data: &Value) -> T {
     serde_json::from_value(data.clone()).unwrap()
 }
 
-/// What must not be in an event beside its text.
-fn without_text(event: &AgentWrapperEvent) -> String {
+/// The JSON of an event without its text, where content may not appear.
+fn json_without_text(event: &AgentWrapperEvent) -> String {
     let mut event = serde_json::to_value(event).unwrap();
     event.as_object_mut().unwrap().remove("text");
     event.to_string()
 }
 
-/// Short texts stand anywhere by chance.
-const LEAST: usize = 12;
+/// Shorter texts are not searched for, because they can occur by chance.
+const MIN_LEAK_BYTES: usize = 12;
 
-fn leaks<'a>(projected: &Projected, contents: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let events: Vec<String> = projected.events.iter().map(without_text).collect();
+/// Finds content that occurs in an event outside of its text.
+fn find_leaks<'a>(projected: &ProjectedRecording, contents: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let events: Vec<String> = projected.events.iter().map(json_without_text).collect();
     let mut found = Vec::new();
-    for content in contents.filter(|content| content.len() >= LEAST) {
+    for content in contents.filter(|content| content.len() >= MIN_LEAK_BYTES) {
         let written = Value::from(content).to_string();
         let written = &written[1..written.len() - 1];
         found.extend(
@@ -93,18 +94,18 @@ fn leaks<'a>(projected: &Projected, contents: impl Iterator<Item = &'a str>) -> 
 }
 
 #[test]
-fn no_line_that_an_agent_printed_comes_out() {
-    for projected in all() {
-        let (mut printed, mut said) = (Vec::new(), Vec::new());
-        for line in projected.recording.lines().unwrap() {
-            if let Input::Stderr(line) | Input::Received(line) = line {
-                strings(&serde_json::from_str(&line).unwrap_or_default(), &mut said);
+fn no_line_that_an_agent_printed_is_projected() {
+    for projected in projected_recordings() {
+        let (mut printed, mut payload_strings) = (Vec::new(), Vec::new());
+        for input in projected.recording.inputs().unwrap() {
+            if let Input::Stderr(line) | Input::Received(line) = input {
+                collect_strings(&serde_json::from_str(&line).unwrap_or_default(), &mut payload_strings);
                 printed.push(line.trim().to_owned());
             }
         }
-        // An agent may print the very words that it also says in a payload.
-        printed.retain(|line| !said.contains(line));
-        let found = leaks(projected, printed.iter().map(String::as_str));
+        // An agent may print a text that a payload also contains.
+        printed.retain(|line| !payload_strings.contains(line));
+        let found = find_leaks(projected, printed.iter().map(String::as_str));
         assert!(found.is_empty(), "{found:#?}");
     }
 }
@@ -114,9 +115,9 @@ fn is_retry(item: &Item) -> bool {
 }
 
 #[test]
-fn no_input_output_or_diff_of_a_tool_comes_out() {
+fn no_input_output_or_diff_of_a_tool_is_projected() {
     let mut tools = 0;
-    for projected in all() {
+    for projected in projected_recordings() {
         let mut contents = Vec::new();
         for event in projected.universal {
             let EventData::ItemCompleted(data) = &event.data else { continue };
@@ -125,10 +126,10 @@ fn no_input_output_or_diff_of_a_tool_comes_out() {
                     ContentPart::ToolCall { arguments, title, input, .. } => {
                         tools += 1;
                         contents.push(arguments.clone());
-                        strings(&serde_json::from_str(arguments).unwrap_or_default(), &mut contents);
-                        // The title of a call of which nothing else is known is the tool's name.
+                        collect_strings(&serde_json::from_str(arguments).unwrap_or_default(), &mut contents);
+                        // Without an input, the title of a call is the tool's name, which may be projected.
                         contents.extend(title.clone().filter(|_| input.is_some()));
-                        strings(&serde_json::to_value(input).unwrap_or_default(), &mut contents);
+                        collect_strings(&serde_json::to_value(input).unwrap_or_default(), &mut contents);
                     }
                     ContentPart::ToolResult { output, .. } => {
                         contents.push(output.clone());
@@ -137,29 +138,29 @@ fn no_input_output_or_diff_of_a_tool_comes_out() {
                     ContentPart::FileRef { path, diff, .. } => {
                         contents.extend([Some(path.clone()), diff.clone()].into_iter().flatten());
                     }
-                    // Why a request is made again may also be why the turn failed, which comes out.
+                    // The reason of a retry may also be the reason why the turn failed, which is projected.
                     ContentPart::Json { .. } if is_retry(&data.item) => {}
-                    ContentPart::Json { json } => strings(json, &mut contents),
+                    ContentPart::Json { json } => collect_strings(json, &mut contents),
                     ContentPart::Status { detail: Some(detail), .. } => contents.push(detail.clone()),
                     ContentPart::Text { text } if data.item.kind != ItemKind::Message => contents.push(text.clone()),
                     _ => {}
                 }
             }
         }
-        // A name is one also where a tool is told it or tells it.
-        let names = names(projected);
+        // Names and ids may be projected, even if they are also part of a tool's input or output.
+        let names = projected_names(projected);
         contents.retain(|content| !names.contains(content));
-        let found = leaks(projected, contents.iter().map(String::as_str));
+        let found = find_leaks(projected, contents.iter().map(String::as_str));
         assert!(found.is_empty(), "{found:#?}");
     }
-    assert!(tools > 200, "only {tools} tool calls");
+    assert!(tools > 200, "only {tools} tool calls; are recordings missing?");
 }
 
 /// The task of a sub-agent is the input of the tool that starts it.
 #[test]
-fn the_task_of_a_sub_agent_does_not_come_out() {
+fn the_task_of_a_sub_agent_is_not_projected() {
     let mut tasks = 0;
-    for projected in all() {
+    for projected in projected_recordings() {
         for event in projected.universal {
             let EventData::ItemCompleted(data) = &event.data else { continue };
             let item = &data.item;
@@ -172,19 +173,20 @@ fn the_task_of_a_sub_agent_does_not_come_out() {
             }
         }
     }
-    assert!(tasks > 0);
+    assert!(tasks > 0, "no recording has a sub-agent with a task");
 }
 
-fn strings(value: &Value, found: &mut Vec<String>) {
+fn collect_strings(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::String(text) => found.push(text.clone()),
-        Value::Array(list) => list.iter().for_each(|value| strings(value, found)),
-        Value::Object(fields) => fields.values().for_each(|value| strings(value, found)),
+        Value::Array(list) => list.iter().for_each(|value| collect_strings(value, found)),
+        Value::Object(fields) => fields.values().for_each(|value| collect_strings(value, found)),
         _ => {}
     }
 }
 
-fn names(projected: &Projected) -> Vec<String> {
+/// Names and ids that the envelope contains on purpose.
+fn projected_names(projected: &ProjectedRecording) -> Vec<String> {
     let mut names = Vec::new();
     for event in projected.universal {
         names.extend(event.native_session_id.as_ref().map(ToString::to_string));
@@ -211,8 +213,8 @@ fn names(projected: &Projected) -> Vec<String> {
 }
 
 #[test]
-fn every_agent_kind_is_that_of_its_recording() {
-    for projected in all() {
+fn every_event_has_the_agent_kind_of_its_recording() {
+    for projected in projected_recordings() {
         let expected = projected.recording.agent.descriptor().envelope_name;
         assert!(projected.events.iter().all(|event| event.agent_kind().as_str() == expected));
     }

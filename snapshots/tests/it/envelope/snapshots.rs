@@ -1,14 +1,14 @@
-//! The envelope streams of some recordings of each agent, as snapshots in `expected/envelope/`. Review with `cargo insta
-//! review`.
+//! Snapshots of the envelope streams of some recordings of each agent, in `expected/envelope/`. Review changes with
+//! `cargo insta review`.
 
 use interlingua_convert::Agent;
 use interlingua_snapshots::render_envelope;
 
-use super::projected::{Projected, all};
+use super::projected::{ProjectedRecording, projected_recordings};
 use crate::{expected, snapshots_in};
 
-/// Which recordings: something of everything that the envelope tells.
-const CHOSEN: [(Agent, &[&str]); 4] = [
+/// The scenarios. Together they contain every kind of envelope event.
+const SCENARIOS: [(Agent, &[&str]); 4] = [
     (
         Agent::Claude,
         &[
@@ -52,28 +52,36 @@ const CHOSEN: [(Agent, &[&str]); 4] = [
     (Agent::Amp, &["text", "thinking-shown", "shell-command", "file-tools", "mcp", "no-api-key", "image-input"]),
 ];
 
-/// The newest recording of a scenario: versions sort as text here, which the folder names allow.
-fn newest(agent: Agent, scenario: &str) -> &'static Projected {
-    let found = all().iter().filter(|found| found.recording.agent == agent && found.recording.scenario == scenario);
-    found.max_by_key(|projected| projected.recording).unwrap_or_else(|| panic!("{agent} has no recording {scenario}"))
+/// The newest recording of a scenario. Versions are compared as text, which is enough for the versions in use.
+fn newest_recording(agent: Agent, scenario: &str) -> &'static ProjectedRecording {
+    let found = projected_recordings()
+        .iter()
+        .filter(|found| found.recording.agent == agent && found.recording.scenario == scenario);
+    found
+        .max_by_key(|projected| projected.recording)
+        .unwrap_or_else(|| panic!("there is no recording of {scenario} with {agent}"))
 }
 
 #[test]
-fn the_envelope_of_some_recordings_is_their_snapshot() {
+fn envelope_streams_match_their_snapshots() {
     let settings = snapshots_in("envelope");
     let root = expected().join("envelope");
-    let mut known = Vec::new();
-    for (agent, scenarios) in CHOSEN {
+    let mut expected_files = Vec::new();
+    for (agent, scenarios) in SCENARIOS {
         for scenario in scenarios {
             let name = format!("{agent}_{scenario}");
-            let stream = render_envelope(newest(agent, scenario).lines()).unwrap();
+            let stream = render_envelope(newest_recording(agent, scenario).lines()).unwrap();
             settings.bind(|| insta::assert_snapshot!(name.clone(), stream));
-            known.push(root.join(format!("{name}.snap")));
+            expected_files.push(root.join(format!("{name}.snap")));
         }
     }
     for file in std::fs::read_dir(&root).unwrap() {
         let file = file.unwrap().path();
         let is_snapshot = file.extension().is_some_and(|extension| extension == "snap");
-        assert!(!is_snapshot || known.contains(&file), "{} has no recording", file.display());
+        assert!(
+            !is_snapshot || expected_files.contains(&file),
+            "{} belongs to no recording; delete it",
+            file.display()
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What the generated types are, and that their corrections are needed.
+//! The generated types, and the recordings that prove that their corrections are needed.
 
 use std::fmt::Write as _;
 
@@ -13,9 +13,9 @@ fn source(agent: Agent) -> SchemaFolder {
     SchemaFolder::parse(agent.id(), schemas.files()).unwrap()
 }
 
-/// A schema update is reviewed as a diff of this.
+/// The snapshots show a schema update as a diff of types. Review changes with `cargo insta review`.
 #[test]
-fn the_generated_types_are_these() {
+fn the_generated_types_match_their_snapshots() {
     for agent in Agent::ALL {
         let mut digest = String::new();
         for module in source(agent).modules {
@@ -34,17 +34,18 @@ fn every_correction_is_shown_by_its_recording() {
     for agent in Agent::ALL {
         for entry in source(agent).corrections {
             let (name, shows) = (&entry.name, &entry.shows);
-            assert!(!entry.reason.is_empty(), "{agent}: correction `{name}` gives no reason");
+            assert!(!entry.reason.is_empty(), "{agent}: correction `{name}` has no reason");
             let recording = recordings.iter().find(|recording| recording.name() == entry.recording);
-            let recording =
-                recording.unwrap_or_else(|| panic!("{agent}: `{name}` names no recording: {}", entry.recording));
-            let is_shown = recording.lines().unwrap().iter().any(|line| match line {
+            let recording = recording.unwrap_or_else(|| {
+                panic!("{agent}: correction `{name}` names the recording {}, which does not exist", entry.recording)
+            });
+            let is_shown = recording.inputs().unwrap().iter().any(|input| match input {
                 Input::Received(line) | Input::Sent(line) => line.contains(shows),
                 _ => false,
             });
             assert!(
                 is_shown,
-                "{agent}: no line of {} shows {shows}, which correction `{name}` is for",
+                "{agent}: no line of {} contains {shows}; correction `{name}` is not proven",
                 entry.recording
             );
         }

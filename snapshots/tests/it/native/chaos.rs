@@ -1,22 +1,22 @@
-//! Broken lines: decoding never panics, never takes a known payload for an unknown one, and loses nothing unsaid.
+//! Corrupted lines: decoding never panics, never takes a known payload for an unknown one, and reports every loss.
 
 use std::sync::LazyLock;
 
 use interlingua::audit::{Differences, differences, generic_path};
 use interlingua_convert::Agent;
 use interlingua_native::{Native, Union, amp, claude, codex, opencode};
-use interlingua_snapshots::{Damage, corrupt, recordings};
+use interlingua_snapshots::{CorruptionKind, corrupt, recordings};
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// Every different line of one agent. Lines that differ only in their values count once.
-fn lines(agent: Agent) -> &'static [String] {
+/// The received lines of one agent. Of lines that differ only in their values, one is kept.
+fn distinct_lines(agent: Agent) -> &'static [String] {
     static LINES: LazyLock<Vec<(Agent, Vec<String>)>> = LazyLock::new(|| {
         let mut all: Vec<(Agent, Vec<String>)> = Agent::ALL.into_iter().map(|agent| (agent, Vec::new())).collect();
         let mut seen = std::collections::HashSet::new();
         for recording in recordings().unwrap() {
             let (_, lines) = all.iter_mut().find(|(agent, _)| *agent == recording.agent).unwrap();
-            for line in recording.received().unwrap() {
+            for line in recording.received_lines().unwrap() {
                 if let Ok(value) = serde_json::from_str::<Value>(&line)
                     && line.len() < 20_000
                     && seen.insert((recording.agent, shape(&value)))
@@ -27,10 +27,10 @@ fn lines(agent: Agent) -> &'static [String] {
         }
         all
     });
-    LINES.iter().find(|(of, _)| *of == agent).map(|(_, lines)| lines.as_slice()).unwrap()
+    LINES.iter().find(|(other, _)| *other == agent).map(|(_, lines)| lines.as_slice()).unwrap()
 }
 
-/// The keys and tags of a value, without the rest.
+/// The keys and tags of a value, without other values.
 fn shape(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -47,8 +47,8 @@ fn shape(value: &Value) -> String {
     }
 }
 
-/// The tag of a payload as the union knows it, with its variant.
-fn known_tag<T: Union>(payload: &Value, keys: &[&str]) -> Option<&'static str> {
+/// The variant of a union that the tag of a payload selects. `None` for an unknown tag.
+fn variant_of_tag<T: Union>(payload: &Value, keys: &[&str]) -> Option<&'static str> {
     let mut tag = String::new();
     keys.iter().find_map(|key| {
         if !tag.is_empty() {
@@ -59,100 +59,103 @@ fn known_tag<T: Union>(payload: &Value, keys: &[&str]) -> Option<&'static str> {
     })
 }
 
-/// The paths that decoding loses of a payload, and those that it names as left out.
-fn losses<T: Native>(line: &str) -> Option<(T, Vec<String>, Vec<String>)> {
+/// Decodes a line. Returns the value, the paths that are lost, and the paths that decoding reports as left out.
+fn decode_with_losses<T: Native>(line: &str) -> Option<(T, Vec<String>, Vec<String>)> {
     let decoded = T::decode(line).ok()?;
     let payload: Value = serde_json::from_str(line).ok()?;
     let found = differences(&payload, &serde_json::to_value(&decoded.value).unwrap());
     let lost = found.missing.into_iter().map(|field| field.path).chain(found.changed).collect();
-    let named = decoded.losses.repairs.iter().map(|repair| generic_path(&repair.path)).collect();
-    Some((decoded.value, lost, named))
+    let reported = decoded.losses.repairs.iter().map(|repair| generic_path(&repair.path)).collect();
+    Some((decoded.value, lost, reported))
 }
 
-/// Whether one path is the other or leads to it.
-fn related(one: &str, other: &str) -> bool {
+/// Whether two paths are equal, or one is a prefix of the other.
+fn is_related(one: &str, other: &str) -> bool {
     one.starts_with(other) || other.starts_with(one)
 }
 
-/// What a payload decodes into, and the union that its tag decides on.
-struct Kind<T, U> {
-    keys: &'static [&'static str],
+/// The type of a payload, and the union in it whose variant the tag selects.
+struct PayloadType<T, U> {
+    tag_keys: &'static [&'static str],
     union: fn(&T) -> &U,
 }
 
-impl<T: Native, U: Union> Kind<T, U> {
-    /// Breaks a line and says what is wrong with how it decodes.
-    fn problem(&self, line: &str, damage: Damage, place: usize, with: usize) -> Option<String> {
-        let broken = corrupt(line, damage, place, with);
-        let (value, lost, named) = losses::<T>(&broken.line)?;
-        let payload: Value = serde_json::from_str(&broken.line).ok()?;
-        let variant = (self.union)(&value).variant();
-        match known_tag::<U>(&payload, self.keys) {
-            Some(expected) if variant != expected => return Some(format!("{variant} instead of {expected}")),
-            None if variant == "Unknown" => {
-                let found = differences(&payload, &serde_json::to_value(&value).unwrap());
-                return (found != Differences::default()).then(|| format!("the unknown payload lost {found:?}"));
+impl<T: Native, U: Union> PayloadType<T, U> {
+    /// Corrupts a line and describes what is wrong with its decoding, if anything is.
+    fn find_problem(&self, line: &str, kind: CorruptionKind, position: usize, variant: usize) -> Option<String> {
+        let corrupted = corrupt(line, kind, position, variant);
+        let (value, lost, reported) = decode_with_losses::<T>(&corrupted.line)?;
+        let payload: Value = serde_json::from_str(&corrupted.line).ok()?;
+        let found = (self.union)(&value).variant();
+        match variant_of_tag::<U>(&payload, self.tag_keys) {
+            Some(expected) if found != expected => return Some(format!("decoded as {found} instead of {expected}")),
+            None if found == "Unknown" => {
+                let lost = differences(&payload, &serde_json::to_value(&value).unwrap());
+                return (lost != Differences::default()).then(|| format!("the unknown payload lost {lost:?}"));
             }
             _ => {}
         }
-        // Where the text itself was broken, nobody knows what should have been.
-        let touched = generic_path(&broken.pointer?.trim_start_matches('/').replace('/', "."));
-        let before = losses::<T>(line).map(|(_, lost, _)| lost).unwrap_or_default();
-        let unsaid = lost.into_iter().find(|path| {
-            !before.contains(path) && !named.iter().any(|named| related(named, path)) && !related(&touched, path)
+        // If the text was corrupted without regard to its structure, there is no expected result.
+        let changed = generic_path(&corrupted.pointer?.trim_start_matches('/').replace('/', "."));
+        let before = decode_with_losses::<T>(line).map(|(_, lost, _)| lost).unwrap_or_default();
+        let unreported = lost.into_iter().find(|path| {
+            !before.contains(path)
+                && !reported.iter().any(|reported| is_related(reported, path))
+                && !is_related(&changed, path)
         });
-        unsaid.map(|path| format!("{path} is lost and not named"))
+        unreported.map(|path| format!("{path} is lost and not reported"))
     }
 
-    fn check(&self, agent: Agent, fits: fn(&Value) -> bool) {
-        let lines: Vec<&String> =
-            lines(agent).iter().filter(|line| serde_json::from_str(line).is_ok_and(|value| fits(&value))).collect();
-        assert!(!lines.is_empty(), "no lines for {agent}");
-        let usual = ProptestConfig::default();
-        let config = ProptestConfig { cases: usual.cases * 8, failure_persistence: None, ..usual };
-        proptest!(config, |(line in 0..lines.len(), damage in 0..Damage::ALL.len(), place: u16, with: u16)| {
-            let damage = Damage::ALL[damage];
-            let found = self.problem(lines[line], damage, place.into(), with.into());
-            let shown = || corrupt(lines[line], damage, place.into(), with.into()).line;
-            prop_assert!(found.is_none(), "{damage:?}: {} in {}", found.unwrap_or_default(), shown());
+    fn check(&self, agent: Agent, accepts: fn(&Value) -> bool) {
+        let lines: Vec<&String> = distinct_lines(agent)
+            .iter()
+            .filter(|line| serde_json::from_str(line).is_ok_and(|value| accepts(&value)))
+            .collect();
+        assert!(!lines.is_empty(), "no recorded lines of {agent}");
+        let defaults = ProptestConfig::default();
+        let config = ProptestConfig { cases: defaults.cases * 8, failure_persistence: None, ..defaults };
+        proptest!(config, |(line in 0..lines.len(), kind in 0..CorruptionKind::ALL.len(), position: u16, variant: u16)| {
+            let kind = CorruptionKind::ALL[kind];
+            let found = self.find_problem(lines[line], kind, position.into(), variant.into());
+            let text = || corrupt(lines[line], kind, position.into(), variant.into()).line;
+            prop_assert!(found.is_none(), "{kind:?}: {} in {}", found.unwrap_or_default(), text());
         });
     }
 }
 
-/// A payload that is itself the union.
-fn whole<T: Native + Union>(keys: &'static [&'static str]) -> Kind<T, T> {
-    Kind { keys, union: |value| value }
+/// A payload that is itself a union.
+fn union_payload<T: Native + Union>(tag_keys: &'static [&'static str]) -> PayloadType<T, T> {
+    PayloadType { tag_keys, union: |value| value }
 }
 
 #[test]
-fn broken_lines_of_amp() {
-    whole::<amp::StreamMessage>(&["type", "subtype"]).check(Agent::Amp, |_| true);
+fn corrupted_lines_of_amp_decode_or_fail_cleanly() {
+    union_payload::<amp::StreamMessage>(&["type", "subtype"]).check(Agent::Amp, |_| true);
 }
 
 #[test]
-fn broken_lines_of_claude() {
-    whole::<claude::StdoutMessage>(&["type", "subtype"]).check(Agent::Claude, |_| true);
+fn corrupted_lines_of_claude_decode_or_fail_cleanly() {
+    union_payload::<claude::StdoutMessage>(&["type", "subtype"]).check(Agent::Claude, |_| true);
 }
 
 #[test]
-fn broken_lines_of_codex() {
-    let notifications: Kind<codex::ServerNotificationEnvelope, _> =
-        Kind { keys: &["method"], union: |envelope| &envelope.message };
+fn corrupted_lines_of_codex_decode_or_fail_cleanly() {
+    let notifications: PayloadType<codex::ServerNotificationEnvelope, _> =
+        PayloadType { tag_keys: &["method"], union: |envelope| &envelope.message };
     notifications.check(Agent::Codex, |value| value.get("method").is_some() && value.get("id").is_none());
-    let requests: Kind<codex::ServerRequestEnvelope, _> =
-        Kind { keys: &["method"], union: |envelope| &envelope.message };
+    let requests: PayloadType<codex::ServerRequestEnvelope, _> =
+        PayloadType { tag_keys: &["method"], union: |envelope| &envelope.message };
     requests.check(Agent::Codex, |value| value.get("method").is_some() && value.get("id").is_some());
-    whole::<codex::exec::ThreadEvent>(&["type"]).check(Agent::Codex, |value| value.get("type").is_some());
+    union_payload::<codex::exec::ThreadEvent>(&["type"]).check(Agent::Codex, |value| value.get("type").is_some());
 }
 
 #[test]
-fn broken_lines_of_opencode() {
-    whole::<opencode::Event>(&["type"]).check(Agent::OpenCode, |value| value.get("type").is_some());
+fn corrupted_lines_of_opencode_decode_or_fail_cleanly() {
+    union_payload::<opencode::Event>(&["type"]).check(Agent::OpenCode, |value| value.get("type").is_some());
 }
 
-/// Bytes that never were a line.
 #[test]
-fn random_text_is_an_error_and_no_more() {
+fn random_text_never_panics() {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     proptest!(config, |(text in ".{0,80}")| {
         let _ = amp::StreamMessage::decode(&text);

@@ -1,4 +1,4 @@
-//! Every recorded line decodes, into the variant its tag says, and encodes again to what it was.
+//! Every recorded line decodes into the variant that its tag selects, and encodes to the same JSON again.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,11 +7,11 @@ use std::sync::LazyLock;
 use interlingua::audit::{FileReport, audit};
 use interlingua_snapshots::{Recording, recordings};
 
-use super::LEGACY;
+use super::LEGACY_METHOD_PREFIX;
 use crate::snapshots_in;
 
-/// Every recording with what `interlingua audit` reports of it.
-fn reports() -> &'static [(Recording, FileReport)] {
+/// Every recording with its report by `interlingua audit`.
+fn audit_reports() -> &'static [(Recording, FileReport)] {
     static REPORTS: LazyLock<Vec<(Recording, FileReport)>> = LazyLock::new(|| {
         let report = |recording: Recording| {
             let report = audit(&recording.name(), &mut recording.reader().unwrap(), recording.agent).unwrap();
@@ -26,31 +26,32 @@ fn reports() -> &'static [(Recording, FileReport)] {
 fn every_line_fits_its_type() {
     let mut problems = Vec::new();
     let mut lines = 0;
-    for (recording, report) in reports() {
-        for row in report.types.iter().filter(|row| !row.name.starts_with(LEGACY)) {
+    for (recording, report) in audit_reports() {
+        for row in report.types.iter().filter(|row| !row.name.starts_with(LEGACY_METHOD_PREFIX)) {
             lines += row.decoded;
             let losses = [&row.misfits, &row.missing, &row.unknown_values];
-            let whole =
+            let is_complete =
                 losses.iter().all(|parts| parts.is_empty()) && row.lines == row.decoded + row.untyped + row.not_json;
-            if !whole {
+            if !is_complete {
                 problems.push(format!("{}: {row:?}", recording.name()));
             }
         }
     }
-    println!("{lines} lines decode");
-    assert!(lines > 5000, "only {lines} lines: where are the recordings?");
-    assert!(problems.is_empty(), "{problems:#?}");
+    println!("{lines} lines decoded");
+    assert!(lines > 5000, "only {lines} lines; are recordings missing?");
+    assert!(problems.is_empty(), "types whose lines do not decode completely:\n{}", problems.join("\n"));
 }
 
-/// The list of what the types do not know is the drift between an agent and its declared schema.
+/// The snapshot lists the fields that agents send and their schemas do not declare. Review changes with `cargo insta
+/// review`.
 #[test]
-fn the_fields_that_the_types_do_not_know_are_these() {
+fn the_fields_that_the_schemas_do_not_declare_match_their_snapshot() {
     let mut unknown: BTreeMap<String, BTreeMap<String, Vec<String>>> = BTreeMap::new();
-    for (recording, report) in reports() {
-        let of_version = unknown.entry(format!("{}/{}", recording.agent, recording.version)).or_default();
+    for (recording, report) in audit_reports() {
+        let types = unknown.entry(format!("{}/{}", recording.agent, recording.version)).or_default();
         for row in &report.types {
             for path in row.unknown_fields.keys() {
-                let paths = of_version.entry(row.name.clone()).or_default();
+                let paths = types.entry(row.name.clone()).or_default();
                 if !paths.contains(path) {
                     paths.push(path.clone());
                 }

@@ -1,4 +1,4 @@
-//! What is left out of a canonical trace, and what is not.
+//! What a canonical trace leaves out, and what it keeps.
 
 use interlingua_convert::{
     Conversion, ConversionOptions, Converter, Drafts, Input, InputRef, MessageDraft, MessageEnd, PromptDraft,
@@ -7,10 +7,10 @@ use interlingua_convert::{
 use interlingua_schema::{ToolKind, UniversalEvent};
 use interlingua_snapshots::canonical::{CanonicalScenario, Focus, FocusTarget, trace};
 
-/// Says what it is told to say, one thing a line.
-struct Toy;
+/// A converter for a small text language: each received line is one draft, for example `call a`.
+struct ScriptedConverter;
 
-impl Converter for Toy {
+impl Converter for ScriptedConverter {
     fn agent(&self) -> &'static str {
         "toy"
     }
@@ -36,52 +36,53 @@ impl Converter for Toy {
     }
 }
 
-fn played(lines: &[&str]) -> Vec<UniversalEvent> {
-    let mut stream = Conversion::new(Toy, ConversionOptions::default());
+/// Converts lines of that language. Lines that start with `> ` are prompts.
+fn convert(lines: &[&str]) -> Vec<UniversalEvent> {
+    let mut conversion = Conversion::new(ScriptedConverter, ConversionOptions::default());
     let mut events = Vec::new();
     for line in lines {
         let input = line.strip_prefix("> ").map_or(InputRef::Received(line), Input::Sent);
-        stream.push(None, input, &mut events);
+        conversion.push(None, input, &mut events);
     }
     events
 }
 
-fn call(turn: usize, call: usize) -> Focus {
+fn call_focus(turn: usize, call: usize) -> Focus {
     Focus { turn, target: FocusTarget::ToolCall(call) }
 }
 
 #[test]
-fn what_is_said_before_the_call_and_what_other_calls_do_is_left_out() {
-    let events = played(&["> go", "say I run it", "call a", "result a", "call b", "result b", "say done", "end"]);
-    assert_eq!(trace(&events, call(0, 0)), CanonicalScenario::Command.trace());
-    assert_eq!(trace(&events, call(0, 1)), CanonicalScenario::Command.trace());
+fn messages_before_the_call_and_other_calls_are_left_out() {
+    let events = convert(&["> go", "say I run it", "call a", "result a", "call b", "result b", "say done", "end"]);
+    assert_eq!(trace(&events, call_focus(0, 0)), CanonicalScenario::Command.trace());
+    assert_eq!(trace(&events, call_focus(0, 1)), CanonicalScenario::Command.trace());
     assert_ne!(trace(&events, Focus::default()), CanonicalScenario::Command.trace());
 }
 
 #[test]
-fn what_is_said_before_a_request_is_left_out_where_there_is_no_call() {
-    let asked = |lines: &[&str]| trace(&played(lines), Focus { turn: 0, target: FocusTarget::FirstRequest });
-    let silently = asked(&["> go", "ask q", "say done", "end"]);
-    assert_eq!(asked(&["> go", "say a question", "ask q", "say done", "end"]), silently);
-    assert!(silently.contains(&"question.requested".to_owned()), "{silently:?}");
+fn messages_before_a_request_are_left_out_if_there_is_no_call() {
+    let request_trace = |lines: &[&str]| trace(&convert(lines), Focus { turn: 0, target: FocusTarget::FirstRequest });
+    let without_message = request_trace(&["> go", "ask q", "say done", "end"]);
+    assert_eq!(request_trace(&["> go", "say a question", "ask q", "say done", "end"]), without_message);
+    assert!(without_message.contains(&"question.requested".to_owned()), "{without_message:?}");
 }
 
 #[test]
-fn a_call_that_never_was_is_missed() {
-    let events = played(&["> go", "say done", "end"]);
-    assert_ne!(trace(&events, call(0, 0)), CanonicalScenario::Command.trace());
+fn a_missing_call_changes_the_trace() {
+    let events = convert(&["> go", "say done", "end"]);
+    assert_ne!(trace(&events, call_focus(0, 0)), CanonicalScenario::Command.trace());
 }
 
 #[test]
-fn an_item_stands_where_it_began_whenever_it_ends() {
-    let ends_late = played(&["> go", "begin m", "call a", "finish m", "result a", "say done", "end"]);
-    let ends_early = played(&["> go", "begin m", "finish m", "call a", "result a", "say done", "end"]);
+fn an_item_stands_where_it_starts_whenever_it_ends() {
+    let ends_late = convert(&["> go", "begin m", "call a", "finish m", "result a", "say done", "end"]);
+    let ends_early = convert(&["> go", "begin m", "finish m", "call a", "result a", "say done", "end"]);
     assert_eq!(trace(&ends_late, Focus::default()), trace(&ends_early, Focus::default()));
 }
 
 #[test]
-fn a_turn_is_looked_at_by_itself() {
-    let events = played(&["> go", "call a", "result a", "end", "> and?", "say one", "say two", "end"]);
+fn a_trace_covers_only_its_turn() {
+    let events = convert(&["> go", "call a", "result a", "end", "> and?", "say one", "say two", "end"]);
     assert_eq!(trace(&events, Focus { turn: 1, target: FocusTarget::WholeTurn }), CanonicalScenario::PlainText.trace());
     assert!(trace(&events, Focus { turn: 2, target: FocusTarget::WholeTurn }).is_empty());
 }

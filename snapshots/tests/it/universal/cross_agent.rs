@@ -1,4 +1,4 @@
-//! The same scenario on different agents leaves the same canonical trace, but for the listed exceptions.
+//! The same scenario has the same canonical trace with every agent, except for the listed exceptions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,19 +12,19 @@ use interlingua_snapshots::canonical::{
 
 use crate::corpus;
 
-/// A recording that plays a scenario, and where in it.
-struct Play {
+/// A recording that contains a canonical scenario, and where.
+struct RecordedScenario {
     scenario: CanonicalScenario,
     recording: &'static str,
     focus: Focus,
 }
 
-/// In the first turn.
-const fn play(scenario: CanonicalScenario, recording: &'static str) -> Play {
-    Play { scenario, recording, focus: Focus { turn: 0, target: scenario.target() } }
+/// A scenario in the first turn of a recording.
+const fn recorded(scenario: CanonicalScenario, recording: &'static str) -> RecordedScenario {
+    RecordedScenario { scenario, recording, focus: Focus { turn: 0, target: scenario.target() } }
 }
 
-impl Play {
+impl RecordedScenario {
     const fn turn(mut self, turn: usize) -> Self {
         self.focus.turn = turn;
         self
@@ -36,64 +36,64 @@ impl Play {
     }
 }
 
-const PLAYS: &[Play] = &[
-    play(CanonicalScenario::PlainText, "claude/2.1.325/text"),
-    play(CanonicalScenario::PlainText, "claude/2.1.325/stream-input-two-turns").turn(1),
-    play(CanonicalScenario::PlainText, "codex/0.166.0/text_deltas"),
-    play(CanonicalScenario::PlainText, "codex/0.145.0/text_deltas").turn(1),
-    play(CanonicalScenario::PlainText, "opencode/1.18.33/text_deltas"),
-    play(CanonicalScenario::PlainText, "amp/0.0.1790142911-g7618fb/text"),
-    play(CanonicalScenario::PlainText, "amp/0.0.1790142911-g7618fb/stream-json-input").turn(1),
-    play(CanonicalScenario::Reasoning, "claude/2.1.325/thinking-text"),
-    play(CanonicalScenario::Reasoning, "claude/2.1.325/partial-thinking-text"),
-    play(CanonicalScenario::Reasoning, "codex/0.166.0/reasoning"),
-    play(CanonicalScenario::Reasoning, "opencode/1.18.33/reasoning"),
-    play(CanonicalScenario::Reasoning, "amp/0.0.1790142911-g7618fb/thinking-shown"),
-    play(CanonicalScenario::Command, "claude/2.1.325/bash-allowed"),
-    play(CanonicalScenario::Command, "claude/2.1.325/partial-tools"),
-    play(CanonicalScenario::Command, "codex/0.166.0/exec_basic"),
-    play(CanonicalScenario::Command, "codex/0.145.0/exec_basic"),
-    play(CanonicalScenario::Command, "opencode/1.18.33/bash_tool"),
-    play(CanonicalScenario::Command, "opencode/1.18.33/anthropic_provider"),
-    play(CanonicalScenario::Command, "opencode/1.18.33/responses_provider"),
-    play(CanonicalScenario::Command, "opencode/1.18.33/v2_api_file"),
-    play(CanonicalScenario::Command, "amp/0.0.1790142911-g7618fb/shell-command"),
-    play(CanonicalScenario::FailingCommand, "claude/2.1.325/bash-allowed").call(1),
-    play(CanonicalScenario::FailingCommand, "codex/0.166.0/exec_basic").call(1),
-    play(CanonicalScenario::FailingCommand, "opencode/1.18.33/bash_tool").call(1),
-    play(CanonicalScenario::FailingCommand, "amp/0.0.1790142911-g7618fb/shell-command").call(1),
-    play(CanonicalScenario::FileEdit, "claude/2.1.325/files-accept-edits").call(1),
-    play(CanonicalScenario::FileEdit, "codex/0.166.0/apply_patch").call(1),
-    play(CanonicalScenario::FileEdit, "codex/0.166.0/patch_streaming").call(1),
-    play(CanonicalScenario::FileEdit, "opencode/1.18.33/file_tools").call(2),
-    play(CanonicalScenario::FileEdit, "amp/0.0.1790142911-g7618fb/file-tools").call(1),
-    play(CanonicalScenario::PermissionAllowed, "claude/2.1.325/perm-allow"),
-    play(CanonicalScenario::PermissionAllowed, "codex/0.166.0/approve_exec"),
-    play(CanonicalScenario::PermissionAllowed, "codex/0.145.0/approve_exec"),
-    play(CanonicalScenario::PermissionAllowed, "opencode/1.18.33/permission_once"),
-    play(CanonicalScenario::PermissionAllowed, "opencode/1.18.33/permission_once").call(1),
-    play(CanonicalScenario::PermissionAllowed, "opencode/1.18.33/v2_permission"),
-    play(CanonicalScenario::PermissionDenied, "claude/2.1.325/perm-deny"),
-    play(CanonicalScenario::PermissionDenied, "codex/0.166.0/approve_exec").turn(2),
-    play(CanonicalScenario::PermissionDenied, "opencode/1.18.33/permission_reject_message"),
-    play(CanonicalScenario::Question, "claude/2.1.325/ask-user-question"),
-    play(CanonicalScenario::Question, "claude/2.1.325/ask-user-question-free-text"),
-    play(CanonicalScenario::Question, "opencode/1.18.33/question_reply"),
-    play(CanonicalScenario::Interrupt, "claude/2.1.325/interrupt-while-streaming"),
-    play(CanonicalScenario::Interrupt, "codex/0.166.0/interrupt_stream"),
-    play(CanonicalScenario::Interrupt, "opencode/1.18.33/abort_streaming"),
-    play(CanonicalScenario::ModelError, "claude/2.1.325/error-529-forever"),
-    play(CanonicalScenario::ModelError, "claude/2.1.325/no-api-key"),
-    play(CanonicalScenario::ModelError, "codex/0.166.0/error_400"),
-    play(CanonicalScenario::ModelError, "codex/0.145.0/error_401"),
-    play(CanonicalScenario::ModelError, "opencode/1.18.33/error_400"),
-    play(CanonicalScenario::ModelError, "opencode/1.18.33/error_401"),
-    play(CanonicalScenario::ModelError, "amp/0.0.1790142911-g7618fb/cancelled-assistant"),
+const RECORDED_SCENARIOS: &[RecordedScenario] = &[
+    recorded(CanonicalScenario::PlainText, "claude/2.1.325/text"),
+    recorded(CanonicalScenario::PlainText, "claude/2.1.325/stream-input-two-turns").turn(1),
+    recorded(CanonicalScenario::PlainText, "codex/0.166.0/text_deltas"),
+    recorded(CanonicalScenario::PlainText, "codex/0.145.0/text_deltas").turn(1),
+    recorded(CanonicalScenario::PlainText, "opencode/1.18.33/text_deltas"),
+    recorded(CanonicalScenario::PlainText, "amp/0.0.1790142911-g7618fb/text"),
+    recorded(CanonicalScenario::PlainText, "amp/0.0.1790142911-g7618fb/stream-json-input").turn(1),
+    recorded(CanonicalScenario::Reasoning, "claude/2.1.325/thinking-text"),
+    recorded(CanonicalScenario::Reasoning, "claude/2.1.325/partial-thinking-text"),
+    recorded(CanonicalScenario::Reasoning, "codex/0.166.0/reasoning"),
+    recorded(CanonicalScenario::Reasoning, "opencode/1.18.33/reasoning"),
+    recorded(CanonicalScenario::Reasoning, "amp/0.0.1790142911-g7618fb/thinking-shown"),
+    recorded(CanonicalScenario::Command, "claude/2.1.325/bash-allowed"),
+    recorded(CanonicalScenario::Command, "claude/2.1.325/partial-tools"),
+    recorded(CanonicalScenario::Command, "codex/0.166.0/exec_basic"),
+    recorded(CanonicalScenario::Command, "codex/0.145.0/exec_basic"),
+    recorded(CanonicalScenario::Command, "opencode/1.18.33/bash_tool"),
+    recorded(CanonicalScenario::Command, "opencode/1.18.33/anthropic_provider"),
+    recorded(CanonicalScenario::Command, "opencode/1.18.33/responses_provider"),
+    recorded(CanonicalScenario::Command, "opencode/1.18.33/v2_api_file"),
+    recorded(CanonicalScenario::Command, "amp/0.0.1790142911-g7618fb/shell-command"),
+    recorded(CanonicalScenario::FailingCommand, "claude/2.1.325/bash-allowed").call(1),
+    recorded(CanonicalScenario::FailingCommand, "codex/0.166.0/exec_basic").call(1),
+    recorded(CanonicalScenario::FailingCommand, "opencode/1.18.33/bash_tool").call(1),
+    recorded(CanonicalScenario::FailingCommand, "amp/0.0.1790142911-g7618fb/shell-command").call(1),
+    recorded(CanonicalScenario::FileEdit, "claude/2.1.325/files-accept-edits").call(1),
+    recorded(CanonicalScenario::FileEdit, "codex/0.166.0/apply_patch").call(1),
+    recorded(CanonicalScenario::FileEdit, "codex/0.166.0/patch_streaming").call(1),
+    recorded(CanonicalScenario::FileEdit, "opencode/1.18.33/file_tools").call(2),
+    recorded(CanonicalScenario::FileEdit, "amp/0.0.1790142911-g7618fb/file-tools").call(1),
+    recorded(CanonicalScenario::PermissionAllowed, "claude/2.1.325/perm-allow"),
+    recorded(CanonicalScenario::PermissionAllowed, "codex/0.166.0/approve_exec"),
+    recorded(CanonicalScenario::PermissionAllowed, "codex/0.145.0/approve_exec"),
+    recorded(CanonicalScenario::PermissionAllowed, "opencode/1.18.33/permission_once"),
+    recorded(CanonicalScenario::PermissionAllowed, "opencode/1.18.33/permission_once").call(1),
+    recorded(CanonicalScenario::PermissionAllowed, "opencode/1.18.33/v2_permission"),
+    recorded(CanonicalScenario::PermissionDenied, "claude/2.1.325/perm-deny"),
+    recorded(CanonicalScenario::PermissionDenied, "codex/0.166.0/approve_exec").turn(2),
+    recorded(CanonicalScenario::PermissionDenied, "opencode/1.18.33/permission_reject_message"),
+    recorded(CanonicalScenario::Question, "claude/2.1.325/ask-user-question"),
+    recorded(CanonicalScenario::Question, "claude/2.1.325/ask-user-question-free-text"),
+    recorded(CanonicalScenario::Question, "opencode/1.18.33/question_reply"),
+    recorded(CanonicalScenario::Interrupt, "claude/2.1.325/interrupt-while-streaming"),
+    recorded(CanonicalScenario::Interrupt, "codex/0.166.0/interrupt_stream"),
+    recorded(CanonicalScenario::Interrupt, "opencode/1.18.33/abort_streaming"),
+    recorded(CanonicalScenario::ModelError, "claude/2.1.325/error-529-forever"),
+    recorded(CanonicalScenario::ModelError, "claude/2.1.325/no-api-key"),
+    recorded(CanonicalScenario::ModelError, "codex/0.166.0/error_400"),
+    recorded(CanonicalScenario::ModelError, "codex/0.145.0/error_401"),
+    recorded(CanonicalScenario::ModelError, "opencode/1.18.33/error_400"),
+    recorded(CanonicalScenario::ModelError, "opencode/1.18.33/error_401"),
+    recorded(CanonicalScenario::ModelError, "amp/0.0.1790142911-g7618fb/cancelled-assistant"),
 ];
 
-/// What is played in the scenarios of `scenarios/`, which have the same name with every agent that they are recorded
-/// with: in which turn, and in which call of it where it is about one.
-const SCRIPTS: &[(&str, CanonicalScenario, usize, usize)] = &[
+/// The canonical scenarios in the files of `scenarios/`: name of the file, canonical scenario, index of the turn, and
+/// index of the tool call if the scenario is about one. The recordings have the same name with every agent.
+const SCENARIO_FILES: &[(&str, CanonicalScenario, usize, usize)] = &[
     ("greeting", CanonicalScenario::PlainText, 0, 0),
     ("speaks-in-small-pieces", CanonicalScenario::PlainText, 0, 0),
     ("drips-slowly", CanonicalScenario::PlainText, 0, 0),
@@ -129,15 +129,15 @@ const SCRIPTS: &[(&str, CanonicalScenario, usize, usize)] = &[
     ("overloaded-for-ever", CanonicalScenario::ModelError, 0, 0),
 ];
 
-/// A recording of a script that has another trace, though the agent can play the scenario.
-struct Otherwise {
+/// Recordings of a scenario file with another trace, although the agent can run the canonical scenario.
+struct RecordingException {
     recordings: &'static [&'static str],
     trace: &'static [&'static str],
     reason: &'static str,
 }
 
-const OTHERWISE: &[Otherwise] = &[
-    Otherwise {
+const RECORDING_EXCEPTIONS: &[RecordingException] = &[
+    RecordingException {
         recordings: &["opencode/1.1.34/denied", "opencode/1.18.33/denied"],
         trace: &[
             "turn.started",
@@ -148,9 +148,9 @@ const OTHERWISE: &[Otherwise] = &[
             "tool_result/tool: started [tool_result], failed [tool_result]",
             "turn.ended completed",
         ],
-        reason: "OpenCode ends the turn when it is refused without a word",
+        reason: "OpenCode ends the turn after a denial without a message",
     },
-    Otherwise {
+    RecordingException {
         recordings: &["opencode/1.1.34/asks-which-colour"],
         trace: &[
             "turn.started",
@@ -163,24 +163,24 @@ const OTHERWISE: &[Otherwise] = &[
             "message/assistant: started [], delta, completed [text]",
             "turn.ended completed",
         ],
-        reason: "OpenCode 1.1.34 asks before it tells what the model said first",
+        reason: "OpenCode 1.1.34 sends the question before the message that the model wrote first",
     },
 ];
 
-/// What nobody has recorded yet, and the feature that a recording of it would prove.
+/// Scenarios without a recording yet, each with the feature that a recording would prove.
 const UNRECORDED: &[(CanonicalScenario, Agent, Feature)] =
     &[(CanonicalScenario::Interrupt, Agent::Amp, Feature::Interrupts)];
 
 fn events(name: &str) -> &'static [UniversalEvent] {
-    &corpus().find(name).unwrap_or_else(|| panic!("there is no recording {name}")).converted.events
+    &corpus().find(name).unwrap_or_else(|| panic!("the recording {name} does not exist")).converted.events
 }
 
-fn agent_of(recording: &str) -> Agent {
+fn recording_agent(recording: &str) -> Agent {
     recording.split('/').next().unwrap_or_default().parse().unwrap()
 }
 
-/// The tools that the agent says it has.
-fn tools(events: &[UniversalEvent]) -> Vec<String> {
+/// The names of the tools that the agent lists, in lower case.
+fn listed_tools(events: &[UniversalEvent]) -> Vec<String> {
     let metadata = events.iter().find_map(|event| match &event.data {
         EventData::SessionStarted(session) => session.metadata.clone(),
         _ => None,
@@ -189,33 +189,33 @@ fn tools(events: &[UniversalEvent]) -> Vec<String> {
     tools.iter().map(|tool| tool.to_lowercase()).collect()
 }
 
-/// Whether the recording shows what the exception says.
-fn is_shown(exception: &TraceException, events: &[UniversalEvent]) -> Result<(), String> {
+/// Checks that a recording shows the evidence of an exception. The error describes what it shows instead.
+fn check_evidence(exception: &TraceException, events: &[UniversalEvent]) -> Result<(), String> {
     match exception.evidence {
         Evidence::Trace(expected) => {
             let found = trace(events, Focus { turn: 0, target: exception.target() });
-            if found == expected { Ok(()) } else { Err(format!("its trace is {found:#?}")) }
+            if found == expected { Ok(()) } else { Err(format!("the trace is {found:#?}")) }
         }
         Evidence::MissingTool(words) => {
-            let tools = tools(events);
+            let tools = listed_tools(events);
             match tools.iter().find(|tool| words.iter().any(|word| tool.contains(word))) {
-                Some(tool) => Err(format!("it has the tool {tool}")),
-                None if tools.is_empty() => Err("it lists no tools".to_owned()),
+                Some(tool) => Err(format!("the agent lists the tool {tool}")),
+                None if tools.is_empty() => Err("the agent lists no tools".to_owned()),
                 None => Ok(()),
             }
         }
-        _ => Err("nobody knows how to look for it".to_owned()),
+        _ => Err("this test has no check for this kind of evidence".to_owned()),
     }
 }
 
-/// Whether any turn, or any call in one, leaves the trace of the scenario.
-fn is_played(scenario: CanonicalScenario, events: &[UniversalEvent]) -> bool {
+/// Whether any turn, or any tool call of a turn, has the trace of the scenario.
+fn contains_scenario(scenario: CanonicalScenario, events: &[UniversalEvent]) -> bool {
     let mut sessions = BTreeMap::<_, Vec<&UniversalEvent>>::new();
     for event in events {
         sessions.entry(event.session_id.as_str()).or_default().push(event);
     }
     sessions.values().any(|events| {
-        let calls = if scenario.is_about_tool_call() { count(events, is_a_call) } else { 1 };
+        let calls = if scenario.is_about_tool_call() { count(events, is_tool_call) } else { 1 };
         let turns = count(events, |data| matches!(data, EventData::TurnStarted(_)));
         (0..turns).any(|turn| {
             (0..calls).any(|call| {
@@ -227,32 +227,35 @@ fn is_played(scenario: CanonicalScenario, events: &[UniversalEvent]) -> bool {
     })
 }
 
-fn count(events: &[&UniversalEvent], is: fn(&EventData) -> bool) -> usize {
-    events.iter().filter(|event| is(&event.data)).count()
+fn count(events: &[&UniversalEvent], predicate: fn(&EventData) -> bool) -> usize {
+    events.iter().filter(|event| predicate(&event.data)).count()
 }
 
-fn is_a_call(data: &EventData) -> bool {
+fn is_tool_call(data: &EventData) -> bool {
     matches!(data, EventData::ItemStarted(started) if started.item.kind == ItemKind::ToolCall)
 }
 
 #[test]
-fn every_agent_plays_a_scenario_with_the_same_trace() {
+fn a_canonical_scenario_has_the_same_trace_with_every_agent() {
     let mut problems = Vec::new();
-    for play in PLAYS {
-        let found = trace(events(play.recording), play.focus);
-        if found != play.scenario.trace() {
-            problems.push(format!("{:?} in {}: {found:#?}", play.scenario, play.recording));
+    for recorded in RECORDED_SCENARIOS {
+        let found = trace(events(recorded.recording), recorded.focus);
+        if found != recorded.scenario.trace() {
+            problems.push(format!(
+                "{} does not have the trace of {:?}; found {found:#?}",
+                recorded.recording, recorded.scenario
+            ));
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// The trace that a script leaves with an agent, and what it is about.
-fn expected(scenario: CanonicalScenario, agent: Agent, call: usize) -> (&'static [&'static str], FocusTarget) {
+/// The expected trace of a scenario with an agent, and the part of the turn that it describes.
+fn expected_trace(scenario: CanonicalScenario, agent: Agent, call: usize) -> (&'static [&'static str], FocusTarget) {
     match TraceException::find(scenario, agent) {
         Some(exception) => match exception.evidence {
             Evidence::Trace(trace) => (trace, exception.target()),
-            _ => panic!("{agent} cannot play {scenario:?}: {}", exception.reason),
+            _ => panic!("{agent} has a recording of {scenario:?}, which is declared impossible: {}", exception.reason),
         },
         None if scenario.is_about_tool_call() => (scenario.trace(), FocusTarget::ToolCall(call)),
         None => (scenario.trace(), FocusTarget::WholeTurn),
@@ -260,76 +263,85 @@ fn expected(scenario: CanonicalScenario, agent: Agent, call: usize) -> (&'static
 }
 
 #[test]
-fn a_script_leaves_the_same_trace_with_every_agent_and_version() {
+fn a_scenario_file_has_the_same_trace_with_every_agent_and_version() {
     let mut problems = Vec::new();
-    for &(script, scenario, turn, call) in SCRIPTS {
+    for &(file, scenario, turn, call) in SCENARIO_FILES {
         let mut agents = BTreeSet::new();
-        let of_script = corpus().entries().iter().filter(|entry| entry.recording.scenario == script);
-        for CorpusEntry { recording, converted } in of_script {
+        let of_file = corpus().entries().iter().filter(|entry| entry.recording.scenario == file);
+        for CorpusEntry { recording, converted } in of_file {
             agents.insert(recording.agent);
-            let (canonical, target) = expected(scenario, recording.agent, call);
+            let (canonical, target) = expected_trace(scenario, recording.agent, call);
             let name = recording.name();
-            let otherwise = OTHERWISE.iter().find(|otherwise| otherwise.recordings.contains(&name.as_str()));
-            let expected = otherwise.map_or(canonical, |otherwise| otherwise.trace);
-            if let Some(otherwise) = otherwise {
+            let exception = RECORDING_EXCEPTIONS.iter().find(|exception| exception.recordings.contains(&name.as_str()));
+            let expected = exception.map_or(canonical, |exception| exception.trace);
+            if let Some(exception) = exception {
                 assert_ne!(
-                    otherwise.trace, canonical,
-                    "{name} is as the others; it is no longer so: {}",
-                    otherwise.reason
+                    exception.trace, canonical,
+                    "the trace of {name} is canonical, so its exception can be removed: {}",
+                    exception.reason
                 );
             }
             let found = trace(&converted.events, Focus { turn, target });
             if found != expected {
-                problems.push(format!("{scenario:?} in {name}: {found:#?}"));
+                problems.push(format!("{name} does not have the trace of {scenario:?}; found {found:#?}"));
             }
         }
-        assert!(agents.len() > 1, "{script} is played by {agents:?} only");
+        assert!(agents.len() > 1, "scenarios/{file}.toml is recorded with {agents:?} only");
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
 #[test]
-fn an_exception_is_shown_by_its_recording_and_still_needed() {
+fn every_exception_is_shown_by_its_recording_and_still_needed() {
     for exception in EXCEPTIONS {
         let TraceException { scenario, agent, recording, .. } = *exception;
         let events = events(recording);
-        if let Err(found) = is_shown(exception, events) {
-            panic!("{recording} does not show that {agent} makes an exception in {scenario:?}: {found}");
+        if let Err(found) = check_evidence(exception, events) {
+            panic!("{recording} does not show the exception of {agent} for {scenario:?}: {found}");
         }
         let mut of_agent = corpus().entries().iter().filter(|entry| entry.recording.agent == agent);
-        if let Some(entry) = of_agent.find(|entry| is_played(scenario, &entry.converted.events)) {
-            panic!("{agent} needs no exception in {scenario:?}: see {}", entry.recording.name());
+        if let Some(entry) = of_agent.find(|entry| contains_scenario(scenario, &entry.converted.events)) {
+            panic!("{agent} no longer needs the exception for {scenario:?}: see {}", entry.recording.name());
         }
     }
 }
 
 #[test]
-fn a_scenario_is_found_wherever_it_is_played() {
-    assert!(is_played(CanonicalScenario::PlainText, events("amp/0.0.1790142911-g7618fb/stream-json-input")));
-    assert!(is_played(CanonicalScenario::FileEdit, events("opencode/1.18.33/file_tools")));
-    assert!(!is_played(CanonicalScenario::Question, events("opencode/1.18.33/file_tools")));
+fn a_scenario_is_found_in_any_turn_and_call() {
+    assert!(contains_scenario(CanonicalScenario::PlainText, events("amp/0.0.1790142911-g7618fb/stream-json-input")));
+    assert!(contains_scenario(CanonicalScenario::FileEdit, events("opencode/1.18.33/file_tools")));
+    assert!(!contains_scenario(CanonicalScenario::Question, events("opencode/1.18.33/file_tools")));
 }
 
 #[test]
-fn a_tool_that_is_there_is_no_exception() {
+fn an_exception_for_a_missing_tool_fails_if_the_agent_has_the_tool() {
     let exception = EXCEPTIONS.iter().find(|exception| matches!(exception.evidence, Evidence::MissingTool(_))).unwrap();
-    assert!(is_shown(exception, events("claude/2.1.325/ask-user-question")).is_err());
-    assert!(is_shown(exception, &[]).is_err());
+    assert!(check_evidence(exception, events("claude/2.1.325/ask-user-question")).is_err());
+    assert!(check_evidence(exception, &[]).is_err());
 }
 
 #[test]
-fn every_scenario_is_played_excepted_or_unrecorded_for_every_agent() {
+fn every_scenario_is_recorded_excepted_or_unrecorded_for_every_agent() {
     for scenario in CanonicalScenario::ALL {
         for agent in Agent::ALL {
-            let is_played = PLAYS.iter().any(|play| play.scenario == scenario && agent_of(play.recording) == agent);
-            let is_excepted = TraceException::find(scenario, agent).is_some();
-            let unrecorded = UNRECORDED.iter().find(|(other, by, _)| (*other, *by) == (scenario, agent));
-            assert!(is_played || is_excepted || unrecorded.is_some(), "{agent} is missing in {scenario:?}");
+            let is_recorded = RECORDED_SCENARIOS
+                .iter()
+                .any(|recorded| recorded.scenario == scenario && recording_agent(recorded.recording) == agent);
+            let has_exception = TraceException::find(scenario, agent).is_some();
+            let unrecorded =
+                UNRECORDED.iter().find(|(other, other_agent, _)| (*other, *other_agent) == (scenario, agent));
+            assert!(
+                is_recorded || has_exception || unrecorded.is_some(),
+                "there is no recording of {scenario:?} with {agent}: add one to `RECORDED_SCENARIOS`, or an exception"
+            );
             if let Some((_, _, feature)) = unrecorded {
-                assert!(!is_played && !is_excepted, "{agent} is recorded in {scenario:?}");
+                assert!(
+                    !is_recorded && !has_exception,
+                    "{scenario:?} is recorded with {agent}: remove it from `UNRECORDED`"
+                );
                 assert!(
                     !is_proven(agent, *feature),
-                    "a recording of {agent} shows {feature:?}: let it play {scenario:?}"
+                    "a recording of {agent} shows {feature:?}: add it to `RECORDED_SCENARIOS` for {scenario:?}"
                 );
             }
         }

@@ -1,71 +1,76 @@
-//! One place of one recorded line is broken. The stream must then mean the same, or say `agent.unparsed` and where.
+//! Mutates one value of one recorded line. The universal stream must then keep its meaning, or contain an
+//! `agent.unparsed` that names the value.
 //!
-//! `cargo test -p interlingua-snapshots mutations -- --nocapture` prints the table. What is lost is
-//! cured by `needed` or `expected` in the agent's `source.toml`, a false success in its converter.
+//! `cargo test -p interlingua-snapshots mutations -- --nocapture` prints the table. Fix a lost value with `needed` or
+//! `expected` in the agent's `source.toml`, and a false success in its converter.
 
+mod generator;
 mod outcome;
-mod places;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::thread;
 
 use interlingua_convert::{Agent, Launch};
-use interlingua_snapshots::{Line, Recording, recordings};
+use interlingua_snapshots::{Recording, recordings};
 use interlingua_wirelog::Input;
 use serde_json::Value;
 
-use outcome::{Outcome, Played, judge, play};
-use places::{Change, Mutation, Schema};
+use generator::{Change, Mutation, Schema};
+use outcome::{ConvertedInputs, Outcome, convert, judge};
 
-/// Longer recordings take too long to convert once per case.
-const MAX_LINES: usize = 400;
-/// A recording that is to be broken.
-struct Tape {
+/// Longer recordings are left out, because converting them once per case takes too long.
+const MAX_INPUTS: usize = 400;
+
+/// A recording before mutation.
+struct Original {
     agent: Agent,
     version: String,
     launch: Launch,
-    lines: Vec<Line>,
-    original: Played,
+    inputs: Vec<Input>,
+    converted: ConvertedInputs,
 }
 
-impl Tape {
+impl Original {
     fn load(recording: &Recording) -> Self {
         let launch = recording.reader().unwrap().header().map(Launch::from).unwrap_or_default();
-        let lines = recording.lines().unwrap();
-        let original = play(recording.agent, &launch, &lines, None);
-        Self { agent: recording.agent, version: recording.version.clone(), launch, lines, original }
+        let inputs = recording.inputs().unwrap();
+        let converted = convert(recording.agent, &launch, &inputs, None);
+        Self { agent: recording.agent, version: recording.version.clone(), launch, inputs, converted }
     }
 }
 
-/// A line of a tape, and how it is broken.
+/// A mutation of one line of one recording.
 struct Case {
-    tape: usize,
-    line: usize,
+    /// Index of the recording.
+    original: usize,
+    /// Index of the line in the recording.
+    input: usize,
     native_type: String,
     mutation: Mutation,
 }
 
-/// Every different way to break a line of an agent's version: by native type, field and kind of change.
-fn cases(tapes: &[Tape], agent: Agent) -> Vec<Case> {
+/// The mutations of an agent's recordings: one per version, native type, field and kind of change.
+fn generate_cases(originals: &[Original], agent: Agent) -> Vec<Case> {
     let schema = Schema::load(agent);
     let mut cases: BTreeMap<(String, String, String, Change), Case> = BTreeMap::new();
-    let mut order: Vec<usize> = (0..tapes.len()).filter(|tape| tapes[*tape].agent == agent).collect();
-    order.sort_by_key(|tape| tapes[*tape].lines.len());
-    for tape in order {
-        let mut asked = BTreeMap::new();
-        for (line, wire) in tapes[tape].lines.iter().enumerate() {
-            let (Input::Sent(text) | Input::Received(text)) = wire else { continue };
+    // Short recordings first, because they are faster to convert.
+    let mut order: Vec<usize> = (0..originals.len()).filter(|index| originals[*index].agent == agent).collect();
+    order.sort_by_key(|index| originals[*index].inputs.len());
+    for original in order {
+        let mut host_requests = BTreeMap::new();
+        for (index, input) in originals[original].inputs.iter().enumerate() {
+            let (Input::Sent(text) | Input::Received(text)) = input else { continue };
             let Ok(value) = serde_json::from_str::<Value>(text) else { continue };
-            if let (Input::Sent(_), Some(id), Some(method)) = (wire, value.get("id"), value.get("method")) {
-                asked.insert(id.to_string(), method.as_str().unwrap_or_default().to_owned());
+            if let (Input::Sent(_), Some(id), Some(method)) = (input, value.get("id"), value.get("method")) {
+                host_requests.insert(id.to_string(), method.as_str().unwrap_or_default().to_owned());
             }
-            let Input::Received(_) = wire else { continue };
-            let Some((native_type, mutations)) = schema.mutations(&value, &asked) else { continue };
+            let Input::Received(_) = input else { continue };
+            let Some((native_type, mutations)) = schema.mutations(&value, &host_requests) else { continue };
             for mutation in mutations {
-                let version = tapes[tape].version.clone();
+                let version = originals[original].version.clone();
                 let key = (version, native_type.clone(), mutation.field.clone(), mutation.change);
-                let case = || Case { tape, line, native_type: native_type.clone(), mutation };
+                let case = || Case { original, input: index, native_type: native_type.clone(), mutation };
                 cases.entry(key).or_insert_with(case);
             }
         }
@@ -73,27 +78,28 @@ fn cases(tapes: &[Tape], agent: Agent) -> Vec<Case> {
     cases.into_values().collect()
 }
 
-fn run(tapes: &[Tape], case: &Case) -> Outcome {
-    let tape = &tapes[case.tape];
-    let Input::Received(line) = &tape.lines[case.line] else { return Outcome::Same };
-    let broken = case.mutation.apply(&serde_json::from_str(line).unwrap());
-    let mut lines = tape.lines.clone();
-    lines[case.line] = Input::Received(broken.to_string());
-    let mutated = play(tape.agent, &tape.launch, &lines, Some(case.line));
-    judge(&tape.original, &mutated, case, &broken)
+fn run(originals: &[Original], case: &Case) -> Outcome {
+    let original = &originals[case.original];
+    let Input::Received(line) = &original.inputs[case.input] else { return Outcome::Same };
+    let mutated_line = case.mutation.apply(&serde_json::from_str(line).unwrap());
+    let mut inputs = original.inputs.clone();
+    inputs[case.input] = Input::Received(mutated_line.to_string());
+    let mutated = convert(original.agent, &original.launch, &inputs, Some(case.input));
+    judge(&original.converted, &mutated, case, &mutated_line)
 }
 
 #[test]
-fn a_broken_place_means_the_same_or_is_named() {
+fn a_mutated_value_keeps_the_meaning_or_is_reported() {
     let recordings = recordings().unwrap();
-    let tapes: Vec<Tape> = recordings.iter().map(Tape::load).filter(|tape| tape.lines.len() <= MAX_LINES).collect();
+    let originals: Vec<Original> =
+        recordings.iter().map(Original::load).filter(|original| original.inputs.len() <= MAX_INPUTS).collect();
     let mut table = String::new();
     let mut problems: BTreeMap<String, usize> = BTreeMap::new();
     for agent in Agent::ALL {
-        let cases = cases(&tapes, agent);
-        let _ = writeln!(table, "{agent}: {} places", cases.len());
+        let cases = generate_cases(&originals, agent);
+        let _ = writeln!(table, "{agent}: {} mutations", cases.len());
         let mut counts: BTreeMap<Change, BTreeMap<Outcome, usize>> = BTreeMap::new();
-        for (case, outcome) in cases.iter().zip(run_all(&tapes, &cases)) {
+        for (case, outcome) in cases.iter().zip(run_all(&originals, &cases)) {
             let Case { native_type, mutation, .. } = case;
             *counts.entry(mutation.change).or_default().entry(outcome).or_default() += 1;
             if matches!(outcome, Outcome::Lost | Outcome::FalseSuccess) {
@@ -115,12 +121,15 @@ fn a_broken_place_means_the_same_or_is_named() {
         }
     }
     println!("{table}");
-    assert!(problems.is_empty(), "{problems:#?}");
+    assert!(
+        problems.is_empty(),
+        "mutations that lose data or turn a failure into a success, with counts: {problems:#?}"
+    );
 }
 
-/// The outcomes of all cases, found by two threads.
-fn run_all(tapes: &[Tape], cases: &[Case]) -> Vec<Outcome> {
-    let run_half = |cases: &[Case]| cases.iter().map(|case| run(tapes, case)).collect::<Vec<_>>();
+/// Runs all cases on two threads.
+fn run_all(originals: &[Original], cases: &[Case]) -> Vec<Outcome> {
+    let run_half = |cases: &[Case]| cases.iter().map(|case| run(originals, case)).collect::<Vec<_>>();
     let (first, second) = cases.split_at(cases.len() / 2);
     thread::scope(|scope| {
         let other = scope.spawn(|| run_half(second));

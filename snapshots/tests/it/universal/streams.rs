@@ -1,4 +1,4 @@
-//! What holds for the stream of every recording.
+//! Rules that hold for the universal stream of every recording.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ fn every_stream_keeps_the_rules_and_accounts_for_every_payload() {
     for CorpusEntry { recording, converted } in corpus().entries() {
         let name = recording.name();
         problems.extend(converted.violations().into_iter().map(|violation| format!("{name}: {violation}")));
-        if converted.tally.unaccounted > 0 {
-            problems.push(format!("{name}: {} payloads are unaccounted for", converted.tally.unaccounted));
+        if converted.stats.unaccounted > 0 {
+            problems.push(format!("{name}: {} payloads are unaccounted", converted.stats.unaccounted));
         }
-        let plain_text = recording.received().unwrap().iter().filter(|line| is_plain_text(line)).count();
+        let plain_text = recording.received_lines().unwrap().iter().filter(|line| is_plain_text(line)).count();
         let unparsed: Vec<_> = converted
             .events
             .iter()
@@ -27,40 +27,47 @@ fn every_stream_keeps_the_rules_and_accounts_for_every_payload() {
             })
             .collect();
         if unparsed.len() > plain_text {
-            problems.push(format!("{name}: unparsed {unparsed:?}"));
+            problems.push(format!(
+                "{name}: {} payloads are unparsed, but only {plain_text} lines are not JSON: {unparsed:?}",
+                unparsed.len()
+            ));
         }
         let unknown = converted.events.iter().filter(|event| match &event.data {
             EventData::ItemStarted(data) => data.item.kind == ItemKind::Unknown,
             EventData::Unknown(_) => true,
             _ => false,
         });
-        problems.extend(unknown.map(|event| format!("{name}: seq {} is of unknown kind", event.sequence)));
+        problems.extend(unknown.map(|event| format!("{name}: event {} is of unknown kind", event.sequence)));
     }
     assert!(problems.is_empty(), "{problems:#?}");
 }
 
-/// Written as they happen or kept and written later: the bytes are the same, with payloads and without.
+/// The streaming writer and the serializer produce the same bytes, with raw payloads and without.
 #[test]
-fn events_written_as_they_happen_are_the_events_that_are_made() {
+fn convert_log_to_writer_writes_the_events_of_convert_log() {
     for recording in recordings().unwrap() {
         for raw in [false, true] {
-            let stream = || Conversion::new(converter_for(recording.agent), ConversionOptions::with_raw(raw));
-            let (mut made, mut written) = (Vec::new(), Vec::new());
-            convert_log(&mut recording.reader().unwrap(), &mut stream(), |event| {
-                serde_json::to_writer(&mut made, &event)?;
-                made.push(b'\n');
+            let conversion = || Conversion::new(converter_for(recording.agent), ConversionOptions::with_raw(raw));
+            let (mut serialized, mut written) = (Vec::new(), Vec::new());
+            convert_log(&mut recording.reader().unwrap(), &mut conversion(), |event| {
+                serde_json::to_writer(&mut serialized, &event)?;
+                serialized.push(b'\n');
                 Ok(())
             })
             .unwrap();
-            convert_log_to_writer(&mut recording.reader().unwrap(), &mut stream(), &mut written).unwrap();
-            assert!(written == made, "{}: raw {raw}", recording.name());
+            convert_log_to_writer(&mut recording.reader().unwrap(), &mut conversion(), &mut written).unwrap();
+            assert!(
+                written == serialized,
+                "{}: `convert_log_to_writer` differs from `convert_log` with raw = {raw}",
+                recording.name()
+            );
         }
     }
 }
 
-/// A client cannot tell the agent by the steps of its plan.
+/// A client sees no difference between the plans of different agents.
 #[test]
-fn every_plan_has_the_same_words() {
+fn plans_have_the_same_form_with_every_agent() {
     let mut planners = BTreeSet::new();
     for CorpusEntry { recording, converted } in corpus().entries() {
         let mut last: BTreeMap<_, &Item> = BTreeMap::new();
@@ -78,27 +85,30 @@ fn every_plan_has_the_same_words() {
                 assert!(["pending", "in_progress", "completed", "cancelled"].contains(&status), "{name}: {step}");
                 assert!(step["content"].is_string(), "{name}: {step}");
             }
-            let before = last.insert(&event.session_id, item);
-            assert!(before.is_none_or(|before| before.content != item.content), "{name}: {json} is told twice");
+            let previous = last.insert(&event.session_id, item);
+            assert!(
+                previous.is_none_or(|previous| previous.content != item.content),
+                "{name}: the plan {json} is repeated without a change"
+            );
             planners.insert(recording.agent);
         }
     }
-    // Nobody has recorded one of Amp's.
-    assert_eq!(planners.len(), 3, "{planners:?}");
+    // There is no recording of a plan of Amp.
+    assert_eq!(planners.len(), 3, "agents with plans: {planners:?}");
 }
 
 fn is_plain_text(line: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(line).is_err()
 }
 
-/// Prints what is dropped and why; run with `--nocapture` to see it.
+/// Prints the dropped payloads per reason. Run with `--nocapture` to see them.
 #[test]
-fn the_share_of_dropped_lines_is_told_and_every_reason_is_documented() {
+fn every_reason_for_dropping_a_payload_is_documented() {
     let mut agents: BTreeMap<Agent, (u64, BTreeMap<&'static str, u64>)> = BTreeMap::new();
     for CorpusEntry { recording, converted } in corpus().entries() {
         let (payloads, dropped) = agents.entry(recording.agent).or_default();
-        *payloads += converted.tally.payloads;
-        for (reason, count) in &converted.tally.dropped {
+        *payloads += converted.stats.payloads;
+        for (reason, count) in &converted.stats.dropped {
             *dropped.entry(*reason).or_default() += count;
         }
     }
@@ -111,7 +121,8 @@ fn the_share_of_dropped_lines_is_told_and_every_reason_is_documented() {
         for (reason, count) in dropped {
             println!("  {count:>6} {reason}");
             if !text.contains(reason) {
-                undocumented.push(format!("{page} does not list the reason `{reason}`"));
+                undocumented
+                    .push(format!("{page} does not list the reason `{reason}`, for which payloads are dropped"));
             }
         }
     }

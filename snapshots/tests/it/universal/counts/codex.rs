@@ -1,14 +1,14 @@
-//! What Codex's lines say, in both dialects.
+//! Collects the content of recordings of Codex, of the app server and of `codex exec`.
 
 use std::collections::BTreeSet;
 
-use interlingua_snapshots::Line;
+use interlingua_wirelog::Input;
 use serde_json::Value;
 
-use super::{Said, received, sent, text};
+use super::{SessionContent, received_json, sent_json, text};
 
-/// Items that are tools, in both dialects.
-const TOOLS: [&str; 16] = [
+/// Types of items that are tool calls, of the app server and of `codex exec`.
+const TOOL_ITEM_TYPES: [&str; 16] = [
     "commandExecution",
     "fileChange",
     "mcpToolCall",
@@ -27,19 +27,19 @@ const TOOLS: [&str; 16] = [
     "web_search",
 ];
 
-pub(super) fn said(lines: &[Line], argv: &[String]) -> Said {
-    let mut said = Said::default();
+pub(super) fn native_content(inputs: &[Input], argv: &[String]) -> SessionContent {
+    let mut content = SessionContent::default();
     let mut calls = BTreeSet::new();
     let mut seen = BTreeSet::new();
-    let children = children(lines);
-    for line in received(lines) {
+    let sub_agents = sub_agent_threads(inputs);
+    for line in received_json(inputs) {
         let kind = line["method"].as_str().or(line["type"].as_str()).unwrap_or_default().to_owned();
         let params = if line["params"].is_null() { &line } else { &line["params"] };
         let item = &params["item"];
-        // Of what a sub-agent does, its calls; not what is told of it.
+        // Of the activities of a sub-agent, only its calls.
         let is_activity = item["type"] == "subAgentActivity" && text(&item["id"]).starts_with("call_");
-        let is_tool = is_activity || item["type"].as_str().is_some_and(|kind| TOOLS.contains(&kind));
-        let is_brief = item["type"] == "userMessage" && children.contains(&text(&params["threadId"]));
+        let is_tool = is_activity || item["type"].as_str().is_some_and(|kind| TOOL_ITEM_TYPES.contains(&kind));
+        let is_sub_agent_prompt = item["type"] == "userMessage" && sub_agents.contains(&text(&params["threadId"]));
         match kind.as_str() {
             "item/started" | "item.started" if is_tool => {
                 calls.insert((text(&params["threadId"]), text(&item["id"])));
@@ -47,80 +47,83 @@ pub(super) fn said(lines: &[Line], argv: &[String]) -> Said {
             "item/completed" | "item.completed" => {
                 if is_tool {
                     calls.insert((text(&params["threadId"]), text(&item["id"])));
-                } else if !is_brief
+                } else if !is_sub_agent_prompt
                     && seen.insert((text(&params["threadId"]), text(&item["id"]), text(&params["turnId"])))
                 {
-                    said_in(item, &mut said);
+                    collect_item(item, &mut content);
                 }
             }
             "error" if line["method"].is_string() => {
-                said.errors += usize::from(params["willRetry"] != Value::Bool(true));
+                content.errors += usize::from(params["willRetry"] != Value::Bool(true));
             }
-            "turn.failed" => said.errors += 1,
+            "turn.failed" => content.errors += 1,
             "item/commandExecution/requestApproval"
             | "item/fileChange/requestApproval"
             | "item/permissions/requestApproval"
             | "execCommandApproval"
-            | "applyPatchApproval" => said.permissions += 1,
-            "item/tool/requestUserInput" => said.questions += params["questions"].as_array().map_or(0, Vec::len),
+            | "applyPatchApproval" => content.permissions += 1,
+            "item/tool/requestUserInput" => content.questions += params["questions"].as_array().map_or(0, Vec::len),
             "mcpServer/elicitation/request" => {
                 if params["_meta"]["codex_approval_kind"].is_string() {
-                    said.permissions += 1;
+                    content.permissions += 1;
                 } else {
-                    said.questions += 1;
+                    content.questions += 1;
                 }
             }
             _ => {}
         }
-        // Requests that the agent refuses.
-        said.errors += usize::from(line["id"].is_number() && line["error"].is_object());
+        // Codex refuses a request of the host.
+        content.errors += usize::from(line["id"].is_number() && line["error"].is_object());
     }
-    said.calls = calls.iter().map(|(_, id)| id.clone()).collect();
-    said.results.clone_from(&said.calls);
-    let silent = unrepeated(lines, &said.users);
-    said.users.extend(silent);
+    content.calls = calls.iter().map(|(_, id)| id.clone()).collect();
+    content.results.clone_from(&content.calls);
+    let prompts = prompts_without_echo(inputs, &content.user_messages);
+    content.user_messages.extend(prompts);
     if argv.get(1).is_some_and(|word| word == "exec") {
-        said.users.extend(argv.last().filter(|word| !word.starts_with('-')).cloned());
+        content.user_messages.extend(argv.last().filter(|word| !word.starts_with('-')).cloned());
     }
-    said
+    content
 }
 
-/// The messages that the agent took and does not repeat: 0.77 is silent about those that join a running turn.
-fn unrepeated(lines: &[Line], repeated: &[String]) -> Vec<String> {
-    let taken: BTreeSet<String> =
-        received(lines).filter(|line| line["result"]["turn"].is_object()).map(|line| line["id"].to_string()).collect();
-    let prompts = sent(lines).filter(|line| line["method"] == "turn/start" && taken.contains(&line["id"].to_string()));
-    let said = prompts.map(|line| {
+/// The prompts that Codex accepts but does not echo: 0.77 sends no echo for prompts that join a running turn.
+fn prompts_without_echo(inputs: &[Input], echoed: &[String]) -> Vec<String> {
+    let accepted: BTreeSet<String> = received_json(inputs)
+        .filter(|line| line["result"]["turn"].is_object())
+        .map(|line| line["id"].to_string())
+        .collect();
+    let prompts =
+        sent_json(inputs).filter(|line| line["method"] == "turn/start" && accepted.contains(&line["id"].to_string()));
+    let texts = prompts.map(|line| {
         let parts = line["params"]["input"].as_array().into_iter().flatten();
         parts.map(|part| text(&part["text"])).collect::<String>()
     });
-    said.filter(|said| !repeated.contains(said)).collect()
+    texts.filter(|text| !echoed.contains(text)).collect()
 }
 
-/// The threads of sub-agents, whose user messages are their briefs.
-fn children(lines: &[Line]) -> BTreeSet<String> {
-    let mut children = BTreeSet::new();
-    for line in received(lines) {
+/// Ids of the threads of sub-agents. Their user messages are prompts of the main agent.
+fn sub_agent_threads(inputs: &[Input]) -> BTreeSet<String> {
+    let mut threads = BTreeSet::new();
+    for line in received_json(inputs) {
         let item = &line["params"]["item"];
-        children.extend(item["receiverThreadIds"].as_array().into_iter().flatten().map(text));
-        children.extend(item["agentThreadId"].as_str().map(str::to_owned));
+        threads.extend(item["receiverThreadIds"].as_array().into_iter().flatten().map(text));
+        threads.extend(item["agentThreadId"].as_str().map(str::to_owned));
     }
-    children
+    threads
 }
 
-fn said_in(item: &Value, said: &mut Said) {
-    let list = |key: &str| {
+fn collect_item(item: &Value, content: &mut SessionContent) {
+    let joined_texts = |key: &str| {
         let parts = item[key].as_array().into_iter().flatten();
         parts.map(|part| part.as_str().map_or_else(|| text(&part["text"]), str::to_owned)).collect::<String>()
     };
     match item["type"].as_str() {
-        Some("agentMessage" | "agent_message" | "plan") => said.texts.push(text(&item["text"])),
+        Some("agentMessage" | "agent_message" | "plan") => content.texts.push(text(&item["text"])),
         Some("reasoning") => {
-            said.reasoning.push(list("summary"));
-            said.reasoning.push(list("content"));
-            said.reasoning.push(text(&item["text"]));
+            content.reasoning.push(joined_texts("summary"));
+            content.reasoning.push(joined_texts("content"));
+            content.reasoning.push(text(&item["text"]));
         }
-        Some("userMessage") => said.users.push(list("content")),
+        Some("userMessage") => content.user_messages.push(joined_texts("content")),
         _ => {}
     }
 }

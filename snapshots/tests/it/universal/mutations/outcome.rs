@@ -1,66 +1,66 @@
-//! What became of a recording with one broken line.
+//! The effect of a mutation on the universal stream.
 
 use std::collections::BTreeMap;
 
 use interlingua_convert::{Agent, Conversion, ConversionOptions, Launch, StreamEnd, converter_for};
 use interlingua_schema::{AgentUnparsed, EventData, ItemKind, ItemStatus, TurnStatus, UniversalEvent};
-use interlingua_snapshots::Line;
+use interlingua_wirelog::Input;
 use serde_json::Value;
 
 use super::Case;
-use super::places::BRAND_NEW;
+use super::generator::UNKNOWN_STRING;
 
-/// Keys that say how something ended.
+/// Keys whose values say how something ended.
 const OUTCOME_KEYS: [&str; 9] =
     ["status", "is_error", "isError", "success", "subtype", "exitCode", "exit_code", "outcome", "state"];
 
-/// What a broken place leads to.
+/// The effect of a mutation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Outcome {
-    /// The stream means the same.
+    /// The stream has the same meaning.
     Same,
-    /// An `agent.unparsed` names the place or the payload.
+    /// An `agent.unparsed` names the mutated value or the payload.
     Unparsed,
-    /// The stream is another one, and nothing says why.
+    /// The stream differs, and no event reports why.
     Lost,
-    /// Something is completed whose outcome could not be understood.
+    /// A tool or turn is reported as successful although its outcome is unknown.
     FalseSuccess,
 }
 
-/// The events of a recording.
-pub(super) struct Played {
-    /// Those that mean something.
+/// The universal stream of a recording.
+pub(super) struct ConvertedInputs {
+    /// All events except `agent.unparsed`.
     events: Vec<UniversalEvent>,
     unparsed: Vec<AgentUnparsed>,
-    /// The broken line completed a tool result or a turn.
-    completes: bool,
+    /// Whether the mutated line completed a tool result or a turn successfully.
+    has_success: bool,
 }
 
-/// Plays the lines, of which one may be broken.
-pub(super) fn play(agent: Agent, launch: &Launch, lines: &[Line], broken: Option<usize>) -> Played {
-    let mut stream = Conversion::new(converter_for(agent), ConversionOptions::default());
+/// Converts the inputs. `mutated` is the index of the mutated line, if there is one.
+pub(super) fn convert(agent: Agent, launch: &Launch, inputs: &[Input], mutated: Option<usize>) -> ConvertedInputs {
+    let mut conversion = Conversion::new(converter_for(agent), ConversionOptions::default());
     let mut all = Vec::new();
-    let mut completes = false;
-    stream.observe_launch(None, launch, &mut all);
-    for (index, line) in lines.iter().enumerate() {
+    let mut has_success = false;
+    conversion.observe_launch(None, launch, &mut all);
+    for (index, input) in inputs.iter().enumerate() {
         let before = all.len();
-        stream.push(None, line.borrowed(), &mut all);
-        if broken == Some(index) {
-            completes = all[before..].iter().any(|event| is_success(&event.data));
+        conversion.push(None, input.borrowed(), &mut all);
+        if mutated == Some(index) {
+            has_success = all[before..].iter().any(|event| is_success(&event.data));
         }
     }
-    stream.finish(None, StreamEnd::Log, &mut all);
-    let mut played = Played { events: Vec::with_capacity(all.len()), unparsed: Vec::new(), completes };
+    conversion.finish(None, StreamEnd::Log, &mut all);
+    let mut converted = ConvertedInputs { events: Vec::with_capacity(all.len()), unparsed: Vec::new(), has_success };
     for event in all {
         match event.data {
-            EventData::AgentUnparsed(unparsed) => played.unparsed.push(unparsed),
-            _ => played.events.push(event),
+            EventData::AgentUnparsed(unparsed) => converted.unparsed.push(unparsed),
+            _ => converted.events.push(event),
         }
     }
-    played
+    converted
 }
 
-/// Whether an event says that a tool or a turn went well.
+/// Whether an event reports that a tool or a turn succeeded.
 fn is_success(data: &EventData) -> bool {
     match data {
         EventData::ItemCompleted(completed) => {
@@ -71,85 +71,92 @@ fn is_success(data: &EventData) -> bool {
     }
 }
 
-/// Compares a recording with the same one with a broken line.
-pub(super) fn judge(original: &Played, mutated: &Played, case: &Case, broken: &Value) -> Outcome {
-    if is_false_success(original, mutated, case, broken) {
+/// Compares the stream of a recording with that of the mutated recording.
+pub(super) fn judge(
+    original: &ConvertedInputs,
+    mutated: &ConvertedInputs,
+    case: &Case,
+    mutated_line: &Value,
+) -> Outcome {
+    if is_false_success(original, mutated, case, mutated_line) {
         return Outcome::FalseSuccess;
     }
-    let more = mutated.unparsed.iter().filter(|unparsed| !original.unparsed.contains(unparsed));
-    let names = |unparsed: &AgentUnparsed| is_named(unparsed, case);
-    let mut more = more.peekable();
-    let is_said = more.peek().is_some();
-    let is_named = more.any(names);
-    match (is_named, is_said, is_same(original, mutated)) {
+    let new_reports = mutated.unparsed.iter().filter(|unparsed| !original.unparsed.contains(unparsed));
+    let mut new_reports = new_reports.peekable();
+    let is_reported = new_reports.peek().is_some();
+    let is_named = new_reports.any(|unparsed| names_mutation(unparsed, case));
+    match (is_named, is_reported, is_same(original, mutated)) {
         (true, ..) => Outcome::Unparsed,
         (false, false, true) => Outcome::Same,
         _ => Outcome::Lost,
     }
 }
 
-/// Whether an `agent.unparsed` names the place or the payload that is broken.
-fn is_named(AgentUnparsed { error, native_type, .. }: &AgentUnparsed, case: &Case) -> bool {
-    let place = case.mutation.pointer.trim_start_matches("/result").trim_start_matches('/').replace('/', ".");
-    let around = place.rsplit_once('.').map_or("", |(around, _)| around);
-    let is_type = |tag: &str| case.native_type.starts_with(tag) || tag.contains(BRAND_NEW);
-    native_type.as_deref().is_some_and(is_type)
-        || error.contains(BRAND_NEW)
+/// Whether an `agent.unparsed` names the mutated value or its payload.
+fn names_mutation(AgentUnparsed { error, native_type, .. }: &AgentUnparsed, case: &Case) -> bool {
+    let path = case.mutation.pointer.trim_start_matches("/result").trim_start_matches('/').replace('/', ".");
+    let parent = path.rsplit_once('.').map_or("", |(parent, _)| parent);
+    let is_native_type = |tag: &str| case.native_type.starts_with(tag) || tag.contains(UNKNOWN_STRING);
+    native_type.as_deref().is_some_and(is_native_type)
+        || error.contains(UNKNOWN_STRING)
         || error.contains(&format!("`{}`", case.mutation.key()))
-        || error.contains(&place)
-        || (!around.is_empty() && error.contains(around))
+        || error.contains(&path)
+        || (!parent.is_empty() && error.contains(parent))
 }
 
-/// Whether two streams mean the same, apart from ids of events and times.
-fn is_same(original: &Played, mutated: &Played) -> bool {
-    let same = |(one, other): (&UniversalEvent, &UniversalEvent)| {
+/// Whether two streams have the same meaning, that is, are equal except for event ids and times.
+fn is_same(original: &ConvertedInputs, mutated: &ConvertedInputs) -> bool {
+    let is_equal = |(one, other): (&UniversalEvent, &UniversalEvent)| {
         one.session_id == other.session_id
             && one.native_session_id == other.native_session_id
             && one.origin == other.origin
             && one.data == other.data
     };
-    original.events.len() == mutated.events.len() && original.events.iter().zip(&mutated.events).all(same)
+    original.events.len() == mutated.events.len() && original.events.iter().zip(&mutated.events).all(is_equal)
 }
 
-fn is_false_success(original: &Played, mutated: &Played, case: &Case, broken: &Value) -> bool {
-    let (before, after) = (endings(original), endings(mutated));
-    let turned = after.iter().any(|(what, went_well)| *went_well && before.get(what) == Some(&false));
+fn is_false_success(original: &ConvertedInputs, mutated: &ConvertedInputs, case: &Case, mutated_line: &Value) -> bool {
+    let (before, after) = (successes(original), successes(mutated));
+    let failure_became_success = after.iter().any(|(name, succeeded)| *succeeded && before.get(name) == Some(&false));
     let key = case.mutation.key();
-    // How other agents are doing is not how the call went that asks for it.
+    // The state of other agents is not the outcome of the call that asks for it.
     let is_outcome = OUTCOME_KEYS.contains(&key) && !case.mutation.field.starts_with("CollabAgentState.");
-    // An exit code that is there says how a command ended, whatever its status.
-    let exit_code = |name: &str| !key.starts_with("exit") && find(broken, name).is_some_and(|code| code == 0);
-    turned || (is_outcome && mutated.completes && !exit_code("exitCode") && !exit_code("exit_code"))
+    // An exit code of 0 proves that a command succeeded, whatever its status.
+    let has_exit_code_zero =
+        |name: &str| !key.starts_with("exit") && find_number(mutated_line, name).is_some_and(|code| code == 0);
+    failure_became_success
+        || (is_outcome && mutated.has_success && !has_exit_code_zero("exitCode") && !has_exit_code_zero("exit_code"))
 }
 
-/// Every turn and every tool result with a native id, and whether it went well.
-fn endings(played: &Played) -> BTreeMap<String, bool> {
-    let mut endings = BTreeMap::new();
+/// Every turn, and every tool result with a native id, and whether it succeeded.
+fn successes(converted: &ConvertedInputs) -> BTreeMap<String, bool> {
+    let mut successes = BTreeMap::new();
     let mut turns = 0;
-    for event in &played.events {
+    for event in &converted.events {
         match &event.data {
             EventData::ItemCompleted(completed) if completed.item.kind == ItemKind::ToolResult => {
                 if let Some(id) = &completed.item.native_item_id {
-                    endings.insert(format!("result {id:?}"), completed.item.status == ItemStatus::Completed);
+                    successes.insert(format!("result {id:?}"), completed.item.status == ItemStatus::Completed);
                 }
             }
             EventData::TurnEnded(ended) => {
                 turns += 1;
-                endings.insert(format!("turn {turns}"), ended.status == TurnStatus::Completed);
+                successes.insert(format!("turn {turns}"), ended.status == TurnStatus::Completed);
             }
             _ => {}
         }
     }
-    endings
+    successes
 }
 
 /// The first number under this key, at any depth.
-fn find(value: &Value, name: &str) -> Option<i64> {
+fn find_number(value: &Value, name: &str) -> Option<i64> {
     match value {
-        Value::Object(fields) => {
-            fields.get(name).and_then(Value::as_i64).or_else(|| fields.values().find_map(|value| find(value, name)))
-        }
-        Value::Array(list) => list.iter().find_map(|value| find(value, name)),
+        Value::Object(fields) => fields
+            .get(name)
+            .and_then(Value::as_i64)
+            .or_else(|| fields.values().find_map(|value| find_number(value, name))),
+        Value::Array(list) => list.iter().find_map(|value| find_number(value, name)),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
-//! Starting a program of this workspace that does the work of a task.
+//! Builds and runs other programs of this workspace.
 //!
-//! What links the generated types is built only when it is wanted, so that the tasks which need none of it, and mend
-//! what is broken in it, always build.
+//! A program that links the generated types is built only when its task needs it. The tasks that do not need the types,
+//! and that repair them, build even while the types do not.
 
 use std::process::{Command, ExitCode, Stdio};
 
@@ -9,19 +9,19 @@ use anyhow::{Context as _, Result};
 
 use crate::repository::Repository;
 
-/// Builds and runs `binary` of `package` in the repository's root, and passes its exit code on.
-pub(crate) fn start(package: &str, binary: &str, arguments: &[&str]) -> Result<ExitCode> {
-    start_as("dev", package, binary, arguments)
+/// Builds `binary` of `package`, runs it in the root of the repository, and returns its exit code.
+pub(crate) fn run(package: &str, binary: &str, arguments: &[&str]) -> Result<ExitCode> {
+    run_with_profile("dev", package, binary, arguments)
 }
 
-/// The same, built with a profile: `dev` builds soon, `release` runs fast.
-pub(crate) fn start_as(profile: &str, package: &str, binary: &str, arguments: &[&str]) -> Result<ExitCode> {
+/// [`run`] with a cargo profile: `dev` builds faster, `release` runs faster.
+pub(crate) fn run_with_profile(profile: &str, package: &str, binary: &str, arguments: &[&str]) -> Result<ExitCode> {
     let code = cargo(&run_arguments(profile, package, binary, arguments))?;
     Ok(code.and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-/// Builds and runs `binary` of `package` and returns what it prints; `None` if it failed, which it has explained on
-/// standard error.
+/// Builds and runs `binary` of `package` and returns its standard output. `None` if it failed; it has then written the
+/// reason to standard error.
 pub(crate) fn capture(package: &str, binary: &str, arguments: &[&str]) -> Result<Option<Vec<u8>>> {
     let mut command = command(&run_arguments("dev", package, binary, arguments))?;
     let output = command.stderr(Stdio::inherit()).output().context("cannot start cargo")?;
@@ -33,12 +33,12 @@ fn run_arguments<'a>(profile: &'a str, package: &'a str, binary: &'a str, argume
     [&run, arguments].concat()
 }
 
-/// Builds a package with a profile; whether that worked.
+/// Builds a package with a cargo profile. Returns whether the build succeeded.
 pub(crate) fn build(profile: &str, package: &str) -> Result<bool> {
     Ok(cargo(&["build", "--profile", profile, "--package", package])? == Some(0))
 }
 
-/// Runs cargo in the repository's root; its exit code, if it was not ended by a signal.
+/// Runs cargo in the root of the repository. Returns its exit code, or `None` if a signal killed it.
 fn cargo(arguments: &[&str]) -> Result<Option<i32>> {
     Ok(command(arguments)?.status().context("cannot start cargo")?.code())
 }

@@ -1,31 +1,31 @@
-//! The one way a JSON document is written down here, and what is left out of it.
+//! The canonical text of a JSON Schema, and the removal of keywords from it.
 //!
-//! Committed schemas have their keys sorted and are indented by two spaces, so that two pulls of the same thing are
-//! the same bytes and two pulls of different things differ only where the things do. Arrays keep their order: in
-//! JSON it carries meaning.
+//! Committed schemas have sorted keys and are indented by two spaces. So two pulls of the same schema give the same
+//! bytes, and a diff of two schemas shows only their differences. Arrays keep their order, which has a meaning in JSON.
 
 use serde_json::{Map, Value};
 
-/// Keys of a schema whose value maps *names* to schemas, so that a name there is never a keyword.
-const NAME_MAPS: [&str; 7] =
+/// Keywords whose value maps *names* to schemas. A name in such a map is never a keyword.
+const NAME_MAP_KEYWORDS: [&str; 7] =
     ["properties", "patternProperties", "definitions", "$defs", "schemas", "dependentSchemas", "dependencies"];
 
-/// Keys of a schema whose value is data rather than a schema.
-const DATA: [&str; 5] = ["enum", "const", "default", "required", "mapping"];
+/// Keywords whose value is data and not a schema.
+const DATA_KEYWORDS: [&str; 5] = ["enum", "const", "default", "required", "mapping"];
 
-/// Keywords that hold prose. They carry the vendor's words, so they go where the licence allows names and types only.
-pub(crate) const PROSE: [&str; 6] = ["description", "markdownDescription", "title", "$comment", "example", "examples"];
+/// Keywords whose value is text of the vendor. They are removed if the licence allows only names and types.
+pub(crate) const PROSE_KEYWORDS: [&str; 6] =
+    ["description", "markdownDescription", "title", "$comment", "example", "examples"];
 
-/// The canonical text of `document`: sorted keys, two spaces, a newline at the end.
-pub(crate) fn text(document: &Value) -> String {
+/// The canonical text of `document`: sorted keys, indented by two spaces, with a newline at the end.
+pub(crate) fn canonical_text(document: &Value) -> String {
     // The alternate form of `Value`'s `Display` is serde_json's pretty printer: two spaces, and it cannot fail.
     format!("{:#}\n", sorted(document))
 }
 
-/// `document` with the keys of every object in order.
+/// `document` with the keys of every object sorted.
 ///
-/// A `serde_json::Map` is sorted already unless some crate of the build turns on `preserve_order`; the order of
-/// committed files must not hang on that.
+/// A `serde_json::Map` is sorted already unless a crate in the build enables `preserve_order`. The order in committed
+/// files must not depend on that.
 fn sorted(document: &Value) -> Value {
     match document {
         Value::Object(map) => {
@@ -40,7 +40,7 @@ fn sorted(document: &Value) -> Value {
 
 /// `schema` without the given keywords, at every depth.
 ///
-/// A *property* that happens to be called `description` is not a keyword and stays.
+/// A *property* named `description` is not a keyword, and is kept.
 pub(crate) fn without_keywords(schema: &Value, keywords: &[&str]) -> Value {
     match schema {
         Value::Object(map) => Value::Object(
@@ -56,8 +56,8 @@ pub(crate) fn without_keywords(schema: &Value, keywords: &[&str]) -> Value {
 
 fn keyword_value(keyword: &str, value: &Value, keywords: &[&str]) -> Value {
     match value {
-        data if DATA.contains(&keyword) => data.clone(),
-        Value::Object(names) if NAME_MAPS.contains(&keyword) => {
+        data if DATA_KEYWORDS.contains(&keyword) => data.clone(),
+        Value::Object(names) if NAME_MAP_KEYWORDS.contains(&keyword) => {
             let inside: Map<String, Value> =
                 names.iter().map(|(name, schema)| (name.clone(), without_keywords(schema, keywords))).collect();
             Value::Object(inside)
@@ -73,22 +73,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_sorted_arrays_are_not_and_the_file_ends_in_a_newline() {
+    fn keys_are_sorted_arrays_are_not_and_the_text_ends_with_a_newline() {
         let document = json!({"b": [3, 1, {"z": 1, "a": {}}], "a": "é"});
         let expected =
             "{\n  \"a\": \"é\",\n  \"b\": [\n    3,\n    1,\n    {\n      \"a\": {},\n      \"z\": 1\n    }\n  ]\n}\n";
-        assert_eq!(text(&document), expected);
+        assert_eq!(canonical_text(&document), expected);
     }
 
     #[test]
-    fn canonical_text_is_a_fixed_point() {
+    fn canonical_text_of_canonical_text_is_unchanged() {
         let document = json!({"z": {"y": [], "x": null}, "a": 1.5});
-        let once = text(&document);
-        assert_eq!(text(&serde_json::from_str(&once).unwrap()), once);
+        let once = canonical_text(&document);
+        assert_eq!(canonical_text(&serde_json::from_str(&once).unwrap()), once);
     }
 
     #[test]
-    fn prose_goes_and_properties_that_share_its_name_stay() {
+    fn prose_is_removed_and_properties_of_the_same_name_are_kept() {
         let schema = json!({
             "title": "Tool",
             "description": "what a tool is",
@@ -100,7 +100,7 @@ mod tests {
             },
         });
         assert_eq!(
-            without_keywords(&schema, &PROSE),
+            without_keywords(&schema, &PROSE_KEYWORDS),
             json!({
                 "required": ["description"],
                 "properties": {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn code_samples_go_from_an_openapi_document() {
+    fn code_samples_are_removed_from_an_openapi_document() {
         let document = json!({"paths": {"/event": {"get": {"x-codeSamples": [{"lang": "js"}], "tags": ["a"]}}}});
         assert_eq!(
             without_keywords(&document, &["x-codeSamples"]),
