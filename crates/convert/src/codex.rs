@@ -1,18 +1,19 @@
-//! Codex's events as drafts, in both its dialects: the app server's JSON-RPC, and the lines of `codex exec --json`.
+//! Converts Codex's wire formats to drafts: the JSON-RPC of the app server, and the lines of `codex exec --json`.
 //!
-//! Most of what Codex says is an item of a thread that starts, streams and completes. A thread is a session, unless
-//! another thread's tool call started it: then it is a sub-agent. What the host sends matters as much as what comes
-//! back, because an answer is only understood by its request, and both sides number theirs from the start.
+//! Most payloads of the app server are items of a thread, which start, stream and complete. A thread is a session,
+//! unless a tool call of another thread spawned it: then it is a sub-agent. The lines that the host sends are converted
+//! too, because a response can only be decoded with its request. Host and agent number their requests independently, so
+//! each direction has its own table of pending requests.
 
 mod command;
 mod content;
 mod elicitation;
 mod exec;
 mod failures;
-mod host;
+mod host_requests;
+mod item_keys;
 mod items;
 mod legacy;
-mod names;
 mod notices;
 mod notifications;
 mod realtime;
@@ -32,33 +33,34 @@ use serde::de::IgnoredAny;
 use crate::losses::report_losses;
 use crate::{Converter, Drafts, Input, InputRef, Key, Launch, SessionDrafts};
 use exec::Exec;
-use host::Asked;
-use requests::Demand;
+use host_requests::HostRequest;
+use requests::AgentRequest;
 use thread::{Thread, Threads};
 use wire::{Envelope, Line};
 
-/// Who could not read a payload.
-const WHERE: &str = "codex";
+/// `location` of the `agent.unparsed` events of this converter.
+const LOCATION: &str = "codex";
 
-/// Turns what Codex says into drafts.
+/// Converts the payloads of Codex to drafts.
 #[derive(Debug, Default)]
 pub struct CodexConverter {
     version: Option<String>,
     threads: Threads,
-    /// A process introduced itself.
-    initialized: bool,
-    /// The agent told of a thread that the host asked for, so the log has all that it asks for.
-    tells_of_threads: bool,
-    /// What the host asked and the agent did not answer yet, by the host's ids.
-    asked: HashMap<String, Box<Asked>>,
-    /// What the agent asked and the host did not answer yet, by the agent's ids.
-    demands: HashMap<String, Demand>,
-    /// Requests that were sent, to know their order.
-    sent: u64,
-    /// Prompts that were sent, to give them names.
-    prompts: u64,
-    /// The limits as they were last told.
-    limits: Option<String>,
+    /// A process has answered `initialize`.
+    is_initialized: bool,
+    /// The log contains a response to a thread request of the host. Every thread that the host requests is known then,
+    /// and any other thread is a sub-agent's.
+    has_thread_responses: bool,
+    /// Requests of the host without a response, by the host's ids.
+    host_requests: HashMap<String, Box<HostRequest>>,
+    /// Requests of the agent without a response, by the agent's ids.
+    agent_requests: HashMap<String, AgentRequest>,
+    /// Number of requests that the host has sent; gives each its order.
+    sent_requests: u64,
+    /// Number of prompts that the host has sent; prompts without an id are named after it.
+    sent_prompts: u64,
+    /// Rate limits as last reported.
+    last_rate_limits: Option<String>,
     exec: Exec,
 }
 
@@ -69,19 +71,19 @@ impl Converter for CodexConverter {
 
     fn observe_launch(&mut self, launch: &Launch, _: &mut Drafts) {
         self.version.clone_from(&launch.version);
-        self.exec.launch(launch);
+        self.exec.observe_launch(launch);
     }
 
     fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
         match input {
-            Input::Sent(line) if self.exec.is_spoken() => self.exec.sent(line),
-            Input::Sent(line) => self.sent(line, out),
-            Input::Received(line) => self.received(line, out),
+            Input::Sent(line) if self.exec.is_active() => self.exec.push_prompt_line(line),
+            Input::Sent(line) => self.handle_sent(line, out),
+            Input::Received(line) => self.handle_received(line, out),
             Input::Exit { .. } => {
-                self.unanswered(None, out);
-                self.cut_off(out);
-                self.initialized = false;
-                self.process_gone();
+                self.flush_unanswered_prompts(None, out);
+                self.cut_off_turns(out);
+                self.is_initialized = false;
+                self.reset_process_state();
             }
             Input::Stderr(_)
             | Input::Unreadable { .. }
@@ -93,20 +95,22 @@ impl Converter for CodexConverter {
 }
 
 impl CodexConverter {
-    fn received(&mut self, line: &str, out: &mut Drafts) {
-        self.line(Line::of(line), line, out);
+    fn handle_received(&mut self, line: &str, out: &mut Drafts) {
+        self.handle_line(Line::classify(line), line, out);
     }
 
-    fn line(&mut self, kind: Line<'_>, line: &str, out: &mut Drafts) {
+    fn handle_line(&mut self, kind: Line<'_>, line: &str, out: &mut Drafts) {
         match kind {
-            Line::Method(method) if method.starts_with(legacy::PREFIX) => self.legacy(&method, line, out),
+            Line::Method(method) if method.starts_with(legacy::PREFIX) => self.handle_legacy_event(&method, line, out),
             Line::Method(method) if ServerRequest::TAGS.iter().any(|(tag, _)| *tag == method) => {
                 match ServerRequestEnvelope::decode(line) {
                     Ok(decoded) => {
-                        self.request(decoded.value, out);
-                        report_losses(WHERE, &decoded.losses, out);
+                        self.handle_agent_request(decoded.value, out);
+                        report_losses(LOCATION, &decoded.losses, out);
                     }
-                    Err(error) => out.current_session().unparsed(WHERE, error.to_string(), Some(method.into_owned())),
+                    Err(error) => {
+                        out.current_session().unparsed(LOCATION, error.to_string(), Some(method.into_owned()));
+                    }
                 }
             }
             Line::Method(method) => match ServerNotificationEnvelope::decode(line) {
@@ -114,139 +118,148 @@ impl CodexConverter {
                     if let Some(time) = decoded.value.emitted_at_ms {
                         out.set_payload_time(Timestamp::from_millis(time));
                     }
-                    self.notification(decoded.value.message, out);
-                    report_losses(WHERE, &decoded.losses, out);
+                    self.handle_notification(decoded.value.message, out);
+                    report_losses(LOCATION, &decoded.losses, out);
                 }
-                Err(error) => out.current_session().unparsed(WHERE, error.to_string(), Some(method.into_owned())),
+                Err(error) => out.current_session().unparsed(LOCATION, error.to_string(), Some(method.into_owned())),
             },
-            // There is nothing else that it says: this is an event without its type.
-            Line::Answer(_) | Line::Strange(_) if self.exec.is_spoken() => self.exec.received(line, out),
-            Line::Answer(envelope) => self.answer(&envelope, out),
-            Line::Result { id, text } => {
-                if !self.usual_answer(id, text, out) {
-                    self.line(Line::read(line), line, out);
+            // `codex exec` sends nothing but events, so this is one without its type.
+            Line::Response(_) | Line::Invalid(_) if self.exec.is_active() => self.exec.handle_line(line, out),
+            Line::Response(envelope) => self.handle_agent_response(&envelope, out),
+            Line::PlainResult { id, text } => {
+                if !self.handle_plain_result(id, text, out) {
+                    self.handle_line(Line::parse(line), line, out);
                 }
             }
-            Line::Exec => self.exec.received(line, out),
-            Line::Strange(reason) => out.current_session().unparsed(WHERE, reason, None),
+            Line::ExecEvent => self.exec.handle_line(line, out),
+            Line::Invalid(reason) => out.current_session().unparsed(LOCATION, reason, None),
         }
     }
 
-    /// An event of the older protocol is looked into only where it says something of its own.
-    fn legacy(&mut self, method: &str, line: &str, out: &mut Drafts) {
-        let envelope = if legacy::is_news(method) { Envelope::read(line).ok() } else { None };
+    /// Converts an event of the older protocol. Its parameters are parsed only if no notification carries the same
+    /// content.
+    fn handle_legacy_event(&mut self, method: &str, line: &str, out: &mut Drafts) {
+        let envelope = if legacy::has_notices(method) { Envelope::parse(line).ok() } else { None };
         if let Some(params) = envelope.and_then(|envelope| envelope.params) {
-            return legacy::event(self, method, params.get(), out);
+            return legacy::handle_event(self, method, params.get(), out);
         }
         match serde_json::from_str::<IgnoredAny>(line) {
-            Ok(_) => legacy::event(self, method, "{}", out),
-            Err(error) => out.current_session().unparsed(WHERE, error.to_string(), Some(method.to_owned())),
+            Ok(_) => legacy::handle_event(self, method, "{}", out),
+            Err(error) => out.current_session().unparsed(LOCATION, error.to_string(), Some(method.to_owned())),
         }
     }
 
-    /// The thread that a payload names; without a name, the one begun last. One never heard of is met first.
-    fn on(&mut self, id: Option<&str>, out: &mut Drafts) -> &mut Thread {
-        let place = match id {
-            Some(id) => self.threads.find(id).unwrap_or_else(|| self.meet(id, out)),
+    /// Thread with this id, which is added if it is unknown; without an id, the current thread.
+    fn thread(&mut self, id: Option<&str>, out: &mut Drafts) -> &mut Thread {
+        let index = match id {
+            Some(id) => self.threads.find(id).unwrap_or_else(|| self.add_unannounced_thread(id, out)),
             None => self.threads.current(),
         };
-        self.threads.at(place)
+        self.threads.get_mut(index)
     }
 
-    /// As [`on`](Self::on), where the payload shows that the model has answered.
-    fn answering(&mut self, id: Option<&str>, out: &mut Drafts) -> &mut Thread {
-        let thread = self.on(id, out);
-        thread.answers();
+    /// As [`thread`](Self::thread), for a payload that proves that the model has answered.
+    fn answering_thread(&mut self, id: Option<&str>, out: &mut Drafts) -> &mut Thread {
+        let thread = self.thread(id, out);
+        thread.mark_answered();
         thread
     }
 
-    /// Speaks of a thread if there is one of that name, and of the session at large if not: a remark begins none.
-    fn about<'a>(&mut self, id: Option<&str>, out: &'a mut Drafts) -> SessionDrafts<'a> {
-        let known = id.filter(|id| self.threads.find(id).is_some() || self.threads.spawning().next().is_some());
-        match known {
-            Some(id) => self.on(Some(id), out).session(out),
+    /// Session of a thread if the thread is known or may be a sub-agent that is being spawned, else the current
+    /// session. A notice does not start a session.
+    fn known_session<'a>(&mut self, id: Option<&str>, out: &'a mut Drafts) -> SessionDrafts<'a> {
+        let known_id =
+            id.filter(|id| self.threads.find(id).is_some() || self.threads.with_pending_spawns().next().is_some());
+        match known_id {
+            Some(id) => self.thread(Some(id), out).session(out),
             None => out.current_session(),
         }
     }
 
-    fn known(&self, id: Option<&str>) -> Option<usize> {
+    fn find_thread(&self, id: Option<&str>) -> Option<usize> {
         self.threads.find(id?)
     }
 
-    /// A thread that nobody announced. While a sub-agent is being started it is that one; while there is nothing else
-    /// that it could be, it is one whose call is yet to come; else it is a session.
-    fn meet(&mut self, id: &str, out: &mut Drafts) -> usize {
-        let mut spawning = self.threads.spawning();
+    /// Adds a thread that neither a response nor `thread/started` has announced. It is the sub-agent that a call is
+    /// spawning. If there is no such call but one session has a running turn and the host has requested no thread, it
+    /// is a sub-agent of that session whose call follows. Otherwise it is a session.
+    fn add_unannounced_thread(&mut self, id: &str, out: &mut Drafts) -> usize {
+        let mut spawning = self.threads.with_pending_spawns();
         let first = spawning.next().map(|(parent, calls)| (parent.to_owned(), calls.to_vec()));
-        let only = spawning.next().is_none();
+        let is_only = spawning.next().is_none();
         drop(spawning);
         if let Some((parent, calls)) = first {
-            let place = self.adopt(&parent, id, out);
-            if let ([call], true) = (calls.as_slice(), only) {
+            let index = self.add_sub_agent_thread(&parent, id, out);
+            if let ([call], true) = (calls.as_slice(), is_only) {
                 out.session(id).spawned_by(parent.as_str(), call);
             }
-            return place;
+            return index;
         }
-        let awaited = self.asked.values().any(|asked| asked.opens_a_thread());
-        let parent = self.threads.only_busy().filter(|_| self.tells_of_threads && !awaited).map(str::to_owned);
+        let is_thread_requested = self.host_requests.values().any(|request| request.opens_thread());
+        let parent = self
+            .threads
+            .only_busy_session()
+            .filter(|_| self.has_thread_responses && !is_thread_requested)
+            .map(str::to_owned);
         match parent {
-            Some(parent) => self.adopt(&parent, id, out),
-            None => self.own(id),
+            Some(parent) => self.add_sub_agent_thread(&parent, id, out),
+            None => self.add_session_thread(id),
         }
     }
 
-    /// A thread that is a session of its own.
-    fn own(&mut self, id: &str) -> usize {
-        let place = self.threads.begin(id);
-        self.threads.set_current(place);
-        place
+    /// Adds a thread that is a session.
+    fn add_session_thread(&mut self, id: &str) -> usize {
+        let index = self.threads.add(id);
+        self.threads.set_current(index);
+        index
     }
 
-    /// A sub-agent's thread, never heard of before, that works for `parent`. What it does waits for its call.
-    fn adopt(&mut self, parent: &str, child: &str, out: &mut Drafts) -> usize {
-        let place = self.threads.begin(child);
-        let thread = self.threads.at(place);
-        thread.is_child = true;
-        thread.may_begin();
+    /// Adds the thread of a sub-agent of `parent`. Its drafts are held back until the spawning call is known.
+    fn add_sub_agent_thread(&mut self, parent: &str, child: &str, out: &mut Drafts) -> usize {
+        let index = self.threads.add(child);
+        let thread = self.threads.get_mut(index);
+        thread.is_sub_agent = true;
+        thread.mark_maybe_new();
         out.session(child).child_of(parent);
-        place
+        index
     }
 
-    /// A sub-agent's thread, whose parent is known.
-    fn child(&mut self, parent: &str, child: &str, is_fork: bool, out: &mut Drafts) {
+    /// A sub-agent's thread is announced with its parent.
+    fn sub_agent_thread_started(&mut self, parent: &str, child: &str, is_fork: bool, out: &mut Drafts) {
         if self.threads.find(child).is_none() {
-            let place = self.adopt(parent, child, out);
-            let thread = self.threads.at(place);
+            let index = self.add_sub_agent_thread(parent, child, out);
+            let thread = self.threads.get_mut(index);
             if is_fork {
-                thread.goes_on();
+                thread.mark_continued();
             } else {
-                thread.begins();
+                thread.start_usage_at_zero();
             }
         }
-        let mut calls = self.threads.spawning().filter(|(thread, _)| *thread == parent).flat_map(|(_, calls)| calls);
+        let mut calls =
+            self.threads.with_pending_spawns().filter(|(thread, _)| *thread == parent).flat_map(|(_, calls)| calls);
         if let Some(call) = calls.next().filter(|_| calls.next().is_none()).cloned() {
             out.session(child).spawned_by(parent, call);
         }
     }
 
-    /// The tool call with this key and id started this thread.
-    fn spawned(&mut self, parent: &str, child: &str, call: &Key, call_id: &str, out: &mut Drafts) {
-        let place = self.threads.find(child).unwrap_or_else(|| self.adopt(parent, child, out));
-        self.threads.at(place).spawned_by = Some((call.clone(), call_id.to_owned()));
+    /// The tool call with this key and native id spawned this thread.
+    fn sub_agent_spawned(&mut self, parent: &str, child: &str, call: &Key, call_id: &str, out: &mut Drafts) {
+        let index = self.threads.find(child).unwrap_or_else(|| self.add_sub_agent_thread(parent, child, out));
+        self.threads.get_mut(index).spawned_by = Some((call.clone(), call_id.to_owned()));
         out.session(child).spawned_by(parent, call);
     }
 
-    /// The agent exits. It always says when a turn is over, so one of which it did not was cut off.
-    fn cut_off(&mut self, out: &mut Drafts) {
-        for thread in self.threads.all().filter(|thread| thread.is_in_turn()) {
+    /// Ends the running turns when the agent exits. Codex reports the end of every turn, so a running one was cut off.
+    fn cut_off_turns(&mut self, out: &mut Drafts) {
+        for thread in self.threads.iter_mut().filter(|thread| thread.is_in_turn()) {
             thread.session(out).turn_cut_off();
         }
-        self.exec.cut_off(out);
+        self.exec.cut_off_turn(out);
     }
 
-    /// The process is gone, and with it what was open between it and the host.
-    fn process_gone(&mut self) {
-        self.demands.clear();
-        self.threads.all().for_each(Thread::interrupted);
+    /// Forgets what belongs to the process that has exited.
+    fn reset_process_state(&mut self) {
+        self.agent_requests.clear();
+        self.threads.iter_mut().for_each(Thread::reset_process_state);
     }
 }

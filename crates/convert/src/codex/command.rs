@@ -1,16 +1,15 @@
-//! The command inside the shell that Codex wraps it in.
+//! Extracts the command from the shell invocation in which Codex wraps it.
 
 use std::borrow::Cow;
 
 use interlingua_native::codex::CommandAction;
 use shlex::Shlex;
 
-/// Shells that a command may be wrapped in.
+/// Shells that may wrap a command.
 const SHELLS: [&str; 5] = ["bash", "sh", "zsh", "dash", "ksh"];
 
-/// What is run, without the shell around it: `/bin/bash -lc 'cat a.txt'` runs `cat a.txt`. Anything else is the
-/// command itself.
-pub(super) fn unwrapped(command: &str) -> Cow<'_, str> {
+/// Command without its shell: `/bin/bash -lc 'cat a.txt'` becomes `cat a.txt`. Any other command is returned unchanged.
+pub(super) fn unwrap_shell(command: &str) -> Cow<'_, str> {
     let Some((shell, rest)) = command.split_once(' ') else {
         return Cow::Borrowed(command);
     };
@@ -21,32 +20,32 @@ pub(super) fn unwrapped(command: &str) -> Cow<'_, str> {
     if !SHELLS.contains(&name) || !matches!(flag, "-c" | "-lc") {
         return Cow::Borrowed(command);
     }
-    only_word(script.trim_start()).map_or(Cow::Borrowed(command), Cow::Owned)
+    parse_single_word(script.trim_start()).map_or(Cow::Borrowed(command), Cow::Owned)
 }
 
-/// The command as a person would type it. Where its shell is not known, Codex may have found the command in it; what it
-/// finds is only a part where there are pipes, so it counts only if it is the one command there is.
-pub(super) fn as_typed(command: &str, actions: &[CommandAction]) -> Option<String> {
-    let typed = unwrapped(command);
-    if matches!(typed, Cow::Borrowed(_))
+/// Command as a person would type it. If the shell is unknown, the command that Codex itself parsed is used, but only
+/// if it is the only one: Codex drops pipes, so one of several is only a part.
+pub(super) fn typed_command(command: &str, actions: &[CommandAction]) -> Option<String> {
+    let unwrapped = unwrap_shell(command);
+    if matches!(unwrapped, Cow::Borrowed(_))
         && let [CommandAction::Unknown2(action)] = actions
         && let Some(found) = action.command.as_deref().filter(|found| !found.is_empty())
         && command.contains(found)
     {
         return Some(found.to_owned());
     }
-    Some(typed.into_owned()).filter(|typed| !typed.is_empty())
+    Some(unwrapped.into_owned()).filter(|command| !command.is_empty())
 }
 
-/// The one shell word that a text is, without its quotes; `None` if it is not exactly one.
-fn only_word(text: &str) -> Option<String> {
+/// Parses a text that is exactly one shell word and removes its quotes; `None` for anything else.
+fn parse_single_word(text: &str) -> Option<String> {
     let mut words = Shlex::new(text);
     let word = words.next()?;
     (words.next().is_none() && !words.had_error).then_some(word)
 }
 
-/// A command given as words, as one line.
-pub(super) fn joined(words: &[String]) -> String {
+/// Joins the words of a command to one line, without its shell.
+pub(super) fn join_words(words: &[String]) -> String {
     match words {
         [shell, flag, script]
             if matches!(flag.as_str(), "-c" | "-lc")
@@ -71,16 +70,16 @@ mod tests {
             (r"bash -c 'it'\''s'", "it's"),
             (r#"bash -lc "a\\n\b""#, r"a\n\b"),
         ] {
-            assert_eq!(unwrapped(wrapped), command);
+            assert_eq!(unwrap_shell(wrapped), command);
         }
     }
 
     #[test]
-    fn anything_else_stays() {
+    fn a_command_without_a_known_shell_is_unchanged() {
         for command in
             ["ls", "git status -s", "bash script.sh arg", "bash -lc 'a' b", "bash -lc 'open", "python -c 'x'"]
         {
-            assert_eq!(unwrapped(command), command);
+            assert_eq!(unwrap_shell(command), command);
         }
     }
 }

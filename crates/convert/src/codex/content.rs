@@ -1,4 +1,4 @@
-//! What users say and what tools give back, as parts.
+//! Content parts of user messages and tool results.
 
 use interlingua_native::Json;
 use interlingua_native::codex::{
@@ -7,11 +7,11 @@ use interlingua_native::codex::{
 };
 use interlingua_schema::{ChangeKind, ContentPart, FileAction, FileChange};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{ToolResult, unified_diff};
 
-/// A user's input, as the host sends it and as the agent repeats it.
+/// Content of a user's input, as sent by the host and as echoed by the agent.
 pub(super) fn user_parts(input: Vec<UserInput>) -> Vec<ContentPart> {
     input.into_iter().map(user_part).collect()
 }
@@ -20,26 +20,26 @@ fn user_part(input: UserInput) -> ContentPart {
     match input {
         UserInput::Text(input) => ContentPart::text(input.text.unwrap_or_default()),
         UserInput::Image(input) => match input.url.or(input.file_id) {
-            Some(url) => image(url),
+            Some(url) => image_part(url),
             None => ContentPart::text(""),
         },
-        UserInput::LocalImage(input) => image(input.path.unwrap_or_default()),
-        UserInput::Audio(input) => file(input.url),
-        UserInput::LocalAudio(input) => file(input.path),
-        UserInput::Skill(input) => file(input.path.or(input.name)),
-        UserInput::Mention(input) => file(input.path.or(input.name)),
+        UserInput::LocalImage(input) => image_part(input.path.unwrap_or_default()),
+        UserInput::Audio(input) => file_ref(input.url),
+        UserInput::LocalAudio(input) => file_ref(input.path),
+        UserInput::Skill(input) => file_ref(input.path.or(input.name)),
+        UserInput::Mention(input) => file_ref(input.path.or(input.name)),
         UserInput::Unknown { raw, .. } => ContentPart::Json { json: raw.to_value() },
     }
 }
 
-fn file(path: Option<String>) -> ContentPart {
+fn file_ref(path: Option<String>) -> ContentPart {
     ContentPart::FileRef { path: path.unwrap_or_default(), action: FileAction::Read, diff: None }
 }
 
-/// An image at a path, or in a `data:` URI, which names its type.
-pub(super) fn image(path: String) -> ContentPart {
-    let in_uri = path.strip_prefix("data:").and_then(|rest| rest.split([';', ',']).next()).map(str::to_owned);
-    let mime = in_uri.or_else(|| {
+/// Image at a path or in a `data:` URI. The type comes from the URI or the file extension.
+pub(super) fn image_part(path: String) -> ContentPart {
+    let from_uri = path.strip_prefix("data:").and_then(|rest| rest.split([';', ',']).next()).map(str::to_owned);
+    let mime = from_uri.or_else(|| {
         let extension = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
         let kind = match extension.as_str() {
             "png" | "gif" | "webp" | "bmp" => extension.as_str(),
@@ -52,7 +52,7 @@ pub(super) fn image(path: String) -> ContentPart {
     ContentPart::Image { path, mime }
 }
 
-/// Puts a tool's output together: texts on lines of their own, other parts behind.
+/// Builds the output of a tool: the texts, each on its own lines, and then the other parts.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     text: String,
@@ -60,14 +60,14 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub(super) fn say(&mut self, text: &str) {
+    pub(super) fn push_text(&mut self, text: &str) {
         if !self.text.is_empty() && !self.text.ends_with('\n') {
             self.text.push('\n');
         }
         self.text.push_str(text);
     }
 
-    fn show(&mut self, part: ContentPart) {
+    fn push_part(&mut self, part: ContentPart) {
         self.parts.push(part);
     }
 
@@ -75,25 +75,25 @@ impl Output {
         self.text.is_empty() && self.parts.is_empty()
     }
 
-    pub(super) fn result(self) -> ToolResult {
+    pub(super) fn into_result(self) -> ToolResult {
         let mut result = ToolResult::ok(self.text);
         result.parts = self.parts;
         result
     }
 
-    /// What an MCP tool gave back. Its structured form counts only where there is no other.
-    pub(super) fn mcp<'a>(blocks: impl Iterator<Item = &'a Json>, structured: Option<&Json>) -> Self {
+    /// Output of an MCP tool. The structured content is used only if there is no other.
+    pub(super) fn from_mcp<'a>(blocks: impl Iterator<Item = &'a Json>, structured: Option<&Json>) -> Self {
         let mut output = Self::default();
-        blocks.for_each(|block| output.mcp_block(block));
+        blocks.for_each(|block| output.push_mcp_block(block));
         if output.is_empty()
             && let Some(structured) = structured
         {
-            output.say(structured.get());
+            output.push_text(structured.get());
         }
         output
     }
 
-    fn mcp_block(&mut self, block: &Json) {
+    fn push_mcp_block(&mut self, block: &Json) {
         #[derive(Deserialize)]
         #[serde(tag = "type", rename_all = "snake_case")]
         enum Block {
@@ -118,67 +118,75 @@ impl Output {
             text: Option<String>,
         }
         match block.decode::<Block>() {
-            Ok(Block::Text { text }) => self.say(&text),
+            Ok(Block::Text { text }) => self.push_text(&text),
             Ok(Block::Image { data, mime_type }) => {
                 let mime = mime_type.unwrap_or_else(|| "image/png".to_owned());
-                self.show(ContentPart::Image { path: format!("data:{mime};base64,{data}"), mime: Some(mime) });
+                self.push_part(ContentPart::Image { path: format!("data:{mime};base64,{data}"), mime: Some(mime) });
             }
-            Ok(Block::ResourceLink { uri }) => self.show(file(Some(uri))),
+            Ok(Block::ResourceLink { uri }) => self.push_part(file_ref(Some(uri))),
             Ok(Block::Resource { resource }) => {
                 if let Some(text) = &resource.text {
-                    self.say(text);
+                    self.push_text(text);
                 }
-                self.show(file(Some(resource.uri)));
+                self.push_part(file_ref(Some(resource.uri)));
             }
-            Err(_) => self.show(ContentPart::Json { json: block.to_value() }),
+            Err(_) => self.push_part(ContentPart::Json { json: block.to_value() }),
         }
     }
 
-    /// What a tool of the host's gave back.
-    pub(super) fn dynamic(items: Vec<DynamicToolCallOutputContentItem>) -> Self {
+    /// Output of a tool of the host.
+    pub(super) fn from_dynamic(items: Vec<DynamicToolCallOutputContentItem>) -> Self {
         let mut output = Self::default();
         for item in items {
             match item {
-                DynamicToolCallOutputContentItem::InputText(item) => output.say(&item.text.unwrap_or_default()),
+                DynamicToolCallOutputContentItem::InputText(item) => output.push_text(&item.text.unwrap_or_default()),
                 DynamicToolCallOutputContentItem::InputImage(item) => {
-                    output.show(image(item.image_url.unwrap_or_default()));
+                    output.push_part(image_part(item.image_url.unwrap_or_default()));
                 }
-                DynamicToolCallOutputContentItem::InputAudio(item) => output.show(file(item.audio_url)),
+                DynamicToolCallOutputContentItem::InputAudio(item) => output.push_part(file_ref(item.audio_url)),
                 DynamicToolCallOutputContentItem::Unknown { raw, .. } => {
-                    output.show(ContentPart::Json { json: raw.to_value() });
+                    output.push_part(ContentPart::Json { json: raw.to_value() });
                 }
             }
         }
         output
     }
 
-    /// A tool's output that the host gave to the agent.
-    pub(super) fn function(body: Option<FunctionCallOutputBody>) -> Self {
+    /// Output of a function call that the host passed to the agent.
+    pub(super) fn from_function(body: Option<FunctionCallOutputBody>) -> Self {
         let mut output = Self::default();
         match body {
-            Some(FunctionCallOutputBody::Text(text)) => output.say(&text),
-            Some(FunctionCallOutputBody::List(items)) => items.into_iter().for_each(|item| output.function_item(item)),
-            Some(FunctionCallOutputBody::Unknown(json)) => output.show(ContentPart::Json { json: json.to_value() }),
+            Some(FunctionCallOutputBody::Text(text)) => output.push_text(&text),
+            Some(FunctionCallOutputBody::List(items)) => {
+                for item in items {
+                    output.push_function_item(item);
+                }
+            }
+            Some(FunctionCallOutputBody::Unknown(json)) => {
+                output.push_part(ContentPart::Json { json: json.to_value() });
+            }
             None => {}
         }
         output
     }
 
-    fn function_item(&mut self, item: FunctionCallOutputContentItem) {
+    fn push_function_item(&mut self, item: FunctionCallOutputContentItem) {
         match item {
-            FunctionCallOutputContentItem::InputText(item) => self.say(&item.text.unwrap_or_default()),
+            FunctionCallOutputContentItem::InputText(item) => self.push_text(&item.text.unwrap_or_default()),
             FunctionCallOutputContentItem::InputImage(item) => {
-                self.show(image(item.image_url.or(item.file_id).unwrap_or_default()));
+                self.push_part(image_part(item.image_url.or(item.file_id).unwrap_or_default()));
             }
-            FunctionCallOutputContentItem::InputAudio(item) => self.show(file(item.audio_url)),
-            // Nobody but the model's provider can read it.
+            FunctionCallOutputContentItem::InputAudio(item) => self.push_part(file_ref(item.audio_url)),
+            // Only the model's provider can decrypt it.
             FunctionCallOutputContentItem::EncryptedContent(_) => {}
-            FunctionCallOutputContentItem::Unknown { raw, .. } => self.show(ContentPart::Json { json: raw.to_value() }),
+            FunctionCallOutputContentItem::Unknown { raw, .. } => {
+                self.push_part(ContentPart::Json { json: raw.to_value() });
+            }
         }
     }
 }
 
-/// The change of a file that a call asks for.
+/// File change as input of a call.
 pub(super) fn change_input(change: &FileUpdateChange) -> FileChange {
     let mut input = FileChange::new(change.path.as_deref().unwrap_or_default());
     input.change = match &change.kind {
@@ -188,59 +196,78 @@ pub(super) fn change_input(change: &FileUpdateChange) -> FileChange {
         Some(PatchChangeKind::Update(_)) => Some(ChangeKind::Update),
         _ => None,
     };
-    input.to = moved_to(change).map(str::to_owned);
-    input.diff = diff_of(change);
+    input.to = move_target(change).map(str::to_owned);
+    input.diff = change_diff(change);
     input
 }
 
-/// What became of a file.
-pub(super) fn file_change(change: &FileUpdateChange) -> ContentPart {
-    let path = moved_to(change).or(change.path.as_deref()).unwrap_or_default();
+/// File change as part of a result.
+pub(super) fn file_change_part(change: &FileUpdateChange) -> ContentPart {
+    let path = move_target(change).or(change.path.as_deref()).unwrap_or_default();
     let action = match &change.kind {
         Some(PatchChangeKind::Add(_)) => FileAction::Write,
         _ => FileAction::Patch,
     };
-    ContentPart::FileRef { path: path.to_owned(), action, diff: diff_of(change) }
+    ContentPart::FileRef { path: path.to_owned(), action, diff: change_diff(change) }
 }
 
-fn moved_to(change: &FileUpdateChange) -> Option<&str> {
+fn move_target(change: &FileUpdateChange) -> Option<&str> {
     match &change.kind {
         Some(PatchChangeKind::Update(update)) => update.move_path.as_deref(),
         _ => None,
     }
 }
 
-/// The change as a unified diff. Codex gives a new or deleted file's whole text, and of a change the hunks.
-fn diff_of(change: &FileUpdateChange) -> Option<String> {
+/// Change as a unified diff. Codex sends the whole text of an added or deleted file, and the hunks of an updated one.
+fn change_diff(change: &FileUpdateChange) -> Option<String> {
     let path = change.path.as_deref().unwrap_or_default();
     let text = change.diff.as_deref()?;
     match &change.kind {
         Some(PatchChangeKind::Add(_)) => unified_diff(path, None, Some(text)),
         Some(PatchChangeKind::Delete(_)) => unified_diff(path, Some(text), None),
-        _ => as_diff(path, moved_to(change), text),
+        _ => with_diff_headers(path, move_target(change), text),
     }
 }
 
-/// Hunks with the headers they lack; `None` for a text that has no hunks.
-fn as_diff(path: &str, moved: Option<&str>, text: &str) -> Option<String> {
+/// Adds the missing headers to hunks; `None` for a text without hunks.
+fn with_diff_headers(path: &str, move_target: Option<&str>, text: &str) -> Option<String> {
     if text.starts_with("--- ") || text.starts_with("diff --git ") {
         return Some(text.to_owned());
     }
     if !text.starts_with("@@") {
         return None;
     }
-    // Where a file moves, a line for the reader follows the hunks.
-    let hunks = match (moved, text.rfind("\n\nMoved to: ")) {
+    // For a moved file, Codex appends this line after the hunks.
+    let hunks = match (move_target, text.rfind("\n\nMoved to: ")) {
         (Some(_), Some(end)) => &text[..=end],
         _ => text,
     };
-    let (from, to) = (path.trim_start_matches('/'), moved.unwrap_or(path).trim_start_matches('/'));
+    let (from, to) = (path.trim_start_matches('/'), move_target.unwrap_or(path).trim_start_matches('/'));
     Some(format!("--- a/{from}\n+++ b/{to}\n{}\n", hunks.trim_end_matches('\n')))
 }
 
-/// JSON of a native value; the types that are written here cannot fail.
-pub(super) fn json<T: serde::Serialize>(value: T) -> Value {
+/// Converts a native value to JSON. The types that are passed here always serialize.
+pub(super) fn to_json<T: serde::Serialize>(value: T) -> Value {
     serde_json::to_value(value).unwrap_or_default()
+}
+
+/// Inserts a text if there is one.
+pub(super) fn insert_text(fields: &mut Map<String, Value>, key: &str, text: Option<impl Into<String>>) {
+    if let Some(text) = text {
+        fields.insert(key.to_owned(), Value::String(text.into()));
+    }
+}
+
+/// Inserts a native value if there is one.
+pub(super) fn insert_json<T: serde::Serialize>(fields: &mut Map<String, Value>, key: &str, value: Option<T>) {
+    if let Some(value) = value {
+        fields.insert(key.to_owned(), to_json(value));
+    }
+}
+
+/// The fields as an object; `None` if there are none.
+pub(super) fn non_empty(fields: Map<String, Value>) -> Option<Value> {
+    (!fields.is_empty()).then_some(Value::Object(fields))
 }
 
 #[cfg(test)]
@@ -248,7 +275,7 @@ mod tests {
     use super::*;
 
     fn change(json: &str) -> (String, FileAction, Option<String>) {
-        match file_change(&serde_json::from_str(json).unwrap()) {
+        match file_change_part(&serde_json::from_str(json).unwrap()) {
             ContentPart::FileRef { path, action, diff } => (path, action, diff),
             other => panic!("{other:?}"),
         }
@@ -275,8 +302,8 @@ mod tests {
     }
 
     #[test]
-    fn an_image_tells_its_type() {
-        let mime = |path: &str| match image(path.to_owned()) {
+    fn the_type_of_an_image_comes_from_its_uri_or_extension() {
+        let mime = |path: &str| match image_part(path.to_owned()) {
             ContentPart::Image { mime, .. } => mime,
             _ => None,
         };

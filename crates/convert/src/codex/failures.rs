@@ -1,93 +1,99 @@
-//! What went wrong, and of which kind it is.
+//! Errors and their error codes.
 
 use interlingua_native::codex::{CodexErrorInfo, CodexErrorInfoText, TurnError};
 use interlingua_schema::{ErrorCode, Retry, StopReason};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::content::json as to_json;
-use super::requests::known;
+use super::content::{non_empty, to_json};
 use crate::{Failure, error_code_for_status, error_code_for_text};
 
-/// The key of an HTTP status beside the name of a failure.
-const STATUS: &str = "httpStatusCode";
-/// What Codex says of a retry, before the numbers.
+/// Key of the HTTP status in `codexErrorInfo`.
+const STATUS_KEY: &str = "httpStatusCode";
+/// How the message of a retry begins.
 const RETRY_PREFIX: &str = "Reconnecting...";
 
-/// A turn's error as a failure.
-pub(super) fn failure(error: TurnError) -> Failure {
+/// Failure of a turn.
+pub(super) fn turn_failure(error: TurnError) -> Failure {
     let message = error.message.unwrap_or_default();
-    let info = error.codex_error_info.as_ref().map(ErrorName::read).unwrap_or_default();
+    let info = error.codex_error_info.as_ref().map(ErrorInfo::parse).unwrap_or_default();
     let code = match &error.codex_error_info {
-        Some(info) => code_of(info, &message),
-        None => code_of_message(&message),
+        Some(info) => code_for_info(info, &message),
+        None => code_for_message(&message),
     };
     let mut native = Map::new();
-    if let Some(more) = info.more {
-        native.insert("codexErrorInfo".to_owned(), more);
+    if let Some(details) = info.details {
+        native.insert("codexErrorInfo".to_owned(), details);
     }
-    if let Some(more) = error.additional_details {
-        native.insert("additionalDetails".to_owned(), more.into());
+    if let Some(details) = error.additional_details {
+        native.insert("additionalDetails".to_owned(), details.into());
     }
     if let Some(misalignment) = error.misalignment {
         native.insert("misalignment".to_owned(), to_json(misalignment));
     }
-    // `other` says nothing; the provider may have a name for it.
+    // `other` carries no information; the provider's error type may.
     let kind = info.name.filter(|name| name != "other").or_else(|| provider_type(&message));
-    let status = info.status.or_else(|| status_in_words(&message));
-    Failure::new(code, message).kind(kind).status(status).native(known(native))
+    let status = info.status.or_else(|| parse_http_status(&message));
+    Failure::new(code, message).kind(kind).status(status).native(non_empty(native))
 }
 
-/// A failure of which there are only words.
-pub(super) fn failure_in_words(message: String) -> Failure {
-    let (kind, status) = (provider_type(&message), status_in_words(&message));
-    Failure::new(code_of_message(&message), message).kind(kind).status(status)
+/// Failure that has only a message.
+pub(super) fn failure_from_message(message: String) -> Failure {
+    let (kind, status) = (provider_type(&message), parse_http_status(&message));
+    Failure::new(code_for_message(&message), message).kind(kind).status(status)
 }
 
-/// The HTTP status that Codex's own sentences name: `unexpected status 401 Unauthorized: …`, `exceeded retry limit, last
-/// status: 429 Too Many Requests`.
-fn status_in_words(message: &str) -> Option<u16> {
+/// HTTP status in a message of Codex: `unexpected status 401 Unauthorized: …`, `exceeded retry limit, last status: 429
+/// Too Many Requests`.
+fn parse_http_status(message: &str) -> Option<u16> {
     let (_, after) = message.split_once("unexpected status ").or_else(|| message.split_once("last status: "))?;
     after.get(..3)?.parse().ok()
 }
 
-/// A request of the host that the agent refused.
-pub(super) fn refusal(method: Option<&str>, code: Option<i64>, message: String, data: Option<&Value>) -> Failure {
-    // JSON-RPC keeps this one for the server's own faults.
+/// Failure of a host request that the agent refused.
+pub(super) fn refused_request(
+    method: Option<&str>,
+    code: Option<i64>,
+    message: String,
+    data: Option<&Value>,
+) -> Failure {
+    // JSON-RPC reserves this code for internal errors of the server.
     let kind = if code == Some(-32603) { ErrorCode::AgentError } else { ErrorCode::InvalidRequest };
     let native = [("method", method.map(Value::from)), ("code", code.map(Value::from)), ("data", data.cloned())];
     let native = native.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
-    Failure::new(kind, message).native(known(native))
+    Failure::new(kind, message).native(non_empty(native))
 }
 
-/// Codex's own name for a failure, and what stands beside it.
+/// Content of `codexErrorInfo`.
 #[derive(Default)]
-struct ErrorName {
+struct ErrorInfo {
     name: Option<String>,
     status: Option<u16>,
-    /// All of it, where there is more than a status.
-    more: Option<Value>,
+    /// The whole value, if it contains more than a status.
+    details: Option<Value>,
 }
 
-impl ErrorName {
-    /// A word, or an object whose only key is the word.
-    fn read(info: &CodexErrorInfo) -> Self {
+impl ErrorInfo {
+    /// Parses a name, or an object whose only key is the name.
+    fn parse(info: &CodexErrorInfo) -> Self {
         let info = to_json(info);
         match &info {
             Value::String(name) => Self { name: Some(name.clone()), ..Self::default() },
             Value::Object(object) => {
-                let Some((name, about)) = object.iter().next() else { return Self::default() };
-                let status = about.get(STATUS).and_then(Value::as_u64).and_then(|status| u16::try_from(status).ok());
-                let is_status_only = about.as_object().is_none_or(|about| about.keys().all(|key| key == STATUS));
-                Self { name: Some(name.clone()), status, more: (!is_status_only).then(|| info.clone()) }
+                let Some((name, details)) = object.iter().next() else { return Self::default() };
+                let status =
+                    details.get(STATUS_KEY).and_then(Value::as_u64).and_then(|status| u16::try_from(status).ok());
+                let is_status_only =
+                    details.as_object().is_none_or(|details| details.keys().all(|key| key == STATUS_KEY));
+                Self { name: Some(name.clone()), status, details: (!is_status_only).then(|| info.clone()) }
             }
             _ => Self::default(),
         }
     }
 }
 
-/// Why the model stopped, where a failure says that it was not done.
-pub(super) fn stop_reason(message: &str) -> Option<StopReason> {
+/// Reason for which the model stopped, if the message says that the response is incomplete.
+pub(super) fn parse_stop_reason(message: &str) -> Option<StopReason> {
     let (_, reason) = message.split_once("Incomplete response returned, reason: ")?;
     match reason.trim() {
         "max_output_tokens" => Some(StopReason::MaxTokens),
@@ -96,30 +102,30 @@ pub(super) fn stop_reason(message: &str) -> Option<StopReason> {
     }
 }
 
-/// A retry that an error tells of: `Reconnecting... 1/2`, with the reason beside it. Where the error has no number, it is
-/// the one after `before`.
-pub(super) fn retry(error: TurnError, before: u64) -> Retry {
+/// Retry that an error reports: `Reconnecting... 1/2`, with the reason beside it. Without a number, it is the one after
+/// `before`.
+pub(super) fn parse_retry(error: TurnError, before: u64) -> Retry {
     let message = error.message.unwrap_or_default();
-    let (numbers, in_brackets) = retry_words(&message);
+    let (numbers, bracketed) = parse_retry_message(&message);
     let (attempt, max_attempts) = numbers.map_or((before + 1, None), |(attempt, max)| (attempt, Some(max)));
-    let words = if numbers.is_some() { RETRY_PREFIX } else { &message };
-    let reason = error.additional_details.unwrap_or_else(|| in_brackets.unwrap_or(words).to_owned());
+    let fallback = if numbers.is_some() { RETRY_PREFIX } else { &message };
+    let reason = error.additional_details.unwrap_or_else(|| bracketed.unwrap_or(fallback).to_owned());
     let code = match &error.codex_error_info {
-        Some(info) => code_of(info, &reason),
-        None => code_of_message(&reason),
+        Some(info) => code_for_info(info, &reason),
+        None => code_for_message(&reason),
     };
     Retry::new(attempt, reason).max_attempts(max_attempts).code(code)
 }
 
-/// The numbers that a retry's message has, and the reason in brackets behind them.
-fn retry_words(message: &str) -> (Option<(u64, u64)>, Option<&str>) {
+/// Attempt and maximum in the message of a retry, and the reason in brackets after them.
+fn parse_retry_message(message: &str) -> (Option<(u64, u64)>, Option<&str>) {
     let rest = message.strip_prefix(RETRY_PREFIX).unwrap_or_default().trim();
     let (numbers, reason) = rest.split_once(' ').unwrap_or((rest, ""));
     let numbers = numbers.split_once('/').and_then(|(attempt, max)| Some((attempt.parse().ok()?, max.parse().ok()?)));
     (numbers, reason.strip_prefix('(').and_then(|reason| reason.strip_suffix(')')))
 }
 
-fn code_of(info: &CodexErrorInfo, message: &str) -> ErrorCode {
+fn code_for_info(info: &CodexErrorInfo, message: &str) -> ErrorCode {
     match info {
         CodexErrorInfo::Text(text) => match text {
             CodexErrorInfoText::ContextWindowExceeded => ErrorCode::ContextOverflow,
@@ -138,17 +144,17 @@ fn code_of(info: &CodexErrorInfo, message: &str) -> ErrorCode {
             CodexErrorInfoText::InternalServerError
             | CodexErrorInfoText::ThreadRollbackFailed
             | CodexErrorInfoText::SandboxError => ErrorCode::AgentError,
-            // `other`, and whatever a later release adds: the message may say more.
-            _ => code_of_message(message),
+            // `other` and names that a later release adds: the message may contain more.
+            _ => code_for_message(message),
         },
         CodexErrorInfo::Object(object) | CodexErrorInfo::Unknown(object) => {
             let Ok(Value::Object(object)) = object.decode::<Value>() else {
-                return code_of_message(message);
+                return code_for_message(message);
             };
-            let Some((name, more)) = object.iter().next() else {
-                return code_of_message(message);
+            let Some((name, details)) = object.iter().next() else {
+                return code_for_message(message);
             };
-            let status = more.get(STATUS).and_then(Value::as_u64).and_then(|status| u16::try_from(status).ok());
+            let status = details.get(STATUS_KEY).and_then(Value::as_u64).and_then(|status| u16::try_from(status).ok());
             match (name.as_str(), status) {
                 ("modelCap", _) => ErrorCode::RateLimited,
                 ("activeTurnNotSteerable", _) => ErrorCode::InvalidRequest,
@@ -160,17 +166,17 @@ fn code_of(info: &CodexErrorInfo, message: &str) -> ErrorCode {
                     | "responseTooManyFailedAttempts",
                     None,
                 ) => match error_code_for_text(message) {
-                    // An answer that was cut at a limit ends its stream too.
+                    // A response that reaches a limit also ends its stream.
                     Some(code @ (ErrorCode::Limit | ErrorCode::ContextOverflow)) => code,
                     _ => ErrorCode::Connection,
                 },
-                _ => code_of_message(message),
+                _ => code_for_message(message),
             }
         }
     }
 }
 
-/// The error that a model's provider answers with.
+/// Error body of a model provider.
 #[derive(Deserialize)]
 struct ProviderBody {
     error: ProviderError,
@@ -182,21 +188,21 @@ struct ProviderError {
     code: Option<String>,
 }
 
-/// The provider's name for a failure, where its answer is the message.
+/// Error type of the provider, if the message is its response body.
 fn provider_type(message: &str) -> Option<String> {
     serde_json::from_str::<ProviderBody>(message).ok()?.error.r#type
 }
 
-/// The kind of a failure of which there are only words: the provider's own body, or the agent's sentence.
-fn code_of_message(message: &str) -> ErrorCode {
+/// Error code for a message: the response body of the provider, or a sentence of the agent.
+fn code_for_message(message: &str) -> ErrorCode {
     if let Ok(ProviderBody { error }) = serde_json::from_str::<ProviderBody>(message) {
-        let named = [error.code.as_deref(), error.r#type.as_deref()].into_iter().flatten();
-        return named.map(code_of_name).next().unwrap_or(ErrorCode::InvalidRequest);
+        let names = [error.code.as_deref(), error.r#type.as_deref()].into_iter().flatten();
+        return names.map(code_for_provider_error).next().unwrap_or(ErrorCode::InvalidRequest);
     }
     error_code_for_text(message).unwrap_or(ErrorCode::AgentError)
 }
 
-fn code_of_name(name: &str) -> ErrorCode {
+fn code_for_provider_error(name: &str) -> ErrorCode {
     match name {
         "insufficient_quota" | "usage_limit_reached" | "usage_not_included" => ErrorCode::Limit,
         "context_length_exceeded" => ErrorCode::ContextOverflow,
@@ -208,8 +214,8 @@ fn code_of_name(name: &str) -> ErrorCode {
     }
 }
 
-/// Whether the agent says that it tries again. `codex exec --json` has only the words.
-pub(super) fn is_retry(message: &str) -> bool {
+/// Whether a message reports a retry. `codex exec --json` marks retries in no other way.
+pub(super) fn is_retry_message(message: &str) -> bool {
     message.starts_with(RETRY_PREFIX)
 }
 
@@ -222,13 +228,13 @@ mod tests {
         let line = format!(r#"{{"codexErrorInfo":{info},"message":{}}}"#, Value::from(message));
         let params = format!(r#"{{"method":"error","params":{{"error":{line}}}}}"#);
         match interlingua_native::codex::ServerNotification::decode(&params).unwrap().value {
-            interlingua_native::codex::ServerNotification::Error(params) => failure(params.error.unwrap()).code,
+            interlingua_native::codex::ServerNotification::Error(params) => turn_failure(params.error.unwrap()).code,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn each_kind_of_failure_has_its_code() {
+    fn each_kind_of_error_has_its_code() {
         let body = r#"{"error": {"message": "bad", "type": "invalid_request_error", "code": null}}"#;
         for (info, message, expected) in [
             (r#""contextWindowExceeded""#, "", ErrorCode::ContextOverflow),

@@ -11,76 +11,77 @@ use interlingua_native::codex::{
 use interlingua_schema::{ContentPart, RateLimit, Timestamp};
 
 use super::CodexConverter;
-use super::content::json as to_json;
-use super::items::compaction;
+use super::content::to_json;
+use super::items::new_compaction;
 use super::thread::Settings;
 use crate::{Drafts, Note};
 
 impl CodexConverter {
-    /// A remark about a thread, or about nothing in particular.
+    /// Drafts a notice about a thread, or about the current session if the thread is unknown.
     pub(super) fn notice(&mut self, thread: Option<&str>, text: impl Into<String>, out: &mut Drafts) {
-        self.about(thread, out).note(Note::notice(text));
+        self.known_session(thread, out).note(Note::notice(text));
     }
 
-    /// A goal is told again whenever its counters move; only the goal and how it stands are news.
+    /// A goal is reported whenever its counters change. Only a new objective or status is drafted.
     pub(super) fn goal_updated(&mut self, params: ThreadGoalUpdatedNotification, out: &mut Drafts) {
-        let thread = self.on(params.thread_id.as_deref(), out);
+        let thread = self.thread(params.thread_id.as_deref(), out);
         let goal = params.goal.unwrap_or_default();
         let status = goal.status.as_ref().map_or("set", |status| status.as_str());
         let text = format!("goal {status}: {}", goal.objective.unwrap_or_default());
-        if thread.goal.as_ref() == Some(&text) {
+        if thread.last_goal.as_ref() == Some(&text) {
             return out.dropped("counters of a goal that stands as before");
         }
-        thread.goal = Some(text.clone());
+        thread.last_goal = Some(text.clone());
         thread.session(out).note(Note::notice(text));
     }
 
     pub(super) fn goal_cleared(&mut self, params: &ThreadGoalClearedNotification, out: &mut Drafts) {
-        let thread = self.on(params.thread_id.as_deref(), out);
-        if thread.goal.take().is_none() {
+        let thread = self.thread(params.thread_id.as_deref(), out);
+        if thread.last_goal.take().is_none() {
             return out.dropped("no goal, where there was none");
         }
         thread.session(out).note(Note::notice("goal cleared"));
     }
 
-    /// What the user might want to say next.
+    /// Suggestion for the next user message.
     pub(super) fn prediction(&mut self, params: ThreadPredictionUpdatedNotification, out: &mut Drafts) {
         match params.result {
             Some(ThreadPredictionResult::Completed(result)) => {
                 let text = format!("suggestion: {}", result.text.unwrap_or_default());
                 self.notice(params.thread_id.as_deref(), text, out);
             }
-            _ => out.dropped("a suggestion that came to nothing"),
+            _ => out.dropped("a suggestion that was not completed"),
         }
     }
 
     pub(super) fn settings_updated(&mut self, params: ThreadSettingsUpdatedNotification, out: &mut Drafts) {
-        let thread = self.on(params.thread_id.as_deref(), out);
+        let thread = self.thread(params.thread_id.as_deref(), out);
         let new = params.thread_settings.unwrap_or_default();
         let mode = new.collaboration_mode.and_then(|mode| mode.mode);
         let new = Settings {
             model: new.model,
             mode: mode.map(|mode| mode.as_str().to_owned()),
-            approval: new.approval_policy.as_ref().map(approval),
-            sandbox: new.sandbox_policy.as_ref().map(sandbox),
+            approval: new.approval_policy.as_ref().map(approval_name),
+            sandbox: new.sandbox_policy.as_ref().map(sandbox_name),
             effort: new.effort,
         };
-        if !thread.settings.change(new, &mut thread.session(out)) {
+        if !thread.settings.update(new, &mut thread.session(out)) {
             out.dropped("settings that are as before");
         }
     }
 
-    /// Limits are told after every answer of the model; they are news when they show a figure, and another one.
+    /// Limits are reported after every response of the model. They are drafted if they contain numbers that have
+    /// changed.
     pub(super) fn rate_limits(&mut self, params: AccountRateLimitsUpdatedNotification, out: &mut Drafts) {
         let limits = params.rate_limits.unwrap_or_default();
-        let Some(detail) = figures(&limits) else {
+        let Some(detail) = describe_limits(&limits) else {
             return out.dropped("limits without a figure");
         };
-        if self.limits.as_ref() == Some(&detail) {
+        if self.last_rate_limits.as_ref() == Some(&detail) {
             return out.dropped("limits that are as before");
         }
-        self.limits = Some(detail.clone());
-        out.current_session().note(Note::rate_limit(rate_limit(&limits)).with_part(ContentPart::text(detail)));
+        self.last_rate_limits = Some(detail.clone());
+        out.current_session().note(Note::rate_limit(nearest_limit(&limits)).with_part(ContentPart::text(detail)));
     }
 
     pub(super) fn mcp_server_status(&mut self, params: McpServerStatusUpdatedNotification, out: &mut Drafts) {
@@ -91,23 +92,23 @@ impl CodexConverter {
             }
             Some(state) => state.as_str(),
         };
-        let why = params.error.map(|error| format!(": {error}")).unwrap_or_default();
-        self.notice(params.thread_id.as_deref(), format!("MCP server {name} {state}{why}"), out);
+        let reason = params.error.map(|error| format!(": {error}")).unwrap_or_default();
+        self.notice(params.thread_id.as_deref(), format!("MCP server {name} {state}{reason}"), out);
     }
 
-    /// Older releases tell of a compaction only so; newer ones have an item for it as well.
+    /// Older releases report a compaction only by this notification; newer ones also have an item for it.
     pub(super) fn compacted(&mut self, params: &ContextCompactedNotification, out: &mut Drafts) {
-        let has_sent = self.sent > 0;
-        let thread = self.on(params.thread_id.as_deref(), out);
-        if thread.turn.as_ref().is_some_and(|turn| turn.compacted) {
+        let log_has_requests = self.sent_requests > 0;
+        let thread = self.thread(params.thread_id.as_deref(), out);
+        if thread.turn.as_ref().is_some_and(|turn| turn.has_compaction_item) {
             return out.dropped("a compaction that is an item too");
         }
-        let compaction = compaction(thread, has_sent);
+        let compaction = new_compaction(thread, log_has_requests);
         thread.session(out).note(Note::compaction(compaction));
     }
 
     pub(super) fn model_rerouted(&mut self, params: ModelReroutedNotification, out: &mut Drafts) {
-        let thread = self.on(params.thread_id.as_deref(), out);
+        let thread = self.thread(params.thread_id.as_deref(), out);
         let to = params.to_model.unwrap_or_default();
         thread.settings.model = Some(to.clone());
         let note = Note::model_changed(params.from_model, to);
@@ -122,8 +123,8 @@ impl CodexConverter {
         params: ItemGuardianApprovalReviewStartedNotification,
         out: &mut Drafts,
     ) {
-        let thread = self.on(params.thread_id.as_deref(), out);
-        let note = auto_review(params.action.as_ref(), params.review.as_ref());
+        let thread = self.thread(params.thread_id.as_deref(), out);
+        let note = auto_review_note(params.action.as_ref(), params.review.as_ref());
         thread.session(out).note_started(params.review_id.unwrap_or_default(), note);
     }
 
@@ -132,8 +133,8 @@ impl CodexConverter {
         params: ItemGuardianApprovalReviewCompletedNotification,
         out: &mut Drafts,
     ) {
-        let thread = self.on(params.thread_id.as_deref(), out);
-        let note = auto_review(params.action.as_ref(), params.review.as_ref());
+        let thread = self.thread(params.thread_id.as_deref(), out);
+        let note = auto_review_note(params.action.as_ref(), params.review.as_ref());
         let status = params.review.as_ref().and_then(|review| review.status.as_ref());
         let is_decided =
             matches!(status, Some(GuardianApprovalReviewStatus::Approved | GuardianApprovalReviewStatus::Denied));
@@ -141,12 +142,12 @@ impl CodexConverter {
     }
 }
 
-/// An approval that another model gives or refuses in the user's place.
-fn auto_review(action: Option<&GuardianApprovalReviewAction>, review: Option<&GuardianApprovalReview>) -> Note {
+/// Note for an approval that another model gives or refuses on behalf of the user.
+fn auto_review_note(action: Option<&GuardianApprovalReviewAction>, review: Option<&GuardianApprovalReview>) -> Note {
     let status = review.and_then(|review| review.status.as_ref()).map_or("inProgress", |status| status.as_str());
-    let why = review.and_then(|review| review.rationale.as_deref());
-    let detail = match why {
-        Some(why) => format!("automatic review: {status}: {why}"),
+    let rationale = review.and_then(|review| review.rationale.as_deref());
+    let detail = match rationale {
+        Some(rationale) => format!("automatic review: {status}: {rationale}"),
         None => format!("automatic review: {status}"),
     };
     let note = Note::notice(detail);
@@ -156,10 +157,10 @@ fn auto_review(action: Option<&GuardianApprovalReviewAction>, review: Option<&Gu
     }
 }
 
-/// The limit that is nearest: the window of which most is used.
-fn rate_limit(limits: &RateLimitSnapshot) -> RateLimit {
+/// Rate limit of the window with the highest usage.
+fn nearest_limit(limits: &RateLimitSnapshot) -> RateLimit {
     let windows = [limits.primary.as_ref(), limits.secondary.as_ref()].into_iter().flatten();
-    // The first of two that are as near.
+    // Of two equal windows the first one counts.
     let nearest = windows.rev().max_by_key(|window| window.used_percent);
     let is_reached = limits.rate_limit_reached_type.is_some()
         || limits.spend_control_reached == Some(true)
@@ -167,11 +168,11 @@ fn rate_limit(limits: &RateLimitSnapshot) -> RateLimit {
     let millis = |seconds: i64| seconds.checked_mul(1000).map(Timestamp::from_millis);
     RateLimit::new(if is_reached { "rejected" } else { "allowed" })
         .resets_at(nearest.and_then(|window| window.resets_at).and_then(millis))
-        .window(nearest.and_then(|window| window.window_duration_mins).map(window_name))
+        .window(nearest.and_then(|window| window.window_duration_mins).map(format_window))
 }
 
-/// The period of a limit: `5h`, `7d`.
-fn window_name(minutes: i64) -> String {
+/// Length of a window: `5h`, `7d`.
+fn format_window(minutes: i64) -> String {
     const HOUR: i64 = 60;
     const DAY: i64 = 24 * HOUR;
     match minutes {
@@ -181,8 +182,8 @@ fn window_name(minutes: i64) -> String {
     }
 }
 
-/// The figures in a line; `None` when there are none.
-fn figures(limits: &RateLimitSnapshot) -> Option<String> {
+/// All numbers in one line; `None` if there are none.
+fn describe_limits(limits: &RateLimitSnapshot) -> Option<String> {
     let window = |name: &str, window: &RateLimitWindow| Some(format!("{name} {}% used", window.used_percent?));
     let mut parts: Vec<String> = Vec::new();
     parts.extend(limits.primary.as_ref().and_then(|primary| window("primary", primary)));
@@ -204,8 +205,8 @@ fn figures(limits: &RateLimitSnapshot) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// A policy of approvals as a word.
-pub(super) fn approval(policy: &AskForApproval) -> String {
+/// Name of an approval policy.
+pub(super) fn approval_name(policy: &AskForApproval) -> String {
     match policy {
         AskForApproval::Text(policy) => policy.as_str().to_owned(),
         AskForApproval::Object(_) => "granular".to_owned(),
@@ -213,8 +214,8 @@ pub(super) fn approval(policy: &AskForApproval) -> String {
     }
 }
 
-/// A sandbox as a word.
-pub(super) fn sandbox(policy: &SandboxPolicy) -> String {
+/// Name of a sandbox policy.
+pub(super) fn sandbox_name(policy: &SandboxPolicy) -> String {
     let name = match policy {
         SandboxPolicy::DangerFullAccess(_) => "dangerFullAccess",
         SandboxPolicy::ReadOnly(_) => "readOnly",

@@ -1,12 +1,12 @@
-//! What the converter promises, line by line.
+//! Tests of the conversion, from native lines to universal events.
 
-#![expect(clippy::needless_pass_by_value, reason = "lines are written where they are used")]
+#![expect(clippy::needless_pass_by_value, reason = "tests write `json!` in place")]
 
+mod exec;
+mod harness;
 mod items;
-mod one_shot;
 mod requests;
 mod sub_agents;
-mod talk;
 mod turns;
 mod usage;
 mod variants;

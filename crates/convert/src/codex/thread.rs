@@ -1,131 +1,130 @@
-//! What is known of each thread.
+//! State of each thread.
 
 use foldhash::{HashMap, HashSet};
 use interlingua_native::codex::TokenUsageBreakdown;
 use interlingua_schema::{Compaction, McpInput, Usage};
 
-use super::names::Names;
+use super::item_keys::ItemKeys;
 use crate::draft::LastPlan;
 use crate::{Drafts, Key, Note, SessionDrafts};
 
-/// The mode of a thread that does not say its mode.
+/// Mode of a thread that reports none.
 pub(super) const DEFAULT_MODE: &str = "default";
-/// So many tools without an end are remembered per thread.
-const MOST_OPEN: usize = 4096;
+/// Number of open tools that a thread remembers.
+const MAX_OPEN_TOOLS: usize = 4096;
 
-/// One thread: a session of its own, or a sub-agent's.
+/// A thread: a session or a sub-agent of one.
 #[derive(Debug, Default)]
 pub(super) struct Thread {
-    /// Empty for what names no thread.
+    /// Empty for payloads that name no thread.
     pub(super) id: String,
-    /// It is a sub-agent's.
-    pub(super) is_child: bool,
-    /// The call that started it, where it is a sub-agent's: its key and the agent's id.
+    pub(super) is_sub_agent: bool,
+    /// Key and native id of the call that spawned this sub-agent.
     pub(super) spawned_by: Option<(Key, String)>,
-    /// Nobody said whether it is new. It is if the first total is that of its first request alone.
+    /// It is not known whether the thread is new. It is if its first total equals the usage of its first request.
     may_be_new: bool,
     pub(super) settings: Settings,
-    /// What the host wants it to work with from its next turn on.
-    pub(super) next: Settings,
-    /// The turn that is running.
+    /// Settings that the host requested for the next turn.
+    pub(super) next_settings: Settings,
+    /// Running turn.
     pub(super) turn: Option<Turn>,
-    /// Interrupts that the host asked of it and the agent did not refuse.
-    pub(super) interrupts: u32,
-    /// The turn that ended last.
-    pub(super) last_turn: Option<String>,
-    /// The host asked for a compaction that has not begun.
-    pub(super) compaction_asked: bool,
-    /// The thread's use of tokens so far; unknown after a resume.
-    total: Option<Usage>,
-    pub(super) names: Names,
-    /// The tools that began and did not end: what was said of them, for whoever asks permission.
-    pub(super) open: HashMap<String, Open>,
-    /// Hooks that run: the agent's id and ours, because the agent's repeats.
-    pub(super) hooks: Vec<(String, String)>,
+    /// Number of interrupts that the host requested and the agent has not refused.
+    pub(super) pending_interrupts: u32,
+    /// Id of the turn that ended last.
+    pub(super) last_turn_id: Option<String>,
+    /// The host requested a compaction that has not started.
+    pub(super) compaction_requested: bool,
+    /// Token usage of the thread so far; unknown after a resume.
+    total_usage: Option<Usage>,
+    pub(super) item_keys: ItemKeys,
+    /// Tools without a result, by item id. A permission request is matched to one of them.
+    pub(super) open_tools: HashMap<String, OpenTool>,
+    /// Native id and key of each running hook. The native ids repeat.
+    pub(super) running_hooks: Vec<(String, String)>,
     pub(super) hook_count: u64,
-    /// The goal as it was last told.
-    pub(super) goal: Option<String>,
-    pub(super) plan: LastPlan,
+    /// Goal as last reported.
+    pub(super) last_goal: Option<String>,
+    pub(super) last_plan: LastPlan,
     pub(super) realtime: Realtime,
 }
 
-/// A spoken conversation.
+/// State of a voice conversation.
 #[derive(Debug, Default)]
 pub(super) struct Realtime {
-    /// It is told in segments, which the older transcript repeats.
-    pub(super) in_segments: bool,
-    /// What the agent is saying.
-    pub(super) speaking: HashSet<String>,
-    /// Transcripts without an id of their own so far.
-    pub(super) transcripts: u64,
+    /// The transcript comes in segments, which the older transcript notification repeats.
+    pub(super) has_segments: bool,
+    /// Segments of the agent that are streaming.
+    pub(super) open_segments: HashSet<String>,
+    /// Number of transcripts without an id.
+    pub(super) transcript_count: u64,
 }
 
-/// What a turn needs to be known of while it runs.
+/// State of a running turn.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "facts apart from each other, not states")]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, not states")]
 pub(super) struct Turn {
     pub(super) id: String,
-    /// Messages that stream, by their names.
-    pub(super) messages: Vec<Key>,
-    /// Reasoning that streams, by its name.
-    pub(super) reasoning: HashMap<Key, Reasoning>,
-    /// Patches that are being written, before they are items, by their names.
-    pub(super) patching: Vec<Key>,
-    /// Calls that start a sub-agent which is not known yet, by their names.
-    pub(super) spawns: Vec<Key>,
-    /// Messages the host sent into the running turn, by the ids we gave them.
-    pub(super) steers: Vec<String>,
-    /// Turns that older releases announce for such messages, and that never are.
-    pub(super) steered: Vec<String>,
-    /// It was not announced, but its items began.
-    pub(super) inferred: bool,
-    /// A review runs: the model answers in JSON, which is neither streamed nor completed.
-    pub(super) reviewing: bool,
-    /// Messages of a review that began and did not say anything yet, by the agent's ids.
-    pub(super) silent: Vec<String>,
-    /// What a review found, until a message says it.
-    pub(super) review: Option<String>,
-    /// The user's message that was told last.
-    pub(super) user_message: Option<String>,
-    /// A compaction was told as an item.
-    pub(super) compacted: bool,
-    /// The compaction that runs: its name and what is known of it.
-    pub(super) compacting: Option<(Key, Compaction)>,
-    /// Which retry of a request was told last.
-    pub(super) retries: u64,
-    /// An error was told that ends it.
-    pub(super) failed: bool,
-    /// The words of that error.
-    pub(super) error: Option<String>,
-    /// All its changes of files so far.
+    /// Keys of the streaming messages.
+    pub(super) open_messages: Vec<Key>,
+    /// Streaming reasoning items, by key.
+    pub(super) open_reasoning: HashMap<Key, ReasoningProgress>,
+    /// Keys of the patches that the model is writing, before their items start.
+    pub(super) open_patches: Vec<Key>,
+    /// Keys of the calls that are spawning a sub-agent whose thread is not known yet.
+    pub(super) pending_spawns: Vec<Key>,
+    /// Ids of the prompts that the host sent into this turn.
+    pub(super) steered_prompts: Vec<String>,
+    /// Ids of the turns that older releases announce for such prompts. These turns never run.
+    pub(super) phantom_turn_ids: Vec<String>,
+    /// The turn was inferred from its first item before the agent announced it.
+    pub(super) is_inferred: bool,
+    /// A review is running. The model answers it in JSON, which is neither streamed nor completed.
+    pub(super) in_review: bool,
+    /// Native ids of the messages that started during a review and have no text yet.
+    pub(super) empty_review_messages: Vec<String>,
+    /// Result of the review, until a message contains it.
+    pub(super) review_result: Option<String>,
+    /// Id of the last user message.
+    pub(super) last_user_message: Option<String>,
+    /// The turn has a compaction item.
+    pub(super) has_compaction_item: bool,
+    /// Key and data of the running compaction.
+    pub(super) open_compaction: Option<(Key, Compaction)>,
+    /// Number of the last retry of a model request.
+    pub(super) last_retry: u64,
+    /// An error that ends the turn was reported.
+    pub(super) has_reported_error: bool,
+    /// Message of that error.
+    pub(super) error_message: Option<String>,
+    /// All file changes of the turn so far.
     pub(super) diff: Option<String>,
-    /// The agent said or did something in it.
-    pub(super) answered: bool,
+    /// The model has produced output in this turn.
+    pub(super) has_answered: bool,
 }
 
-/// How far the streams of one reasoning item are: the index of the latest part of each.
+/// Progress of the two streams of a reasoning item: the index of the latest part of each.
 #[derive(Debug, Default)]
-pub(super) struct Reasoning {
+pub(super) struct ReasoningProgress {
     pub(super) summary: Option<i64>,
     pub(super) raw: Option<i64>,
 }
 
-/// A tool that runs.
+/// A tool call without a result.
 #[derive(Debug, Default)]
-pub(super) struct Open {
-    /// Its arguments are all told.
-    pub(super) whole: bool,
-    /// Only a request has told of it; its item is yet to begin.
-    pub(super) foretold: bool,
-    /// What is called, where it is a tool of an MCP server.
-    pub(super) mcp: Option<McpInput>,
+pub(super) struct OpenTool {
+    /// The call was drafted with all its arguments.
+    pub(super) has_final_arguments: bool,
+    /// A permission request came before the item, which has not started yet.
+    pub(super) announced_by_request: bool,
+    /// Input of the call, if the tool belongs to an MCP server.
+    pub(super) mcp_input: Option<McpInput>,
 }
 
-/// What a thread works with, to tell when it changes.
+/// Settings of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Settings {
     pub(super) model: Option<String>,
-    /// `plan` or `default`.
+    /// Collaboration mode: `plan` or `default`.
     pub(super) mode: Option<String>,
     pub(super) approval: Option<String>,
     pub(super) sandbox: Option<String>,
@@ -133,8 +132,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// The mode in our words: that of the collaboration unless it is the usual one, else what may be done without
-    /// asking.
+    /// Universal permission mode: the collaboration mode unless it is the default one, else the approval policy.
     pub(super) fn permission_mode(&self) -> Option<String> {
         let mode = self.mode.as_deref();
         match (mode, self.approval.as_deref(), self.sandbox.as_deref()) {
@@ -146,9 +144,9 @@ impl Settings {
         }
     }
 
-    /// Takes over what `new` says and tells what is different now; whether anything is.
-    pub(super) fn change(&mut self, new: Self, session: &mut SessionDrafts<'_>) -> bool {
-        // A thread begins in the default mode and does not say so.
+    /// Takes over the values of `new` and drafts a note for each change. Returns whether anything changed.
+    pub(super) fn update(&mut self, new: Self, session: &mut SessionDrafts<'_>) -> bool {
+        // A thread starts in the default mode and does not report it.
         self.mode.get_or_insert_with(|| DEFAULT_MODE.to_owned());
         let before = self.clone();
         self.model = new.model.or(self.model.take());
@@ -163,19 +161,19 @@ impl Settings {
         if let Some(to) = to.filter(|to| from.as_ref() != Some(to)) {
             session.note(Note::mode_changed(from, to));
         } else {
-            notice_change("Approval policy", before.approval.as_deref(), self.approval.as_deref(), session);
-            notice_change("Sandbox", before.sandbox.as_deref(), self.sandbox.as_deref(), session);
+            note_change("Approval policy", before.approval.as_deref(), self.approval.as_deref(), session);
+            note_change("Sandbox", before.sandbox.as_deref(), self.sandbox.as_deref(), session);
         }
-        notice_change("Reasoning effort", before.effort.as_deref(), self.effort.as_deref(), session);
+        note_change("Reasoning effort", before.effort.as_deref(), self.effort.as_deref(), session);
         *self != before
     }
 }
 
-/// Tells a change that has no status of its own.
-fn notice_change(what: &str, from: Option<&str>, to: Option<&str>, session: &mut SessionDrafts<'_>) {
+/// Drafts a notice for a change that has no status label.
+fn note_change(setting: &str, from: Option<&str>, to: Option<&str>, session: &mut SessionDrafts<'_>) {
     if let Some(to) = to.filter(|to| from != Some(to)) {
         let from = from.map(|from| format!(" from {from}")).unwrap_or_default();
-        session.note(Note::notice(format!("{what} changed{from} to {to}")));
+        session.note(Note::notice(format!("{setting} changed{from} to {to}")));
     }
 }
 
@@ -188,177 +186,182 @@ impl Thread {
         if self.id.is_empty() { out.current_session() } else { out.session(&self.id) }
     }
 
-    /// The agent says or does something.
-    pub(super) fn answers(&mut self) {
+    /// The model has produced output.
+    pub(super) fn mark_answered(&mut self) {
         if let Some(turn) = &mut self.turn {
-            turn.answered = true;
+            turn.has_answered = true;
         }
     }
 
-    /// The turn that is running, whether or not the agent said that it began.
-    pub(super) fn running(&mut self) -> &mut Turn {
+    /// Running turn, which is created if the agent has not announced one.
+    pub(super) fn current_turn(&mut self) -> &mut Turn {
         self.turn.get_or_insert_default()
     }
 
     /// Whether the model is writing this patch.
     pub(super) fn is_patching(&self, id: &str) -> bool {
-        let patching = self.turn.as_ref().map(|turn| turn.patching.as_slice()).unwrap_or_default();
-        !patching.is_empty() && patching.contains(&self.names.of(id))
+        let open_patches = self.turn.as_ref().map(|turn| turn.open_patches.as_slice()).unwrap_or_default();
+        !open_patches.is_empty() && open_patches.contains(&self.item_keys.current(id))
     }
 
-    /// What the model was in the middle of when it was asked again, or spoken to, is not gone on with.
-    pub(super) fn taken_back(&mut self, out: &mut Drafts) {
+    /// Abandons everything that is streaming. The model does not continue it after a retry or a new user message.
+    pub(super) fn abandon_streaming(&mut self, out: &mut Drafts) {
         let mut session = self.session(out);
         let Some(turn) = &mut self.turn else { return };
-        for message in std::mem::take(&mut turn.messages) {
+        for message in std::mem::take(&mut turn.open_messages) {
             session.message_abandoned(message);
         }
-        let mut thoughts: Vec<Key> = std::mem::take(&mut turn.reasoning).into_keys().collect();
-        thoughts.sort_unstable();
-        for thought in thoughts {
-            session.message_abandoned(raw_key(&thought));
-            session.message_abandoned(thought);
+        let mut reasoning: Vec<Key> = std::mem::take(&mut turn.open_reasoning).into_keys().collect();
+        reasoning.sort_unstable();
+        for key in reasoning {
+            session.message_abandoned(raw_reasoning_key(&key));
+            session.message_abandoned(key);
         }
-        for patch in std::mem::take(&mut turn.patching) {
+        for patch in std::mem::take(&mut turn.open_patches) {
             session.tool_abandoned(patch);
         }
     }
 
-    /// The agent announced a turn that is not over.
+    /// Whether a turn with an id is running.
     pub(super) fn is_in_turn(&self) -> bool {
         self.turn.as_ref().is_some_and(|turn| !turn.id.is_empty())
     }
 
-    /// A tool begins.
-    pub(super) fn opened(&mut self, id: &str, open: Open) {
-        if self.open.len() >= MOST_OPEN {
-            self.open.clear();
+    /// Remembers a tool that has started.
+    pub(super) fn insert_open_tool(&mut self, id: &str, open: OpenTool) {
+        if self.open_tools.len() >= MAX_OPEN_TOOLS {
+            self.open_tools.clear();
         }
-        self.open.insert(id.to_owned(), open);
+        self.open_tools.insert(id.to_owned(), open);
     }
 
-    /// The thread begins here, so it has used nothing.
-    pub(super) fn begins(&mut self) {
-        self.total = Some(Usage::default());
+    /// The thread is new, so it has used no tokens.
+    pub(super) fn start_usage_at_zero(&mut self) {
+        self.total_usage = Some(Usage::default());
     }
 
-    /// A sub-agent's thread that may begin here.
-    pub(super) fn may_begin(&mut self) {
+    /// The thread belongs to a sub-agent and may be new.
+    pub(super) fn mark_maybe_new(&mut self) {
         self.may_be_new = true;
     }
 
-    /// The thread goes on with another one's turns.
-    pub(super) fn goes_on(&mut self) {
+    /// The thread continues the turns of another thread, so it is not new.
+    pub(super) fn mark_continued(&mut self) {
         self.may_be_new = false;
     }
 
-    /// The thread goes on in another process: its total is to be told anew, and nothing of it runs.
-    pub(super) fn interrupted(&mut self) {
-        self.total = None;
+    /// Forgets the state of the process that has exited. The next process reports its own total, and nothing is
+    /// running.
+    pub(super) fn reset_process_state(&mut self) {
+        self.total_usage = None;
         self.may_be_new = false;
-        self.compaction_asked = false;
+        self.compaction_requested = false;
         self.turn = None;
-        self.interrupts = 0;
-        self.names = Names::default();
-        self.open.clear();
-        self.hooks.clear();
+        self.pending_interrupts = 0;
+        self.item_keys = ItemKeys::default();
+        self.open_tools.clear();
+        self.running_hooks.clear();
     }
 
-    /// What was used since the total was told last; `None` outside of a turn, where a total is that of earlier turns.
-    pub(super) fn used(&mut self, total: &TokenUsageBreakdown, last: Option<&TokenUsageBreakdown>) -> Option<Usage> {
-        let total = tokens(total);
-        let last = last.map(tokens).unwrap_or_default();
-        let before = self.total.replace(total.clone());
+    /// Usage since the last total. `None` outside a turn, where the total is that of earlier turns.
+    pub(super) fn usage_since_last_total(
+        &mut self,
+        total: &TokenUsageBreakdown,
+        last: Option<&TokenUsageBreakdown>,
+    ) -> Option<Usage> {
+        let total = to_usage(total);
+        let last = last.map(to_usage).unwrap_or_default();
+        let before = self.total_usage.replace(total.clone());
         let is_first = std::mem::take(&mut self.may_be_new) && total == last;
         let turn = self.turn.as_ref()?;
-        // A resumed thread of 0.98 first repeats the total of its earlier turns, before the model answers.
-        let unchanged = before.map_or(!turn.answered && !is_first, |before| before == total);
-        // A review counts for itself in between, so the total itself cannot be reckoned with.
-        let mut used = if unchanged { Usage::default() } else { last };
+        // In 0.98, a resumed thread first repeats the total of its earlier turns, before the model answers.
+        let is_unchanged = before.map_or(!turn.has_answered && !is_first, |before| before == total);
+        // A review counts separately in between, so the difference of two totals is not the usage.
+        let mut used = if is_unchanged { Usage::default() } else { last };
         used.model.clone_from(&self.settings.model);
         Some(used)
     }
 }
 
-/// The name of an item's raw reasoning, beside that of its summary.
-pub(super) fn raw_key(name: &Key) -> Key {
-    format!("{name}#raw").into()
+/// Key of the raw reasoning of an item. The key of the item itself is that of the summary.
+pub(super) fn raw_reasoning_key(key: &Key) -> Key {
+    format!("{key}#raw").into()
 }
 
-fn tokens(figures: &TokenUsageBreakdown) -> Usage {
-    let count = |figure: Option<i64>| figure.and_then(|figure| u64::try_from(figure).ok());
-    Usage::new(count(figures.input_tokens).unwrap_or_default(), count(figures.output_tokens).unwrap_or_default())
-        .cached_input_tokens(count(figures.cached_input_tokens))
-        .cache_write_tokens(count(figures.cache_write_input_tokens))
-        .reasoning_tokens(count(figures.reasoning_output_tokens))
+fn to_usage(tokens: &TokenUsageBreakdown) -> Usage {
+    let count = |tokens: Option<i64>| tokens.and_then(|tokens| u64::try_from(tokens).ok());
+    Usage::new(count(tokens.input_tokens).unwrap_or_default(), count(tokens.output_tokens).unwrap_or_default())
+        .cached_input_tokens(count(tokens.cached_input_tokens))
+        .cache_write_tokens(count(tokens.cache_write_input_tokens))
+        .reasoning_tokens(count(tokens.reasoning_output_tokens))
 }
 
-/// All threads of a process, and those of the processes before it.
+/// Threads of this process and of the processes before it.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     list: Vec<Thread>,
     by_id: HashMap<String, usize>,
-    /// The one that was begun last.
+    /// Thread of the session that started last.
     current: usize,
-    /// The one that was spoken of last, so that it is not looked up for every line.
-    last: usize,
+    /// Thread that was used last. It saves a lookup for most lines.
+    last_used: usize,
 }
 
 impl Threads {
     pub(super) fn find(&self, id: &str) -> Option<usize> {
-        match self.list.get(self.last) {
-            Some(thread) if thread.id == id => Some(self.last),
+        match self.list.get(self.last_used) {
+            Some(thread) if thread.id == id => Some(self.last_used),
             _ => self.by_id.get(id).copied(),
         }
     }
 
-    /// The thread at a place that [`find`](Self::find) or [`begin`](Self::begin) gave.
-    pub(super) fn at(&mut self, place: usize) -> &mut Thread {
+    /// Thread at an index that [`find`](Self::find) or [`add`](Self::add) returned.
+    pub(super) fn get_mut(&mut self, index: usize) -> &mut Thread {
         if self.list.is_empty() {
             self.list.push(Thread::default());
         }
-        self.last = place.min(self.list.len() - 1);
-        &mut self.list[self.last]
+        self.last_used = index.min(self.list.len() - 1);
+        &mut self.list[self.last_used]
     }
 
-    pub(super) fn begin(&mut self, id: &str) -> usize {
-        let place = self.list.len();
+    pub(super) fn add(&mut self, id: &str) -> usize {
+        let index = self.list.len();
         self.list.push(Thread::new(id));
-        self.by_id.insert(id.to_owned(), place);
-        place
+        self.by_id.insert(id.to_owned(), index);
+        index
     }
 
-    /// Where what names no thread belongs: the thread begun last.
+    /// Thread for payloads that name none: that of the session that started last.
     pub(super) fn current(&self) -> usize {
         self.current
     }
 
-    /// A session of its own began, as opposed to a sub-agent.
-    pub(super) fn set_current(&mut self, place: usize) {
-        self.current = place;
+    /// A session, not a sub-agent, has started.
+    pub(super) fn set_current(&mut self, index: usize) {
+        self.current = index;
     }
 
-    pub(super) fn all(&mut self) -> impl Iterator<Item = &mut Thread> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Thread> {
         self.list.iter_mut()
     }
 
-    /// The thread in which this turn runs.
-    pub(super) fn running(&self, turn: &str) -> Option<&str> {
-        let running = |thread: &&Thread| thread.turn.as_ref().is_some_and(|running| running.id == turn);
-        self.list.iter().find(running).map(|thread| thread.id.as_str())
+    /// Id of the thread in which this turn is running.
+    pub(super) fn find_by_turn(&self, turn_id: &str) -> Option<&str> {
+        let runs = |thread: &&Thread| thread.turn.as_ref().is_some_and(|turn| turn.id == turn_id);
+        self.list.iter().find(runs).map(|thread| thread.id.as_str())
     }
 
-    /// The thread that has a turn running, if it is the only one but for sub-agents.
-    pub(super) fn only_busy(&self) -> Option<&str> {
-        let is_busy = |thread: &&Thread| !thread.is_child && !thread.id.is_empty() && thread.is_in_turn();
+    /// Id of the session with a running turn, if there is exactly one.
+    pub(super) fn only_busy_session(&self) -> Option<&str> {
+        let is_busy = |thread: &&Thread| !thread.is_sub_agent && !thread.id.is_empty() && thread.is_in_turn();
         let mut busy = self.list.iter().filter(is_busy);
         busy.next().filter(|_| busy.next().is_none()).map(|thread| thread.id.as_str())
     }
 
-    /// The threads with calls that started sub-agents which are not known yet, and those calls.
-    pub(super) fn spawning(&self) -> impl Iterator<Item = (&str, &[Key])> {
+    /// Threads with calls that are spawning an unknown sub-agent, and the keys of these calls.
+    pub(super) fn with_pending_spawns(&self) -> impl Iterator<Item = (&str, &[Key])> {
         self.list.iter().filter_map(|thread| match &thread.turn {
-            Some(turn) if !turn.spawns.is_empty() => Some((thread.id.as_str(), turn.spawns.as_slice())),
+            Some(turn) if !turn.pending_spawns.is_empty() => Some((thread.id.as_str(), turn.pending_spawns.as_slice())),
             _ => None,
         })
     }
@@ -368,35 +371,35 @@ impl Threads {
 mod tests {
     use super::*;
 
-    fn figures(input: i64) -> TokenUsageBreakdown {
+    fn breakdown(input: i64) -> TokenUsageBreakdown {
         TokenUsageBreakdown { input_tokens: Some(input), output_tokens: Some(1), ..TokenUsageBreakdown::default() }
     }
 
     #[test]
-    fn a_turn_uses_what_the_total_grew_by() {
+    fn usage_of_a_turn_is_the_growth_of_the_total() {
         let mut thread = Thread::new("t");
-        thread.begins();
-        thread.running();
-        assert_eq!(thread.used(&figures(100), Some(&figures(100))).unwrap().input_tokens, 100);
-        assert_eq!(thread.used(&figures(250), Some(&figures(150))).unwrap().input_tokens, 150);
-        // Told again without anything new, as when a request was cut off.
-        assert_eq!(thread.used(&figures(250), Some(&figures(150))).unwrap().input_tokens, 0);
+        thread.start_usage_at_zero();
+        thread.current_turn();
+        assert_eq!(thread.usage_since_last_total(&breakdown(100), Some(&breakdown(100))).unwrap().input_tokens, 100);
+        assert_eq!(thread.usage_since_last_total(&breakdown(250), Some(&breakdown(150))).unwrap().input_tokens, 150);
+        // The same total again, as after a request that was cut off.
+        assert_eq!(thread.usage_since_last_total(&breakdown(250), Some(&breakdown(150))).unwrap().input_tokens, 0);
     }
 
     #[test]
-    fn after_a_resume_the_total_of_old_turns_does_not_count() {
+    fn usage_of_earlier_turns_does_not_count_after_a_resume() {
         let mut thread = Thread::new("t");
-        assert_eq!(thread.used(&figures(300), Some(&figures(100))), None);
-        thread.running();
-        assert_eq!(thread.used(&figures(400), Some(&figures(100))).unwrap().input_tokens, 100);
-        thread.interrupted();
-        thread.running();
-        assert_eq!(thread.used(&figures(900), Some(&figures(100))).unwrap().input_tokens, 0);
-        assert_eq!(thread.used(&figures(970), Some(&figures(70))).unwrap().input_tokens, 70);
-        // Where the old total is not repeated, the first one comes with an answer.
-        thread.interrupted();
-        thread.running();
-        thread.answers();
-        assert_eq!(thread.used(&figures(990), Some(&figures(20))).unwrap().input_tokens, 20);
+        assert_eq!(thread.usage_since_last_total(&breakdown(300), Some(&breakdown(100))), None);
+        thread.current_turn();
+        assert_eq!(thread.usage_since_last_total(&breakdown(400), Some(&breakdown(100))).unwrap().input_tokens, 100);
+        thread.reset_process_state();
+        thread.current_turn();
+        assert_eq!(thread.usage_since_last_total(&breakdown(900), Some(&breakdown(100))).unwrap().input_tokens, 0);
+        assert_eq!(thread.usage_since_last_total(&breakdown(970), Some(&breakdown(70))).unwrap().input_tokens, 70);
+        // If the old total is not repeated, the first total follows an answer.
+        thread.reset_process_state();
+        thread.current_turn();
+        thread.mark_answered();
+        assert_eq!(thread.usage_since_last_total(&breakdown(990), Some(&breakdown(20))).unwrap().input_tokens, 20);
     }
 }

@@ -1,60 +1,59 @@
-//! Items that are tools: how each is called, and how it ends.
+//! Tool items: the call and the result of each kind.
+
+mod sub_agents;
 
 use interlingua_native::Json;
 use interlingua_native::codex::{
-    CollabAgentStatus, CollabAgentTool, CollabAgentToolCallStatus, CollabAgentToolCallThreadItem, CommandAction,
-    CommandExecutionStatus, CommandExecutionThreadItem, DynamicToolCallStatus, DynamicToolCallThreadItem,
-    FileChangeThreadItem, FunctionCallOutputThreadItem, ImageGenerationFailureType, ImageGenerationThreadItem,
-    ImageViewThreadItem, McpToolCallStatus, McpToolCallThreadItem, PatchApplyStatus, SleepThreadItem,
-    SubAgentActivityKind, SubAgentActivityThreadItem, WebSearchThreadItem,
+    CommandAction, CommandExecutionStatus, CommandExecutionThreadItem, DynamicToolCallStatus,
+    DynamicToolCallThreadItem, FileChangeThreadItem, FunctionCallOutputThreadItem, ImageGenerationFailureType,
+    ImageGenerationThreadItem, ImageViewThreadItem, McpToolCallStatus, McpToolCallThreadItem, PatchApplyStatus,
+    SleepThreadItem, WebSearchThreadItem,
 };
 use interlingua_schema::{
-    CommandInput, ContentPart, FileAction, FileChangeInput, FileReadInput, McpInput, SubAgentInput, ToolInput,
-    ToolKind, WebInput,
+    CommandInput, ContentPart, FileAction, FileChangeInput, FileReadInput, McpInput, ToolInput, ToolKind, WebInput,
 };
 use serde_json::{Map, Value, json};
 
-use super::command::as_typed;
-use super::content::{Output, change_input, file_change, image, json as to_json};
-use super::thread::Open;
+use super::command::typed_command;
+use super::content::{Output, change_input, file_change_part, image_part, insert_json, insert_text, to_json};
+use super::thread::OpenTool;
 use crate::paths::absolute_path;
 use crate::{ToolCall, ToolResult};
+pub(super) use sub_agents::{sub_agent_name, sub_agent_tool_title};
 
-/// An item that is a tool: the native types have this in common and no trait for it.
+/// A native item that is a tool call. The native types share these properties but no trait.
 pub(super) trait Tool {
     fn id(&self) -> &str;
 
-    /// The tool's name and sort.
-    fn name(&self) -> (String, ToolKind);
+    fn name_and_kind(&self) -> (String, ToolKind);
 
-    /// Its arguments as JSON text.
+    /// Arguments as JSON text.
     fn arguments(&self) -> String;
 
-    /// What it is called with, in the shape of its sort.
+    /// Universal input of the call.
     fn input(&self) -> Option<ToolInput> {
         None
     }
 
-    /// What it does, where the input does not say so.
+    /// Title of the call, if the input does not determine it.
     fn title(&self) -> Option<String> {
         None
     }
 
-    /// Whether the arguments are all there when the item starts.
-    fn starts_whole(&self) -> bool {
+    /// Whether the arguments are final when the item starts.
+    fn has_final_arguments(&self) -> bool {
         true
     }
 
-    /// How it ended.
     fn result(&self) -> ToolResult;
 
-    /// What has to be known of it while it runs.
-    fn open(&self) -> Open {
-        Open::default()
+    /// State to remember while the tool is running.
+    fn open_tool(&self) -> OpenTool {
+        OpenTool::default()
     }
 
     fn call(&self) -> ToolCall {
-        let (name, kind) = self.name();
+        let (name, kind) = self.name_and_kind();
         let call = ToolCall::new(self.id(), name).kind(kind).arguments(self.arguments()).native_id(self.id());
         let call = call.input(self.input());
         match self.title() {
@@ -69,19 +68,19 @@ impl Tool for CommandExecutionThreadItem {
         &self.id
     }
 
-    fn name(&self) -> (String, ToolKind) {
+    fn name_and_kind(&self) -> (String, ToolKind) {
         ("commandExecution".to_owned(), ToolKind::Command)
     }
 
     fn arguments(&self) -> String {
         let mut arguments = Map::new();
-        arguments.insert("command".to_owned(), typed(self).unwrap_or_default().into());
-        add(&mut arguments, "cwd", self.cwd.as_deref());
+        arguments.insert("command".to_owned(), shell_command(self).unwrap_or_default().into());
+        insert_text(&mut arguments, "cwd", self.cwd.as_deref());
         Value::Object(arguments).to_string()
     }
 
     fn input(&self) -> Option<ToolInput> {
-        let mut input = CommandInput::new(typed(self)?);
+        let mut input = CommandInput::new(shell_command(self)?);
         input.cwd.clone_from(&self.cwd);
         Some(ToolInput::Command(input))
     }
@@ -90,7 +89,7 @@ impl Tool for CommandExecutionThreadItem {
         let failed = match &self.status {
             Some(CommandExecutionStatus::Completed) => false,
             Some(CommandExecutionStatus::Failed | CommandExecutionStatus::Declined) => true,
-            // The command is over, and how it went is not understood.
+            // The command is complete with an unknown status, so its exit code decides.
             Some(CommandExecutionStatus::InProgress | CommandExecutionStatus::Unknown(_)) | None => {
                 self.exit_code != Some(0)
             }
@@ -98,22 +97,22 @@ impl Tool for CommandExecutionThreadItem {
         let mut result = ToolResult::ok(self.aggregated_output.as_deref().unwrap_or_default())
             .failed_if(failed)
             .exit_code(self.exit_code.and_then(|code| i32::try_from(code).ok()))
-            .duration_ms(millis(self.duration_ms));
+            .duration_ms(to_millis(self.duration_ms));
         if !failed {
-            let read = |action: &CommandAction| file_read(action, self.cwd.as_deref());
+            let read = |action: &CommandAction| file_read_part(action, self.cwd.as_deref());
             result.parts = self.command_actions.iter().flatten().filter_map(read).collect();
         }
         result
     }
 }
 
-/// The command as a person would type it.
-fn typed(item: &CommandExecutionThreadItem) -> Option<String> {
-    as_typed(item.command.as_deref()?, item.command_actions.as_deref().unwrap_or_default())
+/// Command as a person would type it.
+fn shell_command(item: &CommandExecutionThreadItem) -> Option<String> {
+    typed_command(item.command.as_deref()?, item.command_actions.as_deref().unwrap_or_default())
 }
 
-/// The file that a command reads in its directory, where Codex made that out.
-fn file_read(action: &CommandAction, cwd: Option<&str>) -> Option<ContentPart> {
+/// File that a command reads, if Codex detected it. Relative paths are relative to the command's directory.
+fn file_read_part(action: &CommandAction, cwd: Option<&str>) -> Option<ContentPart> {
     match action {
         CommandAction::Read(read) => {
             let path = read.path.as_deref()?;
@@ -129,7 +128,7 @@ impl Tool for FileChangeThreadItem {
         &self.id
     }
 
-    fn name(&self) -> (String, ToolKind) {
+    fn name_and_kind(&self) -> (String, ToolKind) {
         ("fileChange".to_owned(), ToolKind::FileChange)
     }
 
@@ -142,13 +141,13 @@ impl Tool for FileChangeThreadItem {
         Some(ToolInput::FileChange(FileChangeInput::new(changes)))
     }
 
-    /// A change becomes a `file_ref` only if it was applied. What Codex prints only repeats the files' names.
+    /// Only applied changes become `file_ref` parts. The output of Codex merely lists the file names.
     fn result(&self) -> ToolResult {
         if self.status != Some(PatchApplyStatus::Completed) {
             return ToolResult::as_streamed().failed_if(true);
         }
         let mut result = ToolResult::ok("");
-        result.parts = self.changes.iter().flatten().map(file_change).collect();
+        result.parts = self.changes.iter().flatten().map(file_change_part).collect();
         result
     }
 }
@@ -158,8 +157,8 @@ impl Tool for McpToolCallThreadItem {
         &self.id
     }
 
-    fn name(&self) -> (String, ToolKind) {
-        (qualified(self.server.as_deref(), self.tool.as_deref()), ToolKind::Mcp)
+    fn name_and_kind(&self) -> (String, ToolKind) {
+        (qualified_name(self.server.as_deref(), self.tool.as_deref()), ToolKind::Mcp)
     }
 
     fn arguments(&self) -> String {
@@ -172,20 +171,20 @@ impl Tool for McpToolCallThreadItem {
 
     fn result(&self) -> ToolResult {
         let mut output = match &self.result {
-            Some(result) => Output::mcp(result.content.iter().flatten(), result.structured_content.as_ref()),
+            Some(result) => Output::from_mcp(result.content.iter().flatten(), result.structured_content.as_ref()),
             None => Output::default(),
         };
         if let Some(message) = self.error.as_ref().and_then(|error| error.message.as_deref()) {
-            output.say(message);
+            output.push_text(message);
         }
         let failed = self.error.is_some() || self.status != Some(McpToolCallStatus::Completed);
-        output.result().failed_if(failed).duration_ms(millis(self.duration_ms))
+        output.into_result().failed_if(failed).duration_ms(to_millis(self.duration_ms))
     }
 
-    fn open(&self) -> Open {
-        Open {
-            mcp: mcp_input(self.server.as_deref(), self.tool.as_deref(), self.arguments.as_ref()),
-            ..Open::default()
+    fn open_tool(&self) -> OpenTool {
+        OpenTool {
+            mcp_input: mcp_input(self.server.as_deref(), self.tool.as_deref(), self.arguments.as_ref()),
+            ..OpenTool::default()
         }
     }
 }
@@ -195,8 +194,8 @@ impl Tool for DynamicToolCallThreadItem {
         &self.id
     }
 
-    fn name(&self) -> (String, ToolKind) {
-        (qualified(self.namespace.as_deref(), self.tool.as_deref()), ToolKind::Other)
+    fn name_and_kind(&self) -> (String, ToolKind) {
+        (qualified_name(self.namespace.as_deref(), self.tool.as_deref()), ToolKind::Other)
     }
 
     fn arguments(&self) -> String {
@@ -209,114 +208,9 @@ impl Tool for DynamicToolCallThreadItem {
             (_, Some(true)) => false,
             (status, None) => *status != Some(DynamicToolCallStatus::Completed),
         };
-        let output = Output::dynamic(self.content_items.clone().unwrap_or_default());
-        output.result().failed_if(failed).duration_ms(millis(self.duration_ms))
+        let output = Output::from_dynamic(self.content_items.clone().unwrap_or_default());
+        output.into_result().failed_if(failed).duration_ms(to_millis(self.duration_ms))
     }
-}
-
-impl Tool for CollabAgentToolCallThreadItem {
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn name(&self) -> (String, ToolKind) {
-        let tool = self.tool.as_ref().map_or("collabAgentToolCall", |tool| tool.as_str());
-        (tool.to_owned(), ToolKind::SubAgent)
-    }
-
-    fn arguments(&self) -> String {
-        let mut arguments = Map::new();
-        add(&mut arguments, "prompt", self.prompt.as_deref());
-        add(&mut arguments, "model", self.model.as_deref().filter(|model| !model.is_empty()));
-        add(&mut arguments, "reasoning_effort", self.reasoning_effort.as_deref());
-        if let Some(agents) = self.receiver_thread_ids.as_ref().filter(|agents| !agents.is_empty()) {
-            arguments.insert("agents".to_owned(), agents.as_slice().into());
-        }
-        Value::Object(arguments).to_string()
-    }
-
-    fn input(&self) -> Option<ToolInput> {
-        let mut input = SubAgentInput::new(self.prompt.as_deref().filter(|prompt| !prompt.is_empty())?);
-        // Until it is there, an agent that is started has no name.
-        if !matches!(self.tool, Some(CollabAgentTool::SpawnAgent)) {
-            input.agent = self.receiver_thread_ids.iter().flatten().next().cloned();
-        }
-        Some(ToolInput::SubAgent(input))
-    }
-
-    fn title(&self) -> Option<String> {
-        let prompt_sent = self.prompt.as_ref().is_some_and(|prompt| !prompt.is_empty());
-        let tool = self.tool.as_ref().filter(|_| !prompt_sent)?;
-        collab_title(tool.as_str())
-    }
-
-    /// What the agents that it is about said last, or how they are. That one is yet to begin is no output.
-    fn result(&self) -> ToolResult {
-        let failed = self.status != Some(CollabAgentToolCallStatus::Completed);
-        let mut output = Output::default();
-        let alone = self.agents_states.as_ref().is_some_and(|states| states.len() == 1);
-        for (agent, now) in self.agents_states.iter().flatten() {
-            let status = now.status.as_ref().map_or("unknown", |status| status.as_str());
-            match now.message.as_deref() {
-                Some(message) if alone => output.say(message),
-                Some(message) => output.say(&format!("{agent}: {message}")),
-                None if now.status == Some(CollabAgentStatus::PendingInit) => {}
-                None => output.say(&format!("{agent}: {status}")),
-            }
-        }
-        output.result().failed_if(failed)
-    }
-}
-
-/// What happened to a sub-agent of the newer kind, where the item stands for a call. That one is done is no call.
-impl Tool for SubAgentActivityThreadItem {
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn name(&self) -> (String, ToolKind) {
-        let name = match &self.kind {
-            Some(SubAgentActivityKind::Started) => "spawnAgent",
-            Some(SubAgentActivityKind::Interrupted) => "interruptAgent",
-            Some(SubAgentActivityKind::Interacted) => "sendMessage",
-            Some(kind) => kind.as_str(),
-            None => "subAgentActivity",
-        };
-        (name.to_owned(), ToolKind::SubAgent)
-    }
-
-    fn arguments(&self) -> String {
-        let mut arguments = Map::new();
-        add(&mut arguments, "agent", agent_of(self));
-        add(&mut arguments, "model", self.model.as_deref());
-        add(&mut arguments, "reasoning_effort", self.reasoning_effort.as_deref());
-        Value::Object(arguments).to_string()
-    }
-
-    /// The item does not have the prompt.
-    fn title(&self) -> Option<String> {
-        let title = collab_title(&self.name().0)?;
-        Some(agent_of(self).map_or_else(|| title.clone(), |agent| format!("{title} {agent}")))
-    }
-
-    /// It is there only when it was done; an activity that is not known may be anything.
-    fn result(&self) -> ToolResult {
-        let known = matches!(
-            self.kind,
-            Some(
-                SubAgentActivityKind::Started
-                    | SubAgentActivityKind::Interacted
-                    | SubAgentActivityKind::Interrupted
-                    | SubAgentActivityKind::Completed
-            )
-        );
-        ToolResult::ok("").failed_if(!known)
-    }
-}
-
-/// The sub-agent that an activity is about.
-pub(super) fn agent_of(item: &SubAgentActivityThreadItem) -> Option<&str> {
-    item.agent_path.as_deref().or(item.agent_thread_id.as_deref())
 }
 
 impl Tool for WebSearchThreadItem {
@@ -324,16 +218,14 @@ impl Tool for WebSearchThreadItem {
         &self.id
     }
 
-    fn name(&self) -> (String, ToolKind) {
+    fn name_and_kind(&self) -> (String, ToolKind) {
         ("webSearch".to_owned(), ToolKind::Web)
     }
 
     fn arguments(&self) -> String {
         let mut arguments = Map::new();
-        add(&mut arguments, "query", self.query.as_deref().filter(|query| !query.is_empty()));
-        if let Some(action) = &self.action {
-            arguments.insert("action".to_owned(), to_json(action));
-        }
+        insert_text(&mut arguments, "query", self.query.as_deref().filter(|query| !query.is_empty()));
+        insert_json(&mut arguments, "action", self.action.as_ref());
         Value::Object(arguments).to_string()
     }
 
@@ -342,8 +234,8 @@ impl Tool for WebSearchThreadItem {
         web_input(self.action.as_ref().map(to_json).as_ref(), query).map(ToolInput::Web)
     }
 
-    /// What is searched for is known when it was found.
-    fn starts_whole(&self) -> bool {
+    /// An empty query is known only when the search is complete.
+    fn has_final_arguments(&self) -> bool {
         self.query.as_ref().is_some_and(|query| !query.is_empty())
     }
 
@@ -354,12 +246,12 @@ impl Tool for WebSearchThreadItem {
             let line: Vec<&str> =
                 ["title", "url", "snippet"].into_iter().filter_map(|key| result.get(key)?.as_str()).collect();
             if line.is_empty() {
-                output.say(&result.to_string());
+                output.push_text(&result.to_string());
             } else {
-                output.say(&line.join(" "));
+                output.push_text(&line.join(" "));
             }
         }
-        output.result()
+        output.into_result()
     }
 }
 
@@ -368,7 +260,7 @@ impl Tool for ImageViewThreadItem {
         &self.id
     }
 
-    fn name(&self) -> (String, ToolKind) {
+    fn name_and_kind(&self) -> (String, ToolKind) {
         ("imageView".to_owned(), ToolKind::FileRead)
     }
 
@@ -382,7 +274,7 @@ impl Tool for ImageViewThreadItem {
 
     fn result(&self) -> ToolResult {
         let mut result = ToolResult::ok("");
-        result.parts.extend(self.path.clone().map(image));
+        result.parts.extend(self.path.clone().map(image_part));
         result
     }
 }
@@ -392,7 +284,7 @@ impl Tool for SleepThreadItem {
         &self.id
     }
 
-    fn name(&self) -> (String, ToolKind) {
+    fn name_and_kind(&self) -> (String, ToolKind) {
         ("sleep".to_owned(), ToolKind::Other)
     }
 
@@ -414,13 +306,13 @@ impl Tool for ImageGenerationThreadItem {
         &self.id
     }
 
-    fn name(&self) -> (String, ToolKind) {
+    fn name_and_kind(&self) -> (String, ToolKind) {
         ("imageGeneration".to_owned(), ToolKind::Other)
     }
 
     fn arguments(&self) -> String {
         let mut arguments = Map::new();
-        add(&mut arguments, "prompt", self.revised_prompt.as_deref());
+        insert_text(&mut arguments, "prompt", self.revised_prompt.as_deref());
         Value::Object(arguments).to_string()
     }
 
@@ -431,38 +323,38 @@ impl Tool for ImageGenerationThreadItem {
         })
     }
 
-    /// The prompt is known when the picture is there.
-    fn starts_whole(&self) -> bool {
+    /// The prompt is usually known only when the image is complete.
+    fn has_final_arguments(&self) -> bool {
         self.revised_prompt.is_some()
     }
 
     fn result(&self) -> ToolResult {
-        // The picture itself is base64, without a word on its type.
+        // The result is base64 without a media type.
         let bytes = self.result.as_ref().filter(|bytes| !bytes.is_empty());
-        let picture = self.saved_path.clone().or_else(|| bytes.map(|bytes| format!("data:image/png;base64,{bytes}")));
+        let image = self.saved_path.clone().or_else(|| bytes.map(|bytes| format!("data:image/png;base64,{bytes}")));
         let failed = match self.status.as_deref() {
             _ if self.failure.is_some() => true,
             Some("completed") => false,
             Some("failed") => true,
-            // The status is the provider's, and not always the last one.
-            _ => picture.is_none(),
+            // The status comes from the provider and may be outdated.
+            _ => image.is_none(),
         };
         let reason =
             self.failure.as_ref().and_then(|failure| failure.type_.as_ref()).map(ImageGenerationFailureType::as_str);
         let mut result = ToolResult::ok(reason.unwrap_or_default()).failed_if(failed);
-        result.parts.extend(picture.map(image));
+        result.parts.extend(image.map(image_part));
         result
     }
 }
 
-/// A tool's output that the host told the agent of by itself: nobody called the tool.
+/// Tool output that the host passed to the agent without a call.
 impl Tool for FunctionCallOutputThreadItem {
     fn id(&self) -> &str {
         &self.id
     }
 
-    fn name(&self) -> (String, ToolKind) {
-        (qualified(self.namespace.as_deref(), self.name.as_deref()), ToolKind::Other)
+    fn name_and_kind(&self) -> (String, ToolKind) {
+        (qualified_name(self.namespace.as_deref(), self.name.as_deref()), ToolKind::Other)
     }
 
     fn arguments(&self) -> String {
@@ -470,12 +362,12 @@ impl Tool for FunctionCallOutputThreadItem {
     }
 
     fn result(&self) -> ToolResult {
-        Output::function(self.output.clone()).result()
+        Output::from_function(self.output.clone()).into_result()
     }
 }
 
-/// A tool's name with that of the server or namespace it belongs to, as Codex itself writes it: `tiny/add`.
-pub(super) fn qualified(server: Option<&str>, tool: Option<&str>) -> String {
+/// Name of a tool with its server or namespace, as Codex writes it: `tiny/add`.
+pub(super) fn qualified_name(server: Option<&str>, tool: Option<&str>) -> String {
     let tool = tool.unwrap_or("unknown");
     match server.filter(|server| !server.is_empty()) {
         Some(server) => format!("{server}/{tool}"),
@@ -483,13 +375,13 @@ pub(super) fn qualified(server: Option<&str>, tool: Option<&str>) -> String {
     }
 }
 
-/// What a tool of an MCP server is called with.
+/// Input of an MCP tool.
 pub(super) fn mcp_input(server: Option<&str>, tool: Option<&str>, arguments: Option<&Json>) -> Option<McpInput> {
     let arguments = arguments.map(Json::to_value).filter(|arguments| !arguments.is_null());
     Some(McpInput::new(server?, tool?, arguments.unwrap_or_else(|| json!({}))))
 }
 
-/// The page or the words that a search of the web is for. Both dialects write the action alike.
+/// Input of a web search: the page or the query. App server and `codex exec` write the action in the same way.
 pub(super) fn web_input(action: Option<&Value>, query: Option<&str>) -> Option<WebInput> {
     let text = |key: &str| action.and_then(|action| action.get(key)?.as_str()).filter(|text| !text.is_empty());
     let first = || action.and_then(|action| action.get("queries")?.get(0)?.as_str());
@@ -500,29 +392,6 @@ pub(super) fn web_input(action: Option<&Value>, query: Option<&str>) -> Option<W
     Some(WebInput::search(query))
 }
 
-/// What a call about sub-agents does, where it has no prompt.
-pub(super) fn collab_title(tool: &str) -> Option<String> {
-    let title = match tool {
-        "spawnAgent" | "spawn_agent" => "Start sub-agent",
-        "sendInput" | "send_input" | "sendMessage" | "send_message" | "followupTask" | "followup_task" => {
-            "Message sub-agent"
-        }
-        "resumeAgent" | "resume_agent" => "Resume sub-agent",
-        "wait" | "wait_agent" => "Wait for sub-agent",
-        "closeAgent" | "close_agent" => "Close sub-agent",
-        "interruptAgent" | "interrupt_agent" => "Interrupt sub-agent",
-        "listAgents" | "list_agents" => "List sub-agents",
-        _ => return None,
-    };
-    Some(title.to_owned())
-}
-
-fn add(arguments: &mut Map<String, Value>, key: &str, value: Option<&str>) {
-    if let Some(value) = value {
-        arguments.insert(key.to_owned(), value.into());
-    }
-}
-
-fn millis(duration: Option<i64>) -> Option<u64> {
+fn to_millis(duration: Option<i64>) -> Option<u64> {
     duration.and_then(|duration| u64::try_from(duration).ok())
 }

@@ -1,4 +1,4 @@
-//! What a line is, told from its outermost keys.
+//! Classifies a line by its top-level keys.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-/// The outermost keys of a JSON-RPC line, with what stands below them unread.
+/// Top-level keys of a JSON-RPC line, with unparsed values.
 #[derive(Debug, Deserialize)]
 pub(super) struct Envelope<'a> {
     #[serde(borrow)]
@@ -19,35 +19,35 @@ pub(super) struct Envelope<'a> {
     pub(super) error: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) params: Option<&'a RawValue>,
-    /// Only `codex exec --json` has one.
+    /// Only events of `codex exec --json` have a type.
     r#type: Option<IgnoredAny>,
 }
 
 impl<'a> Envelope<'a> {
-    pub(super) fn read(line: &'a str) -> Result<Self, String> {
+    pub(super) fn parse(line: &'a str) -> Result<Self, String> {
         serde_json::from_str(line).map_err(|error| error.to_string())
     }
 }
 
-/// What a received line is.
+/// Kind of a received line.
 #[derive(Debug)]
 pub(super) enum Line<'a> {
-    /// The agent tells or asks something.
+    /// Notification or request of the agent.
     Method(Cow<'a, str>),
-    /// The agent answers the host, as it usually writes that: the text behind `"result":` up to the last brace, unread.
-    /// It may turn out to be more than the result.
-    Result { id: &'a str, text: &'a str },
-    /// The agent answers the host.
-    Answer(Envelope<'a>),
-    /// An event of `codex exec --json`.
-    Exec,
-    /// Nothing that Codex says, for this reason.
-    Strange(String),
+    /// Response in the form that Codex normally writes. `text` is everything between `"result":` and the last brace,
+    /// not parsed. It may contain more than the result.
+    PlainResult { id: &'a str, text: &'a str },
+    /// Response of the agent to a request of the host.
+    Response(Envelope<'a>),
+    /// Event of `codex exec --json`.
+    ExecEvent,
+    /// None of these, for this reason.
+    Invalid(String),
 }
 
 impl<'a> Line<'a> {
-    /// Codex puts the telling key first, so most lines are known by their beginning.
-    pub(super) fn of(line: &'a str) -> Self {
+    /// Classifies a line. Codex writes the distinctive key first, so most lines are recognised without parsing them.
+    pub(super) fn classify(line: &'a str) -> Self {
         if let Some(rest) = line.strip_prefix(r#"{"method":""#)
             && let Some(end) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\'))
             && rest.as_bytes().get(end) == Some(&b'"')
@@ -55,7 +55,7 @@ impl<'a> Line<'a> {
             return Self::Method(Cow::Borrowed(&rest[..end]));
         }
         if line.starts_with(r#"{"type":""#) {
-            return Self::Exec;
+            return Self::ExecEvent;
         }
         if let Some(rest) = line.strip_prefix(r#"{"id":"#)
             && let Some(end) = rest.bytes().position(|byte| !byte.is_ascii_digit())
@@ -63,20 +63,20 @@ impl<'a> Line<'a> {
             && let Some(rest) = rest.strip_prefix(r#","result":"#)
             && let Some(text) = rest.strip_suffix('}')
         {
-            return Self::Result { id, text };
+            return Self::PlainResult { id, text };
         }
-        Self::read(line)
+        Self::parse(line)
     }
 
-    /// As [`of`](Self::of), from all of the line.
-    pub(super) fn read(line: &'a str) -> Self {
-        match Envelope::read(line) {
-            Err(reason) => Self::Strange(reason),
+    /// As [`classify`](Self::classify), but always parses the whole line.
+    pub(super) fn parse(line: &'a str) -> Self {
+        match Envelope::parse(line) {
+            Err(reason) => Self::Invalid(reason),
             Ok(Envelope { method: Some(method), .. }) => Self::Method(method),
-            Ok(Envelope { r#type: Some(_), .. }) => Self::Exec,
-            // A result may be null, which reads like none.
-            Ok(envelope) if envelope.id.is_some() || envelope.error.is_some() => Self::Answer(envelope),
-            Ok(_) => Self::Strange("neither a message, nor an answer, nor an event".to_owned()),
+            Ok(Envelope { r#type: Some(_), .. }) => Self::ExecEvent,
+            // A `result` of null is read as a missing one.
+            Ok(envelope) if envelope.id.is_some() || envelope.error.is_some() => Self::Response(envelope),
+            Ok(_) => Self::Invalid("not a request, notification, response or event".to_owned()),
         }
     }
 }
@@ -86,18 +86,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_known_whatever_the_order_of_its_keys() {
-        assert!(matches!(Line::of(r#"{"method":"turn/started","params":{}}"#), Line::Method(m) if m == "turn/started"));
+    fn a_line_is_classified_whatever_the_order_of_its_keys() {
         assert!(
-            matches!(Line::of(r#"{"params":{},"method":"turn\/started"}"#), Line::Method(m) if m == "turn/started")
+            matches!(Line::classify(r#"{"method":"turn/started","params":{}}"#), Line::Method(m) if m == "turn/started")
         );
-        assert!(matches!(Line::of(r#"{"error":{"code":1},"id":"a"}"#), Line::Answer(_)));
-        assert!(matches!(Line::of(r#"{"id":12,"result":{"a":1}}"#), Line::Result { id: "12", text: r#"{"a":1}"# }));
-        assert!(matches!(Line::read(r#"{"id":1,"result":null}"#), Line::Answer(_)));
-        assert!(matches!(Line::of(r#"{"id":"1","result":{}}"#), Line::Answer(_)));
-        assert!(matches!(Line::of(r#"{"usage":{},"type":"turn.completed"}"#), Line::Exec));
-        for strange in ["[]", "{}", "plain words", r#"{"id":1"#] {
-            assert!(matches!(Line::of(strange), Line::Strange(_)), "{strange}");
+        assert!(
+            matches!(Line::classify(r#"{"params":{},"method":"turn\/started"}"#), Line::Method(m) if m == "turn/started")
+        );
+        assert!(matches!(Line::classify(r#"{"error":{"code":1},"id":"a"}"#), Line::Response(_)));
+        assert!(matches!(
+            Line::classify(r#"{"id":12,"result":{"a":1}}"#),
+            Line::PlainResult { id: "12", text: r#"{"a":1}"# }
+        ));
+        assert!(matches!(Line::parse(r#"{"id":1,"result":null}"#), Line::Response(_)));
+        assert!(matches!(Line::classify(r#"{"id":"1","result":{}}"#), Line::Response(_)));
+        assert!(matches!(Line::classify(r#"{"usage":{},"type":"turn.completed"}"#), Line::ExecEvent));
+        for invalid in ["[]", "{}", "plain text", r#"{"id":1"#] {
+            assert!(matches!(Line::classify(invalid), Line::Invalid(_)), "{invalid}");
         }
     }
 }

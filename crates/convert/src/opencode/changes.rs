@@ -1,4 +1,4 @@
-//! The files that a tool read or changed, from its input and what it tells of its result.
+//! Files that a tool has read or changed, from its input and metadata.
 
 use interlingua_native::Json;
 use interlingua_schema::{ContentPart, FileAction};
@@ -7,27 +7,26 @@ use serde_json::Value;
 
 use crate::unified_diff;
 
-/// What is read of the metadata of a tool that is done. A field of another shape than expected is as good as none,
-/// but for the exit code.
+/// Metadata of a completed tool. A field with an unexpected type counts as missing, except for the exit code.
 #[derive(Default)]
-pub(super) struct Metadata {
-    /// A command's exit code.
+pub(super) struct ToolMetadata {
+    /// Exit code of a command.
     pub(super) exit: Option<i32>,
-    /// The exit code is there and is none.
-    pub(super) exit_is_damaged: bool,
-    /// It was interrupted, or is a command that never came to an exit.
-    pub(super) cut_off: bool,
-    /// OpenCode cut the output off.
-    pub(super) truncated: bool,
-    /// The session of a sub-agent.
+    /// There is an exit code, but it is not a whole number.
+    pub(super) has_invalid_exit: bool,
+    /// The tool was interrupted, or is a command that did not exit.
+    pub(super) is_cut_off: bool,
+    /// OpenCode has truncated the output.
+    pub(super) is_truncated: bool,
+    /// Session of the sub-agent.
     pub(super) session_id: Option<String>,
-    /// Whether the file was there before.
+    /// Whether the file existed before.
     exists: Option<bool>,
     diff: Option<String>,
     changes: Vec<Change>,
 }
 
-/// A changed file as the tools tell it, in any version.
+/// A changed file, in the form of any tool and version.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Change {
@@ -36,15 +35,15 @@ struct Change {
     #[serde(rename = "movePath")]
     moved_to: Option<String>,
     #[serde(rename = "type", alias = "status")]
-    how: Option<String>,
+    status: Option<String>,
     #[serde(alias = "diff")]
     patch: Option<String>,
     before: Option<String>,
     after: Option<String>,
 }
 
-impl Metadata {
-    pub(super) fn read(json: Option<&Json>) -> Self {
+impl ToolMetadata {
+    pub(super) fn parse(json: Option<&Json>) -> Self {
         let Some(Value::Object(mut fields)) = json.map(Json::to_value) else {
             return Self::default();
         };
@@ -65,13 +64,13 @@ impl Metadata {
             Some(Value::String(text)) => Some(text),
             _ => None,
         };
-        let said = fields.get("exit");
-        let exit = said.and_then(exit_code);
+        let exit_value = fields.get("exit");
+        let exit = exit_value.and_then(parse_exit_code);
         Self {
             exit,
-            exit_is_damaged: exit.is_none() && said.is_some_and(|said| !said.is_null()),
-            cut_off: said == Some(&Value::Null) || fields.get("interrupted") == Some(&Value::Bool(true)),
-            truncated: fields.get("truncated") == Some(&Value::Bool(true)),
+            has_invalid_exit: exit.is_none() && exit_value.is_some_and(|value| !value.is_null()),
+            is_cut_off: exit_value == Some(&Value::Null) || fields.get("interrupted") == Some(&Value::Bool(true)),
+            is_truncated: fields.get("truncated") == Some(&Value::Bool(true)),
             session_id: text(fields.remove("sessionId").or_else(|| fields.remove("sessionID"))),
             exists: fields.get("exists").and_then(Value::as_bool),
             diff: text(fields.remove("diff")),
@@ -80,93 +79,94 @@ impl Metadata {
     }
 }
 
-/// A whole number, however it is written.
-fn exit_code(said: &Value) -> Option<i32> {
-    #[allow(clippy::cast_possible_truncation, reason = "what is too large for an exit code stays so")]
-    let whole = || said.as_f64().filter(|said| said.fract() == 0.0).map(|said| said as i64);
-    said.as_i64().or_else(whole).and_then(|code| i32::try_from(code).ok())
+/// Parses a whole number, also if it is written as a float.
+fn parse_exit_code(value: &Value) -> Option<i32> {
+    #[allow(clippy::cast_possible_truncation, reason = "values out of range stay out of range")]
+    let whole = || value.as_f64().filter(|code| code.fract() == 0.0).map(|code| code as i64);
+    value.as_i64().or_else(whole).and_then(|code| i32::try_from(code).ok())
 }
 
-/// What is read of a tool's input.
+/// Input of a tool that works on one file.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Touched {
+struct FileInput {
     #[serde(alias = "filePath", alias = "file_path")]
     path: Option<String>,
     content: Option<String>,
 }
 
-/// The files of a tool that went well. `asked` is the diff that the user was asked to permit.
+/// Files of a successful tool. `permitted_diff` is the diff of the permission request.
 pub(super) fn file_refs(
     tool: &str,
     input: Option<&Json>,
-    metadata: Metadata,
-    asked: Option<String>,
+    metadata: ToolMetadata,
+    permitted_diff: Option<String>,
 ) -> Vec<ContentPart> {
     if !matches!(tool, "read" | "write" | "edit" | "multiedit" | "patch" | "apply_patch") {
         return Vec::new();
     }
-    let input: Touched = input.and_then(touched).unwrap_or_default();
-    let reference = |path, action, diff| vec![ContentPart::FileRef { path, action, diff }];
+    let input: FileInput = input.and_then(parse_file_input).unwrap_or_default();
+    let file_ref = |path, action, diff| vec![ContentPart::FileRef { path, action, diff }];
     match (tool, input.path) {
-        ("read", Some(path)) => reference(path, FileAction::Read, None),
+        ("read", Some(path)) => file_ref(path, FileAction::Read, None),
         ("write", Some(path)) => {
-            let known = metadata.changes.into_iter().find_map(Change::diff).or(metadata.diff).or(asked);
-            let diff = match known {
-                Some(diff) => Some(with_marker(diff, metadata.exists == Some(false), false)),
+            let known_diff =
+                metadata.changes.into_iter().find_map(Change::into_diff).or(metadata.diff).or(permitted_diff);
+            let diff = match known_diff {
+                Some(diff) => Some(with_dev_null_header(diff, metadata.exists == Some(false), false)),
                 None if metadata.exists == Some(true) => None,
                 None => input.content.and_then(|content| unified_diff(&path, None, Some(&content))),
             };
-            reference(path, FileAction::Write, diff)
+            file_ref(path, FileAction::Write, diff)
         }
         (_, path) => {
             let changes: Vec<ContentPart> =
-                metadata.changes.into_iter().filter_map(|change| change.reference(path.as_deref())).collect();
+                metadata.changes.into_iter().filter_map(|change| change.into_file_ref(path.as_deref())).collect();
             match path {
-                Some(path) if changes.is_empty() => reference(path, FileAction::Patch, metadata.diff.or(asked)),
+                Some(path) if changes.is_empty() => file_ref(path, FileAction::Patch, metadata.diff.or(permitted_diff)),
                 _ => changes,
             }
         }
     }
 }
 
-/// The input under one name for the path; the v2 tools say `path`, and may be given both.
-fn touched(input: &Json) -> Option<Touched> {
+/// Reads the path under any of its names. The v2 tools use `path`, and an input may have several.
+fn parse_file_input(input: &Json) -> Option<FileInput> {
     let mut value = input.to_value();
     let fields = value.as_object_mut()?;
     let path = ["filePath", "file_path", "path"].iter().find_map(|key| fields.remove(*key));
     let text = |value: Option<Value>| value.and_then(|value| value.as_str().map(str::to_owned));
-    Some(Touched { path: text(path), content: text(fields.remove("content")) })
+    Some(FileInput { path: text(path), content: text(fields.remove("content")) })
 }
 
 impl Change {
-    fn reference(self, path: Option<&str>) -> Option<ContentPart> {
-        let action = match self.how.as_deref() {
+    fn into_file_ref(self, path: Option<&str>) -> Option<ContentPart> {
+        let action = match self.status.as_deref() {
             Some("add" | "added") => FileAction::Write,
             _ => FileAction::Patch,
         };
-        let named = self.moved_to.clone().or_else(|| self.file.clone());
-        let path = named.or_else(|| path.map(str::to_owned))?;
-        Some(ContentPart::FileRef { path, action, diff: self.diff() })
+        let own_path = self.moved_to.clone().or_else(|| self.file.clone());
+        let path = own_path.or_else(|| path.map(str::to_owned))?;
+        Some(ContentPart::FileRef { path, action, diff: self.into_diff() })
     }
 
-    fn diff(self) -> Option<String> {
-        let created = matches!(self.how.as_deref(), Some("add" | "added"));
-        let deleted = matches!(self.how.as_deref(), Some("delete" | "deleted"));
+    fn into_diff(self) -> Option<String> {
+        let is_created = matches!(self.status.as_deref(), Some("add" | "added"));
+        let is_deleted = matches!(self.status.as_deref(), Some("delete" | "deleted"));
         match self.patch {
-            Some(patch) if !patch.is_empty() => Some(with_marker(patch, created, deleted)),
+            Some(patch) if !patch.is_empty() => Some(with_dev_null_header(patch, is_created, is_deleted)),
             _ => {
-                let (before, after) = (self.before.filter(|_| !created), self.after.filter(|_| !deleted));
+                let (before, after) = (self.before.filter(|_| !is_created), self.after.filter(|_| !is_deleted));
                 unified_diff(self.file.as_deref()?, before.as_deref(), after.as_deref())
             }
         }
     }
 }
 
-/// A diff that tells by `/dev/null` that the file is new or gone, which OpenCode's own headers do not.
-fn with_marker(diff: String, created: bool, deleted: bool) -> String {
+/// Marks a created or deleted file by `/dev/null` in the headers of its diff. OpenCode's own headers do not.
+fn with_dev_null_header(diff: String, is_created: bool, is_deleted: bool) -> String {
     let hunks = if diff.starts_with("@@") { Some(0) } else { diff.find("\n@@").map(|newline| newline + 1) };
-    match (created, deleted, hunks) {
+    match (is_created, is_deleted, hunks) {
         (true, _, Some(hunks)) => format!("--- /dev/null\n+++ b\n{}", &diff[hunks..]),
         (_, true, Some(hunks)) => format!("--- a\n+++ /dev/null\n{}", &diff[hunks..]),
         _ => diff,

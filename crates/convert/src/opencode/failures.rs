@@ -1,4 +1,4 @@
-//! Failures: of a session, of a message, of a request. OpenCode tells most of them twice.
+//! Failures of sessions, messages and requests. OpenCode reports most of them twice.
 
 use interlingua_native::opencode::{
     ApiError, AssistantMessageError, EventSessionErrorProperties, EventSessionErrorPropertiesError,
@@ -7,33 +7,33 @@ use interlingua_schema::{ErrorCode, RawJson, TurnStatus};
 use serde_json::{Value, json};
 
 use super::session::Session;
-use super::{INTERRUPT, OpenCodeConverter, TOLD};
+use super::{INTERRUPT_MARKER, OpenCodeConverter, REPEATED_FAILURE};
 use crate::error_code::is_context_overflow;
 use crate::{Drafts, Failure, Note, TurnEnd, error_code_for_status, error_code_for_text};
 
 /// How a line of a stack trace begins.
 const STACK_TRACE: &str = "\n    at ";
 
-/// What went wrong, as OpenCode names it.
-pub(super) enum Trouble {
-    /// Somebody interrupted it.
+/// Error that OpenCode reports.
+pub(super) enum ErrorReport {
+    /// The turn was interrupted, which is not a failure.
     Interrupted,
     Failed(Box<Failure>),
 }
 
-impl Trouble {
-    fn named(code: ErrorCode, name: &str, message: Option<String>) -> Self {
+impl ErrorReport {
+    fn failed(code: ErrorCode, name: &str, message: Option<String>) -> Self {
         Self::Failed(Box::new(Failure::new(code, message.unwrap_or_else(|| name.to_owned())).kind(Some(name))))
     }
 
-    /// A message without a code: words are all there is to go by.
-    pub(super) fn from_words(name: &str, message: String) -> Self {
+    /// Failure without an error code. Its message determines the code.
+    pub(super) fn from_message(name: &str, message: String) -> Self {
         let code = error_code_for_text(&message).unwrap_or(ErrorCode::AgentError);
-        Self::named(code, name, Some(message))
+        Self::failed(code, name, Some(message))
     }
 }
 
-impl From<ApiError> for Trouble {
+impl From<ApiError> for ErrorReport {
     fn from(error: ApiError) -> Self {
         let data = error.data.unwrap_or_default();
         let message = data.message.unwrap_or_else(|| "APIError".to_owned());
@@ -57,33 +57,33 @@ impl From<ApiError> for Trouble {
     }
 }
 
-macro_rules! troubles {
+macro_rules! error_report_from {
     ($($union:ident),*) => {$(
-        impl From<$union> for Trouble {
+        impl From<$union> for ErrorReport {
             fn from(error: $union) -> Self {
                 match error {
                     $union::ProviderAuthError(error) => {
-                        Self::named(ErrorCode::Auth, "ProviderAuthError", error.data.and_then(|data| data.message))
+                        Self::failed(ErrorCode::Auth, "ProviderAuthError", error.data.and_then(|data| data.message))
                     }
                     $union::UnknownError(error) => {
                         let message = error.data.and_then(|data| data.message);
-                        Self::from_words("UnknownError", message.unwrap_or_else(|| "UnknownError".to_owned()))
+                        Self::from_message("UnknownError", message.unwrap_or_else(|| "UnknownError".to_owned()))
                     }
                     $union::MessageOutputLengthError(_) => {
-                        Self::named(ErrorCode::Limit, "MessageOutputLengthError", None)
+                        Self::failed(ErrorCode::Limit, "MessageOutputLengthError", None)
                     }
                     $union::MessageAbortedError(_) => Self::Interrupted,
-                    $union::StructuredOutputError(error) => Self::named(
+                    $union::StructuredOutputError(error) => Self::failed(
                         ErrorCode::AgentError,
                         "StructuredOutputError",
                         error.data.and_then(|data| data.message),
                     ),
-                    $union::ContextOverflowError(error) => Self::named(
+                    $union::ContextOverflowError(error) => Self::failed(
                         ErrorCode::ContextOverflow,
                         "ContextOverflowError",
                         error.data.and_then(|data| data.message),
                     ),
-                    $union::ContentFilterError(error) => Self::named(
+                    $union::ContentFilterError(error) => Self::failed(
                         ErrorCode::InvalidRequest,
                         "ContentFilterError",
                         error.data.and_then(|data| data.message),
@@ -92,140 +92,140 @@ macro_rules! troubles {
                     $union::Unknown { tag, raw } => {
                         let raw = raw.to_value();
                         let message = raw.pointer("/data/message").and_then(Value::as_str).unwrap_or(&tag);
-                        Self::from_words(&tag, message.to_owned())
+                        Self::from_message(&tag, message.to_owned())
                     }
                 }
             }
         }
     )*};
 }
-troubles!(AssistantMessageError, EventSessionErrorPropertiesError);
+error_report_from!(AssistantMessageError, EventSessionErrorPropertiesError);
 
 impl OpenCodeConverter {
     pub(super) fn session_error(&mut self, properties: Option<EventSessionErrorProperties>, out: &mut Drafts) {
         let EventSessionErrorProperties { error, session_id } = properties.unwrap_or_default();
-        let trouble = match error {
+        let report = match error {
             Some(error) => error.into(),
-            None => Trouble::named(ErrorCode::AgentError, "Error", Some("the session failed".to_owned())),
+            None => ErrorReport::failed(ErrorCode::AgentError, "Error", Some("the session failed".to_owned())),
         };
-        match (session_id, trouble) {
-            (Some(id), trouble) => {
-                let session = self.sessions.of(&id);
-                session.show_users(None, out);
+        match (session_id, report) {
+            (Some(id), report) => {
+                let session = self.sessions.get_or_insert(&id);
+                session.show_user_messages(None, out);
                 let raw = out.raw();
-                session.report_or_hold(trouble, raw, out);
+                session.report_or_hold(report, raw, out);
             }
-            (None, Trouble::Interrupted) => out.dropped(INTERRUPT),
-            // What concerns no session says nothing about the turn that happens to run.
-            (None, Trouble::Failed(failure)) => out.current_session().failed(failure.outside_turn()),
+            (None, ErrorReport::Interrupted) => out.dropped(INTERRUPT_MARKER),
+            // A failure without a session does not affect a running turn.
+            (None, ErrorReport::Failed(failure)) => out.current_session().failed(failure.outside_turn()),
         }
     }
 }
 
-/// Why the words of an overflow are held back: OpenCode shortens the conversation and goes on, or it does not.
-const HELD: &str = "failure that waits for what becomes of the turn";
+/// Drop reason for a context overflow. OpenCode may compact the conversation and continue.
+const HELD_FAILURE: &str = "failure that waits for what becomes of the turn";
 
 impl Session {
-    /// As [`report`](Self::report), but that the conversation is too long is held back: if OpenCode compacts it, the
-    /// turn goes on and it was no failure.
-    fn report_or_hold(&mut self, trouble: Trouble, raw: Option<RawJson>, out: &mut Drafts) {
-        match trouble {
-            Trouble::Failed(failure)
+    /// As [`report_error`](Self::report_error), but holds a context overflow back: if OpenCode compacts the conversation, the turn
+    /// continues and has not failed.
+    fn report_or_hold(&mut self, report: ErrorReport, raw: Option<RawJson>, out: &mut Drafts) {
+        match report {
+            ErrorReport::Failed(failure)
                 if failure.code == ErrorCode::ContextOverflow
-                    && self.run.turn_open
-                    && !self.run.failed_early
-                    && !self.was_told(&failure.message, false, false) =>
+                    && self.turn.is_open
+                    && !self.turn.failed_before_echo
+                    && !self.is_repeated_failure(&failure.message, false, false) =>
             {
-                self.is_there(out);
-                self.run.active = true;
-                self.run.failed = true;
-                self.run.held.get_or_insert_with(|| Box::new(failure.raw(raw)));
-                out.dropped(HELD);
+                self.confirm_exists(out);
+                self.turn.is_active = true;
+                self.turn.failed = true;
+                self.turn.held_failure.get_or_insert_with(|| Box::new(failure.raw(raw)));
+                out.dropped(HELD_FAILURE);
             }
-            trouble => self.report(trouble, out),
+            report => self.report_error(report, out),
         }
     }
 
-    /// The conversation is compacted after all: what was held back is a remark.
-    pub(super) fn failure_overcome(&mut self, out: &mut Drafts) {
-        if let Some(Failure { message, raw, .. }) = self.run.held.take().map(|held| *held) {
+    /// Drafts the held failure as a notice, because OpenCode compacts the conversation.
+    pub(super) fn downgrade_held_failure(&mut self, out: &mut Drafts) {
+        if let Some(Failure { message, raw, .. }) = self.turn.held_failure.take().map(|held| *held) {
             out.session(self.id.as_str()).note(Note::notice(message).raw(raw));
         }
     }
 
-    /// The agent goes on after what failed.
-    pub(super) fn goes_on(&mut self, out: &mut Drafts) {
-        self.run.failed = false;
-        self.failure_overcome(out);
+    /// The agent continues after a failure.
+    pub(super) fn clear_failure(&mut self, out: &mut Drafts) {
+        self.turn.failed = false;
+        self.downgrade_held_failure(out);
     }
 
-    /// Nothing came of it: what was held back is told.
-    pub(super) fn tell_held(&mut self, out: &mut Drafts) {
-        if let Some(failure) = self.run.held.take().map(|held| *held) {
-            self.run.failed = true;
-            self.run.failures.push(failure.message.clone());
+    /// Reports the held failure, because no compaction has followed.
+    pub(super) fn report_held_failure(&mut self, out: &mut Drafts) {
+        if let Some(failure) = self.turn.held_failure.take().map(|held| *held) {
+            self.turn.failed = true;
+            self.turn.reported_failures.push(failure.message.clone());
             out.session(self.id.as_str()).failed(failure);
         }
     }
 
-    /// Tells of a failure, once in a turn, or notes that the turn was interrupted.
-    pub(super) fn report(&mut self, trouble: Trouble, out: &mut Drafts) {
-        self.report_of(trouble, false, out);
+    /// Reports a failure, once in a turn, or remembers that the turn was interrupted.
+    pub(super) fn report_error(&mut self, report: ErrorReport, out: &mut Drafts) {
+        self.report_error_of_message(report, false, out);
     }
 
-    /// As [`report`](Self::report), of something that may be of the turn before.
-    pub(super) fn report_of(&mut self, trouble: Trouble, is_old: bool, out: &mut Drafts) {
-        let failure = match trouble {
-            Trouble::Interrupted => {
-                self.run.interrupted = self.run.turn_open;
-                return out.dropped(INTERRUPT);
+    /// As [`report_error`](Self::report_error), for the error of a message. `is_old`: it may belong to the previous turn.
+    pub(super) fn report_error_of_message(&mut self, report: ErrorReport, is_old: bool, out: &mut Drafts) {
+        let failure = match report {
+            ErrorReport::Interrupted => {
+                self.turn.interrupted = self.turn.is_open;
+                return out.dropped(INTERRUPT_MARKER);
             }
-            Trouble::Failed(failure) => *failure,
+            ErrorReport::Failed(failure) => *failure,
         };
-        self.is_there(out);
-        self.tell_held(out);
+        self.confirm_exists(out);
+        self.report_held_failure(out);
         let message = failure.message.clone();
         let is_trace = message.contains(STACK_TRACE);
-        if self.was_told(&message, is_trace, is_old) {
-            self.run.failed = self.run.turn_open;
-            if self.run.failed_early && is_trace {
-                // With that OpenCode gives up a prompt that it never repeated.
+        if self.is_repeated_failure(&message, is_trace, is_old) {
+            self.turn.failed = self.turn.is_open;
+            if self.turn.failed_before_echo && is_trace {
+                // The stack trace is the last event about a prompt that OpenCode never echoes.
                 self.end_turn(out);
             }
-            return out.dropped(TOLD);
+            return out.dropped(REPEATED_FAILURE);
         }
-        self.begun = true;
+        self.is_started = true;
         let mut session = out.session(self.id.as_str());
         session.failed(failure);
-        if self.run.turn_open {
-            self.run.active = true;
-            self.run.failed = true;
-            self.run.failures.push(message);
-        } else if self.sent.is_empty() {
+        if self.turn.is_open {
+            self.turn.is_active = true;
+            self.turn.failed = true;
+            self.turn.reported_failures.push(message);
+        } else if self.sent_prompts.is_empty() {
             session.turn_ended(TurnEnd::with_status(TurnStatus::Failed));
-            self.failures_before.push(message);
-            self.prompted_since = false;
+            self.previous_failures.push(message);
+            self.has_new_prompt = false;
         } else {
-            // It is about the prompt that waits, with which the agent may yet go on, or not even repeat it.
-            self.run.turn_open = true;
-            self.run.failed = true;
-            self.run.failed_early = true;
-            self.run.failures.push(message);
+            // The failure is about a prompt without an echo. The agent may still echo and answer it.
+            self.turn.is_open = true;
+            self.turn.failed = true;
+            self.turn.failed_before_echo = true;
+            self.turn.reported_failures.push(message);
         }
     }
 
-    /// Whether a failure was told before. The second time it may come with a stack trace, or be one; after a new
-    /// prompt only those are about the turn before, and what is old itself.
-    fn was_told(&self, message: &str, is_trace: bool, is_old: bool) -> bool {
-        if is_trace && !(self.run.failures.is_empty() && self.failures_before.is_empty()) {
+    /// Whether a failure was reported before. A repetition may contain a stack trace, or be one. After a new prompt,
+    /// only stack traces and old reports are about the previous turn.
+    fn is_repeated_failure(&self, message: &str, is_trace: bool, is_old: bool) -> bool {
+        if is_trace && !(self.turn.reported_failures.is_empty() && self.previous_failures.is_empty()) {
             return true;
         }
-        let before = self.failures_before.iter().filter(|_| is_old || !self.prompted_since);
-        self.run.failures.iter().chain(before).any(|told| message.contains(told.as_str()))
+        let previous = self.previous_failures.iter().filter(|_| is_old || !self.has_new_prompt);
+        self.turn.reported_failures.iter().chain(previous).any(|reported| message.contains(reported.as_str()))
     }
 
-    /// Whether a prompt that is refused has failed, so that the refusal says nothing new.
-    pub(super) fn has_failed(&self) -> bool {
-        self.run.failed || !self.prompted_since && !self.failures_before.is_empty()
+    /// Whether the failure of a refused prompt was already reported.
+    pub(super) fn prompt_has_failed(&self) -> bool {
+        self.turn.failed || !self.has_new_prompt && !self.previous_failures.is_empty()
     }
 }

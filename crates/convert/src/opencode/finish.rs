@@ -1,56 +1,55 @@
-//! Why the model stopped, in the words that OpenCode has from its providers.
+//! Finish reasons of the model, as OpenCode passes them on from the providers.
 
 use interlingua_schema::StopReason;
 
 /// Why a step ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finish {
-    /// The model had said what it had to say.
+    /// The model has finished its answer.
     Stop,
-    /// The answer was cut off at the model's limit.
+    /// The answer reached the model's token limit.
     Length,
     /// The provider withheld the answer.
     ContentFilter,
-    /// Tools were called: the next step follows. So it does where the provider gives no reason.
-    GoesOn,
-    /// The model failed.
+    /// Tools were called, or the provider gave no reason. Another step follows.
+    Continues,
     Error,
-    /// The provider gives another reason.
+    /// Another reason of the provider.
     Other,
-    /// A word that is not known.
-    Unlisted,
+    /// A value that is not listed here.
+    Unknown,
 }
 
 impl Finish {
-    pub(super) fn from_word(word: &str) -> Self {
+    pub(super) fn parse(word: &str) -> Self {
         match word {
             "stop" => Self::Stop,
             "length" => Self::Length,
             "content-filter" => Self::ContentFilter,
-            "tool-calls" | "unknown" => Self::GoesOn,
+            "tool-calls" | "unknown" => Self::Continues,
             "error" => Self::Error,
             "other" => Self::Other,
-            _ => Self::Unlisted,
+            _ => Self::Unknown,
         }
     }
 
-    /// Why the turn ended, if this was its last step.
+    /// Stop reason of a turn with this last step.
     pub(super) fn stop_reason(self) -> Option<StopReason> {
         match self {
             Self::Stop => Some(StopReason::EndTurn),
             Self::Length => Some(StopReason::MaxTokens),
             Self::ContentFilter => Some(StopReason::Refusal),
             Self::Other => Some(StopReason::Other),
-            Self::GoesOn | Self::Error | Self::Unlisted => None,
+            Self::Continues | Self::Error | Self::Unknown => None,
         }
     }
 
-    /// Whether the turn went well, if this was its last step; `None` where that does not follow.
-    pub(super) fn went_well(self) -> Option<bool> {
+    /// Whether a turn with this last step has succeeded; `None` if the finish does not determine that.
+    pub(super) fn is_success(self) -> Option<bool> {
         match self {
             Self::Stop | Self::Length | Self::ContentFilter | Self::Other => Some(true),
-            Self::Error | Self::Unlisted => Some(false),
-            Self::GoesOn => None,
+            Self::Error | Self::Unknown => Some(false),
+            Self::Continues => None,
         }
     }
 }

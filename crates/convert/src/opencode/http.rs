@@ -1,4 +1,4 @@
-//! What the host asks over HTTP: prompts, answers, interrupts; and what it is answered.
+//! HTTP requests of the host and the server's replies: prompts, answers, interrupts.
 
 use foldhash::HashMap;
 use interlingua_native::opencode::{
@@ -10,79 +10,76 @@ use interlingua_schema::{ContentPart, ErrorCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::messages::Known;
+use super::messages::MessageState;
+use super::prompts::SentPrompt;
 use super::requests::Reply;
-use super::sent::Sent;
-use super::users::{file, next_prompt, prompt_key, prompt_part};
-use super::{ANSWER, OpenCodeConverter, TOLD};
+use super::user_messages::{file_content, prompt_key, prompt_part, v2_prompt_content};
+use super::{HOST_RESPONSE, LOCATION, OpenCodeConverter, REPEATED_FAILURE};
 use crate::losses::report_losses;
 use crate::{Drafts, Failure, Key, PromptDraft, error_code_for_status};
 
-/// So many requests may wait for their answers.
-const MOST_WAITING: usize = 1024;
+/// Number of requests that may be without a reply.
+const MAX_PENDING_REQUESTS: usize = 1024;
 
-/// The requests that are not answered yet.
+/// Requests without a reply.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
-    waiting: HashMap<u64, Call>,
+pub(super) struct HttpRequests {
+    pending: HashMap<u64, HttpRequest>,
 }
 
-/// A request.
 #[derive(Debug)]
-struct Call {
+struct HttpRequest {
     line: String,
     session: Option<String>,
-    what: What,
+    kind: HttpRequestKind,
 }
 
-/// What a request is for.
+/// Purpose of a request.
 #[derive(Debug)]
-enum What {
-    /// A session is to be made, below another if that is named.
-    Create {
+enum HttpRequestKind {
+    /// Creates a session, as a child of `parent` if there is one.
+    CreateSession {
         parent: Option<String>,
     },
-    /// Something for the agent to do.
+    /// Prompt, command or shell command.
     Prompt {
         key: Key,
     },
-    Permission {
+    PermissionReply {
         request: String,
         reply: Reply,
     },
-    Answer {
+    QuestionReply {
         request: String,
         answers: Vec<Vec<String>>,
     },
-    Refuse {
+    QuestionReject {
         request: String,
     },
-    /// The MCP servers are asked for.
-    Servers,
-    /// An MCP server is added.
-    AddServer {
+    ListMcpServers,
+    AddMcpServer {
         name: Option<String>,
     },
     Other,
 }
 
-impl Calls {
-    /// Whether the host asked for this session itself, so that it is no sub-agent's.
-    pub(super) fn made(&self, info: &Info) -> bool {
+impl HttpRequests {
+    /// Whether a pending request of the host creates this session. Then it is not a sub-agent.
+    pub(super) fn creates(&self, info: &Info) -> bool {
         info.parent_id.is_some()
-            && self.waiting.values().any(|call| match &call.what {
-                What::Create { parent } => *parent == info.parent_id,
+            && self.pending.values().any(|request| match &request.kind {
+                HttpRequestKind::CreateSession { parent } => *parent == info.parent_id,
                 _ => false,
             })
     }
 }
 
 impl OpenCodeConverter {
-    pub(super) fn requested(&mut self, call: u64, method: &str, path: &str, body: Option<&str>, out: &mut Drafts) {
+    pub(super) fn handle_request(&mut self, call: u64, method: &str, path: &str, body: Option<&str>, out: &mut Drafts) {
         let route = path.split(['?', '#']).next().unwrap_or(path);
         let segments: Vec<&str> = route.split('/').filter(|segment| !segment.is_empty()).collect();
         // The v2 API has the same routes below `/api`.
-        let (v2, segments) = match segments.as_slice() {
+        let (is_v2, segments) = match segments.as_slice() {
             ["api", rest @ ..] => (true, rest),
             all => (false, all),
         };
@@ -90,163 +87,177 @@ impl OpenCodeConverter {
             ["session", id, ..] if id.starts_with("ses") => Some((*id).to_owned()),
             _ => None,
         };
-        let what = match (method, segments) {
-            ("POST", ["session"]) => What::Create { parent: parent(body) },
-            ("POST", ["session", id, "message" | "prompt_async"]) if !v2 => {
-                self.prompt_sent(id, call, prompt(body), out)
+        let kind = match (method, segments) {
+            ("POST", ["session"]) => HttpRequestKind::CreateSession { parent: parse_parent(body) },
+            ("POST", ["session", id, "message" | "prompt_async"]) if !is_v2 => {
+                self.prompt_request_sent(id, call, parse_prompt(body), out)
             }
-            ("POST", ["session", id, "prompt"]) if v2 => self.prompt_sent(id, call, v2_prompt(body), out),
-            ("POST", ["session", id, "command"]) => self.prompt_sent(id, call, command(body), out),
-            ("POST", ["session", id, "shell"]) => self.shell(id, call, body, out),
+            ("POST", ["session", id, "prompt"]) if is_v2 => {
+                self.prompt_request_sent(id, call, parse_v2_prompt(body), out)
+            }
+            ("POST", ["session", id, "command"]) => self.prompt_request_sent(id, call, parse_command(body), out),
+            ("POST", ["session", id, "shell"]) => self.shell_command_sent(id, call, body, out),
             ("POST", ["session", id, "abort" | "interrupt"]) => self.interrupt_requested(id, out),
             (
                 "POST",
                 ["session", _, "permissions", request]
                 | ["permission", request, "reply"]
                 | ["session", _, "permission", request, "reply"],
-            ) => What::Permission { request: (*request).to_owned(), reply: permission(body) },
+            ) => {
+                HttpRequestKind::PermissionReply { request: (*request).to_owned(), reply: parse_permission_reply(body) }
+            }
             ("POST", ["question", request, "reply"] | ["session", _, "question", request, "reply"]) => {
                 let answers = body.and_then(|body| QuestionReplyBody::decode(body).ok()?.value.answers);
-                What::Answer { request: (*request).to_owned(), answers: answers.unwrap_or_default() }
+                HttpRequestKind::QuestionReply { request: (*request).to_owned(), answers: answers.unwrap_or_default() }
             }
             ("POST", ["question", request, "reject"] | ["session", _, "question", request, "reject"]) => {
-                What::Refuse { request: (*request).to_owned() }
+                HttpRequestKind::QuestionReject { request: (*request).to_owned() }
             }
-            ("GET", ["mcp"]) => What::Servers,
-            ("POST", ["mcp"]) => What::AddServer { name: server_name(body) },
-            _ => What::Other,
+            ("GET", ["mcp"]) => HttpRequestKind::ListMcpServers,
+            ("POST", ["mcp"]) => HttpRequestKind::AddMcpServer { name: parse_server_name(body) },
+            _ => HttpRequestKind::Other,
         };
-        if self.calls.waiting.len() < MOST_WAITING {
-            self.calls.waiting.insert(call, Call { line: [method, " ", route].concat(), session, what });
+        if self.http_requests.pending.len() < MAX_PENDING_REQUESTS {
+            self.http_requests.pending.insert(call, HttpRequest { line: [method, " ", route].concat(), session, kind });
         }
     }
 
-    /// A message for the agent, which will repeat it.
-    fn prompt_sent(&mut self, id: &str, call: u64, asked: Option<Asked>, out: &mut Drafts) -> What {
-        let Some(Asked { name, prompt, is_silent }) = asked else {
-            return What::Other;
+    /// The host sends a prompt. OpenCode will echo it.
+    fn prompt_request_sent(
+        &mut self,
+        id: &str,
+        call: u64,
+        request: Option<PromptRequest>,
+        out: &mut Drafts,
+    ) -> HttpRequestKind {
+        let Some(PromptRequest { id: prompt_id, prompt, no_reply }) = request else {
+            return HttpRequestKind::Other;
         };
-        let key = name.as_deref().map_or_else(|| prompt_key(call), Key::from);
-        let session = self.sessions.of(id);
-        // A sub-agent's own messages are all there is to show.
+        let key = prompt_id.as_deref().map_or_else(|| prompt_key(call), Key::from);
+        let session = self.sessions.get_or_insert(id);
+        // Prompts to a sub-agent are shown only by their echo.
         if !session.is_child {
-            session.prompt_sent(Sent::message(key.clone(), &prompt, is_silent), prompt.id(&key).expect_echo(), out);
+            session.prompt_sent(
+                SentPrompt::message(key.clone(), &prompt, no_reply),
+                prompt.id(&key).expect_echo(),
+                out,
+            );
         }
-        What::Prompt { key }
+        HttpRequestKind::Prompt { key }
     }
 
-    /// A command that the user runs, not the agent.
-    fn shell(&mut self, id: &str, call: u64, body: Option<&str>, out: &mut Drafts) -> What {
+    /// The host sends a shell command, which runs without the agent.
+    fn shell_command_sent(&mut self, id: &str, call: u64, body: Option<&str>, out: &mut Drafts) -> HttpRequestKind {
         let command = body.and_then(|body| ShellBody::decode(body).ok()?.value.command);
         let (Some(command), key) = (command, prompt_key(call)) else {
-            return What::Other;
+            return HttpRequestKind::Other;
         };
-        let sent = Sent::shell(key.clone(), &command);
-        self.sessions.of(id).prompt_sent(sent, PromptDraft::text(command).id(&key), out);
-        What::Prompt { key }
+        let sent = SentPrompt::shell(key.clone(), &command);
+        self.sessions.get_or_insert(id).prompt_sent(sent, PromptDraft::text(command).id(&key), out);
+        HttpRequestKind::Prompt { key }
     }
 
-    fn interrupt_requested(&mut self, id: &str, out: &mut Drafts) -> What {
-        if let Some(session) = self.sessions.map.get_mut(id).filter(|session| session.begun) {
-            session.run.interrupt_requested = session.run.turn_open;
-            session.run.interrupt_early = !session.run.turn_open && !session.sent.is_empty();
+    fn interrupt_requested(&mut self, id: &str, out: &mut Drafts) -> HttpRequestKind {
+        if let Some(session) = self.sessions.map.get_mut(id).filter(|session| session.is_started) {
+            session.turn.interrupt_requested = session.turn.is_open;
+            session.turn.interrupted_before_echo = !session.turn.is_open && !session.sent_prompts.is_empty();
             out.session(id).interrupt_requested();
         }
-        What::Other
+        HttpRequestKind::Other
     }
 
-    pub(super) fn replied(&mut self, call: u64, status: u16, body: Option<&str>, out: &mut Drafts) {
-        let call = self.calls.waiting.remove(&call);
+    pub(super) fn handle_reply(&mut self, call: u64, status: u16, body: Option<&str>, out: &mut Drafts) {
+        let request = self.http_requests.pending.remove(&call);
         if status >= 400 || is_web_page(body) {
-            return self.refused(call, status, body, out);
+            return self.request_refused(request, status, body, out);
         }
-        out.dropped(ANSWER);
-        let Some(Call { what, session, .. }) = call else {
+        out.dropped(HOST_RESPONSE);
+        let Some(HttpRequest { kind, session, .. }) = request else {
             return;
         };
-        match what {
-            What::Create { .. } => self.created(body, out),
-            What::Prompt { key } => self.answered(session, &key, body, out),
-            // An answer without words leaves it to the events to say so.
+        match kind {
+            HttpRequestKind::CreateSession { .. } => self.session_created_by_host(body, out),
+            HttpRequestKind::Prompt { key } => self.prompt_answered(session, &key, body, out),
+            // After a reply without a body, an event reports the outcome.
             _ if body.is_none() => {}
-            What::Permission { request, reply } => self.permission_answered(None, &request, reply, out),
-            What::Answer { request, answers } => self.question_answered(&request, answers, out),
-            What::Refuse { request } => self.question_refused(&request, out),
-            What::Servers => {
+            HttpRequestKind::PermissionReply { request, reply } => self.permission_answered(None, &request, reply, out),
+            HttpRequestKind::QuestionReply { request, answers } => self.question_answered(&request, answers, out),
+            HttpRequestKind::QuestionReject { request } => self.question_dismissed(&request, out),
+            HttpRequestKind::ListMcpServers => {
                 let servers = body.and_then(|body| serde_json::from_str::<HashMap<String, Json>>(body).ok());
                 if let Some(servers) = servers {
-                    self.mcp.list(servers.into_keys());
+                    self.mcp_servers.set_all(servers.into_keys());
                 }
             }
-            What::AddServer { name } => {
+            HttpRequestKind::AddMcpServer { name } => {
                 if let Some(name) = name {
-                    self.mcp.add(name);
+                    self.mcp_servers.add(name);
                 }
             }
-            What::Other => {}
+            HttpRequestKind::Other => {}
         }
-        out.dropped(ANSWER);
+        out.dropped(HOST_RESPONSE);
     }
 
-    /// A session is made. Its events may have told so before.
-    fn created(&mut self, body: Option<&str>, out: &mut Drafts) {
-        /// What the v2 API answers.
+    /// The host has created a session. An event may have announced it before.
+    fn session_created_by_host(&mut self, body: Option<&str>, out: &mut Drafts) {
+        /// Response body of the v2 API.
         #[derive(Deserialize)]
-        struct Data {
+        struct V2Response {
             data: Json,
         }
         #[derive(Deserialize)]
-        struct Located {
+        struct WithLocation {
             location: LocationRef,
         }
         let Some(body) = body else { return };
-        let data = serde_json::from_str::<Data>(body).ok();
+        let data = serde_json::from_str::<V2Response>(body).ok();
         let body = data.as_ref().map_or(body, |data| data.data.get());
         if let Ok(decoded) = Info::decode(body) {
             let mut info = decoded.value;
             if info.directory.is_none() {
-                info.directory = serde_json::from_str::<Located>(body).ok().and_then(|it| it.location.directory);
+                info.directory = serde_json::from_str::<WithLocation>(body).ok().and_then(|it| it.location.directory);
             }
-            // The host made it, whatever it is below.
+            // The host created it, so it is a session even if it has a parent.
             info.parent_id = None;
-            self.session_known(&info, out);
-            // The v2 API's session has other fields.
+            self.register_session(&info, out);
+            // The session of the v2 API has other fields, which would all be losses.
             if data.is_none() {
-                report_losses("opencode", &decoded.losses, out);
+                report_losses(LOCATION, &decoded.losses, out);
             }
         }
     }
 
-    /// The answer to a prompt holds the agent's last message, which counts if no event told of it: events go only to
-    /// those who listen in the same directory.
-    fn answered(&mut self, session: Option<String>, key: &Key, body: Option<&str>, out: &mut Drafts) {
+    /// The reply to a prompt contains the agent's last message. It is converted if no event reported the message:
+    /// events are sent only to clients of the same directory.
+    fn prompt_answered(&mut self, session: Option<String>, key: &Key, body: Option<&str>, out: &mut Drafts) {
         #[derive(Deserialize)]
-        struct Whose {
+        struct ReplyInfo {
             info: Message,
         }
         let Some(id) = session.filter(|id| !self.sessions.is_deleted(id)) else {
             return;
         };
-        self.sessions.of(&id).is_there(out);
+        self.sessions.get_or_insert(&id).confirm_exists(out);
         let Some(reply) = body.and_then(|body| MessageReply::decode(body).ok()) else { return };
         let MessageReply { info: Some(info), parts } = reply.value else { return };
-        let session = self.sessions.of(&id);
-        // A prompt that wants no answer is answered with the user's own message.
-        match body.and_then(|body| serde_json::from_str::<Whose>(body).ok()) {
-            Some(Whose { info: Message::Assistant(_) }) => session.forget_sent(key),
-            Some(Whose { info: Message::User(info) }) => return self.kept(&id, *info, parts, out),
-            Some(Whose { info: Message::Unknown { .. } }) | None => return,
+        let session = self.sessions.get_or_insert(&id);
+        // The reply to a prompt with `noReply` contains the user message.
+        match body.and_then(|body| serde_json::from_str::<ReplyInfo>(body).ok()) {
+            Some(ReplyInfo { info: Message::Assistant(_) }) => session.forget_prompt(key),
+            Some(ReplyInfo { info: Message::User(info) }) => return self.show_no_reply_prompt(&id, *info, parts, out),
+            Some(ReplyInfo { info: Message::Unknown { .. } }) | None => return,
         }
-        let heard = session.messages.get(&info.id).is_some() || session.run.answered;
-        if heard || info.id.is_empty() {
+        let is_known = session.messages.get(&info.id).is_some() || session.turn.has_answer;
+        if is_known || info.id.is_empty() {
             return;
         }
         out.session(&id).prompt_accepted(Some(key.clone()));
-        session.run.turn_open = true;
+        session.turn.is_open = true;
         if let Some(user) = &info.parent_id {
-            // Should the events come after all, it is shown.
-            session.users.retain(|pending| pending.id != *user);
-            session.messages.insert(user.clone(), Known::SentUser);
+            // The prompt is shown as it was sent. Events about it that come later are dropped.
+            session.pending_user_messages.retain(|pending| pending.id != *user);
+            session.messages.insert(user.clone(), MessageState::SentUser);
         }
         let completed = info.time.as_ref().and_then(|time| time.completed);
         let mut announced = info.clone();
@@ -256,9 +267,9 @@ impl OpenCodeConverter {
         }
         session.agent_updated(announced, out);
         for part in parts.into_iter().flatten() {
-            self.part(&id, part, None, out);
+            self.handle_part(&id, part, None, out);
         }
-        let session = self.sessions.of(&id);
+        let session = self.sessions.get_or_insert(&id);
         let mut info = info;
         if completed.is_none()
             && let Some(time) = &mut info.time
@@ -267,84 +278,85 @@ impl OpenCodeConverter {
         }
         session.agent_updated(info, out);
         session.end_turn(out);
-        report_losses("opencode", &reply.losses, out);
+        report_losses(LOCATION, &reply.losses, out);
     }
 
-    /// A prompt that wants no answer is kept as this message, which the events repeat.
-    fn kept(&mut self, id: &str, info: UserMessage, parts: Option<Vec<Part>>, out: &mut Drafts) {
-        let session = self.sessions.of(id);
-        if matches!(session.messages.get(&info.id), Some(Known::ShownUser)) {
+    /// Shows a prompt with `noReply` as this user message, which the events repeat.
+    fn show_no_reply_prompt(&mut self, id: &str, info: UserMessage, parts: Option<Vec<Part>>, out: &mut Drafts) {
+        let session = self.sessions.get_or_insert(id);
+        if matches!(session.messages.get(&info.id), Some(MessageState::ShownUser)) {
             return;
         }
         session.user_updated(info, out);
         for part in parts.into_iter().flatten() {
-            self.part(id, part, None, out);
+            self.handle_part(id, part, None, out);
         }
-        self.sessions.of(id).show_users(None, out);
+        self.sessions.get_or_insert(id).show_user_messages(None, out);
     }
 
-    /// A request is refused, or went to a path that does not exist: the server answers those with its web page.
-    fn refused(&mut self, call: Option<Call>, status: u16, body: Option<&str>, out: &mut Drafts) {
-        let (line, id, what) = match call {
-            Some(call) => (call.line, call.session, call.what),
-            None => ("a request".to_owned(), None, What::Other),
+    /// A request was refused, or its path does not exist. The server answers unknown paths with its web page.
+    fn request_refused(&mut self, request: Option<HttpRequest>, status: u16, body: Option<&str>, out: &mut Drafts) {
+        let (line, id, kind) = match request {
+            Some(request) => (request.line, request.session, request.kind),
+            None => ("a request".to_owned(), None, HttpRequestKind::Other),
         };
-        let (code, said) = if status < 400 {
+        let (code, message) = if status < 400 {
             (ErrorCode::InvalidRequest, "there is no such path; the server answered with its web page".to_owned())
         } else {
-            (error_code_for_status(status), said(body).unwrap_or_else(|| format!("HTTP status {status}")))
+            (error_code_for_status(status), error_message(body).unwrap_or_else(|| format!("HTTP status {status}")))
         };
-        if let (What::Prompt { key }, Some(id)) = (&what, &id)
-            && self.prompt_rejected(id, key, &said, out)
+        if let (HttpRequestKind::Prompt { key }, Some(id)) = (&kind, &id)
+            && self.prompt_rejected(id, key, &message, out)
         {
-            return out.dropped(TOLD);
+            return out.dropped(REPEATED_FAILURE);
         }
-        let known = id.filter(|id| self.sessions.map.get(id).is_some_and(|session| session.begun));
+        let known_id = id.filter(|id| self.sessions.map.get(id).is_some_and(|session| session.is_started));
         let failure =
-            Failure::new(code, said).status(Some(status)).native(Some(json!({ "request": line }))).outside_turn();
-        out.session_or_current(known.as_deref()).failed(failure);
+            Failure::new(code, message).status(Some(status)).native(Some(json!({ "request": line }))).outside_turn();
+        out.session_or_current(known_id.as_deref()).failed(failure);
     }
 
-    /// A prompt is refused, in these words. True if that is known because it failed before.
-    fn prompt_rejected(&mut self, id: &str, key: &Key, said: &str, out: &mut Drafts) -> bool {
-        let session = self.sessions.of(id);
-        session.forget_sent(key);
-        if !session.begun {
-            if session.sent.is_empty() {
+    /// A prompt was refused with this message. Returns true if its failure was already reported.
+    fn prompt_rejected(&mut self, id: &str, key: &Key, message: &str, out: &mut Drafts) -> bool {
+        let session = self.sessions.get_or_insert(id);
+        session.forget_prompt(key);
+        if !session.is_started {
+            if session.sent_prompts.is_empty() {
                 self.sessions.map.remove(id);
             }
             return false;
         }
         out.session(id).prompt_rejected(key.clone());
-        if session.has_failed() {
-            if std::mem::take(&mut session.run.failed_early) {
+        if session.prompt_has_failed() {
+            if std::mem::take(&mut session.turn.failed_before_echo) {
                 session.end_turn(out);
             }
             return true;
         }
-        if session.run.turn_open {
-            session.run.failures.push(said.to_owned());
+        if session.turn.is_open {
+            session.turn.reported_failures.push(message.to_owned());
         }
         false
     }
 
-    /// The agent is gone, and with it the answers. Prompts for sessions that nobody spoke of are shown after all.
-    pub(super) fn gone(&mut self, out: &mut Drafts) {
-        let mut waiting: Vec<(u64, Call)> = std::mem::take(&mut self.calls.waiting).into_iter().collect();
-        waiting.sort_unstable_by_key(|(call, _)| *call);
-        for (_, call) in waiting {
-            if let (What::Prompt { .. }, Some(id)) = (call.what, call.session) {
-                self.sessions.of(&id).is_there(out);
+    /// The agent has exited, so no reply will come. Prompts to sessions that no event has named are shown now.
+    pub(super) fn process_exited(&mut self, out: &mut Drafts) {
+        let mut pending: Vec<(u64, HttpRequest)> =
+            std::mem::take(&mut self.http_requests.pending).into_iter().collect();
+        pending.sort_unstable_by_key(|(call, _)| *call);
+        for (_, request) in pending {
+            if let (HttpRequestKind::Prompt { .. }, Some(id)) = (request.kind, request.session) {
+                self.sessions.get_or_insert(&id).confirm_exists(out);
             }
         }
-        self.asked.clear();
+        self.pending_requests.clear();
         for session in self.sessions.map.values_mut() {
-            session.process_gone();
+            session.reset_process_state();
         }
     }
 }
 
-fn parent(body: Option<&str>) -> Option<String> {
+fn parse_parent(body: Option<&str>) -> Option<String> {
     #[derive(Deserialize)]
     struct Body {
         #[serde(rename = "parentID")]
@@ -353,7 +365,7 @@ fn parent(body: Option<&str>) -> Option<String> {
     serde_json::from_str::<Body>(body?).ok()?.parent
 }
 
-fn server_name(body: Option<&str>) -> Option<String> {
+fn parse_server_name(body: Option<&str>) -> Option<String> {
     #[derive(Deserialize)]
     struct Body {
         name: Option<String>,
@@ -361,49 +373,55 @@ fn server_name(body: Option<&str>) -> Option<String> {
     serde_json::from_str::<Body>(body?).ok()?.name
 }
 
-/// What a request asks of the agent.
-struct Asked {
-    /// The name that the host gave it, if it did.
-    name: Option<String>,
+/// Prompt in the body of a request.
+struct PromptRequest {
+    /// Message id that the host has chosen.
+    id: Option<String>,
     prompt: PromptDraft,
-    /// It is to be kept in mind, not answered.
-    is_silent: bool,
+    /// The agent only stores the prompt and does not answer it.
+    no_reply: bool,
 }
 
-fn prompt(body: Option<&str>) -> Option<Asked> {
+fn parse_prompt(body: Option<&str>) -> Option<PromptRequest> {
     let body = PromptBody::decode(body?).ok()?.value;
     let content: Vec<ContentPart> = body.parts?.into_iter().filter_map(prompt_part).collect();
-    Some(Asked { name: body.message_id, prompt: PromptDraft::new(content), is_silent: body.no_reply == Some(true) })
+    Some(PromptRequest {
+        id: body.message_id,
+        prompt: PromptDraft::new(content),
+        no_reply: body.no_reply == Some(true),
+    })
 }
 
-fn v2_prompt(body: Option<&str>) -> Option<Asked> {
+fn parse_v2_prompt(body: Option<&str>) -> Option<PromptRequest> {
     #[derive(Deserialize)]
     struct Body {
         id: Option<String>,
         prompt: interlingua_native::opencode::Prompt,
     }
     let body: Body = serde_json::from_str(body?).ok()?;
-    Some(Asked { name: body.id, prompt: PromptDraft::new(next_prompt(body.prompt)), is_silent: false })
+    Some(PromptRequest { id: body.id, prompt: PromptDraft::new(v2_prompt_content(body.prompt)), no_reply: false })
 }
 
-fn command(body: Option<&str>) -> Option<Asked> {
+fn parse_command(body: Option<&str>) -> Option<PromptRequest> {
     let body = CommandBody::decode(body?).ok()?.value;
     let text = format!("/{} {}", body.command?, body.arguments.unwrap_or_default());
     let mut content = vec![ContentPart::text(text.trim_end())];
-    content.extend(body.parts.into_iter().flatten().map(|part| file(part.mime, part.url, part.filename, part.source)));
-    Some(Asked { name: body.message_id, prompt: PromptDraft::new(content), is_silent: false })
+    content.extend(
+        body.parts.into_iter().flatten().map(|part| file_content(part.mime, part.url, part.filename, part.source)),
+    );
+    Some(PromptRequest { id: body.message_id, prompt: PromptDraft::new(content), no_reply: false })
 }
 
-/// The answer to a permission, by its current name or its old one.
-fn permission(body: Option<&str>) -> Reply {
+/// Reply to a permission, in the current or the older field.
+fn parse_permission_reply(body: Option<&str>) -> Reply {
     #[derive(Deserialize)]
-    struct Old {
+    struct LegacyBody {
         response: Option<String>,
     }
     let reply = body.and_then(|body| PermissionReplyBody::decode(body).ok()?.value.reply);
     match reply {
-        Some(reply) => Reply::of(Some(reply.as_str())),
-        None => Reply::of(body.and_then(|body| serde_json::from_str::<Old>(body).ok()?.response).as_deref()),
+        Some(reply) => Reply::parse(Some(reply.as_str())),
+        None => Reply::parse(body.and_then(|body| serde_json::from_str::<LegacyBody>(body).ok()?.response).as_deref()),
     }
 }
 
@@ -414,8 +432,8 @@ fn is_web_page(body: Option<&str>) -> bool {
     })
 }
 
-/// The server's own words about a refusal.
-fn said(body: Option<&str>) -> Option<String> {
+/// Error message in a response body.
+fn error_message(body: Option<&str>) -> Option<String> {
     let body: Value = serde_json::from_str(body?).ok()?;
     let message = body.pointer("/data/message").or_else(|| body.get("message")).or_else(|| body.get("name"));
     match message.or(Some(&body)) {

@@ -1,4 +1,4 @@
-//! What OpenCode's tools are called with, in the shape of their kind. What a call does not say is left out.
+//! Universal inputs of OpenCode's tools. Fields that a call does not have are left out.
 
 use interlingua_native::Json;
 use interlingua_schema::{
@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use super::patch::parse_patch;
 use crate::draft::plan_step_from_json;
 
-/// The fields of an input. The v2 tools call some of them otherwise.
+/// Fields of an input. The v2 tools use other names for some of them.
 type Fields = Map<String, Value>;
 
-/// The input of one of OpenCode's own tools; `None` if it does not have the keys of its kind.
+/// Input of a built-in tool; `None` if it lacks the fields of its kind.
 pub(super) fn built_in_input(tool: &str, input: &Json) -> Option<ToolInput> {
     let Value::Object(mut fields) = input.to_value() else { return None };
     let fields = &mut fields;
@@ -42,14 +42,14 @@ pub(super) fn built_in_input(tool: &str, input: &Json) -> Option<ToolInput> {
     })
 }
 
-/// The input of a tool of an MCP server.
+/// Input of an MCP tool.
 pub(super) fn mcp_input(server: &str, tool: &str, input: Option<&Json>) -> ToolInput {
     let arguments = input.map_or_else(|| Value::Object(Map::new()), Json::to_value);
     ToolInput::Mcp(McpInput::new(server, tool, arguments))
 }
 
-/// What a permission is asked for, by what the request itself says, where the call is not final yet.
-pub(super) fn asked_input(permission: &str, patterns: &[String], metadata: Option<&Json>) -> Option<ToolInput> {
+/// Input that a permission request describes. It is used while the call is not final.
+pub(super) fn permission_input(permission: &str, patterns: &[String], metadata: Option<&Json>) -> Option<ToolInput> {
     let mut fields = match metadata.map(Json::to_value) {
         Some(Value::Object(fields)) => fields,
         _ => Map::new(),
@@ -145,7 +145,7 @@ fn path(fields: &mut Fields) -> Option<String> {
     text(fields, &["filePath", "file_path", "path"])
 }
 
-/// The first of these fields that is a text.
+/// First of these fields that is a text.
 fn text(fields: &mut Fields, names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| match fields.get_mut(*name) {
         Some(Value::String(text)) => Some(std::mem::take(text)),
@@ -153,7 +153,7 @@ fn text(fields: &mut Fields, names: &[&str]) -> Option<String> {
     })
 }
 
-/// A field that is a whole number, however it is written.
+/// Field that is a whole number, also if it is written as a float.
 fn number(fields: &Fields, name: &str) -> Option<u64> {
     let value = fields.get(name)?;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be a small whole number")]
@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    fn read(tool: &str, input: Value) -> Value {
+    fn convert(tool: &str, input: Value) -> Value {
         let json: Json = serde_json::from_value(input).unwrap();
         serde_json::to_value(built_in_input(tool, &json)).unwrap()
     }
@@ -230,15 +230,15 @@ mod tests {
             ),
             ("skill", json!({ "name": "x" }), Value::Null),
         ] {
-            assert_eq!(read(tool, input), expected, "{tool}");
+            assert_eq!(convert(tool, input), expected, "{tool}");
         }
     }
 
     #[test]
-    fn a_request_says_what_it_is_for_where_its_call_does_not_yet() {
+    fn a_permission_has_the_input_that_its_request_describes() {
         let asked = |permission, metadata: Value| {
             let metadata: Json = serde_json::from_value(metadata).unwrap();
-            serde_json::to_value(asked_input(permission, &["p".to_owned()], Some(&metadata))).unwrap()
+            serde_json::to_value(permission_input(permission, &["p".to_owned()], Some(&metadata))).unwrap()
         };
         assert_eq!(asked("bash", json!({ "command": "ls" })), json!({ "command": "ls" }));
         assert_eq!(asked("bash", json!({})), Value::Null);

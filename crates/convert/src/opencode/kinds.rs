@@ -1,96 +1,96 @@
-//! What sort of tool it is, by its name and by what is known of the MCP servers.
+//! Kind of a tool, by its name and the known MCP servers.
 
 use interlingua_native::Json;
 use interlingua_schema::{ToolInput, ToolKind};
 
 use super::inputs::mcp_input;
 
-/// The MCP servers that were spoken of.
+/// Names of the known MCP servers.
 #[derive(Debug, Default)]
 pub(super) struct McpServers {
     names: Vec<String>,
-    /// The host has asked for all of them.
+    /// The host has listed all servers.
     is_complete: bool,
 }
 
 impl McpServers {
-    /// These are all servers.
-    pub(super) fn list(&mut self, names: impl Iterator<Item = String>) {
+    /// Sets the complete list of servers.
+    pub(super) fn set_all(&mut self, names: impl Iterator<Item = String>) {
         self.names = names.collect();
         self.is_complete = true;
     }
 
-    /// There is such a server.
+    /// Adds one server.
     pub(super) fn add(&mut self, name: String) {
         if !self.names.contains(&name) {
             self.names.push(name);
         }
     }
 
-    /// The server and the tool that a name is made of: `server_tool`. The longest name of a server that fits counts.
-    fn split<'a>(&'a self, name: &'a str) -> Option<(&'a str, &'a str)> {
-        let fits = |server: &'a String| Some((server.as_str(), tool_of_server(name, server)?));
-        let known = self.names.iter().filter_map(fits).max_by_key(|(server, _)| server.len());
+    /// Splits a tool name `server_tool` into server and tool. The longest matching server name wins.
+    fn split_tool_name<'a>(&'a self, name: &'a str) -> Option<(&'a str, &'a str)> {
+        let matching = |server: &'a String| Some((server.as_str(), strip_server_name(name, server)?));
+        let known = self.names.iter().filter_map(matching).max_by_key(|(server, _)| server.len());
         match known {
             Some(known) => Some(known),
             None if self.is_complete => None,
-            // A server's name may have an underscore too, which nothing tells.
+            // The name of an unknown server may contain underscores too. The first one is taken as the separator.
             None => name.split_once('_').filter(|(server, tool)| !server.is_empty() && !tool.is_empty()),
         }
     }
 
-    fn is_known(&self, name: &str) -> bool {
-        self.names.iter().any(|server| tool_of_server(name, server).is_some())
+    fn is_known_tool(&self, name: &str) -> bool {
+        self.names.iter().any(|server| strip_server_name(name, server).is_some())
     }
 }
 
-fn tool_of_server<'a>(name: &'a str, server: &str) -> Option<&'a str> {
-    // Other characters than these become `_` in the names of tools.
+fn strip_server_name<'a>(name: &'a str, server: &str) -> Option<&'a str> {
+    // OpenCode replaces all other characters by `_` in tool names.
     let is_kept = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let server: String = server.chars().map(|c| if is_kept(c) { c } else { '_' }).collect();
     name.strip_prefix(server.as_str())?.strip_prefix('_')
 }
 
-/// What is known of a tool beside its name.
+/// Determines the kind of a tool.
 #[derive(Clone, Copy)]
-pub(super) struct Kinds<'a> {
+pub(super) struct ToolKinds<'a> {
     pub(super) servers: &'a McpServers,
-    /// The model's provider runs it.
-    pub(super) by_provider: bool,
+    /// The model's provider executes the tool.
+    pub(super) is_provider_executed: bool,
 }
 
-impl<'a> Kinds<'a> {
+impl<'a> ToolKinds<'a> {
     pub(super) fn new(servers: &'a McpServers) -> Self {
-        Self { servers, by_provider: false }
+        Self { servers, is_provider_executed: false }
     }
 
-    /// What sort of tool it is. OpenCode names those of an MCP server `server_tool`, and so may others be named; where
-    /// the servers are not known, a tool with such a name that exists counts as theirs.
-    pub(super) fn of(self, tool: &str) -> ToolKind {
-        if let Some(kind) = built_in(tool) {
+    /// Kind of an existing tool. OpenCode names the tools of an MCP server `server_tool`, but other tools may have such
+    /// names too. If the servers are not listed, an underscore in the name means MCP.
+    pub(super) fn kind(self, tool: &str) -> ToolKind {
+        if let Some(kind) = built_in_kind(tool) {
             return kind;
         }
-        if self.by_provider {
+        if self.is_provider_executed {
             return if tool.starts_with("web") { ToolKind::Web } else { ToolKind::Other };
         }
-        if self.servers.split(tool).is_some() { ToolKind::Mcp } else { ToolKind::Other }
+        if self.servers.split_tool_name(tool).is_some() { ToolKind::Mcp } else { ToolKind::Other }
     }
 
-    /// As [`of`](Self::of), while it is not certain that there is such a tool: nothing is guessed then.
-    pub(super) fn while_pending(self, tool: &str) -> Option<ToolKind> {
-        let is_certain = built_in(tool).is_some() || self.by_provider || self.servers.is_known(tool);
-        is_certain.then(|| self.of(tool))
+    /// Kind of a tool that may not exist; `None` if it is not certain.
+    pub(super) fn pending_kind(self, tool: &str) -> Option<ToolKind> {
+        let is_certain = built_in_kind(tool).is_some() || self.is_provider_executed || self.servers.is_known_tool(tool);
+        is_certain.then(|| self.kind(tool))
     }
 
-    /// The input of a tool of an MCP server.
+    /// Input of an MCP tool.
     pub(super) fn mcp_input(self, tool: &str, input: Option<&Json>) -> Option<ToolInput> {
-        let (server, tool) = self.servers.split(tool)?;
+        let (server, tool) = self.servers.split_tool_name(tool)?;
         Some(mcp_input(server, tool, input))
     }
 }
 
-/// What sort the tools are that OpenCode brings along; `None` for those it does not.
-pub(super) fn built_in(tool: &str) -> Option<ToolKind> {
+/// Kind of a built-in tool; `None` for all others.
+pub(super) fn built_in_kind(tool: &str) -> Option<ToolKind> {
     Some(match tool {
         "bash" | "shell" => ToolKind::Command,
         "edit" | "write" | "multiedit" | "patch" | "apply_patch" => ToolKind::FileChange,
@@ -110,18 +110,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_of_a_server_is_known_by_the_servers_name() {
+    fn an_mcp_tool_is_recognised_by_the_name_of_its_server() {
         let mut servers = McpServers::default();
-        assert_eq!(Kinds::new(&servers).of("lab_add"), ToolKind::Mcp);
-        assert_eq!(servers.split("lab_add"), Some(("lab", "add")));
-        assert_eq!(Kinds::new(&servers).while_pending("lab_add"), None);
+        assert_eq!(ToolKinds::new(&servers).kind("lab_add"), ToolKind::Mcp);
+        assert_eq!(servers.split_tool_name("lab_add"), Some(("lab", "add")));
+        assert_eq!(ToolKinds::new(&servers).pending_kind("lab_add"), None);
         servers.add("my lab".to_owned());
         servers.add("my lab_two".to_owned());
-        assert_eq!(servers.split("my_lab_add"), Some(("my lab", "add")));
-        assert_eq!(servers.split("my_lab_two_add"), Some(("my lab_two", "add")));
-        assert_eq!(Kinds::new(&servers).while_pending("my_lab_add"), Some(ToolKind::Mcp));
-        servers.list(["lab".to_owned()].into_iter());
-        assert_eq!(Kinds::new(&servers).of("lab_add"), ToolKind::Mcp);
-        assert_eq!(Kinds::new(&servers).of("custom_tool"), ToolKind::Other);
+        assert_eq!(servers.split_tool_name("my_lab_add"), Some(("my lab", "add")));
+        assert_eq!(servers.split_tool_name("my_lab_two_add"), Some(("my lab_two", "add")));
+        assert_eq!(ToolKinds::new(&servers).pending_kind("my_lab_add"), Some(ToolKind::Mcp));
+        servers.set_all(["lab".to_owned()].into_iter());
+        assert_eq!(ToolKinds::new(&servers).kind("lab_add"), ToolKind::Mcp);
+        assert_eq!(ToolKinds::new(&servers).kind("custom_tool"), ToolKind::Other);
     }
 }

@@ -1,27 +1,28 @@
-//! `session.next.*`: the events of the v2 API. Items begin, stream and end under their own names; the end of a turn is
-//! a step that asks for no more tools.
+//! `session.next.*`: events of the v2 API. Items start, stream and end with explicit ids. A turn ends with a step that
+//! calls no tools.
 
 use interlingua_native::opencode as native;
 use interlingua_schema::{Compaction, CompactionTrigger, Retry, Visibility};
 
 use super::compaction::SUMMARY;
-use super::failures::Trouble;
+use super::failures::ErrorReport;
 use super::finish::Finish;
-use super::next_names::Said;
-use super::session::{reverted, turn_metadata};
+use super::next_keys::StreamKey;
+use super::session::revert_note;
+use super::turn::turn_metadata;
 use super::usage::Tokens;
-use super::users::next_prompt;
-use super::{EMPTY_PART, HERE, OpenCodeConverter, STATE_ECHO, incomplete};
+use super::user_messages::v2_prompt_content;
+use super::{EMPTY_PART, LOCATION, OpenCodeConverter, STATE_ECHO, report_incomplete};
 use crate::{Drafts, MessageDraft, MessageEnd, Note, SessionDrafts, UserMessage, error_code_for_text};
 
-/// How the words begin with which the v2 API tells of an interrupt.
-const INTERRUPTED: &str = "Provider turn interrupted";
+/// How the error message of an interrupt begins.
+const INTERRUPTED_PREFIX: &str = "Provider turn interrupted";
 
-/// What an event tells.
+/// Properties of an event.
 pub(super) type Properties<T> = Option<T>;
 
 impl OpenCodeConverter {
-    pub(super) fn next_agent(
+    pub(super) fn next_agent_switched(
         &mut self,
         properties: Properties<native::EventSessionNextAgentSwitchedProperties>,
         out: &mut Drafts,
@@ -29,23 +30,23 @@ impl OpenCodeConverter {
         let Some(native::EventSessionNextAgentSwitchedProperties { session_id: Some(id), agent: Some(agent), .. }) =
             properties
         else {
-            return incomplete("session.next.agent.switched", out);
+            return report_incomplete("session.next.agent.switched", out);
         };
-        // The first is no change, and is told even where the rest is of the older generation.
-        self.sessions.of(&id).mode_changes(Some(agent), None, out);
+        // The first event is not a change. Some releases send it beside events of the older generation.
+        self.sessions.get_or_insert(&id).update_mode(Some(agent), None, out);
         out.dropped(STATE_ECHO);
     }
 
-    pub(super) fn next_model(
+    pub(super) fn next_model_switched(
         &mut self,
         properties: Properties<native::EventSessionNextModelSwitchedProperties>,
         out: &mut Drafts,
     ) {
         let Some(native::EventSessionNextModelSwitchedProperties { session_id: Some(id), model, .. }) = properties
         else {
-            return incomplete("session.next.model.switched", out);
+            return report_incomplete("session.next.model.switched", out);
         };
-        self.sessions.of(&id).mode_changes(None, model.and_then(|model| model.id), out);
+        self.sessions.get_or_insert(&id).update_mode(None, model.and_then(|model| model.id), out);
         out.dropped(STATE_ECHO);
     }
 
@@ -55,10 +56,10 @@ impl OpenCodeConverter {
         out: &mut Drafts,
     ) {
         let Some(native::EventSessionNextMovedProperties { session_id: Some(id), location, .. }) = properties else {
-            return incomplete("session.next.moved", out);
+            return report_incomplete("session.next.moved", out);
         };
-        let place = location.and_then(|location| location.directory).unwrap_or_default();
-        self.next(&id, out).note(Note::notice(format!("moved to {place}")));
+        let directory = location.and_then(|location| location.directory).unwrap_or_default();
+        self.next_session(&id, out).note(Note::notice(format!("moved to {directory}")));
     }
 
     pub(super) fn next_prompted(
@@ -73,31 +74,31 @@ impl OpenCodeConverter {
             ..
         }) = properties
         else {
-            return incomplete("session.next.prompted", out);
+            return report_incomplete("session.next.prompted", out);
         };
-        let content = next_prompt(prompt);
-        let session = self.sessions.of(&id);
-        session.is_there(out);
-        let is_over = session.is_cut_off() || session.run.declined;
-        // What failed early is the turn of this very prompt.
-        if session.run.turn_open && is_over && !std::mem::take(&mut session.run.failed_early) {
+        let content = v2_prompt_content(prompt);
+        let session = self.sessions.get_or_insert(&id);
+        session.confirm_exists(out);
+        let has_ended = session.is_cut_off() || session.turn.has_declined_request;
+        // A failure before the echo belongs to the turn of this prompt.
+        if session.turn.is_open && has_ended && !std::mem::take(&mut session.turn.failed_before_echo) {
             session.end_turn(out);
         }
-        let repeated = session.repeated(&message, &content).unwrap_or_default();
-        if !session.run.turn_open {
+        let echo = session.match_echo(&message, &content).unwrap_or_default();
+        if !session.turn.is_open {
             let metadata = turn_metadata(session.model.clone(), session.agent.clone());
             out.session(&id).synthetic().turn_started(None, metadata);
         }
-        session.run.turn_open = true;
-        session.failures_before.clear();
+        session.turn.is_open = true;
+        session.previous_failures.clear();
         let mut user = UserMessage::new(content).native_id(message.as_str()).in_message(&message);
-        if let Some(name) = repeated.name {
-            user = user.echo_of(name);
+        if let Some(key) = echo.key {
+            user = user.echo_of(key);
         }
-        self.next(&id, out).user_message(message, user);
+        self.next_session(&id, out).user_message(message, user);
     }
 
-    pub(super) fn next_context(
+    pub(super) fn next_context_updated(
         &mut self,
         properties: Properties<native::EventSessionNextContextUpdatedProperties>,
         out: &mut Drafts,
@@ -105,9 +106,9 @@ impl OpenCodeConverter {
         let Some(native::EventSessionNextContextUpdatedProperties { session_id: Some(id), text: Some(text), .. }) =
             properties
         else {
-            return incomplete("session.next.context.updated", out);
+            return report_incomplete("session.next.context.updated", out);
         };
-        self.next(&id, out).note(Note::system(text));
+        self.next_session(&id, out).note(Note::system(text));
     }
 
     pub(super) fn next_synthetic(
@@ -118,9 +119,9 @@ impl OpenCodeConverter {
         let Some(native::EventSessionNextSyntheticProperties { session_id: Some(id), text: Some(text), .. }) =
             properties
         else {
-            return incomplete("session.next.synthetic", out);
+            return report_incomplete("session.next.synthetic", out);
         };
-        self.next(&id, out).note(Note::system(text));
+        self.next_session(&id, out).note(Note::system(text));
     }
 
     pub(super) fn next_step_started(
@@ -130,13 +131,13 @@ impl OpenCodeConverter {
     ) {
         let Some(native::EventSessionNextStepStartedProperties { session_id: Some(id), model, agent, .. }) = properties
         else {
-            return incomplete("session.next.step.started", out);
+            return report_incomplete("session.next.step.started", out);
         };
-        let session = self.sessions.of(&id);
-        session.run.declined = false;
-        session.goes_on(out);
+        let session = self.sessions.get_or_insert(&id);
+        session.turn.has_declined_request = false;
+        session.clear_failure(out);
         session.ensure_turn(out);
-        session.mode_changes(agent, model.and_then(|model| model.id), out);
+        session.update_mode(agent, model.and_then(|model| model.id), out);
         out.dropped(STATE_ECHO);
     }
 
@@ -154,26 +155,26 @@ impl OpenCodeConverter {
             ..
         }) = properties
         else {
-            return incomplete("session.next.step.ended", out);
+            return report_incomplete("session.next.step.ended", out);
         };
-        let session = self.sessions.of(&id);
+        let session = self.sessions.get_or_insert(&id);
         if let Some(tokens) = &tokens {
             let model = session.model.clone();
             let step = assistant_message_id.unwrap_or_default();
-            session.count(&step, Tokens::from(tokens), cost.as_ref(), model, out);
+            session.count_usage(&step, Tokens::from(tokens), cost.as_ref(), model, out);
         }
-        let reason = finish.as_deref().map(Finish::from_word);
+        let reason = finish.as_deref().map(Finish::parse);
         match reason {
-            Some(Finish::GoesOn) if !session.run.interrupt_requested => return out.dropped(STATE_ECHO),
-            // Here the step is all that ends the turn.
-            Some(Finish::Unlisted) | None => {
-                session.run.failed = true;
+            Some(Finish::Continues) if !session.turn.interrupt_requested => return out.dropped(STATE_ECHO),
+            // No other event ends the turn, so it ends as failed.
+            Some(Finish::Unknown) | None => {
+                session.turn.failed = true;
                 let error = format!("unknown finish of a step: {}", finish.as_deref().unwrap_or("none"));
-                out.session(&id).partially_unparsed(HERE, error, Some("session.next.step.ended".to_owned()));
+                out.session(&id).partially_unparsed(LOCATION, error, Some("session.next.step.ended".to_owned()));
             }
             Some(_) => {}
         }
-        session.run.finish = finish;
+        session.turn.last_finish = finish;
         session.end_turn(out);
     }
 
@@ -183,12 +184,15 @@ impl OpenCodeConverter {
         out: &mut Drafts,
     ) {
         let Some(native::EventSessionNextStepFailedProperties { session_id: Some(id), error, .. }) = properties else {
-            return incomplete("session.next.step.failed", out);
+            return report_incomplete("session.next.step.failed", out);
         };
         let message = error.and_then(|error| error.message).unwrap_or_default();
-        let session = self.sessions.of(&id);
-        let interrupted = message.starts_with(INTERRUPTED) || session.run.interrupt_requested;
-        session.report(if interrupted { Trouble::Interrupted } else { Trouble::from_words("unknown", message) }, out);
+        let session = self.sessions.get_or_insert(&id);
+        let is_interrupted = message.starts_with(INTERRUPTED_PREFIX) || session.turn.interrupt_requested;
+        session.report_error(
+            if is_interrupted { ErrorReport::Interrupted } else { ErrorReport::from_message("unknown", message) },
+            out,
+        );
         session.end_turn(out);
     }
 
@@ -205,11 +209,11 @@ impl OpenCodeConverter {
             ..
         }) = properties
         else {
-            return incomplete("session.next.text.delta", out);
+            return report_incomplete("session.next.text.delta", out);
         };
-        let Said { key, native } = self.sessions.of(&id).saying(&message, text_id);
-        let mut session = self.next(&id, out);
-        session.message_started(key.as_str(), MessageDraft::assistant().native_id(native).in_message(message));
+        let StreamKey { key, native_id } = self.sessions.get_or_insert(&id).start_stream(&message, text_id);
+        let mut session = self.next_session(&id, out);
+        session.message_started(key.as_str(), MessageDraft::assistant().native_id(native_id).in_message(message));
         session.message_delta(key, delta);
     }
 
@@ -226,16 +230,16 @@ impl OpenCodeConverter {
             ..
         }) = properties
         else {
-            return incomplete("session.next.text.ended", out);
+            return report_incomplete("session.next.text.ended", out);
         };
         let Some(text) = text.filter(|text| !text.is_empty()) else {
             return out.dropped(EMPTY_PART);
         };
-        let session = self.sessions.of(&id);
-        let Said { key, native } = session.said(&message, text_id);
-        let cut_off = session.is_cut_off();
-        let said = MessageDraft::assistant().native_id(native).in_message(message);
-        self.next(&id, out).message_finished(key, said, ended(text, cut_off));
+        let session = self.sessions.get_or_insert(&id);
+        let StreamKey { key, native_id } = session.end_stream(&message, text_id);
+        let is_cut_off = session.is_cut_off();
+        let draft = MessageDraft::assistant().native_id(native_id).in_message(message);
+        self.next_session(&id, out).message_finished(key, draft, message_end(text, is_cut_off));
     }
 
     pub(super) fn next_reasoning_delta(
@@ -251,12 +255,12 @@ impl OpenCodeConverter {
             ..
         }) = properties
         else {
-            return incomplete("session.next.reasoning.delta", out);
+            return report_incomplete("session.next.reasoning.delta", out);
         };
-        let Said { key, native } = self.sessions.of(&id).saying(&message, reasoning_id);
-        let said = MessageDraft::reasoning(Visibility::Public).native_id(native).in_message(message);
-        let mut session = self.next(&id, out);
-        session.message_started(key.as_str(), said);
+        let StreamKey { key, native_id } = self.sessions.get_or_insert(&id).start_stream(&message, reasoning_id);
+        let draft = MessageDraft::reasoning(Visibility::Public).native_id(native_id).in_message(message);
+        let mut session = self.next_session(&id, out);
+        session.message_started(key.as_str(), draft);
         session.message_delta(key, delta);
     }
 
@@ -274,18 +278,18 @@ impl OpenCodeConverter {
             ..
         }) = properties
         else {
-            return incomplete("session.next.reasoning.ended", out);
+            return report_incomplete("session.next.reasoning.ended", out);
         };
         let text = text.unwrap_or_default();
         if text.is_empty() && provider_metadata.is_none() {
             return out.dropped(EMPTY_PART);
         }
         let visibility = if text.is_empty() { Visibility::Private } else { Visibility::Public };
-        let session = self.sessions.of(&id);
-        let Said { key, native } = session.said(&message, reasoning_id);
-        let cut_off = session.is_cut_off();
-        let said = MessageDraft::reasoning(visibility).native_id(native).in_message(message);
-        self.next(&id, out).message_finished(key, said, ended(text, cut_off));
+        let session = self.sessions.get_or_insert(&id);
+        let StreamKey { key, native_id } = session.end_stream(&message, reasoning_id);
+        let is_cut_off = session.is_cut_off();
+        let draft = MessageDraft::reasoning(visibility).native_id(native_id).in_message(message);
+        self.next_session(&id, out).message_finished(key, draft, message_end(text, is_cut_off));
     }
 
     pub(super) fn next_retried(
@@ -295,13 +299,13 @@ impl OpenCodeConverter {
     ) {
         let Some(native::EventSessionNextRetriedProperties { session_id: Some(id), attempt, error, .. }) = properties
         else {
-            return incomplete("session.next.retried", out);
+            return report_incomplete("session.next.retried", out);
         };
         let reason = error.and_then(|error| error.message).unwrap_or_default();
         let code = error_code_for_text(&reason);
         let retry = Retry::new(attempt.and_then(|attempt| attempt.as_u64()).unwrap_or(1), reason).code(code);
-        self.sessions.of(&id).retried(out);
-        self.next(&id, out).note(Note::retry(retry));
+        self.sessions.get_or_insert(&id).abandon_streams(out);
+        self.next_session(&id, out).note(Note::retry(retry));
     }
 
     pub(super) fn next_compaction_started(
@@ -316,11 +320,13 @@ impl OpenCodeConverter {
             ..
         }) = properties
         else {
-            return incomplete("session.next.compaction.started", out);
+            return report_incomplete("session.next.compaction.started", out);
         };
-        let data =
-            compaction(reason.as_ref().map(native::EventSessionNextCompactionStartedPropertiesReason::as_str), None);
-        self.next(&id, out).note_started(message, Note::compacting(data));
+        let data = new_compaction(
+            reason.as_ref().map(native::EventSessionNextCompactionStartedPropertiesReason::as_str),
+            None,
+        );
+        self.next_session(&id, out).note_started(message, Note::compacting(data));
     }
 
     pub(super) fn next_compaction_delta(
@@ -329,12 +335,12 @@ impl OpenCodeConverter {
         out: &mut Drafts,
     ) {
         match properties.and_then(|properties| properties.session_id) {
-            // The end has all of it.
+            // The last event repeats the whole summary.
             Some(id) => {
-                self.next(&id, out);
+                self.next_session(&id, out);
                 out.dropped(SUMMARY);
             }
-            None => incomplete("session.next.compaction.delta", out),
+            None => report_incomplete("session.next.compaction.delta", out),
         }
     }
 
@@ -351,11 +357,11 @@ impl OpenCodeConverter {
             ..
         }) = properties
         else {
-            return incomplete("session.next.compaction.ended", out);
+            return report_incomplete("session.next.compaction.ended", out);
         };
         let data =
-            compaction(reason.as_ref().map(native::EventSessionNextCompactionEndedPropertiesReason::as_str), text);
-        self.next(&id, out).note_finished(message, Note::compaction(data), false);
+            new_compaction(reason.as_ref().map(native::EventSessionNextCompactionEndedPropertiesReason::as_str), text);
+        self.next_session(&id, out).note_finished(message, Note::compaction(data), false);
     }
 
     pub(super) fn next_revert_staged(
@@ -365,11 +371,11 @@ impl OpenCodeConverter {
     ) {
         let Some(native::EventSessionNextRevertStagedProperties { session_id: Some(id), revert, .. }) = properties
         else {
-            return incomplete("session.next.revert.staged", out);
+            return report_incomplete("session.next.revert.staged", out);
         };
         let revert = revert.unwrap_or_default();
-        let note = reverted(&revert.message_id.unwrap_or_default(), revert.diff);
-        self.next(&id, out).note(note);
+        let note = revert_note(&revert.message_id.unwrap_or_default(), revert.diff);
+        self.next_session(&id, out).note(note);
     }
 
     pub(super) fn next_revert_cleared(
@@ -379,9 +385,9 @@ impl OpenCodeConverter {
     ) {
         match properties.and_then(|properties| properties.session_id) {
             Some(id) => {
-                self.next(&id, out).note(Note::notice("the revert is over"));
+                self.next_session(&id, out).note(Note::notice("the revert is over"));
             }
-            None => incomplete("session.next.revert.cleared", out),
+            None => report_incomplete("session.next.revert.cleared", out),
         }
     }
 
@@ -392,23 +398,22 @@ impl OpenCodeConverter {
     ) {
         match properties.and_then(|properties| properties.session_id) {
             Some(id) => {
-                self.next(&id, out).note(Note::notice("the reverted messages were removed"));
+                self.next_session(&id, out).note(Note::notice("the reverted messages were removed"));
             }
-            None => incomplete("session.next.revert.committed", out),
+            None => report_incomplete("session.next.revert.committed", out),
         }
     }
 
-    /// Speaks of a session, which is there from now on.
-    pub(super) fn next<'a>(&mut self, id: &str, out: &'a mut Drafts) -> SessionDrafts<'a> {
-        let session = self.sessions.of(id);
-        session.is_there(out);
-        session.begun = true;
+    /// Session of a `session.next.*` event, which exists from now on.
+    pub(super) fn next_session<'a>(&mut self, id: &str, out: &'a mut Drafts) -> SessionDrafts<'a> {
+        let session = self.sessions.get_or_insert(id);
+        session.confirm_exists(out);
+        session.is_started = true;
         out.session(id)
     }
 }
 
-/// What is known of a compaction.
-fn compaction(reason: Option<&str>, summary: Option<String>) -> Compaction {
+fn new_compaction(reason: Option<&str>, summary: Option<String>) -> Compaction {
     let trigger = match reason {
         Some("auto") => Some(CompactionTrigger::Auto),
         Some("manual") => Some(CompactionTrigger::Manual),
@@ -417,7 +422,7 @@ fn compaction(reason: Option<&str>, summary: Option<String>) -> Compaction {
     Compaction::new().trigger(trigger).summary(summary.filter(|summary| !summary.is_empty()))
 }
 
-fn ended(text: String, cut_off: bool) -> MessageEnd {
+fn message_end(text: String, is_cut_off: bool) -> MessageEnd {
     let end = MessageEnd::text(text);
-    if cut_off { end.failed() } else { end }
+    if is_cut_off { end.failed() } else { end }
 }

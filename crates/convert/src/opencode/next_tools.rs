@@ -1,4 +1,4 @@
-//! Tools of the v2 API: their input streams, then they are called and succeed or fail.
+//! Tools of the v2 API. Their input streams, then they are called and succeed or fail.
 
 use interlingua_native::Json;
 use interlingua_native::opencode as native;
@@ -7,13 +7,13 @@ use interlingua_schema::{CommandInput, ContentPart, ToolInput, ToolKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::changes::{Metadata, file_refs};
-use super::kinds::{Kinds, built_in};
+use super::changes::{ToolMetadata, file_refs};
+use super::kinds::{ToolKinds, built_in_kind};
 use super::next::Properties;
 use super::outputs::{clean_error, clean_output};
 use super::tools::with_input;
-use super::users::file;
-use super::{OpenCodeConverter, incomplete};
+use super::user_messages::file_content;
+use super::{OpenCodeConverter, report_incomplete};
 use crate::{Drafts, ToolCall, ToolResult};
 
 impl OpenCodeConverter {
@@ -29,16 +29,16 @@ impl OpenCodeConverter {
             ..
         }) = properties
         else {
-            return incomplete("session.next.shell.started", out);
+            return report_incomplete("session.next.shell.started", out);
         };
-        self.sessions.of(&id).shell_taken();
+        self.sessions.get_or_insert(&id).take_shell_prompt();
         let arguments = json!({ "command": command }).to_string();
         let tool = ToolCall::new(call.as_str(), "shell")
             .kind(ToolKind::Command)
             .arguments(arguments)
             .input(command.map(|command| ToolInput::Command(CommandInput::new(command))))
             .native_id(call.as_str());
-        self.next(&id, out).tool_called(call, tool);
+        self.next_session(&id, out).tool_called(call, tool);
     }
 
     pub(super) fn next_shell_ended(
@@ -53,13 +53,13 @@ impl OpenCodeConverter {
             ..
         }) = properties
         else {
-            return incomplete("session.next.shell.ended", out);
+            return report_incomplete("session.next.shell.ended", out);
         };
         let output = clean_output("shell", Some(&ToolKind::Command), output.unwrap_or_default(), false);
-        self.next(&id, out).tool_finished(call, ToolResult::ok(output));
+        self.next_session(&id, out).tool_finished(call, ToolResult::ok(output));
     }
 
-    pub(super) fn next_input_started(
+    pub(super) fn next_tool_input_started(
         &mut self,
         properties: Properties<native::EventSessionNextToolInputStartedProperties>,
         out: &mut Drafts,
@@ -72,20 +72,20 @@ impl OpenCodeConverter {
             ..
         }) = properties
         else {
-            return incomplete("session.next.tool.input.started", out);
+            return report_incomplete("session.next.tool.input.started", out);
         };
-        let name = self.sessions.of(&id).tool_name(name, Some(&call));
+        let name = self.sessions.get_or_insert(&id).tool_name(name, Some(&call));
         let mut tool = ToolCall::new(call.as_str(), name.as_str()).native_id(call.as_str());
-        tool.kind = Kinds::new(&self.mcp).while_pending(&name);
-        let session = self.sessions.of(&id);
-        let key = session.new_call(&call, assistant_message_id.as_deref());
-        session.known_calls.insert(call, ());
-        session.tools.entry(key.clone()).or_default();
+        tool.kind = ToolKinds::new(&self.mcp_servers).pending_kind(&name);
+        let session = self.sessions.get_or_insert(&id);
+        let key = session.start_call(&call, assistant_message_id.as_deref());
+        session.known_call_ids.insert(call, ());
+        session.open_tools.entry(key.clone()).or_default();
         tool.native_message = assistant_message_id.map(Into::into);
-        self.next(&id, out).tool_started(key, tool);
+        self.next_session(&id, out).tool_started(key, tool);
     }
 
-    pub(super) fn next_input_delta(
+    pub(super) fn next_tool_input_delta(
         &mut self,
         properties: Properties<native::EventSessionNextToolInputDeltaProperties>,
         out: &mut Drafts,
@@ -97,10 +97,10 @@ impl OpenCodeConverter {
             ..
         }) = properties
         else {
-            return incomplete("session.next.tool.input.delta", out);
+            return report_incomplete("session.next.tool.input.delta", out);
         };
-        let key = self.sessions.of(&id).call_key(call);
-        self.next(&id, out).tool_arguments(key, delta);
+        let key = self.sessions.get_or_insert(&id).call_key(call);
+        self.next_session(&id, out).tool_arguments(key, delta);
     }
 
     pub(super) fn next_tool_called(
@@ -118,21 +118,21 @@ impl OpenCodeConverter {
             ..
         }) = properties
         else {
-            return incomplete("session.next.tool.called", out);
+            return report_incomplete("session.next.tool.called", out);
         };
-        let name = self.sessions.of(&id).tool_name(tool, Some(&call));
-        let by_provider = provider.and_then(|provider| provider.executed) == Some(true);
-        let kinds = Kinds { by_provider, ..Kinds::new(&self.mcp) };
+        let name = self.sessions.get_or_insert(&id).tool_name(tool, Some(&call));
+        let is_provider_executed = provider.and_then(|provider| provider.executed) == Some(true);
+        let kinds = ToolKinds { is_provider_executed, ..ToolKinds::new(&self.mcp_servers) };
         let tool = ToolCall::new(call.as_str(), name.as_str()).native_id(call.as_str());
         let mut tool = with_input(tool, &name, input.as_ref(), kinds);
         tool.arguments = input.as_ref().map(Into::into);
-        let session = self.sessions.of(&id);
-        let key = session.new_call(&call, assistant_message_id.as_deref());
-        // What the result tells depends on what was asked.
-        session.known_calls.insert(call, ());
-        session.next_called(&key, name, tool.kind.clone(), input);
+        let session = self.sessions.get_or_insert(&id);
+        let key = session.start_call(&call, assistant_message_id.as_deref());
+        // The conversion of the result needs the call.
+        session.known_call_ids.insert(call, ());
+        session.mark_called(&key, name, tool.kind.clone(), input);
         tool.native_message = assistant_message_id.map(Into::into);
-        self.next(&id, out).tool_called(key, tool);
+        self.next_session(&id, out).tool_called(key, tool);
     }
 
     pub(super) fn next_tool_progress(
@@ -147,13 +147,13 @@ impl OpenCodeConverter {
             ..
         }) = properties
         else {
-            return incomplete("session.next.tool.progress", out);
+            return report_incomplete("session.next.tool.progress", out);
         };
-        let session = self.sessions.of(&id);
+        let session = self.sessions.get_or_insert(&id);
         let key = session.call_key(call);
         let (output, _) = result_content(content, false);
-        let new = session.tools.entry(key.clone()).or_default().grown(output);
-        self.next(&id, out).tool_output(key, new);
+        let new_output = session.open_tools.entry(key.clone()).or_default().take_new_output(output);
+        self.next_session(&id, out).tool_output(key, new_output);
     }
 
     pub(super) fn next_tool_success(
@@ -170,30 +170,30 @@ impl OpenCodeConverter {
             ..
         }) = properties
         else {
-            return incomplete("session.next.tool.success", out);
+            return report_incomplete("session.next.tool.success", out);
         };
-        let session = self.sessions.of(&id);
-        let diff = session.diffs.remove(&call);
-        let key = session.call_done(call);
-        let tool = session.tools.remove(&key).unwrap_or_default();
-        let metadata = Metadata::read(structured.as_ref());
+        let session = self.sessions.get_or_insert(&id);
+        let diff = session.permission_diffs.remove(&call);
+        let key = session.complete_call(call);
+        let tool = session.open_tools.remove(&key).unwrap_or_default();
+        let metadata = ToolMetadata::parse(structured.as_ref());
         if let Some(child) = &metadata.session_id {
             out.session(child).spawned_by(id.as_str(), key.as_str());
         }
         let is_command = tool.kind == Some(ToolKind::Command);
         let (mut output, files) = result_content(content, is_command);
         if output.is_empty() && files.is_empty() {
-            // What OpenCode's own tools tell in data is for programs.
-            let structured = structured.filter(|_| built_in(&tool.name).is_none());
-            output = result.as_ref().map(in_words).or(structured.as_ref().map(in_words)).unwrap_or_default();
+            // The structured data of built-in tools is not meant for users.
+            let structured = structured.filter(|_| built_in_kind(&tool.name).is_none());
+            output = result.as_ref().map(result_text).or(structured.as_ref().map(result_text)).unwrap_or_default();
         }
-        let session = self.sessions.of(&id);
-        let failed = metadata.cut_off || session.is_damaged_exit(&metadata, "session.next.tool.success", out);
-        let output = clean_output(&tool.name, tool.kind.as_ref(), output, metadata.truncated);
+        let session = self.sessions.get_or_insert(&id);
+        let failed = metadata.is_cut_off || session.report_invalid_exit(&metadata, "session.next.tool.success", out);
+        let output = clean_output(&tool.name, tool.kind.as_ref(), output, metadata.is_truncated);
         let mut result = ToolResult::ok(output).failed_if(failed).exit_code(metadata.exit);
         result.parts = file_refs(&tool.name, tool.input.as_ref(), metadata, diff);
         result.parts.extend(files);
-        self.next(&id, out).tool_finished(key, result);
+        self.next_session(&id, out).tool_finished(key, result);
     }
 
     pub(super) fn next_tool_failed(
@@ -205,53 +205,53 @@ impl OpenCodeConverter {
             session_id: Some(id), call_id: Some(call), error, ..
         }) = properties
         else {
-            return incomplete("session.next.tool.failed", out);
+            return report_incomplete("session.next.tool.failed", out);
         };
-        let session = self.sessions.of(&id);
-        let key = session.call_done(call);
-        let open = session.tools.remove(&key);
-        let never_called = open.as_ref().is_some_and(|open| !open.called);
+        let session = self.sessions.get_or_insert(&id);
+        let key = session.complete_call(call);
+        let open = session.open_tools.remove(&key);
+        let is_uncalled = open.as_ref().is_some_and(|open| !open.is_called);
         let message = error.and_then(|error| error.message).unwrap_or_default();
         let message = clean_error(open.and_then(|open| open.kind).as_ref(), &message);
-        let result = ToolResult::failed(message).call_cut_off_if(never_called && session.is_cut_off());
-        self.next(&id, out).tool_finished(key, result);
+        let result = ToolResult::failed(message).call_cut_off_if(is_uncalled && session.is_cut_off());
+        self.next_session(&id, out).tool_finished(key, result);
     }
 }
 
-/// What a tool gave that did not say it in words: its text, or the data as it is.
-fn in_words(given: &Json) -> String {
+/// Text of a result without text content: its value if that is a text, else its JSON.
+fn result_text(result: &Json) -> String {
     #[derive(Deserialize)]
-    struct Given {
+    struct WithValue {
         value: Json,
     }
-    let given = given.decode::<Given>().map_or_else(|_| given.clone(), |given| given.value);
-    match given.to_value() {
+    let value = result.decode::<WithValue>().map_or_else(|_| result.clone(), |result| result.value);
+    match value.to_value() {
         Value::Null => String::new(),
         Value::String(text) => text,
         Value::Array(list) if list.is_empty() => String::new(),
         Value::Object(fields) if fields.is_empty() => String::new(),
-        _ => given.get().to_owned(),
+        _ => value.get().to_owned(),
     }
 }
 
-/// How the text begins that tells the model of a command's exit code.
-const EXITED: &str = "Command exited with code ";
+/// How the text with the exit code of a command begins.
+const EXIT_CODE_PREFIX: &str = "Command exited with code ";
 
-/// What a tool says, and the files it gives. A command's exit code is told apart from what it printed.
+/// Text and files of a result. The exit code of a command is not part of its output.
 fn result_content(content: Option<Vec<LlmToolContent>>, is_command: bool) -> (String, Vec<ContentPart>) {
     let mut output = String::new();
     let mut files = Vec::new();
     for part in content.into_iter().flatten() {
         match part {
-            LlmToolContent::Text(text) if is_command && text.text.as_ref().is_some_and(|it| it.starts_with(EXITED)) => {
-            }
+            LlmToolContent::Text(text)
+                if is_command && text.text.as_ref().is_some_and(|it| it.starts_with(EXIT_CODE_PREFIX)) => {}
             LlmToolContent::Text(text) => {
                 if !output.is_empty() && !output.ends_with('\n') {
                     output.push('\n');
                 }
                 output.push_str(&text.text.unwrap_or_default());
             }
-            LlmToolContent::File(content) => files.push(file(content.mime, content.uri, content.name, None)),
+            LlmToolContent::File(content) => files.push(file_content(content.mime, content.uri, content.name, None)),
             LlmToolContent::Unknown { .. } => {}
         }
     }

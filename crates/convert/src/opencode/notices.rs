@@ -1,4 +1,4 @@
-//! What is no part of a conversation but worth a remark, and the events of older versions.
+//! Notices about the server, plans, and events of older versions.
 
 use interlingua_native::Json;
 use interlingua_native::opencode::{
@@ -11,8 +11,8 @@ use interlingua_native::opencode::{
 use interlingua_schema::{ApprovalScope, PlanStep};
 use serde::Deserialize;
 
-use super::requests::{Reply, Request};
-use super::{HERE, OpenCodeConverter, STATE_ECHO, incomplete};
+use super::requests::{PermissionRequest, Reply};
+use super::{LOCATION, OpenCodeConverter, STATE_ECHO, report_incomplete};
 use crate::draft::{UNCHANGED_PLAN, plan_step};
 use crate::{Drafts, Note};
 
@@ -32,14 +32,14 @@ pub(super) fn update_available(properties: Option<EventInstallationUpdateAvailab
 
 pub(super) fn toast(properties: Option<EventTuiToastShowProperties>, out: &mut Drafts) {
     let EventTuiToastShowProperties { title, message, .. } = properties.unwrap_or_default();
-    let words: Vec<String> = [title, message].into_iter().flatten().collect();
-    notice(words.join(": "), out);
+    let texts: Vec<String> = [title, message].into_iter().flatten().collect();
+    notice(texts.join(": "), out);
 }
 
 pub(super) fn browser_open_failed(properties: Option<EventMcpBrowserOpenFailedProperties>, out: &mut Drafts) {
     let EventMcpBrowserOpenFailedProperties { mcp_name, url } = properties.unwrap_or_default();
     let (name, url) = (mcp_name.unwrap_or_default(), url.unwrap_or_default());
-    notice(format!("MCP server {name} wants a browser, which did not open: {url}"), out);
+    notice(format!("MCP server {name}: the browser did not open for {url}"), out);
 }
 
 pub(super) fn branch_updated(properties: Option<EventVcsBranchUpdatedProperties>, out: &mut Drafts) {
@@ -79,7 +79,7 @@ pub(super) fn worktree_failed(properties: Option<EventWorktreeFailedProperties>,
     notice(format!("worktree failed: {message}"), out);
 }
 
-/// The server let go of a directory, or of all: what ran there is over.
+/// The server has disposed of a directory, or of all. What ran there has ended.
 pub(super) fn disposed(directory: Option<String>, out: &mut Drafts) {
     notice(
         directory
@@ -89,15 +89,15 @@ pub(super) fn disposed(directory: Option<String>, out: &mut Drafts) {
 }
 
 impl OpenCodeConverter {
-    /// The plan, whole, each time it is another one.
+    /// Drafts the plan if it has changed.
     pub(super) fn todo_updated(&mut self, properties: Option<EventTodoUpdatedProperties>, out: &mut Drafts) {
         let Some(EventTodoUpdatedProperties { session_id: Some(id), todos }) = properties else {
-            return incomplete("todo.updated", out);
+            return report_incomplete("todo.updated", out);
         };
-        let steps: Vec<PlanStep> = todos.into_iter().flatten().map(step).collect();
-        let session = self.sessions.of(&id);
-        session.begun = true;
-        if !session.plan.update(&steps) {
+        let steps: Vec<PlanStep> = todos.into_iter().flatten().map(convert_step).collect();
+        let session = self.sessions.get_or_insert(&id);
+        session.is_started = true;
+        if !session.last_plan.update(&steps) {
             return out.dropped(UNCHANGED_PLAN);
         }
         out.session(&id).note(Note::plan(steps));
@@ -105,53 +105,53 @@ impl OpenCodeConverter {
 
     pub(super) fn command_executed(&mut self, properties: Option<EventCommandExecutedProperties>, out: &mut Drafts) {
         let Some(EventCommandExecutedProperties { session_id: Some(id), name, arguments, .. }) = properties else {
-            return incomplete("command.executed", out);
+            return report_incomplete("command.executed", out);
         };
         let command = [name.unwrap_or_default(), arguments.unwrap_or_default()].join(" ");
-        self.sessions.of(&id).begun = true;
+        self.sessions.get_or_insert(&id).is_started = true;
         let detail = format!("command /{} was run", command.trim());
         out.session(&id).note(Note::notice(detail));
     }
 
-    /// Types that the current schema no longer has.
-    pub(super) fn older_event(&mut self, tag: &str, raw: &Json, out: &mut Drafts) {
+    /// Converts an event whose type the current schema no longer has.
+    pub(super) fn legacy_event(&mut self, tag: &str, raw: &Json, out: &mut Drafts) {
         match tag {
             "lsp.client.diagnostics" | "ide.installed" | "file.watcher.created" | "storage.write" => {
                 out.dropped(STATE_ECHO);
             }
-            "permission.updated" => match raw.decode::<OldPermission>() {
-                Ok(OldPermission { properties }) => self.old_permission(properties, out),
-                Err(_) => incomplete(tag, out),
+            "permission.updated" => match raw.decode::<LegacyPermissionEvent>() {
+                Ok(LegacyPermissionEvent { properties }) => self.legacy_permission(properties, out),
+                Err(_) => report_incomplete(tag, out),
             },
-            _ => out.current_session().unparsed(HERE, "unknown type", Some(tag.to_owned())),
+            _ => out.current_session().unparsed(LOCATION, "unknown type", Some(tag.to_owned())),
         }
     }
 
-    /// A permission as it was asked for in 1.0, which always offers to allow the like while the server runs.
-    fn old_permission(&mut self, asked: OldRequest, out: &mut Drafts) {
-        let patterns = asked.pattern.map(OldPattern::list).unwrap_or_default();
-        let request = Request {
-            id: asked.id,
-            session: asked.session,
-            always: if patterns.is_empty() { vec![asked.kind.clone()] } else { patterns.clone() },
-            permission: asked.kind,
+    /// Permission request of 1.0. It always offers to allow the same for as long as the server runs.
+    fn legacy_permission(&mut self, permission: LegacyPermission, out: &mut Drafts) {
+        let patterns = permission.pattern.map(LegacyPatterns::into_list).unwrap_or_default();
+        let request = PermissionRequest {
+            id: permission.id,
+            session: permission.session,
+            always: if patterns.is_empty() { vec![permission.kind.clone()] } else { patterns.clone() },
+            permission: permission.kind,
             patterns,
-            call: asked.call,
-            message: asked.message,
-            title: asked.title,
-            metadata: asked.metadata,
+            call: permission.call,
+            message: permission.message,
+            title: permission.title,
+            metadata: permission.metadata,
         };
-        self.permission_needed(request, ApprovalScope::Session, out);
+        self.request_permission(request, ApprovalScope::Session, out);
     }
 
-    /// The answer as it was told in 1.0, where the current names are missing.
-    pub(super) fn old_permission_replied(&mut self, text: &str, out: &mut Drafts) -> bool {
+    /// Permission reply of 1.0. Returns false if the event does not have its fields.
+    pub(super) fn legacy_permission_replied(&mut self, text: &str, out: &mut Drafts) -> bool {
         #[derive(Deserialize)]
         struct Event {
-            properties: Answered,
+            properties: Properties,
         }
         #[derive(Deserialize)]
-        struct Answered {
+        struct Properties {
             #[serde(rename = "permissionID")]
             request: String,
             response: Option<String>,
@@ -159,18 +159,18 @@ impl OpenCodeConverter {
         let Ok(Event { properties }) = serde_json::from_str::<Event>(text) else {
             return false;
         };
-        self.permission_answered(None, &properties.request, Reply::of(properties.response.as_deref()), out);
+        self.permission_answered(None, &properties.request, Reply::parse(properties.response.as_deref()), out);
         true
     }
 }
 
 #[derive(Deserialize)]
-struct OldPermission {
-    properties: OldRequest,
+struct LegacyPermissionEvent {
+    properties: LegacyPermission,
 }
 
 #[derive(Deserialize)]
-struct OldRequest {
+struct LegacyPermission {
     id: String,
     #[serde(rename = "type")]
     kind: String,
@@ -181,19 +181,19 @@ struct OldRequest {
     #[serde(rename = "callID")]
     call: Option<String>,
     title: Option<String>,
-    pattern: Option<OldPattern>,
+    pattern: Option<LegacyPatterns>,
     metadata: Option<Json>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum OldPattern {
+enum LegacyPatterns {
     One(String),
     Several(Vec<String>),
 }
 
-impl OldPattern {
-    fn list(self) -> Vec<String> {
+impl LegacyPatterns {
+    fn into_list(self) -> Vec<String> {
         match self {
             Self::One(pattern) => vec![pattern],
             Self::Several(patterns) => patterns,
@@ -201,6 +201,6 @@ impl OldPattern {
     }
 }
 
-fn step(todo: Todo) -> PlanStep {
+fn convert_step(todo: Todo) -> PlanStep {
     plan_step(todo.content.unwrap_or_default(), todo.status.as_deref())
 }

@@ -1,62 +1,61 @@
-//! What tools give, as a person would see it: without markup, line numbers, placeholders and notes to the model.
+//! Cleans tool outputs: removes markup, line numbers, placeholders and notes to the model.
 //!
-//! Each rule is a function with a test. What it takes away is still in the payload.
+//! Each rule is a function with a test. The payload keeps everything that is removed.
 
 use interlingua_schema::ToolKind;
 
-/// What a tool gave that went well. `truncated`: OpenCode cut it off, and tells the model where the rest is.
-pub(super) fn clean_output(tool: &str, kind: Option<&ToolKind>, mut output: String, truncated: bool) -> String {
-    if truncated {
+/// Output of a successful tool. `is_truncated`: OpenCode has truncated it and tells the model where the rest is.
+pub(super) fn clean_output(tool: &str, kind: Option<&ToolKind>, mut output: String, is_truncated: bool) -> String {
+    if is_truncated {
         output = without_truncation_advice(&output).unwrap_or(output);
     }
     let cleaned = match (kind, tool) {
-        // Its kind is that of the tool that was meant.
-        (_, "invalid") => Some(invalid_call(&output).to_owned()),
-        // The files come with their diffs.
+        // `kind` is that of the tool that the model named.
+        (_, "invalid") => Some(invalid_call_reason(&output).to_owned()),
+        // The result has the files with their diffs.
         (Some(ToolKind::FileChange), _) => Some(String::new()),
         (Some(ToolKind::Command), _) => Some(without_shell_notes(&output)),
         (_, "read") => without_file_markup(&output),
         (_, "glob" | "grep" | "list") => Some(without_search_notes(&output).to_owned()),
         (_, "task" | "subagent") => Some(task_result(&output).to_owned()),
-        // The plan is the call's input, and a status of its own.
+        // The plan is the input of the call, and a status item.
         (_, "todowrite") => Some(String::new()),
-        (_, "question") => answers(&output).map(str::to_owned),
-        (_, "plan_exit" | "plan_enter") => output.strip_suffix(WAIT).map(str::to_owned),
+        (_, "question") => question_answers(&output).map(str::to_owned),
+        (_, "plan_exit" | "plan_enter") => output.strip_suffix(WAIT_NOTE).map(str::to_owned),
         _ => None,
     };
     cleaned.unwrap_or(output)
 }
 
-/// Why a tool failed, without what is said to the model about it.
+/// Error of a failed tool, without notes to the model.
 pub(super) fn clean_error(kind: Option<&ToolKind>, error: &str) -> String {
-    // Up to 1.1 the name of the exception comes first. What a server says is its own.
+    // Up to 1.1, the error begins with the name of the exception. Errors of MCP servers are kept unchanged.
     let error = match kind {
         Some(ToolKind::Mcp) => error,
         _ => error.strip_prefix("Error: ").unwrap_or(error),
     };
     let error = error.strip_suffix("\nPlease rewrite the input so it satisfies the expected schema.").unwrap_or(error);
-    feedback(error).unwrap_or(error).to_owned()
+    user_feedback(error).unwrap_or(error).to_owned()
 }
 
-/// Whether the output of a `task` says that the sub-agent failed.
+/// Whether the output of a `task` reports a failed sub-agent.
 pub(super) fn task_failed(output: &str) -> bool {
     let tag = output.strip_prefix("<task ").and_then(|rest| rest.split_once('>')).map(|(tag, _)| tag);
     let state = tag.and_then(|tag| tag.split_once("state=\"")).and_then(|(_, rest)| rest.split_once('"'));
     state.is_some_and(|(state, _)| !matches!(state, "completed" | "running"))
 }
 
-const WAIT: &str = " Wait for further instructions.";
+const WAIT_NOTE: &str = " Wait for further instructions.";
 
-/// The words of a user who refused a permission, instead of the sentence that tells the model of them.
-fn feedback(error: &str) -> Option<&str> {
-    let (_, words) = error
+/// Feedback of a user who denied a permission, without the sentence around it.
+fn user_feedback(error: &str) -> Option<&str> {
+    let (_, feedback) = error
         .strip_prefix("The user rejected permission to use this specific tool call")?
         .split_once("with the following feedback: ")?;
-    Some(words).filter(|words| !words.is_empty())
+    Some(feedback).filter(|feedback| !feedback.is_empty())
 }
 
-/// A text that OpenCode cut off says so in a line of its own. The paragraph after it, about the file with the rest, is
-/// for the model.
+/// Removes the paragraph for the model about the file with the rest. The line that marks the truncation stays.
 fn without_truncation_advice(output: &str) -> Option<String> {
     let (before, after) = output.split_once("truncated...\n\n")?;
     let is_line = before.rsplit('\n').next()?.starts_with("...");
@@ -68,8 +67,8 @@ fn without_truncation_advice(output: &str) -> Option<String> {
     Some(format!("{before}truncated...{rest}"))
 }
 
-/// What a command printed, without the block that tells the model how it ended. That it took too long is said in the
-/// block's own words, since nothing else says so. `(no output)` stands for nothing.
+/// Output of a command, without the metadata block for the model. A timeout stays as the sentence of the block, because
+/// nothing else reports it. `(no output)` becomes an empty output.
 fn without_shell_notes(output: &str) -> String {
     let mut printed = output;
     let mut reason = None;
@@ -77,8 +76,8 @@ fn without_shell_notes(output: &str) -> String {
         let block = output.strip_suffix(end).and_then(|rest| rest.rsplit_once(start));
         if let Some((before, notes)) = block {
             printed = before.strip_suffix("\n\n").unwrap_or(before);
-            let late = notes.lines().find(|note| note.contains("exceeding timeout"));
-            reason = late.map(|note| note.split(". ").next().unwrap_or(note));
+            let timeout = notes.lines().find(|note| note.contains("exceeding timeout"));
+            reason = timeout.map(|note| note.split(". ").next().unwrap_or(note));
         }
     }
     if printed == "(no output)" {
@@ -91,18 +90,19 @@ fn without_shell_notes(output: &str) -> String {
     }
 }
 
-/// The content of a file or the entries of a directory, out of the markup that `read` puts around it, without line
-/// numbers and without the note on how much there is. `None` for something else.
+/// Content of a file or entries of a directory, without the markup of `read`, line numbers and the note about the
+/// length. `None` for any other output.
 fn without_file_markup(output: &str) -> Option<String> {
     if matches!(output, "Image read successfully" | "PDF read successfully") {
-        // It follows as a file.
+        // The file follows as an attachment.
         return Some(String::new());
     }
     let (open, close) = [("<content>\n", "\n</content>"), ("<entries>\n", "\n</entries>"), ("<file>\n", "\n</file>")]
         .into_iter()
         .find(|(open, _)| output.starts_with("<path>") && output.contains(open) || output.starts_with(open))?;
     let (_, rest) = output.split_once(open)?;
-    // A line of the file has its number first, so it is not the markup. Instructions that come with the file follow.
+    // Lines of the file begin with their number, so none of them equals the markup. Instructions may follow the
+    // content.
     let (inside, _) = rest.split_once(close)?;
     let text = match inside.rsplit_once("\n\n(") {
         Some((text, note)) if note.ends_with(')') && !note.contains('\n') => text,
@@ -115,7 +115,7 @@ fn without_file_markup(output: &str) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// A line without its number: `00001| `, and since 1.2 `1: `.
+/// A line without its number: `00001| `, or `1: ` since 1.2.
 fn without_line_number(line: &str) -> &str {
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
     if rest.len() == line.len() {
@@ -127,7 +127,7 @@ fn without_line_number(line: &str) -> &str {
     })
 }
 
-/// What was found, without the line that counts it and the notes below it. `No files found` stands for nothing.
+/// Search results without their count and notes. `No files found` becomes an empty output.
 fn without_search_notes(output: &str) -> &str {
     if matches!(output.trim_end(), "No files found" | "No matches found") {
         return "";
@@ -145,7 +145,7 @@ fn without_search_notes(output: &str) -> &str {
     found
 }
 
-/// What a sub-agent reports, out of the markup around it.
+/// Report of a sub-agent without its markup.
 fn task_result(output: &str) -> &str {
     if let Some((_, rest)) = output.split_once("<task_result>\n")
         && let Some((result, _)) = rest.rsplit_once("\n</task_result>")
@@ -163,18 +163,18 @@ fn task_result(output: &str) -> &str {
     }
 }
 
-/// The questions with their answers, out of the sentence that tells the model of them.
-fn answers(output: &str) -> Option<&str> {
+/// Questions and answers, without the sentences around them.
+fn question_answers(output: &str) -> Option<&str> {
     let answers = output.strip_prefix("User has answered your questions: ")?;
     answers.strip_suffix(". You can now continue with the user's answers in mind.")
 }
 
-/// Why a call is not valid, without the list of the tools there are.
-fn invalid_call(output: &str) -> &str {
-    let why = output.strip_prefix("The arguments provided to the tool are invalid: ").unwrap_or(output);
-    match why.split_once(" Available tools: ") {
-        Some((why, _)) if why.starts_with("Model tried to call unavailable tool") => why,
-        _ => why,
+/// Reason why a call is invalid, without the list of available tools.
+fn invalid_call_reason(output: &str) -> &str {
+    let reason = output.strip_prefix("The arguments provided to the tool are invalid: ").unwrap_or(output);
+    match reason.split_once(" Available tools: ") {
+        Some((reason, _)) if reason.starts_with("Model tried to call unavailable tool") => reason,
+        _ => reason,
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_printed_what_it_printed() {
+    fn the_output_of_a_command_has_no_placeholders_or_metadata() {
         for (output, expected) in [
             ("a\n", "a\n"),
             ("(no output)", ""),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_comes_without_its_count() {
+    fn search_results_have_no_counts_or_notes() {
         for (output, expected) in [
             ("Found 1 matches\n/w/a:\n  Line 2: beta\n", "/w/a:\n  Line 2: beta\n"),
             (
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sub_agent_reports_in_its_own_words() {
+    fn the_report_of_a_sub_agent_has_no_markup() {
         for (output, expected) in [
             ("<task id=\"ses_1\" state=\"completed\">\n<task_result>\nIt is 42.\n</task_result>\n</task>", "It is 42."),
             ("task_id: ses_1 (for resuming)\n\n<task_result>\nIt is 42.\n</task_result>", "It is 42."),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_to_the_model_are_taken_away() {
+    fn notes_to_the_model_are_removed() {
         let clean = |tool, kind, output: &str| clean_output(tool, Some(&kind), output.to_owned(), false);
         assert_eq!(clean("edit", ToolKind::FileChange, "Edit applied successfully."), "");
         assert_eq!(clean("todowrite", ToolKind::Plan, "[]"), "");
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_was_cut_off_says_so_without_advice() {
+    fn a_truncated_text_keeps_its_marker_without_the_advice() {
         let hint = "The tool call succeeded but the output was truncated. Full output saved to: /x\nUse Grep.";
         for (output, expected) in [
             (format!("a\n\n...3 lines truncated...\n\n{hint}"), "a\n\n...3 lines truncated..."),
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_in_the_users_words() {
+    fn an_error_has_the_feedback_of_the_user_without_the_sentence_around_it() {
         for (error, expected) in [
             ("Error: File not found: /w/a", "File not found: /w/a"),
             (

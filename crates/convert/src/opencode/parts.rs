@@ -1,4 +1,4 @@
-//! Parts of messages: text and reasoning as they stream, and the markers between them.
+//! Parts of messages: streaming text and reasoning, and step markers.
 
 use std::mem;
 
@@ -8,38 +8,38 @@ use interlingua_native::opencode::{
 };
 use interlingua_schema::{ContentPart, Timestamp, Visibility};
 
-use super::compaction::{Compaction, SUMMARY};
-use super::kinds::Kinds;
-use super::messages::Known;
-use super::retries::message_retries;
+use super::compaction::{AutoCompaction, SUMMARY};
+use super::kinds::ToolKinds;
+use super::messages::MessageState;
+use super::retries::message_retry_note;
 use super::session::Session;
 use super::usage::Tokens;
-use super::users::{UserPart, file_part, mentioned, subtask};
-use super::wire::riding_delta;
-use super::{EMPTY_PART, HERE, HISTORY, OpenCodeConverter, SAID_AGAIN, STATE_ECHO, incomplete};
+use super::user_messages::{UserPart, agent_mention, file_part, subtask_content};
+use super::wire::legacy_delta;
+use super::{EMPTY_PART, FORK_HISTORY, LOCATION, OpenCodeConverter, REPEATED_PROMPT, STATE_ECHO, report_incomplete};
 use crate::{Drafts, MessageDraft, MessageEnd, Note};
 
-/// A text or reasoning that streams.
+/// A streaming text or reasoning.
 #[derive(Debug)]
 pub(super) struct OpenPart {
     message: String,
-    reasoning: bool,
-    /// How much of its text is known.
-    known: usize,
-    /// White space at the end, which may yet be cut off.
-    held: String,
-    started: bool,
+    is_reasoning: bool,
+    /// Length of the known text.
+    known_len: usize,
+    /// Trailing whitespace, which OpenCode may trim.
+    held_whitespace: String,
+    is_started: bool,
 }
 
-/// What is told of a text or reasoning at a time.
-struct Told {
+/// State of a text or reasoning in one event.
+struct PartUpdate {
     part: String,
     message: String,
-    reasoning: bool,
+    is_reasoning: bool,
     text: String,
-    ended: bool,
-    /// There is something in it that is not shown.
-    redacted: bool,
+    has_ended: bool,
+    /// The part has content that is not shown.
+    is_redacted: bool,
 }
 
 impl OpenCodeConverter {
@@ -50,48 +50,48 @@ impl OpenCodeConverter {
         out: &mut Drafts,
     ) {
         let Some(EventMessagePartUpdatedProperties { part: Some(part), session_id, time }) = properties else {
-            return incomplete("message.part.updated", out);
+            return report_incomplete("message.part.updated", out);
         };
         if let Some(at) = time.and_then(|time| time.as_i64()) {
             out.set_payload_time(Timestamp::from_millis(at));
         }
-        // Since 1.2 deltas are events of their own, and the session is named outside the part too.
-        let delta = if session_id.is_none() { riding_delta(text) } else { None };
-        match session_id.or_else(|| session_of(&part)) {
-            Some(id) => self.part(&id, part, delta.as_deref(), out),
-            None => incomplete("message.part.updated", out),
+        // Since 1.2, deltas are separate events, and the session id is outside the part too.
+        let delta = if session_id.is_none() { legacy_delta(text) } else { None };
+        match session_id.or_else(|| part_session_id(&part)) {
+            Some(id) => self.handle_part(&id, part, delta.as_deref(), out),
+            None => report_incomplete("message.part.updated", out),
         }
     }
 
-    /// One part, in the order of the schema. `line`: the payload that tells of it, if it is alone in it.
-    pub(super) fn part(&mut self, id: &str, part: Part, delta: Option<&str>, out: &mut Drafts) {
-        let session = self.sessions.of(id);
-        let message = message_of(&part).unwrap_or_default();
+    /// Converts a part. The match arms are in the order of the schema.
+    pub(super) fn handle_part(&mut self, id: &str, part: Part, delta: Option<&str>, out: &mut Drafts) {
+        let session = self.sessions.get_or_insert(id);
+        let message = part_message_id(&part).unwrap_or_default();
         let known = session.messages.get(&message.to_owned()).copied();
         match known {
-            Some(Known::History) => return out.dropped(HISTORY),
-            Some(Known::SaidAgain) => return out.dropped(SAID_AGAIN),
-            Some(Known::SentUser) => return out.dropped(STATE_ECHO),
+            Some(MessageState::Copied) => return out.dropped(FORK_HISTORY),
+            Some(MessageState::RepeatedUser) => return out.dropped(REPEATED_PROMPT),
+            Some(MessageState::SentUser) => return out.dropped(STATE_ECHO),
             _ => {}
         }
-        // A message that was not announced is the agent's, unless it looks like something typed or attached.
+        // A part of an unannounced message belongs to the agent, unless it looks typed or attached.
         let is_user = match known {
-            Some(known) => !matches!(known, Known::Agent | Known::DoneAgent),
+            Some(known) => !matches!(known, MessageState::Agent | MessageState::CompletedAgent),
             None => match &part {
                 Part::Text(text) => text.time.is_none(),
                 Part::File(_) | Part::Agent(_) => true,
                 _ => false,
             },
         };
-        if !is_user || session.users.last().is_some_and(|user| user.id != message) {
-            session.show_users(None, out);
+        if !is_user || session.pending_user_messages.last().is_some_and(|user| user.id != message) {
+            session.show_user_messages(None, out);
         }
-        // What is shown later keeps its payload.
+        // A part that is shown later keeps its payload.
         let raw = || out.raw();
         match part {
             Part::Text(text) if is_user && text.synthetic == Some(true) => {
-                let added = UserPart { id: text.id, content: text.text.unwrap_or_default(), raw: raw() };
-                session.added_part(&text.message_id.unwrap_or_default(), added, out);
+                let synthetic = UserPart { id: text.id, content: text.text.unwrap_or_default(), raw: raw() };
+                session.synthetic_part(&text.message_id.unwrap_or_default(), synthetic, out);
             }
             Part::Text(text) if is_user => {
                 let content = ContentPart::text(text.text.unwrap_or_default());
@@ -105,14 +105,14 @@ impl OpenCodeConverter {
             Part::Reasoning(part) if session.is_summary(part.message_id.as_deref().unwrap_or_default()) => {
                 out.dropped(SUMMARY);
             }
-            Part::Text(text) => session.told(
-                Told {
+            Part::Text(text) => session.update_part(
+                PartUpdate {
                     part: text.id,
                     message: text.message_id.unwrap_or_default(),
-                    reasoning: false,
+                    is_reasoning: false,
                     text: text.text.unwrap_or_default(),
-                    ended: text.time.is_some_and(|time| time.end.is_some()),
-                    redacted: false,
+                    has_ended: text.time.is_some_and(|time| time.end.is_some()),
+                    is_redacted: false,
                 },
                 delta,
                 out,
@@ -120,16 +120,16 @@ impl OpenCodeConverter {
             Part::Subtask(part) => {
                 let (message, id) = (part.message_id.clone().unwrap_or_default(), part.id.clone());
                 let raw = raw();
-                session.user_part(&message, UserPart { id, content: subtask(part), raw }, out);
+                session.user_part(&message, UserPart { id, content: subtask_content(part), raw }, out);
             }
-            Part::Reasoning(part) => session.told(
-                Told {
+            Part::Reasoning(part) => session.update_part(
+                PartUpdate {
                     part: part.id,
                     message: part.message_id.unwrap_or_default(),
-                    reasoning: true,
+                    is_reasoning: true,
                     text: part.text.unwrap_or_default(),
-                    ended: part.time.is_some_and(|time| time.end.is_some()),
-                    redacted: part.metadata.is_some(),
+                    has_ended: part.time.is_some_and(|time| time.end.is_some()),
+                    is_redacted: part.metadata.is_some(),
                 },
                 delta,
                 out,
@@ -140,30 +140,30 @@ impl OpenCodeConverter {
                     let raw = raw();
                     session.user_part(&message, UserPart { id, content: file_part(*part), raw }, out);
                 } else {
-                    let said = MessageDraft::assistant().native_id(id.as_str()).in_message(message);
+                    let message = MessageDraft::assistant().native_id(id.as_str()).in_message(message);
                     out.session(session.id.as_str()).message_finished(
                         id,
-                        said,
+                        message,
                         MessageEnd::text("").with_part(file_part(*part)),
                     );
                 }
             }
-            Part::Tool(part) => session.tool_part(*part, Kinds::new(&self.mcp), out),
+            Part::Tool(part) => session.tool_part(*part, ToolKinds::new(&self.mcp_servers), out),
             Part::StepStart(part) => {
-                // A step that begins again leaves what it streamed before.
+                // A step that starts again abandons what it has streamed.
                 session.abandon_parts(part.message_id.as_deref(), out);
                 out.dropped(STATE_ECHO);
             }
             Part::StepFinish(part) => session.step_finished(part, out),
             Part::Agent(part) if is_user => {
-                let named = UserPart { id: part.id, content: mentioned(part.name.as_deref()), raw: raw() };
-                session.user_part(&part.message_id.unwrap_or_default(), named, out);
+                let mention = UserPart { id: part.id, content: agent_mention(part.name.as_deref()), raw: raw() };
+                session.user_part(&part.message_id.unwrap_or_default(), mention, out);
             }
-            // What the files looked like, for a revert; and an agent that nobody mentioned.
+            // File states for a revert, and mentions outside user messages.
             Part::Snapshot(_) | Part::Patch(_) | Part::Agent(_) => out.dropped(STATE_ECHO),
-            Part::Retry(part) => out.session(id).note(message_retries(part)),
+            Part::Retry(part) => out.session(id).note(message_retry_note(part)),
             Part::Compaction(part) => session.compaction_part(part, out),
-            Part::Unknown { tag, .. } => out.session(id).unparsed(HERE, "unknown part", Some(tag)),
+            Part::Unknown { tag, .. } => out.session(id).unparsed(LOCATION, "unknown part", Some(tag)),
         }
     }
 
@@ -176,34 +176,34 @@ impl OpenCodeConverter {
             field,
         }) = properties
         else {
-            return incomplete("message.part.delta", out);
+            return report_incomplete("message.part.delta", out);
         };
-        let session = self.sessions.of(&id);
+        let session = self.sessions.get_or_insert(&id);
         if field.is_some_and(|field| field != "text") {
-            if session.tools.contains_key(&part) {
+            if session.open_tools.contains_key(&part) {
                 return out.session(&id).tool_arguments(part, delta);
             }
             return out.dropped(STATE_ECHO);
         }
         let message = message_id.unwrap_or_default();
-        if session.messages.get(&message) == Some(&Known::History) {
-            return out.dropped(HISTORY);
+        if session.messages.get(&message) == Some(&MessageState::Copied) {
+            return out.dropped(FORK_HISTORY);
         }
         if session.is_summary(&message) {
             return out.dropped(SUMMARY);
         }
-        session.parts.entry(part.clone()).or_insert_with(|| OpenPart::new(message, false));
-        session.say(&part, &delta, out);
+        session.open_parts.entry(part.clone()).or_insert_with(|| OpenPart::new(message, false));
+        session.append_delta(&part, &delta, out);
     }
 
     pub(super) fn part_removed(&mut self, properties: Option<EventMessagePartRemovedProperties>, out: &mut Drafts) {
         let Some(EventMessagePartRemovedProperties { session_id: Some(id), part_id: Some(part), .. }) = properties
         else {
-            return incomplete("message.part.removed", out);
+            return report_incomplete("message.part.removed", out);
         };
-        let session = self.sessions.of(&id);
-        session.begun = true;
-        if session.parts.remove(&part).is_some_and(|open| open.started) {
+        let session = self.sessions.get_or_insert(&id);
+        session.is_started = true;
+        if session.open_parts.remove(&part).is_some_and(|open| open.is_started) {
             out.session(&id).message_abandoned(part.as_str());
         }
         out.session(&id).note(Note::notice(format!("part {part} was removed")));
@@ -211,105 +211,105 @@ impl OpenCodeConverter {
 }
 
 impl OpenPart {
-    fn new(message: String, reasoning: bool) -> Self {
-        Self { message, reasoning, known: 0, held: String::new(), started: false }
+    fn new(message: String, is_reasoning: bool) -> Self {
+        Self { message, is_reasoning, known_len: 0, held_whitespace: String::new(), is_started: false }
     }
 }
 
 impl Session {
-    /// The state of a text or reasoning, perhaps with the words that are new in it.
-    fn told(&mut self, told: Told, delta: Option<&str>, out: &mut Drafts) {
-        if !told.ended {
-            let open = self.parts.entry(told.part.clone());
-            let open = open.or_insert_with(|| OpenPart::new(told.message, told.reasoning));
-            open.reasoning = told.reasoning;
-            let known = mem::replace(&mut open.known, told.text.len());
-            let new = delta.or_else(|| told.text.get(known..)).unwrap_or_default();
-            return self.say(&told.part, new, out);
+    /// Updates a text or reasoning, with the new delta if the event has one.
+    fn update_part(&mut self, update: PartUpdate, delta: Option<&str>, out: &mut Drafts) {
+        if !update.has_ended {
+            let open = self.open_parts.entry(update.part.clone());
+            let open = open.or_insert_with(|| OpenPart::new(update.message, update.is_reasoning));
+            open.is_reasoning = update.is_reasoning;
+            let known_len = mem::replace(&mut open.known_len, update.text.len());
+            let new = delta.or_else(|| update.text.get(known_len..)).unwrap_or_default();
+            return self.append_delta(&update.part, new, out);
         }
-        let started = self.parts.remove(&told.part).is_some_and(|open| open.started);
-        if told.text.is_empty() && !started && !(told.reasoning && told.redacted) {
+        let was_started = self.open_parts.remove(&update.part).is_some_and(|open| open.is_started);
+        if update.text.is_empty() && !was_started && !(update.is_reasoning && update.is_redacted) {
             return out.dropped(EMPTY_PART);
         }
-        self.speaks_in(&told.message, out);
-        let visibility = if told.text.is_empty() { Visibility::Private } else { Visibility::Public };
-        let said = if told.reasoning { MessageDraft::reasoning(visibility) } else { MessageDraft::assistant() };
-        let mut end = MessageEnd::text(told.text);
+        self.ensure_turn_for(&update.message, out);
+        let visibility = if update.text.is_empty() { Visibility::Private } else { Visibility::Public };
+        let message = if update.is_reasoning { MessageDraft::reasoning(visibility) } else { MessageDraft::assistant() };
+        let mut end = MessageEnd::text(update.text);
         if self.is_cut_off() {
             end = end.failed();
         }
-        self.begun = true;
-        let said = said.native_id(told.part.as_str()).in_message(told.message);
-        out.session(self.id.as_str()).message_finished(told.part, said, end);
+        self.is_started = true;
+        let message = message.native_id(update.part.as_str()).in_message(update.message);
+        out.session(self.id.as_str()).message_finished(update.part, message, end);
     }
 
-    /// More of a text or reasoning.
-    fn say(&mut self, part: &str, delta: &str, out: &mut Drafts) {
-        let Some(open) = self.parts.get_mut(part) else {
+    /// Appends a delta to a text or reasoning.
+    fn append_delta(&mut self, part: &str, delta: &str, out: &mut Drafts) {
+        let Some(open) = self.open_parts.get_mut(part) else {
             return;
         };
-        if delta.is_empty() && !open.started {
+        if delta.is_empty() && !open.is_started {
             return out.dropped(EMPTY_PART);
         }
-        if !open.started {
+        if !open.is_started {
             let message = open.message.clone();
-            self.speaks_in(&message, out);
+            self.ensure_turn_for(&message, out);
         }
-        let Some(open) = self.parts.get_mut(part) else {
+        let Some(open) = self.open_parts.get_mut(part) else {
             return;
         };
         let mut session = out.session(self.id.as_str());
-        self.begun = true;
-        if !open.started {
-            open.started = true;
-            let said =
-                if open.reasoning { MessageDraft::reasoning(Visibility::Public) } else { MessageDraft::assistant() };
-            session.message_started(part, said.native_id(part).in_message(open.message.as_str()));
+        self.is_started = true;
+        if !open.is_started {
+            open.is_started = true;
+            let message =
+                if open.is_reasoning { MessageDraft::reasoning(Visibility::Public) } else { MessageDraft::assistant() };
+            session.message_started(part, message.native_id(part).in_message(open.message.as_str()));
         }
-        if !self.trims {
+        if !self.trims_whitespace {
             return session.message_delta(part, delta);
         }
-        let mut words = mem::take(&mut open.held);
-        words.push_str(delta);
-        open.held = words.split_off(words.trim_end().len());
-        session.message_delta(part, words);
+        let mut text = mem::take(&mut open.held_whitespace);
+        text.push_str(delta);
+        open.held_whitespace = text.split_off(text.trim_end().len());
+        session.message_delta(part, text);
     }
 
-    /// Gives up the texts that were never ended, of one message or of all.
+    /// Abandons the streaming parts of one message, or of all messages.
     pub(super) fn abandon_parts(&mut self, message: Option<&str>, out: &mut Drafts) {
         let id = &self.id;
-        self.parts.retain(|part, open| {
-            let stays = message.is_some_and(|message| message != open.message);
-            if !stays && open.started {
+        self.open_parts.retain(|part, open| {
+            let keeps = message.is_some_and(|message| message != open.message);
+            if !keeps && open.is_started {
                 out.session(id.as_str()).message_abandoned(part.as_str());
             }
-            stays
+            keeps
         });
     }
 
     fn step_finished(&mut self, part: StepFinishPart, out: &mut Drafts) {
         let message = part.message_id.unwrap_or_default();
-        if self.run.turn_open
-            && !self.run.counted_whole.contains(&message)
+        if self.turn.is_open
+            && !self.turn.counted_messages.contains(&message)
             && let Some(tokens) = &part.tokens
         {
-            self.count(&part.id, Tokens::from(tokens), part.cost.as_ref(), self.model.clone(), out);
-            // The message repeats the figures when it is complete.
-            self.run.counted.insert(message.clone());
+            self.count_usage(&part.id, Tokens::from(tokens), part.cost.as_ref(), self.model.clone(), out);
+            // The message repeats the usage when it is complete.
+            self.turn.counted_steps.insert(message.clone());
         }
         self.step_ended(&message, part.reason);
         out.dropped(STATE_ECHO);
     }
 
-    /// Why a step ended. The summary of a compaction that OpenCode made by itself is no answer: the work goes on.
+    /// Remembers why a step ended. The summary of an automatic compaction does not count: the turn continues after it.
     pub(super) fn step_ended(&mut self, message: &str, finish: Option<String>) {
-        if self.run.compaction == Compaction::None || !self.is_summary(message) {
-            self.run.finish = finish;
+        if self.turn.auto_compaction == AutoCompaction::None || !self.is_summary(message) {
+            self.turn.last_finish = finish;
         }
     }
 }
 
-fn session_of(part: &Part) -> Option<String> {
+fn part_session_id(part: &Part) -> Option<String> {
     let id = match part {
         Part::Text(part) => &part.session_id,
         Part::Subtask(part) => &part.session_id,
@@ -328,7 +328,7 @@ fn session_of(part: &Part) -> Option<String> {
     id.clone()
 }
 
-fn message_of(part: &Part) -> Option<&str> {
+fn part_message_id(part: &Part) -> Option<&str> {
     match part {
         Part::Text(part) => part.message_id.as_deref(),
         Part::Subtask(part) => part.message_id.as_deref(),

@@ -1,10 +1,10 @@
-//! The text of a patch as the model writes it for `apply_patch`, as changes of files.
+//! Parses the patch format of `apply_patch`.
 
 use interlingua_schema::{ChangeKind, FileChange};
 
 use crate::unified_diff;
 
-/// The changes that a patch makes, in its order. Its hunks have no line numbers, and are kept as they are.
+/// Changes of a patch, in order. Its hunks have no line numbers and are kept unchanged.
 pub(super) fn parse_patch(text: &str) -> Vec<FileChange> {
     let mut changes = Vec::new();
     let mut lines = text.lines().peekable();
@@ -45,12 +45,12 @@ fn file_header(line: &str) -> Option<(ChangeKind, &str)> {
     headers.into_iter().find_map(|(header, kind)| Some((kind, line.strip_prefix(header)?.trim())))
 }
 
-/// The content of a file that is added.
+/// Content of an added file.
 fn added(lines: &str) -> String {
     lines.lines().filter_map(|line| line.strip_prefix('+')).flat_map(|line| [line, "\n"]).collect()
 }
 
-/// The first hunk may begin without its `@@`.
+/// Adds the `@@` that the first hunk may lack.
 fn with_hunk_header(hunks: String) -> String {
     if hunks.starts_with("@@") { hunks } else { format!("@@\n{hunks}") }
 }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_is_one_change_for_each_file() {
+    fn a_patch_has_one_change_for_each_file() {
         let text = "*** Begin Patch\n*** Add File: new.txt\n+one\n+two\n*** Update File: a.py\n*** Move to: b.py\n@@ def f():\n-    return 1\n+    return 2\n*** End of File\n*** Update File: c.py\n a\n-b\n*** Delete File: old.txt\n*** End Patch";
         let changes = parse_patch(text);
         let kinds: Vec<_> = changes.iter().map(|change| (change.path.as_str(), change.change.clone())).collect();

@@ -1,4 +1,4 @@
-//! Permissions and questions. They carry the session that asks, which may be a sub-agent's, and name the tool call.
+//! Permission and question requests. They name the session, which may be a sub-agent's, and the tool call.
 
 use interlingua_native::Json;
 use interlingua_native::opencode::{
@@ -11,12 +11,12 @@ use interlingua_schema::{ApprovalScope, QuestionAnswer, QuestionOption};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::inputs::asked_input;
-use super::kinds::Kinds;
-use super::{OpenCodeConverter, STATE_ECHO, incomplete};
+use super::inputs::permission_input;
+use super::kinds::ToolKinds;
+use super::{OpenCodeConverter, STATE_ECHO, report_incomplete};
 use crate::{Drafts, PermissionDraft, QuestionDraft};
 
-/// What a host or the agent answers to a permission.
+/// Reply to a permission request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     Once,
@@ -25,8 +25,8 @@ pub(super) enum Reply {
 }
 
 impl Reply {
-    /// An answer that is not known gives no permission.
-    pub(super) fn of(word: Option<&str>) -> Self {
+    /// Parses a reply. An unknown one is a denial.
+    pub(super) fn parse(word: Option<&str>) -> Self {
         match word {
             Some("once") => Self::Once,
             Some("always") => Self::Always,
@@ -35,33 +35,33 @@ impl Reply {
     }
 }
 
-/// A permission or questions that are not answered.
+/// A permission or question request without an answer.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct PendingRequest {
     session: String,
-    /// What the answer `always` means.
-    always: ApprovalScope,
+    /// Scope of the reply `always`.
+    always_scope: ApprovalScope,
 }
 
-/// A permission as any of the generations ask for it.
+/// Permission request of any generation.
 #[derive(Default)]
-pub(super) struct Request {
+pub(super) struct PermissionRequest {
     pub(super) id: String,
     pub(super) session: String,
-    /// What it is for: the name of a tool, or of a group of tools.
+    /// Name of a tool or of a group of tools.
     pub(super) permission: String,
     pub(super) patterns: Vec<String>,
-    /// What would be allowed from now on.
+    /// Patterns that the reply `always` would allow.
     pub(super) always: Vec<String>,
     pub(super) call: Option<String>,
     pub(super) message: Option<String>,
-    /// In words, up to 1.0.
+    /// Title, up to 1.0.
     pub(super) title: Option<String>,
     pub(super) metadata: Option<Json>,
 }
 
-impl Request {
-    /// One line for a person, where neither the call nor the request tells more.
+impl PermissionRequest {
+    /// Title of a permission whose input is unknown.
     fn title(&self) -> String {
         let patterns = self.patterns.join("; ");
         match (&self.title, self.permission.as_str()) {
@@ -92,38 +92,43 @@ impl Request {
 }
 
 impl OpenCodeConverter {
-    fn asks(&mut self, session: &str, request: &str, always: ApprovalScope, out: &mut Drafts) {
-        let known = self.sessions.of(session);
-        known.is_there(out);
-        known.begun = true;
-        known.show_users(None, out);
-        self.asked.insert(request.to_owned(), Asked { session: session.to_owned(), always });
+    fn add_pending_request(&mut self, session: &str, request: &str, always_scope: ApprovalScope, out: &mut Drafts) {
+        let state = self.sessions.get_or_insert(session);
+        state.confirm_exists(out);
+        state.is_started = true;
+        state.show_user_messages(None, out);
+        self.pending_requests.insert(request.to_owned(), PendingRequest { session: session.to_owned(), always_scope });
     }
 
     /// Whether a session waits for an answer.
-    pub(super) fn is_asking(&self, session: &str) -> bool {
-        self.asked.values().any(|asked| asked.session == session)
+    pub(super) fn has_pending_request(&self, session: &str) -> bool {
+        self.pending_requests.values().any(|request| request.session == session)
     }
 
-    /// A permission is asked for. `always`: what an approval with that word means.
-    pub(super) fn permission_needed(&mut self, request: Request, always: ApprovalScope, out: &mut Drafts) {
-        self.asks(&request.session, &request.id, always.clone(), out);
-        let kinds = Kinds::new(&self.mcp);
-        let session = self.sessions.of(&request.session);
+    /// Drafts a permission request. `always_scope` is the scope of the reply `always`.
+    pub(super) fn request_permission(
+        &mut self,
+        request: PermissionRequest,
+        always_scope: ApprovalScope,
+        out: &mut Drafts,
+    ) {
+        self.add_pending_request(&request.session, &request.id, always_scope.clone(), out);
+        let kinds = ToolKinds::new(&self.mcp_servers);
+        let session = self.sessions.get_or_insert(&request.session);
         if let Some(call) = &request.call {
-            if let Some(diff) = request.metadata.as_ref().and_then(diff) {
-                session.diffs.insert(call.clone(), diff);
+            if let Some(diff) = request.metadata.as_ref().and_then(requested_diff) {
+                session.permission_diffs.insert(call.clone(), diff);
             }
-            session.permission_called(call, request.message.as_deref(), &request.permission, kinds, out);
+            session.open_call_for_permission(call, request.message.as_deref(), &request.permission, kinds, out);
         }
         let mut scopes = vec![ApprovalScope::Once];
         if !request.always.is_empty() {
-            scopes.push(always);
+            scopes.push(always_scope);
         }
-        let known = request.call.as_deref().and_then(|call| session.pending_kind(call));
-        let kind = kinds.while_pending(&request.permission).or(known);
-        let input = asked_input(&request.permission, &request.patterns, request.metadata.as_ref());
-        let ask = PermissionDraft {
+        let pending_kind = request.call.as_deref().and_then(|call| session.pending_kind(call));
+        let kind = kinds.pending_kind(&request.permission).or(pending_kind);
+        let input = permission_input(&request.permission, &request.patterns, request.metadata.as_ref());
+        let permission = PermissionDraft {
             kind,
             title: if input.is_none() { Some(request.title()) } else { None },
             input,
@@ -132,14 +137,10 @@ impl OpenCodeConverter {
             native: Some(request.native()),
             call_id: request.call,
         };
-        out.session(&request.session).permission_requested(request.id, ask);
+        out.session(&request.session).permission_requested(request.id, permission);
     }
 
-    pub(super) fn permission_requested(
-        &mut self,
-        properties: Option<EventPermissionAskedProperties>,
-        out: &mut Drafts,
-    ) {
+    pub(super) fn permission_asked(&mut self, properties: Option<EventPermissionAskedProperties>, out: &mut Drafts) {
         let Some(EventPermissionAskedProperties {
             id: Some(request),
             session_id: Some(session),
@@ -150,10 +151,10 @@ impl OpenCodeConverter {
             tool,
         }) = properties
         else {
-            return incomplete("permission.asked", out);
+            return report_incomplete("permission.asked", out);
         };
         let tool = tool.unwrap_or_default();
-        let request = Request {
+        let request = PermissionRequest {
             id: request,
             session,
             permission: permission.unwrap_or_default(),
@@ -164,8 +165,8 @@ impl OpenCodeConverter {
             title: None,
             metadata,
         };
-        // What is always allowed is so while the server runs.
-        self.permission_needed(request, ApprovalScope::Session, out);
+        // `always` holds for as long as the server runs.
+        self.request_permission(request, ApprovalScope::Session, out);
     }
 
     pub(super) fn permission_replied(
@@ -175,25 +176,25 @@ impl OpenCodeConverter {
         out: &mut Drafts,
     ) {
         let Some(EventPermissionRepliedProperties { request_id: Some(request), session_id, reply }) = properties else {
-            if !self.old_permission_replied(text, out) {
-                incomplete("permission.replied", out);
+            if !self.legacy_permission_replied(text, out) {
+                report_incomplete("permission.replied", out);
             }
             return;
         };
-        let reply = Reply::of(reply.as_ref().map(EventPermissionRepliedPropertiesReply::as_str));
+        let reply = Reply::parse(reply.as_ref().map(EventPermissionRepliedPropertiesReply::as_str));
         self.permission_answered(session_id.as_deref(), &request, reply, out);
     }
 
-    /// A permission is given or refused, as the agent or its answer to the host says.
+    /// A permission was approved or denied, according to an event or to the reply to the host's request.
     pub(super) fn permission_answered(&mut self, session: Option<&str>, request: &str, reply: Reply, out: &mut Drafts) {
-        let Some(asked) = self.asked.remove(request) else {
+        let Some(pending) = self.pending_requests.remove(request) else {
             return out.dropped(STATE_ECHO);
         };
-        self.sessions.of(&asked.session).run.declined |= reply == Reply::Reject;
-        let mut session = out.session(session.unwrap_or(&asked.session));
+        self.sessions.get_or_insert(&pending.session).turn.has_declined_request |= reply == Reply::Reject;
+        let mut session = out.session(session.unwrap_or(&pending.session));
         match reply {
             Reply::Once => session.permission_approved(request, ApprovalScope::Once),
-            Reply::Always => session.permission_approved(request, asked.always),
+            Reply::Always => session.permission_approved(request, pending.always_scope),
             Reply::Reject => session.permission_denied(request),
         }
     }
@@ -213,10 +214,10 @@ impl OpenCodeConverter {
             source,
         }) = properties
         else {
-            return incomplete("permission.v2.asked", out);
+            return report_incomplete("permission.v2.asked", out);
         };
         let source = source.unwrap_or_default();
-        let request = Request {
+        let request = PermissionRequest {
             id: request,
             session,
             permission: action.unwrap_or_default(),
@@ -227,8 +228,8 @@ impl OpenCodeConverter {
             title: None,
             metadata,
         };
-        // The v2 API keeps a list of what is always allowed.
-        self.permission_needed(request, ApprovalScope::Always, out);
+        // The v2 API stores what is always allowed.
+        self.request_permission(request, ApprovalScope::Always, out);
     }
 
     pub(super) fn permission_v2_replied(
@@ -238,9 +239,9 @@ impl OpenCodeConverter {
     ) {
         let Some(EventPermissionV2RepliedProperties { request_id: Some(request), session_id, reply }) = properties
         else {
-            return incomplete("permission.v2.replied", out);
+            return report_incomplete("permission.v2.replied", out);
         };
-        let reply = Reply::of(reply.as_ref().map(PermissionV2Reply::as_str));
+        let reply = Reply::parse(reply.as_ref().map(PermissionV2Reply::as_str));
         self.permission_answered(session_id.as_deref(), &request, reply, out);
     }
 
@@ -248,29 +249,34 @@ impl OpenCodeConverter {
         let Some(EventQuestionAskedProperties { id: Some(request), session_id: Some(session), questions, tool }) =
             properties
         else {
-            return incomplete("question.asked", out);
+            return report_incomplete("question.asked", out);
         };
         let tool = tool.unwrap_or_default();
         let questions = questions.unwrap_or_default();
-        self.asks(&session, &request, ApprovalScope::Once, out);
+        self.add_pending_request(&session, &request, ApprovalScope::Once, out);
         if let Some(call) = &tool.call_id {
-            self.sessions.of(&session).question_called(call, tool.message_id.as_deref(), &questions, out);
+            self.sessions.get_or_insert(&session).open_call_for_question(
+                call,
+                tool.message_id.as_deref(),
+                &questions,
+                out,
+            );
         }
-        let asks = questions.into_iter().map(|question| ask(question, tool.call_id.as_deref())).collect();
-        out.session(&session).questions_requested(request, asks);
+        let drafts = questions.into_iter().map(|question| question_draft(question, tool.call_id.as_deref())).collect();
+        out.session(&session).questions_requested(request, drafts);
     }
 
     pub(super) fn question_replied(&mut self, properties: Option<EventQuestionRepliedProperties>, out: &mut Drafts) {
         let Some(EventQuestionRepliedProperties { request_id: Some(request), answers, .. }) = properties else {
-            return incomplete("question.replied", out);
+            return report_incomplete("question.replied", out);
         };
         self.question_answered(&request, answers.unwrap_or_default(), out);
     }
 
     pub(super) fn question_rejected(&mut self, properties: Option<EventQuestionRejectedProperties>, out: &mut Drafts) {
         match properties.and_then(|properties| properties.request_id) {
-            Some(request) => self.question_refused(&request, out),
-            None => incomplete("question.rejected", out),
+            Some(request) => self.question_dismissed(&request, out),
+            None => report_incomplete("question.rejected", out),
         }
     }
 
@@ -278,15 +284,15 @@ impl OpenCodeConverter {
         let Some(EventQuestionV2AskedProperties { id: Some(request), session_id: Some(session), questions, tool }) =
             properties
         else {
-            return incomplete("question.v2.asked", out);
+            return report_incomplete("question.v2.asked", out);
         };
         let call = tool.and_then(|tool| tool.call_id);
-        let asks = questions
+        let drafts = questions
             .into_iter()
             .flatten()
             .map(|question| {
                 let options = question.options.into_iter().flatten();
-                let options = options.map(|option| choice(option.label, option.description)).collect();
+                let options = options.map(|option| question_option(option.label, option.description)).collect();
                 QuestionDraft {
                     prompt: question.question.unwrap_or_default(),
                     options,
@@ -298,8 +304,8 @@ impl OpenCodeConverter {
                 }
             })
             .collect();
-        self.asks(&session, &request, ApprovalScope::Once, out);
-        out.session(&session).questions_requested(request, asks);
+        self.add_pending_request(&session, &request, ApprovalScope::Once, out);
+        out.session(&session).questions_requested(request, drafts);
     }
 
     pub(super) fn question_v2_replied(
@@ -308,7 +314,7 @@ impl OpenCodeConverter {
         out: &mut Drafts,
     ) {
         let Some(EventQuestionV2RepliedProperties { request_id: Some(request), answers, .. }) = properties else {
-            return incomplete("question.v2.replied", out);
+            return report_incomplete("question.v2.replied", out);
         };
         self.question_answered(&request, answers.unwrap_or_default(), out);
     }
@@ -319,14 +325,14 @@ impl OpenCodeConverter {
         out: &mut Drafts,
     ) {
         match properties.and_then(|properties| properties.request_id) {
-            Some(request) => self.question_refused(&request, out),
-            None => incomplete("question.v2.rejected", out),
+            Some(request) => self.question_dismissed(&request, out),
+            None => report_incomplete("question.v2.rejected", out),
         }
     }
 
-    /// Questions are answered, as the agent or its answer to the host says.
+    /// Questions were answered, according to an event or to the reply to the host's request.
     pub(super) fn question_answered(&mut self, request: &str, answers: Vec<Vec<String>>, out: &mut Drafts) {
-        let Some(Asked { session, .. }) = self.asked.remove(request) else {
+        let Some(PendingRequest { session, .. }) = self.pending_requests.remove(request) else {
             return out.dropped(STATE_ECHO);
         };
         let answers = answers.into_iter().map(|chosen| {
@@ -335,10 +341,10 @@ impl OpenCodeConverter {
         out.session(&session).questions_answered(request, answers.collect());
     }
 
-    pub(super) fn question_refused(&mut self, request: &str, out: &mut Drafts) {
-        match self.asked.remove(request) {
-            Some(Asked { session, .. }) => {
-                self.sessions.of(&session).run.declined = true;
+    pub(super) fn question_dismissed(&mut self, request: &str, out: &mut Drafts) {
+        match self.pending_requests.remove(request) {
+            Some(PendingRequest { session, .. }) => {
+                self.sessions.get_or_insert(&session).turn.has_declined_request = true;
                 out.session(&session).questions_rejected(request, None);
             }
             None => out.dropped(STATE_ECHO),
@@ -346,12 +352,12 @@ impl OpenCodeConverter {
     }
 }
 
-/// A question. The answer may be something else than an option, unless it says otherwise.
-fn ask(question: QuestionInfo, call: Option<&str>) -> QuestionDraft {
+/// Draft of a question. It allows free text unless `custom` is false.
+fn question_draft(question: QuestionInfo, call: Option<&str>) -> QuestionDraft {
     let options = question.options.into_iter().flatten();
     QuestionDraft {
         prompt: question.question.unwrap_or_default(),
-        options: options.map(|option| choice(option.label, option.description)).collect(),
+        options: options.map(|option| question_option(option.label, option.description)).collect(),
         header: question.header,
         multi_select: question.multiple == Some(true),
         free_text: question.custom != Some(false),
@@ -360,12 +366,12 @@ fn ask(question: QuestionInfo, call: Option<&str>) -> QuestionDraft {
     }
 }
 
-fn choice(label: Option<String>, description: Option<String>) -> QuestionOption {
+fn question_option(label: Option<String>, description: Option<String>) -> QuestionOption {
     QuestionOption::new(label.unwrap_or_default()).description(description)
 }
 
-/// The change that a permission is asked for.
-fn diff(metadata: &Json) -> Option<String> {
+/// Diff in the metadata of a permission request.
+fn requested_diff(metadata: &Json) -> Option<String> {
     #[derive(Deserialize)]
     struct WithDiff {
         diff: Option<String>,

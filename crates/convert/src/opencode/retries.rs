@@ -1,46 +1,46 @@
-//! Requests to the model that OpenCode makes again by itself.
+//! Retries of requests to the model.
 
 use interlingua_native::opencode::{RetryPart, RetrySessionStatus};
 use interlingua_schema::{ContentPart, Retry};
 use serde::Deserialize;
 
-use super::failures::Trouble;
+use super::failures::ErrorReport;
 use super::wire::retry_delay;
 use crate::{Note, error_code_for_text};
 
-/// The session waits before it tries again. `text` is the event's, whose id tells the time.
-pub(super) fn session_retries(retry: RetrySessionStatus, text: &str) -> Note {
-    let reason = retry.message.map_or_else(|| "the model did not answer".to_owned(), in_words);
+/// Note for a session that waits before a retry. `text` is the JSON of the event, whose id contains its time.
+pub(super) fn session_retry_note(retry: RetrySessionStatus, text: &str) -> Note {
+    let reason = retry.message.map_or_else(|| "the model did not answer".to_owned(), provider_message);
     let code = error_code_for_text(&reason);
     let delay = retry.next.and_then(|next| retry_delay(text, next));
-    let note = Note::retry(Retry::new(count(retry.attempt), reason).delay_ms(delay).code(code));
+    let note = Note::retry(Retry::new(attempt_number(retry.attempt), reason).delay_ms(delay).code(code));
     let Some(action) = retry.action else { return note };
-    let said: Vec<String> = [action.title, action.message, action.link].into_iter().flatten().collect();
-    note.with_part(ContentPart::text(said.join("\n")))
+    let texts: Vec<String> = [action.title, action.message, action.link].into_iter().flatten().collect();
+    note.with_part(ContentPart::text(texts.join("\n")))
 }
 
-/// A part of a message that tells of an attempt that failed.
-pub(super) fn message_retries(part: RetryPart) -> Note {
-    let (code, reason) = match part.error.map(Trouble::from) {
-        Some(Trouble::Failed(failure)) => (Some(failure.code), failure.message),
-        Some(Trouble::Interrupted) | None => (None, String::new()),
+/// Note for a part that reports a failed attempt.
+pub(super) fn message_retry_note(part: RetryPart) -> Note {
+    let (code, reason) = match part.error.map(ErrorReport::from) {
+        Some(ErrorReport::Failed(failure)) => (Some(failure.code), failure.message),
+        Some(ErrorReport::Interrupted) | None => (None, String::new()),
     };
-    Note::retry(Retry::new(count(part.attempt), reason).code(code)).native_id(part.id)
+    Note::retry(Retry::new(attempt_number(part.attempt), reason).code(code)).native_id(part.id)
 }
 
-/// The first attempt that is made again is number 1.
-fn count(attempt: Option<i64>) -> u64 {
+/// Number of the retry; the first one is 1.
+fn attempt_number(attempt: Option<i64>) -> u64 {
     attempt.and_then(|attempt| u64::try_from(attempt).ok()).unwrap_or(1)
 }
 
-/// The words of a provider's answer, where the agent tells the whole of it.
-fn in_words(message: String) -> String {
+/// Message in the response of a provider, if the agent passes on the whole response.
+fn provider_message(message: String) -> String {
     #[derive(Deserialize)]
-    struct Answer {
+    struct ProviderResponse {
         message: String,
     }
-    match serde_json::from_str::<Answer>(&message) {
-        Ok(answer) => answer.message,
+    match serde_json::from_str::<ProviderResponse>(&message) {
+        Ok(response) => response.message,
         Err(_) => message,
     }
 }

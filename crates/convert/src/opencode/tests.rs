@@ -1,8 +1,10 @@
+//! Tests of the conversion, from native events and requests to universal events.
+
 mod failures;
+mod harness;
 mod messages;
 mod next;
-mod play;
 mod prompts;
 mod tools;
 mod turns;
-mod vocabulary;
+mod universal;

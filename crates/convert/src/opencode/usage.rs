@@ -1,4 +1,4 @@
-//! Tokens and cost. OpenCode counts per step, cached input apart from the rest.
+//! Tokens and cost. OpenCode counts per step and reports cached input separately.
 
 use interlingua_native::opencode::{
     AssistantMessageTokens, EventSessionNextStepEndedPropertiesTokens, StepFinishPartTokens,
@@ -9,7 +9,7 @@ use serde_json::Number;
 use super::session::Session;
 use crate::Drafts;
 
-/// The figures of a step, as any of the generations tell them.
+/// Tokens of a step, in any generation.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Tokens {
     input: u64,
@@ -17,7 +17,7 @@ pub(super) struct Tokens {
     reasoning: u64,
     cache_read: u64,
     cache_write: u64,
-    /// Everything together. Without it, what counts as output includes the reasoning.
+    /// Sum of all tokens. Without it, `output` includes the reasoning.
     total: Option<u64>,
 }
 
@@ -41,16 +41,16 @@ impl Tokens {
     }
 }
 
-/// The figures of one of the native types, which share these fields.
-macro_rules! counted {
+/// Reads the tokens of one of the native types, which share these fields.
+macro_rules! read_tokens {
     ($tokens:ident, $total:expr) => {{
         let cache = $tokens.cache.as_ref();
         Self {
-            input: count($tokens.input.as_ref()),
-            output: count($tokens.output.as_ref()),
-            reasoning: count($tokens.reasoning.as_ref()),
-            cache_read: count(cache.and_then(|cache| cache.read.as_ref())),
-            cache_write: count(cache.and_then(|cache| cache.write.as_ref())),
+            input: read_count($tokens.input.as_ref()),
+            output: read_count($tokens.output.as_ref()),
+            reasoning: read_count($tokens.reasoning.as_ref()),
+            cache_read: read_count(cache.and_then(|cache| cache.read.as_ref())),
+            cache_write: read_count(cache.and_then(|cache| cache.write.as_ref())),
             total: $total,
         }
     }};
@@ -58,27 +58,27 @@ macro_rules! counted {
 
 impl From<&StepFinishPartTokens> for Tokens {
     fn from(tokens: &StepFinishPartTokens) -> Self {
-        counted!(tokens, tokens.total.as_ref().map(|total| count(Some(total))))
+        read_tokens!(tokens, tokens.total.as_ref().map(|total| read_count(Some(total))))
     }
 }
 
 impl From<&AssistantMessageTokens> for Tokens {
     fn from(tokens: &AssistantMessageTokens) -> Self {
-        counted!(tokens, tokens.total.as_ref().map(|total| count(Some(total))))
+        read_tokens!(tokens, tokens.total.as_ref().map(|total| read_count(Some(total))))
     }
 }
 
 impl From<&EventSessionNextStepEndedPropertiesTokens> for Tokens {
     fn from(tokens: &EventSessionNextStepEndedPropertiesTokens) -> Self {
-        let told = counted!(tokens, None);
-        // Here the reasoning is no part of the output, as it is where there is a total.
-        Self { output: told.output + told.reasoning, ..told }
+        let read = read_tokens!(tokens, None);
+        // Here `output` does not include the reasoning.
+        Self { output: read.output + read.reasoning, ..read }
     }
 }
 
 impl Session {
-    /// Adds the figures of a step to the turn's, once; says whether they were not there yet.
-    pub(super) fn count(
+    /// Adds the usage of a step to the turn, once. Returns whether it was new.
+    pub(super) fn count_usage(
         &mut self,
         step: &str,
         tokens: Tokens,
@@ -86,20 +86,20 @@ impl Session {
         model: Option<String>,
         out: &mut Drafts,
     ) -> bool {
-        let new = self.run.counted.insert(step.to_owned());
-        if new {
+        let is_new = self.turn.counted_steps.insert(step.to_owned());
+        if is_new {
             out.session(self.id.as_str()).add_usage(tokens.usage(cost, model));
         }
-        new
+        is_new
     }
 }
 
-/// No figure is larger than this, so that sums of a few never overflow whatever was sent.
-const MOST: u64 = 1 << 53;
+/// Upper bound of a token count, so that sums of a few counts never overflow.
+const MAX_TOKENS: u64 = 1 << 53;
 
-fn count(number: Option<&Number>) -> u64 {
+fn read_count(number: Option<&Number>) -> u64 {
     let Some(number) = number else { return 0 };
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tokens are small whole numbers")]
     let rounded = || number.as_f64().map_or(0, |number| number.max(0.0) as u64);
-    number.as_u64().unwrap_or_else(rounded).min(MOST)
+    number.as_u64().unwrap_or_else(rounded).min(MAX_TOKENS)
 }

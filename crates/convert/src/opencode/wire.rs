@@ -1,4 +1,4 @@
-//! The shapes a line may have: an event, one wrapped by `/global/event`, one as `/api/event` tells it.
+//! The forms of a line: an event, an event wrapped by `/global/event`, an event of `/api/event`.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -10,27 +10,27 @@ use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-// Every line is looked through for these, most of them to the end.
+// Every line is searched for these, most of them to the end.
 static PAYLOAD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"payload\""));
 static PROPERTIES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"properties\""));
 
-/// A line that was read.
+/// A parsed line.
 pub(super) struct Line<'a> {
-    /// What it says; nothing if it is a duplicate for stores.
+    /// The event; `None` for a `sync` duplicate.
     pub(super) event: Option<Event>,
-    /// What it lost in decoding.
+    /// Losses of the decoding.
     pub(super) losses: Losses,
-    /// The event's own text.
+    /// JSON text of the event, with `properties`.
     pub(super) text: Cow<'a, str>,
 }
 
-/// Why a line could not be read.
-pub(super) struct Unreadable {
+/// Reason why a line cannot be parsed, and the type of its event if that is known.
+pub(super) struct ParseError {
     pub(super) reason: String,
     pub(super) tag: Option<String>,
 }
 
-impl From<DecodeError> for Unreadable {
+impl From<DecodeError> for ParseError {
     fn from(error: DecodeError) -> Self {
         let reason = error.to_string();
         let tag = match error {
@@ -41,32 +41,32 @@ impl From<DecodeError> for Unreadable {
     }
 }
 
-/// `/global/event` tells of which directory an event is.
+/// Wrapper of `/global/event`, which adds the directory of the event.
 #[derive(Deserialize)]
 struct Wrapper<'a> {
     #[serde(borrow)]
     payload: &'a RawValue,
 }
 
-/// `/api/event` says `data` where the others say `properties`.
+/// Event of `/api/event`, which has `data` instead of `properties`.
 #[derive(Deserialize)]
-struct DataForm<'a> {
+struct V2Event<'a> {
     #[serde(rename = "type", borrow)]
     tag: Cow<'a, str>,
     #[serde(borrow)]
     data: &'a RawValue,
 }
 
-pub(super) fn read(line: &str) -> Result<Line<'_>, Unreadable> {
+pub(super) fn parse_line(line: &str) -> Result<Line<'_>, ParseError> {
     if PAYLOAD.find(line.as_bytes()).is_some()
         && let Ok(wrapper) = serde_json::from_str::<Wrapper<'_>>(line)
     {
-        return read_event(wrapper.payload.get());
+        return parse_event(wrapper.payload.get());
     }
-    read_event(line)
+    parse_event(line)
 }
 
-fn read_event(text: &str) -> Result<Line<'_>, Unreadable> {
+fn parse_event(text: &str) -> Result<Line<'_>, ParseError> {
     let text = with_properties(text);
     let decoded = Event::decode(&text)?;
     let event = match decoded.value {
@@ -76,12 +76,12 @@ fn read_event(text: &str) -> Result<Line<'_>, Unreadable> {
     Ok(Line { event, losses: decoded.losses, text })
 }
 
-/// The event in the form that has `properties`.
+/// The event with `properties` instead of `data`.
 fn with_properties(text: &str) -> Cow<'_, str> {
     if PROPERTIES.find(text.as_bytes()).is_some() {
         return Cow::Borrowed(text);
     }
-    match serde_json::from_str::<DataForm<'_>>(text) {
+    match serde_json::from_str::<V2Event<'_>>(text) {
         Ok(form) => {
             let tag = serde_json::Value::from(form.tag.as_ref());
             Cow::Owned(format!(r#"{{"type":{tag},"properties":{}}}"#, form.data.get()))
@@ -90,7 +90,7 @@ fn with_properties(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The time of an event of the v2 API: a number, or a text on the streams of the older one.
+/// Timestamp of a `session.next.*` event: a number on `/api/event`, a text on the other streams.
 pub(super) fn timestamp(text: &str) -> Option<Timestamp> {
     #[derive(Deserialize)]
     struct Event<'a> {
@@ -109,13 +109,13 @@ pub(super) fn timestamp(text: &str) -> Option<Timestamp> {
     }
 }
 
-/// How many bits of the time, in milliseconds, the id of an event has.
+/// Number of bits of the time in milliseconds that an event id contains.
 const ID_TIME_BITS: u32 = 36;
-/// The longest wait that is believed.
+/// Longest plausible delay of a retry.
 const MAX_RETRY_DELAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// How long it is until `next`, a time in milliseconds, from the time of an event. Only its id tells that: after `evt_`
-/// it has twelve hexadecimal digits, the low bits of the time and a counter of twelve bits.
+/// Milliseconds from the time of an event to `next`. The time is only in the id of the event: after `evt_` come twelve
+/// hexadecimal digits, which are the low bits of the time in milliseconds and a counter of twelve bits.
 pub(super) fn retry_delay(text: &str, next: i64) -> Option<u64> {
     #[derive(Deserialize)]
     struct Event<'a> {
@@ -123,13 +123,13 @@ pub(super) fn retry_delay(text: &str, next: i64) -> Option<u64> {
         id: Cow<'a, str>,
     }
     let event: Event<'_> = serde_json::from_str(text).ok()?;
-    let said = i64::from_str_radix(event.id.strip_prefix("evt_")?.get(..12)?, 16).ok()? >> 12;
-    let delay = (next - said).rem_euclid(1 << ID_TIME_BITS);
+    let sent_at = i64::from_str_radix(event.id.strip_prefix("evt_")?.get(..12)?, 16).ok()? >> 12;
+    let delay = (next - sent_at).rem_euclid(1 << ID_TIME_BITS);
     (delay <= MAX_RETRY_DELAY_MS).then(|| delay.unsigned_abs())
 }
 
-/// The session that an event is about, wherever it says so.
-pub(super) fn session(text: &str) -> Option<String> {
+/// Id of the session that an event is about, wherever the event has it.
+pub(super) fn session_id(text: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Event {
         properties: Properties,
@@ -138,22 +138,22 @@ pub(super) fn session(text: &str) -> Option<String> {
     struct Properties {
         #[serde(rename = "sessionID")]
         session: Option<String>,
-        info: Option<Named>,
-        part: Option<Named>,
+        info: Option<Info>,
+        part: Option<Info>,
     }
     #[derive(Deserialize)]
-    struct Named {
+    struct Info {
         #[serde(rename = "sessionID")]
         session: Option<String>,
         id: Option<String>,
     }
     let Properties { session, info, part } = serde_json::from_str::<Event>(text).ok()?.properties;
-    let of_info = info.and_then(|info| info.session.or(info.id));
-    session.or(of_info).or_else(|| part?.session)
+    let info_session = info.and_then(|info| info.session.or(info.id));
+    session.or(info_session).or_else(|| part?.session)
 }
 
-/// What rides on `message.part.updated` up to version 1.1: the words that are new in the part.
-pub(super) fn riding_delta(text: &str) -> Option<String> {
+/// Delta in `message.part.updated`, up to 1.1.
+pub(super) fn legacy_delta(text: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Event {
         properties: Properties,

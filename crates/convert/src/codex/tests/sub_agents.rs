@@ -1,51 +1,51 @@
-//! Threads that work for another.
+//! Threads of sub-agents.
 
 use serde_json::{Value, json};
 
-use super::talk::Talk;
+use super::harness::Harness;
 
 #[test]
-fn a_thread_that_a_call_starts_is_a_sub_agent() {
-    let mut talk = Talk::in_turn();
+fn a_thread_spawned_by_a_call_is_a_sub_agent() {
+    let mut codex = Harness::in_turn();
     let spawn = |status: &str, children: Value| {
         json!({"type": "collabAgentToolCall", "id": "s", "tool": "spawnAgent", "status": status, "prompt": "count",
             "receiverThreadIds": children})
     };
-    talk.begin(spawn("inProgress", json!([])));
-    talk.tell("warning", json!({"threadId": "child", "message": "hm"}));
-    talk.end(spawn("completed", json!(["child"])));
-    talk.tell("turn/started", json!({"threadId": "child", "turn": {"id": "c1"}}));
+    codex.start_item(spawn("inProgress", json!([])));
+    codex.notify("warning", json!({"threadId": "child", "message": "hm"}));
+    codex.complete_item(spawn("completed", json!(["child"])));
+    codex.notify("turn/started", json!({"threadId": "child", "turn": {"id": "c1"}}));
     let said = json!({"type": "userMessage", "id": "cu", "content": [{"type": "text", "text": "count"}]});
-    talk.tell("item/started", json!({"threadId": "child", "item": said}));
-    talk.tell(
+    codex.notify("item/started", json!({"threadId": "child", "item": said}));
+    codex.notify(
         "item/completed",
         json!({"threadId": "child", "item": {"type": "agentMessage", "id": "cm", "text": "3"}}),
     );
-    talk.tell("turn/completed", json!({"threadId": "child", "turn": {"id": "c1", "status": "completed"}}));
-    talk.end_turn("1", "completed");
-    assert_eq!(talk.of_type("session.started").len(), 1);
-    assert_eq!(talk.of_type("turn.started").len(), 1);
-    let done = talk.of_type("item.completed");
+    codex.notify("turn/completed", json!({"threadId": "child", "turn": {"id": "c1", "status": "completed"}}));
+    codex.complete_turn("1", "completed");
+    assert_eq!(codex.data_of("session.started").len(), 1);
+    assert_eq!(codex.data_of("turn.started").len(), 1);
+    let done = codex.data_of("item.completed");
     let call = done.iter().find(|data| data["item"]["kind"] == "tool_call").unwrap()["item"]["item_id"].clone();
     let below: Vec<&Value> = done.iter().filter(|data| data["item"]["parent_id"] == call).collect();
     assert_eq!(below.len(), 3, "the warning, the prompt and the answer");
 }
 
 #[test]
-fn a_sub_agent_of_the_newer_kind_may_speak_before_its_call() {
-    // Its turn names the one that it works for; where it says nothing, there is only one that it can be.
+fn payloads_of_a_sub_agent_may_precede_its_call() {
+    // The sub-agent's turn names its root turn. Without that, it belongs to the only running turn.
     for root in [json!("1"), json!(null)] {
-        let mut talk = Talk::in_turn();
-        talk.tell("turn/started", json!({"threadId": "child", "turn": {"id": "c1", "rootTurnId": root}}));
+        let mut codex = Harness::in_turn();
+        codex.notify("turn/started", json!({"threadId": "child", "turn": {"id": "c1", "rootTurnId": root}}));
         let said = json!({"type": "agentMessage", "id": "cm", "text": "3"});
-        talk.tell("item/completed", json!({"threadId": "child", "item": said}));
+        codex.notify("item/completed", json!({"threadId": "child", "item": said}));
         let call = json!({"type": "subAgentActivity", "id": "s", "kind": "started", "agentThreadId": "child"});
-        talk.begin(call.clone());
-        talk.end(call);
-        talk.tell("turn/completed", json!({"threadId": "child", "turn": {"id": "c1", "status": "completed"}}));
-        talk.end_turn("1", "completed");
-        assert_eq!(talk.of_type("session.started").len(), 1);
-        let done = talk.of_type("item.completed");
+        codex.start_item(call.clone());
+        codex.complete_item(call);
+        codex.notify("turn/completed", json!({"threadId": "child", "turn": {"id": "c1", "status": "completed"}}));
+        codex.complete_turn("1", "completed");
+        assert_eq!(codex.data_of("session.started").len(), 1);
+        let done = codex.data_of("item.completed");
         let call = done.iter().find(|data| data["item"]["kind"] == "tool_call").unwrap()["item"]["item_id"].clone();
         let answer = done.iter().find(|data| data["item"]["native_item_id"] == "cm").unwrap();
         assert_eq!(answer["item"]["parent_id"], call);
@@ -53,29 +53,29 @@ fn a_sub_agent_of_the_newer_kind_may_speak_before_its_call() {
 }
 
 #[test]
-fn a_thread_that_the_host_asks_for_is_no_sub_agent() {
-    let mut talk = Talk::in_turn();
-    talk.host(json!({"id": 9, "method": "thread/resume", "params": {"threadId": "other"}}));
-    talk.tell("turn/started", json!({"threadId": "other", "turn": {"id": "o1", "rootTurnId": "o1"}}));
-    talk.agent(json!({"id": 9, "result": {"thread": {"id": "other"}}}));
-    assert_eq!(talk.of_type("session.started").len(), 2);
+fn a_thread_that_the_host_requests_is_a_session() {
+    let mut codex = Harness::in_turn();
+    codex.send(json!({"id": 9, "method": "thread/resume", "params": {"threadId": "other"}}));
+    codex.notify("turn/started", json!({"threadId": "other", "turn": {"id": "o1", "rootTurnId": "o1"}}));
+    codex.receive(json!({"id": 9, "result": {"thread": {"id": "other"}}}));
+    assert_eq!(codex.data_of("session.started").len(), 2);
 }
 
 #[test]
-fn a_sub_agent_that_is_done_is_a_task_of_its_call() {
-    let mut talk = Talk::in_turn();
+fn a_completed_sub_agent_is_a_task_of_its_call() {
+    let mut codex = Harness::in_turn();
     let call = json!({"type": "subAgentActivity", "id": "s", "kind": "started", "agentThreadId": "child",
         "agentPath": "/agents/adder"});
-    talk.begin(call.clone());
-    talk.end(call);
-    // It is given more to do, and is done with that as well.
+    codex.start_item(call.clone());
+    codex.complete_item(call);
+    // The sub-agent completes two tasks.
     for turn in ["c1", "c2"] {
         let done = json!({"type": "subAgentActivity", "id": format!("subagent-completed-{turn}"), "kind": "completed",
             "agentThreadId": "child", "agentPath": "/agents/adder"});
-        talk.begin(done.clone());
-        talk.end(done);
+        codex.start_item(done.clone());
+        codex.complete_item(done);
     }
-    let done = talk.of_type("item.completed");
+    let done = codex.data_of("item.completed");
     let call = done.iter().find(|data| data["item"]["kind"] == "tool_call").unwrap()["item"]["item_id"].clone();
     let tasks: Vec<&Value> = done.iter().map(|data| &data["item"]).filter(|item| item["kind"] == "status").collect();
     for (task, turn) in tasks.iter().zip(["c1", "c2"]) {
@@ -87,15 +87,15 @@ fn a_sub_agent_that_is_done_is_a_task_of_its_call() {
 }
 
 #[test]
-fn what_a_call_about_sub_agents_gives_back_is_what_they_say() {
+fn the_output_of_a_sub_agent_call_has_the_message_or_status_of_each_agent() {
     for (states, output) in [
         (json!({"a": {"status": "pendingInit", "message": null}}), ""),
         (json!({"a": {"status": "completed", "message": "3"}}), "3"),
         (json!({"a": {"status": "completed", "message": "3"}, "b": {"status": "running"}}), "a: 3\nb: running"),
     ] {
-        let mut talk = Talk::in_turn();
-        talk.end(json!({"type": "collabAgentToolCall", "id": "s", "tool": "wait", "status": "completed",
+        let mut codex = Harness::in_turn();
+        codex.complete_item(json!({"type": "collabAgentToolCall", "id": "s", "tool": "wait", "status": "completed",
             "agentsStates": states}));
-        assert_eq!(talk.texts().last().unwrap(), output);
+        assert_eq!(codex.texts().last().unwrap(), output);
     }
 }

@@ -1,142 +1,153 @@
-//! What goes wrong is told once, in the turn that it concerns.
+//! Failures are reported once, in the turn that they belong to.
 
 use interlingua_schema::{Role, TurnStatus};
 use serde_json::{Value, json};
 
-use super::play::{CREATED, Play, said};
+use super::harness::{CREATED, Harness, texts_of};
 
-fn unknown(message: &str) -> Value {
+fn unknown_error(message: &str) -> Value {
     json!({ "name": "UnknownError", "data": { "message": message } })
 }
 
-fn fails(play: &mut Play, message: &str) {
-    play.say("session.error", json!({ "sessionID": "ses_1", "error": unknown(message) }));
+fn send_error(server: &mut Harness, message: &str) {
+    server.event("session.error", json!({ "sessionID": "ses_1", "error": unknown_error(message) }));
 }
 
-fn ask(play: &mut Play, text: &str) {
+fn send_prompt(server: &mut Harness, text: &str) {
     let body = json!({ "parts": [{ "type": "text", "text": text }] });
-    play.request("POST", "/session/ses_1/prompt_async", &body);
+    server.request("POST", "/session/ses_1/prompt_async", &body);
 }
 
 #[test]
-fn a_failure_before_the_prompt_is_repeated_is_in_its_turn() {
-    let mut play = Play::begun("1.18.33");
+fn a_failure_before_the_echo_belongs_to_the_turn_of_the_prompt() {
+    let mut server = Harness::with_session("1.18.33");
     let tokens = json!({ "input": 5, "output": 1 });
-    ask(&mut play, "a");
-    fails(&mut play, "File not found: x");
-    play.user("ses_1", "msg_a", "a").busy("ses_1").answer("ses_1", "msg_2", "msg_a", &json!({}));
-    play.text("ses_1", "msg_2", "prt_2", "there is none");
-    play.part("ses_1", "msg_2", json!({ "id": "prt_f", "type": "step-finish", "reason": "stop", "tokens": tokens }));
-    play.done("ses_1", "msg_2", "stop").idle("ses_1");
-    assert_eq!(play.turns(), [TurnStatus::Completed]);
-    assert_eq!(said(&play.completed(), Role::User), ["a"]);
-    assert_eq!(play.usage().input_tokens, 5);
-    assert_eq!(play.kinds().last(), Some(&"turn.ended"));
+    send_prompt(&mut server, "a");
+    send_error(&mut server, "File not found: x");
+    server.user_message("ses_1", "msg_a", "a").busy("ses_1").agent_message("ses_1", "msg_2", "msg_a", &json!({}));
+    server.text_part("ses_1", "msg_2", "prt_2", "there is none");
+    server.part("ses_1", "msg_2", json!({ "id": "prt_f", "type": "step-finish", "reason": "stop", "tokens": tokens }));
+    server.complete_message("ses_1", "msg_2", "stop").idle("ses_1");
+    assert_eq!(server.turn_statuses(), [TurnStatus::Completed]);
+    assert_eq!(texts_of(&server.completed_items(), Role::User), ["a"]);
+    assert_eq!(server.usage().input_tokens, 5);
+    assert_eq!(server.event_types().last(), Some(&"turn.ended"));
 }
 
 #[test]
-fn a_failure_that_ends_an_unrepeated_prompt_is_told_for_each() {
-    let mut play = Play::begun("1.18.33");
+fn a_failure_of_a_prompt_without_an_echo_is_reported_for_each_prompt() {
+    let mut server = Harness::with_session("1.18.33");
     for text in ["a", "b"] {
-        ask(&mut play, text);
-        fails(&mut play, "Agent not found: x");
-        fails(&mut play, "UnknownError: Agent not found: x\n    at y (/z.js:1)");
+        send_prompt(&mut server, text);
+        send_error(&mut server, "Agent not found: x");
+        send_error(&mut server, "UnknownError: Agent not found: x\n    at y (/z.js:1)");
     }
-    play.prompt_sent("c").answer("ses_1", "msg_2", "msg_c", &json!({})).done("ses_1", "msg_2", "stop").idle("ses_1");
-    assert_eq!(play.errors(), ["Agent not found: x"; 2]);
-    assert_eq!(said(&play.completed(), Role::User), ["a", "b", "c"]);
-    assert_eq!(play.turns(), [TurnStatus::Failed, TurnStatus::Failed, TurnStatus::Completed]);
+    server
+        .prompt("c")
+        .agent_message("ses_1", "msg_2", "msg_c", &json!({}))
+        .complete_message("ses_1", "msg_2", "stop")
+        .idle("ses_1");
+    assert_eq!(server.error_messages(), ["Agent not found: x"; 2]);
+    assert_eq!(texts_of(&server.completed_items(), Role::User), ["a", "b", "c"]);
+    assert_eq!(server.turn_statuses(), [TurnStatus::Failed, TurnStatus::Failed, TurnStatus::Completed]);
 }
 
 #[test]
-fn the_next_prompt_ends_the_turn_of_one_that_failed_unrepeated() {
-    let mut play = Play::begun("1.18.33");
-    ask(&mut play, "a");
-    fails(&mut play, "no");
-    play.prompt_sent("b").answer("ses_1", "msg_2", "msg_b", &json!({})).done("ses_1", "msg_2", "stop").idle("ses_1");
-    assert_eq!(play.turns(), [TurnStatus::Failed, TurnStatus::Completed]);
-    assert_eq!(said(&play.completed(), Role::User), ["a", "b"]);
+fn the_next_prompt_ends_the_turn_of_a_failed_prompt_without_an_echo() {
+    let mut server = Harness::with_session("1.18.33");
+    send_prompt(&mut server, "a");
+    send_error(&mut server, "no");
+    server
+        .prompt("b")
+        .agent_message("ses_1", "msg_2", "msg_b", &json!({}))
+        .complete_message("ses_1", "msg_2", "stop")
+        .idle("ses_1");
+    assert_eq!(server.turn_statuses(), [TurnStatus::Failed, TurnStatus::Completed]);
+    assert_eq!(texts_of(&server.completed_items(), Role::User), ["a", "b"]);
 }
 
 #[test]
-fn a_stack_trace_that_straggles_is_no_failure_of_the_next_turn() {
-    let mut play = Play::begun("1.18.33");
-    play.prompt_sent("a");
-    fails(&mut play, "Model not found: x");
-    play.idle("ses_1");
-    ask(&mut play, "b");
-    fails(&mut play, "ModelNotFoundError\n    at y (/z.js:1)");
-    play.user("ses_1", "msg_b", "b").busy("ses_1").answer("ses_1", "msg_2", "msg_b", &json!({}));
-    play.done("ses_1", "msg_2", "stop").idle("ses_1");
-    assert_eq!(play.errors(), ["Model not found: x"]);
-    assert_eq!(play.turns(), [TurnStatus::Failed, TurnStatus::Completed]);
+fn a_late_stack_trace_does_not_fail_the_next_turn() {
+    let mut server = Harness::with_session("1.18.33");
+    server.prompt("a");
+    send_error(&mut server, "Model not found: x");
+    server.idle("ses_1");
+    send_prompt(&mut server, "b");
+    send_error(&mut server, "ModelNotFoundError\n    at y (/z.js:1)");
+    server.user_message("ses_1", "msg_b", "b").busy("ses_1").agent_message("ses_1", "msg_2", "msg_b", &json!({}));
+    server.complete_message("ses_1", "msg_2", "stop").idle("ses_1");
+    assert_eq!(server.error_messages(), ["Model not found: x"]);
+    assert_eq!(server.turn_statuses(), [TurnStatus::Failed, TurnStatus::Completed]);
 }
 
 #[test]
-fn the_refusal_of_a_prompt_that_failed_says_nothing_new() {
+fn the_refusal_of_a_failed_prompt_is_dropped() {
     let body = json!({ "command": "nope", "arguments": "" });
-    let mut play = Play::begun("1.18.33");
-    let call = play.request("POST", "/session/ses_1/command", &body);
-    fails(&mut play, "Command not found: nope");
-    play.reply(call, 500, &unknown("UnknownError: Command not found: nope\n    at y"));
-    assert_eq!(play.errors(), ["Command not found: nope"]);
-    assert_eq!(play.turns(), [TurnStatus::Failed]);
+    let mut server = Harness::with_session("1.18.33");
+    let call = server.request("POST", "/session/ses_1/command", &body);
+    send_error(&mut server, "Command not found: nope");
+    server.reply(call, 500, &unknown_error("UnknownError: Command not found: nope\n    at y"));
+    assert_eq!(server.error_messages(), ["Command not found: nope"]);
+    assert_eq!(server.turn_statuses(), [TurnStatus::Failed]);
 
-    let mut play = Play::begun("1.18.33");
-    let call = play.request("POST", "/session/ses_1/message", &json!({ "parts": [{ "type": "text", "text": "a" }] }));
-    play.user("ses_1", "msg_a", "a").busy("ses_1");
-    fails(&mut play, "Model not found: x");
-    fails(&mut play, "ModelNotFoundError\n    at y (/z.js:1)");
-    play.idle("ses_1").reply(call, 500, &unknown("ModelNotFoundError"));
-    assert_eq!(play.errors(), ["Model not found: x"]);
-    assert_eq!(play.turns(), [TurnStatus::Failed]);
+    let mut server = Harness::with_session("1.18.33");
+    let call = server.request("POST", "/session/ses_1/message", &json!({ "parts": [{ "type": "text", "text": "a" }] }));
+    server.user_message("ses_1", "msg_a", "a").busy("ses_1");
+    send_error(&mut server, "Model not found: x");
+    send_error(&mut server, "ModelNotFoundError\n    at y (/z.js:1)");
+    server.idle("ses_1").reply(call, 500, &unknown_error("ModelNotFoundError"));
+    assert_eq!(server.error_messages(), ["Model not found: x"]);
+    assert_eq!(server.turn_statuses(), [TurnStatus::Failed]);
 }
 
 #[test]
-fn a_failure_of_no_session_leaves_the_turn_alone() {
-    let mut play = Play::begun("1.18.33");
-    play.prompt_sent("a").say("session.error", json!({ "error": unknown("cannot read agent x.md") }));
-    play.answer("ses_1", "msg_2", "msg_a", &json!({})).done("ses_1", "msg_2", "stop").idle("ses_1");
-    assert_eq!(play.errors(), ["cannot read agent x.md"]);
-    assert_eq!(play.turns(), [TurnStatus::Completed]);
+fn a_failure_without_a_session_does_not_fail_the_turn() {
+    let mut server = Harness::with_session("1.18.33");
+    server.prompt("a").event("session.error", json!({ "error": unknown_error("cannot read agent x.md") }));
+    server
+        .agent_message("ses_1", "msg_2", "msg_a", &json!({}))
+        .complete_message("ses_1", "msg_2", "stop")
+        .idle("ses_1");
+    assert_eq!(server.error_messages(), ["cannot read agent x.md"]);
+    assert_eq!(server.turn_statuses(), [TurnStatus::Completed]);
 }
 
 #[test]
-fn the_same_failure_in_two_turns_of_the_v2_api_is_told_twice() {
-    let mut play = Play::begun("1.18.33");
+fn the_same_failure_in_two_v2_turns_is_reported_twice() {
+    let mut server = Harness::with_session("1.18.33");
     for message in ["msg_1", "msg_2"] {
-        play.next("prompted", json!({ "messageID": message, "prompt": { "text": message } }));
-        play.next("step.started", json!({ "assistantMessageID": "msg_a" }));
-        play.next("step.failed", json!({ "assistantMessageID": "msg_a", "error": { "message": "HTTP 400" } }));
+        server.next_event("prompted", json!({ "messageID": message, "prompt": { "text": message } }));
+        server.next_event("step.started", json!({ "assistantMessageID": "msg_a" }));
+        server.next_event("step.failed", json!({ "assistantMessageID": "msg_a", "error": { "message": "HTTP 400" } }));
     }
-    assert_eq!(play.errors(), ["HTTP 400"; 2]);
-    assert_eq!(play.turns(), [TurnStatus::Failed, TurnStatus::Failed]);
+    assert_eq!(server.error_messages(), ["HTTP 400"; 2]);
+    assert_eq!(server.turn_statuses(), [TurnStatus::Failed, TurnStatus::Failed]);
 }
 
 #[test]
-fn a_turn_of_the_v2_api_goes_on_after_a_failure_before_the_prompt_is_repeated() {
-    let mut play = Play::begun("1.18.33");
-    play.request("POST", "/api/session/ses_1/prompt", &json!({ "prompt": { "text": "a" } }));
-    fails(&mut play, "File not found: x");
-    play.next("prompted", json!({ "messageID": "msg_1", "prompt": { "text": "a" } }));
-    play.next("step.started", json!({ "assistantMessageID": "msg_2" }));
-    play.next("step.ended", json!({ "assistantMessageID": "msg_2", "finish": "stop" }));
-    assert_eq!(play.turns(), [TurnStatus::Completed]);
-    assert_eq!(said(&play.completed(), Role::User), ["a"]);
+fn a_v2_turn_continues_after_a_failure_before_the_echo() {
+    let mut server = Harness::with_session("1.18.33");
+    server.request("POST", "/api/session/ses_1/prompt", &json!({ "prompt": { "text": "a" } }));
+    send_error(&mut server, "File not found: x");
+    server.next_event("prompted", json!({ "messageID": "msg_1", "prompt": { "text": "a" } }));
+    server.next_event("step.started", json!({ "assistantMessageID": "msg_2" }));
+    server.next_event("step.ended", json!({ "assistantMessageID": "msg_2", "finish": "stop" }));
+    assert_eq!(server.turn_statuses(), [TurnStatus::Completed]);
+    assert_eq!(texts_of(&server.completed_items(), Role::User), ["a"]);
 }
 
 #[test]
-fn a_message_of_the_turn_before_may_tell_its_failure_again_after_the_next_prompt() {
-    let mut play = Play::begun("1.18.33");
+fn a_failure_repeated_by_a_message_of_the_previous_turn_is_dropped() {
+    let mut server = Harness::with_session("1.18.33");
     let time = json!({ "created": CREATED + 2, "completed": CREATED + 3 });
-    let failed = json!({ "error": unknown("no"), "time": time });
-    play.prompt_sent("a").answer("ses_1", "msg_2", "msg_a", &json!({}));
-    fails(&mut play, "no");
-    play.idle("ses_1").answer("ses_1", "msg_2", "msg_a", &failed);
-    ask(&mut play, "b");
-    play.answer("ses_1", "msg_2", "msg_a", &failed);
-    play.user("ses_1", "msg_b", "b").busy("ses_1").answer("ses_1", "msg_3", "msg_b", &json!({}));
-    play.done("ses_1", "msg_3", "stop").idle("ses_1");
-    assert_eq!(play.errors(), ["no"]);
-    assert_eq!(play.turns(), [TurnStatus::Failed, TurnStatus::Completed]);
+    let failed = json!({ "error": unknown_error("no"), "time": time });
+    server.prompt("a").agent_message("ses_1", "msg_2", "msg_a", &json!({}));
+    send_error(&mut server, "no");
+    server.idle("ses_1").agent_message("ses_1", "msg_2", "msg_a", &failed);
+    send_prompt(&mut server, "b");
+    server.agent_message("ses_1", "msg_2", "msg_a", &failed);
+    server.user_message("ses_1", "msg_b", "b").busy("ses_1").agent_message("ses_1", "msg_3", "msg_b", &json!({}));
+    server.complete_message("ses_1", "msg_3", "stop").idle("ses_1");
+    assert_eq!(server.error_messages(), ["no"]);
+    assert_eq!(server.turn_statuses(), [TurnStatus::Failed, TurnStatus::Completed]);
 }
