@@ -1,4 +1,4 @@
-//! Canonical traces: the same scenario leaves the same trace with every agent.
+//! Canonical traces: the same scenario has the same trace with every agent.
 //!
 //! A [`trace`] is a turn without texts, ids and times: one line per step, with event types, kinds, roles, statuses and
 //! the types of parts. Each [`CanonicalScenario`] has one trace for all agents. Where an agent cannot produce it, there

@@ -18,9 +18,10 @@ use crate::cargo;
 Examples:
   cargo xtask bench-server
   cargo xtask bench-server --overhead                                only the overhead over convert
-  cargo xtask bench-server --quick                                   a quick test of the benchmark itself
-  cargo xtask bench-server --base http://127.0.0.1:2468 --pid 1234   measure a running server; its
-                                                                     token is read from INTERLINGUA_TOKEN")]
+  cargo xtask bench-server --quick                                   a quick test run
+  cargo xtask bench-server --base http://127.0.0.1:2468 --pid 1234   a running server
+
+The token of a running server is read from INTERLINGUA_TOKEN.")]
 pub(crate) struct Args {
     /// Measure the running server at this URL instead of starting one
     #[arg(long, value_name = "URL", requires = "pid")]

@@ -23,8 +23,8 @@ use crate::{atomic_write, cargo, console};
 #[command(
     verbatim_doc_comment,
     after_long_help = "\
-Run it after you add or replace recordings, change a converter or the event types, or add a feature to
-crates/convert/src/coverage.rs. It needs no agent and no network.
+Run it after you add or replace recordings, change a converter or the event types, or add a
+feature to crates/convert/src/coverage.rs. It needs no agent and no network.
 
 Examples:
   cargo xtask generate                     write all stale files

@@ -31,10 +31,11 @@ Examples:
   cargo xtask live codex --version 0.130.0     another version of one agent
   cargo xtask live --latest                    all agents at their newest versions
 
-Other versions are installed into the cache beside the pinned ones; the pins do not change. A flow that
-an older version does not support is skipped, and the reason is printed. For a failed flow, the step, the
-last events and the end of the server's log are printed, and the other flows still run. The model of Amp
-runs on Amp's server, so its flows run only as far as they do not need the model.
+Other versions are installed into the cache in addition to the pinned ones; the pins do not change.
+A flow that an older version does not support is skipped, and the reason is printed. For a failed
+flow, the step, the last events and the end of the server's log are printed, and the other flows
+still run. The model of Amp runs on Amp's server, so its flows run only as far as they do not need
+the model.
 Exit codes: 0 if all flows passed; 1 if one failed; 1 or 2 if nothing could be tested.")]
 pub(crate) struct Args {
     /// The agents to test; default: all

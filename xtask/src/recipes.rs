@@ -73,7 +73,7 @@ const SCHEMA_GENERATOR: Package = Package {
 
 const TYPESCRIPT: Package = Package {
     name: "typescript",
-    role: "the compiler that the generator reads declarations with",
+    role: "the TypeScript compiler that the generator uses",
     pin_policy: PinPolicy::Manual,
     group: InstallGroup::Tool,
 };
@@ -86,8 +86,8 @@ static CLAUDE: Recipe = Recipe {
     packages: &[
         types_package("@anthropic-ai/claude-agent-sdk", "declares the wire in sdk.d.ts", PinPolicy::FollowsAgent),
         types_package("@anthropic-ai/sdk", "declares the messages that the wire carries", PinPolicy::Latest),
-        types_package("@modelcontextprotocol/sdk", "peer of the declarations", PinPolicy::Latest),
-        types_package("zod", "peer of the declarations", PinPolicy::Latest),
+        types_package("@modelcontextprotocol/sdk", "peer dependency of the declarations", PinPolicy::Latest),
+        types_package("zod", "peer dependency of the declarations", PinPolicy::Latest),
         SCHEMA_GENERATOR,
         TYPESCRIPT,
     ],
@@ -96,10 +96,10 @@ static CLAUDE: Recipe = Recipe {
     keeps_prose: false,
     steps: &[
         "take sdk.d.ts; drop the prefix `coreTypes.`, export every declared type",
-        "stand-ins: JSONRPCMessage is Record<string, unknown>, NonNullableUsage is BetaUsage, UUID is string",
-        "add StdinMessage, the union of what a host may write (declared one by one, never as a union)",
+        "replace types: JSONRPCMessage by Record<string, unknown>, NonNullableUsage by BetaUsage, UUID by string",
+        "add StdinMessage, the union of the messages that a host may write (the SDK declares only its members)",
         "ts-json-schema-generator for StdoutMessage, StdinMessage, PermissionResult, HookJSONOutput and every SDKControl…Response",
-        "put generic instances (Record<…>) in place, strip all prose",
+        "inline generic instances (Record<…>), remove all prose",
     ],
     received_types: &["StdoutMessage", "SDKMessage"],
 };
@@ -126,7 +126,7 @@ static CODEX: Recipe = Recipe {
     licence: "Apache-2.0",
     keeps_prose: true,
     steps: &[
-        "schema.json: codex app-server generate-json-schema --experimental; the flat v2 bundle, and from the other files what it lacks",
+        "schema.json: codex app-server generate-json-schema --experimental; the flat v2 bundle, completed from the other files",
         "exec.schema.json: ts-json-schema-generator for ThreadEvent of the codex-sdk's index.d.ts, ContentBlock taken from the MCP SDK's spec.types",
     ],
     received_types: &["ServerNotification", "ServerRequest", "ThreadItem", "exec::ThreadEvent", "exec::ThreadItem"],
@@ -163,7 +163,7 @@ static AMP: Recipe = Recipe {
     keeps_prose: false,
     steps: &[
         "ts-json-schema-generator for StreamMessage and UserInputMessage of dist/types.d.ts",
-        "put generic instances (Record<…>, z.infer<…>) in place, strip all prose",
+        "inline generic instances (Record<…>, z.infer<…>), remove all prose",
     ],
     received_types: &["StreamMessage"],
 };

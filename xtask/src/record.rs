@@ -26,8 +26,8 @@ Examples:
   cargo xtask record                                     all agents at their pinned versions
   cargo xtask record codex                               one agent
   cargo xtask record codex --scenario greeting           one scenario
-  cargo xtask record codex --version 0.130.0             another version, beside the pinned one
-  cargo xtask record codex --latest                      the newest version, beside the pinned one
+  cargo xtask record codex --version 0.130.0             another version, in addition to the pinned one
+  cargo xtask record codex --latest                      the newest version, in addition to the pinned one
   cargo xtask record codex --against 0.130.0             compare with the recordings of that version
 
 Then review the universal streams with `cargo insta test --review -p interlingua-snapshots`.

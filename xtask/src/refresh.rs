@@ -39,7 +39,7 @@ Examples:
   cargo xtask refresh-schemas                          pull all agents at their pinned versions
   cargo xtask refresh-schemas --check                  write nothing; exit 1 if a file would change
   cargo xtask refresh-schemas --latest                 move every agent to its newest release
-  cargo xtask refresh-schemas --latest --check         what would change?
+  cargo xtask refresh-schemas --latest --check         print what that would change
   cargo xtask refresh-schemas codex --version 0.145.0  move Codex to that release
 
 The pins are in agent-schemas/<agent>/source.toml. The part below its marker line is written by hand

@@ -121,7 +121,7 @@ pub fn collect_aspects(events: &[UniversalEvent]) -> BTreeMap<Aspect, Vec<String
 #[derive(Default)]
 struct AspectLines {
     by_aspect: BTreeMap<Aspect, Vec<String>>,
-    /// Index of each open item's line in [`Aspect::Sequence`]. The line stands where the item starts, whenever it ends.
+    /// Index of each open item's line in [`Aspect::Sequence`]. The line stays where the item starts.
     open: BTreeMap<ItemId, usize>,
     /// Tool calls. An item whose parent is a tool call belongs to a sub-agent.
     calls: Vec<ItemId>,

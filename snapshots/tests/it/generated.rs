@@ -66,6 +66,6 @@ fn the_page_on_adding_an_agent_names_every_file_that_matches_on_the_agent() {
         "docs/adding-an-agent.md does not name these files, which match on the agent: {missing:?}"
     );
     let named = page.split('`').skip(1).step_by(2).filter(|word| word.contains(".rs") && !word.contains("toy"));
-    let gone: Vec<&str> = named.filter(|path| path.contains('/') && !root.join(path).is_file()).collect();
-    assert!(gone.is_empty(), "docs/adding-an-agent.md names files that do not exist: {gone:?}");
+    let missing_files: Vec<&str> = named.filter(|path| path.contains('/') && !root.join(path).is_file()).collect();
+    assert!(missing_files.is_empty(), "docs/adding-an-agent.md names files that do not exist: {missing_files:?}");
 }

@@ -1,4 +1,4 @@
-//! Corrupted recordings: whatever an agent sends, in any order, its stream keeps the lifecycle rules and every payload
+//! Edited recordings: whatever an agent sends, in any order, its stream keeps the lifecycle rules and every payload
 //! is accounted for.
 
 use std::sync::LazyLock;

@@ -41,7 +41,7 @@ pub(super) struct Mutation {
 /// The types of one agent.
 pub(super) struct Schema {
     agent: Agent,
-    /// The modules by name. `None` is the top module; `codex exec` has a module of its own.
+    /// The modules by name. `None` is the top module; `codex exec` has a separate module.
     modules: Vec<(Option<String>, Model)>,
 }
 

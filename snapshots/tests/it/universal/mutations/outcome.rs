@@ -121,7 +121,7 @@ fn is_false_success(original: &ConvertedInputs, mutated: &ConvertedInputs, case:
     let key = case.mutation.key();
     // The state of other agents is not the outcome of the call that asks for it.
     let is_outcome = OUTCOME_KEYS.contains(&key) && !case.mutation.field.starts_with("CollabAgentState.");
-    // An exit code of 0 proves that a command succeeded, whatever its status.
+    // An exit code of 0 proves that a command succeeded, regardless of its status.
     let has_exit_code_zero =
         |name: &str| !key.starts_with("exit") && find_number(mutated_line, name).is_some_and(|code| code == 0);
     failure_became_success
