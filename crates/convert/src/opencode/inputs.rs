@@ -236,17 +236,17 @@ mod tests {
 
     #[test]
     fn a_permission_has_the_input_that_its_request_describes() {
-        let asked = |permission, metadata: Value| {
+        let convert = |permission, metadata: Value| {
             let metadata: Json = serde_json::from_value(metadata).unwrap();
             serde_json::to_value(permission_input(permission, &["p".to_owned()], Some(&metadata))).unwrap()
         };
-        assert_eq!(asked("bash", json!({ "command": "ls" })), json!({ "command": "ls" }));
-        assert_eq!(asked("bash", json!({})), Value::Null);
+        assert_eq!(convert("bash", json!({ "command": "ls" })), json!({ "command": "ls" }));
+        assert_eq!(convert("bash", json!({})), Value::Null);
         assert_eq!(
-            asked("edit", json!({ "filepath": "/w/a", "diff": "@@" })),
+            convert("edit", json!({ "filepath": "/w/a", "diff": "@@" })),
             json!({ "changes": [{ "path": "/w/a", "diff": "@@" }] })
         );
-        assert_eq!(asked("read", json!({})), json!({ "path": "p" }));
-        assert_eq!(asked("external_directory", json!({ "filepath": "/x" })), Value::Null);
+        assert_eq!(convert("read", json!({})), json!({ "path": "p" }));
+        assert_eq!(convert("external_directory", json!({ "filepath": "/x" })), Value::Null);
     }
 }

@@ -257,8 +257,8 @@ fn a_plan_is_a_status_with_its_steps() {
     let mut codex = Harness::in_turn();
     let plan = json!({"turnId": "1", "explanation": "go", "plan": [{"step": "look", "status": "inProgress"}]});
     codex.notify("turn/plan/updated", plan.clone());
-    let again = json!({"turnId": "1", "plan": plan["plan"]});
-    codex.notify("turn/plan/updated", again);
+    let unchanged = json!({"turnId": "1", "plan": plan["plan"]});
+    codex.notify("turn/plan/updated", unchanged);
     assert_eq!(codex.texts()[1..], ["plan 0 of 1 done|go"]);
     assert_eq!(codex.stats().dropped.get("a plan that is as before"), Some(&1));
     let item = &codex.data_of("item.completed")[1]["item"];
@@ -271,8 +271,8 @@ fn a_plan_is_a_status_with_its_steps() {
 #[test]
 fn raw_model_traffic_is_dropped() {
     let mut codex = Harness::in_turn();
-    let said = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "hi"}]});
-    codex.notify("rawResponseItem/completed", json!({"turnId": "1", "item": said}));
+    let message = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "hi"}]});
+    codex.notify("rawResponseItem/completed", json!({"turnId": "1", "item": message}));
     codex.notify("rawResponse/completed", json!({"turnId": "1", "responseId": "r"}));
     assert_eq!(codex.texts(), ["hello"]);
     assert_eq!((count_unparsed(codex.stats()), codex.stats().unaccounted), (0, 0));

@@ -138,8 +138,8 @@ fn a_patch_approval_has_the_changes_of_its_item() {
     codex.send(json!({"id": 0, "result": {"decision": "cancel"}}));
     // The item of a cancelled patch never completes.
     codex.complete_turn("1", "interrupted");
-    let asked = codex.data_of("permission.requested");
-    assert!(asked[0]["metadata"].to_string().contains("/w/a"), "{asked:?}");
+    let requested = codex.data_of("permission.requested");
+    assert!(requested[0]["metadata"].to_string().contains("/w/a"), "{requested:?}");
     assert_eq!(codex.data_of("permission.resolved")[0]["status"], "denied");
     let items = codex.items();
     assert_eq!((items[2].0.clone(), items[2].2.clone()), (ItemKind::ToolResult, ItemStatus::Failed), "{items:?}");
@@ -192,20 +192,23 @@ fn the_approval_of_an_mcp_tool_is_matched_to_its_call() {
         codex.start_item(mcp_call("b", "wipe", json!({})));
         codex.start_item(mcp_call("c", "add", json!({"a": 2})));
         codex.receive(approval(0, message, meta));
-        let asked = &codex.data_of("permission.requested")[0];
-        assert_eq!((&asked["metadata"]["call_id"], &asked["metadata"]["tool_kind"]), (&json!(expected), &json!("mcp")));
+        let requested = &codex.data_of("permission.requested")[0];
+        assert_eq!(
+            (&requested["metadata"]["call_id"], &requested["metadata"]["tool_kind"]),
+            (&json!(expected), &json!("mcp"))
+        );
     }
     // Without a tool name, the only open call of the server is meant.
     let mut codex = Harness::in_turn();
     codex.start_item(mcp_call("b", "wipe", json!({"all": true})));
     codex.receive(approval(0, "Sure?", json!({"persist": ["session", "always"]})));
     codex.send(json!({"id": 0, "result": {"action": "accept", "_meta": {"persist": "session"}}}));
-    let asked = &codex.data_of("permission.resolved")[0];
+    let resolved = &codex.data_of("permission.resolved")[0];
     let input = json!({"server": "tiny", "tool": "wipe", "arguments": {"all": true}});
-    assert_eq!(asked["action"], "tiny: wipe");
-    assert_eq!((&asked["metadata"]["call_id"], &asked["metadata"]["input"]), (&json!("b"), &input));
-    assert_eq!(asked["metadata"]["scopes"], json!(["once", "session", "always"]));
-    assert_eq!(asked["metadata"]["scope"], "session");
+    assert_eq!(resolved["action"], "tiny: wipe");
+    assert_eq!((&resolved["metadata"]["call_id"], &resolved["metadata"]["input"]), (&json!("b"), &input));
+    assert_eq!(resolved["metadata"]["scopes"], json!(["once", "session", "always"]));
+    assert_eq!(resolved["metadata"]["scope"], "session");
 }
 
 #[test]
@@ -215,9 +218,12 @@ fn an_approval_of_anything_else_has_no_call() {
     let mut suggestion = approval(0, "Install the plugin?", json!({}));
     suggestion["params"]["_meta"]["codex_approval_kind"] = "tool_suggestion".into();
     codex.receive(suggestion);
-    let asked = &codex.data_of("permission.requested")[0];
-    assert_eq!(asked["action"], "Install the plugin?");
-    assert_eq!((&asked["metadata"]["call_id"], &asked["metadata"]["tool_kind"]), (&json!(null), &json!("other")));
+    let requested = &codex.data_of("permission.requested")[0];
+    assert_eq!(requested["action"], "Install the plugin?");
+    assert_eq!(
+        (&requested["metadata"]["call_id"], &requested["metadata"]["tool_kind"]),
+        (&json!(null), &json!("other"))
+    );
 }
 
 #[test]
@@ -227,8 +233,8 @@ fn approvals_of_the_same_tool_are_matched_to_different_calls() {
     codex.start_item(mcp_call("b", "wipe", json!({})));
     codex.receive(approval(0, "Sure?", json!({"tool_name": "wipe"})));
     codex.receive(approval(1, "Sure?", json!({"tool_name": "wipe"})));
-    let asked = codex.data_of("permission.requested").into_iter().map(|data| data["metadata"]["call_id"].clone());
-    assert_eq!(asked.collect::<Vec<_>>(), ["a", "b"]);
+    let requested = codex.data_of("permission.requested").into_iter().map(|data| data["metadata"]["call_id"].clone());
+    assert_eq!(requested.collect::<Vec<_>>(), ["a", "b"]);
 }
 
 #[test]
@@ -300,9 +306,9 @@ fn requested_permissions_are_described_in_one_line() {
     let permissions = json!({"network": {"enabled": true}, "fileSystem": {"write": ["/etc"]}});
     codex.receive(json!({"method": "item/permissions/requestApproval", "id": 0,
         "params": {"threadId": "t", "itemId": "p", "reason": "to fetch", "permissions": permissions}}));
-    let asked = &codex.data_of("permission.requested")[0];
-    assert_eq!(asked["action"], "Allow to use the network, write /etc");
-    let metadata = &asked["metadata"];
+    let requested = &codex.data_of("permission.requested")[0];
+    assert_eq!(requested["action"], "Allow to use the network, write /etc");
+    let metadata = &requested["metadata"];
     assert_eq!((&metadata["tool_kind"], &metadata["call_id"]), (&json!("other"), &json!(null)));
     assert_eq!((&metadata["reason"], &metadata["scopes"]), (&json!("to fetch"), &json!(["once", "session"])));
 }
@@ -313,9 +319,9 @@ fn a_legacy_patch_approval_starts_its_call() {
     let changes = json!({"/w/a": {"type": "add", "content": "a\n"}});
     codex.receive(json!({"method": "applyPatchApproval", "id": 0,
         "params": {"conversationId": "t", "callId": "p", "fileChanges": changes}}));
-    let asked = &codex.data_of("permission.requested")[0];
-    assert_eq!((&asked["action"], &asked["metadata"]["call_id"]), (&json!("Edit /w/a"), &json!("p")));
-    assert_eq!(asked["metadata"]["input"]["changes"][0]["change"], "create");
+    let requested = &codex.data_of("permission.requested")[0];
+    assert_eq!((&requested["action"], &requested["metadata"]["call_id"]), (&json!("Edit /w/a"), &json!("p")));
+    assert_eq!(requested["metadata"]["input"]["changes"][0]["change"], "create");
 }
 
 #[test]
@@ -329,10 +335,10 @@ fn a_question_has_all_its_native_properties() {
     ]);
     codex.receive(json!({"method": "item/tool/requestUserInput", "id": 0,
         "params": {"threadId": "t", "itemId": "q", "questions": questions}}));
-    let asked: Vec<Value> =
+    let requested: Vec<Value> =
         codex.data_of("question.requested").into_iter().map(|data| data["metadata"].clone()).collect();
     assert_eq!(
-        asked,
+        requested,
         [
             json!({"header": "Day", "options": [{"label": "Friday", "description": "Take Friday"}, {"label": "Monday"}],
                 "multi_select": false, "free_text": true, "secret": false, "native": {"id": "a"}}),

@@ -15,8 +15,8 @@ fn a_thread_spawned_by_a_call_is_a_sub_agent() {
     codex.notify("warning", json!({"threadId": "child", "message": "hm"}));
     codex.complete_item(spawn("completed", json!(["child"])));
     codex.notify("turn/started", json!({"threadId": "child", "turn": {"id": "c1"}}));
-    let said = json!({"type": "userMessage", "id": "cu", "content": [{"type": "text", "text": "count"}]});
-    codex.notify("item/started", json!({"threadId": "child", "item": said}));
+    let message = json!({"type": "userMessage", "id": "cu", "content": [{"type": "text", "text": "count"}]});
+    codex.notify("item/started", json!({"threadId": "child", "item": message}));
     codex.notify(
         "item/completed",
         json!({"threadId": "child", "item": {"type": "agentMessage", "id": "cm", "text": "3"}}),
@@ -37,8 +37,8 @@ fn payloads_of_a_sub_agent_may_precede_its_call() {
     for root in [json!("1"), json!(null)] {
         let mut codex = Harness::in_turn();
         codex.notify("turn/started", json!({"threadId": "child", "turn": {"id": "c1", "rootTurnId": root}}));
-        let said = json!({"type": "agentMessage", "id": "cm", "text": "3"});
-        codex.notify("item/completed", json!({"threadId": "child", "item": said}));
+        let message = json!({"type": "agentMessage", "id": "cm", "text": "3"});
+        codex.notify("item/completed", json!({"threadId": "child", "item": message}));
         let call = json!({"type": "subAgentActivity", "id": "s", "kind": "started", "agentThreadId": "child"});
         codex.start_item(call.clone());
         codex.complete_item(call);

@@ -119,8 +119,8 @@ fn a_review_is_a_mode_around_ordinary_messages() {
     let mut codex = Harness::in_turn();
     codex.complete_turn("1", "completed");
     codex.send(json!({"id": 4, "method": "review/start", "params": {"threadId": "t"}}));
-    let asked = json!({"type": "userMessage", "id": "r", "content": [{"type": "text", "text": "current changes"}]});
-    codex.receive(json!({"id": 4, "result": {"turn": {"id": "r", "items": [asked]}, "reviewThreadId": "t"}}));
+    let message = json!({"type": "userMessage", "id": "r", "content": [{"type": "text", "text": "current changes"}]});
+    codex.receive(json!({"id": 4, "result": {"turn": {"id": "r", "items": [message]}, "reviewThreadId": "t"}}));
     let review = |kind: &str, text: &str| json!({"turnId": "r", "item": {"type": kind, "id": kind, "review": text}});
     codex.notify("item/started", review("enteredReviewMode", "current changes"));
     codex.notify("item/completed", review("enteredReviewMode", "current changes"));

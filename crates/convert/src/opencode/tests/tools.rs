@@ -146,8 +146,8 @@ fn changed_files_come_with_their_diffs() {
 fn an_overwritten_file_has_the_diff_of_its_permission() {
     let mut server = Harness::with_session("1.18.33");
     server.prompt("hi").agent_message("ses_1", "msg_2", "msg_hi", &json!({}));
-    let asked = json!({ "id": "per_1", "sessionID": "ses_1", "permission": "edit", "always": ["*"], "metadata": { "diff": "--- a\n+++ b\n@@ -1 +1 @@\n-y\n+x\n" }, "tool": { "callID": "call_1" } });
-    server.event("permission.asked", asked);
+    let request = json!({ "id": "per_1", "sessionID": "ses_1", "permission": "edit", "always": ["*"], "metadata": { "diff": "--- a\n+++ b\n@@ -1 +1 @@\n-y\n+x\n" }, "tool": { "callID": "call_1" } });
+    server.event("permission.asked", request);
     server.exchange("POST", "/permission/per_1/reply", &json!({ "reply": "always" }), 200, &json!(true));
     server.event("permission.replied", json!({ "sessionID": "ses_1", "requestID": "per_1", "reply": "always" }));
     let input = json!({ "filePath": "/w/a", "content": "x" });

@@ -249,8 +249,8 @@ fn a_permission_has_the_input_of_its_call() {
     let input = json!({ "command": "touch made.txt" });
     server.prompt("a").agent_message("ses_1", "msg_2", "msg_a", &json!({}));
     server.tool_part("msg_2", "bash", json!({ "status": "running", "input": input }));
-    let asked = json!({ "id": "per_1", "sessionID": "ses_1", "permission": "bash", "patterns": ["touch made.txt"], "always": ["touch *"], "metadata": {}, "tool": { "callID": "call_1", "messageID": "msg_2" } });
-    server.event("permission.asked", asked);
+    let request = json!({ "id": "per_1", "sessionID": "ses_1", "permission": "bash", "patterns": ["touch made.txt"], "always": ["touch *"], "metadata": {}, "tool": { "callID": "call_1", "messageID": "msg_2" } });
+    server.event("permission.asked", request);
     server.event("permission.replied", json!({ "sessionID": "ses_1", "requestID": "per_1", "reply": "once" }));
     let requested = &server.events_json("permission.requested")[0]["data"];
     assert_eq!(requested["action"], "Run touch made.txt");
@@ -269,8 +269,8 @@ fn a_permission_has_the_input_of_its_call() {
 fn a_permission_that_precedes_its_call_opens_the_call() {
     let mut server = Harness::with_session("1.18.33");
     server.prompt("a").agent_message("ses_1", "msg_2", "msg_a", &json!({}));
-    let asked = json!({ "id": "per_1", "sessionID": "ses_1", "permission": "bash", "patterns": ["ls"], "metadata": { "command": "ls" }, "tool": { "callID": "call_1", "messageID": "msg_2" } });
-    server.event("permission.asked", asked);
+    let request = json!({ "id": "per_1", "sessionID": "ses_1", "permission": "bash", "patterns": ["ls"], "metadata": { "command": "ls" }, "tool": { "callID": "call_1", "messageID": "msg_2" } });
+    server.event("permission.asked", request);
     server.tool_part("msg_2", "bash", json!({ "status": "running", "input": { "command": "ls" } }));
     server.tool_part(
         "msg_2",
