@@ -86,7 +86,8 @@ fn failed_servers(msg: LegacyMessage) -> Vec<String> {
     failed.collect()
 }
 
-/// Notice of a question of an MCP server. These releases do not pass the question to the host, so it cannot be answered.
+/// Notice of a question of an MCP server. These releases do not pass the question to the host, so it cannot be
+/// answered.
 fn elicitation_notice(msg: LegacyMessage) -> String {
     format!("MCP server {} asks: {}", msg.server_name.unwrap_or_default(), msg.message.unwrap_or_default())
 }

@@ -126,8 +126,8 @@ impl OpenCodeConverter {
 const HELD_FAILURE: &str = "failure that waits for what becomes of the turn";
 
 impl Session {
-    /// As [`report_error`](Self::report_error), but holds a context overflow back: if OpenCode compacts the conversation, the turn
-    /// continues and has not failed.
+    /// As [`report_error`](Self::report_error), but holds a context overflow back: if OpenCode compacts the
+    /// conversation, the turn continues and has not failed.
     fn report_or_hold(&mut self, report: ErrorReport, raw: Option<RawJson>, out: &mut Drafts) {
         match report {
             ErrorReport::Failed(failure)
@@ -173,7 +173,8 @@ impl Session {
         self.report_error_of_message(report, false, out);
     }
 
-    /// As [`report_error`](Self::report_error), for the error of a message. `is_old`: it may belong to the previous turn.
+    /// As [`report_error`](Self::report_error), for the error of a message. `is_old`: it may belong to the previous
+    /// turn.
     pub(super) fn report_error_of_message(&mut self, report: ErrorReport, is_old: bool, out: &mut Drafts) {
         let failure = match report {
             ErrorReport::Interrupted => {

@@ -111,17 +111,18 @@ impl Session {
         out.session(self.id.as_str()).note(Note::system(part.content).raw(part.raw));
     }
 
-    /// Shows the complete user messages: all of them while the agent is not active, else those up to the one that the
-    /// agent starts on (`taken`). Messages that OpenCode has added do not wait.
-    pub(super) fn show_user_messages(&mut self, taken: Option<&str>, out: &mut Drafts) {
+    /// Shows the complete user messages: all of them while the agent is not active, else those up to
+    /// `answered`, the one that the agent starts on. Messages that OpenCode has added do not wait.
+    pub(super) fn show_user_messages(&mut self, answered: Option<&str>, out: &mut Drafts) {
         if self.pending_user_messages.is_empty() {
             return;
         }
-        let taken = taken.and_then(|taken| self.pending_user_messages.iter().position(|user| user.id == taken));
+        let answered =
+            answered.and_then(|answered| self.pending_user_messages.iter().position(|user| user.id == answered));
         let mut pending = Vec::new();
         for (index, user) in std::mem::take(&mut self.pending_user_messages).into_iter().enumerate() {
-            let is_taken = taken.is_some_and(|taken| index <= taken);
-            if user.is_empty() && !is_taken || self.turn.is_active && !is_taken && !user.typed.is_empty() {
+            let is_answered = answered.is_some_and(|answered| index <= answered);
+            if user.is_empty() && !is_answered || self.turn.is_active && !is_answered && !user.typed.is_empty() {
                 pending.push(user);
             } else {
                 self.show_user_message(user, out);
