@@ -1,4 +1,4 @@
-//! The sessions that have something to do.
+//! The running session actors.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,120 +8,123 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::error::RuntimeError;
 use crate::runtime::Runtime;
-use crate::session::{self, Command};
+use crate::session::{self, SessionCommand};
 
-/// The commands of a session that is at work.
-pub(crate) type Commands = mpsc::UnboundedReceiver<Command>;
+/// The receiving end of a session actor's commands.
+pub(crate) type SessionCommands = mpsc::UnboundedReceiver<SessionCommand>;
 
-/// The sessions that have something to do, each a task with a channel.
+/// The sessions that have something to do: each is a task with a channel.
 ///
-/// A command is sent, and a task retires, under the same lock: no command can get lost between the two.
-pub(crate) struct Actors {
+/// A command is sent under the same lock under which an idle task is removed, so no command is lost between the two.
+pub(crate) struct SessionActors {
     state: Mutex<State>,
 }
 
 struct State {
-    at_work: HashMap<SessionKey, mpsc::UnboundedSender<Command>>,
-    /// Held by every task for as long as it runs; `None` once no more may begin.
-    pulse: Option<mpsc::Sender<()>>,
-    /// Closes when the last task is gone.
-    stillness: Option<mpsc::Receiver<()>>,
+    running: HashMap<SessionKey, mpsc::UnboundedSender<SessionCommand>>,
+    /// Every task holds a clone while it runs. `None` once the runtime shuts down and no task may start.
+    task_guard: Option<TaskGuard>,
+    /// Closes when the last task has dropped its guard.
+    tasks_ended: Option<mpsc::Receiver<()>>,
 }
 
-/// Sessions that were told to leave their agents.
-pub(crate) struct Leaving {
-    answers: Vec<oneshot::Receiver<Result<(), RuntimeError>>>,
-    stillness: Option<mpsc::Receiver<()>>,
+/// Held by a task for which a shutdown waits.
+pub(crate) type TaskGuard = mpsc::Sender<()>;
+
+/// A shutdown of all actors.
+pub(crate) struct ActorShutdown {
+    replies: Vec<oneshot::Receiver<Result<(), RuntimeError>>>,
+    tasks_ended: Option<mpsc::Receiver<()>>,
 }
 
-impl Leaving {
-    /// Done when all of them have, and their tasks are gone.
-    pub(crate) async fn done(self) {
-        for answer in self.answers {
-            // A session that is gone has left.
-            let _ = answer.await;
+impl ActorShutdown {
+    /// Waits until all actors have stopped their agents and their tasks have ended.
+    pub(crate) async fn wait(self) {
+        for reply in self.replies {
+            // An actor that is gone has stopped its agent.
+            let _ = reply.await;
         }
-        if let Some(mut stillness) = self.stillness {
-            stillness.recv().await;
+        if let Some(mut tasks_ended) = self.tasks_ended {
+            tasks_ended.recv().await;
         }
     }
 }
 
-impl Default for Actors {
+impl Default for SessionActors {
     fn default() -> Self {
-        let (pulse, stillness) = mpsc::channel(1);
-        let state = State { at_work: HashMap::new(), pulse: Some(pulse), stillness: Some(stillness) };
+        let (task_guard, tasks_ended) = mpsc::channel(1);
+        let state = State { running: HashMap::new(), task_guard: Some(task_guard), tasks_ended: Some(tasks_ended) };
         Self { state: Mutex::new(state) }
     }
 }
 
-impl Actors {
-    /// Something to hold while a task runs that a shutdown should wait for; `None` when there is one.
-    pub(crate) fn pulse(&self) -> Option<mpsc::Sender<()>> {
-        self.lock().pulse.clone()
+impl SessionActors {
+    /// A guard for a task that a shutdown should wait for. `None` during a shutdown.
+    pub(crate) fn task_guard(&self) -> Option<TaskGuard> {
+        self.lock().task_guard.clone()
     }
 
-    /// Gives a session a command; wakes it if it sleeps.
-    pub(crate) fn tell(&self, runtime: &Runtime, session: &Session, command: Command) {
+    /// Sends a command to a session. Starts its actor if it does not run.
+    pub(crate) fn send(&self, runtime: &Runtime, session: &Session, command: SessionCommand) {
         let mut state = self.lock();
-        let Some(pulse) = state.pulse.clone() else {
+        let Some(task_guard) = state.task_guard.clone() else {
             return command.refuse(RuntimeError::ShuttingDown);
         };
-        let command = match state.at_work.get(&session.key) {
+        let command = match state.running.get(&session.key) {
             None => command,
-            Some(commands) => match commands.send(command) {
+            Some(sender) => match sender.send(command) {
                 Ok(()) => return,
                 Err(mpsc::error::SendError(command)) => command,
             },
         };
-        let (commands, mut obeyed) = mpsc::unbounded_channel();
-        if let Err(mpsc::error::SendError(command)) = commands.send(command) {
+        let (sender, mut commands) = mpsc::unbounded_channel();
+        if let Err(mpsc::error::SendError(command)) = sender.send(command) {
             return command.refuse(RuntimeError::ShuttingDown);
         }
-        state.at_work.insert(session.key, commands);
+        state.running.insert(session.key, sender);
         drop(state);
         let (runtime, session) = (runtime.clone(), session.clone());
         tokio::spawn(async move {
-            session::work(&runtime, session, &mut obeyed).await;
-            // Whoever waits for stillness may want the store for themselves.
+            session::run_actor(&runtime, session, &mut commands).await;
+            // The runtime goes first: the caller of the shutdown may want exclusive use of the store.
             drop(runtime);
-            drop(pulse);
+            drop(task_guard);
         });
     }
 
-    /// Takes a session with nothing left to do off the list: false if a command has come in the meantime.
-    pub(crate) fn retire(&self, session: SessionKey, commands: &Commands) -> bool {
+    /// Removes an actor that has nothing left to do. False if a command has arrived meanwhile.
+    pub(crate) fn remove_idle(&self, session: SessionKey, commands: &SessionCommands) -> bool {
         let mut state = self.lock();
-        let idle = commands.is_empty();
-        if idle {
-            state.at_work.remove(&session);
+        let is_idle = commands.is_empty();
+        if is_idle {
+            state.running.remove(&session);
         }
-        idle
+        is_idle
     }
 
-    /// Takes a session off the list that can obey no more, and answers what it was still told.
-    pub(crate) fn give_up(&self, session: SessionKey, commands: &mut Commands, error: &RuntimeError) {
+    /// Removes an actor that has failed or whose session has ended, and replies to its remaining commands.
+    pub(crate) fn remove_failed(&self, session: SessionKey, commands: &mut SessionCommands, error: &RuntimeError) {
         let mut state = self.lock();
-        state.at_work.remove(&session);
+        state.running.remove(&session);
         while let Ok(command) = commands.try_recv() {
-            let is_over = matches!(error, RuntimeError::SessionEnded(_)) && command.is_fulfilled_by_the_end();
-            if is_over {
-                command.fulfil();
+            if matches!(error, RuntimeError::SessionEnded(_)) {
+                command.reply_for_ended_session(error.clone());
             } else {
                 command.refuse(error.clone());
             }
         }
     }
 
-    /// Tells every session to leave its agent, and wakes none any more.
-    pub(crate) fn close(&self) -> Leaving {
+    /// Tells every actor to stop its agent, and starts no actor any more.
+    pub(crate) fn shutdown(&self) -> ActorShutdown {
         let mut state = self.lock();
-        state.pulse = None;
-        let leave = |commands: &mpsc::UnboundedSender<Command>| {
-            let (answer, answered) = oneshot::channel();
-            commands.send(Command::Leave(answer)).ok().map(|()| answered)
+        state.task_guard = None;
+        let stop = |sender: &mpsc::UnboundedSender<SessionCommand>| {
+            let (reply_to, reply) = oneshot::channel();
+            sender.send(SessionCommand::Shutdown(reply_to)).ok().map(|()| reply)
         };
-        Leaving { answers: state.at_work.values().filter_map(leave).collect(), stillness: state.stillness.take() }
+        let replies = state.running.values().filter_map(stop).collect();
+        ActorShutdown { replies, tasks_ended: state.tasks_ended.take() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -1,84 +1,84 @@
-//! What is known of an agent apart from any session.
+//! What is known about an agent independently of any session: its status, modes and models.
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-/// An agent, as it is installed here.
+/// The state of an agent on this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AgentStatus {
-    /// Its name.
+    /// The agent's name in the API.
     pub id: &'static str,
-    /// Whether it can be started.
+    /// Whether the agent can be started.
     pub installed: bool,
-    /// Its version, if known.
+    /// The installed version, if known.
     pub version: Option<String>,
-    /// Its program, if it has one.
+    /// The agent's program, if it has one.
     pub path: Option<PathBuf>,
-    /// Which credentials were found, by name: `ANTHROPIC_API_KEY`, or the name of a login. Never a value.
+    /// Names of the credentials that were found: `ANTHROPIC_API_KEY`, or the name of a login. Never a value.
     pub credentials: Vec<String>,
-    /// Whether it works without credentials.
+    /// Whether the agent works without credentials.
     pub needs_no_credentials: bool,
-    /// The version that our types were made for; `None` if there is only one.
+    /// The version that our types were generated for; `None` for an agent without versions.
     pub pinned_version: Option<String>,
-    /// How the version that is installed stands to that.
+    /// How the installed version compares to `pinned_version`.
     pub version_fit: Option<VersionFit>,
-    /// The process that its sessions share; `None` for an agent that has a process per session.
+    /// The process that sessions share; `None` for an agent with a process per session.
     pub server: Option<ServerStatus>,
 }
 
 impl AgentStatus {
-    /// An agent of which nothing else is known.
+    /// The status of an agent about which nothing else is known.
     #[must_use]
     pub fn new(id: &'static str, installed: bool) -> Self {
         Self { id, installed, ..Self::default() }
     }
 
-    /// Whether a session can hope for an answer.
+    /// Whether the agent has the credentials that it needs.
     #[must_use]
     pub fn credentials_available(&self) -> bool {
         self.needs_no_credentials || !self.credentials.is_empty()
     }
 }
 
-/// How the installed version stands to the one our types were made for.
+/// How the installed version compares to the one that our types were generated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VersionFit {
-    /// The same.
+    /// The same version.
     Same,
-    /// Older than that.
+    /// An older version.
     Older,
-    /// Newer than that.
+    /// A newer version.
     Newer,
 }
 
-/// The state of a process that sessions share.
+/// The status of a process that sessions share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerStatus {
-    /// What it does.
+    /// Whether it runs.
     pub state: ServerState,
-    /// Where it listens, if it does.
+    /// The URL where it listens, if it does.
     pub base_url: Option<String>,
     /// How long it has been running.
     pub uptime_ms: Option<u64>,
-    /// How often it was started again.
+    /// How often it was restarted.
     pub restart_count: u64,
-    /// Why it last went down.
+    /// Why it last failed.
     pub last_error: Option<String>,
 }
 
-/// What a shared process does.
+/// Whether a shared process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerState {
     /// It runs.
     Running,
-    /// It was not needed yet, or was ended.
+    /// It was not needed yet, or is not needed any more.
     Stopped,
-    /// It fell and could not be started.
+    /// It crashed, or could not be started.
     Error,
 }
 
@@ -86,16 +86,16 @@ pub enum ServerState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Mode {
-    /// What clients give.
+    /// The mode's name in the API.
     pub id: String,
-    /// What people read.
+    /// The mode's name for people.
     pub name: String,
-    /// What it does.
+    /// What the agent does in this mode.
     pub description: String,
 }
 
 impl Mode {
-    /// A mode.
+    /// Creates a mode.
     #[must_use]
     pub fn new(id: impl Into<String>, name: impl Into<String>, description: impl Into<String>) -> Self {
         Self { id: id.into(), name: name.into(), description: description.into() }
@@ -107,15 +107,15 @@ impl Mode {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Model {
-    /// What clients give.
+    /// The model's name in the API.
     pub id: String,
-    /// What people read; left out when it is the id.
+    /// The model's name for people; `None` if it is the same as the id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its variants; left out when it has none.
+    /// The model's variants; empty if it has none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<String>,
-    /// The variant that is used when none is given.
+    /// The variant that is used if none is given; `None` if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_variant: Option<String>,
 }
@@ -125,25 +125,25 @@ pub struct Model {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Models {
-    /// All of them.
+    /// All models.
     pub models: Vec<Model>,
-    /// The one that is used when none is given; left out when nobody knows.
+    /// The model that is used if none is given; `None` if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_model: Option<String>,
 }
 
-/// What is to be installed.
+/// What to install.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InstallOptions {
-    /// Even if it is installed.
+    /// Installs even if the version is installed already.
     pub reinstall: bool,
-    /// This version; the one our types were made for when absent.
+    /// The version; `None` for the one that our types were generated for.
     pub version: Option<String>,
 }
 
 impl InstallOptions {
-    /// This version, or without one the version that our types were made for.
+    /// Options for a version. `None` stands for the version that our types were generated for.
     #[must_use]
     pub fn new(version: Option<String>, reinstall: bool) -> Self {
         Self { reinstall, version }

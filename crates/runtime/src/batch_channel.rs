@@ -1,11 +1,12 @@
 //! A channel that is filled and emptied in batches.
 //!
-//! Passing on a single line costs a wake-up, and often makes two threads alternate line by line. So lines travel together:
-//! a sender sends all that it has, and the receiver takes all that is there. Nothing waits for a batch to fill. A single
-//! line goes through at once, and the slower the receiver of a fast agent is, the larger its batches become.
+//! Passing on a single line costs a wake-up, and often makes two threads alternate line by line. So lines travel
+//! together: a sender sends all that it has, and the receiver takes all that is there. Nothing waits for a batch to
+//! fill. A single line goes through at once, and the slower the receiver of a fast agent is, the larger its batches
+//! become.
 //!
-//! The capacity is counted in bytes, regardless of the number of batches. A batch that is larger than the capacity waits
-//! until the channel is empty, and then goes alone.
+//! The capacity is counted in bytes, regardless of the number of batches. A batch that is larger than the capacity
+//! waits until the channel is empty, and then goes alone.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,8 @@
-//! What a session is created with, and what of it is kept.
+//! What a session is created with, and what of it is stored.
 //!
-//! Everything given is honoured or refused. What has to be there after a restart of the server is stored with the
-//! session; values that may be secret (`env`, the environment and headers of MCP servers) are not. Of those only the
-//! names are stored, so that a session which misses them later can say so instead of running without.
+//! Every field is honoured or refused. What a restarted server needs is stored with the session. Values that may be
+//! secret (`env`, the environment and headers of MCP servers) are not stored, only their names are. So a session
+//! without its secrets can report them as missing instead of running without them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -14,28 +14,28 @@ use serde::{Deserialize, Serialize};
 use crate::driver::{Driver, SessionSpec};
 use crate::environment::Environment;
 use crate::error::{Refusal, RuntimeError};
-use crate::mcp::{McpServer, McpServers, Written};
-use crate::modes::PermissionMode;
+use crate::mcp::{McpServer, McpServerConfig, McpServers};
+use crate::permission_mode::PermissionMode;
 
-/// A session that a client wants.
+/// The parameters of a new session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CreateSession {
     /// The agent: `claude`, `codex`, `opencode`, `amp`, `mock`.
     pub agent: String,
-    /// The agent's mode: `build`, `plan`, `custom`; the agent's default when absent.
+    /// The agent's mode: `build`, `plan`, `custom`; `None` for the agent's default.
     pub agent_mode: Option<String>,
-    /// What it may do without asking: `default`, `plan`, `bypass`, `acceptEdits`; `default` when absent.
+    /// What the agent may do without asking: `default`, `plan`, `bypass`, `acceptEdits`; `None` for `default`.
     pub permission_mode: Option<String>,
-    /// The model; the agent's default when absent.
+    /// The model; `None` for the agent's default.
     pub model: Option<String>,
-    /// The model's variant; its default when absent.
+    /// The model's variant; `None` for its default.
     pub variant: Option<String>,
-    /// The agent's version; the installed one when absent.
+    /// The agent's version; `None` for the installed one.
     pub agent_version: Option<String>,
-    /// The agent's working directory, which must exist; the server's own when absent.
+    /// The agent's working directory, which must exist; `None` for the server's.
     pub directory: Option<String>,
-    /// What a person calls the session.
+    /// The session's title, for people.
     pub title: Option<String>,
     /// Environment variables for the agent's process.
     pub env: Environment,
@@ -43,23 +43,23 @@ pub struct CreateSession {
     pub mcp: McpServers,
 }
 
-/// What the store keeps of a session for the runtime.
+/// What the store keeps about the parameters of a session, besides its columns.
 #[derive(Default, Serialize, Deserialize)]
 struct Config {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent_version: Option<String>,
-    /// Names of the variables that were given.
+    /// Names of the session's environment variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     env: Vec<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    mcp: BTreeMap<String, Written>,
-    /// Names of what may be secret, of each MCP server that has any.
+    mcp: BTreeMap<String, McpServerConfig>,
+    /// Names of the values that may be secret, for each MCP server that has any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     mcp_secrets: BTreeMap<String, Vec<String>>,
 }
 
 impl CreateSession {
-    /// A session of this agent, with the agent's defaults.
+    /// A session with an agent and its defaults.
     #[must_use]
     pub fn new(agent: impl Into<String>) -> Self {
         Self { agent: agent.into(), ..Self::default() }
@@ -77,27 +77,27 @@ impl CreateSession {
         pub mcp: McpServers,
     }
 
-    /// Looks the request over and makes of it what a driver needs.
+    /// Checks the parameters and turns them into a spec for the driver.
     pub(crate) fn into_spec(self, id: SessionId, driver: &dyn Driver) -> Result<SessionSpec, RuntimeError> {
         let permission_mode = match &self.permission_mode {
             None => PermissionMode::Default,
             Some(name) => PermissionMode::from_name(name).ok_or_else(|| {
                 let known = PermissionMode::ALL.map(PermissionMode::name);
-                Refusal::mode("permissionMode", name.as_str(), &known).by(driver.id())
+                Refusal::mode("permissionMode", name.as_str(), &known).into_runtime_error(driver.id())
             })?,
         };
         if let Some(name) = self.env.names().find(|name| !is_variable_name(name)) {
-            let detail = format!("`env` has a variable with the name {name:?}, which no process can have");
+            let detail = format!("`env` has an invalid variable name {name:?}: expected a name without `=` and NUL");
             return Err(RuntimeError::field("env", detail));
         }
         if let Some((name, _)) = self.env.iter().find(|(_, value)| value.contains('\0')) {
-            let detail = format!("the value of `env` variable {name:?} holds a null character");
+            let detail = format!("the value of `env` variable {name:?} contains a NUL character");
             return Err(RuntimeError::field("env", detail));
         }
         let spec = SessionSpec {
             native_session_id: driver.choose_native_session_id(&id),
             session_id: id,
-            directory: directory(self.directory.as_deref())?,
+            directory: resolve_directory(self.directory.as_deref())?,
             agent_mode: self.agent_mode,
             permission_mode,
             model: self.model,
@@ -107,23 +107,23 @@ impl CreateSession {
             env: self.env,
             mcp: self.mcp,
         };
-        driver.check(&spec).map_err(|refusal| refusal.by(driver.id()))?;
+        driver.check(&spec).map_err(|refusal| refusal.into_runtime_error(driver.id()))?;
         Ok(spec)
     }
 }
 
-/// An absolute path to a directory that is there.
-fn directory(given: Option<&str>) -> Result<PathBuf, RuntimeError> {
-    let refused = |detail: String| RuntimeError::field("directory", detail);
+/// Makes the path of a directory absolute. Refuses a path that is not a directory.
+fn resolve_directory(given: Option<&str>) -> Result<PathBuf, RuntimeError> {
+    let refuse = |detail: String| RuntimeError::field("directory", detail);
     let Some(given) = given else {
         return std::env::current_dir()
-            .map_err(|error| refused(format!("no directory was given and the server's own is gone: {error}")));
+            .map_err(|error| refuse(format!("no directory was given, and the server's does not exist: {error}")));
     };
-    let path = std::path::absolute(given).map_err(|error| refused(format!("directory {given:?}: {error}")))?;
+    let path = std::path::absolute(given).map_err(|error| refuse(format!("invalid directory {given:?}: {error}")))?;
     match std::fs::metadata(&path) {
-        Ok(found) if found.is_dir() => Ok(path),
-        Ok(_) => Err(refused(format!("expected a directory, found a file: {}", path.display()))),
-        Err(error) => Err(refused(format!("the directory {} cannot be used: {error}", path.display()))),
+        Ok(metadata) if metadata.is_dir() => Ok(path),
+        Ok(_) => Err(refuse(format!("expected a directory, found a file: {}", path.display()))),
+        Err(error) => Err(refuse(format!("cannot use directory {}: {error}", path.display()))),
     }
 }
 
@@ -133,7 +133,7 @@ fn is_variable_name(name: &str) -> bool {
 
 impl SessionSpec {
     /// The session as it is stored.
-    pub(crate) fn to_store(&self, agent: &'static str) -> NewSession {
+    pub(crate) fn to_new_session(&self, agent: &'static str) -> NewSession {
         let config = Config {
             agent_version: self.agent_version.clone(),
             env: self.env.names().map(str::to_owned).collect(),
@@ -157,20 +157,23 @@ impl SessionSpec {
         session
     }
 
-    /// What may be secret, and is therefore kept in memory only.
+    /// The values that may be secret; `None` if there are none. They are kept in memory only.
     pub(crate) fn secrets(&self) -> Option<Secrets> {
         let has_secrets = !self.env.is_empty() || self.mcp.iter().any(|(_, server)| !server.secrets().is_empty());
         has_secrets.then(|| Secrets { env: self.env.clone(), mcp: self.mcp.clone() })
     }
 
-    /// The session as it was created. What is not in `secrets` any more is looked for in the server's own
-    /// environment, by name.
-    pub(crate) fn of_stored(session: &Session, kept: &StoredState, secrets: Option<Secrets>) -> Result<Self, Missing> {
+    /// The spec of a stored session. Without `secrets`, the values are taken from the server's environment, by name.
+    pub(crate) fn from_stored(
+        session: &Session,
+        stored: &StoredState,
+        secrets: Option<Secrets>,
+    ) -> Result<Self, MissingSecrets> {
         let config: Config =
-            kept.config.as_ref().and_then(|config| serde_json::from_str(config.as_str()).ok()).unwrap_or_default();
+            stored.config.as_ref().and_then(|config| serde_json::from_str(config.as_str()).ok()).unwrap_or_default();
         let (env, mcp) = match secrets {
             Some(secrets) => (secrets.env, secrets.mcp),
-            None => (found(&config.env)?, servers(config.mcp, &config.mcp_secrets)?),
+            None => (read_variables(&config.env)?, restore_mcp_servers(config.mcp, &config.mcp_secrets)?),
         };
         Ok(Self {
             session_id: session.id.clone(),
@@ -188,47 +191,51 @@ impl SessionSpec {
     }
 }
 
-/// Values that may be secret. They are never written down.
+/// The values of a session that may be secret. They are never stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Secrets {
     env: Environment,
     mcp: McpServers,
 }
 
-/// The secrets of the sessions, for as long as the process lives.
-pub(crate) type AllSecrets = HashMap<SessionId, Secrets>;
+/// The secrets of all sessions, as long as the process lives.
+pub(crate) type SecretsBySession = HashMap<SessionId, Secrets>;
 
-/// A session was given values that the server, restarted since, no longer has.
+/// Error: the session was created with values that the server lost in a restart.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "this session was created with values for {}, which are kept in memory only and were lost when the server was \
      restarted; start the server with them in its environment, or create a new session", names.join(", ")
 )]
-pub(crate) struct Missing {
+pub(crate) struct MissingSecrets {
     names: Vec<String>,
 }
 
-/// The variables of these names from the server's own environment.
-fn found(names: &[String]) -> Result<Environment, Missing> {
-    let known = |name: &String| std::env::var(name).ok().map(|value| (name.clone(), value));
-    let missing: Vec<String> = names.iter().filter(|name| known(name).is_none()).cloned().collect();
+/// Reads variables from the server's environment.
+fn read_variables(names: &[String]) -> Result<Environment, MissingSecrets> {
+    let read = |name: &String| std::env::var(name).ok().map(|value| (name.clone(), value));
+    let missing: Vec<String> = names.iter().filter(|name| read(name).is_none()).cloned().collect();
     if missing.is_empty() {
-        return Ok(names.iter().filter_map(known).collect());
+        return Ok(names.iter().filter_map(read).collect());
     }
-    Err(Missing { names: missing })
+    Err(MissingSecrets { names: missing })
 }
 
-fn servers(written: BTreeMap<String, Written>, secrets: &BTreeMap<String, Vec<String>>) -> Result<McpServers, Missing> {
+/// The stored MCP servers, with their secrets from the server's environment.
+fn restore_mcp_servers(
+    configs: BTreeMap<String, McpServerConfig>,
+    secrets: &BTreeMap<String, Vec<String>>,
+) -> Result<McpServers, MissingSecrets> {
     let mut servers = Vec::new();
-    for (name, written) in written {
-        let Ok(mut server) = written.read() else { continue };
+    for (name, config) in configs {
+        let Ok(mut server) = config.into_server() else { continue };
         if let Some(names) = secrets.get(&name) {
             match &mut server {
-                McpServer::Local { env, .. } => *env = found(names)?,
-                // A header's name is not that of a variable.
+                McpServer::Local { env, .. } => *env = read_variables(names)?,
+                // The name of a header is not the name of a variable.
                 McpServer::Remote { .. } => {
                     let names = names.iter().map(|header| format!("{header} of MCP server {name}")).collect();
-                    return Err(Missing { names });
+                    return Err(MissingSecrets { names });
                 }
             }
         }

@@ -21,10 +21,10 @@
 //!
 //! # Rules for `serve`
 //!
-//! * `serve` starts the agent (a process, or a thread on a shared server). If [`SessionSpec::native_session_id`] is set,
-//!   it resumes that session. Then it executes commands until [`CommandReceiver::next`] returns `None`, which means that
-//!   the session closes the connection. It then ends everything that it started for this session, with all descendants,
-//!   within a few seconds, and returns. If its future is dropped, the same happens at once.
+//! * `serve` starts the agent (a process, or a thread on a shared server). If [`SessionSpec::native_session_id`] is
+//!   set, it resumes that session. Then it executes commands until [`CommandReceiver::next`] returns `None`, which
+//!   means that the session closes the connection. It then ends everything that it started for this session, with all
+//!   descendants, within a few seconds, and returns. If its future is dropped, the same happens at once.
 //! * One [`DriverCommand::SendMessage`] comes at a time. The next one comes when the stream shows that the turn has
 //!   ended. The converter decides how a turn ends. A driver that knows that a message cannot be delivered calls
 //!   [`OutputSender::send_failure`].
@@ -63,7 +63,7 @@ use crate::driver_output::TimedOutput;
 use crate::environment::Environment;
 use crate::error::Refusal;
 use crate::mcp::McpServers;
-use crate::modes::PermissionMode;
+use crate::permission_mode::PermissionMode;
 
 /// A boxed future that can be sent to another thread.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;

@@ -37,8 +37,8 @@ impl ByteLen for TimedOutput {
 /// Reports to the session what crosses the wire. It can be cloned for tasks that read; the order is kept among the
 /// outputs of one clone.
 ///
-/// Sending waits while the session is behind. This slows down an agent that prints faster than its output can be stored.
-/// Once the session has closed the connection, outputs are dropped.
+/// Sending waits while the session is behind. This slows down an agent that prints faster than its output can be
+/// stored. Once the session has closed the connection, outputs are dropped.
 #[derive(Clone, Debug)]
 pub struct OutputSender(pub(crate) Sender<TimedOutput>);
 
@@ -73,8 +73,8 @@ impl OutputSender {
 
 /// Outputs that are [sent](OutputSender::send_batch) to the session at once. All have the time of the first.
 ///
-/// A line to the agent is added too, so that it comes after everything that was received before it. Send the batch before
-/// the line is written to the agent: otherwise the agent's answer could reach the session first.
+/// A line to the agent is added too, so that it comes after everything that was received before it. Send the batch
+/// before the line is written to the agent: otherwise the agent's answer could reach the session first.
 #[derive(Debug, Default)]
 pub(crate) struct OutputBatch {
     time: Option<Timestamp>,

@@ -1,4 +1,4 @@
-//! One driver per real agent, over the same processes.
+//! The drivers of the installed agents, one module each, and what they share.
 
 pub(crate) mod amp;
 pub(crate) mod claude;
@@ -6,7 +6,7 @@ pub(crate) mod codex;
 mod installed;
 pub(crate) mod opencode;
 mod scanner;
-mod shared;
+mod shared_servers;
 
 pub(crate) use installed::InstalledDriver;
 use interlingua_convert::Agent;
@@ -15,7 +15,10 @@ use semver::Version;
 
 use crate::error::Refusal;
 
-/// Refuses a value that the agent's version does not take.
+/// Message of the failure of a message that was interrupted before its turn started.
+const INTERRUPTED_BEFORE_START: &str = "interrupted before the turn started";
+
+/// Refuses a value that the agent's version does not support.
 fn refuse_unsupported(
     agent: Agent,
     field: &'static str,
@@ -30,5 +33,5 @@ fn refuse_unsupported(
         (_, Some(until)) => format!("versions before {until} do"),
         (_, None) => "no version does".to_owned(),
     };
-    Err(Refusal::field(field, format!("{name} {version} does not take `{value}`: {remedy}")))
+    Err(Refusal::field(field, format!("{name} {version} does not support `{value}`: {remedy}")))
 }

@@ -1,16 +1,16 @@
-//! Environment variables, which may be secret.
+//! Environment variables whose values may be secret.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Environment variables that a session was given. Their values are never written anywhere: not to the store, not to
-/// an event, and not by `Debug`, which shows the names. Cloning copies a pointer.
+/// Environment variables of a session. Their values are never written anywhere: not to the store, not to an event, and
+/// not by `Debug`, which shows the names. Cloning copies a pointer.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment(Arc<BTreeMap<String, String>>);
 
 impl Environment {
-    /// The variables and their values, for a process that is about to be started.
+    /// The names and values, for a process that is about to start.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
@@ -26,7 +26,7 @@ impl Environment {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Whether there is none.
+    /// Whether there are no variables.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

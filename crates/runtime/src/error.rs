@@ -1,21 +1,21 @@
-//! Why something that was asked of the runtime is not done.
+//! Errors of the runtime.
 
 use interlingua_schema::SessionId;
 
-/// Why a request was refused or failed. Each kind is a problem kind of the HTTP API; the text is what a client reads,
-/// and never holds a secret.
+/// Why a request was refused or failed. Each variant is a problem kind of the HTTP API. Clients read the text; it never
+/// contains a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeError {
-    /// The request cannot be honoured as it stands.
+    /// The request is invalid, or a field of it cannot be honoured.
     #[error("{}", .0.detail)]
     InvalidRequest(InvalidRequest),
-    /// There is no agent of that name.
+    /// There is no agent with this name.
     #[error("there is no agent `{agent}`: expected one of {}", known.join(", "))]
     UnsupportedAgent {
-        /// The name that was given.
+        /// The unknown name.
         agent: String,
-        /// The agents there are.
+        /// The known agents.
         known: Vec<&'static str>,
     },
     /// The agent has no such mode.
@@ -23,14 +23,14 @@ pub enum RuntimeError {
     ModeNotSupported {
         /// The agent.
         agent: &'static str,
-        /// Which kind of mode: `agentMode` or `permissionMode`.
+        /// The field: `agentMode` or `permissionMode`.
         field: &'static str,
-        /// The mode that was given.
+        /// The unknown mode.
         mode: String,
-        /// The modes there are.
+        /// The agent's modes.
         known: Vec<String>,
     },
-    /// The agent's program is not there.
+    /// The agent's program was not found.
     #[error("{agent} is not installed: `{command}` installs it")]
     AgentNotInstalled {
         /// The agent.
@@ -38,15 +38,15 @@ pub enum RuntimeError {
         /// The command that installs it.
         command: String,
     },
-    /// There is no session of that name.
+    /// There is no session with this id.
     #[error("there is no session `{0}`")]
     SessionNotFound(SessionId),
-    /// The agent never asked for this permission.
+    /// The agent never made this permission request.
     #[error("session `{session}` has no permission request `{id}`")]
     PermissionNotFound {
         /// The session.
         session: SessionId,
-        /// The id that was given.
+        /// The unknown id.
         id: String,
     },
     /// The agent never asked this question.
@@ -54,25 +54,25 @@ pub enum RuntimeError {
     QuestionNotFound {
         /// The session.
         session: SessionId,
-        /// The id that was given.
+        /// The unknown id.
         id: String,
     },
-    /// There is a session of that name.
+    /// A session with this id exists.
     #[error("session `{0}` already exists")]
     SessionAlreadyExists(SessionId),
-    /// The session is over.
+    /// The session has ended.
     #[error("session `{0}` has ended")]
     SessionEnded(SessionId),
-    /// Somebody answered before, or the agent no longer waits.
+    /// The request was answered before, or the agent does not wait for an answer any more.
     #[error("`{id}` in session `{session}` is already resolved")]
     AlreadyResolved {
         /// The session.
         session: SessionId,
-        /// The permission or question.
+        /// Id of the permission request or question.
         id: String,
     },
-    /// The agent could not be spoken to.
-    #[error("{agent} cannot be reached: {reason}")]
+    /// The agent could not be started, exited, or did not answer.
+    #[error("{agent} is unavailable: {reason}")]
     AgentProcessExited {
         /// The agent.
         agent: &'static str,
@@ -80,20 +80,20 @@ pub enum RuntimeError {
         reason: String,
     },
     /// The agent could not be installed.
-    #[error("{agent} could not be installed: {reason}")]
+    #[error("cannot install {agent}: {reason}")]
     InstallFailed {
         /// The agent.
         agent: &'static str,
         /// What happened.
         reason: String,
     },
-    /// It took too long.
+    /// The agent took too long.
     #[error("{0}")]
     Timeout(String),
-    /// The runtime is being shut down.
+    /// The runtime shuts down.
     #[error("the server is shutting down")]
     ShuttingDown,
-    /// The store refuses.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] interlingua_store::StoreError),
 }
@@ -104,12 +104,12 @@ pub enum RuntimeError {
 pub struct InvalidRequest {
     /// What was expected and what was found.
     pub detail: String,
-    /// The field it is about, if it is about one.
+    /// The field with the error, if it is one field.
     pub field: Option<&'static str>,
 }
 
 impl RuntimeError {
-    /// A field cannot be honoured, for this reason.
+    /// An error about one field.
     pub(crate) fn field(field: &'static str, detail: impl Into<String>) -> Self {
         Self::InvalidRequest(InvalidRequest { detail: detail.into(), field: Some(field) })
     }
@@ -123,14 +123,14 @@ pub enum Refusal {
     Mode {
         /// `agentMode` or `permissionMode`.
         field: &'static str,
-        /// The mode that was given.
+        /// The unknown mode.
         mode: String,
-        /// The modes there are.
+        /// The agent's modes.
         known: Vec<String>,
     },
-    /// Something else that was given cannot be honoured.
+    /// Another field cannot be honoured.
     Field {
-        /// Which field.
+        /// The field.
         field: &'static str,
         /// What was expected and what was found.
         detail: String,
@@ -138,19 +138,19 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// A field cannot be honoured, for this reason.
+    /// A field cannot be honoured, for the reason in `detail`.
     #[must_use]
     pub fn field(field: &'static str, detail: impl Into<String>) -> Self {
         Self::Field { field, detail: detail.into() }
     }
 
-    /// The agent has no such mode (`agentMode`) or permission mode (`permissionMode`), but these.
+    /// The agent has no such mode. `field` is `agentMode` or `permissionMode`; `known` are the agent's modes.
     #[must_use]
     pub fn mode(field: &'static str, mode: impl Into<String>, known: &[&str]) -> Self {
         Self::Mode { field, mode: mode.into(), known: known.iter().map(|mode| (*mode).to_owned()).collect() }
     }
 
-    pub(crate) fn by(self, agent: &'static str) -> RuntimeError {
+    pub(crate) fn into_runtime_error(self, agent: &'static str) -> RuntimeError {
         match self {
             Self::Mode { field, mode, known } => RuntimeError::ModeNotSupported { agent, field, mode, known },
             Self::Field { field, detail } => RuntimeError::field(field, detail),

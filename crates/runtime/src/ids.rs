@@ -1,4 +1,4 @@
-//! Ids that are never given out twice, by any process.
+//! Ids that no process generates twice.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
@@ -9,37 +9,37 @@ use interlingua_schema::{ItemId, SessionId};
 
 use crate::driver_output::now;
 
-/// The digits of Crockford's base 32: no letters that look like others.
+/// The digits of Crockford's base 32, which has no letters that look like others.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// Gives out ids for one session: 9 digits of time, 7 that are this process's own, 7 that count. They sort by time.
+/// Generates ids for one session: 9 digits of time, 7 random ones of this process, 7 of a counter. They sort by time.
 pub(crate) struct UniqueIds {
     session: SessionId,
-    /// The last event's.
-    event: String,
+    /// Buffer for the last event id.
+    event_id: String,
 }
 
 impl UniqueIds {
     pub(crate) fn new(session: SessionId) -> Self {
-        Self { session, event: String::new() }
+        Self { session, event_id: String::new() }
     }
 }
 
 impl IdSource for UniqueIds {
     fn next_event_id(&mut self) -> &str {
-        with_unique("evt_", |id| {
-            self.event.clear();
-            self.event.push_str(id);
+        with_unique_id("evt_", |id| {
+            self.event_id.clear();
+            self.event_id.push_str(id);
         });
-        &self.event
+        &self.event_id
     }
 
     fn next_item_id(&mut self) -> ItemId {
-        with_unique("itm_", |id| id.into())
+        with_unique_id("itm_", |id| id.into())
     }
 
     fn next_turn_id(&mut self) -> String {
-        unique("turn_")
+        unique_id("turn_")
     }
 
     fn session_id(&mut self, _native: Option<&str>) -> SessionId {
@@ -47,38 +47,39 @@ impl IdSource for UniqueIds {
     }
 }
 
-/// An id with this prefix, of at most eight bytes, that nobody else has.
-pub(crate) fn unique(prefix: &str) -> String {
-    with_unique(prefix, str::to_owned)
+/// Generates a unique id with a prefix of at most eight bytes.
+pub(crate) fn unique_id(prefix: &str) -> String {
+    with_unique_id(prefix, str::to_owned)
 }
 
-/// The longest prefix of an id.
-const PREFIX: usize = 8;
-/// The digits of the time, of the process and of the count.
-const LENGTHS: [usize; 3] = [9, 7, 7];
+/// Maximum length of a prefix.
+const MAX_PREFIX_LEN: usize = 8;
+/// Number of digits for the time, the process and the counter.
+const DIGIT_COUNTS: [usize; 3] = [9, 7, 7];
 
-/// What is made of an id with this prefix that nobody else has. Every event has one, so there is no text on the way
-/// that is only copied.
-fn with_unique<T>(prefix: &str, make: impl FnOnce(&str) -> T) -> T {
+/// Calls a function with a unique id. Every event has one, so the id is built on the stack and not copied before it
+/// reaches its place.
+fn with_unique_id<T>(prefix: &str, use_id: impl FnOnce(&str) -> T) -> T {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     static PROCESS: OnceLock<u64> = OnceLock::new();
-    // The keys of a hasher are the randomness that the standard library has.
+    // The keys of a hasher are the only randomness in the standard library.
     let process = *PROCESS.get_or_init(|| RandomState::new().hash_one(std::process::id()));
     let time = u64::try_from(now().as_millis()).unwrap_or(0);
-    let mut id = [0; PREFIX + LENGTHS[0] + LENGTHS[1] + LENGTHS[2]];
-    let begin = PREFIX - prefix.len();
-    id[begin..PREFIX].copy_from_slice(prefix.as_bytes());
-    let mut rest = &mut id[PREFIX..];
-    for (mut number, length) in [time, process, COUNT.fetch_add(1, Ordering::Relaxed)].into_iter().zip(LENGTHS) {
-        let (digits, behind) = rest.split_at_mut(length);
+    let mut id = [0; MAX_PREFIX_LEN + DIGIT_COUNTS[0] + DIGIT_COUNTS[1] + DIGIT_COUNTS[2]];
+    let start = MAX_PREFIX_LEN - prefix.len();
+    id[start..MAX_PREFIX_LEN].copy_from_slice(prefix.as_bytes());
+    let mut rest = &mut id[MAX_PREFIX_LEN..];
+    let numbers = [time, process, COUNT.fetch_add(1, Ordering::Relaxed)];
+    for (mut number, length) in numbers.into_iter().zip(DIGIT_COUNTS) {
+        let (digits, tail) = rest.split_at_mut(length);
         for digit in digits.iter_mut().rev() {
             *digit = DIGITS[usize::try_from(number & 31).unwrap_or(0)];
             number >>= 5;
         }
-        rest = behind;
+        rest = tail;
     }
-    // Prefix and digits are text.
-    make(std::str::from_utf8(&id[begin..]).unwrap_or(prefix))
+    // The prefix and the digits are UTF-8.
+    use_id(std::str::from_utf8(&id[start..]).unwrap_or(prefix))
 }
 
 #[cfg(test)]
@@ -87,7 +88,7 @@ mod tests {
 
     #[test]
     fn ids_are_unique_and_sort_by_time() {
-        let ids: Vec<String> = (0..1000).map(|_| unique("evt_")).collect();
+        let ids: Vec<String> = (0..1000).map(|_| unique_id("evt_")).collect();
         let mut sorted = ids.clone();
         sorted.sort();
         sorted.dedup();

@@ -1,16 +1,16 @@
-//! Where agents are: in our data folder, where `interlingua agents install` puts them, or on the `PATH`.
+//! Finds and installs agents: in our data folder, where `interlingua agents install` puts them, or on the `PATH`.
 //!
 //! ```text
 //! <data>/agents/claude/2.1.325/node_modules/.bin/claude
 //!                      current ─▶ 2.1.325
 //! ```
 //!
-//! An installed version is whole or not there, stays as it is (agents are told not to update themselves), and is found
-//! under its number. The one that was installed last is `current`, and what sessions get that ask for no other. Without
-//! one, it is the program on the `PATH`, whose version is whatever it is.
+//! A version is installed completely or not at all, does not change (agents are told not to update themselves), and is
+//! found by its number. `current` points to the version that was installed last. Sessions that ask for no version use it.
+//! Without `current`, they use the program on the `PATH`, whatever its version is.
 
 mod npm;
-mod package;
+mod version;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -30,86 +30,86 @@ use crate::driver::{ServeError, SessionSpec};
 use crate::environment::Environment;
 use crate::error::{Refusal, RuntimeError};
 use crate::process::{Program, Supervisor};
-use crate::variables::variables;
-use package::{described_version, fit, install_command};
+use crate::process_environment::process_environment;
+use version::{compare_to_pinned, install_command, pinned_version};
 
-/// What the version that was installed last is called.
+/// Name of the link to the version that was installed last.
 const CURRENT: &str = "current";
-/// How long a program may take to say its version.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a program may take to print its version or help.
+const CAPTURE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What agents need of the machine they run on.
+/// Where agents are installed, and how they are started.
 #[derive(Clone, Debug)]
 pub struct LaunchConfig {
     supervisor: Supervisor,
-    data: PathBuf,
+    data_folder: PathBuf,
     path: Option<OsString>,
 }
 
 impl LaunchConfig {
-    /// A machine whose agents are started by this supervisor, installed below this folder, and looked for on the `PATH`
-    /// of this process.
-    pub fn new(supervisor: Supervisor, data: impl Into<PathBuf>) -> Self {
-        Self { supervisor, data: data.into(), path: std::env::var_os("PATH") }
+    /// Agents are started by this supervisor, installed below this folder, and otherwise found on the `PATH` of this
+    /// process.
+    pub fn new(supervisor: Supervisor, data_folder: impl Into<PathBuf>) -> Self {
+        Self { supervisor, data_folder: data_folder.into(), path: std::env::var_os("PATH") }
     }
 
-    /// Looks for agents that are not installed on another `PATH`.
+    /// Sets another `PATH` on which agents are found that are not installed.
     #[must_use]
     pub fn path(mut self, path: impl Into<OsString>) -> Self {
         self.path = Some(path.into());
         self
     }
 
-    /// What starts agents.
+    /// The supervisor that starts agents.
     pub(crate) fn supervisor(&self) -> &Supervisor {
         &self.supervisor
     }
 }
 
-/// Installs an agent on a machine, and tells now and then how many bytes have come.
+/// Installs an agent, and calls `progress` at intervals with the number of bytes on disk.
 ///
 /// # Errors
 /// If there is no such agent, or it cannot be installed.
 pub async fn install(
-    machine: &LaunchConfig,
+    config: &LaunchConfig,
     agent: &str,
-    install: InstallOptions,
+    options: InstallOptions,
     progress: impl FnMut(u64) + Send,
 ) -> Result<AgentStatus, RuntimeError> {
     let agent = Agent::from_id(agent).ok_or_else(|| {
         let known = Agent::ALL.map(Agent::id).to_vec();
         RuntimeError::UnsupportedAgent { agent: agent.to_owned(), known }
     })?;
-    let installation = Installation::new(agent, machine);
-    match installation.install(install, progress).await {
+    let installation = Installation::new(agent, config);
+    match installation.install(options, progress).await {
         Ok(_) => Ok(installation.status()),
         Err(reason) => Err(RuntimeError::InstallFailed { agent: agent.id(), reason }),
     }
 }
 
-/// An agent on this machine: whether it is there, and how to get it.
+/// The installed versions of an agent on this machine.
 #[derive(Debug)]
 pub(crate) struct Installation {
     agent: Agent,
-    /// The version that our types were made for.
+    /// The version that our types were generated for.
     pinned_version: Option<String>,
-    machine: LaunchConfig,
-    /// What programs on the `PATH` said of their versions, and when they were made.
-    asked: Mutex<HashMap<PathBuf, (SystemTime, Option<String>)>>,
-    /// Held by whoever installs.
-    installing: tokio::sync::Mutex<()>,
+    config: LaunchConfig,
+    /// The versions that programs on the `PATH` printed, with the modification times of the programs.
+    printed_versions: Mutex<HashMap<PathBuf, (SystemTime, Option<String>)>>,
+    /// Held during an installation.
+    install_lock: tokio::sync::Mutex<()>,
 }
 
-/// A program that is there.
+/// A program of an agent on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
-    /// The program.
+pub(crate) struct InstalledProgram {
+    /// Path of the program.
     pub(crate) path: PathBuf,
-    /// Its version, if known.
+    /// The version, if known.
     pub(crate) version: Option<String>,
 }
 
-impl Found {
+impl InstalledProgram {
     /// The version, if it is known and a semantic version.
     pub(crate) fn semver(&self) -> Option<Version> {
         self.version.as_deref().and_then(|version| Version::parse(version).ok())
@@ -117,61 +117,62 @@ impl Found {
 }
 
 impl Installation {
-    pub(crate) fn new(agent: Agent, machine: &LaunchConfig) -> Self {
+    pub(crate) fn new(agent: Agent, config: &LaunchConfig) -> Self {
         Self {
             agent,
-            pinned_version: described_version(agent),
-            machine: machine.clone(),
-            asked: Mutex::default(),
-            installing: tokio::sync::Mutex::default(),
+            pinned_version: pinned_version(agent),
+            config: config.clone(),
+            printed_versions: Mutex::default(),
+            install_lock: tokio::sync::Mutex::default(),
         }
     }
 
-    /// What starts it.
+    /// The supervisor that starts the agent.
     pub(crate) fn supervisor(&self) -> &Supervisor {
-        self.machine.supervisor()
+        self.config.supervisor()
     }
 
-    /// The program that a session gets that asks for no version.
-    pub(crate) fn found(&self) -> Option<Found> {
+    /// Finds the program for a session that asks for no version.
+    fn find_default(&self) -> Option<InstalledProgram> {
         let current = std::fs::read_link(self.folder().join(CURRENT)).ok();
         let version = current.as_deref().and_then(Path::to_str);
-        version.and_then(|version| self.installed(version)).or_else(|| self.on_path())
+        version.and_then(|version| self.find_installed(version)).or_else(|| self.find_on_path())
     }
 
-    /// The program of a version, if that was installed.
-    fn installed(&self, version: &str) -> Option<Found> {
-        let path = self.program_in(&self.folder().join(version));
-        (is_version(version) && is_program(&path)).then(|| Found { path, version: Some(version.to_owned()) })
+    /// Finds the program of a version in the data folder.
+    fn find_installed(&self, version: &str) -> Option<InstalledProgram> {
+        let path = self.program_path(&self.folder().join(version));
+        (is_version(version) && is_program(&path)).then(|| InstalledProgram { path, version: Some(version.to_owned()) })
     }
 
-    fn on_path(&self) -> Option<Found> {
-        let folders = std::env::split_paths(self.machine.path.as_ref()?);
+    fn find_on_path(&self) -> Option<InstalledProgram> {
+        let folders = std::env::split_paths(self.config.path.as_ref()?);
         let path = folders.map(|folder| folder.join(self.agent.descriptor().program)).find(|path| is_program(path))?;
         let version = self.known_version(&path);
-        Some(Found { path, version })
+        Some(InstalledProgram { path, version })
     }
 
-    /// The program for a session.
-    pub(crate) fn program(&self, version: Option<&str>) -> Result<Found, ServeError> {
-        let found = match version {
-            None => self.found(),
-            Some(version) => self.of_version(version),
+    /// Finds the program for a session.
+    pub(crate) fn find_program(&self, version: Option<&str>) -> Result<InstalledProgram, ServeError> {
+        let program = match version {
+            None => self.find_default(),
+            Some(version) => self.find_version(version),
         };
-        found.ok_or_else(|| ServeError::NotInstalled {
+        program.ok_or_else(|| ServeError::NotInstalled {
             agent: self.agent.id(),
             command: install_command(self.agent, version),
         })
     }
 
-    fn of_version(&self, version: &str) -> Option<Found> {
-        self.installed(version).or_else(|| self.on_path().filter(|found| found.version.as_deref() == Some(version)))
+    fn find_version(&self, version: &str) -> Option<InstalledProgram> {
+        let has_version = |program: &InstalledProgram| program.version.as_deref() == Some(version);
+        self.find_installed(version).or_else(|| self.find_on_path().filter(has_version))
     }
 
-    /// Refuses a session that asks for a version which is not there.
+    /// Refuses a session that asks for a version which is not installed.
     pub(crate) fn check_version(&self, spec: &SessionSpec) -> Result<(), Refusal> {
         match spec.agent_version.as_deref() {
-            Some(version) if self.of_version(version).is_none() => {
+            Some(version) if self.find_version(version).is_none() => {
                 let (agent, command) = (self.agent.id(), install_command(self.agent, Some(version)));
                 let detail = format!("{agent} {version} is not installed: `{command}` installs it");
                 Err(Refusal::field("agentVersion", detail))
@@ -180,26 +181,24 @@ impl Installation {
         }
     }
 
-    /// What is known of the agent. Starts nothing.
+    /// What is known about the agent. Starts nothing.
     pub(crate) fn status(&self) -> AgentStatus {
-        let found = self.found();
-        let version = found.as_ref().and_then(|found| found.version.clone());
+        let program = self.find_default();
+        let version = program.as_ref().and_then(|program| program.version.clone());
+        let versions = version.as_deref().zip(self.pinned_version.as_deref());
         AgentStatus {
             id: self.agent.id(),
-            installed: found.is_some(),
-            version_fit: version
-                .as_deref()
-                .zip(self.pinned_version.as_deref())
-                .map(|(version, pinned_version)| fit(version, pinned_version)),
+            installed: program.is_some(),
+            version_fit: versions.map(|(version, pinned)| compare_to_pinned(version, pinned)),
             pinned_version: self.pinned_version.clone(),
             version,
-            path: found.map(|found| found.path),
+            path: program.map(|program| program.path),
             credentials: self.credentials(),
             ..AgentStatus::default()
         }
     }
 
-    /// The names of the credentials there are.
+    /// Names of the credentials that were found.
     fn credentials(&self) -> Vec<String> {
         let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let keys = self.agent.descriptor().credential_variables.iter().copied().filter(is_set);
@@ -208,30 +207,36 @@ impl Installation {
         keys.chain(logins.map(|login| login.command)).map(str::to_owned).collect()
     }
 
-    /// Asks the program on the `PATH` for its version, if it is the one that is used and nobody did yet.
-    pub(crate) async fn refresh_status(&self) {
-        let Some(Found { path, version: None }) = self.found() else { return };
-        let Some(made) = made(&path) else { return };
-        if self.asked().get(&path).is_some_and(|(asked, _)| *asked == made) {
+    /// Asks the default program for its version, if the version is not known yet.
+    pub(crate) async fn refresh_version(&self) {
+        let Some(InstalledProgram { path, version: None }) = self.find_default() else { return };
+        let Some(modified) = modification_time(&path) else { return };
+        if self.printed_versions().get(&path).is_some_and(|(known, _)| *known == modified) {
             return;
         }
-        let version = self.says(&path, "--version", bare()).await.and_then(|said| version_in(&said));
-        self.asked().insert(path, (made, version));
+        let printed = self.capture_output(&path, "--version", minimal_environment()).await;
+        let version = printed.and_then(|text| find_version_in(&text));
+        self.printed_versions().insert(path, (modified, version));
     }
 
-    /// What the program prints when it is given this one argument and nothing else; `None` if it does not come to an
-    /// end, or to a bad one.
-    pub(crate) async fn says(&self, program: &Path, argument: &str, env: Vec<(OsString, OsString)>) -> Option<String> {
+    /// Runs the program with one argument and returns what it prints on standard output. `None` if it fails or does not
+    /// exit in time.
+    pub(crate) async fn capture_output(
+        &self,
+        program: &Path,
+        argument: &str,
+        env: Vec<(OsString, OsString)>,
+    ) -> Option<String> {
         let program =
             Program { path: program.to_owned(), args: vec![argument.to_owned()], env, directory: std::env::temp_dir() };
         let mut process = self.supervisor().start(program).await.ok()?;
-        process.close_input();
-        timeout(PATIENCE, async {
-            let mut said = String::new();
+        process.close_stdin();
+        timeout(CAPTURE_TIMEOUT, async {
+            let mut text = String::new();
             loop {
                 match process.next().await {
-                    Input::Received(line) => said.extend([line.as_str(), "\n"]),
-                    Input::Exit { code: Some(0) } => return Some(said),
+                    Input::Received(line) => text.extend([line.as_str(), "\n"]),
+                    Input::Exit { code: Some(0) } => return Some(text),
                     Input::Exit { .. } => return None,
                     _ => {}
                 }
@@ -242,96 +247,98 @@ impl Installation {
         .flatten()
     }
 
-    /// The version of a program on the `PATH`: what npm wrote beside it, or what it said when it was asked.
+    /// The version of a program on the `PATH`: from its npm package, or what it printed when it was asked.
     fn known_version(&self, program: &Path) -> Option<String> {
-        let asked = || {
-            let asked = self.asked();
-            let (when, version) = asked.get(program)?;
-            (Some(*when) == made(program)).then(|| version.clone()).flatten()
+        let printed = || {
+            let versions = self.printed_versions();
+            let (modified, version) = versions.get(program)?;
+            (Some(*modified) == modification_time(program)).then(|| version.clone()).flatten()
         };
-        self.packaged_version(program).or_else(asked)
+        self.packaged_version(program).or_else(printed)
     }
 
     fn packaged_version(&self, program: &Path) -> Option<String> {
         let real = program.canonicalize().ok()?;
         let modules = real.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "node_modules"))?;
-        version_of_package(&modules.join(self.agent.descriptor().npm_package))
+        read_package_version(&modules.join(self.agent.descriptor().npm_package))
     }
 
-    /// Installs the agent, and tells how many bytes have come.
+    /// Installs the agent, and calls `progress` at intervals with the number of bytes on disk.
     pub(crate) async fn install(
         &self,
-        install: InstallOptions,
+        options: InstallOptions,
         progress: impl FnMut(u64) + Send,
-    ) -> Result<Found, String> {
-        let _alone = self.installing.lock().await;
-        let wanted = match install.version.or_else(|| self.pinned_version.clone()) {
+    ) -> Result<InstalledProgram, String> {
+        let _guard = self.install_lock.lock().await;
+        let wanted = match options.version.or_else(|| self.pinned_version.clone()) {
             Some(version) if is_version(&version) => version,
             Some(version) => return Err(format!("expected a version such as 1.2.3, found {version:?}")),
-            None => return Err("no version was given, and none is known".to_owned()),
+            None => return Err("no version was given, and this program has no default for the agent".to_owned()),
         };
-        if !install.reinstall
-            && let Some(found) = self.installed(&wanted)
+        if !options.reinstall
+            && let Some(program) = self.find_installed(&wanted)
         {
             self.make_current(&wanted)?;
-            return Ok(found);
+            return Ok(program);
         }
-        let fresh = Fresh::make(&self.folder())?;
-        let spec = format!("{}@{wanted}", self.agent.descriptor().npm_package);
-        npm::install(self.supervisor(), &fresh.0, &spec, progress).await?;
-        let version = version_of_package(&fresh.0.join("node_modules").join(self.agent.descriptor().npm_package))
+        let staging = StagingFolder::create(&self.folder())?;
+        let package = self.agent.descriptor().npm_package;
+        let spec = format!("{package}@{wanted}");
+        npm::install(self.supervisor(), &staging.0, &spec, progress).await?;
+        let version = read_package_version(&staging.0.join("node_modules").join(package))
             .filter(|version| is_version(version))
-            .ok_or_else(|| format!("npm installed {spec}, but there is no package in it"))?;
-        let program = self.program_in(&fresh.0);
-        if !is_program(&program) || self.says(&program, "--version", bare()).await.is_none() {
+            .ok_or_else(|| format!("npm installed {spec}, but its package.json has no valid version"))?;
+        let program = self.program_path(&staging.0);
+        if !is_program(&program) || self.capture_output(&program, "--version", minimal_environment()).await.is_none() {
             return Err(format!("npm installed {spec}, but its program does not run on this machine"));
         }
-        fresh.become_folder(&self.folder().join(&version))?;
+        staging.publish(&self.folder().join(&version))?;
         self.make_current(&version)?;
-        self.installed(&version).ok_or_else(|| format!("{spec} was installed and is gone again"))
+        self.find_installed(&version).ok_or_else(|| format!("{spec} was installed, but its program was removed again"))
     }
 
     fn make_current(&self, version: &str) -> Result<(), String> {
         let link = self.folder().join(format!(".current-{}", std::process::id()));
-        // One may be left over from a process that died.
+        // A process that died may have left one.
         let _ = std::fs::remove_file(&link);
         std::os::unix::fs::symlink(version, &link)
             .and_then(|()| std::fs::rename(&link, self.folder().join(CURRENT)))
             .map_err(|error| format!("cannot write to {}: {error}", self.folder().display()))
     }
 
-    /// Where its versions are.
+    /// The folder with the agent's versions.
     fn folder(&self) -> PathBuf {
-        self.machine.data.join("agents").join(self.agent.id())
+        self.config.data_folder.join("agents").join(self.agent.id())
     }
 
-    fn program_in(&self, folder: &Path) -> PathBuf {
-        folder.join("node_modules/.bin").join(self.agent.descriptor().program)
+    /// Path of the agent's program in the folder of a version.
+    fn program_path(&self, version_folder: &Path) -> PathBuf {
+        version_folder.join("node_modules/.bin").join(self.agent.descriptor().program)
     }
 
-    fn asked(&self) -> MutexGuard<'_, HashMap<PathBuf, (SystemTime, Option<String>)>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    fn printed_versions(&self) -> MutexGuard<'_, HashMap<PathBuf, (SystemTime, Option<String>)>> {
+        self.printed_versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A folder that something is installed into, gone again unless it [becomes](Fresh::become_folder) the folder of a
-/// version.
-struct Fresh(PathBuf);
+/// A folder for an installation in progress. It is removed when dropped, unless it was
+/// [published](StagingFolder::publish) as the folder of a version.
+struct StagingFolder(PathBuf);
 
-impl Fresh {
-    fn make(parent: &Path) -> Result<Self, String> {
+impl StagingFolder {
+    fn create(parent: &Path) -> Result<Self, String> {
         let folder = parent.join(format!(".fresh-{}", std::process::id()));
-        // One may be left over from a process that died.
+        // A process that died may have left one.
         let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+        std::fs::create_dir_all(&folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
         Ok(Self(folder))
     }
 
-    /// Takes the place of the folder, all at once.
-    fn become_folder(self, folder: &Path) -> Result<(), String> {
+    /// Moves the content to its final folder in one step, and replaces what is there.
+    fn publish(self, folder: &Path) -> Result<(), String> {
         let failed = |error: std::io::Error| format!("cannot write {}: {error}", folder.display());
         let old = self.0.with_extension("old");
-        // What is replaced may be in use, which does no harm: its files stay for those who have them open.
+        // The old version may be in use, which does no harm: open files stay readable.
         let had_old = folder.exists();
         if had_old {
             let _ = std::fs::remove_dir_all(&old);
@@ -339,22 +346,23 @@ impl Fresh {
         }
         std::fs::rename(&self.0, folder).map_err(failed)?;
         if had_old && let Err(error) = std::fs::remove_dir_all(&old) {
-            tracing::warn!("{} cannot be removed: {error}", old.display());
+            let folder = old.display();
+            tracing::warn!(%folder, %error, "cannot remove the folder of the replaced version; remove it by hand");
         }
         Ok(())
     }
 }
 
-impl Drop for Fresh {
+impl Drop for StagingFolder {
     fn drop(&mut self) {
-        // It is not there any more if it became something.
+        // After `publish`, the folder does not exist any more.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// An environment without anybody's keys.
-fn bare() -> Vec<(OsString, OsString)> {
-    variables(&[], &[], &Environment::default())
+/// An environment without any keys.
+fn minimal_environment() -> Vec<(OsString, OsString)> {
+    process_environment(&[], &[], &Environment::default())
 }
 
 /// Whether this can be a version, or a tag such as `latest`, and not a path or an address.
@@ -367,11 +375,11 @@ fn is_program(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-fn made(path: &Path) -> Option<SystemTime> {
+fn modification_time(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).ok()?.modified().ok()
 }
 
-fn version_of_package(folder: &Path) -> Option<String> {
+fn read_package_version(folder: &Path) -> Option<String> {
     #[derive(Deserialize)]
     struct Package {
         version: String,
@@ -381,7 +389,7 @@ fn version_of_package(folder: &Path) -> Option<String> {
 }
 
 /// The first word that looks like a version.
-fn version_in(said: &str) -> Option<String> {
-    let looks_like_one = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit()) && word.contains('.');
-    said.split_whitespace().find(looks_like_one).map(str::to_owned)
+fn find_version_in(text: &str) -> Option<String> {
+    let looks_like_version = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit()) && word.contains('.');
+    text.split_whitespace().find(looks_like_version).map(str::to_owned)
 }

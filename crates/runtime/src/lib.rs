@@ -1,40 +1,41 @@
-//! Agents as sessions: drivers, turns, permissions and questions.
+//! Runs agents as sessions: drivers, turns, permissions and questions.
 //!
 //! ```text
-//!                      Command                   DriverCommand
-//!  server, run ──▶ Runtime ──▶ session (a task) ──────▶ Driver ──▶ agent
-//!                                 │   ▲                   │
-//!                    events, state│   └──────── Input ─────┘
+//!               SessionCommand                    DriverCommand
+//!  server, run ──▶ Runtime ──▶ session actor (a task) ──────▶ Driver ──▶ agent
+//!                                 │   ▲                         │
+//!                    events, state│   └──────────── Input ──────┘
 //!                                 ▼
 //!                               Store ──▶ readers
 //! ```
 //!
-//! A [`Runtime`] has every session of a store. A session with nothing to do is a row in the store and nothing else.
-//! When it is asked something, a task takes it up: it reads where the session stands, closes what a dead server left
-//! open, has a [`Driver`](driver::Driver) bring up the agent, and turns every line that crosses the wire into universal
-//! events through [`interlingua_convert::Conversion`], the same path that `interlingua convert` takes. Events are durable
-//! before anybody sees them, because everybody reads them from the store. When there is nothing left to do, the task
+//! A [`Runtime`] has all sessions of a store. A session with nothing to do is only a row in the store. Its first
+//! command starts a task, the session actor. The actor loads the session's stored state, closes what a dead server left
+//! open, starts the agent through its [`Driver`](driver::Driver), and converts every line that crosses the wire to
+//! universal events with [`interlingua_convert::Conversion`], as `interlingua convert` does. Events are durable before
+//! any client sees them, because all clients read them from the store. When there is nothing left to do, the actor
 //! ends.
 //!
 //! # Rules
 //!
-//! * One turn at a time. Messages wait in the store, in order, and survive a restart; a message leaves the queue in
-//!   the same transaction that shows it in the stream. A server that dies in between sends it again.
-//! * An interrupt ends the running turn, not the queue. An agent that does not stop is ended.
-//! * An agent that dies fails its turn; the next message starts it again, resumed by its native id.
-//! * What a dead server left open is closed when its session is taken up: the turn fails, permissions are denied and
-//!   questions rejected. The agent that asked is gone, and silence is never consent.
-//! * Values that may be secret (`env`, the environment and headers of MCP servers) live in memory. After a restart they
-//!   are looked for by name in the server's own environment; a session that misses any fails its turns and says which.
+//! * One turn runs at a time. Messages are queued in the store, in order, and survive a restart. A message leaves the
+//!   queue in the transaction that adds it to the stream. If the server dies before that, the next one sends the
+//!   message again.
+//! * An interrupt ends the running turn and leaves the queue alone. An agent that does not stop is killed.
+//! * If an agent dies, its turn fails. The next message starts it again and resumes the native session.
+//! * What a dead server left open is closed when its session is loaded: the turn fails, permissions are denied and
+//!   questions are rejected. The agent that asked is gone, and a missing answer is never consent.
+//! * Values that may be secret (`env`, the environment and headers of MCP servers) are kept in memory only. After a
+//!   restart, they are looked up by name in the server's environment. If any is missing, the turns of the session fail
+//!   with an error that names it.
 //!
 //! # Agents
 //!
-//! [`driver`] says what an agent has to bring; [`drivers()`] has those that are there. The [`mock`] agent lives in this
-//! process and needs nothing.
+//! [`driver`] explains how to write a driver; [`drivers()`] returns all of them. The [`mock`] agent runs inside this
+//! process and needs no installation.
 
 mod actors;
 mod agents;
-mod attached;
 mod attachments;
 mod batch_channel;
 mod create;
@@ -47,11 +48,11 @@ mod ids;
 mod install;
 mod mcp;
 pub mod mock;
-mod modes;
+mod permission_mode;
 mod process;
+mod process_environment;
 mod runtime;
 mod session;
-mod variables;
 
 use std::sync::Arc;
 
@@ -64,18 +65,18 @@ pub use environment::Environment;
 pub use error::{InvalidRequest, Refusal, RuntimeError};
 pub use install::{LaunchConfig, install};
 pub use mcp::{McpServer, McpServers};
-pub use modes::PermissionMode;
+pub use permission_mode::PermissionMode;
 pub use process::{Supervisor, supervise};
 pub use runtime::{CreatedSession, Runtime, RuntimeOptions, SentMessage, check_session_id};
 
-/// Every agent there is, in the order in which they are listed.
+/// The drivers of all agents, in the order in which agents are listed.
 #[must_use]
-pub fn drivers(machine: &LaunchConfig, mock: mock::MockDriver) -> Vec<Arc<dyn driver::Driver>> {
+pub fn drivers(config: &LaunchConfig, mock: mock::MockDriver) -> Vec<Arc<dyn driver::Driver>> {
     vec![
-        Arc::new(InstalledDriver(claude::ClaudeAgent::new(machine))),
-        Arc::new(InstalledDriver(codex::CodexAgent::new(machine))),
-        Arc::new(InstalledDriver(opencode::OpenCodeAgent::new(machine))),
-        Arc::new(InstalledDriver(amp::AmpAgent::new(machine))),
+        Arc::new(InstalledDriver(claude::ClaudeAgent::new(config))),
+        Arc::new(InstalledDriver(codex::CodexAgent::new(config))),
+        Arc::new(InstalledDriver(opencode::OpenCodeAgent::new(config))),
+        Arc::new(InstalledDriver(amp::AmpAgent::new(config))),
         Arc::new(mock),
     ]
 }
@@ -88,8 +89,8 @@ mod tests {
 
     #[test]
     fn every_agent_has_a_driver() {
-        let machine = LaunchConfig::new(Supervisor::new("false", [""; 0]), "");
-        let ids: Vec<&str> = drivers(&machine, mock::MockDriver::new()).iter().map(|driver| driver.id()).collect();
+        let config = LaunchConfig::new(Supervisor::new("false", [""; 0]), "");
+        let ids: Vec<&str> = drivers(&config, mock::MockDriver::new()).iter().map(|driver| driver.id()).collect();
         assert_eq!(ids, [Agent::ALL.map(Agent::id).as_slice(), &["mock"]].concat());
     }
 }

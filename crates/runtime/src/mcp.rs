@@ -1,4 +1,4 @@
-//! MCP servers that a session brings along.
+//! MCP servers of a session.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::environment::Environment;
 pub struct McpServers(Arc<BTreeMap<String, McpServer>>);
 
 impl McpServers {
-    /// The servers and their names.
+    /// The names and servers.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &McpServer)> {
         self.0.iter().map(|(name, server)| (name.as_str(), server))
     }
 
-    /// Whether there is none.
+    /// Whether there are no servers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -36,37 +36,37 @@ impl FromIterator<(String, McpServer)> for McpServers {
     }
 }
 
-/// An MCP server. A field that is not listed here is refused rather than ignored.
+/// An MCP server. Unknown fields are refused rather than ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum McpServer {
-    /// A program that speaks over its standard input and output: `{"command": "tool", "args": […], "env": {…}}`.
+    /// A program that communicates over its standard input and output: `{"command": "tool", "args": […], "env": {…}}`.
     Local {
         /// The program.
         command: String,
-        /// Its arguments.
+        /// The program's arguments.
         args: Vec<String>,
-        /// Its environment variables, on top of the agent's. Kept in memory only.
+        /// Environment variables, in addition to the agent's. Kept in memory only.
         env: Environment,
     },
-    /// A server that is reached over HTTP: `{"type": "http", "url": "https://…", "headers": {…}}`.
+    /// A server over HTTP: `{"type": "http", "url": "https://…", "headers": {…}}`.
     Remote {
-        /// Where it is.
+        /// The server's URL.
         url: String,
-        /// Whether it speaks the older SSE transport (`"type": "sse"`) instead of streamable HTTP.
+        /// Whether it uses the older SSE transport (`"type": "sse"`) instead of streamable HTTP.
         sse: bool,
         /// Headers of every request. Kept in memory only.
         headers: Environment,
     },
 }
 
-/// How a client writes an MCP server. It is also how one is stored, without the values that may be secret.
+/// An MCP server as clients write it. It is also stored in this form, without the values that may be secret.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Written {
+pub(crate) struct McpServerConfig {
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
-    kind: Option<Kind>,
+    kind: Option<Transport>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    command: Option<Command>,
+    command: Option<CommandField>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     args: Vec<String>,
     #[serde(default, alias = "environment", skip_serializing_if = "BTreeMap::is_empty")]
@@ -79,7 +79,7 @@ pub(crate) struct Written {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum Transport {
     #[serde(alias = "local")]
     Stdio,
     #[serde(alias = "remote")]
@@ -90,33 +90,34 @@ enum Kind {
 /// A program, or a program and its arguments.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Command {
+enum CommandField {
     Program(String),
     Words(Vec<String>),
 }
 
 impl<'de> Deserialize<'de> for McpServer {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Written::deserialize(deserializer)?.read().map_err(serde::de::Error::custom)
+        McpServerConfig::deserialize(deserializer)?.into_server().map_err(serde::de::Error::custom)
     }
 }
 
-impl Written {
-    pub(crate) fn read(self) -> Result<McpServer, &'static str> {
+impl McpServerConfig {
+    /// Decides which kind of server the fields describe.
+    pub(crate) fn into_server(self) -> Result<McpServer, &'static str> {
         match (self.kind, self.command, self.url) {
-            (None | Some(Kind::Stdio), Some(command), None) if self.headers.is_empty() => {
+            (None | Some(Transport::Stdio), Some(command), None) if self.headers.is_empty() => {
                 let (command, mut args) = match command {
-                    Command::Program(program) => (program, Vec::new()),
-                    Command::Words(words) => {
+                    CommandField::Program(program) => (program, Vec::new()),
+                    CommandField::Words(words) => {
                         let mut words = words.into_iter();
-                        (words.next().ok_or("expected a program in `command`, found none")?, words.collect())
+                        (words.next().ok_or("expected a program in `command`, found an empty list")?, words.collect())
                     }
                 };
                 args.extend(self.args);
                 Ok(McpServer::Local { command, args, env: self.env.into_iter().collect() })
             }
-            (kind @ (None | Some(Kind::Http | Kind::Sse)), None, Some(url)) if self.env.is_empty() => {
-                let sse = matches!(kind, Some(Kind::Sse));
+            (kind @ (None | Some(Transport::Http | Transport::Sse)), None, Some(url)) if self.env.is_empty() => {
+                let sse = matches!(kind, Some(Transport::Sse));
                 Ok(McpServer::Remote { url, sse, headers: self.headers.into_iter().collect() })
             }
             _ => Err("expected either `command` (with `args` and `env`) or `url` (with `headers`)"),
@@ -125,7 +126,7 @@ impl Written {
 }
 
 impl McpServer {
-    /// What may be secret: the environment of a program, the headers of requests.
+    /// The values that may be secret: the environment of a program, or the headers of requests.
     #[must_use]
     pub fn secrets(&self) -> &Environment {
         match self {
@@ -134,9 +135,9 @@ impl McpServer {
         }
     }
 
-    /// As it is stored: without what may be secret.
-    pub(crate) fn without_secrets(&self) -> Written {
-        let empty = Written {
+    /// The form in which it is stored: without the values that may be secret.
+    pub(crate) fn without_secrets(&self) -> McpServerConfig {
+        let empty = McpServerConfig {
             kind: None,
             command: None,
             args: Vec::new(),
@@ -145,15 +146,17 @@ impl McpServer {
             headers: BTreeMap::new(),
         };
         match self {
-            Self::Local { command, args, .. } => Written {
-                kind: Some(Kind::Stdio),
-                command: Some(Command::Program(command.clone())),
+            Self::Local { command, args, .. } => McpServerConfig {
+                kind: Some(Transport::Stdio),
+                command: Some(CommandField::Program(command.clone())),
                 args: args.clone(),
                 ..empty
             },
-            Self::Remote { url, sse, .. } => {
-                Written { kind: Some(if *sse { Kind::Sse } else { Kind::Http }), url: Some(url.clone()), ..empty }
-            }
+            Self::Remote { url, sse, .. } => McpServerConfig {
+                kind: Some(if *sse { Transport::Sse } else { Transport::Http }),
+                url: Some(url.clone()),
+                ..empty
+            },
         }
     }
 }
@@ -162,21 +165,21 @@ impl McpServer {
 mod tests {
     use super::*;
 
-    fn read(json: &str) -> Result<McpServer, String> {
+    fn parse(json: &str) -> Result<McpServer, String> {
         serde_json::from_str(json).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn a_server_is_a_program_or_an_address() {
-        let program = read(r#"{"command":["npx","-y"],"args":["tool"],"env":{"KEY":"s3cret"}}"#).unwrap();
+    fn a_server_is_a_program_or_a_url() {
+        let program = parse(r#"{"command":["npx","-y"],"args":["tool"],"env":{"KEY":"s3cret"}}"#).unwrap();
         let McpServer::Local { command, args, env } = &program else { panic!("{program:?}") };
         assert_eq!((command.as_str(), args.as_slice()), ("npx", &["-y".to_owned(), "tool".to_owned()][..]));
         assert_eq!(env.get("KEY"), Some("s3cret"));
-        assert!(matches!(read(r#"{"type":"sse","url":"http://x"}"#), Ok(McpServer::Remote { sse: true, .. })));
+        assert!(matches!(parse(r#"{"type":"sse","url":"http://x"}"#), Ok(McpServer::Remote { sse: true, .. })));
     }
 
     #[test]
-    fn what_would_be_ignored_is_refused() {
+    fn a_server_with_conflicting_or_unknown_fields_is_refused() {
         for json in [
             r#"{"command":"a","url":"http://x"}"#,
             r#"{"command":"a","headers":{"a":"b"}}"#,
@@ -184,13 +187,13 @@ mod tests {
             r#"{"command":[]}"#,
             "{}",
         ] {
-            assert!(read(json).is_err(), "{json}");
+            assert!(parse(json).is_err(), "{json}");
         }
     }
 
     #[test]
     fn secrets_are_neither_shown_nor_stored() {
-        let remote = read(r#"{"url":"http://x","headers":{"Authorization":"s3cret"}}"#).unwrap();
+        let remote = parse(r#"{"url":"http://x","headers":{"Authorization":"s3cret"}}"#).unwrap();
         assert!(!format!("{remote:?}").contains("s3cret"));
         let stored = serde_json::to_string(&remote.without_secrets()).unwrap();
         assert_eq!(stored, r#"{"type":"http","url":"http://x"}"#);

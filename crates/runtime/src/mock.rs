@@ -1,19 +1,18 @@
-//! The mock agent: in this process, without keys and without an install.
+//! The mock agent: runs inside this process, and needs no keys and no installation.
 //!
-//! It is an agent like the others. It has a wire of its own, one JSON object a line, and a converter that reads it, so
-//! that a mock session takes the same way from line to event that a real one does. What it does about a message is
-//! decided by the first word (`help` lists the commands), or by a [`MockScenario`] file. It is as fast as the store can
-//! follow, unless it is given a pace.
+//! It is an agent like the others. It has its own wire format, one JSON object per line, and a converter for it, so a
+//! mock session takes the same path from line to event as a real one. The first word of a message decides what it does
+//! (`help` lists the commands), or a [`MockScenario`] file does. It is as fast as the store, unless a pace is set.
 //!
-//! It honours permission modes: `bypass` asks nothing, `acceptEdits` asks for commands only, `plan` changes nothing.
-//! Like a process it can be set by its environment: `INTERLINGUA_MOCK_PACE_MS` in a session's `env` is that session's
-//! pace.
+//! It honours permission modes: in `bypass` it never asks, in `acceptEdits` it asks for commands only, in `plan` it
+//! changes nothing. It can be configured by environment like a process: `INTERLINGUA_MOCK_PACE_MS` in a session's `env`
+//! sets the pace of that session.
 
 mod commands;
 mod converter;
 mod line;
-mod player;
-mod step;
+mod scenario;
+mod session;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,103 +26,104 @@ use crate::driver::{
     BoxFuture, CommandReceiver, Driver, DriverCommand, OutputSender, ServeError, ServeOutcome, SessionSpec,
 };
 use crate::error::Refusal;
-use crate::modes::PermissionMode;
-use commands::Deed;
+use crate::permission_mode::PermissionMode;
+use commands::TurnPlan;
 use converter::MockConverter;
-use line::Line;
-use player::{Halt, Player};
-pub use step::{MockScenario, MockScenarioError};
+use line::AgentLine;
+pub use scenario::{MockScenario, MockScenarioError};
+use session::{MockSession, TurnAbort};
 
 const ID: &str = "mock";
 const MODEL: &str = "mock";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The variable that sets a session's pace.
-const PACE: &str = "INTERLINGUA_MOCK_PACE_MS";
-/// The mode of a session that was created without one.
+/// The variable that sets the pace of a session.
+const PACE_VARIABLE: &str = "INTERLINGUA_MOCK_PACE_MS";
+/// The mode of a session that was created without a mode.
 const DEFAULT_MODE: &str = "build";
-/// Its modes.
+/// The modes: id, name and description.
 const MODES: [(&str, &str, &str); 2] =
-    [("build", "Build", "Does what it is told"), ("plan", "Plan", "Says what it would do, and changes nothing")];
+    [("build", "Build", "Executes its commands"), ("plan", "Plan", "Makes no changes that need permission")];
 
-/// Drives the mock agent.
+/// The driver of the mock agent.
 #[derive(Debug, Default)]
 pub struct MockDriver {
     pace: Duration,
     scenario: Option<MockScenario>,
-    /// What it remembers of sessions from one turn to the next; nothing of those that need no memory.
-    memories: Mutex<HashMap<SessionId, Memory>>,
+    /// State of sessions that is kept between turns. Sessions without such state have no entry.
+    session_states: Mutex<HashMap<SessionId, SessionState>>,
 }
 
-/// What the mock agent remembers of a session.
+/// State of a session that is kept between turns.
 #[derive(Debug, Default)]
-struct Memory {
+struct SessionState {
     /// How many turns of the scenario were played.
-    played: usize,
-    /// What was allowed from then on.
-    allowed: HashSet<String>,
+    played_turns: usize,
+    /// Actions that the user has allowed for the session.
+    allowed_actions: HashSet<String>,
 }
 
 impl MockDriver {
-    /// One that obeys the built-in commands, as fast as it can.
+    /// A driver that executes the built-in commands, as fast as possible.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the time between two lines.
+    /// Sets the pause between two lines.
     #[must_use]
     pub fn pace(mut self, pace: Duration) -> Self {
         self.pace = pace;
         self
     }
 
-    /// Plays this scenario. Messages that it has no turn for are obeyed as commands.
+    /// Sets the scenario to play. Messages without a turn in the scenario are executed as commands.
     #[must_use]
     pub fn scenario(mut self, scenario: MockScenario) -> Self {
         self.scenario = Some(scenario);
         self
     }
 
-    /// What is done about a message.
-    fn deed(&self, session: &SessionId, message: &Message) -> Deed {
+    /// Decides what to do for a message.
+    fn plan_turn(&self, session: &SessionId, message: &Message) -> TurnPlan {
         let turns = self.scenario.iter().flat_map(|scenario| &scenario.turns);
-        let begins = |on: &str| message.text.trim_start().starts_with(on);
-        if let Some(turn) = turns.clone().find(|turn| turn.on.as_deref().is_some_and(begins)) {
-            return Deed { steps: turn.steps.clone(), ends: false };
+        let is_prefix = |on: &str| message.text.trim_start().starts_with(on);
+        if let Some(turn) = turns.clone().find(|turn| turn.on.as_deref().is_some_and(is_prefix)) {
+            return TurnPlan { steps: turn.steps.clone(), ends_session: false };
         }
         let mut in_order = turns.filter(|turn| turn.on.is_none()).peekable();
         if in_order.peek().is_some() {
-            let mut memories = self.memories();
-            let memory = memories.entry(session.clone()).or_default();
-            if let Some(turn) = in_order.nth(memory.played) {
-                memory.played += 1;
-                return Deed { steps: turn.steps.clone(), ends: false };
+            let mut states = self.session_states();
+            let state = states.entry(session.clone()).or_default();
+            if let Some(turn) = in_order.nth(state.played_turns) {
+                state.played_turns += 1;
+                return TurnPlan { steps: turn.steps.clone(), ends_session: false };
             }
         }
-        commands::deed(&message.text)
+        commands::plan_turn(&message.text)
     }
 
-    fn memories(&self) -> MutexGuard<'_, HashMap<SessionId, Memory>> {
-        self.memories.lock().unwrap_or_else(PoisonError::into_inner)
+    fn session_states(&self) -> MutexGuard<'_, HashMap<SessionId, SessionState>> {
+        self.session_states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn allowed(&self, session: &SessionId) -> HashSet<String> {
-        self.memories().get(session).map(|memory| memory.allowed.clone()).unwrap_or_default()
+    fn allowed_actions(&self, session: &SessionId) -> HashSet<String> {
+        self.session_states().get(session).map(|state| state.allowed_actions.clone()).unwrap_or_default()
     }
 
-    fn allow(&self, session: &SessionId, allowed: &HashSet<String>) {
-        if !allowed.is_empty() {
-            self.memories().entry(session.clone()).or_default().allowed.clone_from(allowed);
+    fn store_allowed_actions(&self, session: &SessionId, actions: &HashSet<String>) {
+        if !actions.is_empty() {
+            self.session_states().entry(session.clone()).or_default().allowed_actions.clone_from(actions);
         }
     }
 
-    fn pace_of(&self, spec: &SessionSpec) -> Duration {
-        let own = self.scenario.as_ref().and_then(|scenario| scenario.pace_ms).map(Duration::from_millis);
-        let set = spec.env.get(PACE).and_then(|pace| pace.parse().ok()).map(Duration::from_millis);
-        set.or(own).unwrap_or(self.pace)
+    /// The pace of a session: from its environment, the scenario or the driver, in this order.
+    fn session_pace(&self, spec: &SessionSpec) -> Duration {
+        let from_scenario = self.scenario.as_ref().and_then(|scenario| scenario.pace_ms).map(Duration::from_millis);
+        let from_env = spec.env.get(PACE_VARIABLE).and_then(|pace| pace.parse().ok()).map(Duration::from_millis);
+        from_env.or(from_scenario).unwrap_or(self.pace)
     }
 
-    async fn play(
+    async fn run(
         self: Arc<Self>,
         spec: SessionSpec,
         commands: CommandReceiver,
@@ -131,11 +131,10 @@ impl MockDriver {
     ) -> Result<ServeOutcome, ServeError> {
         let is_plan = spec.agent_mode.as_deref() == Some("plan");
         let permissions = if is_plan { PermissionMode::Plan } else { spec.permission_mode };
-        let mut player =
-            Player::new(output, commands, self.pace_of(&spec), permissions, self.allowed(&spec.session_id));
-        let session = native_id(&spec.session_id);
-        let hello = Line::Hello {
-            session,
+        let pace = self.session_pace(&spec);
+        let mut session = MockSession::new(output, commands, pace, permissions, self.allowed_actions(&spec.session_id));
+        let hello = AgentLine::Hello {
+            session: native_session_id(&spec.session_id),
             model: MODEL.to_owned(),
             version: VERSION.to_owned(),
             cwd: spec.directory.to_str().map(str::to_owned),
@@ -143,22 +142,22 @@ impl MockDriver {
             permission_mode: permissions.name().to_owned(),
             tools: commands::TOOLS.map(str::to_owned).to_vec(),
         };
-        player.print(&hello).await;
-        while let Some(command) = player.order_between_turns().await {
-            // Answers and interrupts that come between turns are for nobody.
+        session.print(&hello).await;
+        while let Some(command) = session.next_command_between_turns().await {
+            // Replies and interrupts between turns have no effect.
             let DriverCommand::SendMessage(message) = command else { continue };
-            let Deed { steps, ends } = self.deed(&spec.session_id, &message);
-            let turn = player.turn(message, steps).await;
-            self.allow(&spec.session_id, &player.allowed);
-            match turn {
-                Ok(()) if ends => {
-                    player.output.send(Input::Exit { code: Some(0) }).await;
+            let TurnPlan { steps, ends_session } = self.plan_turn(&spec.session_id, &message);
+            let result = session.run_turn(message, steps).await;
+            self.store_allowed_actions(&spec.session_id, &session.allowed_actions);
+            match result {
+                Ok(()) if ends_session => {
+                    session.output.send(Input::Exit { code: Some(0) }).await;
                     return Ok(ServeOutcome::SessionEnded);
                 }
-                Ok(()) | Err(Halt::Interrupted) => {}
-                Err(Halt::LetGo) => break,
-                Err(Halt::Exit(code)) => {
-                    player.output.send(Input::Exit { code: Some(code) }).await;
+                Ok(()) | Err(TurnAbort::Interrupted) => {}
+                Err(TurnAbort::ConnectionClosed) => break,
+                Err(TurnAbort::Exit(code)) => {
+                    session.output.send(Input::Exit { code: Some(code) }).await;
                     break;
                 }
             }
@@ -167,7 +166,7 @@ impl MockDriver {
     }
 }
 
-fn native_id(session: &SessionId) -> String {
+fn native_session_id(session: &SessionId) -> String {
     format!("mock-{session}")
 }
 
@@ -197,19 +196,19 @@ impl Driver for MockDriver {
             return Err(Refusal::mode("agentMode", mode.as_str(), &MODES.map(|(id, _, _)| id)));
         }
         if let Some(model) = spec.model.as_deref().filter(|model| *model != MODEL) {
-            return Err(Refusal::field("model", format!("mock has no model `{model}`: expected {MODEL}")));
+            return Err(Refusal::field("model", format!("mock has no model `{model}`: expected `{MODEL}`")));
         }
         if let Some(variant) = &spec.variant {
-            return Err(Refusal::field("variant", format!("mock's model has no variant `{variant}`, nor any other")));
+            return Err(Refusal::field("variant", format!("mock has no model variants, found `{variant}`")));
         }
         if let Some(version) = spec.agent_version.as_deref().filter(|version| *version != VERSION) {
             return Err(Refusal::field("agentVersion", format!("mock has version {VERSION}, not {version}")));
         }
         if !spec.mcp.is_empty() {
-            return Err(Refusal::field("mcp", "mock talks to no MCP servers"));
+            return Err(Refusal::field("mcp", "mock does not support MCP servers"));
         }
-        match spec.env.get(PACE).map(str::parse::<u64>) {
-            Some(Err(_)) => Err(Refusal::field("env", format!("expected a number of milliseconds in {PACE}"))),
+        match spec.env.get(PACE_VARIABLE).map(str::parse::<u64>) {
+            Some(Err(_)) => Err(Refusal::field("env", format!("expected a number of milliseconds in {PACE_VARIABLE}"))),
             _ => Ok(()),
         }
     }
@@ -219,7 +218,7 @@ impl Driver for MockDriver {
     }
 
     fn choose_native_session_id(&self, session: &SessionId) -> Option<NativeSessionId> {
-        Some(native_id(session).into())
+        Some(native_session_id(session).into())
     }
 
     fn modes(self: Arc<Self>) -> BoxFuture<Result<Vec<Mode>, ServeError>> {
@@ -235,7 +234,7 @@ impl Driver for MockDriver {
 
     fn install(self: Arc<Self>, install: InstallOptions) -> BoxFuture<Result<(), String>> {
         let done = match install.version {
-            Some(version) if version != VERSION => Err(format!("mock is built in, with version {VERSION}")),
+            Some(version) if version != VERSION => Err(format!("mock is built in and only has version {VERSION}")),
             _ => Ok(()),
         };
         Box::pin(std::future::ready(done))
@@ -251,6 +250,6 @@ impl Driver for MockDriver {
         commands: CommandReceiver,
         output: OutputSender,
     ) -> BoxFuture<Result<ServeOutcome, ServeError>> {
-        Box::pin(self.play(spec, commands, output))
+        Box::pin(self.run(spec, commands, output))
     }
 }

@@ -1,27 +1,27 @@
-//! Agents as processes, which never outlive their server.
+//! Agents as processes that never outlive their server.
 //!
-//! An agent is not started by the server itself but by a small supervising child of it (the same program again, see
-//! [`Supervisor`]). The supervisor takes in every process below the agent that loses its parent, and holds one end of a
-//! socket whose other end is the server's. When it is told to, when the agent is gone, or when the socket closes
-//! (because a [`Process`] was dropped, or the server died, of `kill -9` for that matter), it ends everything below it
-//! and then itself.
+//! The server does not start an agent itself. It starts a supervisor, a small child process (the same program again,
+//! see [`Supervisor`]), and the supervisor starts the agent. The supervisor adopts every descendant of the agent that
+//! loses its parent, and holds one end of a socket whose other end belongs to the server. It kills all descendants and
+//! then exits when the server tells it to, when the agent has exited, or when the socket closes. The socket closes when
+//! a [`Process`] is dropped, and when the server dies, even by `kill -9`.
 //!
 //! ```text
 //!             control socket: start, interrupt, end ▶ ◀ started, exited
 //!   server ────────────────────────────────────────── supervisor (own session, subreaper)
 //!      │                                                  │ parent of
-//!      └───────────── stdin, stdout, stderr ────────── agent (own process group) ── whatever it starts
+//!      └───────────── stdin, stdout, stderr ────────── agent (own process group) ── its descendants
 //! ```
 //!
-//! The agent's input and output are pipes of the server's own, handed through the socket: the supervisor copies nothing
-//! and sees nothing. On a system without subreapers (macOS), what the agent starts is ended by process group.
+//! The agent's standard streams are pipes of the server, passed through the socket: the supervisor neither copies nor
+//! sees their content. On a system without subreapers (macOS), descendants are killed by process group.
 //!
 //! # For drivers
 //!
-//! [`Supervisor::start`] takes a [`Program`] and gives a [`Process`]. [`Process::read`] reads its pipes: all lines that
-//! are there, and last of all its exit, which comes when nothing is left of it. There is no queue in between: a driver that
-//! does not read makes the agent wait. [`Process::send`] queues a line and never waits, so that a driver cannot be stuck
-//! between an agent that does not read and one that is not read. [`Process::leave`] ends it.
+//! [`Supervisor::start`] takes a [`Program`] and returns a [`Process`]. [`Process::read`] reads its pipes: all lines
+//! that are there, and last its exit, which comes when all descendants are gone. There is no queue in between: a driver
+//! that does not read makes the agent wait. [`Process::send`] queues a line and never waits, so that driver and agent
+//! cannot wait for each other to read. [`Process::shutdown`] ends it.
 
 mod control;
 mod descendants;
@@ -45,7 +45,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use crate::driver_output::{OutputBatch, OutputSender};
-use control::Reports;
+use control::{ControlSender, ReportReceiver};
 use lines::{Lines, Source};
 pub use supervise::supervise;
 pub(crate) use supervisor::Program;
@@ -53,47 +53,47 @@ pub(crate) use supervisor::Program;
 use supervisor::StartError;
 pub use supervisor::Supervisor;
 
-/// The longest line of a standard error that is kept whole.
+/// Maximum length of a line on standard error. Longer lines are truncated.
 const MAX_STDERR_LINE_BYTES: usize = 64 << 10;
-/// How long output is waited for after everything that could have printed it is gone.
+/// How long to wait for the end of the pipes after all processes that could write to them are gone.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long the output of a dropped process is read.
+/// How long the output of a dropped process is read and discarded.
 const DROPPED_DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an agent may take to leave by itself when its input ends.
+/// How long an agent may take to exit by itself after its standard input is closed.
 const EXIT_GRACE: Duration = Duration::from_millis(400);
 
-/// A running agent. Dropped, it is ended with everything that it started.
+/// A running agent. Dropping it kills the agent with all descendants.
 #[derive(Debug)]
 pub(crate) struct Process {
     stdin: Option<Stdin>,
-    /// `None` once it has ended.
+    /// `None` after the end of the pipe.
     stdout: Option<Lines<pipe::Receiver>>,
     stderr: Option<Lines<pipe::Receiver>>,
-    /// What was read and not returned yet.
+    /// Inputs that were read and not returned yet.
     pending: VecDeque<Input>,
-    orders: control::Orders,
+    control: ControlSender,
     status: Status,
 }
 
 /// Whether a process runs.
 #[derive(Debug)]
 enum Status {
-    /// As far as is known. The task waits until nothing is left of it.
+    /// It runs, as far as is known. The task waits until all its processes are gone.
     Running(JoinHandle<Option<i32>>),
-    /// Nothing is left of it, but its pipes may still hold output, which is read until this deadline.
-    Gone { code: Option<i32>, deadline: Instant },
-    /// All of its output was returned, and its exit.
+    /// All its processes are gone, but the pipes may still hold output. They are read until the deadline.
+    Draining { code: Option<i32>, deadline: Instant },
+    /// All output and the exit were returned.
     Exited(Option<i32>),
 }
 
-/// A way to send lines to a process that can be kept elsewhere. The process's input ends when all of them are gone.
+/// Sends lines to the standard input of a process. The input is closed when all clones are dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct Stdin(mpsc::UnboundedSender<String>);
 
 impl Stdin {
-    /// Queues a line, to which its line break is added. A process that is gone, or does not read, never gets it.
+    /// Queues a line and adds the line break. A process that has exited, or does not read, never gets it.
     pub(crate) fn send(&self, line: &str) {
-        // A process that is gone is reported by its exit.
+        // The exit of the process is reported by `Process::read`.
         let _ = self.0.send(format!("{line}\n"));
     }
 }
@@ -103,23 +103,22 @@ impl Process {
         stdin: pipe::Sender,
         stdout: pipe::Receiver,
         stderr: pipe::Receiver,
-        orders: control::Orders,
-        supervised: Supervised,
+        control: ControlSender,
+        supervisor: SupervisorChild,
     ) -> Self {
-        let (input, lines) = mpsc::unbounded_channel();
-        tokio::spawn(write(stdin, lines));
+        let (sender, lines) = mpsc::unbounded_channel();
+        tokio::spawn(write_lines(stdin, lines));
         Self {
-            stdin: Some(Stdin(input)),
+            stdin: Some(Stdin(sender)),
             stdout: Some(Lines::new(stdout, MAX_LINE_BYTES, Source::Stdout)),
             stderr: Some(Lines::new(stderr, MAX_STDERR_LINE_BYTES, Source::Stderr)),
             pending: VecDeque::new(),
-            orders,
-            status: Status::Running(tokio::spawn(supervised.gone())),
+            control,
+            status: Status::Running(tokio::spawn(supervisor.wait_until_gone())),
         }
     }
 
-    /// The next line or the exit. Once it has exited, that is all there ever is. Can be cancelled without losing
-    /// anything.
+    /// Waits for the next line or the exit. After the exit, returns the exit again. Cancellation loses nothing.
     pub(crate) async fn next(&mut self) -> Input {
         loop {
             if let Some(input) = self.pending.pop_front() {
@@ -129,8 +128,8 @@ impl Process {
         }
     }
 
-    /// All lines that are there, at least one; or its exit, which is the last, and from then on all there ever is. Can be
-    /// cancelled without losing anything.
+    /// Waits for lines and returns all that are there, at least one. The exit is the last input; after it, only the
+    /// exit is returned. Cancellation loses nothing.
     pub(crate) async fn read(&mut self) -> Vec<Input> {
         if !self.pending.is_empty() {
             return std::mem::take(&mut self.pending).into();
@@ -143,14 +142,14 @@ impl Process {
                     lines = next_lines(&mut self.stderr) => lines,
                     code = gone => {
                         let (code, deadline) = (code.unwrap_or_default(), Instant::now() + DRAIN_TIMEOUT);
-                        self.status = Status::Gone { code, deadline };
+                        self.status = Status::Draining { code, deadline };
                         continue;
                     }
                 },
-                Status::Gone { code, deadline } => tokio::select! {
+                Status::Draining { code, deadline } => tokio::select! {
                     lines = next_lines(&mut self.stdout), if self.stdout.is_some() => lines,
                     lines = next_lines(&mut self.stderr), if self.stderr.is_some() => lines,
-                    // Only something that escaped the supervisor could still hold the pipes.
+                    // Only a process that escaped the supervisor can still hold the pipes open.
                     () = sleep_until(*deadline), if self.stdout.is_some() || self.stderr.is_some() => {
                         (self.stdout, self.stderr) = (None, None);
                         continue;
@@ -167,38 +166,38 @@ impl Process {
         }
     }
 
-    /// Queues a line for its standard input. See [`Stdin::send`].
+    /// Queues a line for the standard input. See [`Stdin::send`].
     pub(crate) fn send(&self, line: &str) {
         if let Some(stdin) = &self.stdin {
             stdin.send(line);
         }
     }
 
-    /// A way to send it lines from elsewhere; `None` once its input is closed.
+    /// A handle to the standard input; `None` after it was closed.
     pub(crate) fn stdin(&self) -> Option<Stdin> {
         self.stdin.clone()
     }
 
-    /// Ends its standard input, after what was queued.
-    pub(crate) fn close_input(&mut self) {
+    /// Closes the standard input, after the queued lines.
+    pub(crate) fn close_stdin(&mut self) {
         self.stdin = None;
     }
 
-    /// Sends it what a terminal's Ctrl-C would: SIGINT, to the agent alone.
+    /// Sends SIGINT to the agent alone, as Ctrl-C in a terminal would.
     pub(crate) async fn interrupt(&mut self) {
-        self.orders.interrupt().await;
+        self.control.interrupt().await;
     }
 
-    /// Has it ended with everything that it started: SIGTERM, some grace, SIGKILL. What it still says, and its exit,
-    /// come from [`read`](Process::read).
-    pub(crate) async fn end(&mut self) {
-        self.orders.end().await;
+    /// Ends the agent and all descendants: SIGTERM, a grace period, SIGKILL. [`read`](Process::read) returns the last
+    /// output and the exit.
+    pub(crate) async fn terminate(&mut self) {
+        self.control.end().await;
     }
 
-    /// Closes its input, and [ends](Process::end) it if it does not exit then. What it still says goes to the wire, its
-    /// exit included.
-    pub(crate) async fn leave(mut self, output: &OutputSender) {
-        self.close_input();
+    /// Closes the standard input, and [terminates](Process::terminate) the agent if it does not exit. Forwards its last
+    /// output and its exit.
+    pub(crate) async fn shutdown(mut self, output: &OutputSender) {
+        self.close_stdin();
         output.send(Input::Close).await;
         let deadline = Instant::now() + EXIT_GRACE;
         while let Ok(inputs) = timeout_at(deadline, self.read()).await {
@@ -206,13 +205,14 @@ impl Process {
                 return;
             }
         }
-        self.end().await;
+        self.terminate().await;
         while !forward(self.read().await, output).await {}
     }
 }
 
 impl Drop for Process {
-    /// The supervisor ends the process now. What it still prints is read and dropped, so that it can come to its end.
+    /// The supervisor kills the process now. Its last output is read and discarded, so that a full pipe does not block
+    /// it.
     fn drop(&mut self) {
         let pipes = [self.stdout.take(), self.stderr.take()];
         let Ok(runtime) = Handle::try_current() else { return };
@@ -222,7 +222,8 @@ impl Drop for Process {
     }
 }
 
-/// The next lines of a pipe; none at its end, which is noted. Without a pipe, waits for ever.
+/// Reads the next lines of a pipe. At the end of the pipe, returns none and sets it to `None`. Without a pipe, waits
+/// forever.
 async fn next_lines(pipe: &mut Option<Lines<pipe::Receiver>>) -> Vec<Input> {
     let Some(lines) = pipe else { return std::future::pending().await };
     let inputs = lines.next().await;
@@ -232,7 +233,7 @@ async fn next_lines(pipe: &mut Option<Lines<pipe::Receiver>>) -> Vec<Input> {
     inputs
 }
 
-/// Forwards what a process said to the wire. True if its exit is among it.
+/// Forwards the inputs of a process to the session. True if its exit is among them.
 pub(crate) async fn forward(inputs: Vec<Input>, output: &OutputSender) -> bool {
     let has_exited = matches!(inputs.last(), Some(Input::Exit { .. }));
     let mut batch = OutputBatch::default();
@@ -241,34 +242,34 @@ pub(crate) async fn forward(inputs: Vec<Input>, output: &OutputSender) -> bool {
     has_exited
 }
 
-/// The supervisor of a process that was started, and what it reports.
+/// The supervisor of a running process, and its reports.
 #[derive(Debug)]
-struct Supervised {
+struct SupervisorChild {
     child: tokio::process::Child,
-    reports: Reports,
-    /// The agent, which leads a process group.
+    reports: ReportReceiver,
+    /// The agent, which is the leader of a process group.
     agent: Option<Pid>,
 }
 
-impl Supervised {
-    /// Waits until the agent and everything below it are gone: its exit code.
-    async fn gone(mut self) -> Option<i32> {
+impl SupervisorChild {
+    /// Waits until the agent and all descendants are gone. Returns the agent's exit code.
+    async fn wait_until_gone(mut self) -> Option<i32> {
         let code = self.reports.exit_code().await;
         if code.is_err()
             && let Some(agent) = self.agent
         {
-            // Somebody killed the supervisor. What is left is ended by what it has in common.
+            // The supervisor itself was killed. The process group is all that is left to kill the descendants by.
             let _ = kill_process_group(agent, Signal::KILL);
         }
         if let Err(error) = self.child.wait().await {
-            tracing::warn!("a supervisor cannot be waited for: {error}");
+            tracing::warn!(supervisor_pid = self.child.id(), %error, "cannot wait for the exit of a supervisor process");
         }
         code.unwrap_or_default()
     }
 }
 
-/// Writes what is queued, until the queue or the process ends.
-async fn write(mut stdin: pipe::Sender, mut lines: mpsc::UnboundedReceiver<String>) {
+/// Writes queued lines, until the queue or the process ends.
+async fn write_lines(mut stdin: pipe::Sender, mut lines: mpsc::UnboundedReceiver<String>) {
     while let Some(line) = lines.recv().await {
         if stdin.write_all(line.as_bytes()).await.is_err() {
             return;

@@ -1,35 +1,35 @@
-//! Every session, and what can be asked of it.
+//! The runtime: all sessions of a store, and the operations on them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use interlingua_schema::{Message, NativeSessionId, SessionId};
-use interlingua_store::{Session, Store};
+use interlingua_store::{Session, Store, StoreError};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::actors::Actors;
+use crate::actors::SessionActors;
 use crate::agents::{AgentStatus, InstallOptions, Mode, Models};
 use crate::attachments;
-use crate::create::{AllSecrets, CreateSession, Secrets};
+use crate::create::{CreateSession, Secrets, SecretsBySession};
 use crate::driver::{BoxFuture, Driver, PermissionReply, ServeError};
 use crate::error::RuntimeError;
-use crate::session::{Answer, Command, QuestionReply};
+use crate::session::{QuestionReply, ReplySender, SessionCommand};
 
-/// How long a session id may be.
+/// Maximum length of a session id.
 const MAX_SESSION_ID_BYTES: usize = 256;
 
-/// How the runtime goes about things.
+/// Options of a [`Runtime`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RuntimeOptions {
-    /// Whether creating a session installs the agent that it needs.
+    /// Whether creating a session installs its agent if it is missing.
     pub auto_install: bool,
-    /// How long an agent has to end a turn that is interrupted, before it is ended itself.
+    /// How long an agent may take to end an interrupted turn before its process is ended.
     pub interrupt_grace: Duration,
-    /// How long a driver has to end its agent, before it is cut off.
+    /// How long a driver may take to end its agent before its task is aborted.
     pub stop_grace: Duration,
-    /// How long an agent has to say which modes and models it has.
+    /// How long an agent may take to list its modes or models.
     pub query_timeout: Duration,
 }
 
@@ -45,39 +45,39 @@ impl Default for RuntimeOptions {
 }
 
 impl RuntimeOptions {
-    /// Sets whether creating a session installs the agent that it needs.
+    /// Sets whether creating a session installs its agent if it is missing.
     #[must_use]
     pub fn auto_install(mut self, auto_install: bool) -> Self {
         self.auto_install = auto_install;
         self
     }
 
-    /// Sets how long an agent has to end a turn that is interrupted.
+    /// Sets how long an agent may take to end an interrupted turn.
     #[must_use]
     pub fn interrupt_grace(mut self, grace: Duration) -> Self {
         self.interrupt_grace = grace;
         self
     }
 
-    /// Sets how long a driver has to end its agent.
+    /// Sets how long a driver may take to end its agent.
     #[must_use]
     pub fn stop_grace(mut self, grace: Duration) -> Self {
         self.stop_grace = grace;
         self
     }
 
-    /// Sets how long an agent has to say which modes and models it has.
+    /// Sets how long an agent may take to list its modes or models.
     #[must_use]
-    pub fn query_timeout(mut self, grace: Duration) -> Self {
-        self.query_timeout = grace;
+    pub fn query_timeout(mut self, timeout: Duration) -> Self {
+        self.query_timeout = timeout;
         self
     }
 }
 
-/// Every session of a store and the agents behind them. Cloning copies a pointer.
+/// All sessions of a store, and the agents behind them. Cloning copies a pointer.
 ///
-/// A session with nothing to do is only a row in the store. One with something to do is a task that lives until it is
-/// done.
+/// A session with nothing to do is only a row in the store. A session with something to do is a task, which lives until
+/// that is done.
 #[derive(Clone)]
 pub struct Runtime {
     pub(crate) shared: Arc<Shared>,
@@ -86,16 +86,16 @@ pub struct Runtime {
 pub(crate) struct Shared {
     pub(crate) store: Store,
     pub(crate) options: RuntimeOptions,
-    pub(crate) actors: Actors,
+    pub(crate) actors: SessionActors,
     drivers: Vec<Arc<dyn Driver>>,
-    secrets: Mutex<AllSecrets>,
+    secrets: Mutex<SecretsBySession>,
 }
 
 /// A session that was created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CreatedSession {
-    /// The agent's own name of it, where that is known before the agent has started.
+    /// The agent's id of the session, if it is known before the agent has started.
     pub native_session_id: Option<NativeSessionId>,
 }
 
@@ -106,101 +106,101 @@ pub struct SentMessage {
 }
 
 impl SentMessage {
-    /// Waits for the turn that takes the message up: the sequence of the event *before* the first of that turn, so
-    /// that reading after it shows the turn from its beginning. `None` if the session ended first.
+    /// Waits for the message's turn. Returns the sequence number *before* the first event of the turn, so that reading
+    /// after it shows the turn from its start. `None` if the session ended first.
     pub async fn wait_for_turn(self) -> Option<u64> {
         self.turn.await.ok()
     }
 }
 
 impl Runtime {
-    /// A runtime over a store, with these agents. Sessions that were cut off when the last process ended are brought
-    /// to order in the background, and the messages that waited are taken up.
+    /// Starts a runtime for a store and these drivers. In the background, it recovers the sessions that were
+    /// interrupted when the last process ended, and takes their queued messages.
     ///
     /// Must be called inside a tokio runtime.
     #[must_use]
     pub fn start(store: Store, drivers: Vec<Arc<dyn Driver>>, options: RuntimeOptions) -> Self {
-        let runtime = Self {
-            shared: Arc::new(Shared { store, options, actors: Actors::default(), drivers, secrets: Mutex::default() }),
-        };
-        let (recovering, pulse) = (runtime.clone(), runtime.shared.actors.pulse());
+        let shared = Shared { store, options, actors: SessionActors::default(), drivers, secrets: Mutex::default() };
+        let runtime = Self { shared: Arc::new(shared) };
+        let (recovering, task_guard) = (runtime.clone(), runtime.shared.actors.task_guard());
         tokio::spawn(async move {
-            recovering.settle_interrupted().await;
-            // Whoever waits for stillness may want the store for themselves.
+            recovering.recover_sessions().await;
+            // The runtime goes first: the caller of the shutdown may want exclusive use of the store.
             drop(recovering);
-            drop(pulse);
+            drop(task_guard);
         });
         runtime
     }
 
-    async fn settle_interrupted(&self) {
+    /// Wakes every session that was busy or has queued messages when the last process ended.
+    async fn recover_sessions(&self) {
         let interrupted = match self.shared.store.interrupted_sessions().await {
             Ok(interrupted) => interrupted,
-            Err(error) => return tracing::error!("sessions that were cut off cannot be found: {error}"),
+            Err(error) => {
+                return tracing::error!(%error, "cannot list interrupted sessions; each recovers with its next message");
+            }
         };
         for session in interrupted {
-            tracing::info!(session = %session.id, "goes on after a restart");
-            let settled = self.ask(&session, Command::Settle).await;
-            if let Err(error) = settled {
-                tracing::warn!(session = %session.id, "could not be brought to order: {error}");
+            tracing::info!(session = %session.id, agent = session.agent, "recovering session after a restart");
+            if let Err(error) = self.send_command(&session, SessionCommand::Wake).await {
+                tracing::warn!(session = %session.id, %error, "cannot recover session; its next message tries again");
             }
         }
     }
 
-    /// The agents as they are installed here. Starts nothing.
+    /// The state of every agent on this machine. Starts nothing.
     #[must_use]
     pub fn agents(&self) -> Vec<AgentStatus> {
         self.shared.drivers.iter().map(|driver| driver.status()).collect()
     }
 
-    /// The modes of an agent.
+    /// Lists the modes of an agent.
     ///
     /// # Errors
-    /// If there is no such agent, or it has to be asked and cannot be.
+    /// If there is no such agent, or it has to be asked and does not answer.
     pub async fn modes(&self, agent: &str) -> Result<Vec<Mode>, RuntimeError> {
         let driver = self.driver(agent)?;
-        self.asked(driver.id(), "modes", driver.modes()).await
+        self.query(driver.id(), "modes", driver.modes()).await
     }
 
-    /// The models of an agent.
+    /// Lists the models of an agent.
     ///
     /// # Errors
-    /// If there is no such agent, or it has to be asked and cannot be.
+    /// If there is no such agent, or it has to be asked and does not answer.
     pub async fn models(&self, agent: &str) -> Result<Models, RuntimeError> {
         let driver = self.driver(agent)?;
-        self.asked(driver.id(), "models", driver.models()).await
+        self.query(driver.id(), "models", driver.models()).await
     }
 
-    /// What an agent says of itself, if it says so in time.
-    async fn asked<T>(
+    /// Waits for the answer of an agent, within the timeout. `subject` is what it lists.
+    async fn query<T>(
         &self,
         agent: &'static str,
-        what: &str,
+        subject: &str,
         answer: BoxFuture<Result<T, ServeError>>,
     ) -> Result<T, RuntimeError> {
-        let patience = self.shared.options.query_timeout;
-        let late = || {
-            let waited = patience.as_secs_f32();
-            RuntimeError::Timeout(format!("{agent} did not say within {waited} s which {what} it has"))
-        };
-        let answer = timeout(patience, answer).await.map_err(|_| late())?;
-        answer.map_err(|error| unreachable_agent(agent, error))
+        let limit = self.shared.options.query_timeout;
+        let answer = timeout(limit, answer).await.map_err(|_| {
+            let seconds = limit.as_secs_f32();
+            RuntimeError::Timeout(format!("{agent} did not list its {subject} within {seconds} s"))
+        })?;
+        answer.map_err(|error| to_runtime_error(agent, error))
     }
 
     /// Installs an agent.
     ///
     /// # Errors
     /// If there is no such agent, or it cannot be installed.
-    pub async fn install(&self, agent: &str, install: InstallOptions) -> Result<(), RuntimeError> {
+    pub async fn install(&self, agent: &str, options: InstallOptions) -> Result<(), RuntimeError> {
         let driver = self.driver(agent)?;
         let agent = driver.id();
-        driver.install(install).await.map_err(|reason| RuntimeError::InstallFailed { agent, reason })
+        driver.install(options).await.map_err(|reason| RuntimeError::InstallFailed { agent, reason })
     }
 
-    /// Creates a session. Its agent is started by the first message.
+    /// Creates a session. The first message starts its agent.
     ///
     /// # Errors
-    /// If anything that was given cannot be honoured, or there is a session of that name.
+    /// If a field cannot be honoured, or a session with this id exists.
     pub async fn create(&self, id: SessionId, create: CreateSession) -> Result<CreatedSession, RuntimeError> {
         check_session_id(&id)?;
         let driver = self.driver(&create.agent)?;
@@ -212,17 +212,15 @@ impl Runtime {
         }
         Arc::clone(&driver).refresh_status().await;
         let spec = create.into_spec(id, &*driver)?;
-        let session = match self.shared.store.create(spec.to_store(driver.id())).await {
+        let session = match self.shared.store.create(spec.to_new_session(driver.id())).await {
             Ok(session) => session,
-            Err(interlingua_store::StoreError::SessionAlreadyExists(id)) => {
-                return Err(RuntimeError::SessionAlreadyExists(id));
-            }
+            Err(StoreError::SessionAlreadyExists(id)) => return Err(RuntimeError::SessionAlreadyExists(id)),
             Err(error) => return Err(error.into()),
         };
         if let Some(secrets) = spec.secrets() {
             self.secrets().insert(session.id.clone(), secrets);
         }
-        self.ask(&session, Command::Settle).await?;
+        self.send_command(&session, SessionCommand::Wake).await?;
         Ok(CreatedSession { native_session_id: spec.native_session_id })
     }
 
@@ -232,60 +230,61 @@ impl Runtime {
             let command = format!("interlingua agents install {agent}");
             return Err(RuntimeError::AgentNotInstalled { agent, command });
         }
-        let install = InstallOptions { reinstall: false, version };
-        Arc::clone(driver).install(install).await.map_err(|reason| RuntimeError::InstallFailed { agent, reason })
+        let options = InstallOptions { reinstall: false, version };
+        Arc::clone(driver).install(options).await.map_err(|reason| RuntimeError::InstallFailed { agent, reason })
     }
 
-    /// Queues a message; done when it is durable. It begins a turn when all that came before it are over.
+    /// Queues a message, and returns when it is durable. Its turn starts when all earlier messages have had theirs.
     ///
     /// # Errors
-    /// If the session is not there or has ended, or the agent cannot take such a message.
+    /// If the session does not exist or has ended, or the agent cannot take the message.
     pub async fn send(&self, id: &SessionId, message: Message) -> Result<SentMessage, RuntimeError> {
         let session = self.open_session(id).await?;
         let driver = self.driver(&session.agent)?;
-        let message = attachments::found(message, session.directory.as_deref())?;
-        driver.check_message(&message).map_err(|refusal| refusal.by(driver.id()))?;
-        let (turn, begins) = oneshot::channel();
-        self.ask(&session, |queued| Command::Message { message, queued, turn }).await?;
-        Ok(SentMessage { turn: begins })
+        let message = attachments::resolve(message, session.directory.as_deref())?;
+        driver.check_message(&message).map_err(|refusal| refusal.into_runtime_error(driver.id()))?;
+        let (turn_start, turn) = oneshot::channel();
+        self.send_command(&session, |reply_to| SessionCommand::Message { message, reply_to, turn_start }).await?;
+        Ok(SentMessage { turn })
     }
 
-    /// Ends the running turn as interrupted; done when it has ended. Without one, nothing happens. The queue goes on.
+    /// Ends the running turn as interrupted, and returns when it has ended. Without a turn, nothing happens. Queued
+    /// messages stay.
     ///
     /// # Errors
-    /// If the session is not there or has ended.
+    /// If the session does not exist or has ended.
     pub async fn interrupt(&self, id: &SessionId) -> Result<(), RuntimeError> {
         let session = self.open_session(id).await?;
-        self.ask(&session, Command::Interrupt).await
+        self.send_command(&session, SessionCommand::Interrupt).await
     }
 
-    /// Ends the session and its agent. A session that has ended stays so.
+    /// Ends the session and its agent. For a session that has ended, nothing happens.
     ///
     /// # Errors
-    /// If the session is not there.
+    /// If the session does not exist.
     pub async fn terminate(&self, id: &SessionId) -> Result<(), RuntimeError> {
         let session = self.session(id).await?;
-        self.forget(id);
-        if session.ended { Ok(()) } else { self.ask(&session, Command::Terminate).await }
+        self.remove_secrets(id);
+        if session.ended { Ok(()) } else { self.send_command(&session, SessionCommand::Terminate).await }
     }
 
-    /// Ends the session and its agent, and removes it with all its events.
+    /// Ends the session and its agent, and deletes it with all its events.
     ///
     /// # Errors
-    /// If the session is not there.
+    /// If the session does not exist.
     pub async fn delete(&self, id: &SessionId) -> Result<(), RuntimeError> {
         let session = self.session(id).await?;
-        self.forget(id);
+        self.remove_secrets(id);
         if !session.ended {
-            self.ask(&session, Command::Terminate).await?;
+            self.send_command(&session, SessionCommand::Terminate).await?;
         }
-        self.shared.store.delete(session.key).await.map_err(|error| not_found(id, error))
+        self.shared.store.delete(session.key).await.map_err(|error| from_store_error(id, error))
     }
 
     /// Answers a permission request.
     ///
     /// # Errors
-    /// If there is no such request, it is answered, or the session has ended.
+    /// If there is no such request, it is already resolved, or the session has ended.
     pub async fn reply_permission(
         &self,
         id: &SessionId,
@@ -294,49 +293,50 @@ impl Runtime {
     ) -> Result<(), RuntimeError> {
         let session = self.open_session(id).await?;
         let permission = permission.to_owned();
-        self.ask(&session, |answer| Command::Permission { id: permission, reply, answer }).await
+        self.send_command(&session, |reply_to| SessionCommand::Permission { id: permission, reply, reply_to }).await
     }
 
-    /// Answers a question with these choices, or words. Questions that were asked together go back to the agent when
-    /// the last of them is answered.
+    /// Answers a question with chosen options or free text. The questions of one request are sent to the agent when the
+    /// last of them is answered.
     ///
     /// # Errors
-    /// If there is no such question, it is answered, or the session has ended.
+    /// If there is no such question, it is already resolved, or the session has ended.
     pub async fn reply_question(
         &self,
         id: &SessionId,
         question: &str,
         answers: Vec<String>,
     ) -> Result<(), RuntimeError> {
-        self.question(id, question, QuestionReply::Answered(answers)).await
+        self.resolve_question(id, question, QuestionReply::Answered(answers)).await
     }
 
-    /// Refuses to answer a question, and with it those that were asked together with it.
+    /// Rejects a question, and with it the other questions of the same request.
     ///
     /// # Errors
-    /// If there is no such question, it is answered, or the session has ended.
+    /// If there is no such question, it is already resolved, or the session has ended.
     pub async fn reject_question(&self, id: &SessionId, question: &str) -> Result<(), RuntimeError> {
-        self.question(id, question, QuestionReply::Rejected).await
+        self.resolve_question(id, question, QuestionReply::Rejected).await
     }
 
-    async fn question(&self, id: &SessionId, question: &str, reply: QuestionReply) -> Result<(), RuntimeError> {
+    async fn resolve_question(&self, id: &SessionId, question: &str, reply: QuestionReply) -> Result<(), RuntimeError> {
         let session = self.open_session(id).await?;
         let question = question.to_owned();
-        self.ask(&session, |answer| Command::Question { id: question, reply, answer }).await
+        self.send_command(&session, |reply_to| SessionCommand::Question { id: question, reply, reply_to }).await
     }
 
-    /// Ends every agent, in bounded time. Turns that run are interrupted; the sessions go on with the next process.
+    /// Stops every agent within a bounded time. Running turns are interrupted; the next process continues the sessions.
     pub async fn shutdown(&self) {
-        let leaving = self.shared.actors.close();
+        let actors = self.shared.actors.shutdown();
         let grace = self.shared.options.stop_grace + Duration::from_secs(1);
-        let all_left = async {
-            leaving.done().await;
+        let all_stopped = async {
+            actors.wait().await;
             for driver in &self.shared.drivers {
                 Arc::clone(driver).shutdown().await;
             }
         };
-        if timeout(grace, all_left).await.is_err() {
-            tracing::warn!("not every agent ended within {grace:?}");
+        if timeout(grace, all_stopped).await.is_err() {
+            let grace_ms = grace.as_millis();
+            tracing::warn!(grace_ms, "agents still running after the grace period; their supervisors will kill them");
         }
     }
 
@@ -348,15 +348,16 @@ impl Runtime {
         })
     }
 
-    pub(crate) fn secrets_of(&self, id: &SessionId) -> Option<Secrets> {
+    /// The secrets of a session; `None` if it has none, or they were lost with a restart.
+    pub(crate) fn session_secrets(&self, id: &SessionId) -> Option<Secrets> {
         self.secrets().get(id).cloned()
     }
 
-    fn forget(&self, id: &SessionId) {
+    fn remove_secrets(&self, id: &SessionId) {
         self.secrets().remove(id);
     }
 
-    fn secrets(&self) -> MutexGuard<'_, AllSecrets> {
+    fn secrets(&self) -> MutexGuard<'_, SecretsBySession> {
         self.shared.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -369,28 +370,32 @@ impl Runtime {
         if session.ended { Err(RuntimeError::SessionEnded(id.clone())) } else { Ok(session) }
     }
 
-    /// Gives a session a command, waking it if need be, and waits for the answer.
-    async fn ask(&self, session: &Session, command: impl FnOnce(Answer) -> Command) -> Result<(), RuntimeError> {
-        let (answer, answered) = oneshot::channel();
-        self.shared.actors.tell(self, session, command(answer));
-        let answered = answered.await.unwrap_or(Err(RuntimeError::ShuttingDown));
-        answered.map_err(|error| match error {
-            RuntimeError::Store(error) => not_found(&session.id, error),
+    /// Sends a command to a session, whose actor is started if it does not run, and waits for the reply.
+    async fn send_command(
+        &self,
+        session: &Session,
+        command: impl FnOnce(ReplySender) -> SessionCommand,
+    ) -> Result<(), RuntimeError> {
+        let (reply_to, reply) = oneshot::channel();
+        self.shared.actors.send(self, session, command(reply_to));
+        let result = reply.await.unwrap_or(Err(RuntimeError::ShuttingDown));
+        result.map_err(|error| match error {
+            RuntimeError::Store(error) => from_store_error(&session.id, error),
             error => error,
         })
     }
 }
 
-/// Puts the store's answer into words of this interface.
-fn not_found(id: &SessionId, error: interlingua_store::StoreError) -> RuntimeError {
+/// Gives a store error the id of its session.
+fn from_store_error(id: &SessionId, error: StoreError) -> RuntimeError {
     match error {
-        interlingua_store::StoreError::SessionNotFound => RuntimeError::SessionNotFound(id.clone()),
-        interlingua_store::StoreError::SessionEnded => RuntimeError::SessionEnded(id.clone()),
+        StoreError::SessionNotFound => RuntimeError::SessionNotFound(id.clone()),
+        StoreError::SessionEnded => RuntimeError::SessionEnded(id.clone()),
         error => RuntimeError::Store(error),
     }
 }
 
-fn unreachable_agent(agent: &'static str, error: ServeError) -> RuntimeError {
+fn to_runtime_error(agent: &'static str, error: ServeError) -> RuntimeError {
     match error {
         ServeError::NotInstalled { agent, command } => RuntimeError::AgentNotInstalled { agent, command },
         ServeError::Unavailable(reason) | ServeError::SessionLost(reason) => {
@@ -399,18 +404,18 @@ fn unreachable_agent(agent: &'static str, error: ServeError) -> RuntimeError {
     }
 }
 
-/// Whether a session can be called so: 1 to 256 bytes without control characters.
+/// Checks the length and the characters of a session id: 1 to 256 bytes without control characters.
 ///
 /// # Errors
-/// What is wrong with the name.
+/// Says what is wrong with the id.
 pub fn check_session_id(id: &SessionId) -> Result<(), RuntimeError> {
     let text = id.as_str();
     if text.is_empty() || text.len() > MAX_SESSION_ID_BYTES {
-        let detail = format!("a session id has 1 to {MAX_SESSION_ID_BYTES} bytes, this one has {}", text.len());
+        let detail = format!("expected a session id of 1 to {MAX_SESSION_ID_BYTES} bytes, found {}", text.len());
         return Err(RuntimeError::field("sessionId", detail));
     }
     if text.chars().any(char::is_control) {
-        return Err(RuntimeError::field("sessionId", "a session id has no control characters, this one does"));
+        return Err(RuntimeError::field("sessionId", "expected a session id without control characters"));
     }
     Ok(())
 }

@@ -1,19 +1,19 @@
-//! One session at work: a task that owns the stream of events and speaks with a driver.
+//! The session actor: a task that owns the event stream of one session and talks to its driver.
 //!
-//! It waits for four things: commands, what the driver says, the store, and deadlines. It never waits for the driver to
-//! obey, so that no agent can make it deaf, and while the store writes it listens on ([`writing`]). The next message is
-//! taken up, and the session goes to sleep, only when everything before is durable.
+//! It waits for four things: commands, outputs of the driver, the store, and deadlines. It never waits for the driver
+//! to execute a command, so no agent can block it. While the store writes, it keeps receiving ([`append`]). It takes
+//! the next message from the queue, and stops when idle, only after everything before is durable.
 
+mod append;
+mod checkpoint;
 mod command;
 mod connection;
+mod current_message;
+mod load;
 mod open_work;
-mod ordered;
-mod page;
+mod pending_append;
 mod replies;
-mod standing;
-mod stretch;
 mod turn;
-mod writing;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,25 +25,25 @@ use interlingua_store::{MessageId, QueuedMessage, Session};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-pub(crate) use command::{Answer, Command, QuestionReply};
+use append::InFlightAppend;
+use checkpoint::Checkpoint;
+pub(crate) use command::{QuestionReply, ReplySender, SessionCommand};
 use connection::{Connection, Received};
+use current_message::CurrentMessage;
 use open_work::OpenWork;
-use ordered::Ordered;
-use page::Page;
+use pending_append::PendingAppend;
 use replies::Replies;
-use standing::Standing;
-use writing::Writing;
 
-use crate::actors::Commands;
+use crate::actors::SessionCommands;
 use crate::driver::{Driver, DriverCommand, ServeOutcome};
 use crate::driver_output::now;
 use crate::error::RuntimeError;
 use crate::runtime::Runtime;
 
-/// Takes a session up, obeys its commands, and returns when there is nothing left to do.
-pub(crate) async fn work(runtime: &Runtime, session: Session, commands: &mut Commands) {
-    let key = session.key;
-    let error = match Actor::take_up(runtime, session).await {
+/// Loads a session, executes its commands, and returns when there is nothing left to do.
+pub(crate) async fn run_actor(runtime: &Runtime, session: Session, commands: &mut SessionCommands) {
+    let (key, id) = (session.key, session.id.clone());
+    let error = match SessionActor::load(runtime, session).await {
         Err(error) => error,
         Ok(mut actor) => match actor.run(commands).await {
             Ok(()) => return,
@@ -54,76 +54,77 @@ pub(crate) async fn work(runtime: &Runtime, session: Session, commands: &mut Com
         },
     };
     if let RuntimeError::Store(error) = &error {
-        tracing::error!("a session is given up because the store fails: {error}");
+        tracing::error!(session = %id, %error, "store failed; stopping the session until its next command");
     }
-    runtime.shared.actors.give_up(key, commands, &error);
+    runtime.shared.actors.remove_failed(key, commands, &error);
 }
 
-/// A session at work.
-struct Actor {
+/// A session with something to do.
+struct SessionActor {
     runtime: Runtime,
     driver: Arc<dyn Driver>,
     session: Session,
-    /// What the session was created with.
+    /// What the session was created with, as stored.
     config: Option<RawJson>,
     conversion: Conversion<Box<dyn Converter>>,
-    standing: Standing,
-    page: Page,
-    writing: Option<Writing>,
-    /// Whether the store knows that something is open.
-    noted_busy: bool,
-    open: OpenWork,
+    checkpoint: Checkpoint,
+    /// The events that the next append writes.
+    pending: PendingAppend,
+    in_flight: Option<InFlightAppend>,
+    /// The `busy` flag that the store has.
+    stored_busy: bool,
+    open_work: OpenWork,
     phase: Phase,
     connection: Option<Connection>,
-    ordered: Option<Ordered>,
-    /// Whether there may be messages in the queue.
+    current_message: Option<CurrentMessage>,
+    /// Whether the queue may hold messages.
     may_have_messages: bool,
-    /// Those who wait for the turns of messages in the queue.
-    waiting: HashMap<MessageId, oneshot::Sender<u64>>,
+    /// Callers that wait for the turns of queued messages.
+    turn_waiters: HashMap<MessageId, oneshot::Sender<u64>>,
     replies: Replies,
-    interrupt: Option<Interrupt>,
-    /// Since when the agent has had nothing to do.
+    interrupt: Option<PendingInterrupt>,
+    /// When the agent last had something to do.
     idle_since: Instant,
 }
 
-/// Where a session is, as its events tell.
+/// What a session is doing, according to its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Between turns.
-    Rest,
+    Idle,
     /// In a turn.
     Turn,
-    /// Over.
+    /// The session has ended.
     Ended,
 }
 
-/// An interrupt that is under way.
+/// An interrupt that the agent has not followed yet.
 #[derive(Debug)]
-struct Interrupt {
-    /// When patience ends.
+struct PendingInterrupt {
+    /// Deadline for killing the agent.
     deadline: Instant,
-    answers: Vec<Answer>,
+    reply_to: Vec<ReplySender>,
 }
 
-impl Actor {
+impl SessionActor {
     /// Whether a turn runs, or is about to.
     fn is_busy(&self) -> bool {
-        self.phase == Phase::Turn || self.ordered.is_some()
+        self.phase == Phase::Turn || self.current_message.is_some()
     }
 
-    async fn run(&mut self, commands: &mut Commands) -> Result<(), RuntimeError> {
+    async fn run(&mut self, commands: &mut SessionCommands) -> Result<(), RuntimeError> {
         loop {
-            self.write();
-            if self.writing.is_none() {
-                self.caught_up()?;
+            self.start_append();
+            if self.in_flight.is_none() {
+                self.finish_commit()?;
                 if !self.is_busy() && self.may_have_messages {
-                    self.next_message().await?;
+                    self.take_next_message().await?;
                 }
-                if self.has_nothing_to_do() {
-                    self.leave_agent().await?;
+                if self.can_stop() {
+                    self.stop_idle_agent().await?;
                     if !self.may_have_messages
                         && !self.is_busy()
-                        && self.runtime.shared.actors.retire(self.session.key, commands)
+                        && self.runtime.shared.actors.remove_idle(self.session.key, commands)
                     {
                         return Ok(());
                     }
@@ -133,188 +134,190 @@ impl Actor {
             tokio::select! {
                 biased;
                 command = commands.recv() => match command {
-                    Some(command) => self.obey(command).await?,
+                    Some(command) => self.execute(command).await?,
                     None => return Err(RuntimeError::ShuttingDown),
                 },
-                outcome = writing::outcome(&mut self.writing) => self.written(outcome)?,
-                received = receive(&mut self.connection), if self.page.has_room() => self.received(received).await?,
-                () = until(deadline) => self.overdue().await?,
+                result = append::wait(&mut self.in_flight) => self.finish_append(result)?,
+                received = receive(&mut self.connection), if self.pending.has_room() => self.receive(received).await?,
+                () = sleep_until_deadline(deadline) => self.handle_deadline().await?,
             }
         }
     }
 
-    /// Whether the session can sleep.
-    fn has_nothing_to_do(&self) -> bool {
-        let is_due = || self.idle_since.elapsed() >= self.driver.idle_timeout();
+    /// Whether the actor can stop: nothing is queued or running, and the agent is gone or has been idle long enough.
+    fn can_stop(&self) -> bool {
+        let is_idle_too_long = || self.idle_since.elapsed() >= self.driver.idle_timeout();
         !self.is_busy()
             && !self.may_have_messages
-            && (self.connection.is_none() || (self.open.is_nothing() && is_due()))
+            && (self.connection.is_none() || (self.open_work.is_empty() && is_idle_too_long()))
     }
 
     fn deadline(&self) -> Option<Instant> {
         match &self.interrupt {
             Some(interrupt) => Some(interrupt.deadline),
-            None if self.is_busy() || self.connection.is_none() || self.writing.is_some() => None,
-            // An agent whose commands run on is not idle.
-            None if !self.open.is_nothing() => None,
+            None if self.is_busy() || self.connection.is_none() || self.in_flight.is_some() => None,
+            // An agent whose commands still run is not idle.
+            None if !self.open_work.is_empty() => None,
             None => Some(self.idle_since + self.driver.idle_timeout()),
         }
     }
 
-    async fn obey(&mut self, command: Command) -> Result<(), RuntimeError> {
+    async fn execute(&mut self, command: SessionCommand) -> Result<(), RuntimeError> {
         match command {
-            Command::Settle(answer) => reply(answer, Ok(())),
-            Command::Message { message, queued, turn } => {
-                // One that nothing stands before need not be looked up again.
+            SessionCommand::Wake(reply_to) => reply(reply_to, Ok(())),
+            SessionCommand::Message { message, reply_to, turn_start } => {
+                // A message with nothing before it in the queue need not be read back from the store.
                 let is_next = !self.is_busy() && !self.may_have_messages;
                 let copy = is_next.then(|| message.clone());
                 match self.runtime.shared.store.enqueue(self.session.key, message).await {
                     Ok(id) => {
-                        reply(queued, Ok(()));
+                        reply(reply_to, Ok(()));
                         if let Some(message) = copy {
-                            return self.take_message(QueuedMessage::new(id, message), Some(turn)).await;
+                            return self.take_message(QueuedMessage::new(id, message), Some(turn_start)).await;
                         }
-                        self.waiting.insert(id, turn);
+                        self.turn_waiters.insert(id, turn_start);
                         self.may_have_messages = true;
                     }
-                    Err(error) => reply(queued, Err(error.into())),
+                    Err(error) => reply(reply_to, Err(error.into())),
                 }
             }
-            Command::Permission { id, reply: says, answer } => {
-                let done = self.reply_permission(id, says);
-                reply(answer, done);
+            SessionCommand::Permission { id, reply: permission_reply, reply_to } => {
+                let result = self.reply_permission(id, permission_reply);
+                reply(reply_to, result);
             }
-            Command::Question { id, reply: says, answer } => {
-                let done = self.reply_question(id, says);
-                reply(answer, done);
+            SessionCommand::Question { id, reply: question_reply, reply_to } => {
+                let result = self.reply_question(id, question_reply);
+                reply(reply_to, result);
             }
-            Command::Interrupt(answer) => {
-                // A turn that is over has ended when that is durable.
+            SessionCommand::Interrupt(reply_to) => {
+                // A finished turn counts as ended once its end is durable.
                 if !self.is_busy()
                     && let Err(error) = self.commit().await
                 {
-                    reply(answer, Err(error.clone()));
+                    reply(reply_to, Err(error.clone()));
                     return Err(error);
                 }
-                self.interrupt(answer);
+                self.interrupt(reply_to);
             }
-            Command::Terminate(answer) => return self.terminate(answer).await,
-            Command::Leave(answer) => {
-                self.cut_short().await?;
-                reply(answer, Ok(()));
+            SessionCommand::Terminate(reply_to) => return self.terminate(reply_to).await,
+            SessionCommand::Shutdown(reply_to) => {
+                self.abort_turn().await?;
+                reply(reply_to, Ok(()));
                 return Err(RuntimeError::ShuttingDown);
             }
         }
         Ok(())
     }
 
-    async fn received(&mut self, (messages, served): Received) -> Result<(), RuntimeError> {
-        if served.is_some() {
+    async fn receive(&mut self, (outputs, serve_result): Received) -> Result<(), RuntimeError> {
+        if serve_result.is_some() {
             self.connection = None;
         }
-        self.convert(&messages);
-        if let Some(served) = served {
-            self.served(served);
-            self.close_commands();
+        self.convert(&outputs);
+        if let Some(result) = serve_result {
+            self.finish_serve(result);
+            self.close_background_commands();
         }
-        // What comes after the end is of no interest.
+        // Outputs after the end of the session are ignored.
         if self.phase == Phase::Ended { self.commit().await } else { Ok(()) }
     }
 
-    fn interrupt(&mut self, answer: Answer) {
+    fn interrupt(&mut self, reply_to: ReplySender) {
         if !self.is_busy() {
-            return reply(answer, Ok(()));
+            return reply(reply_to, Ok(()));
         }
         if let Some(interrupt) = &mut self.interrupt {
-            return interrupt.answers.push(answer);
+            return interrupt.reply_to.push(reply_to);
         }
         let deadline = Instant::now() + self.runtime.shared.options.interrupt_grace;
-        self.interrupt = Some(Interrupt { deadline, answers: vec![answer] });
-        self.note_interrupt();
-        self.order(DriverCommand::Interrupt);
+        self.interrupt = Some(PendingInterrupt { deadline, reply_to: vec![reply_to] });
+        self.mark_interrupted();
+        self.send_command(DriverCommand::Interrupt);
     }
 
-    /// Notes that the running turn is to stop, for agents that are told so in a way that no converter sees.
-    fn note_interrupt(&mut self) {
-        self.host(|session| {
+    /// Marks the running turn as interrupted. Some agents are interrupted by means that no converter sees.
+    fn mark_interrupted(&mut self) {
+        self.push_host_drafts(|session| {
             session.interrupt_requested();
         });
     }
 
-    /// Patience is at an end: with an agent that does not stop, or with one that has nothing to do.
-    async fn overdue(&mut self) -> Result<(), RuntimeError> {
+    /// Handles a passed deadline: of an interrupt that the agent did not follow, or of an idle agent.
+    async fn handle_deadline(&mut self) -> Result<(), RuntimeError> {
         if self.interrupt.is_some() {
-            tracing::warn!(session = %self.session.id, "the agent did not stop when asked to, and is ended");
-            return self.cut_short().await;
+            let grace_ms = self.runtime.shared.options.interrupt_grace.as_millis();
+            let (session, agent) = (&self.session.id, self.driver.id());
+            tracing::warn!(%session, agent, grace_ms, "agent ignored the interrupt; ending its process");
+            return self.abort_turn().await;
         }
-        // An agent that was idle for too long: the next round sees to it.
+        // The next round of the main loop stops an idle agent.
         Ok(())
     }
 
     /// Ends the agent and with it the running turn, which counts as interrupted.
-    async fn cut_short(&mut self) -> Result<(), RuntimeError> {
+    async fn abort_turn(&mut self) -> Result<(), RuntimeError> {
         if self.is_busy() {
-            self.note_interrupt();
+            self.mark_interrupted();
         }
-        self.end_agent().await;
+        self.stop_agent().await;
         self.close_turn(None);
-        self.close_commands();
+        self.close_background_commands();
         self.commit().await
     }
 
-    /// Lets go of an agent that has nothing to do.
-    async fn leave_agent(&mut self) -> Result<(), RuntimeError> {
+    /// Stops an agent that has nothing to do.
+    async fn stop_idle_agent(&mut self) -> Result<(), RuntimeError> {
         if self.connection.is_none() {
             return Ok(());
         }
-        self.end_agent().await;
-        self.close_commands();
+        self.stop_agent().await;
+        self.close_background_commands();
         self.commit().await
     }
 
-    /// Ends the agent, and takes note of its last words.
-    async fn end_agent(&mut self) {
+    /// Stops the agent, and converts its last outputs.
+    async fn stop_agent(&mut self) {
         let Some(connection) = self.connection.take() else { return };
-        let (last_words, parting) = connection.close(self.runtime.shared.options.stop_grace).await;
-        self.convert(&last_words);
-        // Whatever else it says to being let go is of no interest.
-        if parting == Ok(ServeOutcome::SessionEnded) {
-            self.served(parting);
+        let (last_outputs, result) = connection.close(self.runtime.shared.options.stop_grace).await;
+        self.convert(&last_outputs);
+        // Other results do not matter for a connection that we closed.
+        if result == Ok(ServeOutcome::SessionEnded) {
+            self.finish_serve(result);
         }
     }
 
-    /// Ends the agent without listening to it.
+    /// Stops the agent, and ignores its last outputs.
     async fn abandon_agent(&mut self) {
         if let Some(connection) = self.connection.take() {
             drop(connection.close(self.runtime.shared.options.stop_grace).await);
         }
     }
 
-    async fn terminate(&mut self, answer: Answer) -> Result<(), RuntimeError> {
-        self.show_message();
-        self.conversion.finish(Some(now()), StreamEnd::Terminated, &mut self.page.events);
-        self.watch();
-        let written = self.commit().await;
+    async fn terminate(&mut self, reply_to: ReplySender) -> Result<(), RuntimeError> {
+        self.add_message_to_stream();
+        self.conversion.finish(Some(now()), StreamEnd::Terminated, &mut self.pending.events);
+        self.observe_events();
+        let result = self.commit().await;
         self.abandon_agent().await;
-        match written {
-            Ok(()) | Err(RuntimeError::SessionEnded(_)) => reply(answer, Ok(())),
-            Err(ref error) => reply(answer, Err(error.clone())),
+        match result {
+            Ok(()) | Err(RuntimeError::SessionEnded(_)) => reply(reply_to, Ok(())),
+            Err(ref error) => reply(reply_to, Err(error.clone())),
         }
-        written
+        result
     }
 
-    /// Gives the driver an order; false if it can no longer hear.
-    fn order(&self, order: DriverCommand) -> bool {
-        self.connection.as_ref().is_some_and(|connection| connection.send(order))
+    /// Sends a command to the driver. False if the driver does not receive commands any more.
+    fn send_command(&self, command: DriverCommand) -> bool {
+        self.connection.as_ref().is_some_and(|connection| connection.send(command))
     }
 }
 
-/// Answers a command. Whoever asked may have gone away.
-fn reply(answer: Answer, result: Result<(), RuntimeError>) {
-    let _ = answer.send(result);
+/// Replies to a command. The caller may have gone away.
+fn reply(reply_to: ReplySender, result: Result<(), RuntimeError>) {
+    let _ = reply_to.send(result);
 }
 
-/// The next messages of the driver; waits for ever if there is none.
+/// Waits for the next outputs of the driver. Without a connection, waits forever.
 async fn receive(connection: &mut Option<Connection>) -> Received {
     match connection {
         Some(connection) => connection.receive().await,
@@ -322,9 +325,9 @@ async fn receive(connection: &mut Option<Connection>) -> Received {
     }
 }
 
-async fn until(deadline: Option<Instant>) {
+async fn sleep_until_deadline(deadline: Option<Instant>) {
     match deadline {
-        // A deadline that has passed is noticed after whatever else is ready.
+        // Everything else that is ready goes before a deadline that has passed.
         Some(deadline) => sleep_until(deadline.max(Instant::now() + Duration::from_millis(1))).await,
         None => std::future::pending().await,
     }

@@ -1,14 +1,14 @@
 //! Amp: one process per turn.
 //!
-//! Its thread lives on Amp's server, and `amp threads continue` goes on with it in another process. A turn's message is
-//! written to its standard input where the installed version reads messages there, and is an argument of the command
-//! line otherwise. What it may do is decided by its own rules before a turn begins; it asks nothing on the way. What is
-//! sent is made by [`interlingua_protocol::amp`].
+//! The thread is stored on Amp's server, and `amp threads continue` continues it in another process. If the installed
+//! version reads messages from standard input, the message of a turn is written there; otherwise it is an argument of
+//! the command line. Amp's own rules decide before the turn what it may do; it never asks.
+//! [`interlingua_protocol::amp`] builds what is sent.
 
-mod flags;
-mod help;
 mod mcp_config;
+mod options;
 mod prompt;
+mod supported_flags;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -19,34 +19,35 @@ use interlingua_convert::{Agent, Failure, Input, Launch};
 use interlingua_protocol::amp::read_thread_id;
 use interlingua_schema::{ErrorCode, Message};
 
+use super::INTERRUPTED_BEFORE_START;
 use super::installed::InstalledAgent;
 use crate::agents::{Mode, Models};
 use crate::driver::{CommandReceiver, DriverCommand, OutputSender, ServeError, ServeOutcome, SessionSpec};
 use crate::error::Refusal;
-use crate::install::{Found, Installation, LaunchConfig};
+use crate::install::{Installation, InstalledProgram, LaunchConfig};
 use crate::process::{Process, Program, forward};
-use crate::variables::variables;
-use help::Help;
+use crate::process_environment::process_environment;
 use mcp_config::McpConfig;
 use prompt::Delivery;
+use supported_flags::SupportedFlags;
 
-/// Variables of the server's environment that Amp gets.
+/// Variables of the server's environment that Amp inherits.
 const INHERITED_VARIABLES: [&str; 2] = ["AMP_*", "ANTHROPIC_API_KEY"];
-/// Variables that are set for every process: an installed agent does not update itself.
+/// Variables that are set for every process. They keep an installed agent from updating itself.
 const FIXED_VARIABLES: [(&str, &str); 1] = [("AMP_SKIP_UPDATE_CHECK", "1")];
-/// The variable without which it waits for somebody to log in.
-const KEY: &str = "AMP_API_KEY";
+/// The variable with the API key. Without a key or login, Amp waits for somebody to log in.
+const API_KEY: &str = "AMP_API_KEY";
 
 /// Amp.
 pub(crate) struct AmpAgent {
     installation: Installation,
-    /// What programs say of themselves.
-    help: Mutex<HashMap<PathBuf, Help>>,
+    /// The flags that programs support.
+    supported_flags: Mutex<HashMap<PathBuf, SupportedFlags>>,
 }
 
 impl AmpAgent {
-    pub(crate) fn new(machine: &LaunchConfig) -> Self {
-        Self { installation: Installation::new(Self::AGENT, machine), help: Mutex::default() }
+    pub(crate) fn new(config: &LaunchConfig) -> Self {
+        Self { installation: Installation::new(Self::AGENT, config), supported_flags: Mutex::default() }
     }
 
     async fn run(
@@ -56,132 +57,142 @@ impl AmpAgent {
         output: OutputSender,
     ) -> Result<ServeOutcome, ServeError> {
         let mut thread = spec.native_session_id.as_ref().map(|native| native.as_str().to_owned());
-        let mut waiting = None;
+        let mut queued = None;
         loop {
-            let message = match waiting.take() {
+            let message = match queued.take() {
                 Some(message) => message,
                 None => match commands.next().await {
                     Some(DriverCommand::SendMessage(message)) => message,
-                    // It asks nothing, and between turns there is nothing to stop.
+                    // Amp never asks, and between turns there is nothing to interrupt.
                     Some(_) => continue,
                     None => return Ok(ServeOutcome::Stopped),
                 },
             };
-            if !self.has_key(&spec) {
-                let words = format!("Amp has no key: set {KEY} in the server's environment or in the session's `env`");
-                output.send_failure(Failure::new(ErrorCode::Auth, words)).await;
+            if !self.has_credentials(&spec) {
+                let reason =
+                    format!("Amp has no API key: set {API_KEY} in the server's environment or in the session's `env`");
+                output.send_failure(Failure::new(ErrorCode::Auth, reason)).await;
                 continue;
             }
-            let Some(mut turn) = self.begin(&spec, thread.as_deref(), &message, &output).await? else { continue };
+            let Some(mut turn) = self.start_turn(&spec, thread.as_deref(), &message, &output).await? else { continue };
             match turn.run(&mut commands, &output, &mut thread).await {
-                TurnEnd::ProcessExited(message) => waiting = message,
-                TurnEnd::SessionLeft => {
-                    turn.process.leave(&output).await;
+                TurnEnd::ProcessExited(message) => queued = message,
+                TurnEnd::ConnectionClosed => {
+                    turn.process.shutdown(&output).await;
                     return Ok(ServeOutcome::Stopped);
                 }
             }
         }
     }
 
-    /// Starts the process of a turn. `None` if the message cannot be delivered, which the wire then knows.
-    async fn begin(
+    /// Starts the process of a turn. `None` if the message cannot be delivered, which is then reported as a failure.
+    async fn start_turn(
         &self,
         spec: &SessionSpec,
         thread: Option<&str>,
         message: &Message,
         output: &OutputSender,
     ) -> Result<Option<Turn>, ServeError> {
-        let found = self.installation.program(spec.agent_version.as_deref())?;
-        let env = variables(&INHERITED_VARIABLES, &FIXED_VARIABLES, &spec.env);
-        let help = self.help(&found, &env).await;
-        let delivery = match Delivery::read(message, &help).await {
+        let installed = self.installation.find_program(spec.agent_version.as_deref())?;
+        let env = process_environment(&INHERITED_VARIABLES, &FIXED_VARIABLES, &spec.env);
+        let flags = self.supported_flags(&installed, &env).await;
+        let delivery = match Delivery::new(message, &flags).await {
             Ok(delivery) => delivery,
             Err(reason) => {
                 output.send_failure(Failure::new(ErrorCode::InvalidRequest, reason)).await;
                 return Ok(None);
             }
         };
-        let mcp = McpConfig::write(&spec.mcp).map_err(|error| ServeError::Unavailable(error.to_string()))?;
-        let args = flags::command_line(spec, thread, &delivery, mcp.as_ref(), &help);
-        let words = std::iter::once(Self::AGENT.descriptor().program.to_owned()).chain(args.iter().cloned()).collect();
-        let program = Program { path: found.path, args, env, directory: spec.directory.clone() };
+        let mcp = McpConfig::write(&spec.mcp)
+            .map_err(|error| ServeError::Unavailable(format!("cannot write the MCP configuration for Amp: {error}")))?;
+        let args = options::command_line(spec, thread, &delivery, mcp.as_ref(), &flags);
+        let argv = std::iter::once(Self::AGENT.descriptor().program.to_owned()).chain(args.iter().cloned()).collect();
+        let program = Program { path: installed.path, args, env, directory: spec.directory.clone() };
         let started = self.installation.supervisor().start(program).await;
         let mut process = started.map_err(|error| ServeError::Unavailable(error.to_string()))?;
-        output.send_launch(Launch::new(found.version, words)).await;
+        output.send_launch(Launch::new(installed.version, argv)).await;
         if let Delivery::Line(line) = &delivery {
             output.send(Input::Sent(line.clone())).await;
             process.send(line);
         }
-        process.close_input();
+        process.close_stdin();
         output.send(Input::Close).await;
-        Ok(Some(Turn { process, _mcp: mcp }))
+        Ok(Some(Turn { process, _mcp_config: mcp }))
     }
 
-    /// What the program can be told, asked once. A program that does not say is told only what every version knows.
-    async fn help(&self, found: &Found, env: &[(std::ffi::OsString, std::ffi::OsString)]) -> Help {
-        let known = |all: &Mutex<HashMap<PathBuf, Help>>| {
-            all.lock().unwrap_or_else(PoisonError::into_inner).get(&found.path).cloned()
-        };
-        if let Some(help) = known(&self.help) {
-            return help;
+    /// The flags that a program supports. It is asked once, by `--help`. If it does not answer, only flags that every
+    /// version supports are used.
+    async fn supported_flags(
+        &self,
+        installed: &InstalledProgram,
+        env: &[(std::ffi::OsString, std::ffi::OsString)],
+    ) -> SupportedFlags {
+        let lock = || self.supported_flags.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock().get(&installed.path).cloned();
+        if let Some(flags) = known {
+            return flags;
         }
-        let said = self.installation.says(&found.path, "--help", env.to_vec()).await;
-        let Some(help) = said.as_deref().map(Help::read) else {
-            tracing::warn!("{} does not say what it can do; it is told the least", found.path.display());
-            return Help::default();
+        let help = self.installation.capture_output(&installed.path, "--help", env.to_vec()).await;
+        let Some(flags) = help.as_deref().map(SupportedFlags::parse) else {
+            let program = installed.path.display();
+            tracing::warn!(agent = "amp", %program, "`--help` failed; using only flags that every version supports");
+            return SupportedFlags::default();
         };
-        self.help.lock().unwrap_or_else(PoisonError::into_inner).insert(found.path.clone(), help.clone());
-        help
+        lock().insert(installed.path.clone(), flags.clone());
+        flags
     }
 
-    /// Whether it can start without asking somebody to log in.
-    fn has_key(&self, spec: &SessionSpec) -> bool {
-        let of_session = spec.env.get(KEY).is_some_and(|key| !key.is_empty());
-        let is_enough = |name: &String| {
-            name == KEY || Self::AGENT.descriptor().login_files.iter().any(|login| login.command == name)
+    /// Whether Amp can start without asking somebody to log in.
+    fn has_credentials(&self, spec: &SessionSpec) -> bool {
+        let has_session_key = spec.env.get(API_KEY).is_some_and(|key| !key.is_empty());
+        let is_sufficient = |name: &String| {
+            name == API_KEY || Self::AGENT.descriptor().login_files.iter().any(|login| login.command == name)
         };
-        let of_server = self.installation.status().credentials.iter().any(is_enough);
-        of_session || of_server
+        has_session_key || self.installation.status().credentials.iter().any(is_sufficient)
     }
 }
 
-/// A turn with its process.
+/// A running turn with its process.
 struct Turn {
     process: Process,
-    /// The process reads it when it starts.
-    _mcp: Option<McpConfig>,
+    /// Kept until the process has read it.
+    _mcp_config: Option<McpConfig>,
 }
 
-/// Why a turn is no longer listened to.
+/// Why the driver stops serving a turn.
 enum TurnEnd {
-    /// The process has exited. A message may have come meanwhile.
+    /// The process has exited. The next message may have arrived meanwhile.
     ProcessExited(Option<Message>),
-    /// The session lets go.
-    SessionLeft,
+    /// The session closed the connection.
+    ConnectionClosed,
 }
 
 impl Turn {
-    /// Forwards what the process prints until it exits, or the session lets go.
+    /// Forwards what the process prints until it exits, or the session closes the connection.
     async fn run(
         &mut self,
         commands: &mut CommandReceiver,
         output: &OutputSender,
         thread: &mut Option<String>,
     ) -> TurnEnd {
-        let mut waiting = None;
+        let mut queued = None;
         loop {
             let inputs = tokio::select! {
                 biased;
                 command = commands.next() => {
                     match command {
-                        None => return TurnEnd::SessionLeft,
-                        Some(DriverCommand::SendMessage(message)) => waiting = Some(message),
-                        Some(DriverCommand::Interrupt) if waiting.take().is_some() => {
-                            output.send_failure(Failure::new(ErrorCode::AgentError, "interrupted before it began")).await;
+                        None => return TurnEnd::ConnectionClosed,
+                        Some(DriverCommand::SendMessage(message)) => queued = Some(message),
+                        Some(DriverCommand::Interrupt) if queued.take().is_some() => {
+                            output.send_failure(Failure::new(ErrorCode::AgentError, INTERRUPTED_BEFORE_START)).await;
                         }
                         Some(DriverCommand::Interrupt) => self.process.interrupt().await,
-                        // It asks nothing.
-                        Some(DriverCommand::ReplyPermission { .. } | DriverCommand::AnswerQuestions { .. } | DriverCommand::RejectQuestions { .. }) => {}
+                        // Amp never asks.
+                        Some(
+                            DriverCommand::ReplyPermission { .. }
+                            | DriverCommand::AnswerQuestions { .. }
+                            | DriverCommand::RejectQuestions { .. },
+                        ) => {}
                     }
                     continue;
                 }
@@ -194,7 +205,7 @@ impl Turn {
                 });
             }
             if forward(inputs, output).await {
-                return TurnEnd::ProcessExited(waiting);
+                return TurnEnd::ProcessExited(queued);
             }
         }
     }
@@ -210,14 +221,14 @@ impl InstalledAgent for AmpAgent {
     }
 
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal> {
-        flags::check(spec)
+        options::check(spec)
     }
 
     async fn modes(&self) -> Result<Vec<Mode>, ServeError> {
-        Ok(flags::modes())
+        Ok(options::modes())
     }
 
-    /// The mode decides the model.
+    /// None: the mode decides the model.
     async fn models(&self) -> Result<Models, ServeError> {
         Ok(Models::default())
     }

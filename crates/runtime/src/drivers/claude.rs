@@ -1,8 +1,8 @@
-//! Claude Code: one process per session, lines of JSON both ways, and a control protocol among them.
+//! Claude Code: one process per session, JSON lines in both directions, with a control protocol among them.
 //!
-//! The process lives through any number of turns, one `user` line each. What it wants to know of the user it asks as a
-//! `control_request`; everything that it asks gets an answer, a refusal if need be. A session that lost its process
-//! goes on with `--resume`. What is sent is made by [`interlingua_protocol::claude`].
+//! The process serves any number of turns, one `user` line each. It asks the user by `control_request`; the driver
+//! answers every request, if necessary with a refusal. A session whose process has exited continues with `--resume`.
+//! [`interlingua_protocol::claude`] builds what is sent.
 
 mod options;
 mod prompt;
@@ -30,10 +30,10 @@ use crate::environment::Environment;
 use crate::error::Refusal;
 use crate::install::{Installation, LaunchConfig};
 use crate::process::{Process, Program};
-use crate::variables::variables;
+use crate::process_environment::process_environment;
 
-/// Variables of the server's environment that Claude Code gets: its keys and settings, and those of the clouds it can
-/// use.
+/// Variables of the server's environment that Claude Code inherits: its keys and settings, and those of the clouds that
+/// it can use.
 const INHERITED_VARIABLES: [&str; 7] = [
     "ANTHROPIC_*",
     "AWS_*",
@@ -43,9 +43,9 @@ const INHERITED_VARIABLES: [&str; 7] = [
     "GOOGLE_CLOUD_PROJECT",
     "IS_SANDBOX",
 ];
-/// Variables that are set for every process: an installed agent does not update itself.
+/// Variables that are set for every process. They keep an installed agent from updating itself.
 const FIXED_VARIABLES: [(&str, &str); 1] = [("DISABLE_AUTOUPDATER", "1")];
-/// Timeout for the answer to `initialize` outside of a session.
+/// How long the process may take to answer `initialize` outside of a session.
 const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Claude Code.
@@ -54,8 +54,8 @@ pub(crate) struct ClaudeAgent {
 }
 
 impl ClaudeAgent {
-    pub(crate) fn new(machine: &LaunchConfig) -> Self {
-        Self { installation: Installation::new(Self::AGENT, machine) }
+    pub(crate) fn new(config: &LaunchConfig) -> Self {
+        Self { installation: Installation::new(Self::AGENT, config) }
     }
 
     async fn run(
@@ -64,15 +64,15 @@ impl ClaudeAgent {
         commands: CommandReceiver,
         output: OutputSender,
     ) -> Result<ServeOutcome, ServeError> {
-        let found = self.installation.program(spec.agent_version.as_deref())?;
-        let (args, mcp_secrets) = options::command_line(&spec, found.semver().as_ref());
-        let mut env = variables(&INHERITED_VARIABLES, &FIXED_VARIABLES, &spec.env);
+        let installed = self.installation.find_program(spec.agent_version.as_deref())?;
+        let (args, mcp_secrets) = options::command_line(&spec, installed.semver().as_ref());
+        let mut env = process_environment(&INHERITED_VARIABLES, &FIXED_VARIABLES, &spec.env);
         env.extend(mcp_secrets);
-        use_either_key(&mut env);
+        accept_claude_api_key(&mut env);
         let directory = spec.directory.clone();
-        let process = self.start(Program { path: found.path, args: args.clone(), env, directory }).await?;
+        let process = self.start(Program { path: installed.path, args: args.clone(), env, directory }).await?;
         let command = std::iter::once(Self::AGENT.descriptor().program.to_owned()).chain(args).collect();
-        output.send_launch(Launch::new(found.version, command)).await;
+        output.send_launch(Launch::new(installed.version, command)).await;
         let mut session = Session {
             process,
             output,
@@ -86,21 +86,21 @@ impl ClaudeAgent {
     }
 
     async fn start(&self, program: Program) -> Result<Process, ServeError> {
-        let started = self.installation.supervisor().start(program).await;
-        started.map_err(|error| ServeError::Unavailable(error.to_string()))
+        let result = self.installation.supervisor().start(program).await;
+        result.map_err(|error| ServeError::Unavailable(error.to_string()))
     }
 
-    /// Starts a process outside of any session and asks it what it offers.
+    /// Starts a process outside of any session and asks it for its models.
     async fn initialize(&self) -> Result<ControlInitializeResponse, ServeError> {
-        let found = self.installation.program(None)?;
-        let args = claude::command_line(&SessionOptions::default(), found.semver().as_ref());
-        let env = variables(&INHERITED_VARIABLES, &FIXED_VARIABLES, &Environment::default());
-        let program = Program { path: found.path, args, env, directory: std::env::temp_dir() };
+        let installed = self.installation.find_program(None)?;
+        let args = claude::command_line(&SessionOptions::default(), installed.semver().as_ref());
+        let env = process_environment(&INHERITED_VARIABLES, &FIXED_VARIABLES, &Environment::default());
+        let program = Program { path: installed.path, args, env, directory: std::env::temp_dir() };
         let mut process = self.start(program).await?;
         let request = ControlRequestBuilder::default().build(claude::initialize());
         process.send(request.line());
         let failed =
-            |reason: String| ServeError::Unavailable(format!("cannot ask Claude Code for its models: {reason}"));
+            |reason: String| ServeError::Unavailable(format!("cannot list the models of Claude Code: {reason}"));
         let answer = timeout(INITIALIZE_TIMEOUT, async {
             loop {
                 match process.next().await {
@@ -109,8 +109,11 @@ impl ClaudeAgent {
                             return answer.map_err(failed);
                         }
                     }
-                    Input::Unreadable { error, .. } => return Err(failed(format!("unreadable answer: {error}"))),
-                    Input::Exit { code } => return Err(failed(format!("it exited with code {code:?}"))),
+                    Input::Unreadable { error, .. } => return Err(failed(format!("cannot read its answer: {error}"))),
+                    Input::Exit { code } => {
+                        let code = code.map_or_else(|| "an unknown code".to_owned(), |code| format!("code {code}"));
+                        return Err(failed(format!("the process exited with {code}")));
+                    }
                     _ => {}
                 }
             }
@@ -119,8 +122,8 @@ impl ClaudeAgent {
     }
 }
 
-/// The variable that we also take a key from is not Claude Code's own.
-fn use_either_key(env: &mut Vec<(OsString, OsString)>) {
+/// Also accepts the API key in `CLAUDE_API_KEY`, which Claude Code itself does not read.
+fn accept_claude_api_key(env: &mut Vec<(OsString, OsString)>) {
     let find = |wanted: &str| env.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
     if find("ANTHROPIC_API_KEY").is_none()
         && let Some(key) = find("CLAUDE_API_KEY")
@@ -129,8 +132,8 @@ fn use_either_key(env: &mut Vec<(OsString, OsString)>) {
     }
 }
 
-/// The models that the agent offers. The first is its default.
-fn models(offered: ControlInitializeResponse) -> Models {
+/// The models that the agent lists. The first is its default.
+fn to_models(offered: ControlInitializeResponse) -> Models {
     let model = |model: ModelInfo| {
         let efforts = model.supported_effort_levels.unwrap_or_default();
         Some(Model {
@@ -148,7 +151,7 @@ fn models(offered: ControlInitializeResponse) -> Models {
 struct Session {
     process: Process,
     output: OutputSender,
-    /// Lines that are not yet handed to the session.
+    /// Inputs that are about to be sent to the session.
     batch: OutputBatch,
     request_builder: ControlRequestBuilder,
     pending: PendingRequests,
@@ -162,10 +165,10 @@ impl Session {
                 biased;
                 command = commands.next() => {
                     let Some(command) = command else {
-                        self.process.leave(&self.output).await;
+                        self.process.shutdown(&self.output).await;
                         return Ok(ServeOutcome::Stopped);
                     };
-                    self.handle_order(command).await;
+                    self.execute(command).await;
                 }
                 inputs = self.process.read() => {
                     if self.receive(inputs).await {
@@ -179,7 +182,7 @@ impl Session {
         }
     }
 
-    /// Forwards what the process said, and refuses unsupported requests. True if the process has exited.
+    /// Forwards inputs of the process, and refuses unsupported requests. True if the process has exited.
     async fn receive(&mut self, inputs: Vec<Input>) -> bool {
         let has_exited = matches!(inputs.last(), Some(Input::Exit { .. }));
         for input in inputs {
@@ -197,7 +200,7 @@ impl Session {
         has_exited
     }
 
-    /// Tracks the requests of the agent and their withdrawal. Returns the line that refuses an unsupported request.
+    /// Tracks requests of the agent and their withdrawal. Returns the line that refuses an unsupported request.
     fn receive_line(&mut self, line: &str) -> Option<String> {
         if self.resume == ResumeStatus::Undecided {
             self.resume = ResumeStatus::from_line(line);
@@ -208,7 +211,7 @@ impl Session {
         }
     }
 
-    async fn handle_order(&mut self, command: DriverCommand) {
+    async fn execute(&mut self, command: DriverCommand) {
         match command {
             DriverCommand::SendMessage(message) => match prompt::read_prompt(message).await {
                 Ok(prompt) => self.send(HostMessage::Prompt(prompt).into_line()).await,
@@ -228,7 +231,7 @@ impl Session {
         }
     }
 
-    /// Answers a request of the agent, if it still waits.
+    /// Answers a request of the agent, if it is still pending.
     async fn reply(&mut self, id: &str, reply: Reply<'_>) {
         if let Some(line) = self.pending.reply(id, reply) {
             self.send(line).await;
@@ -247,17 +250,17 @@ impl Session {
     }
 }
 
-/// The line that refuses a request which cannot be read, for example because it is too long; `None` if the bytes are no
-/// request. The agent would wait for an answer for ever.
+/// The line that refuses an unreadable request, for example one that is too long; `None` if the bytes are not a
+/// request. Without an answer, the agent would wait forever.
 fn refuse_unreadable(bytes: &[u8], error: &str) -> Option<String> {
-    let beginning = String::from_utf8_lossy(bytes);
-    let mut json = Scanner::new(&beginning);
+    let start = String::from_utf8_lossy(bytes);
+    let mut json = Scanner::new(&start);
     let (mut kind, mut id) = (None, None);
     if json.enter_object() {
         while let Some(key) = json.next_key() {
             match key {
-                "type" => kind = json.text(),
-                "request_id" => id = json.text(),
+                "type" => kind = json.string(),
+                "request_id" => id = json.string(),
                 _ => {}
             }
         }
@@ -274,8 +277,8 @@ impl InstalledAgent for ClaudeAgent {
     }
 
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal> {
-        let found = self.installation.program(spec.agent_version.as_deref()).ok();
-        options::check(spec, found.and_then(|found| found.semver()).as_ref())
+        let installed = self.installation.find_program(spec.agent_version.as_deref()).ok();
+        options::check(spec, installed.and_then(|installed| installed.semver()).as_ref())
     }
 
     async fn modes(&self) -> Result<Vec<Mode>, ServeError> {
@@ -283,7 +286,7 @@ impl InstalledAgent for ClaudeAgent {
     }
 
     async fn models(&self) -> Result<Models, ServeError> {
-        self.initialize().await.map(models)
+        self.initialize().await.map(to_models)
     }
 
     async fn serve(
@@ -303,17 +306,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn its_models_come_with_their_efforts() {
+    fn models_have_their_efforts() {
         let answer = r#"{"models":[{"value":"default","displayName":"Default","supportedEffortLevels":["low","high"]},
             {"value":"haiku"}]}"#;
-        let models = models(ControlInitializeResponse::decode(answer).unwrap().value);
+        let models = to_models(ControlInitializeResponse::decode(answer).unwrap().value);
         assert_eq!(models.default_model.as_deref(), Some("default"));
         assert_eq!(models.models[0].variants, ["low", "high"]);
         assert_eq!((models.models[1].id.as_str(), &models.models[1].name), ("haiku", &None));
     }
 
     #[test]
-    fn a_request_that_is_too_long_is_refused() {
+    fn a_too_long_request_is_refused() {
         let request =
             br#"{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","input":{"text":"aaa"#;
         let line = refuse_unreadable(request, "too long").unwrap();

@@ -1,13 +1,13 @@
 //! Codex: one app server for all sessions, JSON-RPC over its standard input and output.
 //!
-//! A session is a thread. Lines of the server are [routed](router) to the sessions by thread; its requests are answered
-//! by the session whose thread it is, and refused where no host can answer. A session that was let go is resumed by the
-//! id of its thread. What is sent and how answers are read is in [`interlingua_protocol::codex`].
+//! A session is a thread. The [router] assigns lines of the server to sessions by thread. A request of the server is
+//! answered by the session of its thread, or refused if no host can answer it. A session that was closed is resumed by
+//! its thread id. [`interlingua_protocol::codex`] builds requests and decodes answers.
 //!
-//! Sessions share a server as long as they want the same program and environment; one that is created with `env` has a
-//! server with that environment, which it shares with sessions of the same.
+//! Sessions with the same program and environment share a server. A session with `env` has a server with that
+//! environment, which it shares with sessions that have the same `env`.
 
-mod line;
+mod line_header;
 mod options;
 mod router;
 mod server;
@@ -25,33 +25,33 @@ use interlingua_protocol::codex::{self, HostRequest, decode_answer};
 use tokio::time::timeout;
 
 use super::installed::InstalledAgent;
-use super::shared::{Shared, meanwhile};
+use super::shared_servers::{SharedServers, collect_commands_during};
 use crate::agents::{Mode, Model, Models, ServerStatus};
 use crate::driver::{CommandReceiver, OutputSender, ServeError, ServeOutcome, SessionSpec};
 use crate::environment::Environment;
 use crate::error::Refusal;
-use crate::install::{Found, Installation, LaunchConfig};
+use crate::install::{Installation, InstalledProgram, LaunchConfig};
 use crate::process::Program;
-use crate::variables::variables;
-use line::LineEvent;
+use crate::process_environment::process_environment;
+use line_header::LineEvent;
 use router::{Inbox, RoutedInput};
 use server::AppServer;
 use session::CodexSession;
 
-/// The environment variables that the server gets from ours.
-const OWN: [&str; 3] = ["AZURE_OPENAI_*", "CODEX_*", "OPENAI_*"];
+/// Variables of the server's environment that Codex inherits.
+const INHERITED_VARIABLES: [&str; 3] = ["AZURE_OPENAI_*", "CODEX_*", "OPENAI_*"];
 /// The arguments of an app server that does not update itself.
 const ARGS: [&str; 3] = ["app-server", "-c", "check_for_update_on_startup=false"];
-/// A login by key is for this process alone and leaves no trace on the disk.
-const IN_MEMORY: [&str; 2] = ["-c", r#"cli_auth_credentials_store="ephemeral""#];
-/// How long it may take to list its models.
+/// Additional arguments for a login by key: it is valid for this process only and is not written to disk.
+const EPHEMERAL_LOGIN_ARGS: [&str; 2] = ["-c", r#"cli_auth_credentials_store="ephemeral""#];
+/// How long Codex may take to list its models.
 const LIST_TIMEOUT: Duration = Duration::from_secs(20);
-/// How many pages of the list of models are read.
+/// Maximum number of pages of the list of models.
 const MAX_PAGES: usize = 64;
 
-/// What sessions have to agree in to share a server.
+/// What sessions must have in common to share a server.
 #[derive(PartialEq)]
-struct Wanted {
+struct ServerKey {
     program: PathBuf,
     env: Environment,
 }
@@ -59,23 +59,27 @@ struct Wanted {
 /// Codex.
 pub(crate) struct CodexAgent {
     installation: Installation,
-    servers: Shared<Wanted, AppServer>,
+    servers: SharedServers<ServerKey, AppServer>,
 }
 
 impl CodexAgent {
-    pub(crate) fn new(machine: &LaunchConfig) -> Self {
-        Self { installation: Installation::new(Self::AGENT, machine), servers: Shared::new() }
+    pub(crate) fn new(config: &LaunchConfig) -> Self {
+        Self { installation: Installation::new(Self::AGENT, config), servers: SharedServers::new(Self::AGENT.id()) }
     }
 
-    async fn start_server(&self, found: &Found, env: &Environment) -> Result<Arc<AppServer>, ServeError> {
-        let wanted = Wanted { program: found.path.clone(), env: env.clone() };
-        let env = variables(&OWN, &[], env);
-        let key = key(&env);
-        let in_memory = key.iter().flat_map(|_| IN_MEMORY);
-        let args = ARGS.into_iter().chain(in_memory).map(str::to_owned).collect();
-        let program = Program { path: found.path.clone(), args, env, directory: std::env::temp_dir() };
-        let start = |running| AppServer::start(self.installation.supervisor(), program, key.as_deref(), running);
-        self.servers.get(wanted, start).await
+    async fn start_server(
+        &self,
+        installed: &InstalledProgram,
+        env: &Environment,
+    ) -> Result<Arc<AppServer>, ServeError> {
+        let server_key = ServerKey { program: installed.path.clone(), env: env.clone() };
+        let env = process_environment(&INHERITED_VARIABLES, &[], env);
+        let api_key = find_api_key(&env);
+        let login_args = api_key.iter().flat_map(|_| EPHEMERAL_LOGIN_ARGS);
+        let args = ARGS.into_iter().chain(login_args).map(str::to_owned).collect();
+        let program = Program { path: installed.path.clone(), args, env, directory: std::env::temp_dir() };
+        let start = |running| AppServer::start(self.installation.supervisor(), program, api_key.as_deref(), running);
+        self.servers.get(server_key, start).await
     }
 
     async fn run(
@@ -84,20 +88,21 @@ impl CodexAgent {
         mut commands: CommandReceiver,
         output: OutputSender,
     ) -> Result<ServeOutcome, ServeError> {
-        let found = self.installation.program(spec.agent_version.as_deref())?;
-        let Some((server, early)) = meanwhile(&mut commands, self.start_server(&found, &spec.env)).await else {
+        let installed = self.installation.find_program(spec.agent_version.as_deref())?;
+        let starting = self.start_server(&installed, &spec.env);
+        let Some((server, early_commands)) = collect_commands_during(&mut commands, starting).await else {
             return Ok(ServeOutcome::Stopped);
         };
         let server = server?;
         let argv = std::iter::once(Self::AGENT.descriptor().program).chain(ARGS).map(str::to_owned).collect();
-        let version = found.semver();
-        output.send_launch(Launch::new(found.version, argv)).await;
-        CodexSession::new(server, version, spec, output).serve(early, commands).await
+        let version = installed.semver();
+        output.send_launch(Launch::new(installed.version, argv)).await;
+        CodexSession::new(server, version, spec, output).serve(early_commands, commands).await
     }
 
     async fn list_models(&self) -> Result<Models, ServeError> {
-        let found = self.installation.program(None)?;
-        let server = self.start_server(&found, &Environment::default()).await?;
+        let installed = self.installation.find_program(None)?;
+        let server = self.start_server(&installed, &Environment::default()).await?;
         let (subscriber, mut inbox) = server.subscribe(None);
         let listed = timeout(LIST_TIMEOUT, async {
             let mut offered = Vec::new();
@@ -110,18 +115,18 @@ impl CodexAgent {
                     break;
                 }
             }
-            Ok(models(offered))
+            Ok(to_models(offered))
         })
         .await;
         server.unsubscribe(subscriber);
-        let failed = |reason: String| ServeError::Unavailable(format!("Codex does not list its models: {reason}"));
+        let failed = |reason: String| ServeError::Unavailable(format!("cannot list the models of Codex: {reason}"));
         listed.unwrap_or_else(|_| Err(format!("no answer within {LIST_TIMEOUT:?}"))).map_err(failed)
     }
 }
 
-/// The key to log in with, if there is one in the environment and no login of the user's own. The app server does not
-/// look for a key by itself.
-fn key(env: &[(OsString, OsString)]) -> Option<String> {
+/// Finds the API key to log in with. `None` if the user has logged in. The app server does not look for a key by
+/// itself.
+fn find_api_key(env: &[(OsString, OsString)]) -> Option<String> {
     let find = |wanted: &str| env.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
     let home = find("CODEX_HOME").map(PathBuf::from).or_else(|| Some(PathBuf::from(find("HOME")?).join(".codex")));
     if home.is_some_and(|home| home.join("auth.json").exists()) {
@@ -131,7 +136,7 @@ fn key(env: &[(OsString, OsString)]) -> Option<String> {
     key("CODEX_API_KEY").or_else(|| key("OPENAI_API_KEY"))
 }
 
-/// Makes a request and waits for its answer. It is the only open request of the subscriber.
+/// Sends a request and waits for its answer. The subscriber has no other open request.
 async fn call<R: Request + Into<HostRequest>>(
     server: &AppServer,
     subscriber: u64,
@@ -143,7 +148,7 @@ async fn call<R: Request + Into<HostRequest>>(
     loop {
         let batch = inbox.recv().await;
         if batch.is_empty() {
-            return Err("it left".to_owned());
+            return Err("the app server exited".to_owned());
         }
         for RoutedInput { input, event } in batch {
             match (input, event) {
@@ -151,14 +156,14 @@ async fn call<R: Request + Into<HostRequest>>(
                     return decode_answer::<R>(&line).map_err(|error| error.to_string());
                 }
                 (Input::Unreadable { error, .. }, LineEvent::Answer { .. }) => return Err(error),
-                (Input::Exit { .. }, _) => return Err("it left".to_owned()),
+                (Input::Exit { .. }, _) => return Err("the app server exited".to_owned()),
                 _ => {}
             }
         }
     }
 }
 
-fn models(offered: Vec<OfferedModel>) -> Models {
+fn to_models(offered: Vec<OfferedModel>) -> Models {
     let default_model = offered.iter().find(|model| model.is_default == Some(true)).and_then(|model| model.id.clone());
     let models = offered.into_iter().filter(|model| model.hidden != Some(true)).filter_map(|model| {
         let id = model.id?;
@@ -181,8 +186,8 @@ impl InstalledAgent for CodexAgent {
     }
 
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal> {
-        let found = self.installation.program(spec.agent_version.as_deref()).ok();
-        options::check(spec, found.and_then(|found| found.semver()).as_ref())
+        let installed = self.installation.find_program(spec.agent_version.as_deref()).ok();
+        options::check(spec, installed.and_then(|installed| installed.semver()).as_ref())
     }
 
     async fn modes(&self) -> Result<Vec<Mode>, ServeError> {
@@ -207,7 +212,7 @@ impl InstalledAgent for CodexAgent {
     }
 
     async fn shutdown(&self) {
-        self.servers.ended().await;
+        self.servers.wait_until_stopped().await;
     }
 }
 
@@ -218,24 +223,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_counts_where_there_is_no_login() {
+    fn an_api_key_is_used_if_there_is_no_login() {
         let home = tempfile::tempdir().unwrap();
         let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
         let env = [variable("CODEX_HOME", home.path().to_str().unwrap()), variable("OPENAI_API_KEY", "sk-1")];
-        assert_eq!(key(&env).as_deref(), Some("sk-1"));
-        assert_eq!(key(&env[..1]), None);
+        assert_eq!(find_api_key(&env).as_deref(), Some("sk-1"));
+        assert_eq!(find_api_key(&env[..1]), None);
         std::fs::write(home.path().join("auth.json"), "{}").unwrap();
-        assert_eq!(key(&env), None);
+        assert_eq!(find_api_key(&env), None);
     }
 
     #[test]
-    fn its_models_come_with_their_efforts_and_without_the_hidden_ones() {
+    fn models_have_their_efforts_and_hidden_ones_are_left_out() {
         let line = r#"{"id":1,"result":{"data":[
             {"id":"gpt-5.5","displayName":"GPT-5.5","isDefault":true,"defaultReasoningEffort":"medium",
              "supportedReasoningEfforts":[{"reasoningEffort":"low","description":""},{"reasoningEffort":"medium","description":""}]},
             {"id":"secret","hidden":true}],"nextCursor":null}}"#;
         let page = decode_answer::<ModelListParams>(line).unwrap();
-        let models = models(page.data.unwrap());
+        let models = to_models(page.data.unwrap());
         assert_eq!(models.default_model.as_deref(), Some("gpt-5.5"));
         assert_eq!(models.models.len(), 1);
         assert_eq!(models.models[0].variants, ["low", "medium"]);

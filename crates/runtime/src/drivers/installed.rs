@@ -1,27 +1,27 @@
-//! What the drivers of installed agents have in common.
+//! The part of a driver that is the same for all installed agents.
 
-use interlingua_schema::Message;
 use std::sync::Arc;
 use std::time::Duration;
 
 use interlingua_convert::{Agent, Converter, converter_for};
+use interlingua_schema::Message;
 
 use crate::agents::{AgentStatus, InstallOptions, Mode, Models, ServerStatus};
-use crate::attached;
+use crate::attachments;
 use crate::driver::{BoxFuture, CommandReceiver, Driver, OutputSender, ServeError, ServeOutcome, SessionSpec};
 use crate::error::Refusal;
 use crate::install::Installation;
 
-/// An agent that is a program on this machine: what is its own.
+/// The part of a driver that differs between installed agents.
 pub(crate) trait InstalledAgent: Send + Sync + 'static {
-    /// Which agent it is.
+    /// The agent.
     const AGENT: Agent;
-    /// How long an agent is kept that has nothing to do.
+    /// As [`Driver::idle_timeout`].
     const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
     fn installation(&self) -> &Installation;
 
-    /// As [`Driver::check`], but its version is known to be there.
+    /// As [`Driver::check`]. The caller has checked that the version is installed.
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal>;
 
     /// As [`Driver::modes`].
@@ -38,7 +38,7 @@ pub(crate) trait InstalledAgent: Send + Sync + 'static {
         output: OutputSender,
     ) -> impl Future<Output = Result<ServeOutcome, ServeError>> + Send;
 
-    /// The state of the process that its sessions share; `None` if they share none.
+    /// The status of the process that sessions share; `None` if they share none.
     fn server(&self) -> Option<ServerStatus> {
         None
     }
@@ -49,7 +49,7 @@ pub(crate) trait InstalledAgent: Send + Sync + 'static {
     }
 }
 
-/// Drives an installed agent.
+/// The driver of an installed agent.
 pub(crate) struct InstalledDriver<A>(pub(crate) A);
 
 impl<A: InstalledAgent> Driver for InstalledDriver<A> {
@@ -66,7 +66,7 @@ impl<A: InstalledAgent> Driver for InstalledDriver<A> {
     }
 
     fn refresh_status(self: Arc<Self>) -> BoxFuture<()> {
-        Box::pin(async move { self.0.installation().refresh_status().await })
+        Box::pin(async move { self.0.installation().refresh_version().await })
     }
 
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal> {
@@ -75,7 +75,7 @@ impl<A: InstalledAgent> Driver for InstalledDriver<A> {
     }
 
     fn check_message(&self, message: &Message) -> Result<(), Refusal> {
-        attached::check(message)
+        attachments::check_sizes(message)
     }
 
     fn modes(self: Arc<Self>) -> BoxFuture<Result<Vec<Mode>, ServeError>> {

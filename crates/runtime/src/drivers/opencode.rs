@@ -1,15 +1,15 @@
-//! OpenCode: one HTTP server for all sessions, with a password that only we know.
+//! OpenCode: one HTTP server for all sessions, with a random password.
 //!
-//! Requests go in over HTTP; what happens comes out as a stream of events per directory, of which a session takes what
-//! concerns it. Sessions stay in OpenCode's own store, so that resuming one takes no request of its own.
+//! Requests are sent over HTTP. Events arrive in one stream per directory, from which each session takes those that
+//! concern it. OpenCode stores its sessions, so resuming one takes no request.
 //!
-//! Sessions share a server as long as they want the same program, environment and MCP servers. OpenCode has MCP servers
-//! per directory and not per session, so a session that brings its own has a server that is configured with them.
+//! Sessions with the same program, environment and MCP servers share a server. OpenCode configures MCP servers per
+//! directory and not per session, so a session with MCP servers has a server that is configured with them.
 
 mod connection;
-mod events;
-mod head;
-mod params;
+mod event_header;
+mod event_stream;
+mod options;
 mod server;
 
 use std::ffi::OsString;
@@ -23,20 +23,20 @@ use interlingua_protocol::opencode::{
 };
 
 use super::installed::InstalledAgent;
-use super::shared::{Shared, meanwhile};
+use super::shared_servers::{SharedServers, collect_commands_during};
 use crate::agents::{Mode, Model, Models, ServerStatus};
 use crate::driver::{CommandReceiver, OutputSender, ServeError, ServeOutcome, SessionSpec};
 use crate::environment::Environment;
 use crate::error::Refusal;
-use crate::install::{Found, Installation, LaunchConfig};
+use crate::install::{Installation, InstalledProgram, LaunchConfig};
 use crate::mcp::McpServers;
 use crate::process::Program;
-use crate::variables::variables;
+use crate::process_environment::process_environment;
 use connection::Connection;
 use server::HttpServer;
 
-/// The variables that OpenCode is given of our own environment: its settings, and the keys of its providers.
-const PASSED_VARIABLES: [&str; 19] = [
+/// Variables of the server's environment that OpenCode inherits: its settings, and the keys of its providers.
+const INHERITED_VARIABLES: [&str; 19] = [
     "ANTHROPIC_*",
     "AWS_*",
     "AZURE_*",
@@ -57,12 +57,12 @@ const PASSED_VARIABLES: [&str; 19] = [
     "TOGETHER_*",
     "XAI_*",
 ];
-/// An installed agent does not update itself.
-const SET_VARIABLES: [(&str, &str); 1] = [("OPENCODE_DISABLE_AUTOUPDATE", "1")];
-/// The server chooses a free port.
+/// Variables that are set for every process. They keep an installed agent from updating itself.
+const FIXED_VARIABLES: [(&str, &str); 1] = [("OPENCODE_DISABLE_AUTOUPDATE", "1")];
+/// Port 0: the server chooses a free one.
 const ANY_PORT: u16 = 0;
 
-/// What sessions have to agree in to share a server.
+/// What sessions must have in common to share a server.
 #[derive(PartialEq)]
 struct ServerKey {
     program: PathBuf,
@@ -73,36 +73,40 @@ struct ServerKey {
 /// OpenCode.
 pub(crate) struct OpenCodeAgent {
     installation: Installation,
-    servers: Shared<ServerKey, HttpServer>,
-    /// The names of its modes, once they were listed.
+    servers: SharedServers<ServerKey, HttpServer>,
+    /// Names of the modes, after they were listed.
     modes: Mutex<Option<Vec<String>>>,
 }
 
 impl OpenCodeAgent {
-    pub(crate) fn new(machine: &LaunchConfig) -> Self {
-        Self { installation: Installation::new(Self::AGENT, machine), servers: Shared::new(), modes: Mutex::default() }
+    pub(crate) fn new(config: &LaunchConfig) -> Self {
+        Self {
+            installation: Installation::new(Self::AGENT, config),
+            servers: SharedServers::new(Self::AGENT.id()),
+            modes: Mutex::default(),
+        }
     }
 
     async fn start_server(
         &self,
-        found: &Found,
+        installed: &InstalledProgram,
         env: &Environment,
         mcp: &McpServers,
     ) -> Result<Arc<HttpServer>, ServeError> {
-        let key = ServerKey { program: found.path.clone(), env: env.clone(), mcp: mcp.clone() };
-        let mut variables = variables(&PASSED_VARIABLES, &SET_VARIABLES, env);
+        let server_key = ServerKey { program: installed.path.clone(), env: env.clone(), mcp: mcp.clone() };
+        let mut variables = process_environment(&INHERITED_VARIABLES, &FIXED_VARIABLES, env);
         if !mcp.is_empty() {
             add_mcp_servers(&mut variables, mcp);
         }
         let program = Program {
-            path: found.path.clone(),
+            path: installed.path.clone(),
             args: serve_arguments(ANY_PORT),
             env: variables,
             directory: std::env::temp_dir(),
         };
-        let version = found.semver();
+        let version = installed.semver();
         let start = |running| HttpServer::start(self.installation.supervisor(), program, version, running);
-        self.servers.get(key, start).await
+        self.servers.get(server_key, start).await
     }
 
     async fn run(
@@ -111,29 +115,29 @@ impl OpenCodeAgent {
         mut commands: CommandReceiver,
         output: OutputSender,
     ) -> Result<ServeOutcome, ServeError> {
-        let found = self.installation.program(spec.agent_version.as_deref())?;
+        let installed = self.installation.find_program(spec.agent_version.as_deref())?;
         let connecting = async {
-            let server = self.start_server(&found, &spec.env, &spec.mcp).await?;
+            let server = self.start_server(&installed, &spec.env, &spec.mcp).await?;
             let program = Self::AGENT.descriptor().program.to_owned();
             let argv = std::iter::once(program).chain(serve_arguments(ANY_PORT)).collect();
-            output.send_launch(Launch::new(found.version.clone(), argv)).await;
+            output.send_launch(Launch::new(installed.version.clone(), argv)).await;
             Connection::open(server, spec.clone(), output.clone()).await
         };
-        let Some((connection, early)) = meanwhile(&mut commands, connecting).await else {
+        let Some((connection, early_commands)) = collect_commands_during(&mut commands, connecting).await else {
             return Ok(ServeOutcome::Stopped);
         };
         drop(output);
-        connection?.run(early, commands).await
+        connection?.run(early_commands, commands).await
     }
 
     /// Sends a request that belongs to no session, and waits for the answer.
-    async fn ask<R>(&self, request: impl FnOnce(&Requests) -> R) -> Result<R::Response, ServeError>
+    async fn query<R>(&self, request: impl FnOnce(&Requests) -> R) -> Result<R::Response, ServeError>
     where
         R: HttpRequest,
         Request: From<R>,
     {
-        let found = self.installation.program(None)?;
-        let server = self.start_server(&found, &Environment::default(), &McpServers::default()).await?;
+        let installed = self.installation.find_program(None)?;
+        let server = self.start_server(&installed, &Environment::default(), &McpServers::default()).await?;
         let directory = std::env::current_dir().unwrap_or_else(|_| std::env::temp_dir());
         let request = Request::from(request(&Requests::in_directory(&directory)));
         let failed = |reason: String| {
@@ -144,7 +148,7 @@ impl OpenCodeAgent {
     }
 
     async fn list_modes(&self) -> Result<Vec<Mode>, ServeError> {
-        let modes = modes(self.ask(Requests::list_agents).await?);
+        let modes = to_modes(self.query(Requests::list_agents).await?);
         let names = modes.iter().map(|mode| mode.id.clone()).collect();
         *self.modes.lock().unwrap_or_else(PoisonError::into_inner) = Some(names);
         Ok(modes)
@@ -156,12 +160,12 @@ fn add_mcp_servers(env: &mut Vec<(OsString, OsString)>, mcp: &McpServers) {
     let existing =
         env.iter().position(|(name, _)| name == CONFIGURATION_VARIABLE).map(|index| env.swap_remove(index).1);
     let existing = existing.as_deref().and_then(|text| text.to_str());
-    let configuration = opencode::add_to_configuration(existing, &params::mcp_configuration(mcp));
+    let configuration = opencode::add_to_configuration(existing, &options::mcp_configuration(mcp));
     env.push((CONFIGURATION_VARIABLE.into(), configuration.into()));
 }
 
-/// The agents that a user can choose are modes; the others are sub-agents, or hidden.
-fn modes(agents: Vec<opencode::Agent>) -> Vec<Mode> {
+/// Agents that a user can choose are modes; the others are sub-agents, or hidden.
+fn to_modes(agents: Vec<opencode::Agent>) -> Vec<Mode> {
     let is_mode = |agent: &opencode::Agent| agent.mode != Some(AgentMode::Subagent) && agent.hidden != Some(true);
     let modes = agents.into_iter().filter(is_mode).filter_map(|agent| {
         let name = agent.name?;
@@ -170,8 +174,8 @@ fn modes(agents: Vec<opencode::Agent>) -> Vec<Mode> {
     modes.collect()
 }
 
-fn models(offered: ProviderListResponse, configuration: Config) -> Models {
-    // If the user has chosen none, the default of the only provider is the default.
+fn to_models(offered: ProviderListResponse, configuration: Config) -> Models {
+    // If the user has not chosen a model and there is one provider, its default is the default.
     let defaults = offered.default.unwrap_or_default();
     let mut defaults = defaults.iter().map(|(provider, model)| format!("{provider}/{model}"));
     let only = defaults.next().filter(|_| defaults.next().is_none());
@@ -196,7 +200,7 @@ impl InstalledAgent for OpenCodeAgent {
 
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal> {
         let modes = self.modes.lock().unwrap_or_else(PoisonError::into_inner);
-        params::check(spec, modes.as_deref())
+        options::check(spec, modes.as_deref())
     }
 
     async fn modes(&self) -> Result<Vec<Mode>, ServeError> {
@@ -204,7 +208,7 @@ impl InstalledAgent for OpenCodeAgent {
     }
 
     async fn models(&self) -> Result<Models, ServeError> {
-        Ok(models(self.ask(Requests::list_providers).await?, self.ask(Requests::get_configuration).await?))
+        Ok(to_models(self.query(Requests::list_providers).await?, self.query(Requests::get_configuration).await?))
     }
 
     async fn serve(
@@ -221,7 +225,7 @@ impl InstalledAgent for OpenCodeAgent {
     }
 
     async fn shutdown(&self) {
-        self.servers.ended().await;
+        self.servers.wait_until_stopped().await;
     }
 }
 
@@ -230,20 +234,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn its_modes_are_the_agents_that_a_user_can_choose() {
+    fn agents_that_a_user_can_choose_are_modes() {
         let agents = r#"[{"name":"build","mode":"primary"},{"name":"explore","mode":"subagent"},
             {"name":"title","mode":"primary","hidden":true},{"name":"review","mode":"all","description":"Looks it over"}]"#;
-        let modes = modes(serde_json::from_str(agents).unwrap());
+        let modes = to_modes(serde_json::from_str(agents).unwrap());
         let names: Vec<&str> = modes.iter().map(|mode| mode.id.as_str()).collect();
         assert_eq!(names, ["build", "review"]);
         assert_eq!(modes[1].description, "Looks it over");
     }
 
     #[test]
-    fn its_models_are_named_with_their_providers() {
+    fn models_are_named_with_their_providers() {
         let providers = r#"{"providers":[{"id":"lab","models":{"one":{"name":"One","variants":{"high":{},"low":{}}}}}],
             "default":{"lab":"one"}}"#;
-        let models = models(serde_json::from_str(providers).unwrap(), Config::new());
+        let models = to_models(serde_json::from_str(providers).unwrap(), Config::new());
         assert_eq!(models.default_model.as_deref(), Some("lab/one"));
         assert_eq!(models.models[0].id, "lab/one");
         assert_eq!(models.models[0].variants, ["high", "low"]);

@@ -1,19 +1,19 @@
 //! Reads single fields of a JSON text without parsing the rest.
 //!
-//! A driver whose process serves several sessions has to know of every line whose it is, and nothing else: the session's
-//! converter parses the line. So the scanner reads the fields that are asked for and skips over the others, most of which
-//! is a search for the end of a string. It does not check what it skips.
+//! A driver whose process serves several sessions has to know which session a line belongs to, and nothing else: the
+//! session's converter parses the line. So the scanner reads the requested fields and skips the others, which mostly
+//! means searching for the end of a string. It does not validate what it skips.
 
 use std::borrow::Cow;
 
 use memchr::memchr2;
 
-/// A cursor in a JSON text. Whatever is not JSON, or ends too early, ends the scan.
+/// A cursor in a JSON text. Text that is not JSON, or ends too early, ends the scan.
 #[derive(Debug)]
 pub(super) struct Scanner<'a> {
     json: &'a str,
     at: usize,
-    /// The cursor stands before the value of a field that was not read.
+    /// Whether the cursor is before the value of a field that was not read.
     is_before_value: bool,
 }
 
@@ -22,19 +22,19 @@ impl<'a> Scanner<'a> {
         Self { json, at: 0, is_before_value: false }
     }
 
-    /// Enters the object at the cursor, whose keys are then given by [`next_key`](Self::next_key). False if there is
-    /// none.
+    /// Enters the object at the cursor. [`next_key`](Self::next_key) then returns its keys. False if there is no
+    /// object.
     pub(super) fn enter_object(&mut self) -> bool {
         self.enter(b'{')
     }
 
-    /// The next key of the object that was entered last, as it stands in the text; its value is at the cursor. `None` at
-    /// the end of the object, which is then left.
+    /// The next key of the current object, as written in the text. The cursor is then at its value. `None` at the end
+    /// of the object, which is then left.
     pub(super) fn next_key(&mut self) -> Option<&'a str> {
         if self.skip_separator(b'}') {
             return None;
         }
-        let key = self.quoted()?;
+        let key = self.quoted_string()?;
         if self.peek()? != b':' {
             return self.fail();
         }
@@ -43,44 +43,44 @@ impl<'a> Scanner<'a> {
         Some(key)
     }
 
-    /// The text at the cursor; `None` if there is another value.
-    pub(super) fn text(&mut self) -> Option<Cow<'a, str>> {
+    /// The string at the cursor; `None` if it is another value.
+    pub(super) fn string(&mut self) -> Option<Cow<'a, str>> {
         if self.peek()? != b'"' {
             return None;
         }
         self.is_before_value = false;
         let start = self.at;
-        let text = self.quoted()?;
-        if text.contains('\\') { self.json.get(start..self.at).and_then(decode) } else { Some(text.into()) }
+        let string = self.quoted_string()?;
+        if string.contains('\\') { self.json.get(start..self.at).and_then(decode_string) } else { Some(string.into()) }
     }
 
-    /// The text at this path below the cursor; `None` if there is another value.
-    pub(super) fn text_at(&mut self, path: &[&str]) -> Option<Cow<'a, str>> {
-        let Some((first, rest)) = path.split_first() else { return self.text() };
+    /// The string at this path below the cursor; `None` if it is another value.
+    pub(super) fn string_at(&mut self, path: &[&str]) -> Option<Cow<'a, str>> {
+        let Some((first, rest)) = path.split_first() else { return self.string() };
         let mut found = None;
         if self.enter_object() {
             while let Some(key) = self.next_key() {
                 if key == *first {
-                    found = self.text_at(rest);
+                    found = self.string_at(rest);
                 }
             }
         }
         found
     }
 
-    /// The texts of the array at the cursor; none if there is another value.
-    pub(super) fn texts(&mut self) -> Vec<Cow<'a, str>> {
-        let mut texts = Vec::new();
+    /// The strings of the array at the cursor; empty if it is another value.
+    pub(super) fn strings(&mut self) -> Vec<Cow<'a, str>> {
+        let mut strings = Vec::new();
         if self.enter(b'[') {
             while !self.skip_separator(b']') {
                 self.is_before_value = true;
-                texts.extend(self.text());
+                strings.extend(self.string());
             }
         }
-        texts
+        strings
     }
 
-    /// The value at the cursor as it stands in the text; `None` for `null`.
+    /// The value at the cursor as written in the text; `None` for `null`.
     pub(super) fn raw(&mut self) -> Option<&'a str> {
         self.peek()?;
         let start = self.at;
@@ -88,21 +88,21 @@ impl<'a> Scanner<'a> {
         self.json.get(start..self.at).filter(|value| *value != "null")
     }
 
-    /// Leaves the object that was entered last.
+    /// Leaves the current object.
     pub(super) fn leave_object(&mut self) {
         while self.next_key().is_some() {}
     }
 
     fn enter(&mut self, bracket: u8) -> bool {
-        let is_there = self.peek() == Some(bracket);
-        if is_there {
+        let is_present = self.peek() == Some(bracket);
+        if is_present {
             self.is_before_value = false;
             self.at += 1;
         }
-        is_there
+        is_present
     }
 
-    /// Skips the value that was not read and the comma behind it. True if the object or array ends there.
+    /// Skips the value that was not read and the comma after it. True at the end of the object or array.
     fn skip_separator(&mut self, bracket: u8) -> bool {
         if self.is_before_value {
             self.skip_value();
@@ -120,7 +120,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The next byte that is not white space.
+    /// The next byte that is not whitespace.
     fn peek(&mut self) -> Option<u8> {
         let rest = self.json.as_bytes().get(self.at..)?;
         let space = rest.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(rest.len());
@@ -128,8 +128,8 @@ impl<'a> Scanner<'a> {
         rest.get(space).copied()
     }
 
-    /// What stands between the quotes at the cursor, with its escapes.
-    fn quoted(&mut self) -> Option<&'a str> {
+    /// The content of the quoted string at the cursor, with its escapes.
+    fn quoted_string(&mut self) -> Option<&'a str> {
         if self.peek()? != b'"' {
             return self.fail();
         }
@@ -178,11 +178,11 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Skips a number, `true`, `false`, `null` or what stands in their place.
+    /// Skips a number, `true`, `false`, `null`, or invalid text in their place.
     fn skip_scalar(&mut self) {
         let rest = self.json.as_bytes().get(self.at..).unwrap_or_default();
         let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b'"') || byte.is_ascii_whitespace();
-        // At least one byte, so that the scan comes to its end whatever is there.
+        // At least one byte, so that the scan ends for any text.
         self.at += rest.iter().position(is_end).unwrap_or(rest.len()).max(1);
     }
 
@@ -193,8 +193,8 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// A text in its quotes, without its escapes.
-fn decode(quoted: &str) -> Option<Cow<'_, str>> {
+/// Decodes a quoted string with escapes.
+fn decode_string(quoted: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str::<String>(quoted).ok().map(Cow::Owned)
 }
 
@@ -206,27 +206,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_read_wherever_they_stand_and_the_others_are_skipped() {
+    fn fields_are_read_in_any_position_and_the_others_are_skipped() {
         let mut json =
             Scanner::new(r#" {"a" : [1, {"b":"}\""}], "b":"x\"y", "c":{"d":"e","f":-1.5}, "g":null,"h":["i",2,"j"]} "#);
         assert!(json.enter_object());
-        assert_eq!((json.next_key(), json.next_key(), json.text().as_deref()), (Some("a"), Some("b"), Some("x\"y")));
+        assert_eq!((json.next_key(), json.next_key(), json.string().as_deref()), (Some("a"), Some("b"), Some("x\"y")));
         assert_eq!((json.next_key(), json.enter_object()), (Some("c"), true));
-        assert_eq!((json.next_key(), json.text().as_deref()), (Some("d"), Some("e")));
+        assert_eq!((json.next_key(), json.string().as_deref()), (Some("d"), Some("e")));
         json.leave_object();
-        assert_eq!((json.next_key(), json.text(), json.raw()), (Some("g"), None, None));
-        assert_eq!((json.next_key(), json.texts().join(" ")), (Some("h"), "i j".to_owned()));
+        assert_eq!((json.next_key(), json.string(), json.raw()), (Some("g"), None, None));
+        assert_eq!((json.next_key(), json.strings().join(" ")), (Some("h"), "i j".to_owned()));
         assert_eq!(json.next_key(), None);
     }
 
     #[test]
-    fn of_a_text_that_is_cut_off_the_beginning_is_read() {
+    fn fields_before_the_end_of_a_truncated_text_are_read() {
         let mut json = Scanner::new(r#"{"id":7,"result":{"thread":"t","text":"abc"#);
         assert!(json.enter_object());
         assert_eq!((json.next_key(), json.raw()), (Some("id"), Some("7")));
         assert_eq!((json.next_key(), json.enter_object()), (Some("result"), true));
-        assert_eq!((json.next_key(), json.text().as_deref()), (Some("thread"), Some("t")));
-        assert_eq!((json.next_key(), json.text(), json.next_key()), (Some("text"), None, None));
+        assert_eq!((json.next_key(), json.string().as_deref()), (Some("thread"), Some("t")));
+        assert_eq!((json.next_key(), json.string(), json.next_key()), (Some("text"), None, None));
         assert_eq!(json.next_key(), None);
     }
 
@@ -247,7 +247,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_end_where_a_parser_ends_them(values in prop::collection::btree_map("[a-z]+", any_json(), 0..5)) {
+        fn raw_values_are_what_a_parser_reads(values in prop::collection::btree_map("[a-z]+", any_json(), 0..5)) {
             let json = serde_json::to_string(&values).unwrap();
             let mut scanner = Scanner::new(&json);
             prop_assert!(scanner.enter_object());
@@ -260,11 +260,11 @@ mod tests {
         }
 
         #[test]
-        fn any_text_comes_to_an_end(text in r#"[\[\]{}",:a1\\ é]*"#) {
+        fn the_scan_of_any_text_ends(text in r#"[\[\]{}",:a1\\ é]*"#) {
             let mut scanner = Scanner::new(&text);
             if scanner.enter_object() {
                 while scanner.next_key().is_some() {
-                    drop(scanner.texts());
+                    drop(scanner.strings());
                 }
             }
         }

@@ -1,32 +1,32 @@
-//! What the mock agent does when no scenario says otherwise: the first word of the message decides.
+//! The built-in commands of the mock agent: without a scenario, the first word of a message decides what it does.
 
 use interlingua_convert::unified_diff;
 use interlingua_schema::{ErrorCode, FileAction, QuestionOption, StatusLabel, ToolKind};
 use serde_json::{Value, json};
 
 use super::line::{File, Image};
-use super::step::{Choice, Question, Status, Step, Tool, Trouble};
+use super::scenario::{Choice, MockError, Question, Status, Step, Tool};
 
-/// A command: its name, what it does in words, and in steps.
+/// A command: name, description and steps.
 type Command = (&'static str, &'static str, fn() -> Vec<Step>);
 
-/// The commands, with what they do. `echo`, `say` and anything else repeat what they are told.
+/// The commands. `echo`, `say` and any other text are repeated.
 const COMMANDS: [Command; 12] = [
     ("help", "lists these commands", help),
     ("markdown", "streams one message in 8 pieces", markdown),
     ("tool", "uses a tool that reads, writes and patches files", tool),
-    ("status", "tells of changes of state", status),
+    ("status", "reports two status changes", status),
     ("image", "shows an image", image),
-    ("reasoning", "thinks before it speaks", reasoning),
-    ("unknown", "says something there is no word for", unknown),
+    ("reasoning", "streams reasoning, then answers", reasoning),
+    ("unknown", "sends an item of an unknown kind", unknown),
     ("permission", "asks for two permissions", permission),
     ("question", "asks two questions", question),
-    ("error", "fails", error),
-    ("unparsed", "prints rubbish, and goes on", unparsed),
-    ("demo", "does all of it, and ends the session", demo),
+    ("error", "fails the turn", error),
+    ("unparsed", "prints a line that is not JSON, and continues", unparsed),
+    ("demo", "does all of this, and ends the session", demo),
 ];
 
-/// The name of the one command that is not made of steps: the agent ends the session.
+/// Name of the command that ends the session. It is not in the table.
 const END: &str = "end";
 
 /// The names of all commands.
@@ -53,27 +53,27 @@ const SHELL: &str = "shell";
 /// The names of the tools that the commands use.
 pub(super) const TOOLS: [&str; 2] = [EDIT, SHELL];
 
-/// The smallest picture: one pixel.
+/// An image of one pixel.
 const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+M8AAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
 
-/// What is done about a message.
+/// What the mock agent does for a message.
 #[derive(Debug, PartialEq)]
-pub(super) struct Deed {
+pub(super) struct TurnPlan {
     pub(super) steps: Vec<Step>,
     /// Whether the agent ends the session afterwards.
-    pub(super) ends: bool,
+    pub(super) ends_session: bool,
 }
 
-/// Whether there is a command of this name.
+/// Whether there is a command with this name.
 pub(super) fn is_command(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-/// What is done about a message.
-pub(super) fn deed(message: &str) -> Deed {
+/// Decides what to do for a message.
+pub(super) fn plan_turn(message: &str) -> TurnPlan {
     let message = message.trim();
     let (word, rest) = message.split_once(char::is_whitespace).unwrap_or((message, ""));
-    let ends = word == END || word == "demo";
+    let ends_session = word == END || word == "demo";
     let steps = match word {
         "echo" | "say" if !rest.trim().is_empty() => vec![Step::Say(rest.trim().to_owned())],
         END => vec![Step::Say("Goodbye.".to_owned())],
@@ -83,14 +83,14 @@ pub(super) fn deed(message: &str) -> Deed {
             None => vec![Step::Say(message.to_owned())],
         },
     };
-    Deed { steps, ends }
+    TurnPlan { steps, ends_session }
 }
 
 fn help() -> Vec<Step> {
     let mut text = "I am the mock agent. The first word of a message tells me what to do:\n\n".to_owned();
     text.push_str("- `echo X`, `say X`: repeats X\n");
-    for (name, what, _) in COMMANDS {
-        text.extend(["- `", name, "`: ", what, "\n"]);
+    for (name, description, _) in COMMANDS {
+        text.extend(["- `", name, "`: ", description, "\n"]);
     }
     text.push_str("- `end`: ends the session\n\nAnything else I repeat.");
     vec![Step::Say(text)]
@@ -119,7 +119,7 @@ fn tool() -> Vec<Step> {
         { "path": "notes.txt", "change": "create", "diff": notes },
         { "path": "src/add.rs", "change": "update", "diff": add },
     ] });
-    let mut edit = tool_of_kind(EDIT, ToolKind::FileChange, arguments);
+    let mut edit = new_tool(EDIT, ToolKind::FileChange, arguments);
     edit.files = vec![
         file("README.md", FileAction::Read, None),
         file("notes.txt", FileAction::Write, notes),
@@ -128,7 +128,7 @@ fn tool() -> Vec<Step> {
     vec![Step::Say("I fix the function.".to_owned()), Step::Tool(edit), Step::Say("Done.".to_owned())]
 }
 
-fn tool_of_kind(name: &str, kind: ToolKind, arguments: Value) -> Tool {
+fn new_tool(name: &str, kind: ToolKind, arguments: Value) -> Tool {
     Tool {
         name: name.to_owned(),
         kind,
@@ -170,14 +170,14 @@ fn unknown() -> Vec<Step> {
 }
 
 fn permission() -> Vec<Step> {
-    let mut command = tool_of_kind(SHELL, ToolKind::Command, json!({ "command": "make test" }));
+    let mut command = new_tool(SHELL, ToolKind::Command, json!({ "command": "make test" }));
     command.permission = Some("make test".to_owned());
     command.reason = Some("The mock agent asks before it runs a command.".to_owned());
     command.output.push_str("12 passed\n");
     command.exit_code = Some(0);
     let diff = unified_diff("version.txt", Some("1\n"), Some("2\n"));
     let arguments = json!({ "changes": [{ "path": "version.txt", "change": "update", "diff": diff }] });
-    let mut edit = tool_of_kind(EDIT, ToolKind::FileChange, arguments);
+    let mut edit = new_tool(EDIT, ToolKind::FileChange, arguments);
     edit.permission = Some("edit version.txt".to_owned());
     edit.files = vec![file("version.txt", FileAction::Patch, diff)];
     vec![
@@ -214,11 +214,11 @@ fn choice(label: &str, description: &str) -> Choice {
 }
 
 fn error() -> Vec<Step> {
-    vec![Step::Error(trouble(false))]
+    vec![Step::Error(mock_error(false))]
 }
 
-fn trouble(aside: bool) -> Trouble {
-    Trouble {
+fn mock_error(aside: bool) -> MockError {
+    MockError {
         message: "The mock agent fails, as it was told to.".to_owned(),
         code: ErrorCode::AgentError,
         aside,
@@ -236,7 +236,7 @@ fn demo() -> Vec<Step> {
     let parts = [markdown(), reasoning(), tool(), status(), image(), unknown(), permission(), question(), unparsed()];
     let mut steps = vec![Step::Say("I do everything I can.".to_owned())];
     steps.extend(parts.into_iter().flatten());
-    steps.push(Step::Error(trouble(true)));
+    steps.push(Step::Error(mock_error(true)));
     steps.push(Step::Say("That was all.".to_owned()));
     steps
 }
@@ -246,8 +246,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_word_decides_and_the_rest_is_repeated() {
-        for (message, said) in [
+    fn the_first_word_is_the_command_and_other_text_is_repeated() {
+        for (message, reply) in [
             ("hello there", "hello there"),
             ("echo  hello ", "hello"),
             ("say a\nb", "a\nb"),
@@ -255,12 +255,12 @@ mod tests {
             ("helpful", "helpful"),
             ("end now", "Goodbye."),
         ] {
-            assert_eq!(deed(message).steps, [Step::Say(said.to_owned())], "{message}");
+            assert_eq!(plan_turn(message).steps, [Step::Say(reply.to_owned())], "{message}");
         }
     }
 
     #[test]
-    fn every_command_has_its_name_in_the_list() {
+    fn the_list_of_names_has_every_command() {
         for (name, _, _) in COMMANDS {
             assert!(is_command(name), "{name}");
         }

@@ -1,32 +1,35 @@
-//! The mock agent's own wire: one JSON object a line, both ways.
+//! The mock agent's wire format: one JSON object per line, in both directions.
 
 use interlingua_schema::{FileAction, StopReason, ToolKind, TurnStatus, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::step::{Question, Status, Trouble};
+use super::scenario::{MockError, Question, Status};
 
-/// What the host says.
+/// A line that the host sends.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum HostLine {
-    /// A message.
+    /// A message of the user.
     Prompt {
         text: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<PromptFile>,
     },
-    /// The answer to a permission request.
-    Permit { request: String, reply: Permit },
+    /// The reply to a permission request.
+    #[serde(rename = "permit")]
+    PermissionReply { request: String, reply: PermissionDecision },
     /// The answers to the questions of a request.
-    Answer { request: String, answers: Vec<Vec<String>> },
-    /// The questions of a request are not answered.
-    Reject { request: String },
-    /// The turn is to stop.
+    #[serde(rename = "answer")]
+    Answers { request: String, answers: Vec<Vec<String>> },
+    /// The questions of a request are rejected.
+    #[serde(rename = "reject")]
+    RejectQuestions { request: String },
+    /// The turn is interrupted.
     Interrupt,
 }
 
-/// A file that goes with a message.
+/// A file that is attached to a message.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PromptFile {
     pub(super) path: String,
@@ -36,17 +39,17 @@ pub(super) struct PromptFile {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Permit {
+pub(super) enum PermissionDecision {
     Once,
     Always,
     Reject,
 }
 
-/// What the mock agent says.
+/// A line that the mock agent prints.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Line {
-    /// It is there.
+pub(super) enum AgentLine {
+    /// The agent has started.
     Hello {
         session: String,
         model: String,
@@ -57,27 +60,35 @@ pub(super) enum Line {
         permission_mode: String,
         tools: Vec<String>,
     },
-    /// A turn begins.
-    Turn { turn: String, model: String },
-    /// More of a message.
-    Text { message: String, delta: String },
-    /// A message is over.
-    Said {
+    /// A turn has started.
+    #[serde(rename = "turn")]
+    TurnStarted { turn: String, model: String },
+    /// A delta of a message.
+    #[serde(rename = "text")]
+    MessageDelta { message: String, delta: String },
+    /// A complete message.
+    #[serde(rename = "said")]
+    Message {
         message: String,
         text: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         image: Option<Image>,
     },
-    /// More reasoning.
-    Thought { message: String, delta: String },
-    /// Reasoning is over.
-    Thinking { message: String, text: String },
+    /// A delta of reasoning.
+    #[serde(rename = "thought")]
+    ReasoningDelta { message: String, delta: String },
+    /// Complete reasoning.
+    #[serde(rename = "thinking")]
+    Reasoning { message: String, text: String },
     /// A tool is called.
-    Call { call: String, name: String, kind: ToolKind, arguments: Value },
-    /// More of a tool's output.
-    Output { call: String, delta: String },
-    /// A tool is done.
-    Result {
+    #[serde(rename = "call")]
+    ToolCall { call: String, name: String, kind: ToolKind, arguments: Value },
+    /// A delta of a tool's output.
+    #[serde(rename = "output")]
+    ToolOutput { call: String, delta: String },
+    /// A tool has finished.
+    #[serde(rename = "result")]
+    ToolResult {
         call: String,
         output: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,24 +98,29 @@ pub(super) enum Line {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<File>,
     },
-    /// Something changed.
+    /// A status change.
     Status(Status),
-    /// Something there is no word for.
-    Oddity { json: Value },
-    /// May I?
-    MayI {
+    /// An item of an unknown kind.
+    #[serde(rename = "oddity")]
+    Unknown { json: Value },
+    /// A permission request.
+    #[serde(rename = "may_i")]
+    PermissionRequest {
         request: String,
         action: String,
         call: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Questions of one request.
-    Ask { request: String, questions: Vec<Question> },
-    /// Something failed.
-    Failed { failure: Trouble },
-    /// The turn is over.
-    Done {
+    /// The questions of one request.
+    #[serde(rename = "ask")]
+    Questions { request: String, questions: Vec<Question> },
+    /// An error.
+    #[serde(rename = "failed")]
+    Error { failure: MockError },
+    /// The turn has ended.
+    #[serde(rename = "done")]
+    TurnEnded {
         turn: String,
         status: TurnStatus,
         usage: Usage,

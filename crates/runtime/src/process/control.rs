@@ -1,5 +1,5 @@
-//! What server and supervisor say to each other over their socket: one JSON value a line. The agent's standard input,
-//! output and error travel with the first byte.
+//! Messages between server and supervisor on their socket: one JSON value per line. The agent's standard streams are
+//! passed along with the first byte.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -16,47 +16,47 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
-/// What the server orders. That it is gone counts as [`Order::End`].
+/// A command of the server. The end of the connection counts as [`ControlCommand::End`].
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Order {
-    /// Start this program, in the supervisor's own environment and directory.
+pub(super) enum ControlCommand {
+    /// Start this program, in the supervisor's environment and working directory.
     Start { program: PathBuf, args: Vec<String> },
-    /// Send the agent SIGINT.
+    /// Send SIGINT to the agent.
     Interrupt,
-    /// End everything.
+    /// End the agent and all descendants.
     End,
 }
 
-/// What the supervisor reports.
+/// A report of the supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Report {
-    /// The agent runs, as this process.
+    /// The agent runs, with this process id.
     Started { pid: i32 },
-    /// The agent cannot be started, for this reason.
+    /// The agent could not be started, for this reason.
     NotStarted { reason: String },
-    /// The agent is gone; a signal is a negative code.
+    /// The agent has exited. A signal is a negative code.
     Exited { code: i32 },
 }
 
 /// The standard input, output and error of an agent.
 pub(super) type Streams = [OwnedFd; 3];
 
-/// What precedes the orders: something for the streams to travel with.
+/// The byte before the commands, with which the streams are passed.
 const FIRST_BYTE: [u8; 1] = [b'\n'];
 
-/// Hands the agent's streams to the supervisor, before anything is ordered.
+/// Passes the agent's streams to the supervisor. Must come before any command.
 pub(super) fn send_streams(socket: &UnixStream, streams: &Streams) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     let streams = [streams[0].as_fd(), streams[1].as_fd(), streams[2].as_fd()];
     if !ancillary.push(SendAncillaryMessage::ScmRights(&streams)) {
-        return Err(io::Error::other("no room for the agent's streams"));
+        return Err(io::Error::other("the agent's streams do not fit in a control message"));
     }
     sendmsg(socket, &[IoSlice::new(&FIRST_BYTE)], &mut ancillary, SendFlags::empty())?;
     Ok(())
 }
 
-/// Takes the agent's streams from the server.
+/// Receives the agent's streams from the server.
 pub(super) fn receive_streams(socket: &UnixStream) -> io::Result<Streams> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -74,39 +74,39 @@ pub(super) fn receive_streams(socket: &UnixStream) -> io::Result<Streams> {
         })
         .flatten()
         .collect();
-    streams.try_into().map_err(|_| io::Error::other("the server sent no streams"))
+    streams.try_into().map_err(|_| io::Error::other("the server did not pass three streams"))
 }
 
-/// The server's way to give orders.
+/// Sends commands to a supervisor.
 #[derive(Debug)]
-pub(super) struct Orders(pub(super) OwnedWriteHalf);
+pub(super) struct ControlSender(pub(super) OwnedWriteHalf);
 
-impl Orders {
+impl ControlSender {
     pub(super) async fn start(&mut self, program: PathBuf, args: Vec<String>) -> io::Result<()> {
-        write(&mut self.0, &Order::Start { program, args }).await
+        write(&mut self.0, &ControlCommand::Start { program, args }).await
     }
 
     pub(super) async fn interrupt(&mut self) {
-        self.give(&Order::Interrupt).await;
+        self.send(&ControlCommand::Interrupt).await;
     }
 
     pub(super) async fn end(&mut self) {
-        self.give(&Order::End).await;
+        self.send(&ControlCommand::End).await;
     }
 
-    async fn give(&mut self, order: &Order) {
-        // A supervisor that does not hear is gone, and so is the agent.
-        let _ = write(&mut self.0, order).await;
+    async fn send(&mut self, command: &ControlCommand) {
+        // If the supervisor is gone, so is the agent.
+        let _ = write(&mut self.0, command).await;
     }
 }
 
-/// The server's way to hear reports.
+/// Receives reports of a supervisor.
 #[derive(Debug)]
-pub(super) struct Reports(Received);
+pub(super) struct ReportReceiver(ControlReader);
 
-impl Reports {
+impl ReportReceiver {
     pub(super) fn new(socket: OwnedReadHalf) -> Self {
-        Self(Received::new(socket))
+        Self(ControlReader::new(socket))
     }
 
     /// The next report; `None` if the supervisor is gone.
@@ -114,7 +114,7 @@ impl Reports {
         self.0.next().await
     }
 
-    /// Waits until the supervisor is gone: the agent's exit code, or an error if it did not say.
+    /// Waits until the supervisor is gone. Returns the agent's exit code, or an error if it was not reported.
     pub(super) async fn exit_code(&mut self) -> Result<Option<i32>, ()> {
         let mut exit = Err(());
         while let Some(report) = self.next().await {
@@ -126,23 +126,23 @@ impl Reports {
     }
 }
 
-/// Values that come over the socket.
+/// Reads values from the socket.
 #[derive(Debug)]
-pub(super) struct Received(Lines<BufReader<OwnedReadHalf>>);
+pub(super) struct ControlReader(Lines<BufReader<OwnedReadHalf>>);
 
-impl Received {
+impl ControlReader {
     pub(super) fn new(socket: OwnedReadHalf) -> Self {
         Self(BufReader::new(socket).lines())
     }
 
-    /// The next value; `None` if there will be no more, or what comes makes no sense. Can be cancelled.
+    /// The next value; `None` at the end of the connection, or if the value cannot be decoded. Can be cancelled.
     pub(super) async fn next<T: DeserializeOwned>(&mut self) -> Option<T> {
         let line = self.0.next_line().await.ok()??;
         serde_json::from_str(&line).ok()
     }
 }
 
-/// Sends a value.
+/// Writes a value to the socket.
 pub(super) async fn write<T: Serialize>(socket: &mut OwnedWriteHalf, value: &T) -> io::Result<()> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');

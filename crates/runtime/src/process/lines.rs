@@ -1,15 +1,15 @@
-//! Lines that a process writes, of any length and encoding.
+//! Reads the lines of a process, of any length and encoding.
 
 use interlingua_convert::Input;
 use interlingua_wirelog::{InvalidLineReason, LineBuffer};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
-/// How much is read from the pipe at once.
+/// Size of the buffer for a pipe.
 const READ_BUFFER_BYTES: usize = 64 << 10;
-/// How many lines are returned at once.
+/// Maximum number of lines that are returned at once.
 const MAX_LINES_PER_READ: usize = 128;
 
-/// Which pipe lines come from.
+/// The pipe that lines come from.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source {
     Stdout,
@@ -26,21 +26,21 @@ pub(super) struct Lines<R> {
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    /// Reads lines of at most this many bytes. Of longer ones only the beginning is kept.
+    /// Reads lines of at most `max_line_bytes`. Of a longer line, only the start is kept.
     pub(super) fn new(pipe: R, max_line_bytes: usize, source: Source) -> Self {
         let pipe = BufReader::with_capacity(READ_BUFFER_BYTES, pipe);
         Self { pipe, line: LineBuffer::new(max_line_bytes), max_line_bytes, source }
     }
 
-    /// The next line that is not blank, and those behind it that are there already; none at the end. What stands behind
-    /// the last line break counts as a line. Can be cancelled without losing anything.
+    /// Waits for the next line that is not blank, and returns it with the complete lines after it that are buffered.
+    /// None at the end of the pipe. Text after the last line break counts as a line. Cancellation loses nothing.
     pub(super) async fn next(&mut self) -> Vec<Input> {
         let mut lines = Vec::new();
         loop {
             if !lines.is_empty() && (lines.len() == MAX_LINES_PER_READ || !self.has_line()) {
                 return lines;
             }
-            // A pipe that cannot be read is a pipe that has ended.
+            // A read error counts as the end of the pipe.
             let chunk = self.pipe.fill_buf().await.unwrap_or_default();
             if chunk.is_empty() {
                 lines.extend(self.take_line());
@@ -55,7 +55,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// Reads what is left and drops it.
+    /// Reads and discards the rest.
     pub(super) async fn drain(mut self) {
         loop {
             let length = self.pipe.fill_buf().await.unwrap_or_default().len();
@@ -66,12 +66,12 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// Whether a whole line is in the buffer.
+    /// Whether the buffer holds a complete line.
     fn has_line(&self) -> bool {
         memchr::memchr(b'\n', self.pipe.buffer()).is_some()
     }
 
-    /// The line in the buffer as an input; `None` if it is blank.
+    /// Takes the collected line as an input; `None` if it is blank.
     fn take_line(&mut self) -> Option<Input> {
         if self.line.is_blank() {
             drop(self.line.take());
@@ -91,7 +91,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             (Source::Stdout, None) => match String::from_utf8(bytes) {
                 Ok(line) => Input::Received(line),
                 Err(error) => {
-                    let reason = format!("a line that is not UTF-8: {}", error.utf8_error());
+                    let reason = format!("the line is not UTF-8: {}", error.utf8_error());
                     Input::Unreadable { bytes: error.into_bytes(), error: reason }
                 }
             },
@@ -123,19 +123,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_end_with_the_line_or_with_the_file() {
+    async fn lines_end_at_a_line_break_or_at_the_end_of_the_pipe() {
         assert_eq!(read(b"one\ntwo\r\n\n \nhalf", 100).await, [text("one"), text("two"), text("half")]);
     }
 
     #[tokio::test]
-    async fn a_line_of_fifty_megabytes_is_a_line() {
+    async fn a_line_of_fifty_megabytes_is_read() {
         let long = "x".repeat(50 << 20);
         let read = read(format!("{long}\nnext\n").as_bytes(), MAX_LINE_BYTES).await;
         assert!(read == [Input::Received(long), text("next")], "{} lines", read.len());
     }
 
     #[tokio::test]
-    async fn of_a_line_that_is_too_long_the_beginning_is_kept_and_the_next_is_read() {
+    async fn the_start_of_a_too_long_line_is_kept_and_the_next_line_is_read() {
         let long = "x".repeat(READ_BUFFER_BYTES * 2);
         let read = read(format!("{long}\nnext\n").as_bytes(), READ_BUFFER_BYTES).await;
         let [Input::Unreadable { bytes, error }, next] = read.as_slice() else { panic!("{} lines", read.len()) };
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bytes_that_are_no_text_are_kept_as_they_are() {
+    async fn bytes_that_are_not_utf8_are_kept_unchanged() {
         let read = read(b"\xff\xfe\nnext\n", 100).await;
         let [Input::Unreadable { bytes, error }, next] = read.as_slice() else { panic!("{read:?}") };
         assert_eq!((bytes.as_slice(), next), (&b"\xff\xfe"[..], &text("next")));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_that_are_there_come_together_and_none_is_waited_for() {
+    async fn buffered_lines_are_returned_together_without_waiting() {
         let (mut agent, pipe) = tokio::io::duplex(1 << 20);
         let mut lines = Lines::new(pipe, 1000, Source::Stderr);
         let text = |line: &str| Input::Stderr(line.to_owned());
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn half_a_line_is_kept_when_reading_is_cancelled() {
+    async fn half_a_line_survives_cancellation() {
         let (mut agent, pipe) = tokio::io::duplex(1 << 20);
         let mut lines = Lines::new(pipe, 1000, Source::Stdout);
         agent.write_all(b"half").await.unwrap();

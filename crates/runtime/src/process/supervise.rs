@@ -1,4 +1,4 @@
-//! The supervisor's side: a process that starts the agent and sees to it that nothing of it stays.
+//! The supervisor's side: a process that starts the agent and kills all its descendants in the end.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -11,31 +11,31 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 use tokio::net::unix::OwnedWriteHalf;
-use tokio::signal::unix::{Signal as SystemSignal, SignalKind, signal};
+use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
-use super::control::{self, Order, Received, Report, Streams};
+use super::control::{self, ControlCommand, ControlReader, Report, Streams};
 use super::descendants::signal_all;
 
-/// How long an agent and what it started may take to end when they are asked to.
-const GRACE: Duration = Duration::from_secs(1);
-/// How long what an agent left behind may take.
-const GRACE_OF_LEFTOVERS: Duration = Duration::from_millis(500);
-/// How often what does not die is killed again: a process may have been born in between.
-const AGAIN: Duration = Duration::from_millis(20);
+/// How long an agent and its descendants may take to exit after SIGTERM.
+const TERMINATE_GRACE: Duration = Duration::from_secs(1);
+/// How long descendants may take to exit when the agent itself has exited.
+const LEFTOVER_GRACE: Duration = Duration::from_millis(500);
+/// Interval at which remaining descendants are killed again: new ones may have been forked in between.
+const KILL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Supervises an agent, as the server says over standard input, and returns when nothing is left of it.
+/// Runs a supervisor: takes the server's commands from standard input, and returns when no descendant is left.
 ///
-/// This is what the program that a [`Supervisor`](super::Supervisor) names has to do.
+/// The program that a [`Supervisor`](super::Supervisor) names has to call this.
 ///
 /// # Errors
-/// If standard input is not a server's socket, or the system refuses.
+/// If standard input is not a server's socket, or a system call fails.
 pub fn supervise() -> io::Result<()> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(supervised())
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run())
 }
 
-async fn supervised() -> io::Result<()> {
-    // Ctrl-C in the server's terminal is for the server, which then ends the agents in good order.
+async fn run() -> io::Result<()> {
+    // Ctrl-C in the server's terminal is for the server, which then stops the agents in order.
     let _ = rustix::process::setsid();
     #[cfg(target_os = "linux")]
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -43,16 +43,16 @@ async fn supervised() -> io::Result<()> {
     socket.set_nonblocking(false)?;
     let streams = control::receive_streams(&socket)?;
     socket.set_nonblocking(true)?;
-    let (orders, mut reports) = tokio::net::UnixStream::from_std(socket)?.into_split();
-    // The first byte, which the streams came with, was taken already.
-    let mut orders = Received::new(orders);
-    let Some(Order::Start { program, args }) = orders.next().await else { return Ok(()) };
-    // Heeded before there is an agent: a signal that comes right after its start must not leave it alone.
-    let signals = Signals::heed()?;
+    let (commands, mut reports) = tokio::net::UnixStream::from_std(socket)?.into_split();
+    // The first byte was read together with the streams.
+    let mut commands = ControlReader::new(commands);
+    let Some(ControlCommand::Start { program, args }) = commands.next().await else { return Ok(()) };
+    // Subscribed before the agent starts: a signal right after the start must not leave the agent alone.
+    let signals = Signals::subscribe()?;
     match start(program, &args, streams) {
         Ok(agent) => {
             control::write(&mut reports, &Report::Started { pid: agent.as_raw_nonzero().get() }).await?;
-            Watch { agent, agent_is_gone: false, deadline: None }.keep(signals, orders, reports).await
+            Supervision { agent, has_agent_exited: false, kill_deadline: None }.run(signals, commands, reports).await
         }
         Err(error) => control::write(&mut reports, &Report::NotStarted { reason: error.to_string() }).await,
     }
@@ -60,86 +60,92 @@ async fn supervised() -> io::Result<()> {
 
 fn start(program: PathBuf, args: &[String], streams: Streams) -> io::Result<Pid> {
     let [stdin, stdout, stderr] = streams.map(Stdio::from);
-    // The command holds our copies of the streams, and is gone with them.
+    // Our copies of the streams are closed when the command is dropped.
     let child = Command::new(program).args(args).stdin(stdin).stdout(stdout).stderr(stderr).process_group(0).spawn()?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     pid.ok_or_else(|| io::Error::other("the agent has no process id"))
 }
 
-/// The signals that concern a supervisor.
+/// The signals that a supervisor handles.
 struct Signals {
-    deaths: SystemSignal,
-    stops: [SystemSignal; 3],
+    child_exited: SignalStream,
+    /// SIGTERM, SIGINT and SIGHUP.
+    stop: [SignalStream; 3],
 }
 
 impl Signals {
-    fn heed() -> io::Result<Self> {
-        let stops = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?];
-        Ok(Self { deaths: signal(SignalKind::child())?, stops })
+    fn subscribe() -> io::Result<Self> {
+        let stop = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?];
+        Ok(Self { child_exited: signal(SignalKind::child())?, stop })
     }
 }
 
-/// A watch over the agent.
-struct Watch {
+/// The supervision of a running agent.
+struct Supervision {
     agent: Pid,
-    agent_is_gone: bool,
-    /// When patience with whatever still lives ends; `None` while it may.
-    deadline: Option<Instant>,
+    has_agent_exited: bool,
+    /// Deadline for killing remaining descendants; `None` while they may run.
+    kill_deadline: Option<Instant>,
 }
 
-impl Watch {
-    /// Returns when nothing is left below this process.
-    async fn keep(mut self, mut signals: Signals, mut orders: Received, mut reports: OwnedWriteHalf) -> io::Result<()> {
-        let mut server_is_there = true;
+impl Supervision {
+    /// Returns when this process has no descendants any more.
+    async fn run(
+        mut self,
+        mut signals: Signals,
+        mut commands: ControlReader,
+        mut reports: OwnedWriteHalf,
+    ) -> io::Result<()> {
+        let mut is_connected = true;
         loop {
-            let (code, all_gone) = self.bury();
-            if let Some(code) = code {
-                self.agent_is_gone = true;
-                // The server may be gone; this is for the agent's sake.
+            let (exit_code, is_last) = self.reap();
+            if let Some(code) = exit_code {
+                self.has_agent_exited = true;
+                // Without a server, the descendants still have to be killed.
                 let _ = control::write(&mut reports, &Report::Exited { code }).await;
-                self.end(GRACE_OF_LEFTOVERS);
+                self.terminate(LEFTOVER_GRACE);
             }
-            if all_gone {
+            if is_last {
                 return Ok(());
             }
-            let [terminate, interrupt, hang_up] = &mut signals.stops;
+            let [terminate, interrupt, hang_up] = &mut signals.stop;
             tokio::select! {
-                order = orders.next(), if server_is_there => match order {
-                    Some(Order::Interrupt) if !self.agent_is_gone => {
+                command = commands.next(), if is_connected => match command {
+                    Some(ControlCommand::Interrupt) if !self.has_agent_exited => {
                         let _ = kill_process(self.agent, Signal::INT);
                     }
-                    Some(Order::Interrupt | Order::Start { .. }) => {}
-                    Some(Order::End) => self.end(GRACE),
+                    Some(ControlCommand::Interrupt | ControlCommand::Start { .. }) => {}
+                    Some(ControlCommand::End) => self.terminate(TERMINATE_GRACE),
                     None => {
-                        server_is_there = false;
-                        self.end(GRACE);
+                        is_connected = false;
+                        self.terminate(TERMINATE_GRACE);
                     }
                 },
-                _ = signals.deaths.recv() => {}
-                _ = terminate.recv() => self.end(GRACE),
-                _ = interrupt.recv() => self.end(GRACE),
-                _ = hang_up.recv() => self.end(GRACE),
-                () = until(self.deadline) => {
+                _ = signals.child_exited.recv() => {}
+                _ = terminate.recv() => self.terminate(TERMINATE_GRACE),
+                _ = interrupt.recv() => self.terminate(TERMINATE_GRACE),
+                _ = hang_up.recv() => self.terminate(TERMINATE_GRACE),
+                () = sleep_until_deadline(self.kill_deadline) => {
                     signal_all(self.agent, Signal::KILL);
-                    self.deadline = Some(Instant::now() + AGAIN);
+                    self.kill_deadline = Some(Instant::now() + KILL_INTERVAL);
                 }
             }
         }
     }
 
-    /// Asks everything to end, unless it was asked before, and sets a deadline.
-    fn end(&mut self, grace: Duration) {
+    /// Sends SIGTERM to all descendants, unless that was done before, and sets the deadline for killing them.
+    fn terminate(&mut self, grace: Duration) {
         let deadline = Instant::now() + grace;
-        if self.deadline.is_none() {
+        if self.kill_deadline.is_none() {
             signal_all(self.agent, Signal::TERM);
-            // What is stopped cannot heed that.
+            // A stopped process does not handle SIGTERM before it continues.
             signal_all(self.agent, Signal::CONT);
         }
-        self.deadline = Some(self.deadline.map_or(deadline, |set| set.min(deadline)));
+        self.kill_deadline = Some(self.kill_deadline.map_or(deadline, |set| set.min(deadline)));
     }
 
-    /// Takes note of every death: the agent's exit code if it is among them, and whether nobody is left.
-    fn bury(&self) -> (Option<i32>, bool) {
+    /// Reaps exited children. Returns the agent's exit code if it is among them, and whether no child is left.
+    fn reap(&self) -> (Option<i32>, bool) {
         let mut code = None;
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -157,7 +163,7 @@ fn exit_code(status: WaitStatus) -> Option<i32> {
     status.exit_status().or_else(|| status.terminating_signal().map(|signal| -signal))
 }
 
-async fn until(deadline: Option<Instant>) {
+async fn sleep_until_deadline(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,

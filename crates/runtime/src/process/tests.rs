@@ -1,4 +1,4 @@
-//! Processes come and go, and nothing of them stays.
+//! Processes start, communicate and exit, and no descendant is left.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use interlingua_convert::Input;
 
 use super::{Process, Program, StartError, Supervisor};
 
-/// This very program, told to be a supervisor.
+/// This test program, as a supervisor.
 fn supervisor() -> Supervisor {
-    Supervisor::current_exe(["process::tests::supervisor_of_the_other_tests", "--exact", "--ignored"]).unwrap()
+    Supervisor::current_exe(["process::tests::run_as_supervisor", "--exact", "--ignored"]).unwrap()
 }
 
 #[test]
-#[ignore = "this is what the other tests start as their supervisor"]
-fn supervisor_of_the_other_tests() {
+#[ignore = "the other tests start this as their supervisor"]
+fn run_as_supervisor() {
     super::supervise().unwrap();
 }
 
@@ -33,22 +33,22 @@ async fn start(script: &str) -> Process {
     supervisor().start(program(script)).await.unwrap()
 }
 
-async fn line(process: &mut Process) -> String {
-    match timeout(Duration::from_secs(20), process.next()).await.expect("it says something") {
+async fn read_line(process: &mut Process) -> String {
+    match timeout(Duration::from_secs(20), process.next()).await.expect("the process printed nothing") {
         Input::Received(line) => line,
         output => panic!("expected a line, found {output:?}"),
     }
 }
 
-/// All that it says until it is gone.
-async fn rest(process: &mut Process) -> Vec<Input> {
-    let mut said = Vec::new();
+/// All inputs up to the exit.
+async fn read_to_exit(process: &mut Process) -> Vec<Input> {
+    let mut inputs = Vec::new();
     loop {
-        let output = timeout(Duration::from_secs(20), process.next()).await.expect("it ends");
-        let is_exit = matches!(output, Input::Exit { .. });
-        said.push(output);
+        let input = timeout(Duration::from_secs(20), process.next()).await.expect("the process did not exit");
+        let is_exit = matches!(input, Input::Exit { .. });
+        inputs.push(input);
         if is_exit {
-            return said;
+            return inputs;
         }
     }
 }
@@ -57,124 +57,124 @@ fn pid(text: &str) -> Pid {
     Pid::from_raw(text.trim().parse().unwrap()).unwrap()
 }
 
-/// Whether a process runs. Of one that is dead but was not noticed yet, the system still knows an empty command.
+/// Whether a process runs. A process that has exited and was not reaped has an empty command line.
 fn is_alive(process: Pid) -> bool {
     let command = std::fs::read(format!("/proc/{}/cmdline", process.as_raw_nonzero()));
     command.is_ok_and(|command| !command.is_empty())
 }
 
-/// Waits until a process that is nobody's child here has ended, which nothing tells us.
-async fn gone(process: Pid) {
+/// Waits for the exit of a process that is not our child. No event reports it, so this polls.
+async fn wait_until_gone(process: Pid) {
     let ended = async {
         while is_alive(process) {
             sleep(Duration::from_millis(10)).await;
         }
     };
-    timeout(Duration::from_secs(20), ended).await.expect("it is ended");
+    timeout(Duration::from_secs(20), ended).await.expect("the process was not killed");
 }
 
 #[tokio::test]
-async fn lines_go_both_ways_and_the_code_comes_last() {
+async fn lines_go_both_ways_and_the_exit_comes_last() {
     let mut process = start("read x; echo \"got $x\"; echo oops >&2; exit 3").await;
     process.send("this");
-    let said = format!("{:?}", rest(&mut process).await);
-    assert!(said.contains(r#"Received("got this")"#) && said.contains(r#"Stderr("oops")"#), "{said}");
-    assert!(said.ends_with("Exit { code: Some(3) }]"), "{said}");
-    assert!(matches!(process.next().await, Input::Exit { code: Some(3) }), "it stays gone");
+    let inputs = format!("{:?}", read_to_exit(&mut process).await);
+    assert!(inputs.contains(r#"Received("got this")"#) && inputs.contains(r#"Stderr("oops")"#), "{inputs}");
+    assert!(inputs.ends_with("Exit { code: Some(3) }]"), "{inputs}");
+    assert!(matches!(process.next().await, Input::Exit { code: Some(3) }), "the exit was not repeated");
 }
 
 #[tokio::test]
-async fn the_environment_is_what_was_given_and_nothing_else() {
+async fn the_process_gets_the_given_environment_and_nothing_else() {
     let mut process = start("env; exit 0").await;
-    let said = format!("{:?}", rest(&mut process).await);
-    assert!(said.contains("GIVEN=yes"), "{said}");
-    assert!(!said.contains("CARGO"), "{said}");
+    let inputs = format!("{:?}", read_to_exit(&mut process).await);
+    assert!(inputs.contains("GIVEN=yes"), "{inputs}");
+    assert!(!inputs.contains("CARGO"), "{inputs}");
 }
 
 #[tokio::test]
 async fn a_signal_is_a_negative_code() {
     let mut process = start("kill -KILL $$").await;
-    assert!(matches!(rest(&mut process).await.last(), Some(Input::Exit { code: Some(-9) })));
+    assert!(matches!(read_to_exit(&mut process).await.last(), Some(Input::Exit { code: Some(-9) })));
 }
 
 #[tokio::test]
 async fn an_interrupt_reaches_the_agent() {
     let mut process = start("trap 'echo stopped; exit 0' INT; echo ready; while :; do sleep 0.01; done").await;
-    assert_eq!(line(&mut process).await, "ready");
+    assert_eq!(read_line(&mut process).await, "ready");
     process.interrupt().await;
-    assert_eq!(line(&mut process).await, "stopped");
-    assert!(matches!(rest(&mut process).await.last(), Some(Input::Exit { code: Some(0) })));
+    assert_eq!(read_line(&mut process).await, "stopped");
+    assert!(matches!(read_to_exit(&mut process).await.last(), Some(Input::Exit { code: Some(0) })));
 }
 
 #[tokio::test]
-async fn input_ends_after_what_was_queued() {
+async fn stdin_is_closed_after_the_queued_lines() {
     let mut process = start("cat").await;
     let long = "x".repeat(1 << 20);
     process.send(&long);
-    process.close_input();
-    assert_eq!(line(&mut process).await, long);
-    assert!(matches!(rest(&mut process).await.last(), Some(Input::Exit { code: Some(0) })));
+    process.close_stdin();
+    assert_eq!(read_line(&mut process).await, long);
+    assert!(matches!(read_to_exit(&mut process).await.last(), Some(Input::Exit { code: Some(0) })));
 }
 
-/// Something that heeds no SIGTERM, in a session of its own, whose parent is gone.
+/// A descendant that ignores SIGTERM, in its own session, whose parent exits.
 const STUBBORN: &str =
     "setsid sh -c 'trap \"\" TERM; echo $$; exec 1>&-; while :; do sleep 0.05; done' & exec sleep 60";
 
 #[tokio::test]
-async fn dropped_it_is_ended_with_everything_that_it_started() {
+async fn dropping_a_process_kills_all_descendants() {
     let mut process = start(STUBBORN).await;
-    let stubborn = pid(&line(&mut process).await);
+    let stubborn = pid(&read_line(&mut process).await);
     drop(process);
-    gone(stubborn).await;
+    wait_until_gone(stubborn).await;
 }
 
 #[tokio::test]
-async fn ended_it_is_gone_when_it_says_so() {
+async fn all_descendants_are_gone_when_a_terminated_process_reports_its_exit() {
     let mut process = start(STUBBORN).await;
-    let stubborn = pid(&line(&mut process).await);
-    process.end().await;
-    assert!(matches!(rest(&mut process).await.as_slice(), [Input::Exit { code: Some(-15) }]));
-    assert!(!is_alive(stubborn), "nothing is left");
+    let stubborn = pid(&read_line(&mut process).await);
+    process.terminate().await;
+    assert!(matches!(read_to_exit(&mut process).await.as_slice(), [Input::Exit { code: Some(-15) }]));
+    assert!(!is_alive(stubborn), "a descendant is alive");
 }
 
 #[tokio::test]
-async fn what_an_agent_leaves_behind_is_ended() {
+async fn descendants_of_an_exited_agent_are_killed() {
     let mut process = start("sleep 60 & echo $!; exit 0").await;
-    let left = pid(&line(&mut process).await);
-    assert!(matches!(rest(&mut process).await.as_slice(), [Input::Exit { code: Some(0) }]));
-    assert!(!is_alive(left), "nothing is left");
+    let left = pid(&read_line(&mut process).await);
+    assert!(matches!(read_to_exit(&mut process).await.as_slice(), [Input::Exit { code: Some(0) }]));
+    assert!(!is_alive(left), "a descendant is alive");
 }
 
 #[tokio::test]
-async fn a_supervisor_that_is_asked_to_stop_ends_the_agent() {
+async fn sigterm_to_the_supervisor_ends_the_agent() {
     let mut process = start("echo $PPID; exec sleep 60").await;
-    let supervisor = pid(&line(&mut process).await);
+    let supervisor = pid(&read_line(&mut process).await);
     kill_process(supervisor, Signal::TERM).unwrap();
-    assert!(matches!(rest(&mut process).await.as_slice(), [Input::Exit { code: Some(-15) }]));
+    assert!(matches!(read_to_exit(&mut process).await.as_slice(), [Input::Exit { code: Some(-15) }]));
 }
 
 #[tokio::test]
-async fn a_supervisor_that_is_killed_does_not_save_the_agent() {
+async fn killing_the_supervisor_kills_the_agent() {
     let mut process = start("echo $PPID; echo $$; sleep 60 & exec sleep 60").await;
-    let (supervisor, agent) = (pid(&line(&mut process).await), pid(&line(&mut process).await));
+    let (supervisor, agent) = (pid(&read_line(&mut process).await), pid(&read_line(&mut process).await));
     kill_process(supervisor, Signal::KILL).unwrap();
-    assert!(matches!(rest(&mut process).await.as_slice(), [Input::Exit { code: None }]));
-    gone(agent).await;
+    assert!(matches!(read_to_exit(&mut process).await.as_slice(), [Input::Exit { code: None }]));
+    wait_until_gone(agent).await;
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_named() {
+async fn the_error_names_a_missing_program_or_directory() {
     let start =
         |program| async { supervisor().start(program).await.map(drop).map_err(|error: StartError| error.to_string()) };
     let missing = start(Program { path: "/no/such/agent".into(), ..program("") }).await.unwrap_err();
-    assert!(missing.starts_with("/no/such/agent cannot be started: No such file"), "{missing}");
+    assert!(missing.starts_with("cannot start /no/such/agent: No such file"), "{missing}");
     let homeless = start(Program { directory: "/no/such/folder".into(), ..program("") }).await.unwrap_err();
-    assert!(homeless.contains("/no/such/folder is gone"), "{homeless}");
+    assert!(homeless.contains("/no/such/folder does not exist"), "{homeless}");
 }
 
 #[tokio::test]
-async fn a_supervisor_that_is_none_is_named() {
+async fn the_error_names_a_program_that_is_not_a_supervisor() {
     let no_supervisor = Supervisor::new("/bin/false", [""; 0]);
     let error = no_supervisor.start(program("")).await.map(drop).unwrap_err().to_string();
-    assert!(error.contains("/bin/false does not supervise"), "{error}");
+    assert!(error.contains("supervisor /bin/false failed"), "{error}");
 }

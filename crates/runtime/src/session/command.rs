@@ -1,4 +1,4 @@
-//! What is asked of a running session.
+//! Commands to a session actor.
 
 use interlingua_schema::Message;
 use tokio::sync::oneshot;
@@ -6,68 +6,67 @@ use tokio::sync::oneshot;
 use crate::driver::PermissionReply;
 use crate::error::RuntimeError;
 
-/// Where the answer to a command goes. Nobody may be waiting any more.
-pub(crate) type Answer<T = ()> = oneshot::Sender<Result<T, RuntimeError>>;
+/// Where the reply to a command goes. The caller may have gone away.
+pub(crate) type ReplySender = oneshot::Sender<Result<(), RuntimeError>>;
 
-/// What is asked of a running session.
+/// A command to a session actor.
 #[derive(Debug)]
-pub(crate) enum Command {
-    /// Be there: what was interrupted is closed, and what waits is taken up.
-    Settle(Answer),
+pub(crate) enum SessionCommand {
+    /// Start the actor. Starting closes what was interrupted and takes queued messages.
+    Wake(ReplySender),
     /// Queue a message.
     Message {
         message: Message,
-        /// Told when it is durable.
-        queued: Answer,
-        /// Told the sequence before the first event of the turn that takes it up.
-        turn: oneshot::Sender<u64>,
+        /// Replied to when the message is durable.
+        reply_to: ReplySender,
+        /// Gets the sequence number before the first event of the message's turn.
+        turn_start: oneshot::Sender<u64>,
     },
     /// Answer a permission request.
-    Permission { id: String, reply: PermissionReply, answer: Answer },
-    /// Answer a question, or refuse to.
-    Question { id: String, reply: QuestionReply, answer: Answer },
+    Permission { id: String, reply: PermissionReply, reply_to: ReplySender },
+    /// Answer or reject a question.
+    Question { id: String, reply: QuestionReply, reply_to: ReplySender },
     /// End the running turn.
-    Interrupt(Answer),
+    Interrupt(ReplySender),
     /// End the session.
-    Terminate(Answer),
-    /// Let go of the agent, because the server is about to stop.
-    Leave(Answer),
+    Terminate(ReplySender),
+    /// Stop the agent because the server shuts down.
+    Shutdown(ReplySender),
 }
 
-/// What a client says to a question.
+/// A client's reply to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum QuestionReply {
-    /// These choices, or words.
+    /// The chosen options, or free text.
     Answered(Vec<String>),
-    /// Nothing.
+    /// The client does not answer.
     Rejected,
 }
 
-impl Command {
-    /// Answers a command that will not be obeyed.
+impl SessionCommand {
+    /// Replies with an error to a command that is not executed.
     pub(crate) fn refuse(self, error: RuntimeError) {
-        let answer = match self {
-            Self::Settle(answer)
-            | Self::Permission { answer, .. }
-            | Self::Question { answer, .. }
-            | Self::Interrupt(answer)
-            | Self::Terminate(answer)
-            | Self::Leave(answer) => answer,
-            Self::Message { queued, .. } => queued,
+        let reply_to = match self {
+            Self::Wake(reply_to)
+            | Self::Message { reply_to, .. }
+            | Self::Permission { reply_to, .. }
+            | Self::Question { reply_to, .. }
+            | Self::Interrupt(reply_to)
+            | Self::Terminate(reply_to)
+            | Self::Shutdown(reply_to) => reply_to,
         };
-        // Whoever asked may have gone away.
-        let _ = answer.send(Err(error));
+        // The caller may have gone away.
+        let _ = reply_to.send(Err(error));
     }
 
-    /// Whether it is fulfilled by the session's being over.
-    pub(crate) fn is_fulfilled_by_the_end(&self) -> bool {
-        matches!(self, Self::Settle(_) | Self::Terminate(_) | Self::Leave(_))
-    }
-
-    /// Answers a command that an ended session can answer.
-    pub(crate) fn fulfil(self) {
-        if let Self::Settle(answer) | Self::Terminate(answer) | Self::Leave(answer) = self {
-            let _ = answer.send(Ok(()));
+    /// Replies to a command for a session that has ended: what the end has already achieved succeeds, the rest is
+    /// refused.
+    pub(crate) fn reply_for_ended_session(self, error: RuntimeError) {
+        match self {
+            Self::Wake(reply_to) | Self::Terminate(reply_to) | Self::Shutdown(reply_to) => {
+                let _ = reply_to.send(Ok(()));
+            }
+            command => command.refuse(error),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Turns: from a message in the queue to the end of what it began.
+//! Turns: from a queued message to the end of the agent's work on it.
 
 use interlingua_convert::{Failure, Input, SessionDrafts, StreamEnd, TurnEnd};
 use interlingua_schema::{ErrorCode, EventData, ItemKind, Role, TurnStatus};
@@ -7,154 +7,155 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::connection::{Connection, ServeResult};
-use super::ordered::Ordered;
-use super::{Actor, Phase, Replies};
+use super::current_message::CurrentMessage;
+use super::{Phase, Replies, SessionActor};
 use crate::batch_channel::ByteLen as _;
 use crate::driver::{DriverCommand, ServeError, ServeOutcome, SessionSpec};
 use crate::driver_output::{DriverOutput, TimedOutput, now};
 use crate::error::RuntimeError;
 
-impl Actor {
-    /// Takes the message that has waited longest, and orders the agent to answer it.
-    pub(super) async fn next_message(&mut self) -> Result<(), RuntimeError> {
+impl SessionActor {
+    /// Takes the first message from the queue and sends it to the agent.
+    pub(super) async fn take_next_message(&mut self) -> Result<(), RuntimeError> {
         let Some(queued) = self.runtime.shared.store.next_message(self.session.key).await? else {
             self.may_have_messages = false;
             return Ok(());
         };
-        let turn = self.waiting.remove(&queued.id);
-        self.take_message(queued, turn).await
+        let turn_waiter = self.turn_waiters.remove(&queued.id);
+        self.take_message(queued, turn_waiter).await
     }
 
-    /// CommandReceiver the agent to answer a message that is next.
+    /// Sends a message, which is the first of the queue, to the agent.
     pub(super) async fn take_message(
         &mut self,
         queued: QueuedMessage,
-        turn: Option<oneshot::Sender<u64>>,
+        turn_waiter: Option<oneshot::Sender<u64>>,
     ) -> Result<(), RuntimeError> {
-        self.ordered = Some(Ordered::new(queued, turn));
-        self.order_message();
+        self.current_message = Some(CurrentMessage::new(queued, turn_waiter));
+        self.send_current_message();
         self.commit().await
     }
 
-    /// CommandReceiver the agent to answer the message, bringing it up if need be.
-    fn order_message(&mut self) {
-        let Some(message) = self.ordered.as_ref().map(|ordered| ordered.message.clone()) else { return };
+    /// Sends the current message to the driver. Starts the driver if it does not run.
+    fn send_current_message(&mut self) {
+        let Some(message) = self.current_message.as_ref().map(|current| current.message.clone()) else { return };
         if self.connection.is_none() {
-            let kept = StoredState::new(self.config.clone());
-            let secrets = self.runtime.secrets_of(&self.session.id);
-            match SessionSpec::of_stored(&self.session, &kept, secrets) {
+            let stored = StoredState::new(self.config.clone());
+            let secrets = self.runtime.session_secrets(&self.session.id);
+            match SessionSpec::from_stored(&self.session, &stored, secrets) {
                 Ok(spec) => self.connection = Some(Connection::open(self.driver.clone(), spec)),
                 Err(missing) => {
                     return self.close_turn(Some(Failure::new(ErrorCode::InvalidRequest, missing.to_string())));
                 }
             }
         }
-        // A driver that no longer hears is about to say so.
-        self.order(DriverCommand::SendMessage(message));
+        // If the driver does not receive commands any more, its result arrives next.
+        self.send_command(DriverCommand::SendMessage(message));
     }
 
-    /// Converts what the driver sent. Inputs are converted together, which is faster; whatever asks where the session
-    /// stands comes after the inputs before it.
-    pub(super) fn convert(&mut self, messages: &[TimedOutput]) {
-        for message in messages {
-            let at = Some(message.time);
-            self.page.bytes += message.byte_len();
-            match &message.output {
+    /// Converts outputs of the driver. Inputs are converted together, which is faster. An output that depends on the
+    /// state of the session is handled after the inputs before it are converted.
+    pub(super) fn convert(&mut self, outputs: &[TimedOutput]) {
+        for timed in outputs {
+            let time = Some(timed.time);
+            self.pending.bytes += timed.byte_len();
+            match &timed.output {
                 DriverOutput::Launched(launch) => {
-                    self.touch();
-                    self.conversion.observe_launch(at, launch, &mut self.page.events);
+                    self.mark_driver_acted();
+                    self.conversion.observe_launch(time, launch, &mut self.pending.events);
                 }
                 DriverOutput::Failed(failure) => {
-                    self.settle();
+                    self.flush_conversion();
                     self.close_turn(Some(failure.clone()));
                 }
                 DriverOutput::Input(input) => {
                     match input {
-                        Input::Sent(_) | Input::Request { .. } => self.touch(),
+                        Input::Sent(_) | Input::Request { .. } => self.mark_driver_acted(),
                         Input::Exit { .. } => {
-                            self.settle();
-                            // A message that the agent died on is shown in the turn that fails.
-                            if self.ordered.as_ref().is_some_and(|ordered| ordered.touched) {
-                                self.show_message();
+                            self.flush_conversion();
+                            // A message on which the agent died is shown in the turn that fails.
+                            if self.current_message.as_ref().is_some_and(|current| current.has_driver_acted) {
+                                self.add_message_to_stream();
                             }
                         }
                         _ => {}
                     }
-                    self.conversion.receive(at, input.borrowed());
+                    self.conversion.receive(time, input.borrowed());
                 }
             }
         }
-        self.settle();
+        self.flush_conversion();
     }
 
-    /// Makes events of what was heard, and looks at them.
-    fn settle(&mut self) {
-        self.conversion.flush(&mut self.page.events);
-        self.watch();
+    /// Flushes the events of the received inputs, and observes them.
+    fn flush_conversion(&mut self) {
+        self.conversion.flush(&mut self.pending.events);
+        self.observe_events();
     }
 
-    fn touch(&mut self) {
-        if let Some(ordered) = &mut self.ordered {
-            ordered.touched = true;
+    fn mark_driver_acted(&mut self) {
+        if let Some(current) = &mut self.current_message {
+            current.has_driver_acted = true;
         }
     }
 
-    /// The driver is done with the session for now.
-    pub(super) fn served(&mut self, served: ServeResult) {
-        match served {
+    /// Handles the end of [`Driver::serve`](crate::driver::Driver::serve).
+    pub(super) fn finish_serve(&mut self, result: ServeResult) {
+        match result {
             Err(ServeError::SessionLost(reason)) => {
-                self.show_message();
-                self.conversion.fail_session(Some(now()), &reason, &mut self.page.events);
-                self.watch();
+                self.add_message_to_stream();
+                self.conversion.fail_session(Some(now()), &reason, &mut self.pending.events);
+                self.observe_events();
             }
             Ok(ServeOutcome::SessionEnded) => {
-                self.show_message();
-                self.conversion.finish(Some(now()), StreamEnd::Log, &mut self.page.events);
-                self.watch();
+                self.add_message_to_stream();
+                self.conversion.finish(Some(now()), StreamEnd::Log, &mut self.pending.events);
+                self.observe_events();
             }
             Ok(ServeOutcome::Stopped) => {
-                let unheard = |ordered: &&mut Ordered| !ordered.touched && !ordered.repeated;
-                if let Some(ordered) = self.ordered.as_mut().filter(unheard) {
-                    // The agent left just when it was spoken to: it is called back, once.
-                    ordered.repeated = true;
-                    return self.order_message();
+                let is_unhandled = |current: &&mut CurrentMessage| !current.has_driver_acted && !current.is_retried;
+                if let Some(current) = self.current_message.as_mut().filter(is_unhandled) {
+                    // The driver stopped just when the message was sent. The message is sent again, once.
+                    current.is_retried = true;
+                    return self.send_current_message();
                 }
                 if self.is_busy() {
-                    self.show_message();
-                    self.conversion.push(Some(now()), Input::Exit { code: None }, &mut self.page.events);
-                    self.watch();
+                    self.add_message_to_stream();
+                    self.conversion.push(Some(now()), Input::Exit { code: None }, &mut self.pending.events);
+                    self.observe_events();
                     self.close_turn(Some(Failure::new(ErrorCode::AgentError, "the agent is gone")));
                 }
             }
             Err(error) => {
-                tracing::warn!(session = %self.session.id, agent = self.driver.id(), "{error}");
+                let (session, agent) = (&self.session.id, self.driver.id());
+                tracing::warn!(%session, agent, %error, "agent is unavailable; the next message starts it again");
                 self.close_turn(Some(Failure::new(ErrorCode::AgentError, error.to_string())));
             }
         }
     }
 
-    /// Sees to it that the message stands in the stream, even if the agent never heard of it.
-    pub(super) fn show_message(&mut self) {
-        if self.ordered.as_ref().is_some_and(|ordered| !ordered.shown) {
-            self.host(|session| session.prompt_accepted(None));
+    /// Adds the current message to the stream, even if it never reached the agent.
+    pub(super) fn add_message_to_stream(&mut self) {
+        if self.current_message.as_ref().is_some_and(|current| !current.is_in_stream) {
+            self.push_host_drafts(|session| session.prompt_accepted(None));
         }
-        let unheard = self.ordered.as_ref().filter(|ordered| !ordered.shown);
-        if let Some(prompt) = unheard.map(Ordered::prompt) {
-            self.host(|session| {
+        let missing = self.current_message.as_ref().filter(|current| !current.is_in_stream);
+        if let Some(prompt) = missing.map(CurrentMessage::prompt) {
+            self.push_host_drafts(|session| {
                 session.prompt_sent(prompt);
                 session.prompt_accepted(None);
             });
         }
     }
 
-    /// Ends the turn that runs, or was about to: failed for this reason, or interrupted. Without one, nothing happens.
+    /// Ends the turn that runs or is about to: failed for this reason, or interrupted. Without one, nothing happens.
     pub(super) fn close_turn(&mut self, failure: Option<Failure>) {
         if !self.is_busy() || self.phase == Phase::Ended {
             return;
         }
-        self.show_message();
+        self.add_message_to_stream();
         let failure = failure.filter(|_| self.interrupt.is_none());
-        self.host(|session| {
+        self.push_host_drafts(|session| {
             if let Some(failure) = failure {
                 session.failed(failure);
                 session.turn_ended(TurnEnd::with_status(TurnStatus::Failed));
@@ -165,77 +166,78 @@ impl Actor {
         });
     }
 
-    /// The agent is gone, and with it the commands that ran on after their turn: nobody will tell how they end. A message
-    /// that the agent has not heard of is not concerned.
-    pub(super) fn close_commands(&mut self) {
-        let is_unheard = self.ordered.as_ref().is_none_or(|ordered| !ordered.touched);
-        if self.phase == Phase::Rest && is_unheard && !self.open.is_nothing() {
-            self.conversion.push(Some(now()), Input::Exit { code: None }, &mut self.page.events);
-            self.watch();
+    /// Closes the commands that outlived their turn: the agent is gone, and their ends will not be reported. A message
+    /// that the driver has not acted on is not affected.
+    pub(super) fn close_background_commands(&mut self) {
+        let is_unhandled = self.current_message.as_ref().is_none_or(|current| !current.has_driver_acted);
+        if self.phase == Phase::Idle && is_unhandled && !self.open_work.is_empty() {
+            self.conversion.push(Some(now()), Input::Exit { code: None }, &mut self.pending.events);
+            self.observe_events();
         }
     }
 
-    /// The host itself says something in the session.
-    pub(super) fn host(&mut self, say: impl FnOnce(&mut SessionDrafts<'_>)) {
+    /// Adds drafts that the host itself makes, without an input.
+    pub(super) fn push_host_drafts(&mut self, draft: impl FnOnce(&mut SessionDrafts<'_>)) {
         self.conversion.push_host_drafts(
             Some(now()),
-            |drafts| say(&mut drafts.current_session()),
-            &mut self.page.events,
+            |drafts| draft(&mut drafts.current_session()),
+            &mut self.pending.events,
         );
-        self.watch();
+        self.observe_events();
     }
 
-    /// Looks at the events that are new, and at what they mean for the session.
-    pub(super) fn watch(&mut self) {
-        let page = &mut self.page;
-        for event in &page.events[page.watched..] {
-            self.standing.watch(event);
-            self.open.watch(&event.data);
+    /// Updates the state of the session from its new events.
+    pub(super) fn observe_events(&mut self) {
+        let pending = &mut self.pending;
+        for event in &pending.events[pending.observed..] {
+            self.checkpoint.observe(event);
+            self.open_work.observe(&event.data);
             if event.native_session_id.is_some() && event.native_session_id != self.session.native_session_id {
                 self.session.native_session_id.clone_from(&event.native_session_id);
             }
             match &event.data {
                 EventData::TurnStarted(_) => {
                     self.phase = Phase::Turn;
-                    if let Some(ordered) = &mut self.ordered {
-                        ordered.began_after.get_or_insert(event.sequence - 1);
+                    if let Some(current) = &mut self.current_message {
+                        current.turn_starts_after.get_or_insert(event.sequence - 1);
                     }
                 }
                 EventData::TurnEnded(_) => {
-                    self.phase = Phase::Rest;
+                    self.phase = Phase::Idle;
                     self.replies = Replies::default();
                     self.idle_since = Instant::now();
-                    // A turn that the agent had of its own may end while the message is still on its way.
-                    match &mut self.ordered {
-                        Some(ordered) if !ordered.shown => ordered.began_after = None,
-                        _ => self.ordered = None,
+                    // A turn that the agent started by itself may end before the message reaches the agent.
+                    match &mut self.current_message {
+                        Some(current) if !current.is_in_stream => current.turn_starts_after = None,
+                        _ => self.current_message = None,
                     }
                 }
                 EventData::SessionEnded(_) => {
                     self.phase = Phase::Ended;
-                    self.ordered = None;
+                    self.current_message = None;
                 }
                 EventData::ItemStarted(started) => {
                     let item = &started.item;
-                    let is_users =
+                    let is_user_message =
                         item.kind == ItemKind::Message && item.role == Some(Role::User) && item.parent_id.is_none();
-                    if let Some(ordered) = self.ordered.as_mut().filter(|ordered| is_users && !ordered.shown) {
-                        ordered.shown = true;
-                        page.taken.push(ordered.id);
-                        let began_after = ordered.began_after.unwrap_or(event.sequence - 1);
-                        page.begun.extend(ordered.turn.take().map(|turn| (turn, began_after)));
+                    let current = self.current_message.as_mut();
+                    if let Some(current) = current.filter(|current| is_user_message && !current.is_in_stream) {
+                        current.is_in_stream = true;
+                        pending.dequeued.push(current.id);
+                        let starts_after = current.turn_starts_after.unwrap_or(event.sequence - 1);
+                        pending.turn_starts.extend(current.turn_waiter.take().map(|waiter| (waiter, starts_after)));
                     }
                 }
                 // An agent that works between turns is not idle.
-                EventData::ItemCompleted(_) if self.phase == Phase::Rest => self.idle_since = Instant::now(),
+                EventData::ItemCompleted(_) if self.phase == Phase::Idle => self.idle_since = Instant::now(),
                 _ => {}
             }
-            // A command may run on when its turn is over. Then its call has to be read again after a restart.
-            let may_settle = matches!(event.data, EventData::SessionStarted(_) | EventData::TurnEnded(_));
-            if may_settle && self.open.is_nothing() {
-                page.state = self.standing.settle(event).or(page.state.take());
+            // A command may outlive its turn. Then its call has to be read again after a restart: no checkpoint here.
+            let is_boundary = matches!(event.data, EventData::SessionStarted(_) | EventData::TurnEnded(_));
+            if is_boundary && self.open_work.is_empty() {
+                pending.checkpoint = self.checkpoint.advance(event).or(pending.checkpoint.take());
             }
         }
-        page.watched = page.events.len();
+        pending.observed = pending.events.len();
     }
 }

@@ -1,10 +1,10 @@
-//! Real agents behind the runtime: every driver against stand-ins that play recordings, and against what goes wrong.
+//! The drivers of real agents, against stand-ins that replay recordings, and against faults.
 
 mod amp;
-pub(crate) mod cast;
 mod claude;
 mod codex;
 mod faults;
 mod opencode;
-mod pair;
 mod shared_faults;
+pub(crate) mod stand_in;
+mod two_sessions;

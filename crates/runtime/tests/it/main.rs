@@ -1,7 +1,7 @@
-//! The runtime from the outside: sessions with the mock agent, and every driver with stand-ins for the real agents.
+//! The runtime through its public interface: sessions of the mock agent, and every driver with a stand-in for its agent.
 
 mod agents;
 mod sessions;
 
-use agents::cast;
-use sessions::stage;
+use agents::stand_in;
+use sessions::test_runtime;

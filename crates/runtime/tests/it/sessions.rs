@@ -1,12 +1,12 @@
-//! Sessions from the outside: what is promised to whoever uses the runtime, shown with the mock agent.
+//! Sessions of the mock agent: what the runtime promises to its callers.
 
-mod agents;
 mod any_order;
 mod background;
 mod commands;
 mod create;
-mod flood;
+mod fast_agent;
+mod misbehaving_agents;
 mod requests;
 mod restart;
-pub(crate) mod stage;
+pub(crate) mod test_runtime;
 mod turns;

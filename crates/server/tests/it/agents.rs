@@ -74,7 +74,7 @@ async fn a_failure_of_the_agent_is_502_with_the_reason() {
 async fn an_agent_that_does_not_answer_is_504() {
     let server = start_failing_agent().await;
     let document = expect_problem(server.get("/v1/agents/failing/models").await, 504, "timeout").await;
-    assert!(document["detail"].as_str().unwrap().contains("which models"), "{document}");
+    assert!(document["detail"].as_str().unwrap().contains("its models"), "{document}");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The MCP servers of a session, as Amp wants them.
+//! The MCP servers of a session in Amp's format.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -13,17 +13,17 @@ use crate::mcp::{McpServer, McpServers};
 /// Number of the next file.
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 
-/// The MCP servers of a session.
+/// The value of `--mcp-config`.
 #[derive(Debug)]
 pub(super) enum McpConfig {
-    /// An argument of the command line.
+    /// JSON text on the command line.
     Text(String),
-    /// A file that only its user can read, because there are secrets in it. It is removed when this is dropped.
+    /// A file with secrets, which only the current user can read. It is removed when this is dropped.
     File(PathBuf),
 }
 
 impl McpConfig {
-    /// Writes the configuration of servers; `None` if there are none.
+    /// Writes the configuration of MCP servers; `None` if there are none.
     pub(super) fn write(servers: &McpServers) -> io::Result<Option<Self>> {
         if servers.is_empty() {
             return Ok(None);
@@ -40,7 +40,7 @@ impl McpConfig {
         Ok(Some(config))
     }
 
-    /// What `--mcp-config` is given.
+    /// The value of `--mcp-config`.
     pub(super) fn value(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -54,7 +54,8 @@ impl Drop for McpConfig {
         if let Self::File(path) = self
             && let Err(error) = std::fs::remove_file(&path)
         {
-            tracing::warn!("{} cannot be removed: {error}", path.display());
+            let file = path.display();
+            tracing::warn!(%file, %error, "cannot remove the MCP configuration; remove the file, it contains secrets");
         }
     }
 }
@@ -85,13 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn servers_without_secrets_are_on_the_command_line() {
+    fn servers_without_secrets_are_passed_on_the_command_line() {
         let config = McpConfig::write(&servers(r#"{"tiny":{"command":"tool"}}"#)).unwrap().unwrap();
         assert_eq!(config.value(), r#"{"tiny":{"command":"tool","args":[],"env":{}}}"#);
     }
 
     #[test]
-    fn secrets_are_in_a_file_of_the_users_own_and_gone_with_it() {
+    fn secrets_are_in_a_private_file_that_is_removed_in_the_end() {
         let config = McpConfig::write(&servers(r#"{"far":{"url":"http://x","headers":{"Key":"s3cret"}}}"#));
         let config = config.unwrap().unwrap();
         let path = PathBuf::from(config.value());

@@ -1,4 +1,4 @@
-//! What a session wants, and what of it Claude Code can honour.
+//! Options of a session: which of them Claude Code supports, and the command line.
 
 use std::ffi::OsString;
 
@@ -14,34 +14,32 @@ use crate::driver::SessionSpec;
 use crate::drivers::refuse_unsupported;
 use crate::error::Refusal;
 use crate::mcp::McpServer;
-use crate::modes::PermissionMode;
+use crate::permission_mode::PermissionMode;
 
-/// How hard it can be told to think.
+/// The efforts of a model.
 const EFFORTS: [Effort; 5] = [Effort::Low, Effort::Medium, Effort::High, Effort::Xhigh, Effort::Max];
 const BUILD: &str = "build";
 const PLAN: &str = "plan";
 
-/// Prefix of the variables through which the secrets of MCP servers reach the agent: other processes can read a command
-/// line.
+/// Prefix of the variables that pass secrets of MCP servers to the agent. Other processes can read a command line.
 const SECRET_PREFIX: &str = "INTERLINGUA_MCP_SECRET_";
 
-/// The modes of its sessions.
+/// The modes of a Claude Code session.
 pub(super) fn modes() -> Vec<Mode> {
     vec![
-        Mode::new(BUILD, "Build", "Does what it is told, within its permissions"),
-        Mode::new(PLAN, "Plan", "Looks around, writes a plan, and goes to work when that is approved"),
+        Mode::new(BUILD, "Build", "Works on the task, within its permissions"),
+        Mode::new(PLAN, "Plan", "Explores, writes a plan, and carries it out after approval"),
     ]
 }
 
-/// Refuses what a version cannot honour.
+/// Refuses options that a version does not support.
 pub(super) fn check(spec: &SessionSpec, version: Option<&Version>) -> Result<(), Refusal> {
     if let Some(mode) = spec.agent_mode.as_deref().filter(|mode| ![BUILD, PLAN].contains(mode)) {
         return Err(Refusal::mode("agentMode", mode, &[BUILD, PLAN]));
     }
     let bypasses = spec.permission_mode == PermissionMode::Bypass;
     if spec.agent_mode.as_deref() == Some(PLAN) && bypasses {
-        let detail =
-            "Claude Code cannot plan with permissionMode `bypass`: expected `default`, `plan` or `acceptEdits`";
+        let detail = "Claude Code does not support permissionMode `bypass` in mode `plan`: expected `default`, `plan` or `acceptEdits`";
         return Err(Refusal::field("permissionMode", detail));
     }
     if bypasses && rustix::process::geteuid().is_root() && !is_sandbox(spec) {
@@ -74,7 +72,7 @@ fn is_sandbox(spec: &SessionSpec) -> bool {
     spec.env.get("IS_SANDBOX").map_or_else(|| std::env::var_os("IS_SANDBOX").is_some(), |value| !value.is_empty())
 }
 
-/// The arguments of a session, and the variables that they refer to.
+/// The command line of a session, and the variables to which it refers.
 pub(super) fn command_line(spec: &SessionSpec, version: Option<&Version>) -> (Vec<String>, Vec<(OsString, OsString)>) {
     let is_plan = spec.agent_mode.as_deref() == Some(PLAN);
     let permissions = match spec.permission_mode {
@@ -96,12 +94,12 @@ pub(super) fn command_line(spec: &SessionSpec, version: Option<&Version>) -> (Ve
     (claude::command_line(&options, version), secrets)
 }
 
-/// The permission mode that an approved plan leads to; `None` for the agent's default.
+/// The permission mode after an approved plan; `None` for the agent's default.
 pub(super) fn mode_after_plan(spec: &SessionSpec) -> Option<claude::PermissionMode> {
     (spec.permission_mode == PermissionMode::AcceptEdits).then_some(claude::PermissionMode::AcceptEdits)
 }
 
-/// MCP servers with every secret replaced by the name of a variable, and those variables.
+/// The MCP servers with every secret replaced by a reference to a variable, and those variables.
 fn mcp_servers(servers: &crate::mcp::McpServers) -> (McpServers, Vec<(OsString, OsString)>) {
     let mut secrets = Vec::new();
     let mut hide = |value: &str| {
@@ -166,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn variants_are_taken_as_declared() {
+    fn variants_are_accepted_as_the_descriptor_declares() {
         let spec = SessionSpec { variant: Some("high".into()), ..spec() };
         assert_eq!(check(&spec, None).is_ok(), Agent::Claude.descriptor().has_model_variants);
     }
@@ -185,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_has_a_name_is_resumed() {
+    fn a_session_with_a_native_id_is_resumed() {
         let spec = SessionSpec {
             native_session_id: Some("abc".into()),
             model: Some("opus".into()),
@@ -196,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_honoured_is_refused() {
+    fn unsupported_options_are_refused() {
         assert_eq!(check(&spec(), None), Ok(()));
         for refused in [
             SessionSpec { agent_mode: Some("custom".into()), ..spec() },
@@ -209,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_effort_is_refused_where_the_version_has_none() {
+    fn an_effort_is_refused_if_the_version_does_not_support_it() {
         let spec = SessionSpec { variant: Some("high".into()), ..spec() };
         let refusal = check(&spec, Some(&Version::new(2, 0, 30))).unwrap_err();
         assert!(format!("{refusal:?}").contains("2.0.30"), "{refusal:?}");

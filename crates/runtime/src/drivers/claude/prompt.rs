@@ -3,7 +3,7 @@
 use interlingua_protocol::claude::{Attachment, Prompt};
 use interlingua_schema::Message;
 
-use crate::attached::{self, Attached};
+use crate::attachments::{self, PromptAttachment};
 
 const PDF: &str = "application/pdf";
 
@@ -11,10 +11,10 @@ const PDF: &str = "application/pdf";
 pub(super) async fn read_prompt(message: Message) -> Result<Prompt, String> {
     let mut attachments = Vec::with_capacity(message.attachments.len());
     for attachment in &message.attachments {
-        attachments.push(match attached::read(attachment, &["image/", PDF]).await? {
-            Attached::Named(named) => Attachment::Text(named),
-            Attached::Bytes { mime, base64 } if mime == PDF => Attachment::Pdf { base64 },
-            Attached::Bytes { mime, base64 } => Attachment::Image { media_type: mime, base64 },
+        attachments.push(match attachments::read(attachment, &["image/", PDF]).await? {
+            PromptAttachment::Path(named) => Attachment::Text(named),
+            PromptAttachment::Content { mime, base64 } if mime == PDF => Attachment::Pdf { base64 },
+            PromptAttachment::Content { mime, base64 } => Attachment::Image { media_type: mime, base64 },
         });
     }
     Ok(Prompt { text: message.text, attachments })

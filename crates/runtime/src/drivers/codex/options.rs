@@ -1,4 +1,4 @@
-//! What a session wants, as options of its thread and turns.
+//! Options of a session: which of them Codex supports, as options of a thread and its turns.
 
 use interlingua_convert::Agent;
 use interlingua_native::codex::{AskForApprovalText, LocalImageUserInput, SandboxMode, TextUserInput, UserInput};
@@ -8,27 +8,27 @@ use interlingua_schema::Message;
 use semver::Version;
 
 use crate::agents::Mode;
-use crate::attached::{self, Attached};
+use crate::attachments::{self, PromptAttachment};
 use crate::driver::SessionSpec;
 use crate::drivers::refuse_unsupported;
 use crate::error::Refusal;
 use crate::mcp::McpServer;
-use crate::modes::PermissionMode;
+use crate::permission_mode::PermissionMode;
 
 const BUILD: &str = "build";
 const PLAN: &str = "plan";
-/// Efforts that older versions refuse.
+/// Efforts that older versions do not support.
 const HIGHEST_EFFORTS: [&str; 2] = ["max", "ultra"];
 
-/// The modes of its sessions.
+/// The modes of a Codex session.
 pub(super) fn modes() -> Vec<Mode> {
     vec![
-        Mode::new(BUILD, "Build", "Does what it is told, within its permissions"),
-        Mode::new(PLAN, "Plan", "Looks around, asks, and proposes a plan"),
+        Mode::new(BUILD, "Build", "Works on the task, within its permissions"),
+        Mode::new(PLAN, "Plan", "Explores, asks questions, and proposes a plan"),
     ]
 }
 
-/// Refuses what a version cannot honour.
+/// Refuses options that a version does not support.
 pub(super) fn check(spec: &SessionSpec, version: Option<&Version>) -> Result<(), Refusal> {
     if let Some(mode) = spec.agent_mode.as_deref().filter(|mode| ![BUILD, PLAN].contains(mode)) {
         return Err(Refusal::mode("agentMode", mode, &[BUILD, PLAN]));
@@ -36,7 +36,7 @@ pub(super) fn check(spec: &SessionSpec, version: Option<&Version>) -> Result<(),
     if spec.agent_mode.as_deref() == Some(PLAN) {
         refuse_unsupported(Agent::Codex, "agentMode", PLAN, &support::COLLABORATION_MODE, version)?;
     }
-    // Which efforts there are depends on the model, and models come and go.
+    // The efforts depend on the model, and the list of models changes.
     if let Some(variant) = spec.variant.as_deref().filter(|variant| !is_word(variant)) {
         return Err(Refusal::field("variant", format!("expected an effort such as `high`, found {variant:?}")));
     }
@@ -48,11 +48,11 @@ pub(super) fn check(spec: &SessionSpec, version: Option<&Version>) -> Result<(),
     }
     for (name, server) in spec.mcp.iter() {
         if !is_word(name) {
-            let detail = format!("expected an MCP server's name of letters, digits, `-` and `_`, found {name:?}");
+            let detail = format!("expected an MCP server name of letters, digits, `-` and `_`, found {name:?}");
             return Err(Refusal::field("mcp", detail));
         }
         if matches!(server, McpServer::Remote { sse: true, .. }) {
-            let detail = format!("Codex cannot reach MCP server `{name}` by SSE: expected `http` or `stdio`");
+            let detail = format!("Codex does not support SSE for MCP server `{name}`: expected `http` or `stdio`");
             return Err(Refusal::field("mcp", detail));
         }
     }
@@ -63,10 +63,10 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter))
 }
 
-/// The options of a session's thread.
+/// The options of the session's thread.
 pub(super) fn thread_options(spec: &SessionSpec) -> ThreadOptions {
     let (approval_policy, sandbox) = match spec.permission_mode {
-        // Codex's own defaults: it works in its directory, and asks where that does not do.
+        // Codex's own defaults: it works in its directory, and asks for anything else.
         PermissionMode::Default | PermissionMode::AcceptEdits => {
             (AskForApprovalText::OnRequest, SandboxMode::WorkspaceWrite)
         }
@@ -94,13 +94,13 @@ fn mcp_server(server: &McpServer) -> codex::McpServer {
     }
 }
 
-/// Plan mode, if the session is in it. `model` is the one that the thread has.
+/// Plan mode, if the session uses it. `model` is the model of the thread.
 pub(super) fn plan_mode(spec: &SessionSpec, model: Option<&str>) -> Result<Option<PlanMode>, String> {
     if spec.agent_mode.as_deref() != Some(PLAN) {
         return Ok(None);
     }
     let Some(model) = model else {
-        return Err("plan mode needs a model, and Codex named none: create the session with `model`".to_owned());
+        return Err("plan mode needs a model, and Codex reported none: create the session with `model`".to_owned());
     };
     Ok(Some(PlanMode { model: model.to_owned(), reasoning_effort: spec.variant.clone() }))
 }
@@ -112,9 +112,9 @@ pub(super) async fn user_input(message: &Message) -> Result<Vec<UserInput>, Stri
         input.push(new!(TextUserInput { text: &*message.text }).into());
     }
     for attachment in &message.attachments {
-        if attached::mime(attachment).is_some_and(|mime| mime.starts_with("image/")) {
+        if attachments::mime_type(attachment).is_some_and(|mime| mime.starts_with("image/")) {
             input.push(new!(LocalImageUserInput { path: &*attachment.path }).into());
-        } else if let Attached::Named(named) = attached::read(attachment, &[]).await? {
+        } else if let PromptAttachment::Path(named) = attachments::read(attachment, &[]).await? {
             input.push(new!(TextUserInput { text: named }).into());
         }
     }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn variants_are_taken_as_declared() {
+    fn variants_are_accepted_as_the_descriptor_declares() {
         let spec = SessionSpec { variant: Some("high".into()), ..spec() };
         assert_eq!(check(&spec, None).is_ok(), Agent::Codex.descriptor().has_model_variants);
     }
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_of_mcp_servers_are_sent_and_not_shown() {
+    fn secrets_of_mcp_servers_are_sent_and_redacted_in_the_stream() {
         let mcp = serde_json::from_str(r#"{"tiny":{"command":"tiny","env":{"KEY":"s3cret"}}}"#).unwrap();
         let options = thread_options(&SessionSpec { mcp, variant: Some("high".to_owned()), ..spec() });
         let sent = options.clone().open(None).into_line(1);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_cannot_honour_is_refused() {
+    fn unsupported_options_are_refused() {
         assert!(check(&SessionSpec { agent_mode: Some("custom".to_owned()), ..spec() }, None).is_err());
         assert!(check(&SessionSpec { variant: Some("very high".to_owned()), ..spec() }, None).is_err());
         let mcp = serde_json::from_str(r#"{"far":{"type":"sse","url":"http://x"}}"#).unwrap();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn plan_mode_names_a_model() {
+    fn plan_mode_needs_a_model() {
         let planning = SessionSpec { agent_mode: Some("plan".to_owned()), ..spec() };
         let plan = PlanMode { model: "m".to_owned(), reasoning_effort: None };
         assert_eq!(plan_mode(&planning, Some("m")), Ok(Some(plan)));

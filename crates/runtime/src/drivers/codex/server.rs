@@ -1,42 +1,42 @@
 //! The app server that sessions share.
 
-use interlingua_native::new;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use interlingua_convert::Input;
-use interlingua_native::Request;
 use interlingua_native::codex::ClientInfo;
+use interlingua_native::{Request, new};
 use interlingua_protocol::codex::{self, HostRequest, decode_answer};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::line::{Head, Kind};
+use super::line_header::{LineHeader, LineKind};
 use super::router::{Deliveries, Inbox, Router};
 use crate::driver::ServeError;
-use crate::drivers::shared::{Ending, Running, Server, Tail};
+use crate::drivers::shared_servers::{EndReason, RunningServer, SharedServer, StderrTail};
 use crate::process::{Process, Program, Stdin, Supervisor};
 
-/// How long it may take to answer before there are sessions.
+/// How long the server may take to answer a request during its start.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// The id of the first request. The router numbers from 1.
+/// Id of the first request. The router numbers requests from 1.
 const INITIALIZE_ID: u64 = 0;
-/// A subscriber that does not exist.
+/// Number of a subscriber that does not exist.
 const NO_SUBSCRIBER: u64 = 0;
 
-/// An app server that runs. It is ended when the last who holds it lets go.
+/// A running app server. It is ended when the last holder drops it.
 pub(super) struct AppServer {
     stdin: Stdin,
     shared: Arc<Shared>,
-    needed: mpsc::Sender<()>,
+    /// Requests to end the server. Closed when the last holder drops it.
+    end_requests: mpsc::Sender<()>,
 }
 
-/// What the server's holders and its reader have in common.
+/// State that the holders share with the task that reads the server's output.
 #[derive(Debug)]
 struct Shared {
     router: Mutex<Router>,
-    is_up: AtomicBool,
+    is_alive: AtomicBool,
 }
 
 impl Shared {
@@ -45,51 +45,55 @@ impl Shared {
     }
 }
 
-impl Server for AppServer {
-    fn is_up(&self) -> bool {
-        self.shared.is_up.load(Ordering::Acquire)
+impl SharedServer for AppServer {
+    fn is_alive(&self) -> bool {
+        self.shared.is_alive.load(Ordering::Acquire)
     }
 }
 
 impl AppServer {
-    /// Starts one, initializes it and logs in if there is a key.
+    /// Starts a server, initializes it, and logs in if there is an API key.
     pub(super) async fn start(
         supervisor: &Supervisor,
         program: Program,
-        key: Option<&str>,
-        running: Running,
+        api_key: Option<&str>,
+        running: RunningServer,
     ) -> Result<Arc<Self>, ServeError> {
-        let failed = |running: Running, reason: String| {
-            running.fell(&reason);
+        let failed = |running: RunningServer, reason: String| {
+            running.record_crash(&reason);
             Err(ServeError::Unavailable(reason))
         };
         let process = match supervisor.start(program).await {
             Ok(process) => process,
             Err(error) => return failed(running, error.to_string()),
         };
-        let mut start = Startup { process, stderr: Tail::default(), router: Router::default() };
-        if let Err(reason) = start.call(INITIALIZE_ID, codex::initialize(client_info(), &[])).await {
+        let mut startup = Startup { process, stderr: StderrTail::default(), router: Router::default() };
+        if let Err(reason) = startup.call(INITIALIZE_ID, codex::initialize(client_info(), &[])).await {
             return failed(running, reason);
         }
-        start.process.send(&codex::initialized());
-        if let Some(key) = key {
-            let id = start.router.open_request(NO_SUBSCRIBER);
-            // Whoever has another provider needs no login. If it was needed, the turn says so.
-            if let Err(reason) = start.call(id, codex::log_in(key)).await {
-                tracing::warn!("codex refuses to log in with the API key of the environment: {reason}");
+        startup.process.send(&codex::initialized());
+        if let Some(api_key) = api_key {
+            let id = startup.router.open_request(NO_SUBSCRIBER);
+            // Other model providers need no login. If one was needed, the turn fails with an error about it.
+            if let Err(reason) = startup.call(id, codex::log_in(api_key)).await {
+                tracing::warn!(
+                    agent = "codex",
+                    reason,
+                    "login with the API key of the environment failed; check the key"
+                );
             }
         }
-        let Startup { process, stderr, router } = start;
+        let Startup { process, stderr, router } = startup;
         let Some(stdin) = process.stdin() else {
             return failed(running, "the standard input of Codex is closed".to_owned());
         };
-        let shared = Arc::new(Shared { router: Mutex::new(router), is_up: AtomicBool::new(true) });
-        let (needed, not_needed) = mpsc::channel(1);
-        tokio::spawn(serve(process, stderr, shared.clone(), not_needed, running));
-        Ok(Arc::new(Self { stdin, shared, needed }))
+        let shared = Arc::new(Shared { router: Mutex::new(router), is_alive: AtomicBool::new(true) });
+        let (end_requests, end_receiver) = mpsc::channel(1);
+        tokio::spawn(read_output(process, stderr, shared.clone(), end_receiver, running));
+        Ok(Arc::new(Self { stdin, shared, end_requests }))
     }
 
-    /// Adds a subscriber: a session, or without a name whoever has a question.
+    /// Adds a subscriber: a session, or `None` for a caller that only makes requests.
     pub(super) fn subscribe(&self, session: Option<&str>) -> (u64, Inbox) {
         self.shared.router().subscribe(session)
     }
@@ -98,7 +102,7 @@ impl AppServer {
         self.shared.router().unsubscribe(subscriber);
     }
 
-    /// The id of a request that is about to be made.
+    /// Registers a request that is about to be sent, and returns its id.
     pub(super) fn open_request(&self, subscriber: u64) -> u64 {
         self.shared.router().open_request(subscriber)
     }
@@ -107,10 +111,10 @@ impl AppServer {
         self.stdin.send(line);
     }
 
-    /// Ends a server that no longer obeys, for all who hold it.
+    /// Ends a server that does not answer any more, for all its holders.
     pub(super) fn end(&self) {
-        // Somebody else may have ordered it.
-        let _ = self.needed.try_send(());
+        // If the channel is full, another holder has asked already.
+        let _ = self.end_requests.try_send(());
     }
 }
 
@@ -121,33 +125,33 @@ fn client_info() -> ClientInfo {
     }
 }
 
-/// A server before there are sessions.
+/// A server that has no sessions yet.
 struct Startup {
     process: Process,
-    stderr: Tail,
+    stderr: StderrTail,
     router: Router,
 }
 
 impl Startup {
-    /// Makes a request and waits for its answer.
+    /// Sends a request and waits for its answer.
     async fn call<R: Request + Into<HostRequest>>(&mut self, id: u64, params: R) -> Result<R::Response, String> {
         self.process.send(&params.into().into_line(id));
-        let answer = timeout(START_TIMEOUT, self.answer::<R>(id)).await;
+        let answer = timeout(START_TIMEOUT, self.wait_for_answer::<R>(id)).await;
         answer.unwrap_or_else(|_| Err(format!("Codex did not answer `{}` within {START_TIMEOUT:?}", R::METHOD)))
     }
 
-    async fn answer<R: Request>(&mut self, asked: u64) -> Result<R::Response, String> {
+    async fn wait_for_answer<R: Request>(&mut self, request_id: u64) -> Result<R::Response, String> {
         loop {
             match self.process.next().await {
                 Input::Stderr(line) => self.stderr.push(line),
-                Input::Exit { code } => return Err(self.stderr.farewell("Codex", code)),
-                input => match (Head::scan_input(&input).kind, &input) {
-                    (Kind::Answer { id }, Input::Received(line)) if id == asked => {
+                Input::Exit { code } => return Err(self.stderr.exit_message("Codex", code)),
+                input => match (LineHeader::scan_input(&input).kind, &input) {
+                    (LineKind::Answer { id }, Input::Received(line)) if id == request_id => {
                         return decode_answer::<R>(line)
-                            .map_err(|error| format!("Codex refuses `{}`: {error}", R::METHOD));
+                            .map_err(|error| format!("request `{}` to Codex failed: {error}", R::METHOD));
                     }
-                    (Kind::Answer { id }, Input::Unreadable { error, .. }) if id == asked => {
-                        return Err(format!("the answer of Codex to `{}` cannot be read: {error}", R::METHOD));
+                    (LineKind::Answer { id }, Input::Unreadable { error, .. }) if id == request_id => {
+                        return Err(format!("cannot read the answer of Codex to `{}`: {error}", R::METHOD));
                     }
                     _ => self.route(input),
                 },
@@ -155,53 +159,53 @@ impl Startup {
         }
     }
 
-    /// Routes what is not an answer. There are no subscribers yet; startup notices are kept for those who come.
+    /// Routes a line that is not the answer. There are no subscribers yet; startup notices are kept for later ones.
     fn route(&mut self, input: Input) {
-        let mut out = Deliveries::default();
-        self.router.route(input, &mut out);
-        for refusal in &out.refusals {
+        let mut deliveries = Deliveries::default();
+        self.router.route(input, &mut deliveries);
+        for refusal in &deliveries.refusals {
             self.process.send(refusal);
         }
     }
 }
 
-/// Routes all that the server says until it is gone, and ends it when nobody needs it any more.
-async fn serve(
+/// Routes the server's output until it exits, and ends the server when no holder is left.
+async fn read_output(
     mut process: Process,
-    mut stderr: Tail,
+    mut stderr: StderrTail,
     shared: Arc<Shared>,
-    mut not_needed: mpsc::Receiver<()>,
-    running: Running,
+    mut end_receiver: mpsc::Receiver<()>,
+    running: RunningServer,
 ) {
-    let mut ending = None;
+    let mut end_reason = None;
     loop {
         let inputs = tokio::select! {
             inputs = process.read() => inputs,
-            command = not_needed.recv(), if ending.is_none() => {
-                ending = Some(Ending::of(command));
-                shared.is_up.store(false, Ordering::Release);
-                process.end().await;
+            request = end_receiver.recv(), if end_reason.is_none() => {
+                end_reason = Some(EndReason::from_request(request));
+                shared.is_alive.store(false, Ordering::Release);
+                process.terminate().await;
                 continue;
             }
         };
-        let mut out = Deliveries::default();
+        let mut deliveries = Deliveries::default();
         for input in inputs {
             match input {
                 Input::Stderr(line) => stderr.push(line),
                 Input::Exit { code } => {
-                    shared.is_up.store(false, Ordering::Release);
-                    if ending != Some(Ending::NotNeeded) {
-                        running.fell(&stderr.farewell("Codex", code));
+                    shared.is_alive.store(false, Ordering::Release);
+                    if end_reason != Some(EndReason::Unused) {
+                        running.record_crash(&stderr.exit_message("Codex", code));
                     }
-                    shared.router().close(code, stderr.lines(), &mut out);
-                    return out.send().await;
+                    shared.router().close(code, stderr.into_lines(), &mut deliveries);
+                    return deliveries.send().await;
                 }
-                input => shared.router().route(input, &mut out),
+                input => shared.router().route(input, &mut deliveries),
             }
         }
-        for refusal in &out.refusals {
+        for refusal in &deliveries.refusals {
             process.send(refusal);
         }
-        out.send().await;
+        deliveries.send().await;
     }
 }

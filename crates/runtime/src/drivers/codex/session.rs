@@ -12,7 +12,7 @@ use interlingua_schema::{ErrorCode, Message, NativeSessionId};
 use semver::Version;
 use tokio::time::{Instant, timeout_at};
 
-use super::line::LineEvent;
+use super::line_header::LineEvent;
 use super::options;
 use super::router::{Inbox, RoutedInput};
 use super::server::AppServer;
@@ -20,48 +20,48 @@ use crate::driver::{
     CommandReceiver, DriverCommand, OutputSender, PermissionReply, ServeError, ServeOutcome, SessionSpec,
 };
 use crate::driver_output::OutputBatch;
-use crate::drivers::REFUSAL_MESSAGE;
+use crate::drivers::{INTERRUPTED_BEFORE_START, REFUSAL_MESSAGE};
 
-/// How long turns may take to end when the session lets go.
+/// How long running turns may take to end when the session closes the connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(1500);
-/// What the server's refusal to resume a thread says if the thread does not exist.
+/// Parts of the server's error message when it cannot resume a thread that does not exist.
 const UNKNOWN_THREAD: [&str; 3] = ["no rollout found", "thread not found", "invalid thread id"];
 
 /// One session on the app server.
 pub(super) struct CodexSession {
     server: Arc<AppServer>,
-    /// The version of the server, if known.
+    /// Version of the server, if known.
     version: Option<Version>,
     subscriber: u64,
     inbox: Inbox,
     output: OutputSender,
-    /// What is on its way to the wire.
+    /// Inputs that are about to be sent to the session.
     batch: OutputBatch,
     spec: SessionSpec,
     /// The thread, once it is open.
     thread: Option<String>,
     /// The model of the thread.
     model: Option<String>,
-    /// A message that waits for the thread.
+    /// A message that waits until the thread is open.
     queued: Option<Message>,
     sent: SentRequests,
     pending: PendingRequests,
-    /// The turns that run, by thread: the session's own, and those of sub-agents.
+    /// The running turns by thread: the session's own, and those of sub-agents.
     running: HashMap<String, RunningTurn>,
-    /// The turn is to be interrupted, as soon as it has started.
+    /// Whether the turn is to be interrupted as soon as it has started.
     is_interrupted: bool,
 }
 
-/// A turn that runs.
+/// A running turn.
 #[derive(Clone, Debug)]
 struct RunningTurn {
     id: String,
-    /// Whether the server has announced it. Until then it refuses to interrupt the turn: "no active turn to interrupt".
+    /// Whether the server has announced the turn. Before that, it refuses an interrupt: "no active turn to interrupt".
     is_started: bool,
 }
 
-/// How serving the session ended, if it has.
-type Ended = Option<Result<ServeOutcome, ServeError>>;
+/// How serving the session ended; `None` if it has not.
+type ServeEnd = Option<Result<ServeOutcome, ServeError>>;
 
 impl Drop for CodexSession {
     fn drop(&mut self) {
@@ -95,14 +95,14 @@ impl CodexSession {
         }
     }
 
-    /// Serves the session until it lets go or the server is gone. `early` are the orders that came before.
+    /// Serves the session until it closes the connection or the server exits. `early_commands` arrived before.
     pub(super) async fn serve(
         mut self,
-        early: VecDeque<DriverCommand>,
+        early_commands: VecDeque<DriverCommand>,
         mut commands: CommandReceiver,
     ) -> Result<ServeOutcome, ServeError> {
         self.open_thread().await;
-        for command in early {
+        for command in early_commands {
             self.execute(command).await;
         }
         loop {
@@ -124,7 +124,7 @@ impl CodexSession {
         }
     }
 
-    /// Starts or resumes the thread. The request may hold secrets, which the wire does not get to see.
+    /// Starts or resumes the thread. The request may contain secrets, so the session gets a redacted copy.
     async fn open_thread(&mut self) {
         let options = options::thread_options(&self.spec);
         let resumed = self.spec.native_session_id.as_ref().map(NativeSessionId::as_str);
@@ -170,7 +170,7 @@ impl CodexSession {
 
     async fn interrupt(&mut self) {
         if self.queued.take().is_some() {
-            return self.fail(ErrorCode::AgentError, "interrupted before it began").await;
+            return self.fail(ErrorCode::AgentError, INTERRUPTED_BEFORE_START).await;
         }
         self.is_interrupted = true;
         for (thread, turn) in self.running.clone() {
@@ -180,8 +180,8 @@ impl CodexSession {
         }
     }
 
-    /// Handles what came together; it is empty if the server is gone.
-    async fn receive_batch(&mut self, inputs: Vec<RoutedInput>) -> Ended {
+    /// Handles inputs that arrived together; an empty batch means that the server is gone.
+    async fn receive_batch(&mut self, inputs: Vec<RoutedInput>) -> ServeEnd {
         let mut ended = None;
         if inputs.is_empty() {
             self.batch.push(Input::Exit { code: None });
@@ -197,7 +197,7 @@ impl CodexSession {
         ended
     }
 
-    async fn receive(&mut self, RoutedInput { input, event }: RoutedInput) -> Ended {
+    async fn receive(&mut self, RoutedInput { input, event }: RoutedInput) -> ServeEnd {
         let line = if let Input::Received(line) = &input { line.as_str() } else { "" };
         match event {
             LineEvent::None => {
@@ -216,7 +216,7 @@ impl CodexSession {
                 self.running.remove(&thread);
                 self.batch.push(input);
                 if self.thread.as_ref() == Some(&thread) && std::mem::take(&mut self.is_interrupted) {
-                    // The interrupt has left its commands running.
+                    // The interrupted turn has left its commands running.
                     self.request(codex::clean_background_terminals(&thread)).await;
                 }
             }
@@ -279,7 +279,7 @@ impl CodexSession {
         self.start_turn().await;
     }
 
-    fn receive_refusal(&mut self, kind: RequestKind, error: &AnswerError) -> Ended {
+    fn receive_refusal(&mut self, kind: RequestKind, error: &AnswerError) -> ServeEnd {
         match (kind, error) {
             (RequestKind::ResumeThread, AnswerError::Refused(message))
                 if UNKNOWN_THREAD.iter().any(|known| message.contains(known)) =>
@@ -287,13 +287,13 @@ impl CodexSession {
                 Some(Err(ServeError::SessionLost(message.clone())))
             }
             (RequestKind::StartThread | RequestKind::ResumeThread, _) => {
-                Some(Err(ServeError::Unavailable(format!("Codex opens no thread: {error}"))))
+                Some(Err(ServeError::Unavailable(format!("cannot open a thread on Codex: {error}"))))
             }
             (RequestKind::StartTurn, _) => {
                 self.batch.push_failure(Failure::new(ErrorCode::AgentError, error.to_string()));
                 None
             }
-            // A turn that is over cannot be interrupted, and older versions do not know how to clean up.
+            // A turn that has ended cannot be interrupted, and older versions do not know how to clean up.
             (
                 RequestKind::InterruptTurn
                 | RequestKind::CleanBackgroundTerminals
@@ -306,7 +306,7 @@ impl CodexSession {
         }
     }
 
-    /// Interrupts what still runs, and unsubscribes from the thread.
+    /// Interrupts running turns, and unsubscribes from the thread.
     async fn close(&mut self) {
         let deadline = Instant::now() + CLOSE_TIMEOUT;
         if !self.running.is_empty() {
@@ -314,7 +314,7 @@ impl CodexSession {
         }
         while !self.running.is_empty() || self.sent.contains(RequestKind::CleanBackgroundTerminals) {
             let Ok(inputs) = timeout_at(deadline, self.inbox.recv()).await else {
-                // A server that does not even answer is of no use to anybody.
+                // A server that does not even answer is useless to all sessions.
                 if self.sent.contains(RequestKind::InterruptTurn) {
                     self.server.end();
                 }
@@ -342,7 +342,7 @@ impl CodexSession {
         }
     }
 
-    /// Sends a line to the server, after all that came before it is on the wire.
+    /// Sends a line to the server, after all earlier inputs are sent to the session.
     async fn send(&mut self, line: String) {
         self.batch.push(Input::Sent(line.clone()));
         self.output.send_batch(&mut self.batch).await;

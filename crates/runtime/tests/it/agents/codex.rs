@@ -1,83 +1,86 @@
-//! Codex, as it was recorded: one app server for all sessions.
+//! The driver of Codex, against recordings: one app server for all sessions.
 
 use interlingua_runtime::{CreateSession, McpServers, PermissionReply, RuntimeError, ServerState};
 use interlingua_schema::{EventData, PermissionStatus, QuestionStatus, TurnStatus, UniversalEvent};
 use rustix::process::{Signal, kill_process};
 
-use super::pair::{both_turns, create_both};
-use crate::cast::{Cast, failures};
-use crate::stage::{assert_rules, decisions, is_turn_end, kinds, nth, permissions, questions, said, status};
+use super::two_sessions::{create_two_sessions, run_both_turns};
+use crate::stand_in::{StandIn, error_messages};
+use crate::test_runtime::{
+    assert_no_violations, event_types, is_nth, is_turn_end, permission_ids, permission_statuses, question_ids, texts,
+    turn_status,
+};
 
-fn codex(recording: &str) -> Cast {
-    Cast::playing("codex", recording)
+fn codex(recording: &str) -> StandIn {
+    StandIn::replaying("codex", recording)
 }
 
-/// Ends the server, and asserts that nothing is left of `count` app servers.
-async fn end(cast: &Cast, count: usize) -> Vec<UniversalEvent> {
-    cast.stage.runtime.shutdown().await;
-    cast.assert_over(count).await
+/// Shuts the runtime down, and asserts that none of `count` app servers is left.
+async fn shutdown(stand_in: &StandIn, count: usize) -> Vec<UniversalEvent> {
+    stand_in.test.runtime.shutdown().await;
+    stand_in.assert_processes_ended(count).await
 }
 
 #[tokio::test]
-async fn turns_are_had_with_one_server() {
-    let cast = codex("text_deltas").created().await;
-    let first = cast.stage.turn("one").await;
-    let second = cast.stage.turn("two").await;
-    assert_eq!((status(&first), status(&second)), (Some(TurnStatus::Completed), Some(TurnStatus::Completed)));
-    assert!(said(&first).len() > 1, "{:?}", said(&first));
-    let status = cast.stage.runtime.agents().into_iter().find(|agent| agent.id == "codex").unwrap();
+async fn all_turns_use_one_server() {
+    let stand_in = codex("text_deltas").with_session().await;
+    let first = stand_in.test.run_turn("one").await;
+    let second = stand_in.test.run_turn("two").await;
+    assert_eq!((turn_status(&first), turn_status(&second)), (Some(TurnStatus::Completed), Some(TurnStatus::Completed)));
+    assert!(texts(&first).len() > 1, "{:?}", texts(&first));
+    let status = stand_in.test.runtime.agents().into_iter().find(|agent| agent.id == "codex").unwrap();
     let server = status.server.unwrap();
     assert_eq!((server.state, server.restart_count), (ServerState::Running, 0));
-    end(&cast, 1).await;
+    shutdown(&stand_in, 1).await;
 }
 
 #[tokio::test]
 async fn a_command_is_a_tool_call_with_its_output() {
-    let cast = codex("exec_basic").created().await;
-    let events = cast.stage.turn("run it").await;
-    assert_eq!(status(&events), Some(TurnStatus::Completed), "{:?}", kinds(&events));
+    let stand_in = codex("exec_basic").with_session().await;
+    let events = stand_in.test.run_turn("run it").await;
+    assert_eq!(turn_status(&events), Some(TurnStatus::Completed), "{:?}", event_types(&events));
     let tools = events.iter().filter(|event| match &event.data {
         EventData::ItemCompleted(completed) => completed.item.kind == interlingua_schema::ItemKind::ToolCall,
         _ => false,
     });
-    assert!(tools.count() > 0, "{:?}", kinds(&events));
-    end(&cast, 1).await;
+    assert!(tools.count() > 0, "{:?}", event_types(&events));
+    shutdown(&stand_in, 1).await;
 }
 
 #[tokio::test]
-async fn permissions_are_given_once_for_good_and_not() {
-    let cast = codex("approve_exec").created().await;
+async fn permissions_are_approved_once_for_the_session_and_denied() {
+    let stand_in = codex("approve_exec").with_session().await;
     let replies = [PermissionReply::Once, PermissionReply::Always, PermissionReply::Reject];
     for (count, reply) in (1..).zip(replies) {
-        let sent = cast.stage.send("go").await.unwrap();
-        let asked = cast.stage.until(nth("permission.requested", count)).await;
-        let id = permissions(&asked).pop().unwrap();
-        cast.stage.runtime.reply_permission(&"s".into(), &id, reply).await.unwrap();
-        cast.stage.until_after(sent.wait_for_turn().await.unwrap(), is_turn_end).await;
-        let again = cast.stage.runtime.reply_permission(&"s".into(), &id, reply).await;
+        let sent = stand_in.test.send("go").await.unwrap();
+        let asked = stand_in.test.wait_for(is_nth("permission.requested", count)).await;
+        let id = permission_ids(&asked).pop().unwrap();
+        stand_in.test.runtime.reply_permission(&"s".into(), &id, reply).await.unwrap();
+        stand_in.test.wait_for_after(sent.wait_for_turn().await.unwrap(), is_turn_end).await;
+        let again = stand_in.test.runtime.reply_permission(&"s".into(), &id, reply).await;
         assert!(matches!(again, Err(RuntimeError::AlreadyResolved { .. })), "{again:?}");
     }
-    let events = end(&cast, 1).await;
-    let (yes, no) = (PermissionStatus::Approved, PermissionStatus::Denied);
-    assert_eq!(decisions(&events), [yes.clone(), yes, no]);
+    let events = shutdown(&stand_in, 1).await;
+    let (approved, denied) = (PermissionStatus::Approved, PermissionStatus::Denied);
+    assert_eq!(permission_statuses(&events), [approved.clone(), approved, denied]);
 }
 
 #[tokio::test]
 async fn questions_are_answered_together() {
-    let cast = codex("request_user_input");
-    let create = cast.session().agent_mode("plan".to_owned());
-    let cast = cast.created_as(create).await;
-    cast.stage.send("ask me").await.unwrap();
-    let asked = cast.stage.until(nth("question.requested", 2)).await;
-    for (id, answer) in questions(&asked).iter().zip(["SQLite (Recommended)", "Zig"]) {
-        cast.stage.runtime.reply_question(&"s".into(), id, vec![answer.to_owned()]).await.unwrap();
+    let stand_in = codex("request_user_input");
+    let create = stand_in.session().agent_mode("plan".to_owned());
+    let stand_in = stand_in.with_session_options(create).await;
+    stand_in.test.send("ask me").await.unwrap();
+    let asked = stand_in.test.wait_for(is_nth("question.requested", 2)).await;
+    for (id, answer) in question_ids(&asked).iter().zip(["SQLite (Recommended)", "Zig"]) {
+        stand_in.test.runtime.reply_question(&"s".into(), id, vec![answer.to_owned()]).await.unwrap();
     }
-    let events = cast.stage.until(is_turn_end).await;
-    assert_eq!(status(&events), Some(TurnStatus::Completed));
+    let events = stand_in.test.wait_for(is_turn_end).await;
+    assert_eq!(turn_status(&events), Some(TurnStatus::Completed));
     let answers: Vec<_> = events.iter().filter_map(answer).collect();
     let answered = |words: &str| (QuestionStatus::Answered, Some(words.to_owned()));
     assert_eq!(answers, [answered("SQLite (Recommended)"), answered("Zig")]);
-    end(&cast, 1).await;
+    shutdown(&stand_in, 1).await;
 }
 
 fn answer(event: &UniversalEvent) -> Option<(QuestionStatus, Option<String>)> {
@@ -88,37 +91,37 @@ fn answer(event: &UniversalEvent) -> Option<(QuestionStatus, Option<String>)> {
 }
 
 #[tokio::test]
-async fn forms_of_mcp_servers_are_filled_in_and_refused() {
-    let cast = codex("mcp_elicit_approve").created().await;
-    cast.stage.send("elicit").await.unwrap();
-    let asked = cast.stage.until(nth("question.requested", 1)).await;
+async fn forms_of_mcp_servers_are_filled_in_and_declined() {
+    let stand_in = codex("mcp_elicit_approve").with_session().await;
+    stand_in.test.send("elicit").await.unwrap();
+    let asked = stand_in.test.wait_for(is_nth("question.requested", 1)).await;
     let form = vec![r#"{"colour":"red","sure":true}"#.to_owned()];
-    cast.stage.runtime.reply_question(&"s".into(), &questions(&asked)[0], form).await.unwrap();
-    let asked = cast.stage.until(nth("question.requested", 2)).await;
-    cast.stage.runtime.reject_question(&"s".into(), &questions(&asked)[1]).await.unwrap();
-    let events = cast.stage.until(is_turn_end).await;
+    stand_in.test.runtime.reply_question(&"s".into(), &question_ids(&asked)[0], form).await.unwrap();
+    let asked = stand_in.test.wait_for(is_nth("question.requested", 2)).await;
+    stand_in.test.runtime.reject_question(&"s".into(), &question_ids(&asked)[1]).await.unwrap();
+    let events = stand_in.test.wait_for(is_turn_end).await;
     let answers: Vec<_> = events.iter().filter_map(answer).map(|(status, _)| status).collect();
     assert_eq!(answers, [QuestionStatus::Answered, QuestionStatus::Rejected]);
-    end(&cast, 1).await;
+    shutdown(&stand_in, 1).await;
 }
 
 #[tokio::test]
-async fn an_interrupt_ends_the_turn_and_its_commands_and_the_session_goes_on() {
-    let cast = codex("interrupt_exec_clean");
-    let journal = cast.stage.folder.path().join("journal");
-    let cast = cast.variable("INTERLINGUA_REPLAY_JOURNAL", journal.to_str().unwrap()).created().await;
-    cast.stage.send("long command").await.unwrap();
-    cast.stage.until(nth("item.started", 2)).await;
-    cast.stage.runtime.interrupt(&"s".into()).await.unwrap();
-    assert_eq!(status(&cast.stage.events().await), Some(TurnStatus::Interrupted));
-    let next = cast.stage.turn("go on").await;
-    assert_eq!(status(&next), Some(TurnStatus::Completed), "{:?}", kinds(&next));
-    end(&cast, 1).await;
+async fn an_interrupt_ends_the_turn_and_its_commands_and_the_session_continues() {
+    let stand_in = codex("interrupt_exec_clean");
+    let journal = stand_in.test.folder.path().join("journal");
+    let stand_in = stand_in.with_variable("INTERLINGUA_REPLAY_JOURNAL", journal.to_str().unwrap()).with_session().await;
+    stand_in.test.send("long command").await.unwrap();
+    stand_in.test.wait_for(is_nth("item.started", 2)).await;
+    stand_in.test.runtime.interrupt(&"s".into()).await.unwrap();
+    assert_eq!(turn_status(&stand_in.test.events().await), Some(TurnStatus::Interrupted));
+    let next = stand_in.test.run_turn("go on").await;
+    assert_eq!(turn_status(&next), Some(TurnStatus::Completed), "{:?}", event_types(&next));
+    shutdown(&stand_in, 1).await;
     let journal = std::fs::read_to_string(journal).unwrap();
     assert!(journal.contains("thread/backgroundTerminals/clean"), "{journal}");
 }
 
-/// An app server that announces a turn a moment after it has accepted it, and refuses to interrupt it before.
+/// An app server that announces a turn some time after it has accepted it, and refuses to interrupt it before.
 const LATE_START: &str = r#"#!/bin/sh
 if [ "$*" = --version ]; then echo 1.0.0; exit; fi
 echo "$$ $*" >> "$STARTS"
@@ -148,119 +151,122 @@ done
 "#;
 
 #[tokio::test]
-async fn a_turn_that_has_not_started_is_interrupted_when_it_does() {
-    let cast = codex("text_deltas").scripted(LATE_START).created().await;
-    cast.stage.send("go").await.unwrap();
-    // The warning: the turn is accepted.
-    cast.stage.until(nth("item.completed", 1)).await;
-    cast.stage.runtime.interrupt(&"s".into()).await.unwrap();
-    cast.stage.until(is_turn_end).await;
-    let events = end(&cast, 1).await;
-    assert_eq!(status(&events), Some(TurnStatus::Interrupted), "{:?}", kinds(&events));
-    assert_eq!(failures(&events), [""; 0], "{:?}", kinds(&events));
+async fn a_turn_that_is_not_announced_yet_is_interrupted_when_it_starts() {
+    let stand_in = codex("text_deltas").with_script(LATE_START).with_session().await;
+    stand_in.test.send("go").await.unwrap();
+    // The warning shows that the turn is accepted.
+    stand_in.test.wait_for(is_nth("item.completed", 1)).await;
+    stand_in.test.runtime.interrupt(&"s".into()).await.unwrap();
+    stand_in.test.wait_for(is_turn_end).await;
+    let events = shutdown(&stand_in, 1).await;
+    assert_eq!(turn_status(&events), Some(TurnStatus::Interrupted), "{:?}", event_types(&events));
+    assert_eq!(error_messages(&events), [""; 0], "{:?}", event_types(&events));
 }
 
 #[tokio::test]
-async fn an_interrupt_withdraws_what_was_asked() {
-    let cast = codex("interrupt_approval").created().await;
-    cast.stage.send("go").await.unwrap();
-    cast.stage.until(nth("permission.requested", 1)).await;
-    cast.stage.runtime.interrupt(&"s".into()).await.unwrap();
-    let events = end(&cast, 1).await;
-    assert_eq!((decisions(&events), status(&events)), (vec![PermissionStatus::Denied], Some(TurnStatus::Interrupted)));
+async fn an_interrupt_denies_a_pending_permission() {
+    let stand_in = codex("interrupt_approval").with_session().await;
+    stand_in.test.send("go").await.unwrap();
+    stand_in.test.wait_for(is_nth("permission.requested", 1)).await;
+    stand_in.test.runtime.interrupt(&"s".into()).await.unwrap();
+    let events = shutdown(&stand_in, 1).await;
+    assert_eq!(
+        (permission_statuses(&events), turn_status(&events)),
+        (vec![PermissionStatus::Denied], Some(TurnStatus::Interrupted))
+    );
 }
 
 #[tokio::test]
-async fn two_sessions_at_once_share_a_server_and_hear_only_of_themselves() {
-    let cast = codex("two_threads").always_from_the_start();
-    create_both(&cast).await;
-    let both = both_turns(&cast).await;
+async fn two_sessions_share_a_server_and_get_only_their_own_events() {
+    let stand_in = codex("two_threads").replay_from_start();
+    create_two_sessions(&stand_in).await;
+    let both = run_both_turns(&stand_in).await;
     for (events, text) in both.iter().zip(["slow one", "cmd two"]) {
-        assert_eq!(status(events), Some(TurnStatus::Completed), "{:?}", kinds(events));
+        assert_eq!(turn_status(events), Some(TurnStatus::Completed), "{:?}", event_types(events));
         assert_eq!(events.iter().filter(|event| is_turn_end(event)).count(), 1);
-        assert_eq!(said(events)[0], text);
-        assert_rules(events);
+        assert_eq!(texts(events)[0], text);
+        assert_no_violations(events);
     }
-    let natives = [0, 1].map(|place: usize| both[place].last().unwrap().native_session_id.clone());
-    assert_ne!(natives[0], natives[1]);
-    end(&cast, 1).await;
+    let native_ids = [0, 1].map(|index: usize| both[index].last().unwrap().native_session_id.clone());
+    assert_ne!(native_ids[0], native_ids[1]);
+    shutdown(&stand_in, 1).await;
 }
 
 #[tokio::test]
-async fn what_sub_agents_do_belongs_to_the_session_that_started_them() {
+async fn events_of_sub_agents_belong_to_the_session_that_spawned_them() {
     for recording in ["collab_v1", "collab_v2"] {
-        let cast = codex(recording).created().await;
-        let events = cast.stage.turn("delegate").await;
-        assert_eq!(status(&events), Some(TurnStatus::Completed), "{recording} {:?}", kinds(&events));
-        let is_childs = |event: &UniversalEvent| match &event.data {
+        let stand_in = codex(recording).with_session().await;
+        let events = stand_in.test.run_turn("delegate").await;
+        assert_eq!(turn_status(&events), Some(TurnStatus::Completed), "{recording} {:?}", event_types(&events));
+        let is_sub_agent_item = |event: &UniversalEvent| match &event.data {
             EventData::ItemStarted(started) => started.item.parent_id.is_some(),
             _ => false,
         };
-        assert!(events.iter().any(is_childs), "{recording} {:?}", kinds(&events));
-        end(&cast, 1).await;
+        assert!(events.iter().any(is_sub_agent_item), "{recording} {:?}", event_types(&events));
+        shutdown(&stand_in, 1).await;
     }
 }
 
 #[tokio::test]
 async fn a_server_that_dies_fails_the_turn_and_the_next_message_resumes_the_thread() {
-    let cast = codex("kill_mid_turn_resume").created().await;
-    cast.stage.send("start").await.unwrap();
-    cast.stage.until(nth("item.started", 2)).await;
-    kill_process(cast.starts()[0].0, Signal::KILL).unwrap();
-    let events = cast.stage.until(is_turn_end).await;
-    assert_eq!(status(&events), Some(TurnStatus::Failed));
-    let native = cast.stage.session("s").await.native_session_id;
-    let next = cast.stage.turn("go on").await;
-    assert_eq!(status(&next), Some(TurnStatus::Completed), "{:?}", kinds(&next));
-    assert_eq!(cast.stage.session("s").await.native_session_id, native);
-    let agents = cast.stage.runtime.agents();
+    let stand_in = codex("kill_mid_turn_resume").with_session().await;
+    stand_in.test.send("start").await.unwrap();
+    stand_in.test.wait_for(is_nth("item.started", 2)).await;
+    kill_process(stand_in.process_starts()[0].0, Signal::KILL).unwrap();
+    let events = stand_in.test.wait_for(is_turn_end).await;
+    assert_eq!(turn_status(&events), Some(TurnStatus::Failed));
+    let native = stand_in.test.session("s").await.native_session_id;
+    let next = stand_in.test.run_turn("go on").await;
+    assert_eq!(turn_status(&next), Some(TurnStatus::Completed), "{:?}", event_types(&next));
+    assert_eq!(stand_in.test.session("s").await.native_session_id, native);
+    let agents = stand_in.test.runtime.agents();
     let server = agents.into_iter().find(|agent| agent.id == "codex").unwrap().server.unwrap();
     assert_eq!(server.restart_count, 1);
-    assert!(server.last_error.unwrap().contains("Codex left"));
-    end(&cast, 2).await;
+    assert!(server.last_error.unwrap().contains("Codex exited"));
+    shutdown(&stand_in, 2).await;
 }
 
 #[tokio::test]
-async fn a_session_goes_on_after_the_server_was_restarted() {
-    let cast = codex("kill_mid_turn_resume").baked().created().await;
-    cast.stage.send("start").await.unwrap();
-    cast.stage.until(nth("item.started", 2)).await;
-    let cast = cast.restarted().await;
-    let next = cast.stage.turn("go on").await;
-    assert_eq!(status(&next), Some(TurnStatus::Completed), "{:?}", kinds(&next));
-    end(&cast, 2).await;
+async fn a_session_continues_after_a_restart() {
+    let stand_in = codex("kill_mid_turn_resume").with_embedded_environment().with_session().await;
+    stand_in.test.send("start").await.unwrap();
+    stand_in.test.wait_for(is_nth("item.started", 2)).await;
+    let stand_in = stand_in.restart().await;
+    let next = stand_in.test.run_turn("go on").await;
+    assert_eq!(turn_status(&next), Some(TurnStatus::Completed), "{:?}", event_types(&next));
+    shutdown(&stand_in, 2).await;
 }
 
 #[tokio::test]
-async fn all_sessions_with_a_turn_learn_that_the_server_died() {
-    let cast = codex("two_threads").always_from_the_start().fault("die-after=20:9");
-    create_both(&cast).await;
-    for events in both_turns(&cast).await {
-        assert_eq!(status(&events), Some(TurnStatus::Failed), "{:?}", kinds(&events));
-        assert!(!failures(&events).is_empty());
-        assert_rules(&events);
+async fn the_death_of_the_server_fails_the_turns_of_all_sessions() {
+    let stand_in = codex("two_threads").replay_from_start().with_fault("die-after=20:9");
+    create_two_sessions(&stand_in).await;
+    for events in run_both_turns(&stand_in).await {
+        assert_eq!(turn_status(&events), Some(TurnStatus::Failed), "{:?}", event_types(&events));
+        assert!(!error_messages(&events).is_empty());
+        assert_no_violations(&events);
     }
-    end(&cast, 1).await;
+    shutdown(&stand_in, 1).await;
 }
 
 #[tokio::test]
-async fn what_codex_cannot_honour_is_refused() {
-    let cast = codex("text_deltas");
-    let refused = |create: CreateSession| cast.stage.runtime.create("s".into(), create);
-    let mode = cast.session().agent_mode("custom".to_owned());
+async fn unsupported_options_are_refused() {
+    let stand_in = codex("text_deltas");
+    let refused = |create: CreateSession| stand_in.test.runtime.create("s".into(), create);
+    let mode = stand_in.session().agent_mode("custom".to_owned());
     assert!(matches!(refused(mode).await, Err(RuntimeError::ModeNotSupported { .. })));
     let mcp: McpServers = serde_json::from_str(r#"{"far":{"type":"sse","url":"http://127.0.0.1:1"}}"#).unwrap();
-    let sse = cast.session().mcp(mcp);
+    let sse = stand_in.session().mcp(mcp);
     assert!(matches!(refused(sse).await, Err(RuntimeError::InvalidRequest(_))));
 }
 
 #[tokio::test]
 async fn secrets_of_mcp_servers_stay_out_of_the_stream() {
-    let cast = codex("text_deltas");
+    let stand_in = codex("text_deltas");
     let mcp: McpServers = serde_json::from_str(r#"{"tiny":{"command":"tiny","env":{"KEY":"s3cret"}}}"#).unwrap();
-    let create = cast.session().mcp(mcp);
-    let cast = cast.created_as(create).await;
-    cast.stage.turn("one").await;
-    let all = serde_json::to_string(&end(&cast, 1).await).unwrap();
+    let create = stand_in.session().mcp(mcp);
+    let stand_in = stand_in.with_session_options(create).await;
+    stand_in.test.run_turn("one").await;
+    let all = serde_json::to_string(&shutdown(&stand_in, 1).await).unwrap();
     assert!(!all.contains("s3cret"));
 }

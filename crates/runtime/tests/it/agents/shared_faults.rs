@@ -1,45 +1,51 @@
-//! Servers that sessions share and that die, hang and talk rubbish. Whatever they do, turns end and no process stays.
+//! Shared servers that die, hang and print garbage. In every case, turns end and no process is left.
 
 use interlingua_schema::{EventData, TurnStatus, UniversalEvent};
 
-use crate::cast::{Cast, failures};
-use crate::stage::{kinds, nth, said, status};
+use crate::stand_in::{StandIn, error_messages};
+use crate::test_runtime::{event_types, is_nth, texts, turn_status};
 
-/// Both agents, a recording, and how much of it is said when its first turn has begun.
+/// An agent, a recording, and the number of lines of it until the first turn has started.
 const AGENTS: [(&str, &str, usize); 2] = [("codex", "text_deltas", 12), ("opencode", "text_deltas", 12)];
 
-fn unparsed(events: &[UniversalEvent]) -> usize {
+fn count_unparsed(events: &[UniversalEvent]) -> usize {
     events.iter().filter(|event| matches!(event.data, EventData::AgentUnparsed(_))).count()
 }
 
-async fn end(cast: &Cast, count: usize) -> Vec<UniversalEvent> {
-    cast.stage.runtime.shutdown().await;
-    cast.assert_over(count).await
+async fn shutdown(stand_in: &StandIn, count: usize) -> Vec<UniversalEvent> {
+    stand_in.test.runtime.shutdown().await;
+    stand_in.assert_processes_ended(count).await
 }
 
 #[tokio::test]
-async fn a_server_that_dies_fails_the_turn_and_is_started_again() {
+async fn a_server_that_dies_fails_the_turn_and_is_restarted() {
     for (agent, recording, lines) in AGENTS {
-        let cast = Cast::playing(agent, recording).always_from_the_start().fault(&format!("die-after={lines}:7"));
-        let cast = cast.created().await;
-        let events = cast.stage.turn("one").await;
-        assert_eq!(status(&events), Some(TurnStatus::Failed), "{agent}: {:?}", kinds(&events));
-        assert!(failures(&events).join("\n").contains('7'), "{agent}: {:?}", failures(&events));
-        let next = cast.stage.turn("two").await;
-        assert_eq!(status(&next), Some(TurnStatus::Failed), "{agent}: {:?}", kinds(&next));
-        end(&cast, 2).await;
+        let stand_in =
+            StandIn::replaying(agent, recording).replay_from_start().with_fault(&format!("die-after={lines}:7"));
+        let stand_in = stand_in.with_session().await;
+        let events = stand_in.test.run_turn("one").await;
+        assert_eq!(turn_status(&events), Some(TurnStatus::Failed), "{agent}: {:?}", event_types(&events));
+        assert!(error_messages(&events).join("\n").contains('7'), "{agent}: {:?}", error_messages(&events));
+        let next = stand_in.test.run_turn("two").await;
+        assert_eq!(turn_status(&next), Some(TurnStatus::Failed), "{agent}: {:?}", event_types(&next));
+        shutdown(&stand_in, 2).await;
     }
 }
 
 #[tokio::test]
-async fn a_server_that_leaves_before_it_starts_fails_the_turn_with_its_reason() {
+async fn a_server_that_exits_at_its_start_fails_the_turn_with_the_reason() {
     for (agent, recording, _) in AGENTS {
-        let cast = Cast::playing(agent, recording).always_from_the_start().fault("exit-at-start:3").created().await;
-        let events = cast.stage.turn("one").await;
-        assert_eq!((status(&events), said(&events)), (Some(TurnStatus::Failed), vec!["one".to_owned()]), "{agent}");
-        let why = failures(&events).join("\n");
-        assert!(why.contains("exit code 3") && why.contains("fault"), "{agent}: {why}");
-        end(&cast, 1).await;
+        let stand_in =
+            StandIn::replaying(agent, recording).replay_from_start().with_fault("exit-at-start:3").with_session().await;
+        let events = stand_in.test.run_turn("one").await;
+        assert_eq!(
+            (turn_status(&events), texts(&events)),
+            (Some(TurnStatus::Failed), vec!["one".to_owned()]),
+            "{agent}"
+        );
+        let message = error_messages(&events).join("\n");
+        assert!(message.contains("code 3") && message.contains("fault"), "{agent}: {message}");
+        shutdown(&stand_in, 1).await;
     }
 }
 
@@ -48,45 +54,57 @@ async fn a_server_that_hangs_is_ended_by_an_interrupt() {
     for (agent, recording, lines) in AGENTS {
         for deaf in ["", ":deaf"] {
             let fault = format!("hang-after={lines}{deaf}");
-            let cast = Cast::playing(agent, recording).always_from_the_start().fault(&fault).created().await;
-            cast.stage.send("one").await.unwrap();
-            cast.stage.until(nth("turn.started", 1)).await;
-            cast.stage.runtime.interrupt(&"s".into()).await.unwrap();
-            let events = cast.stage.events().await;
-            assert_eq!(status(&events), Some(TurnStatus::Interrupted), "{agent} {fault}: {:?}", kinds(&events));
-            end(&cast, 1).await;
+            let stand_in =
+                StandIn::replaying(agent, recording).replay_from_start().with_fault(&fault).with_session().await;
+            stand_in.test.send("one").await.unwrap();
+            stand_in.test.wait_for(is_nth("turn.started", 1)).await;
+            stand_in.test.runtime.interrupt(&"s".into()).await.unwrap();
+            let events = stand_in.test.events().await;
+            assert_eq!(
+                turn_status(&events),
+                Some(TurnStatus::Interrupted),
+                "{agent} {fault}: {:?}",
+                event_types(&events)
+            );
+            shutdown(&stand_in, 1).await;
         }
     }
 }
 
 #[tokio::test]
-async fn rubbish_is_told_and_the_turn_goes_on() {
+async fn garbage_is_reported_and_the_turn_continues() {
     for (agent, recording, lines) in AGENTS {
         for fault in ["garbage", "invalid-utf8", "long-line"] {
             let fault = format!("{fault}-after={lines}");
-            let cast = Cast::playing(agent, recording).always_from_the_start().fault(&fault).created().await;
-            let events = cast.stage.turn("one").await;
-            assert_eq!(status(&events), Some(TurnStatus::Completed), "{agent} {fault}: {:?}", kinds(&events));
-            assert_eq!(unparsed(&events), 1, "{agent} {fault}: {:?}", kinds(&events));
-            end(&cast, 1).await;
+            let stand_in =
+                StandIn::replaying(agent, recording).replay_from_start().with_fault(&fault).with_session().await;
+            let events = stand_in.test.run_turn("one").await;
+            assert_eq!(
+                turn_status(&events),
+                Some(TurnStatus::Completed),
+                "{agent} {fault}: {:?}",
+                event_types(&events)
+            );
+            assert_eq!(count_unparsed(&events), 1, "{agent} {fault}: {:?}", event_types(&events));
+            shutdown(&stand_in, 1).await;
         }
     }
 }
 
 #[tokio::test]
-async fn terminate_ends_a_server_that_heeds_nothing() {
+async fn terminate_ends_a_server_that_ignores_everything() {
     for (agent, recording, lines) in AGENTS {
         let fault = format!("hang-after={lines}:deaf");
-        let cast = Cast::playing(agent, recording).always_from_the_start().fault(&fault).created().await;
-        cast.stage.send("one").await.unwrap();
-        cast.stage.until(nth("turn.started", 1)).await;
-        cast.stage.runtime.terminate(&"s".into()).await.unwrap();
-        let events = end(&cast, 1).await;
-        assert_eq!(kinds(&events).last(), Some(&"session.ended"), "{agent}");
+        let stand_in = StandIn::replaying(agent, recording).replay_from_start().with_fault(&fault).with_session().await;
+        stand_in.test.send("one").await.unwrap();
+        stand_in.test.wait_for(is_nth("turn.started", 1)).await;
+        stand_in.test.runtime.terminate(&"s".into()).await.unwrap();
+        let events = shutdown(&stand_in, 1).await;
+        assert_eq!(event_types(&events).last(), Some(&"session.ended"), "{agent}");
     }
 }
 
-/// An app server whose answer to `thread/start` is longer than any line may be.
+/// An app server whose answer to `thread/start` is longer than the limit of a line.
 const LONG_ANSWER: &str = r#"#!/bin/sh
 if [ "$*" = --version ]; then echo 1.0.0; exit; fi
 echo "$$ $*" >> "$STARTS"
@@ -103,12 +121,12 @@ done
 "#;
 
 #[tokio::test]
-async fn an_answer_that_is_too_long_fails_the_turn_that_waits_for_it() {
-    let cast = Cast::playing("codex", "text_deltas").scripted(LONG_ANSWER).created().await;
-    let events = cast.stage.turn("one").await;
-    assert_eq!(status(&events), Some(TurnStatus::Failed), "{:?}", kinds(&events));
-    let why = failures(&events).join("\n");
-    assert!(why.contains("at most 67108864 bytes, found one of 671089"), "{why}");
-    let all = end(&cast, 1).await;
-    assert_eq!(unparsed(&all), 1, "{:?}", kinds(&all));
+async fn a_too_long_answer_fails_the_turn_that_waits_for_it() {
+    let stand_in = StandIn::replaying("codex", "text_deltas").with_script(LONG_ANSWER).with_session().await;
+    let events = stand_in.test.run_turn("one").await;
+    assert_eq!(turn_status(&events), Some(TurnStatus::Failed), "{:?}", event_types(&events));
+    let message = error_messages(&events).join("\n");
+    assert!(message.contains("at most 67108864 bytes, found one of 671089"), "{message}");
+    let all = shutdown(&stand_in, 1).await;
+    assert_eq!(count_unparsed(&all), 1, "{:?}", event_types(&all));
 }

@@ -1,4 +1,4 @@
-//! Whatever a client does, in whatever order: the stream keeps the rules, and every turn ends.
+//! Actions of a client in any order: the stream has no violations, and every turn ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,21 +11,21 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 use tokio::time::timeout;
 
-use crate::stage::{assert_rules, events, mock, open};
+use crate::test_runtime::{assert_no_violations, events, mock, open_store};
 
 #[derive(Clone, Debug)]
-enum Act {
+enum Action {
     Send(&'static str),
     ReplyPermission(usize, PermissionReply),
     ReplyQuestion(usize),
     RejectQuestion(usize),
     Interrupt,
-    /// Lets the agent get somewhere.
-    Breathe,
+    /// Gives the agent time to work.
+    Wait,
     Restart,
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn any_action() -> impl Strategy<Value = Action> {
     let commands = prop::sample::select(vec![
         "hello",
         "markdown",
@@ -43,14 +43,14 @@ fn act() -> impl Strategy<Value = Act> {
         "several",
     ]);
     prop_oneof![
-        6 => commands.prop_map(Act::Send),
+        6 => commands.prop_map(Action::Send),
         2 => (0..4_usize, prop::sample::select(vec![PermissionReply::Once, PermissionReply::Always, PermissionReply::Reject]))
-            .prop_map(|(which, reply)| Act::ReplyPermission(which, reply)),
-        2 => (0..4_usize).prop_map(Act::ReplyQuestion),
-        1 => (0..4_usize).prop_map(Act::RejectQuestion),
-        2 => Just(Act::Interrupt),
-        4 => Just(Act::Breathe),
-        1 => Just(Act::Restart),
+            .prop_map(|(index, reply)| Action::ReplyPermission(index, reply)),
+        2 => (0..4_usize).prop_map(Action::ReplyQuestion),
+        1 => (0..4_usize).prop_map(Action::RejectQuestion),
+        2 => Just(Action::Interrupt),
+        4 => Just(Action::Wait),
+        1 => Just(Action::Restart),
     ]
 }
 
@@ -68,14 +68,14 @@ const SCENARIO: &str = r#"
     step = [{ ask = [[{ prompt = "a" }, { prompt = "b" }], [{ prompt = "c" }]] }, { say = "Thanks." }]
 "#;
 
-struct World {
+struct TestServer {
     folder: TempDir,
     store: Store,
     runtime: Runtime,
 }
 
 fn start(folder: &TempDir) -> (Store, Runtime) {
-    let store = open(folder.path());
+    let store = open_store(folder.path());
     let file = folder.path().join("scenario.toml");
     std::fs::write(&file, SCENARIO).unwrap();
     let mock = MockDriver::new().scenario(MockScenario::read(&file).unwrap());
@@ -84,7 +84,7 @@ fn start(folder: &TempDir) -> (Store, Runtime) {
     (store, runtime)
 }
 
-/// Permissions and questions that wait for an answer.
+/// The ids of pending permission requests and questions.
 fn pending(events: &[UniversalEvent]) -> (Vec<String>, Vec<String>) {
     let (mut permissions, mut questions) = (Vec::new(), Vec::new());
     for event in events {
@@ -105,34 +105,34 @@ fn pending(events: &[UniversalEvent]) -> (Vec<String>, Vec<String>) {
     (permissions, questions)
 }
 
-impl World {
-    async fn act(self, act: Act) -> Self {
+impl TestServer {
+    async fn execute(self, action: Action) -> Self {
         let id = SessionId::from("s");
         let (permissions, questions) = pending(&events(&self.store, "s").await);
-        // Refusals are fine: the client does not know what it does.
-        match act {
-            Act::Send(text) => {
+        // Refusals are fine: the client acts at random.
+        match action {
+            Action::Send(text) => {
                 let message = Message::new(text);
                 self.runtime.send(&id, message).await.unwrap();
             }
-            Act::ReplyPermission(which, reply) => {
-                if let Some(permission) = permissions.get(which) {
+            Action::ReplyPermission(index, reply) => {
+                if let Some(permission) = permissions.get(index) {
                     let _ = self.runtime.reply_permission(&id, permission, reply).await;
                 }
             }
-            Act::ReplyQuestion(which) => {
-                if let Some(question) = questions.get(which) {
+            Action::ReplyQuestion(index) => {
+                if let Some(question) = questions.get(index) {
                     let _ = self.runtime.reply_question(&id, question, vec!["x".to_owned()]).await;
                 }
             }
-            Act::RejectQuestion(which) => {
-                if let Some(question) = questions.get(which) {
+            Action::RejectQuestion(index) => {
+                if let Some(question) = questions.get(index) {
                     let _ = self.runtime.reject_question(&id, question).await;
                 }
             }
-            Act::Interrupt => self.runtime.interrupt(&id).await.unwrap(),
-            Act::Breathe => tokio::time::sleep(Duration::from_millis(1)).await,
-            Act::Restart => {
+            Action::Interrupt => self.runtime.interrupt(&id).await.unwrap(),
+            Action::Wait => tokio::time::sleep(Duration::from_millis(1)).await,
+            Action::Restart => {
                 let Self { folder, store, runtime } = self;
                 runtime.shutdown().await;
                 drop((store, runtime));
@@ -143,10 +143,10 @@ impl World {
         self
     }
 
-    /// Sends a last word and interrupts whatever is in its way, until its turn has ended.
-    async fn come_to_rest(&self) {
+    /// Sends a last message and interrupts the turns before it, until its own turn has ended.
+    async fn run_last_turn(&self) {
         let id = SessionId::from("s");
-        let message = Message::new("echo the last word");
+        let message = Message::new("echo the last message");
         let mut last = Box::pin(self.runtime.send(&id, message).await.unwrap().wait_for_turn());
         let after = loop {
             tokio::select! {
@@ -164,30 +164,30 @@ impl World {
     }
 }
 
-async fn play(acts: Vec<Act>) {
+async fn run_actions(actions: Vec<Action>) {
     let folder = TempDir::new().unwrap();
     let (store, runtime) = start(&folder);
-    let mut world = World { folder, store, runtime };
-    world.runtime.create("s".into(), mock()).await.unwrap();
-    for act in acts {
-        world = world.act(act).await;
+    let mut server = TestServer { folder, store, runtime };
+    server.runtime.create("s".into(), mock()).await.unwrap();
+    for action in actions {
+        server = server.execute(action).await;
     }
-    world.come_to_rest().await;
-    let all = events(&world.store, "s").await;
+    server.run_last_turn().await;
+    let all = events(&server.store, "s").await;
     let count = |kind: &str| all.iter().filter(|event| event.data.kind() == kind).count();
     assert_eq!(count("turn.started"), count("turn.ended"));
-    world.runtime.terminate(&"s".into()).await.unwrap();
-    assert_rules(&events(&world.store, "s").await);
+    server.runtime.terminate(&"s".into()).await.unwrap();
+    assert_no_violations(&events(&server.store, "s").await);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_stream_keeps_the_rules_and_every_turn_ends(acts in prop::collection::vec(act(), 0..24)) {
+    fn any_order_of_actions_has_no_violations_and_every_turn_ends(actions in prop::collection::vec(any_action(), 0..24)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            timeout(Duration::from_secs(60), play(acts)).await.expect("a session hangs");
+            timeout(Duration::from_secs(60), run_actions(actions)).await.expect("a session hangs");
         });
     }
 }

@@ -1,35 +1,37 @@
+//! Creating sessions.
+
 use interlingua_runtime::{CreateSession, Environment, McpServers, RuntimeError, check_session_id};
 
-use crate::stage::{Stage, events, kinds, mock};
+use crate::test_runtime::{TestRuntime, event_types, events, mock};
 
 #[tokio::test]
-async fn a_new_session_has_started_and_knows_its_agent() {
-    let stage = Stage::new();
+async fn a_new_session_has_its_first_event_and_metadata() {
+    let test = TestRuntime::new();
     let create = mock()
         .title("A title".to_owned())
         .model("mock".to_owned())
-        .directory(stage.folder.path().to_str().unwrap().to_owned());
-    let created = stage.runtime.create("s".into(), create).await.unwrap();
+        .directory(test.folder.path().to_str().unwrap().to_owned());
+    let created = test.runtime.create("s".into(), create).await.unwrap();
     assert_eq!(created.native_session_id.unwrap().as_str(), "mock-s");
-    let events = stage.events().await;
-    assert_eq!(kinds(&events), ["session.started"]);
+    let events = test.events().await;
+    assert_eq!(event_types(&events), ["session.started"]);
     let started = serde_json::to_value(&events[0]).unwrap();
     let metadata = &started["data"]["metadata"];
     assert_eq!(
         (&metadata["agent"], &metadata["model"], &metadata["native"]["title"]),
         (&"mock".into(), &"mock".into(), &"A title".into())
     );
-    let session = stage.session("s").await;
+    let session = test.session("s").await;
     assert_eq!(session.native_session_id.unwrap().as_str(), "mock-s");
     assert_eq!(session.permission_mode.as_deref(), Some("default"));
 }
 
 #[tokio::test]
-async fn of_many_that_create_one_id_one_succeeds() {
-    let stage = Stage::new();
+async fn one_of_many_concurrent_creations_of_an_id_succeeds() {
+    let test = TestRuntime::new();
     let all: Vec<_> = (0..12)
         .map(|_| {
-            let runtime = stage.runtime.clone();
+            let runtime = test.runtime.clone();
             tokio::spawn(async move { runtime.create("s".into(), mock()).await })
         })
         .collect();
@@ -41,20 +43,20 @@ async fn of_many_that_create_one_id_one_succeeds() {
         }
     }
     assert_eq!(created, 1);
-    assert_eq!(kinds(&stage.events().await), ["session.started"]);
+    assert_eq!(event_types(&test.events().await), ["session.started"]);
 }
 
-/// Whether an error is the one that was expected.
-type Judge = Box<dyn Fn(&RuntimeError) -> bool>;
+/// Whether an error is the expected one.
+type IsExpected = Box<dyn Fn(&RuntimeError) -> bool>;
 
 #[tokio::test]
-async fn what_cannot_be_honoured_is_refused_and_changes_nothing() {
-    let stage = Stage::new();
+async fn unsupported_options_are_refused_and_create_no_session() {
+    let test = TestRuntime::new();
     let text = |text: &str| Some(text.to_owned());
     let invalid = |field: &'static str| move |error: &RuntimeError| matches!(error, RuntimeError::InvalidRequest(invalid) if invalid.field == Some(field));
-    let cases: Vec<(CreateSession, Judge)> = vec![
+    let cases: Vec<(CreateSession, IsExpected)> = vec![
         (
-            CreateSession::new("nobody"),
+            CreateSession::new("unknown"),
             Box::new(|error| matches!(error, RuntimeError::UnsupportedAgent { known, .. } if known.contains(&"mock"))),
         ),
         (
@@ -76,15 +78,15 @@ async fn what_cannot_be_honoured_is_refused_and_changes_nothing() {
             Box::new(invalid("env")),
         ),
     ];
-    for (create, is_right) in cases {
-        let error = stage.runtime.create("s".into(), create.clone()).await.unwrap_err();
-        assert!(is_right(&error), "{create:?}: {error:?}");
-        assert!(stage.store.session(&"s".into()).await.unwrap().is_none());
+    for (create, is_expected) in cases {
+        let error = test.runtime.create("s".into(), create.clone()).await.unwrap_err();
+        assert!(is_expected(&error), "{create:?}: {error:?}");
+        assert!(test.store.session(&"s".into()).await.unwrap().is_none());
     }
 }
 
 #[test]
-fn a_session_id_is_a_key_of_1_to_256_bytes_without_control_characters() {
+fn a_session_id_has_1_to_256_bytes_without_control_characters() {
     for good in ["s", "a/b c?%", "ü", &"x".repeat(256)] {
         assert_eq!(check_session_id(&good.into()), Ok(()), "{good}");
     }
@@ -94,24 +96,24 @@ fn a_session_id_is_a_key_of_1_to_256_bytes_without_control_characters() {
 }
 
 #[tokio::test]
-async fn two_sessions_do_not_mix() {
-    let stage = Stage::new();
-    stage.create("s").await.unwrap();
-    stage.create("t").await.unwrap();
-    stage.turn("hello").await;
-    assert_eq!(kinds(&events(&stage.store, "t").await), ["session.started"]);
+async fn the_events_of_two_sessions_do_not_mix() {
+    let test = TestRuntime::new();
+    test.create("s").await.unwrap();
+    test.create("t").await.unwrap();
+    test.run_turn("hello").await;
+    assert_eq!(event_types(&events(&test.store, "t").await), ["session.started"]);
 }
 
 #[tokio::test]
-async fn the_mock_agent_tells_about_itself() {
-    let stage = Stage::new();
-    let [mock] = stage.runtime.agents().try_into().unwrap();
+async fn the_mock_agent_has_a_status_modes_and_models() {
+    let test = TestRuntime::new();
+    let [mock] = test.runtime.agents().try_into().unwrap();
     assert!(mock.installed && mock.credentials_available() && mock.version.is_some());
-    let modes = stage.runtime.modes("mock").await.unwrap();
+    let modes = test.runtime.modes("mock").await.unwrap();
     assert_eq!(modes.iter().map(|mode| mode.id.as_str()).collect::<Vec<_>>(), ["build", "plan"]);
-    let offered = stage.runtime.models("mock").await.unwrap();
+    let offered = test.runtime.models("mock").await.unwrap();
     assert_eq!(offered.default_model.as_deref(), Some("mock"));
-    stage.runtime.install("mock", interlingua_runtime::InstallOptions::default()).await.unwrap();
-    let missing = stage.runtime.models("nobody").await.unwrap_err();
+    test.runtime.install("mock", interlingua_runtime::InstallOptions::default()).await.unwrap();
+    let missing = test.runtime.models("unknown").await.unwrap_err();
     assert!(matches!(missing, RuntimeError::UnsupportedAgent { .. }), "{missing:?}");
 }

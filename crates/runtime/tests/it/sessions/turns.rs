@@ -1,3 +1,5 @@
+//! Messages, turns, interrupts, and the end of sessions.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -6,7 +8,7 @@ use interlingua_runtime::mock::MockDriver;
 use interlingua_schema::{Attachment, ContentPart, EventData, Message, PermissionStatus, TurnStatus};
 use tokio::time::Instant;
 
-use crate::stage::{Stage, decisions, is_turn_end, kinds, nth, said, status};
+use crate::test_runtime::{TestRuntime, event_types, is_nth, is_turn_end, permission_statuses, texts, turn_status};
 
 const HANGS: &str = "[[turn]]\nstep = [{ say = \"Wait.\" }, { hang = true }]\n";
 const CRASHES: &str = r#"
@@ -15,74 +17,75 @@ const CRASHES: &str = r#"
 "#;
 
 #[tokio::test]
-async fn messages_are_taken_up_in_order_one_turn_at_a_time() {
-    let stage = Stage::with(MockDriver::new().pace(Duration::from_millis(1))).created().await;
+async fn queued_messages_run_in_order_one_turn_at_a_time() {
+    let test = TestRuntime::with_mock(MockDriver::new().pace(Duration::from_millis(1))).with_session().await;
     for number in 0..5 {
-        stage.send(&format!("number {number}")).await.unwrap();
+        test.send(&format!("number {number}")).await.unwrap();
     }
-    let events = stage.until(nth("turn.ended", 5)).await;
+    let events = test.wait_for(is_nth("turn.ended", 5)).await;
     let expected: Vec<String> =
         (0..5).flat_map(|number| [format!("number {number}"), format!("number {number}")]).collect();
-    assert_eq!(said(&events), expected);
-    stage.assert_rules().await;
+    assert_eq!(texts(&events), expected);
+    test.assert_no_violations().await;
 }
 
 #[tokio::test]
-async fn a_message_knows_where_its_turn_begins() {
-    let stage = Stage::new().created().await;
-    let first = stage.send("one").await.unwrap();
-    let second = stage.send("two").await.unwrap();
+async fn a_sent_message_returns_where_its_turn_starts() {
+    let test = TestRuntime::new().with_session().await;
+    let first = test.send("one").await.unwrap();
+    let second = test.send("two").await.unwrap();
     assert_eq!(first.wait_for_turn().await, Some(1));
     let after = second.wait_for_turn().await.unwrap();
-    let turn = stage.until_after(after, is_turn_end).await;
+    let turn = test.wait_for_after(after, is_turn_end).await;
     assert_eq!(turn[0].data.kind(), "turn.started");
-    assert_eq!(said(&turn), ["two", "two"]);
+    assert_eq!(texts(&turn), ["two", "two"]);
 }
 
 #[tokio::test]
-async fn an_interrupt_ends_the_turn_and_not_the_queue() {
-    let stage = Stage::new().created().await;
-    stage.send("permission").await.unwrap();
-    stage.send("next").await.unwrap();
-    stage.until(nth("permission.requested", 2)).await;
-    stage.runtime.interrupt(&"s".into()).await.unwrap();
-    let events = stage.events().await;
-    let first_turn = &events[..=events.iter().position(is_turn_end).expect("an interrupt returns after the turn")];
-    assert_eq!(status(first_turn), Some(TurnStatus::Interrupted));
-    assert_eq!(decisions(first_turn), [PermissionStatus::Denied, PermissionStatus::Denied]);
-    assert!(!kinds(first_turn).contains(&"error"));
-    let events = stage.until(nth("turn.ended", 2)).await;
-    assert_eq!(said(&events).last().unwrap(), "next");
-    stage.assert_rules().await;
+async fn an_interrupt_ends_the_turn_and_keeps_the_queue() {
+    let test = TestRuntime::new().with_session().await;
+    test.send("permission").await.unwrap();
+    test.send("next").await.unwrap();
+    test.wait_for(is_nth("permission.requested", 2)).await;
+    test.runtime.interrupt(&"s".into()).await.unwrap();
+    let events = test.events().await;
+    let first_turn =
+        &events[..=events.iter().position(is_turn_end).expect("the interrupt returned before the end of the turn")];
+    assert_eq!(turn_status(first_turn), Some(TurnStatus::Interrupted));
+    assert_eq!(permission_statuses(first_turn), [PermissionStatus::Denied, PermissionStatus::Denied]);
+    assert!(!event_types(first_turn).contains(&"error"));
+    let events = test.wait_for(is_nth("turn.ended", 2)).await;
+    assert_eq!(texts(&events).last().unwrap(), "next");
+    test.assert_no_violations().await;
 }
 
 #[tokio::test]
 async fn an_interrupt_without_a_turn_changes_nothing() {
-    let stage = Stage::new().created().await;
-    stage.turn("hi").await;
-    let before = stage.events().await.len();
-    stage.runtime.interrupt(&"s".into()).await.unwrap();
-    assert_eq!(stage.events().await.len(), before);
+    let test = TestRuntime::new().with_session().await;
+    test.run_turn("hi").await;
+    let before = test.events().await.len();
+    test.runtime.interrupt(&"s".into()).await.unwrap();
+    assert_eq!(test.events().await.len(), before);
 }
 
 #[tokio::test]
-async fn an_agent_that_does_not_stop_is_ended_and_comes_back() {
-    let stage = Stage::playing(HANGS).created().await;
-    stage.send("go").await.unwrap();
-    stage.until(|event| said(std::slice::from_ref(event)) == ["Wait."]).await;
-    let asked = Instant::now();
-    stage.runtime.interrupt(&"s".into()).await.unwrap();
-    assert!(asked.elapsed() < Duration::from_secs(5));
-    assert_eq!(status(&stage.events().await), Some(TurnStatus::Interrupted));
-    assert_eq!(said(&stage.turn("still there?").await).last().unwrap(), "still there?");
-    stage.assert_rules().await;
+async fn an_agent_that_ignores_an_interrupt_is_ended_and_restarted() {
+    let test = TestRuntime::with_scenario(HANGS).with_session().await;
+    test.send("go").await.unwrap();
+    test.wait_for(|event| texts(std::slice::from_ref(event)) == ["Wait."]).await;
+    let started = Instant::now();
+    test.runtime.interrupt(&"s".into()).await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(5));
+    assert_eq!(turn_status(&test.events().await), Some(TurnStatus::Interrupted));
+    assert_eq!(texts(&test.run_turn("still there?").await).last().unwrap(), "still there?");
+    test.assert_no_violations().await;
 }
 
 #[tokio::test]
-async fn an_agent_that_dies_fails_its_turn_and_is_started_again() {
-    let stage = Stage::playing(CRASHES).created().await;
-    let turn = stage.turn("go").await;
-    assert_eq!(status(&turn), Some(TurnStatus::Failed));
+async fn an_agent_that_dies_fails_its_turn_and_is_restarted() {
+    let test = TestRuntime::with_scenario(CRASHES).with_session().await;
+    let turn = test.run_turn("go").await;
+    assert_eq!(turn_status(&turn), Some(TurnStatus::Failed));
     let error = turn
         .iter()
         .find_map(|event| match &event.data {
@@ -93,99 +96,99 @@ async fn an_agent_that_dies_fails_its_turn_and_is_started_again() {
     assert_eq!(error.message, "the agent exited with code 3");
     let details = serde_json::to_value(&error.details).unwrap();
     assert_eq!((&details["native"]["exit_code"], &details["stderr"]["head"]), (&3.into(), &"boom".into()));
-    assert!(!stage.session("s").await.ended);
-    assert_eq!(status(&stage.turn("again").await), Some(TurnStatus::Completed));
-    stage.assert_rules().await;
+    assert!(!test.session("s").await.ended);
+    assert_eq!(turn_status(&test.run_turn("again").await), Some(TurnStatus::Completed));
+    test.assert_no_violations().await;
 }
 
 #[tokio::test]
 async fn terminating_is_idempotent_and_final() {
-    let stage = Stage::playing(HANGS).created().await;
+    let test = TestRuntime::with_scenario(HANGS).with_session().await;
     let id = "s".into();
-    stage.send("go").await.unwrap();
-    let waits = stage.send("never taken up").await.unwrap();
-    stage.until(|event| said(std::slice::from_ref(event)) == ["Wait."]).await;
-    let (one, two) = tokio::join!(stage.runtime.terminate(&id), stage.runtime.terminate(&id));
+    test.send("go").await.unwrap();
+    let queued = test.send("never taken up").await.unwrap();
+    test.wait_for(|event| texts(std::slice::from_ref(event)) == ["Wait."]).await;
+    let (one, two) = tokio::join!(test.runtime.terminate(&id), test.runtime.terminate(&id));
     one.unwrap();
     two.unwrap();
-    stage.runtime.terminate(&id).await.unwrap();
-    assert_eq!(waits.wait_for_turn().await, None);
-    let events = stage.events().await;
+    test.runtime.terminate(&id).await.unwrap();
+    assert_eq!(queued.wait_for_turn().await, None);
+    let events = test.events().await;
     let ended = serde_json::to_value(events.last().unwrap()).unwrap();
     assert_eq!(ended["data"], serde_json::json!({ "reason": "terminated", "terminated_by": "daemon" }));
-    assert_eq!(status(&events), Some(TurnStatus::Interrupted));
-    let refused = stage.send("hello?").await.unwrap_err();
+    assert_eq!(turn_status(&events), Some(TurnStatus::Interrupted));
+    let refused = test.send("hello?").await.unwrap_err();
     assert!(matches!(refused, RuntimeError::SessionEnded(_)), "{refused:?}");
-    let refused = stage.runtime.interrupt(&id).await.unwrap_err();
+    let refused = test.runtime.interrupt(&id).await.unwrap_err();
     assert!(matches!(refused, RuntimeError::SessionEnded(_)), "{refused:?}");
-    stage.assert_rules().await;
+    test.assert_no_violations().await;
 }
 
 #[tokio::test]
-async fn a_session_that_was_never_used_can_be_terminated() {
-    let stage = Stage::new().created().await;
-    stage.runtime.terminate(&"s".into()).await.unwrap();
-    assert_eq!(kinds(&stage.events().await), ["session.started", "session.ended"]);
-    stage.assert_rules().await;
+async fn an_unused_session_can_be_terminated() {
+    let test = TestRuntime::new().with_session().await;
+    test.runtime.terminate(&"s".into()).await.unwrap();
+    assert_eq!(event_types(&test.events().await), ["session.started", "session.ended"]);
+    test.assert_no_violations().await;
 }
 
 #[tokio::test]
-async fn a_deleted_session_is_gone_and_its_name_is_free() {
-    let stage = Stage::playing(HANGS).created().await;
-    stage.send("go").await.unwrap();
-    stage.until(nth("turn.started", 1)).await;
-    stage.runtime.delete(&"s".into()).await.unwrap();
-    let missing = stage.send("hello?").await.unwrap_err();
+async fn a_deleted_session_is_gone_and_its_id_can_be_used_again() {
+    let test = TestRuntime::with_scenario(HANGS).with_session().await;
+    test.send("go").await.unwrap();
+    test.wait_for(is_nth("turn.started", 1)).await;
+    test.runtime.delete(&"s".into()).await.unwrap();
+    let missing = test.send("hello?").await.unwrap_err();
     assert!(matches!(missing, RuntimeError::SessionNotFound(_)), "{missing:?}");
-    let missing = stage.runtime.delete(&"s".into()).await.unwrap_err();
+    let missing = test.runtime.delete(&"s".into()).await.unwrap_err();
     assert!(matches!(missing, RuntimeError::SessionNotFound(_)), "{missing:?}");
-    stage.create("s").await.unwrap();
-    assert_eq!(kinds(&stage.events().await), ["session.started"]);
+    test.create("s").await.unwrap();
+    assert_eq!(event_types(&test.events().await), ["session.started"]);
 }
 
 #[tokio::test]
-async fn attachments_are_shown_with_the_message_and_must_be_there() {
-    let stage = Stage::new().created().await;
-    let file = stage.folder.path().join("note.txt");
+async fn attachments_are_in_the_stream_and_must_exist() {
+    let test = TestRuntime::new().with_session().await;
+    let file = test.folder.path().join("note.txt");
     std::fs::write(&file, "x").unwrap();
     let path = file.to_str().unwrap().to_owned();
-    let with = |path: &str| Message::new("look").attachments(vec![Attachment::new(path)]);
-    let sent = stage.runtime.send(&"s".into(), with(&path)).await.unwrap();
-    let turn = stage.until_after(sent.wait_for_turn().await.unwrap(), is_turn_end).await;
-    let shows_it = turn.iter().any(|event| match &event.data {
+    let message_with = |path: &str| Message::new("look").attachments(vec![Attachment::new(path)]);
+    let sent = test.runtime.send(&"s".into(), message_with(&path)).await.unwrap();
+    let turn = test.wait_for_after(sent.wait_for_turn().await.unwrap(), is_turn_end).await;
+    let has_attachment = turn.iter().any(|event| match &event.data {
         EventData::ItemCompleted(done) => done
             .item
             .content
             .iter()
-            .any(|part| matches!(part, ContentPart::FileRef { path: shown, .. } if *shown == path)),
+            .any(|part| matches!(part, ContentPart::FileRef { path: part_path, .. } if *part_path == path)),
         _ => false,
     });
-    assert!(shows_it);
-    for path in ["missing.txt", stage.folder.path().to_str().unwrap()] {
-        let refused = stage.runtime.send(&"s".into(), with(path)).await.unwrap_err();
+    assert!(has_attachment);
+    for path in ["missing.txt", test.folder.path().to_str().unwrap()] {
+        let refused = test.runtime.send(&"s".into(), message_with(path)).await.unwrap_err();
         assert!(matches!(refused, RuntimeError::InvalidRequest(_)), "{refused:?}");
     }
-    let empty = stage.send("  ").await.unwrap_err();
+    let empty = test.send("  ").await.unwrap_err();
     assert!(matches!(empty, RuntimeError::InvalidRequest(_)), "{empty:?}");
 }
 
 #[tokio::test]
 async fn a_shutdown_interrupts_turns_and_leaves_sessions_open() {
-    let stage = Stage::playing(HANGS).created().await;
-    stage.send("go").await.unwrap();
-    stage.until(|event| said(std::slice::from_ref(event)) == ["Wait."]).await;
-    stage.send("later").await.unwrap();
-    stage.runtime.shutdown().await;
-    let events = stage.events().await;
-    assert_eq!(status(&events), Some(TurnStatus::Interrupted));
-    let refused = stage.send("hello?").await.unwrap_err();
+    let test = TestRuntime::with_scenario(HANGS).with_session().await;
+    test.send("go").await.unwrap();
+    test.wait_for(|event| texts(std::slice::from_ref(event)) == ["Wait."]).await;
+    test.send("later").await.unwrap();
+    test.runtime.shutdown().await;
+    let events = test.events().await;
+    assert_eq!(turn_status(&events), Some(TurnStatus::Interrupted));
+    let refused = test.send("hello?").await.unwrap_err();
     assert_eq!(refused, RuntimeError::ShuttingDown);
-    assert!(!stage.session("s").await.ended);
-    let Stage { runtime, store, folder } = stage;
+    assert!(!test.session("s").await.ended);
+    let TestRuntime { runtime, store, folder } = test;
     drop((runtime, store));
-    // The next process takes the message up that waited.
-    let stage = Stage::in_folder(folder, vec![Arc::new(MockDriver::new())]);
-    let events = stage.until(nth("turn.ended", 2)).await;
-    assert_eq!(said(&events).last().unwrap(), "later");
-    stage.assert_rules().await;
+    // The next process takes the queued message.
+    let test = TestRuntime::in_folder(folder, vec![Arc::new(MockDriver::new())]);
+    let events = test.wait_for(is_nth("turn.ended", 2)).await;
+    assert_eq!(texts(&events).last().unwrap(), "later");
+    test.assert_no_violations().await;
 }

@@ -1,28 +1,28 @@
-//! What an event is about, and whether it concerns a session.
-
-use std::collections::HashSet;
+//! The header of an event: its type, and the session that it concerns.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use crate::drivers::scanner::Scanner;
 
-/// A piece of a message. Nearly all events are pieces, and all that counts of them stands at their beginning.
+/// Type of a message delta. Nearly all events are deltas, and what matters of them is at their start.
 const DELTA: &str = "message.part.delta";
 
-/// What an event is about. Every event is scanned for it, so it borrows.
+/// The type of an event, and the session that it concerns. Every event is scanned for its header, so it borrows.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Head<'a> {
+pub(super) struct EventHeader<'a> {
     pub(super) kind: Cow<'a, str>,
-    /// The session that it belongs to; `None` if it is about none.
+    /// The session that the event belongs to; `None` if it concerns all sessions.
     session: Option<Cow<'a, str>>,
-    /// The session that this session works for.
+    /// The parent of `session`, if that is the session of a sub-agent.
     parent: Option<Cow<'a, str>>,
-    /// A sub-agent's session that it names.
+    /// A sub-agent's session that the event names.
     child: Option<Cow<'a, str>>,
+    /// Whether the event reports that `session` is idle.
     is_idle: bool,
 }
 
-/// What is scanned of the properties of an event.
+/// The properties of an event that are scanned.
 #[derive(Default)]
 struct Properties<'a> {
     session: Option<Cow<'a, str>>,
@@ -32,7 +32,7 @@ struct Properties<'a> {
     status: Option<Cow<'a, str>>,
 }
 
-/// A session, or a message.
+/// Information about a session or a message.
 #[derive(Default)]
 struct Info<'a> {
     id: Option<Cow<'a, str>>,
@@ -40,15 +40,15 @@ struct Info<'a> {
     parent: Option<Cow<'a, str>>,
 }
 
-impl<'a> Head<'a> {
-    /// Scans an event. One that cannot be read is about nobody in particular.
+impl<'a> EventHeader<'a> {
+    /// Scans an event. An unreadable one concerns all sessions.
     pub(super) fn scan(payload: &'a str) -> Self {
         let mut json = Scanner::new(payload);
         let (mut kind, mut properties) = (None, Properties::default());
         if json.enter_object() {
             while let Some(key) = json.next_key() {
                 match key {
-                    "type" => kind = json.text(),
+                    "type" => kind = json.string(),
                     "properties" => {
                         let is_delta = kind.as_deref() == Some(DELTA);
                         properties = Properties::scan(&mut json, is_delta);
@@ -84,10 +84,10 @@ impl<'a> Properties<'a> {
         }
         while let Some(key) = json.next_key() {
             match key {
-                "sessionID" => properties.session = json.text(),
+                "sessionID" => properties.session = json.string(),
                 "info" => properties.info = Info::scan(json),
                 "part" => properties.scan_part(json),
-                "status" => properties.status = json.text_at(&["type"]),
+                "status" => properties.status = json.string_at(&["type"]),
                 _ => {}
             }
             if is_delta && properties.session.is_some() {
@@ -103,8 +103,8 @@ impl<'a> Properties<'a> {
         }
         while let Some(key) = json.next_key() {
             match key {
-                "sessionID" => self.part_session = json.text(),
-                "state" => self.child = json.text_at(&["metadata", "sessionId"]),
+                "sessionID" => self.part_session = json.string(),
+                "state" => self.child = json.string_at(&["metadata", "sessionId"]),
                 _ => {}
             }
         }
@@ -117,9 +117,9 @@ impl<'a> Info<'a> {
         if json.enter_object() {
             while let Some(key) = json.next_key() {
                 match key {
-                    "id" => info.id = json.text(),
-                    "sessionID" => info.session = json.text(),
-                    "parentID" => info.parent = json.text(),
+                    "id" => info.id = json.string(),
+                    "sessionID" => info.session = json.string(),
+                    "parentID" => info.parent = json.string(),
                     _ => {}
                 }
             }
@@ -128,44 +128,44 @@ impl<'a> Info<'a> {
     }
 }
 
-/// A session and those of its sub-agents.
+/// A session and the sessions of its sub-agents.
 #[derive(Debug)]
-pub(super) struct Family {
+pub(super) struct SessionTree {
     session: String,
     children: HashSet<String>,
 }
 
-impl Family {
+impl SessionTree {
     pub(super) fn new(session: impl Into<String>) -> Self {
         Self { session: session.into(), children: HashSet::new() }
     }
 
-    /// The session itself.
-    pub(super) fn session(&self) -> &str {
+    /// Id of the session itself.
+    pub(super) fn root(&self) -> &str {
         &self.session
     }
 
-    /// Whether an event concerns the session. Takes note of sub-agents that it tells of.
-    pub(super) fn concerns(&mut self, head: &Head<'_>) -> bool {
-        let Some(session) = &head.session else { return true };
-        if !self.has(session) {
-            if !head.parent.as_ref().is_some_and(|parent| self.has(parent)) {
+    /// Whether an event concerns the session. Records sub-agents that the event names.
+    pub(super) fn accepts(&mut self, header: &EventHeader<'_>) -> bool {
+        let Some(session) = &header.session else { return true };
+        if !self.contains(session) {
+            if !header.parent.as_ref().is_some_and(|parent| self.contains(parent)) {
                 return false;
             }
             self.children.insert(session.clone().into_owned());
         }
-        if let Some(child) = head.child.as_ref().filter(|child| *child != self.session.as_str()) {
+        if let Some(child) = header.child.as_ref().filter(|child| *child != self.session.as_str()) {
             self.children.insert(child.clone().into_owned());
         }
         true
     }
 
-    /// Whether an event tells that the session itself has nothing more to do.
-    pub(super) fn is_idle(&self, head: &Head<'_>) -> bool {
-        head.is_idle && head.session.as_deref() == Some(self.session.as_str())
+    /// Whether an event reports that the session itself is idle.
+    pub(super) fn is_idle(&self, header: &EventHeader<'_>) -> bool {
+        header.is_idle && header.session.as_deref() == Some(self.session.as_str())
     }
 
-    fn has(&self, session: &str) -> bool {
+    fn contains(&self, session: &str) -> bool {
         self.session == session || self.children.contains(session)
     }
 }
@@ -175,47 +175,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_hears_of_itself_its_sub_agents_and_what_concerns_everybody() {
-        let mut family = Family::new("ses_a");
-        let mut concerns = |payload: &str| family.concerns(&Head::scan(payload));
-        assert!(concerns(r#"{"type":"session.idle","properties":{"sessionID":"ses_a"}}"#));
-        assert!(concerns(r#"{"type":"message.updated","properties":{"info":{"id":"msg_1","sessionID":"ses_a"}}}"#));
-        assert!(concerns(r#"{"type":"server.heartbeat","properties":{}}"#));
-        assert!(concerns("rubbish"));
+    fn a_session_gets_its_own_events_those_of_its_sub_agents_and_those_for_all() {
+        let mut tree = SessionTree::new("ses_a");
+        let mut accepts = |payload: &str| tree.accepts(&EventHeader::scan(payload));
+        assert!(accepts(r#"{"type":"session.idle","properties":{"sessionID":"ses_a"}}"#));
+        assert!(accepts(r#"{"type":"message.updated","properties":{"info":{"id":"msg_1","sessionID":"ses_a"}}}"#));
+        assert!(accepts(r#"{"type":"server.heartbeat","properties":{}}"#));
+        assert!(accepts("garbage"));
         let other = r#"{"type":"message.part.updated","properties":{"part":{"sessionID":"ses_b"}}}"#;
-        assert!(!concerns(other));
-        assert!(!concerns(r#"{"type":"session.created","properties":{"info":{"id":"ses_c","parentID":"ses_x"}}}"#));
-        assert!(concerns(r#"{"type":"session.created","properties":{"info":{"id":"ses_b","parentID":"ses_a"}}}"#));
-        assert!(concerns(other));
+        assert!(!accepts(other));
+        assert!(!accepts(r#"{"type":"session.created","properties":{"info":{"id":"ses_c","parentID":"ses_x"}}}"#));
+        assert!(accepts(r#"{"type":"session.created","properties":{"info":{"id":"ses_b","parentID":"ses_a"}}}"#));
+        assert!(accepts(other));
         let task = r#"{"type":"message.part.updated","properties":{"part":{"sessionID":"ses_a","state":{"metadata":{"sessionId":"ses_d"}}}}}"#;
-        assert!(concerns(task));
-        assert!(concerns(r#"{"type":"session.idle","properties":{"sessionID":"ses_d"}}"#));
+        assert!(accepts(task));
+        assert!(accepts(r#"{"type":"session.idle","properties":{"sessionID":"ses_d"}}"#));
     }
 
     #[test]
-    fn a_piece_of_a_message_is_known_by_its_beginning_and_otherwise_by_its_keys() {
+    fn the_session_of_a_delta_is_found_in_any_position() {
         let usual = r#"{"id":"evt_1","type":"message.part.delta","properties":{"sessionID":"ses_a","delta":"x"}}"#;
         let other = r#"{"type":"message.part.delta","properties":{"delta":"x","sessionID":"ses_a"}}"#;
         let escaped = r#"{"id":"evt_1","type":"message.part.delta","properties":{"sessionID":"ses\u005fa"}}"#;
         for payload in [usual, other, escaped] {
-            let Head { kind, session, .. } = Head::scan(payload);
+            let EventHeader { kind, session, .. } = EventHeader::scan(payload);
             assert_eq!((&*kind, session.as_deref()), (DELTA, Some("ses_a")), "{payload}");
         }
     }
 
     #[test]
-    fn only_the_session_itself_ends_its_turn() {
-        let mut family = Family::new("ses_a");
-        family.children.insert("ses_b".to_owned());
-        let idle = |family: &Family, payload: &str| family.is_idle(&Head::scan(payload));
+    fn only_the_session_itself_reports_that_it_is_idle() {
+        let mut tree = SessionTree::new("ses_a");
+        tree.children.insert("ses_b".to_owned());
+        let idle = |tree: &SessionTree, payload: &str| tree.is_idle(&EventHeader::scan(payload));
         assert!(idle(
-            &family,
+            &tree,
             r#"{"type":"session.status","properties":{"sessionID":"ses_a","status":{"type":"idle"}}}"#
         ));
         assert!(!idle(
-            &family,
+            &tree,
             r#"{"type":"session.status","properties":{"sessionID":"ses_a","status":{"type":"busy"}}}"#
         ));
-        assert!(!idle(&family, r#"{"type":"session.idle","properties":{"sessionID":"ses_b"}}"#));
+        assert!(!idle(&tree, r#"{"type":"session.idle","properties":{"sessionID":"ses_b"}}"#));
     }
 }

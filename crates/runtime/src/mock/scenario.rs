@@ -1,4 +1,4 @@
-//! What the mock agent does in a turn, step by step: built in, or read from a scenario file.
+//! Scenario files of the mock agent, and the steps of a turn.
 
 use std::path::Path;
 
@@ -9,98 +9,98 @@ use serde_json::Value;
 
 use super::line::{File, Image};
 
-/// What the mock agent does instead of obeying the built-in commands. `docs/mock.md` has the format.
+/// What the mock agent does instead of the built-in commands. `docs/mock.md` describes the format.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MockScenario {
-    /// Milliseconds between two lines; left out, the driver's own pace.
+    /// Milliseconds between two lines; `None` for the driver's pace.
     #[serde(default)]
     pub(super) pace_ms: Option<u64>,
     /// The turns.
     #[serde(default, rename = "turn")]
-    pub(super) turns: Vec<Turn>,
+    pub(super) turns: Vec<ScenarioTurn>,
 }
 
 /// One turn of a scenario.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Turn {
-    /// Played whenever a message begins with this; a turn without is played once, in order.
+pub(super) struct ScenarioTurn {
+    /// The turn is played whenever a message starts with this. A turn without it is played once, in order.
     #[serde(default)]
     pub(super) on: Option<String>,
-    /// What is done.
+    /// The steps, in order.
     #[serde(default, rename = "step")]
     pub(super) steps: Vec<Step>,
 }
 
-/// One thing that is done.
+/// One step of a turn.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Step {
-    /// A message, in one piece.
+    /// A message in one delta.
     Say(String),
-    /// A message that streams in these pieces.
+    /// A message in these deltas.
     Stream(Vec<String>),
-    /// Reasoning that streams word by word.
+    /// Reasoning, one delta per word.
     Think(String),
     /// A message with an image.
     Image(Image),
-    /// A tool: call, perhaps permission, result.
+    /// A tool: call, permission request if needed, result.
     Tool(Tool),
-    /// Several tools at once: all calls, then all permissions, then all results.
+    /// Several tools at once: all calls, then all permission requests, then all results.
     Tools(Vec<Tool>),
-    /// Requests, all at once, each a list of questions. The turn goes on when all are answered.
+    /// Requests, all at once, each a list of questions. The turn continues when all are resolved.
     Ask(Vec<Vec<Question>>),
-    /// A change of state.
+    /// A status change.
     Status(Status),
-    /// Something there is no word for.
+    /// An item of an unknown kind.
     Unknown(Value),
-    /// A failure.
-    Error(Trouble),
-    /// A line that cannot be read.
+    /// An error.
+    Error(MockError),
+    /// A line that is printed unchanged, even if it is not JSON.
     Unparsed(String),
     /// A line on standard error.
     Stderr(String),
     /// A pause.
     WaitMs(u64),
-    /// Deaf from here on, to interrupts too.
+    /// If true, the agent does not react any more, not even to interrupts.
     Hang(bool),
-    /// Gone, with this exit code.
+    /// The agent exits with this code.
     Exit(i32),
-    /// What a built-in command does.
+    /// The steps of a built-in command.
     Command(String),
 }
 
 impl Step {
-    /// Whether it can be played; the error says why not.
+    /// Checks that the step can be played.
     fn check(&self) -> Result<(), String> {
         match self {
             Self::Command(command) if !super::commands::is_command(command) => {
                 let known = super::commands::NAMES.join(", ");
                 Err(format!("there is no command `{command}`: expected one of {known}"))
             }
-            Self::Status(status) => status.clone().note().map(drop),
+            Self::Status(status) => status.clone().into_note().map(drop),
             _ => Ok(()),
         }
     }
 }
 
-/// A tool that is used.
+/// The use of a tool.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Tool {
     pub(super) name: String,
-    #[serde(default = "other")]
+    #[serde(default = "default_kind")]
     pub(super) kind: ToolKind,
-    #[serde(default = "no_arguments")]
+    #[serde(default = "default_arguments")]
     pub(super) arguments: Value,
-    /// What is asked for first; nothing is when absent.
+    /// The action for which it asks permission first; `None` if it does not ask.
     #[serde(default)]
     pub(super) permission: Option<String>,
-    /// Why it is asked for.
+    /// The reason in the permission request.
     #[serde(default)]
     pub(super) reason: Option<String>,
-    /// It runs for so long, also when its turn is over. Its result comes after that, between two turns.
+    /// The tool runs for this duration in the background, beyond its turn. Its result comes between two turns.
     #[serde(default)]
     pub(super) background_ms: Option<u64>,
     #[serde(default)]
@@ -113,15 +113,15 @@ pub(super) struct Tool {
     pub(super) files: Vec<File>,
 }
 
-fn other() -> ToolKind {
+fn default_kind() -> ToolKind {
     ToolKind::Other
 }
 
-fn no_arguments() -> Value {
+fn default_arguments() -> Value {
     Value::Object(serde_json::Map::new())
 }
 
-/// A question.
+/// A question to the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Question {
@@ -130,46 +130,46 @@ pub(super) struct Question {
     pub(super) options: Vec<Choice>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) header: Option<String>,
-    /// Whether several options may be chosen.
+    /// Whether several options can be chosen.
     #[serde(default)]
     pub(super) multiple: bool,
-    /// Whether the answer may be something else than an option; left out, only if there are none.
+    /// Whether the answer can be free text; `None` if only a question without options takes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) free_text: Option<bool>,
-    /// Whether the answer is not to be shown.
+    /// Whether the answer is secret.
     #[serde(default)]
     pub(super) secret: bool,
 }
 
-/// Something that can be chosen.
+/// An option of a question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Choice {
-    /// Its name.
+    /// The label.
     Label(String),
-    /// Its name and what it means.
+    /// The label and a description.
     Described(QuestionOption),
 }
 
-/// A change of state.
+/// A status change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Status {
     pub(super) label: StatusLabel,
-    /// What a hook or a notice says, and what a task is about. The other labels have a sentence of their own.
+    /// The text of a hook or notice, or the description of a task. The other labels have a fixed text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) detail: Option<String>,
-    /// The data of the label; none for a hook or a notice.
+    /// The data of the label; `None` for a hook or a notice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) json: Option<Value>,
 }
 
 impl Status {
-    /// The status as a draft; the error says what is wrong with it.
-    pub(super) fn note(self) -> Result<Note, String> {
+    /// Turns the status into a draft. The error says what is wrong with it.
+    pub(super) fn into_note(self) -> Result<Note, String> {
         let Self { label, detail, json } = self;
         let data = StatusData::decode(&label, &json.unwrap_or_default());
-        let data = data.transpose().map_err(|error| format!("the json of status `{label:?}`: {error}"))?;
+        let data = data.transpose().map_err(|error| format!("invalid `json` for status `{label:?}`: {error}"))?;
         Ok(match (data, label) {
             (Some(StatusData::Retry(retry)), _) => Note::retry(retry),
             (Some(StatusData::Compaction(compaction)), _) => Note::compaction(compaction),
@@ -180,44 +180,47 @@ impl Status {
             (Some(StatusData::Plan(plan)), _) => Note::plan(plan.steps),
             (None, StatusLabel::Hook) => Note::hook(detail.unwrap_or_default()),
             (None, StatusLabel::Notice) => Note::notice(detail.unwrap_or_default()),
-            (_, label) => return Err(format!("no agent tells of a status `{label:?}` by itself")),
+            (_, label) => {
+                let expected = "retry, compaction, plan, rate_limit, model_changed, mode_changed, hook, task or notice";
+                return Err(format!("a scenario cannot use status `{label:?}`: expected {expected}"));
+            }
         })
     }
 }
 
-/// A failure.
+/// An error of the mock agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Trouble {
+pub(super) struct MockError {
     pub(super) message: String,
-    #[serde(default = "agent_error")]
+    #[serde(default = "default_error_code")]
     pub(super) code: ErrorCode,
-    /// The turn goes on and does not fail.
+    /// The turn continues and does not fail.
     #[serde(default)]
     pub(super) aside: bool,
-    /// The HTTP status that the agent was answered with.
+    /// The HTTP status of the model's answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<u16>,
-    /// The agent's own name for the failure.
+    /// The native name of the error.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub(super) kind: Option<String>,
-    /// Whether trying again may help.
+    /// Whether a retry may help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) retryable: Option<bool>,
 }
 
-fn agent_error() -> ErrorCode {
+fn default_error_code() -> ErrorCode {
     ErrorCode::AgentError
 }
 
-/// Why a scenario cannot be used.
+/// Why a scenario file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MockScenarioError {
     /// The file cannot be read.
-    #[error("cannot read the scenario {0}: {1}")]
+    #[error("cannot read scenario {0}: {1}")]
     Unreadable(String, std::io::Error),
-    /// The file is not a scenario.
-    #[error("{0} is not a scenario: {1}")]
+    /// The file is not a valid scenario.
+    #[error("invalid scenario {0}: {1}")]
     Invalid(String, String),
 }
 
@@ -225,14 +228,14 @@ impl MockScenario {
     /// Reads a scenario file.
     ///
     /// # Errors
-    /// If the file cannot be read or is not a scenario.
+    /// If the file cannot be read or is not a valid scenario.
     pub fn read(file: &Path) -> Result<Self, MockScenarioError> {
         let name = file.display().to_string();
         let text = std::fs::read_to_string(file).map_err(|error| MockScenarioError::Unreadable(name.clone(), error))?;
         Self::parse(&text).map_err(|error| MockScenarioError::Invalid(name, error))
     }
 
-    /// Reads the text of a scenario; the error says where it is wrong.
+    /// Parses the text of a scenario.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let scenario: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         for step in scenario.turns.iter().flat_map(|turn| &turn.steps) {

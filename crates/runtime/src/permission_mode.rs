@@ -5,22 +5,22 @@ use std::fmt;
 /// What an agent may do without asking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PermissionMode {
-    /// It asks before anything that matters, as is its default.
+    /// The agent asks before anything that matters. This is its default.
     #[default]
     Default,
-    /// It looks and plans, and changes nothing.
+    /// The agent reads and plans, and changes nothing.
     Plan,
-    /// It asks nothing.
+    /// The agent never asks.
     Bypass,
-    /// It edits files without asking and asks for the rest.
+    /// The agent edits files without asking, and asks for everything else.
     AcceptEdits,
 }
 
 impl PermissionMode {
-    /// All of them.
+    /// All modes.
     pub const ALL: [Self; 4] = [Self::Default, Self::Plan, Self::Bypass, Self::AcceptEdits];
 
-    /// The name that clients give.
+    /// The mode's name in the API.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl PermissionMode {
         }
     }
 
-    /// The mode with this name.
+    /// The mode with this name; `None` if there is none.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.name() == name)

@@ -1,4 +1,6 @@
-//! The beginning of a stretch of work: where the session stands, and what a dead server left open.
+//! Loading a session: its stored state, and closing what a dead server left open.
+
+use std::collections::HashMap;
 
 use interlingua_convert::{Conversion, ConversionOptions, Failure};
 use interlingua_schema::{ErrorCode, NativeMetadata, NativeSessionId, SessionMetadata};
@@ -6,74 +8,74 @@ use interlingua_store::Session;
 use serde_json::json;
 use tokio::time::Instant;
 
+use super::checkpoint::Checkpoint;
 use super::open_work::OpenWork;
-use super::page::Page;
-use super::standing::Standing;
-use super::{Actor, Phase, Replies};
+use super::pending_append::PendingAppend;
+use super::{Phase, Replies, SessionActor};
 use crate::agents::AgentStatus;
 use crate::driver_output::now;
 use crate::error::RuntimeError;
 use crate::ids::UniqueIds;
 use crate::runtime::Runtime;
 
-impl Actor {
-    /// Reads where a session stands and brings it to order: one that is new begins, and what was left open closes.
-    pub(super) async fn take_up(runtime: &Runtime, asked: Session) -> Result<Self, RuntimeError> {
+impl SessionActor {
+    /// Loads a session and brings its stream into order: a new session is started, and what was left open is closed.
+    pub(super) async fn load(runtime: &Runtime, requested: Session) -> Result<Self, RuntimeError> {
         let store = &runtime.shared.store;
-        // Whoever asked may have looked some time ago.
+        // The caller's copy of the session may be outdated.
         let session = store
-            .session(&asked.id)
+            .session(&requested.id)
             .await?
-            .filter(|session| session.key == asked.key)
-            .ok_or_else(|| RuntimeError::SessionNotFound(asked.id.clone()))?;
+            .filter(|session| session.key == requested.key)
+            .ok_or_else(|| RuntimeError::SessionNotFound(requested.id.clone()))?;
         if session.ended {
             return Err(RuntimeError::SessionEnded(session.id));
         }
         let driver = runtime.driver(&session.agent)?;
-        let kept = store.load_state(session.key).await?;
+        let stored = store.load_state(session.key).await?;
         let ids = Box::new(UniqueIds::new(session.id.clone()));
         let mut conversion = Conversion::new(driver.converter(), ConversionOptions::new(true, ids));
-        let mut page = Page::default();
-        let mut standing = Standing::default();
+        let mut pending = PendingAppend::default();
+        let mut checkpoint = Checkpoint::default();
         if session.event_count == 0 {
             let native = session.native_session_id.as_ref().map(NativeSessionId::as_str);
-            let metadata = metadata(&session, &driver.status());
-            conversion.start_session(Some(now()), native, metadata, &mut page.events);
+            let metadata = initial_metadata(&session, &driver.status());
+            conversion.start_session(Some(now()), native, metadata, &mut pending.events);
         } else {
-            let (stands, resume) = Standing::load(store, &session, &kept).await?;
-            standing = stands;
+            let (loaded, resume) = Checkpoint::load(store, &session, &stored).await?;
+            checkpoint = loaded;
             conversion.resume(resume);
             let failure = Failure::new(ErrorCode::AgentError, "the server stopped before the turn was over");
-            conversion.close_unfinished(Some(now()), &failure, &mut page.events);
+            conversion.close_unfinished(Some(now()), &failure, &mut pending.events);
         }
         let mut actor = Self {
             runtime: runtime.clone(),
             driver,
-            noted_busy: session.busy,
+            stored_busy: session.busy,
             session,
-            config: kept.config,
+            config: stored.config,
             conversion,
-            standing,
-            page,
-            writing: None,
-            open: OpenWork::default(),
-            phase: Phase::Rest,
+            checkpoint,
+            pending,
+            in_flight: None,
+            open_work: OpenWork::default(),
+            phase: Phase::Idle,
             connection: None,
-            ordered: None,
+            current_message: None,
             may_have_messages: true,
-            waiting: std::collections::HashMap::new(),
+            turn_waiters: HashMap::new(),
             replies: Replies::default(),
             interrupt: None,
             idle_since: Instant::now(),
         };
-        actor.watch();
+        actor.observe_events();
         actor.commit().await?;
         Ok(actor)
     }
 }
 
-/// What is known of a session before its agent has started.
-fn metadata(session: &Session, agent: &AgentStatus) -> SessionMetadata {
+/// What is known about a session before its agent has started.
+fn initial_metadata(session: &Session, agent: &AgentStatus) -> SessionMetadata {
     let mut metadata = SessionMetadata::default();
     metadata.agent_version.clone_from(&agent.version);
     metadata.model.clone_from(&session.model);

@@ -7,8 +7,8 @@ use semver::Version;
 
 use crate::agents::VersionFit;
 
-/// The version that the generated types of an agent describe.
-pub(super) fn described_version(agent: Agent) -> Option<String> {
+/// The version that the types of an agent were generated for.
+pub(super) fn pinned_version(agent: Agent) -> Option<String> {
     interlingua_agent_schemas::find(agent.id()).map(|schemas| schemas.agent_version.to_owned())
 }
 
@@ -20,17 +20,17 @@ pub(super) fn install_command(agent: Agent, version: Option<&str>) -> String {
     }
 }
 
-/// How a version stands to the one that our types were made for.
-pub(super) fn fit(version: &str, pinned_version: &str) -> VersionFit {
-    match compare(version, pinned_version) {
+/// Compares a version to the one that our types were generated for.
+pub(super) fn compare_to_pinned(version: &str, pinned: &str) -> VersionFit {
+    match compare(version, pinned) {
         Ordering::Less => VersionFit::Older,
         Ordering::Equal => VersionFit::Same,
         Ordering::Greater => VersionFit::Newer,
     }
 }
 
-/// Compares two versions by their numbers, then by whether they are releases. What follows the numbers of a pre-release
-/// is no order: Amp puts a commit there. A version that is not a semantic one is older than all others.
+/// Compares two versions by their numbers, then by whether they are releases. The suffix of a pre-release has no order:
+/// Amp puts a commit there. A version that is not a semantic version is older than all others.
 fn compare(one: &str, other: &str) -> Ordering {
     let key = |version: &str| {
         let version = Version::parse(version).ok()?;
@@ -44,9 +44,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_agent_has_a_version_that_its_types_were_made_for() {
+    fn every_agent_has_a_pinned_version() {
         for agent in Agent::ALL {
-            let version = described_version(agent).unwrap_or_else(|| panic!("{agent} has none"));
+            let version = pinned_version(agent).unwrap_or_else(|| panic!("{agent} has no pinned version"));
             assert!(version.starts_with(|first: char| first.is_ascii_digit()), "{agent} {version}");
         }
     }
@@ -60,9 +60,9 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_version_is_told_from_an_older() {
+    fn a_version_is_newer_or_older_than_the_pinned_one_or_the_same() {
         assert_eq!(
-            ["3.0.0", "1.9.9", "2.0.0"].map(|version| fit(version, "2.0.0")),
+            ["3.0.0", "1.9.9", "2.0.0"].map(|version| compare_to_pinned(version, "2.0.0")),
             [VersionFit::Newer, VersionFit::Older, VersionFit::Same]
         );
     }

@@ -1,4 +1,4 @@
-//! A store, a runtime and the mock agent, for one test.
+//! A runtime with a store and the mock agent, for one test.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,34 +12,34 @@ use interlingua_store::{RawPayloads, ReadLimits, Session, Store};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
-/// Nothing here takes so long unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// No test takes this long unless it hangs.
+const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
-pub(crate) struct Stage {
+pub(crate) struct TestRuntime {
     pub(crate) runtime: Runtime,
     pub(crate) store: Store,
     pub(crate) folder: TempDir,
 }
 
-impl Stage {
+impl TestRuntime {
     pub(crate) fn new() -> Self {
-        Self::with(MockDriver::new())
+        Self::with_mock(MockDriver::new())
     }
 
-    /// With a scenario.
-    pub(crate) fn playing(scenario: &str) -> Self {
+    /// With a mock agent that plays a scenario.
+    pub(crate) fn with_scenario(scenario: &str) -> Self {
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("scenario.toml");
         std::fs::write(&file, scenario).unwrap();
-        Self::with(MockDriver::new().scenario(MockScenario::read(&file).unwrap()))
+        Self::with_mock(MockDriver::new().scenario(MockScenario::read(&file).unwrap()))
     }
 
-    pub(crate) fn with(mock: MockDriver) -> Self {
+    pub(crate) fn with_mock(mock: MockDriver) -> Self {
         Self::in_folder(TempDir::new().unwrap(), vec![Arc::new(mock)])
     }
 
     pub(crate) fn in_folder(folder: TempDir, drivers: Vec<Arc<dyn Driver>>) -> Self {
-        let store = open(folder.path());
+        let store = open_store(folder.path());
         let options =
             RuntimeOptions::default().interrupt_grace(Duration::from_millis(200)).stop_grace(Duration::from_secs(2));
         let runtime = Runtime::start(store.clone(), drivers, options);
@@ -47,7 +47,7 @@ impl Stage {
     }
 
     /// Creates session "s".
-    pub(crate) async fn created(self) -> Self {
+    pub(crate) async fn with_session(self) -> Self {
         self.create("s").await.unwrap();
         self
     }
@@ -61,33 +61,34 @@ impl Stage {
         self.runtime.send(&"s".into(), message).await
     }
 
-    /// Sends a message to session "s" and waits for the end of its turn: the events of the turn.
-    pub(crate) async fn turn(&self, text: &str) -> Vec<UniversalEvent> {
+    /// Sends a message to session "s" and waits for the end of its turn. Returns the events of the turn.
+    pub(crate) async fn run_turn(&self, text: &str) -> Vec<UniversalEvent> {
         let after = self.send(text).await.unwrap().wait_for_turn().await.unwrap();
-        self.until_after(after, |event| matches!(event.data, EventData::TurnEnded(_))).await
+        self.wait_for_after(after, |event| matches!(event.data, EventData::TurnEnded(_))).await
     }
 
     pub(crate) async fn session(&self, id: &str) -> Session {
         self.store.session(&SessionId::from(id)).await.unwrap().unwrap()
     }
 
-    /// All events of session "s" up to the first that is meant, which is waited for.
-    pub(crate) async fn until(&self, is_meant: impl Fn(&UniversalEvent) -> bool) -> Vec<UniversalEvent> {
-        self.until_after(0, is_meant).await
+    /// Waits for an event of session "s". Returns all events up to it.
+    pub(crate) async fn wait_for(&self, is_expected: impl Fn(&UniversalEvent) -> bool) -> Vec<UniversalEvent> {
+        self.wait_for_after(0, is_expected).await
     }
 
-    pub(crate) async fn until_after(
+    /// Waits for an event of session "s" after a sequence number. Returns the events after that number up to it.
+    pub(crate) async fn wait_for_after(
         &self,
         after: u64,
-        is_meant: impl Fn(&UniversalEvent) -> bool,
+        is_expected: impl Fn(&UniversalEvent) -> bool,
     ) -> Vec<UniversalEvent> {
         let mut reader = self.store.reader(self.session("s").await.key, after, RawPayloads::Include);
         let mut events = Vec::new();
-        let found = timeout(PATIENCE, async {
+        let found = timeout(TEST_TIMEOUT, async {
             while let Some(batch) = reader.next().await.unwrap() {
                 for (_, json) in batch.iter() {
                     let event: UniversalEvent = serde_json::from_str(json).unwrap();
-                    let found = is_meant(&event);
+                    let found = is_expected(&event);
                     events.push(event);
                     if found {
                         return true;
@@ -97,22 +98,22 @@ impl Stage {
             false
         });
         let found = found.await;
-        assert_eq!(found, Ok(true), "did not come: {:#?}", kinds(&events));
+        assert_eq!(found, Ok(true), "the expected event did not come: {:#?}", event_types(&events));
         events
     }
 
-    /// All events of session "s" there are.
+    /// All events of session "s" so far.
     pub(crate) async fn events(&self) -> Vec<UniversalEvent> {
         events(&self.store, "s").await
     }
 
-    /// Asserts that the stream of session "s" keeps every rule.
-    pub(crate) async fn assert_rules(&self) {
-        assert_rules(&self.events().await);
+    /// Asserts that the stream of session "s" has no violations.
+    pub(crate) async fn assert_no_violations(&self) {
+        assert_no_violations(&self.events().await);
     }
 }
 
-pub(crate) fn open(folder: &Path) -> Store {
+pub(crate) fn open_store(folder: &Path) -> Store {
     Store::open(folder, interlingua_store::StoreOptions::default()).unwrap()
 }
 
@@ -127,32 +128,33 @@ pub(crate) async fn events(store: &Store, id: &str) -> Vec<UniversalEvent> {
     batch.iter().map(|(_, json)| serde_json::from_str(json).unwrap()).collect()
 }
 
+/// Asserts that a stream has no violations.
 #[track_caller]
-pub(crate) fn assert_rules(events: &[UniversalEvent]) {
+pub(crate) fn assert_no_violations(events: &[UniversalEvent]) {
     let mut checker = Checker::new();
-    let broken: Vec<_> = events.iter().flat_map(|event| checker.push(event)).collect();
-    assert!(broken.is_empty(), "{broken:#?}\n{:#?}", kinds(events));
+    let violations: Vec<_> = events.iter().flat_map(|event| checker.push(event)).collect();
+    assert!(violations.is_empty(), "{violations:#?}\n{:#?}", event_types(events));
 }
 
-pub(crate) fn kinds(events: &[UniversalEvent]) -> Vec<&str> {
+pub(crate) fn event_types(events: &[UniversalEvent]) -> Vec<&str> {
     events.iter().map(|event| event.data.kind()).collect()
 }
 
-/// How the last turn in these events ended.
-pub(crate) fn status(events: &[UniversalEvent]) -> Option<TurnStatus> {
+/// The status of the last turn that ended in these events.
+pub(crate) fn turn_status(events: &[UniversalEvent]) -> Option<TurnStatus> {
     events.iter().rev().find_map(|event| match &event.data {
         EventData::TurnEnded(ended) => Some(ended.status.clone()),
         _ => None,
     })
 }
 
-/// Whether the turn in these events ended.
+/// Whether an event ends a turn.
 pub(crate) fn is_turn_end(event: &UniversalEvent) -> bool {
     matches!(event.data, EventData::TurnEnded(_))
 }
 
-/// The texts of the messages in these events, user's and agent's.
-pub(crate) fn said(events: &[UniversalEvent]) -> Vec<String> {
+/// The texts of the completed items in these events, of the user and the agent.
+pub(crate) fn texts(events: &[UniversalEvent]) -> Vec<String> {
     events
         .iter()
         .filter_map(|event| match &event.data {
@@ -165,8 +167,8 @@ pub(crate) fn said(events: &[UniversalEvent]) -> Vec<String> {
         .collect()
 }
 
-/// The ids of permissions that were asked for, in order.
-pub(crate) fn permissions(events: &[UniversalEvent]) -> Vec<String> {
+/// The ids of the permission requests, in order.
+pub(crate) fn permission_ids(events: &[UniversalEvent]) -> Vec<String> {
     events
         .iter()
         .filter_map(|event| match &event.data {
@@ -176,8 +178,8 @@ pub(crate) fn permissions(events: &[UniversalEvent]) -> Vec<String> {
         .collect()
 }
 
-/// How permissions were resolved, in order.
-pub(crate) fn decisions(events: &[UniversalEvent]) -> Vec<PermissionStatus> {
+/// The statuses of the resolved permission requests, in order.
+pub(crate) fn permission_statuses(events: &[UniversalEvent]) -> Vec<PermissionStatus> {
     events
         .iter()
         .filter_map(|event| match &event.data {
@@ -187,8 +189,8 @@ pub(crate) fn decisions(events: &[UniversalEvent]) -> Vec<PermissionStatus> {
         .collect()
 }
 
-/// The ids of questions that were asked, in order.
-pub(crate) fn questions(events: &[UniversalEvent]) -> Vec<String> {
+/// The ids of the questions, in order.
+pub(crate) fn question_ids(events: &[UniversalEvent]) -> Vec<String> {
     events
         .iter()
         .filter_map(|event| match &event.data {
@@ -198,8 +200,8 @@ pub(crate) fn questions(events: &[UniversalEvent]) -> Vec<String> {
         .collect()
 }
 
-/// Matches the `count`th event of this kind.
-pub(crate) fn nth(kind: &'static str, count: usize) -> impl Fn(&UniversalEvent) -> bool {
+/// Matches the `count`th event of a type.
+pub(crate) fn is_nth(kind: &'static str, count: usize) -> impl Fn(&UniversalEvent) -> bool {
     let seen = std::cell::Cell::new(0);
     move |event| {
         seen.set(seen.get() + usize::from(event.data.kind() == kind));

@@ -1,4 +1,4 @@
-//! Agents that misbehave.
+//! Agents and drivers that misbehave.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,24 +14,24 @@ use interlingua_runtime::{AgentStatus, CreateSession, InstallOptions, Mode, Mode
 use interlingua_schema::{ErrorCode, EventData, NativeSessionId, TurnStatus};
 use tempfile::TempDir;
 
-use crate::stage::{Stage, is_turn_end, nth, said, status};
+use crate::test_runtime::{TestRuntime, is_nth, is_turn_end, texts, turn_status};
 
-/// What an agent does when it is served for the first time, the second time, ….
-type Play = fn(usize, SessionSpec, CommandReceiver, OutputSender) -> BoxFuture<Result<ServeOutcome, ServeError>>;
+/// What the driver does in the n-th call of `serve`, from 0.
+type ServeScript = fn(usize, SessionSpec, CommandReceiver, OutputSender) -> BoxFuture<Result<ServeOutcome, ServeError>>;
 
-/// An agent whose lines are what it says, and which ends a turn with `done`.
-struct Odd {
-    play: Play,
-    served: AtomicUsize,
+/// A driver that runs a script. Every line of its agent is a message; the line `done` ends the turn.
+struct ScriptedDriver {
+    script: ServeScript,
+    serve_calls: AtomicUsize,
     installed: bool,
 }
 
 #[derive(Default)]
-struct Plain {
+struct LineConverter {
     messages: u64,
 }
 
-impl Converter for Plain {
+impl Converter for LineConverter {
     fn agent(&self) -> &'static str {
         "odd"
     }
@@ -50,13 +50,13 @@ impl Converter for Plain {
     }
 }
 
-impl Driver for Odd {
+impl Driver for ScriptedDriver {
     fn id(&self) -> &'static str {
         "odd"
     }
 
     fn converter(&self) -> Box<dyn Converter> {
-        Box::new(Plain::default())
+        Box::new(LineConverter::default())
     }
 
     fn status(&self) -> AgentStatus {
@@ -75,7 +75,7 @@ impl Driver for Odd {
         Box::pin(std::future::ready(Err(ServeError::Unavailable("no answer".to_owned()))))
     }
 
-    fn install(self: Arc<Self>, _install: InstallOptions) -> BoxFuture<Result<(), String>> {
+    fn install(self: Arc<Self>, _options: InstallOptions) -> BoxFuture<Result<(), String>> {
         Box::pin(std::future::ready(Err("no network".to_owned())))
     }
 
@@ -89,31 +89,31 @@ impl Driver for Odd {
         commands: CommandReceiver,
         output: OutputSender,
     ) -> BoxFuture<Result<ServeOutcome, ServeError>> {
-        (self.play)(self.served.fetch_add(1, Ordering::SeqCst), spec, commands, output)
+        (self.script)(self.serve_calls.fetch_add(1, Ordering::SeqCst), spec, commands, output)
     }
 }
 
-async fn stage(play: Play) -> Stage {
-    let odd = Odd { play, served: AtomicUsize::new(0), installed: true };
-    let stage = Stage::in_folder(TempDir::new().unwrap(), vec![Arc::new(odd)]);
-    stage.runtime.create("s".into(), odd_session()).await.unwrap();
-    stage
+async fn run_with(script: ServeScript) -> TestRuntime {
+    let driver = ScriptedDriver { script, serve_calls: AtomicUsize::new(0), installed: true };
+    let test = TestRuntime::in_folder(TempDir::new().unwrap(), vec![Arc::new(driver)]);
+    test.runtime.create("s".into(), new_session()).await.unwrap();
+    test
 }
 
-fn odd_session() -> CreateSession {
+fn new_session() -> CreateSession {
     CreateSession::new("odd")
 }
 
-fn message(command: Option<DriverCommand>) -> String {
+fn message_text(command: Option<DriverCommand>) -> String {
     match command {
         Some(DriverCommand::SendMessage(message)) => message.text,
         other => panic!("expected a message, found {other:?}"),
     }
 }
 
-/// Answers one message and waits for the end.
+/// Answers one message and waits until the session closes the connection.
 async fn answer_one(mut commands: CommandReceiver, output: OutputSender) -> Result<ServeOutcome, ServeError> {
-    output.send(Input::Sent(message(commands.next().await))).await;
+    output.send(Input::Sent(message_text(commands.next().await))).await;
     output.send(Input::Received("fine".into())).await;
     output.send(Input::Received("done".into())).await;
     while commands.next().await.is_some() {}
@@ -122,47 +122,47 @@ async fn answer_one(mut commands: CommandReceiver, output: OutputSender) -> Resu
 
 #[tokio::test]
 async fn an_agent_that_cannot_be_started_fails_the_turn_and_is_tried_again() {
-    let stage = stage(|time, _, commands, output| {
+    let test = run_with(|call, _, commands, output| {
         Box::pin(async move {
-            if time == 0 {
+            if call == 0 {
                 return Err(ServeError::Unavailable("no such file".to_owned()));
             }
             answer_one(commands, output).await
         })
     })
     .await;
-    let failed = stage.turn("one").await;
-    assert_eq!((said(&failed), status(&failed)), (vec!["one".to_owned()], Some(TurnStatus::Failed)));
+    let failed = test.run_turn("one").await;
+    assert_eq!((texts(&failed), turn_status(&failed)), (vec!["one".to_owned()], Some(TurnStatus::Failed)));
     let errors =
         failed.iter().filter(|event| matches!(&event.data, EventData::Error(error) if error.message == "no such file"));
     assert_eq!(errors.count(), 1);
-    assert_eq!(said(&stage.turn("two").await), ["two", "fine"]);
-    stage.assert_rules().await;
+    assert_eq!(texts(&test.run_turn("two").await), ["two", "fine"]);
+    test.assert_no_violations().await;
 }
 
 #[tokio::test]
-async fn a_session_that_cannot_be_brought_back_ends_with_an_error() {
-    let stage = stage(|_, _, mut commands, output| {
+async fn a_session_that_cannot_be_resumed_ends_with_an_error() {
+    let test = run_with(|_, _, mut commands, output| {
         Box::pin(async move {
             output.send(Input::Stderr("session unknown".into())).await;
-            output.send(Input::Sent(message(commands.next().await))).await;
+            output.send(Input::Sent(message_text(commands.next().await))).await;
             Err(ServeError::SessionLost("the agent does not know the session any more".to_owned()))
         })
     })
     .await;
-    stage.send("one").await.unwrap();
-    let events = stage.until(nth("session.ended", 1)).await;
-    assert_eq!(status(&events), Some(TurnStatus::Failed));
+    test.send("one").await.unwrap();
+    let events = test.wait_for(is_nth("session.ended", 1)).await;
+    assert_eq!(turn_status(&events), Some(TurnStatus::Failed));
     let ended = serde_json::to_value(events.last().unwrap()).unwrap();
     assert_eq!(ended["data"]["reason"], "error");
     assert_eq!(ended["data"]["message"], "the agent does not know the session any more");
     assert_eq!(ended["data"]["stderr"]["head"], "session unknown");
-    stage.assert_rules().await;
+    test.assert_no_violations().await;
 }
 
 #[tokio::test]
-async fn an_agent_that_dies_before_it_hears_the_message_fails_the_turn() {
-    let stage = stage(|_, _, _orders, output| {
+async fn an_agent_that_dies_before_it_gets_the_message_fails_the_turn() {
+    let test = run_with(|_, _, _orders, output| {
         Box::pin(async move {
             output.send_launch(interlingua_convert::Launch::default()).await;
             output.send(Input::Stderr("bad flag".into())).await;
@@ -171,64 +171,64 @@ async fn an_agent_that_dies_before_it_hears_the_message_fails_the_turn() {
         })
     })
     .await;
-    let turn = stage.turn("one").await;
-    assert_eq!((said(&turn), status(&turn)), (vec!["one".to_owned()], Some(TurnStatus::Failed)));
+    let turn = test.run_turn("one").await;
+    assert_eq!((texts(&turn), turn_status(&turn)), (vec!["one".to_owned()], Some(TurnStatus::Failed)));
     assert!(turn.iter().any(
         |event| matches!(&event.data, EventData::Error(error) if error.message == "the agent exited with code 2")
     ));
-    stage.assert_rules().await;
+    test.assert_no_violations().await;
 }
 
 #[tokio::test]
-async fn a_message_that_finds_its_agent_leaving_is_given_to_the_next_one() {
-    let stage = stage(|time, _, commands, output| {
+async fn a_message_to_a_stopping_driver_is_sent_again() {
+    let test = run_with(|call, _, commands, output| {
         Box::pin(async move {
-            if time == 0 {
+            if call == 0 {
                 return Ok(ServeOutcome::Stopped);
             }
             answer_one(commands, output).await
         })
     })
     .await;
-    assert_eq!(said(&stage.turn("one").await), ["one", "fine"]);
+    assert_eq!(texts(&test.run_turn("one").await), ["one", "fine"]);
 }
 
 #[tokio::test]
-async fn an_agent_that_never_stays_fails_the_turn() {
-    let stage = stage(|_, _, _, _| Box::pin(async { Ok(ServeOutcome::Stopped) })).await;
-    let turn = stage.turn("one").await;
-    assert_eq!(status(&turn), Some(TurnStatus::Failed));
-    stage.assert_rules().await;
+async fn a_driver_that_always_stops_fails_the_turn() {
+    let test = run_with(|_, _, _, _| Box::pin(async { Ok(ServeOutcome::Stopped) })).await;
+    let turn = test.run_turn("one").await;
+    assert_eq!(turn_status(&turn), Some(TurnStatus::Failed));
+    test.assert_no_violations().await;
 }
 
 #[tokio::test]
 async fn a_driver_that_panics_fails_the_turn() {
-    let stage = stage(|_, _, _, _| Box::pin(async { panic!("a driver's bug") })).await;
-    assert_eq!(status(&stage.turn("one").await), Some(TurnStatus::Failed));
-    stage.assert_rules().await;
+    let test = run_with(|_, _, _, _| Box::pin(async { panic!("a bug in the driver") })).await;
+    assert_eq!(turn_status(&test.run_turn("one").await), Some(TurnStatus::Failed));
+    test.assert_no_violations().await;
 }
 
 #[tokio::test]
-async fn a_message_that_the_agent_refuses_fails_its_turn_and_the_next_is_heard() {
-    let stage = stage(|_, _, mut commands, output| {
+async fn a_refused_message_fails_its_turn_and_the_next_one_runs() {
+    let test = run_with(|_, _, mut commands, output| {
         Box::pin(async move {
-            output.send(Input::Sent(message(commands.next().await))).await;
+            output.send(Input::Sent(message_text(commands.next().await))).await;
             output.send_failure(Failure::new(ErrorCode::InvalidRequest, "too long")).await;
             answer_one(commands, output).await
         })
     })
     .await;
-    let refused = stage.turn("one").await;
-    assert_eq!((said(&refused), status(&refused)), (vec!["one".to_owned()], Some(TurnStatus::Failed)));
-    assert_eq!(said(&stage.turn("two").await), ["two", "fine"]);
-    stage.assert_rules().await;
+    let refused = test.run_turn("one").await;
+    assert_eq!((texts(&refused), turn_status(&refused)), (vec!["one".to_owned()], Some(TurnStatus::Failed)));
+    assert_eq!(texts(&test.run_turn("two").await), ["two", "fine"]);
+    test.assert_no_violations().await;
 }
 
 #[tokio::test]
-async fn rubbish_is_unparsed_and_the_turn_goes_on() {
-    let stage = stage(|_, _, mut commands, output| {
+async fn unreadable_bytes_are_unparsed_and_the_turn_continues() {
+    let test = run_with(|_, _, mut commands, output| {
         Box::pin(async move {
-            output.send(Input::Sent(message(commands.next().await))).await;
+            output.send(Input::Sent(message_text(commands.next().await))).await;
             output.send(Input::Unreadable { bytes: vec![0xff, 0xfe], error: "expected UTF-8".into() }).await;
             output.send(Input::Received("fine".into())).await;
             output.send(Input::Received("done".into())).await;
@@ -237,19 +237,19 @@ async fn rubbish_is_unparsed_and_the_turn_goes_on() {
         })
     })
     .await;
-    stage.turn("one").await;
-    let events = stage.events().await;
+    test.run_turn("one").await;
+    let events = test.events().await;
     assert!(events.iter().any(|event| event.data.kind() == "agent.unparsed"));
-    assert_eq!(status(&events), Some(TurnStatus::Completed));
-    stage.assert_rules().await;
+    assert_eq!(turn_status(&events), Some(TurnStatus::Completed));
+    test.assert_no_violations().await;
 }
 
 #[tokio::test]
-async fn an_agent_learns_its_native_id_and_is_resumed_by_it() {
-    let stage = stage(|time, spec, mut commands, output| {
+async fn a_session_is_resumed_by_its_native_id() {
+    let test = run_with(|call, spec, mut commands, output| {
         Box::pin(async move {
-            assert_eq!(spec.native_session_id.as_ref().map(NativeSessionId::as_str), (time > 0).then_some("odd-1"));
-            output.send(Input::Sent(message(commands.next().await))).await;
+            assert_eq!(spec.native_session_id.as_ref().map(NativeSessionId::as_str), (call > 0).then_some("odd-1"));
+            output.send(Input::Sent(message_text(commands.next().await))).await;
             output.send(Input::Received("fine".into())).await;
             output.send(Input::Received("done".into())).await;
             output.send(Input::Exit { code: Some(0) }).await;
@@ -257,17 +257,17 @@ async fn an_agent_learns_its_native_id_and_is_resumed_by_it() {
         })
     })
     .await;
-    stage.turn("one").await;
-    assert_eq!(status(&stage.turn("two").await), Some(TurnStatus::Completed));
-    assert_eq!(stage.session("s").await.native_session_id.unwrap().as_str(), "odd-1");
-    stage.assert_rules().await;
+    test.run_turn("one").await;
+    assert_eq!(turn_status(&test.run_turn("two").await), Some(TurnStatus::Completed));
+    assert_eq!(test.session("s").await.native_session_id.unwrap().as_str(), "odd-1");
+    test.assert_no_violations().await;
 }
 
 #[tokio::test]
-async fn an_agent_may_have_a_turn_of_its_own() {
-    let stage = stage(|_, _, mut commands, output| {
+async fn an_agent_may_start_a_turn_by_itself() {
+    let test = run_with(|_, _, mut commands, output| {
         Box::pin(async move {
-            output.send(Input::Sent(message(commands.next().await))).await;
+            output.send(Input::Sent(message_text(commands.next().await))).await;
             output.send(Input::Received("fine".into())).await;
             output.send(Input::Received("done".into())).await;
             output.send(Input::Received("by the way".into())).await;
@@ -275,37 +275,37 @@ async fn an_agent_may_have_a_turn_of_its_own() {
         })
     })
     .await;
-    stage.turn("one").await;
-    stage.until(|event| said(std::slice::from_ref(event)) == ["by the way"]).await;
-    let sent = stage.send("two").await.unwrap();
-    let turn = stage.until_after(sent.wait_for_turn().await.unwrap(), is_turn_end).await;
-    assert_eq!(said(&turn), ["two", "fine"]);
-    stage.assert_rules().await;
+    test.run_turn("one").await;
+    test.wait_for(|event| texts(std::slice::from_ref(event)) == ["by the way"]).await;
+    let sent = test.send("two").await.unwrap();
+    let turn = test.wait_for_after(sent.wait_for_turn().await.unwrap(), is_turn_end).await;
+    assert_eq!(texts(&turn), ["two", "fine"]);
+    test.assert_no_violations().await;
 }
 
 #[tokio::test]
-async fn an_agent_that_is_not_installed_is_named_with_the_command_that_installs_it() {
-    let odd = Odd {
-        play: |_, _, _, _| Box::pin(async { Ok(ServeOutcome::Stopped) }),
-        served: AtomicUsize::new(0),
+async fn the_error_for_a_missing_agent_has_the_install_command() {
+    let driver = ScriptedDriver {
+        script: |_, _, _, _| Box::pin(async { Ok(ServeOutcome::Stopped) }),
+        serve_calls: AtomicUsize::new(0),
         installed: false,
     };
-    let stage = Stage::in_folder(TempDir::new().unwrap(), vec![Arc::new(odd)]);
-    let error = stage.runtime.create("s".into(), odd_session()).await.unwrap_err();
+    let test = TestRuntime::in_folder(TempDir::new().unwrap(), vec![Arc::new(driver)]);
+    let error = test.runtime.create("s".into(), new_session()).await.unwrap_err();
     assert_eq!(error.to_string(), "odd is not installed: `interlingua agents install odd` installs it");
-    let error = stage.runtime.install("odd", InstallOptions::default()).await.unwrap_err();
+    let error = test.runtime.install("odd", InstallOptions::default()).await.unwrap_err();
     assert!(matches!(error, RuntimeError::InstallFailed { .. }), "{error:?}");
-    let error = stage.runtime.models("odd").await.unwrap_err();
+    let error = test.runtime.models("odd").await.unwrap_err();
     assert!(matches!(error, RuntimeError::AgentProcessExited { .. }), "{error:?}");
 }
 
 #[tokio::test]
-async fn an_agent_that_takes_no_attachments_refuses_them() {
-    let stage = stage(|_, _, commands, output| Box::pin(answer_one(commands, output))).await;
-    let file = stage.folder.path().join("note.txt");
+async fn attachments_are_refused_by_an_agent_that_takes_none() {
+    let test = run_with(|_, _, commands, output| Box::pin(answer_one(commands, output))).await;
+    let file = test.folder.path().join("note.txt");
     std::fs::write(&file, "x").unwrap();
     let attachment = interlingua_schema::Attachment::new(file.to_str().unwrap());
     let message = interlingua_schema::Message::new("look").attachments(vec![attachment]);
-    let refused = stage.runtime.send(&"s".into(), message).await.unwrap_err();
+    let refused = test.runtime.send(&"s".into(), message).await.unwrap_err();
     assert!(matches!(refused, RuntimeError::InvalidRequest(_)), "{refused:?}");
 }

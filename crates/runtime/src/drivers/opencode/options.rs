@@ -1,4 +1,4 @@
-//! What a session wants, as OpenCode takes it.
+//! Options of a session: which of them OpenCode supports, and how it takes them.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use interlingua_protocol::opencode::{
 };
 use interlingua_schema::{Attachment, Message};
 
-use crate::attached::{self, Attached};
+use crate::attachments::{self, PromptAttachment};
 use crate::driver::SessionSpec;
 use crate::error::Refusal;
 use crate::mcp::{McpServer, McpServers};
-use crate::modes::PermissionMode;
+use crate::permission_mode::PermissionMode;
 
-/// The modes that every OpenCode has.
+/// The modes of every OpenCode installation.
 const BUILT_IN_MODES: [&str; 2] = ["build", "plan"];
 
-/// Refuses what OpenCode cannot honour. `listed` are its modes, if they were listed.
+/// Refuses options that OpenCode does not support. `listed` are its modes, if they were listed.
 pub(super) fn check(spec: &SessionSpec, listed: Option<&[String]>) -> Result<(), Refusal> {
     if let Some(mode) = spec.agent_mode.as_deref() {
         let listed = listed.map(|modes| modes.iter().map(String::as_str).collect());
@@ -34,16 +34,16 @@ pub(super) fn check(spec: &SessionSpec, listed: Option<&[String]>) -> Result<(),
     }
 }
 
-/// What a session is created with.
+/// The options with which the session is created.
 pub(super) fn session_options(spec: &SessionSpec) -> SessionOptions {
     SessionOptions { title: spec.title.clone(), permission: Some(permission_rules(spec.permission_mode)) }
 }
 
-/// What the session may do, on top of the user's own configuration. The last rule that fits counts.
+/// The permissions of the session, in addition to the user's configuration. The last rule that matches counts.
 fn permission_rules(mode: PermissionMode) -> Vec<PermissionRule> {
     use PermissionAction::{Allow, Ask, Deny};
     let rules = match mode {
-        // OpenCode's own default asks next to nothing; this is what the other agents ask.
+        // OpenCode's own default rarely asks; with these rules it asks when the other agents do.
         PermissionMode::Default => vec![("edit", Ask), ("bash", Ask), ("webfetch", Ask)],
         PermissionMode::Plan => vec![("edit", Deny), ("bash", Deny)],
         PermissionMode::AcceptEdits => vec![("edit", Allow), ("bash", Ask), ("webfetch", Ask)],
@@ -52,7 +52,7 @@ fn permission_rules(mode: PermissionMode) -> Vec<PermissionRule> {
     rules.into_iter().map(|(permission, action)| permission_rule(permission, action)).collect()
 }
 
-/// How every message of a session is worked on.
+/// The options of every prompt of the session.
 pub(super) fn prompt_options(spec: &SessionSpec) -> PromptOptions {
     PromptOptions {
         model: spec.model.as_deref().and_then(parse_model),
@@ -73,21 +73,21 @@ pub(super) async fn prompt_parts(message: &Message) -> Result<Vec<PromptPart>, S
     Ok(parts)
 }
 
-/// A file. OpenCode reads files whose type it knows; others are named by their paths.
+/// A file. OpenCode reads files of a known type; others are named by their paths.
 async fn attachment_part(attachment: &Attachment) -> Result<PromptPart, String> {
     let is_text = |mime: &&str| mime.starts_with("text/");
-    let mime = attached::mime(attachment).or_else(|| attachment.mime.as_deref().filter(is_text));
+    let mime = attachments::mime_type(attachment).or_else(|| attachment.mime.as_deref().filter(is_text));
     if let Some(mime) = mime {
         let url = reqwest::Url::from_file_path(&attachment.path)
-            .map_err(|()| format!("attachment {} has no absolute path", attachment.path))?;
-        // Of all types of text, OpenCode reads only this one.
+            .map_err(|()| format!("attachment {} is not an absolute path", attachment.path))?;
+        // `text/plain` is the only text type that OpenCode reads.
         let mime = if mime.starts_with("text/") { "text/plain" } else { mime };
         let name = attachment.filename.as_deref().or_else(|| attachment.path.rsplit('/').next());
         return Ok(file_part(mime, name, url.as_str()));
     }
-    match attached::read(attachment, &[]).await? {
-        Attached::Named(named) => Ok(text_part(named)),
-        Attached::Bytes { .. } => Err(format!("attachment {} cannot be named", attachment.path)),
+    match attachments::read(attachment, &[]).await? {
+        PromptAttachment::Path(named) => Ok(text_part(named)),
+        PromptAttachment::Content { .. } => Err(format!("cannot send attachment {} by its path", attachment.path)),
     }
 }
 
@@ -142,13 +142,13 @@ mod tests {
     }
 
     #[test]
-    fn variants_are_taken_as_declared() {
+    fn variants_are_accepted_as_the_descriptor_declares() {
         let spec = SessionSpec { variant: Some("high".into()), ..spec() };
         assert_eq!(check(&spec, None).is_ok(), Agent::OpenCode.descriptor().has_model_variants);
     }
 
     #[test]
-    fn a_mode_is_one_that_it_has() {
+    fn an_unknown_mode_or_model_is_refused() {
         let named = |mode: &str| SessionSpec { agent_mode: Some(mode.to_owned()), ..spec() };
         assert_eq!(check(&named("plan"), None), Ok(()));
         assert!(check(&named("review"), None).is_err());
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn mcp_servers_have_their_programs_addresses_and_secrets() {
+    fn mcp_servers_have_their_commands_urls_and_secrets() {
         let servers = r#"{"tiny":{"command":"tiny","args":["-x"],"env":{"KEY":"s"}},
             "far":{"type":"sse","url":"http://far","headers":{"Authorization":"t"}}}"#;
         let configuration = mcp_configuration(&serde_json::from_str(servers).unwrap());

@@ -1,24 +1,24 @@
-//! The event stream: payloads, one after the other.
+//! The event stream of a directory.
 
 use interlingua_convert::Input;
 use interlingua_sse::{Decoder, Frame, FrameTooLong};
 use interlingua_wirelog::{InvalidLineReason, LONG_LINE_PREFIX, MAX_LINE_BYTES};
 
-/// The events of a directory, as they come.
-pub(super) struct Events {
+/// The event stream of a directory.
+pub(super) struct EventStream {
     response: reqwest::Response,
     decoder: Decoder,
 }
 
-impl Events {
+impl EventStream {
     pub(super) fn new(response: reqwest::Response) -> Self {
         Self { response, decoder: Decoder::new(MAX_LINE_BYTES) }
     }
 
-    /// The next event; `None` when the stream has ended. Can be cancelled without losing anything.
+    /// Waits for the next event; `None` at the end of the stream. Cancellation loses nothing.
     pub(super) async fn next(&mut self) -> Option<Input> {
         loop {
-            if let Some(event) = self.at_hand() {
+            if let Some(event) = self.next_buffered() {
                 return Some(event);
             }
             match self.response.chunk().await {
@@ -28,14 +28,14 @@ impl Events {
         }
     }
 
-    /// The next event, if it came together with the last one.
-    pub(super) fn at_hand(&mut self) -> Option<Input> {
-        next_event(&mut self.decoder)
+    /// The next event that is already received.
+    pub(super) fn next_buffered(&mut self) -> Option<Input> {
+        decode_event(&mut self.decoder)
     }
 }
 
-/// The next event among the bytes that were received.
-fn next_event(decoder: &mut Decoder) -> Option<Input> {
+/// Decodes the next event of the received bytes.
+fn decode_event(decoder: &mut Decoder) -> Option<Input> {
     loop {
         return Some(match decoder.next_frame()? {
             Ok(Frame::Event(event)) => String::from_utf8(event.data).map_or_else(
@@ -45,7 +45,8 @@ fn next_event(decoder: &mut Decoder) -> Option<Input> {
                 },
                 Input::Received,
             ),
-            // OpenCode sends nothing but data. What else it writes is passed on, to be reported as not understood.
+            // OpenCode sends only data fields. Any other line is passed on, so that the converter reports it as
+            // unparsed.
             Ok(Frame::UnknownLine(line)) => match String::from_utf8(line) {
                 Ok(line) => Input::Received(line),
                 Err(error) => Input::Unreadable { error: error.utf8_error().to_string(), bytes: error.into_bytes() },
@@ -65,12 +66,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_a_line_of_data_whatever_the_pieces_it_came_in() {
+    fn events_are_decoded_from_any_chunks() {
         let mut decoder = Decoder::default();
         let mut events = Vec::new();
-        for piece in [&b"data: {\"a\""[..], b":1}\r\n", b"\r\n: hello\nda", b"ta:x\n\ndata: \xff\n\noops\n"] {
-            decoder.push(piece);
-            events.extend(std::iter::from_fn(|| next_event(&mut decoder)));
+        for chunk in [&b"data: {\"a\""[..], b":1}\r\n", b"\r\n: hello\nda", b"ta:x\n\ndata: \xff\n\noops\n"] {
+            decoder.push(chunk);
+            events.extend(std::iter::from_fn(|| decode_event(&mut decoder)));
         }
         assert_eq!(events[..2], [Input::Received(r#"{"a":1}"#.to_owned()), Input::Received("x".to_owned())]);
         assert!(matches!(&events[2], Input::Unreadable { bytes, .. } if bytes == b"data: \xff"));
