@@ -1,4 +1,4 @@
-//! How the time of an event is written, beside the printer of `jiff`, on the same times in the same run.
+//! Compares the formatting of event timestamps with the printer of `jiff`, on the same times in the same run.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -7,13 +7,14 @@ use interlingua_schema::Timestamp;
 use interlingua_schema::wire::WriteJson;
 use jiff::fmt::temporal::DateTimePrinter;
 
-/// Rounds; the candidates take turns, and the fastest of each counts, so that a busy machine matters little.
+/// Number of rounds. The candidates alternate, and the fastest round of each counts, so that other load on the machine
+/// matters little.
 const ROUNDS: usize = 40;
-/// Values per round.
+/// Timestamps per round.
 const VALUES: i64 = 50_000;
-/// 2026-01-27T19:10:11.000Z.
+/// The first timestamp: 2026-01-27T19:10:11.000Z.
 const FIRST: i64 = 1_769_541_011_000;
-/// Between two times. A time that equals the one before is not written anew, so no two do.
+/// Milliseconds between two timestamps. A timestamp that equals the previous one is not formatted again, so all differ.
 const STEP: i64 = 7_919;
 
 /// Appends a time, in milliseconds since 1970-01-01 UTC, as a JSON string.
@@ -25,12 +26,12 @@ fn main() {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         write_ours(FIRST, &mut ours);
         write(FIRST, &mut theirs);
-        assert_eq!(ours, theirs, "{name} writes something else");
+        assert_eq!(ours, theirs, "{name} writes different bytes");
     }
     let mut fastest = [Duration::MAX; 2];
     for _ in 0..ROUNDS {
         for ((_, write), fastest) in candidates.iter().zip(&mut fastest) {
-            *fastest = timed(*write).min(*fastest);
+            *fastest = measure(*write).min(*fastest);
         }
     }
     println!("{:<10} {:>8} {:>7}", "writer", "ns/time", "ratio");
@@ -40,7 +41,7 @@ fn main() {
     }
 }
 
-fn timed(write: Write) -> Duration {
+fn measure(write: Write) -> Duration {
     let mut out = Vec::with_capacity(64);
     let start = Instant::now();
     for number in 0..VALUES {
@@ -55,7 +56,7 @@ fn write_ours(millis: i64, out: &mut Vec<u8>) {
     Timestamp::from_millis(millis).write_json(out);
 }
 
-/// By the printer of `jiff`.
+/// Uses the printer of `jiff`.
 fn write_jiff(millis: i64, out: &mut Vec<u8>) {
     const PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
     let Ok(time) = jiff::Timestamp::from_millisecond(millis) else { return };

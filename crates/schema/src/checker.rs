@@ -1,15 +1,15 @@
-//! The lifecycle rules, as a machine that watches a stream.
+//! The lifecycle checker: verifies the rules L1 to L18 of a stream.
 
-mod asked;
 mod items;
 mod keys;
+mod requests;
 mod session;
 mod status;
 #[cfg(test)]
 mod tests;
 mod tools;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -17,47 +17,47 @@ use crate::event::WireEvent;
 use crate::{SessionId, UniversalEvent};
 use session::Session;
 
-/// One of the rules that every stream keeps: its lifecycle (L1 to L14) and its vocabulary (L15 to L18).
+/// A rule that every stream follows. L1 to L14 are about the lifecycle, L15 to L18 about the vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
-    /// `sequence` starts at 1 and has no gaps; event ids are unique.
+    /// `sequence` starts at 1 and has no gaps. Event ids are unique.
     L1,
-    /// The first event is `session.started`; at most one `session.ended`, and nothing follows it.
+    /// The first event is `session.started`. There is at most one `session.ended`, and no event follows it.
     L2,
-    /// An item is started exactly once, before its first delta and before it completes.
+    /// An item starts exactly once, before its first delta and before it completes.
     L3,
-    /// An item completes at most once; when a turn or the session ends, no item is open. The result of a `command`
-    /// call may stay open when its turn ends `completed`, until the session ends.
+    /// An item completes at most once. When a turn or the session ends, no item is open. Exception: the result of a
+    /// `command` call may stay open after a turn that ends `completed`, until the session ends.
     L4,
-    /// A message's deltas join to its final text; a synthetic delta stands directly before the completion.
+    /// The joined deltas of a message are its final text. A synthetic delta comes directly before the completion.
     L5,
-    /// `item.started` is `in_progress`, `item.completed` is `completed` or `failed`, and the result of a command
-    /// that exits non-zero is `failed`.
+    /// The item of `item.started` is `in_progress`, that of `item.completed` is `completed` or `failed`. The result of a
+    /// command with a non-zero exit code is `failed`.
     L6,
-    /// A result names a tool call started earlier; a call gets at most one result.
+    /// A result names a tool call that started earlier. A call has at most one result.
     L7,
-    /// `parent_id` names an earlier item; a tool call or result has one as soon as there is a message.
+    /// `parent_id` names an earlier item. A tool call or result has one as soon as the session has a message.
     L8,
-    /// A permission or question is requested before it is resolved, resolved at most once, and before its turn ends.
+    /// A permission or question is requested first, resolved at most once, and resolved before its turn ends.
     L9,
     /// `synthetic` is true exactly when `source` is `daemon`.
     L10,
-    /// The `raw` key is always there; with raw on, every agent event has a payload.
+    /// The `raw` key is always present. If raw payloads are on, every agent event has one.
     L11,
-    /// A user's message stands inside a turn, before anything the agent says in it.
+    /// A user's message is inside a turn, before the items of the agent.
     L12,
-    /// `turn.started` and `turn.ended` alternate, and a turn that began ends.
+    /// `turn.started` and `turn.ended` alternate. Every turn ends before the session does.
     L13,
-    /// `time` never goes back.
+    /// `time` never decreases.
     L14,
-    /// A completed tool call has a title, and its `input`, if there is one, has the keys of its `tool_kind`.
+    /// A completed tool call has a title. Its `input`, if present, has the keys of its `tool_kind`.
     L15,
-    /// `turn.started` and its `turn.ended` have the same `turn_id`; `turn.ended` has `duration_ms`.
+    /// `turn.started` and its `turn.ended` have the same `turn_id`. `turn.ended` has `duration_ms`.
     L16,
-    /// The metadata of `permission.requested` has `call_id`, `tool_kind` and `scopes`; a call that it names was started
+    /// The metadata of `permission.requested` has `call_id`, `tool_kind` and `scopes`. A call that it names started
     /// earlier.
     L17,
-    /// A status item has the `json` part of its label.
+    /// A status item has the data of its label in a `json` part.
     L18,
 }
 
@@ -67,13 +67,13 @@ impl fmt::Display for Rule {
     }
 }
 
-/// A rule that a stream broke, and where. Displays as `L5 seq 17: …`.
+/// A breach of a rule. Displays as `L5 seq 17: …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Violation {
-    /// Which rule.
+    /// The rule.
     pub rule: Rule,
-    /// The `sequence` of the event at which it shows.
+    /// Sequence number of the event that breaks the rule.
     pub sequence: u64,
     /// What was expected and what was found.
     pub message: String,
@@ -85,7 +85,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// A line that is not a universal event.
+/// The error for a line that is not a universal event.
 #[derive(Debug)]
 pub struct LineError(String);
 
@@ -97,19 +97,19 @@ impl fmt::Display for LineError {
 
 impl std::error::Error for LineError {}
 
-/// What a checker expects in `raw`.
+/// Whether events must have raw payloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RawMode {
-    /// Whatever the session's first agent event has, all of them have.
+    /// The first agent event of a session decides for all its agent events.
     Detect,
-    /// Every agent event has a payload.
+    /// Every agent event has a raw payload.
     On,
 }
 
-/// Watches a stream of events, which may hold several sessions, and reports every broken rule.
+/// Checks a stream of events, which may contain several sessions, and reports every violation.
 ///
-/// It keeps the texts of open messages only. Of everything that is over it keeps hashes of ids, because the rules
-/// are about ids for as long as the session lasts.
+/// It keeps the text of open messages only. Of everything else it keeps hashes of ids, because a rule about an id holds
+/// until the session ends.
 ///
 /// ```
 /// use interlingua_schema::Checker;
@@ -126,50 +126,53 @@ enum RawMode {
 /// ```
 #[derive(Debug)]
 pub struct Checker {
-    raw: RawMode,
+    raw_mode: RawMode,
     sessions: HashMap<SessionId, Session>,
-    event_ids: std::collections::HashSet<u64>,
+    /// Hashes of all event ids.
+    event_ids: HashSet<u64>,
 }
 
 impl Checker {
-    /// A checker that finds out from each session's first agent event whether raw payloads are on.
+    /// A checker that detects from the first agent event of each session whether raw payloads are on.
     #[must_use]
     pub fn new() -> Self {
-        Self { raw: RawMode::Detect, sessions: HashMap::new(), event_ids: std::collections::HashSet::new() }
+        Self { raw_mode: RawMode::Detect, sessions: HashMap::new(), event_ids: HashSet::new() }
     }
 
-    /// A checker of streams for which raw payloads were asked.
+    /// A checker of streams that must have raw payloads.
     #[must_use]
     pub fn with_raw() -> Self {
-        Self { raw: RawMode::On, ..Self::new() }
+        Self { raw_mode: RawMode::On, ..Self::new() }
     }
 
-    /// Takes the next event and returns the rules it breaks.
+    /// Checks the next event and returns its violations.
     pub fn push(&mut self, event: &UniversalEvent) -> Vec<Violation> {
         let mut report = Report { sequence: event.sequence, violations: Vec::new() };
-        let raw = self.raw;
+        let raw_mode = self.raw_mode;
         if !self.sessions.contains_key(&event.session_id) {
-            self.sessions.insert(event.session_id.clone(), Session::new(raw));
+            self.sessions.insert(event.session_id.clone(), Session::new(raw_mode));
         }
-        if !self.event_ids.insert(hash(&event.event_id)) {
+        if !self.event_ids.insert(hash_id(&event.event_id)) {
             report.add(Rule::L1, format!("event id {} is used twice", event.event_id));
         }
         if let Some(session) = self.sessions.get_mut(&event.session_id) {
-            session.push(event, &mut report);
+            session.observe(event, &mut report);
         }
         report.violations
     }
 
-    /// Takes the next event as a line of JSON. The line also shows whether keys are there that have a default when they
-    /// are read: `raw` (L11), `duration_ms` (L16), `call_id` and `tool_kind` (L17).
+    /// Checks the next event, given as a line of JSON.
+    ///
+    /// This also finds missing keys that have a default value in [`UniversalEvent`], so that [`push`](Self::push) cannot
+    /// see that they are missing: `raw` (L11), `duration_ms` (L16), `call_id` and `tool_kind` (L17).
     ///
     /// # Errors
     ///
-    /// When the line is not a universal event.
+    /// If the line is not a universal event.
     pub fn push_line(&mut self, line: &str) -> Result<Vec<Violation>, LineError> {
         let wire: WireEvent<'_> = serde_json::from_str(line).map_err(|error| LineError(error.to_string()))?;
         let has_raw_key = wire.has_raw_key();
-        let missing_keys = keys::missing(wire.kind(), wire.data());
+        let missing_keys = keys::find_missing(wire.kind(), wire.data());
         let event = wire.into_event().map_err(LineError)?;
         let mut violations = self.push(&event);
         let sequence = event.sequence;
@@ -187,7 +190,7 @@ impl Default for Checker {
     }
 }
 
-/// Collects what one event breaks.
+/// The violations of one event.
 #[derive(Debug)]
 struct Report {
     sequence: u64,
@@ -200,8 +203,8 @@ impl Report {
     }
 }
 
-/// Stands for an id that is over, in 8 bytes instead of its text.
-fn hash(id: impl Hash) -> u64 {
+/// Hashes an id, so that ids that are only compared take 8 bytes each.
+fn hash_id(id: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
     hasher.finish()

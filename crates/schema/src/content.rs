@@ -1,14 +1,14 @@
-//! What an item consists of.
+//! Content parts: the elements of an item's content.
 
 use serde_json::Value;
 
 use crate::{StatusLabel, ToolInput, tool_input, wire_enum, wire_tagged_union};
 
-/// The longest `title` of a tool call, in characters.
+/// Maximum length of a tool call's `title`, in characters.
 pub const MAX_TITLE_CHARS: usize = 120;
 
 wire_enum! {
-    /// What sort of tool is called.
+    /// The kind of a tool.
     pub enum ToolKind {
         /// Runs a command.
         Command = "command",
@@ -16,39 +16,39 @@ wire_enum! {
         FileChange = "file_change",
         /// Reads a file.
         FileRead = "file_read",
-        /// Searches files or their names.
+        /// Searches file contents or file names.
         Search = "search",
         /// A tool of an MCP server.
         Mcp = "mcp",
-        /// Searches or fetches the web.
+        /// Searches the web or fetches a page.
         Web = "web",
-        /// Starts another agent, or talks to one.
+        /// Starts a sub-agent, or sends it a message.
         SubAgent = "sub_agent",
-        /// Keeps a plan or a list of things to do.
+        /// Updates a plan or a to-do list.
         Plan = "plan",
-        /// Asks the user.
+        /// Asks the user a question.
         Question = "question",
-        /// Anything else.
+        /// Any other tool.
         Other = "other",
     } else Unknown
 }
 
 wire_enum! {
-    /// What was done to a file.
+    /// What a tool did with a file.
     pub enum FileAction {
-        /// Read, or attached.
+        /// The file was read or attached.
         Read = "read",
-        /// Written as a whole.
+        /// The file was written as a whole.
         Write = "write",
-        /// Changed in places.
+        /// Parts of the file were changed.
         Patch = "patch",
     } else Unknown
 }
 
 wire_enum! {
-    /// Whether reasoning is meant to be shown.
+    /// Whether reasoning may be shown to the user.
     pub enum Visibility {
-        /// A summary or thinking that the agent shows.
+        /// A summary, or thinking that the agent shows itself.
         Public = "public",
         /// Raw or redacted reasoning.
         Private = "private",
@@ -56,7 +56,7 @@ wire_enum! {
 }
 
 wire_tagged_union! {
-    /// One part of an item's content.
+    /// One element of an item's content.
     pub enum ContentPart {
         /// Plain text.
         Text = "text" {
@@ -65,98 +65,99 @@ wire_tagged_union! {
         },
         /// Structured content.
         Json = "json" {
-            /// The value. In a status item it is the data of the item's label (`StatusData`).
+            /// The value. In a status item, the data of the item's label (`StatusData`).
             json: Value,
         },
-        /// A tool is called.
+        /// A tool call.
         ToolCall = "tool_call" {
-            /// The tool's name, as the agent says it.
+            /// The agent's name of the tool.
             name: String,
-            /// The arguments as JSON text: `{}` when there are none, a JSON string when they are not JSON.
+            /// The arguments as JSON text: `{}` if there are none, a JSON string if they are not JSON.
             arguments: String,
-            /// The agent's own id of the call, unchanged.
+            /// The agent's id of the call, unchanged.
             call_id: String,
-            /// What sort of tool it is. Left out when nobody can tell.
+            /// The kind of the tool. Omitted if it is not known.
             tool_kind?: Option<ToolKind>,
-            /// The call in one line for a person, worded alike for every agent. Left out while it is not known.
+            /// One line that describes the call, worded the same way for every agent. Omitted until it is known.
             title?: Option<String>,
-            /// What the tool is called with, in the shape of its kind. Left out while the arguments stream, and when the
-            /// call does not have the keys of its kind.
-            #[serde(deserialize_with = "tool_input::read_untyped")]
+            /// The arguments under the keys of the tool's kind. Omitted while the arguments stream, and if the call lacks
+            /// a required key of its kind.
+            #[serde(deserialize_with = "tool_input::deserialize_untyped")]
             input?: Option<Box<ToolInput>>,
         },
-        /// What a tool gave back. Files and images of a result follow it in the same item.
+        /// The result of a tool call. Its files and images follow as further parts of the same item.
         ToolResult = "tool_result" {
-            /// The call this answers.
+            /// Id of the call that this is the result of.
             call_id: String,
-            /// The text a person would read; empty when there was none.
+            /// The output as text; empty if there was none.
             output: String,
-            /// A command's exit code. Left out for other tools, and when it is not known.
+            /// Exit code of a command. Omitted for other tools, and if it is not known.
             exit_code?: Option<i32>,
-            /// How long it took. Left out when the agent does not say.
+            /// Duration of the call. Omitted if the agent does not report it.
             duration_ms?: Option<u64>,
-            /// How much of the output came from standard error. Left out when the agent does not keep the two apart.
+            /// Bytes of the output that came from standard error. Omitted if the agent does not separate the two streams.
             stderr_bytes?: Option<u64>,
         },
         /// A file that was read or changed.
         FileRef = "file_ref" {
-            /// Its path.
+            /// Path of the file.
             path: String,
-            /// What was done to it.
+            /// What was done with the file.
             action: FileAction,
-            /// The change as a unified diff; null when it was not changed or the change is not known.
+            /// The change as a unified diff; null if the file was not changed or the change is not known.
             diff: Option<String>,
         },
         /// The model's reasoning.
         Reasoning = "reasoning" {
-            /// The text; empty when it was redacted.
+            /// The text; empty if it was redacted.
             text: String,
-            /// Whether it is meant to be shown.
+            /// Whether it may be shown to the user.
             visibility: Visibility,
         },
         /// An image.
         Image = "image" {
-            /// Its path, or a `data:` URI when the agent gave bytes and no path.
+            /// Path of the image, or a `data:` URI if the agent sent the bytes.
             path: String,
-            /// Its MIME type; null when the agent does not say.
+            /// MIME type; null if the agent does not report it.
             mime: Option<String>,
         },
-        /// What a status item is about.
+        /// The label of a status item.
         Status = "status" {
-            /// Its label.
+            /// The label.
             label: StatusLabel,
-            /// A line for a person; null when the label says it all.
+            /// One line for a person; null if the label alone is enough.
             detail: Option<String>,
         },
     } else
-        /// A part this version does not know, kept as it was read.
+        /// A part that this version does not know, kept unchanged.
         Unknown
-    read by ContentPart::with_typed_input
+    after decoding ContentPart::with_typed_input
 }
 
 impl ContentPart {
-    /// Plain text.
+    /// A `text` part.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
 
-    /// Reasoning.
+    /// A `reasoning` part.
     #[must_use]
     pub fn reasoning(text: impl Into<String>, visibility: Visibility) -> Self {
         Self::Reasoning { text: text.into(), visibility }
     }
 
-    /// Gives the input of a tool call that was just read the shape of its kind.
+    /// Decodes the input of a tool call by the kind of its tool. Serde reads the fields one by one, so the kind is not
+    /// known when it reads the input.
     fn with_typed_input(mut self) -> Self {
         if let Self::ToolCall { tool_kind, input: Some(input), .. } = &mut self {
             let untyped = std::mem::replace(&mut **input, ToolInput::Unknown(Value::Null));
-            **input = untyped.typed(tool_kind.as_ref());
+            **input = untyped.with_kind(tool_kind.as_ref());
         }
         self
     }
 
-    /// The text that a message streams: that of `text` and `reasoning` parts, none of the others.
+    /// The text that deltas stream: that of `text` and `reasoning` parts, `None` for other parts.
     #[must_use]
     pub fn streamed_text(&self) -> Option<&str> {
         match self {

@@ -1,4 +1,4 @@
-//! The envelope around every event.
+//! The event: fields common to all events, and the data of each event type.
 
 use std::borrow::Cow;
 use std::io;
@@ -18,26 +18,26 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct UniversalEvent {
-    /// Unique name of the event.
+    /// Unique id of the event.
     pub event_id: EventId,
-    /// Its place in the session: the first is 1, and there are no gaps.
+    /// Sequence number of the event in its session. Starts at 1, without gaps.
     pub sequence: u64,
-    /// When it happened; never earlier than the event before it.
+    /// Time of the event. Never earlier than the time of the previous event.
     pub time: Timestamp,
-    /// The session, by our name.
+    /// Interlingua's id of the session.
     pub session_id: SessionId,
-    /// The session by the agent's name; null until it is known.
+    /// The agent's id of the session; null until it is known.
     pub native_session_id: Option<NativeSessionId>,
-    /// Who says it: `source` and `synthetic`.
+    /// Who produced the event: `source` and `synthetic`.
     pub origin: Origin,
     /// What happened: `type` and `data`.
     pub data: EventData,
-    /// The native payload it was made from, byte for byte; null unless raw payloads were asked for.
+    /// The native payload that the event was made from, byte for byte; null unless raw payloads are enabled.
     pub raw: Option<RawJson>,
 }
 
 impl UniversalEvent {
-    /// An event without native session id and raw payload.
+    /// An event without a native session id and without a raw payload.
     #[must_use]
     pub fn new(
         event_id: impl Into<EventId>,
@@ -60,11 +60,11 @@ impl UniversalEvent {
     }
 }
 
-/// Declares the types of events: `Variant(data) = "type"`.
+/// Declares the event types: `Variant(Data) = "type"`.
 macro_rules! event_types {
     (
         $(#[$meta:meta])*
-        pub enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident($data:ident) = $word:literal,)+ }
+        pub enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident($data:ident) = $type_name:literal,)+ }
         else $(#[$open_meta:meta])* $open:ident($unknown:ident)
     ) => {
         #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +73,7 @@ macro_rules! event_types {
         pub enum $name {
             $(
                 $(#[$variant_meta])*
-                #[cfg_attr(feature = "json-schema", schemars(rename = $word))]
+                #[cfg_attr(feature = "json-schema", schemars(rename = $type_name))]
                 $variant($data),
             )+
             $(#[$open_meta])*
@@ -91,16 +91,16 @@ macro_rules! event_types {
                 }
             }
 
-            /// Reads the data of an event of this type.
-            fn read(kind: &str, data: Box<RawValue>) -> Result<Self, String> {
+            /// Decodes the data of an event of this type.
+            fn decode(kind: &str, data: Box<RawValue>) -> Result<Self, String> {
                 Ok(match kind {
-                    $($word => Self::$variant(parse(kind, &data)?),)+
+                    $($type_name => Self::$variant(decode_data(kind, &data)?),)+
                     _ => Self::$open($unknown { kind: kind.to_owned(), data: data.into() }),
                 })
             }
         }
 
-        /// The event's `data`; its type is [`EventData::kind`].
+        /// Writes the event's `data`. Its type is [`EventData::kind`].
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 match self {
@@ -110,7 +110,7 @@ macro_rules! event_types {
             }
         }
 
-        /// The event's `data`; its type is [`EventData::kind`].
+        /// Writes the event's `data`. Its type is [`EventData::kind`].
         impl WriteJson for $name {
             fn write_json(&self, out: &mut Vec<u8>) {
                 match self {
@@ -121,77 +121,77 @@ macro_rules! event_types {
         }
 
         wire_enum! {
-            /// The `type` of an event, of those that this version knows.
-            pub(crate) enum EventType { $($variant = $word,)+ }
+            /// The event types that this version knows.
+            pub(crate) enum EventType { $($variant = $type_name,)+ }
         }
     };
 }
 
 event_types! {
-    /// What happened: an event's `type` and its `data` in one.
+    /// What happened: the `type` and `data` of an event.
     pub enum EventData {
-        /// The session began.
+        /// The session started.
         SessionStarted(SessionStarted) = "session.started",
-        /// The session is over; nothing follows.
+        /// The session ended. No event follows.
         SessionEnded(SessionEnded) = "session.ended",
-        /// A turn began.
+        /// A turn started.
         TurnStarted(TurnStarted) = "turn.started",
-        /// The turn is over.
+        /// A turn ended.
         TurnEnded(TurnEnded) = "turn.ended",
-        /// An item began.
+        /// An item started.
         ItemStarted(ItemEvent) = "item.started",
-        /// An item goes on.
+        /// More text of an open item.
         ItemDelta(ItemDelta) = "item.delta",
-        /// An item is done; this is the whole of it.
+        /// An item completed. It has its full content.
         ItemCompleted(ItemEvent) = "item.completed",
-        /// The agent asks for permission.
+        /// The agent requests a permission.
         PermissionRequested(Permission) = "permission.requested",
-        /// The permission was given, refused or withdrawn.
+        /// A permission was approved, denied or withdrawn.
         PermissionResolved(Permission) = "permission.resolved",
-        /// The agent asks a question.
+        /// The agent asks the user a question.
         QuestionRequested(Question) = "question.requested",
-        /// The question was answered, refused or withdrawn.
+        /// A question was answered, rejected or withdrawn.
         QuestionResolved(Question) = "question.resolved",
-        /// Something failed.
+        /// An error that the user should see.
         Error(ErrorEvent) = "error",
-        /// A payload could not be read.
+        /// A native payload could not be decoded.
         AgentUnparsed(AgentUnparsed) = "agent.unparsed",
     } else
-        /// An event of a type this version does not know.
+        /// An event type that this version does not know.
         Unknown(UnknownEvent)
 }
 
-/// An event of a type this version does not know, kept as it was read. It cannot be built, only read.
+/// An event of a type that this version does not know, kept unchanged. It can be read but not built.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct UnknownEvent {
-    /// Its type.
+    /// The event's `type`.
     pub kind: String,
-    /// Its data.
+    /// The event's `data`.
     pub data: RawJson,
 }
 
 impl EventData {
-    /// An item begins.
+    /// `item.started`. Sets the item's status to `in_progress`.
     #[must_use]
     pub fn item_started(item: Item) -> Self {
         Self::ItemStarted(ItemEvent::new(item, ItemStatus::InProgress))
     }
 
-    /// An item is done.
+    /// `item.completed`. Sets the item's status to the outcome.
     #[must_use]
     pub fn item_completed(item: Item, outcome: ItemOutcome) -> Self {
         Self::ItemCompleted(ItemEvent::new(item, outcome.into()))
     }
 
-    /// The agent asks for permission.
+    /// `permission.requested`. Sets the status.
     #[must_use]
     pub fn permission_requested(mut permission: Permission) -> Self {
         permission.status = PermissionStatus::Requested;
         Self::PermissionRequested(permission)
     }
 
-    /// A permission is given or refused.
+    /// `permission.resolved`. Sets the status to the decision.
     #[must_use]
     pub fn permission_resolved(mut permission: Permission, decision: Decision) -> Self {
         permission.status = match decision {
@@ -201,7 +201,7 @@ impl EventData {
         Self::PermissionResolved(permission)
     }
 
-    /// The agent asks a question.
+    /// `question.requested`. Sets the status, and clears the response.
     #[must_use]
     pub fn question_requested(mut question: Question) -> Self {
         question.status = QuestionStatus::Requested;
@@ -209,7 +209,7 @@ impl EventData {
         Self::QuestionRequested(question)
     }
 
-    /// A question is answered or refused.
+    /// `question.resolved`. Sets the status and the response.
     #[must_use]
     pub fn question_resolved(mut question: Question, answer: QuestionAnswer) -> Self {
         (question.status, question.response) = match answer {
@@ -220,7 +220,7 @@ impl EventData {
     }
 }
 
-fn parse<T: DeserializeOwned>(kind: &str, data: &RawValue) -> Result<T, String> {
+fn decode_data<T: DeserializeOwned>(kind: &str, data: &RawValue) -> Result<T, String> {
     serde_json::from_str(data.get()).map_err(|error| format!("data of {kind}: {error}"))
 }
 
@@ -228,18 +228,18 @@ wire_struct! {
     /// One event of a session.
     #[cfg_attr(feature = "json-schema", schemars(rename = "UniversalEvent"))]
     pub(crate) struct WireEvent<'a> {
-        /// Unique name of the event.
+        /// Unique id of the event.
         event_id: EventId,
-        /// Its place in the session: the first is 1, and there are no gaps.
+        /// Sequence number of the event in its session. Starts at 1, without gaps.
         #[cfg_attr(feature = "json-schema", schemars(range(min = 1)))]
         sequence: u64,
-        /// When it happened; never earlier than the event before it.
+        /// Time of the event. Never earlier than the time of the previous event.
         time: Timestamp,
-        /// The session, by our name.
+        /// Interlingua's id of the session.
         session_id: SessionId,
-        /// The session by the agent's name; null until it is known.
+        /// The agent's id of the session; null until it is known.
         native_session_id: Option<NativeSessionId>,
-        /// Whether the agent said it or it was synthesised.
+        /// Whether the agent sent the event or it was synthesised.
         source: Source,
         /// True exactly when the source is `daemon`.
         synthetic: bool,
@@ -247,18 +247,18 @@ wire_struct! {
         kind as "type": Cow<'a, str>,
         #[cfg_attr(feature = "json-schema", schemars(flatten, with = "EventData"))]
         data: WireData<'a>,
-        /// The native payload it was made from, byte for byte; null unless raw payloads were asked for.
-        #[serde(default, deserialize_with = "present")]
+        /// The native payload that the event was made from, byte for byte; null unless raw payloads are enabled.
+        #[serde(default, deserialize_with = "deserialize_present")]
         #[cfg_attr(feature = "json-schema", schemars(!default))]
         raw: Option<RawJson>,
     }
 }
 
-/// The data of an event on the wire.
+/// The `data` of an event on the wire.
 enum WireData<'a> {
-    /// As it was read: it stays text until the event's type is known.
+    /// Data that was read. It stays JSON text until the event's type is known.
     Text(Box<RawValue>),
-    /// As it is written.
+    /// Data to write.
     Event(&'a EventData),
 }
 
@@ -286,8 +286,8 @@ impl WriteJson for WireData<'_> {
     }
 }
 
-/// Tells `null` (present) from an absent key (the default).
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RawJson>, D::Error> {
+/// Reads a key that is present, so that `null` (`Some`) differs from an absent key (`None`, the default).
+fn deserialize_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RawJson>, D::Error> {
     RawJson::deserialize(deserializer).map(Some)
 }
 
@@ -300,7 +300,7 @@ impl WireEvent<'_> {
         &self.kind
     }
 
-    /// The data as JSON text; empty unless it was read.
+    /// The data as JSON text; empty if the event was not read from JSON.
     pub(crate) fn data(&self) -> &str {
         match &self.data {
             WireData::Text(text) => text.get(),
@@ -308,7 +308,7 @@ impl WireEvent<'_> {
         }
     }
 
-    /// The event that was read.
+    /// Decodes the data by the event's type.
     pub(crate) fn into_event(self) -> Result<UniversalEvent, String> {
         Ok(UniversalEvent {
             event_id: self.event_id,
@@ -316,9 +316,9 @@ impl WireEvent<'_> {
             time: self.time,
             session_id: self.session_id,
             native_session_id: self.native_session_id,
-            origin: Origin::read(self.source, self.synthetic),
+            origin: Origin::from_wire(self.source, self.synthetic),
             data: match self.data {
-                WireData::Text(text) => EventData::read(&self.kind, text)?,
+                WireData::Text(text) => EventData::decode(&self.kind, text)?,
                 WireData::Event(data) => data.clone(),
             },
             raw: self.raw.filter(|raw| raw.as_str() != "null"),
@@ -351,11 +351,12 @@ impl<'de> Deserialize<'de> for UniversalEvent {
 }
 
 impl UniversalEvent {
-    /// Appends the event as one line of JSON, without the line break: the same bytes as `serde_json::to_writer`.
+    /// Appends the event as one line of JSON, without the line break. Writes the same bytes as `serde_json::to_writer`.
     ///
     /// # Errors
     ///
-    /// Never: memory does not fail to be written. It fits where writers may.
+    /// Never: writing to memory does not fail. The result is an `io::Result` so that callers can treat it like other
+    /// writers.
     pub fn write_json(&self, out: &mut Vec<u8>) -> io::Result<()> {
         let Self { event_id, sequence, time, session_id, native_session_id, origin, data, raw } = self;
         WireEvent::write_members(
@@ -386,7 +387,7 @@ mod tests {
         )
     }
 
-    fn round_trips(data: &str) -> UniversalEvent {
+    fn assert_round_trips(data: &str) -> UniversalEvent {
         let text = event(data);
         let read: UniversalEvent = serde_json::from_str(&text).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), text);
@@ -394,41 +395,41 @@ mod tests {
     }
 
     #[test]
-    fn optional_fields_are_null_or_left_out_as_documented() {
-        round_trips(r#""type":"session.started","data":{}"#);
-        round_trips(r#""type":"session.started","data":{"metadata":{"agent":"amp"}}"#);
-        round_trips(r#""type":"turn.started","data":{"turn_id":"t","phase":"started"}"#);
-        round_trips(
+    fn optional_fields_are_null_or_omitted_as_documented() {
+        assert_round_trips(r#""type":"session.started","data":{}"#);
+        assert_round_trips(r#""type":"session.started","data":{"metadata":{"agent":"amp"}}"#);
+        assert_round_trips(r#""type":"turn.started","data":{"turn_id":"t","phase":"started"}"#);
+        assert_round_trips(
             r#""type":"turn.ended","data":{"turn_id":"t","phase":"ended","status":"completed","duration_ms":0}"#,
         );
-        round_trips(
+        assert_round_trips(
             r#""type":"permission.requested","data":{"permission_id":"p","action":"a","status":"requested","metadata":{"call_id":null,"tool_kind":"command","input":null,"scopes":["once"],"native":null}}"#,
         );
-        round_trips(
+        assert_round_trips(
             r#""type":"permission.requested","data":{"permission_id":"p","action":"a","status":"requested","metadata":null}"#,
         );
-        round_trips(
+        assert_round_trips(
             r#""type":"question.requested","data":{"question_id":"q","prompt":"?","options":[],"response":null,"status":"requested"}"#,
         );
-        round_trips(
+        assert_round_trips(
             r#""type":"question.requested","data":{"question_id":"q","prompt":"?","options":[],"response":null,"status":"requested","metadata":{"options":[],"multi_select":false,"free_text":true,"secret":false}}"#,
         );
-        round_trips(r#""type":"error","data":{"message":"m","code":null,"details":null}"#);
-        round_trips(
+        assert_round_trips(r#""type":"error","data":{"message":"m","code":null,"details":null}"#);
+        assert_round_trips(
             r#""type":"item.started","data":{"item":{"item_id":"i","native_item_id":null,"parent_id":null,"kind":"message","role":null,"status":"in_progress","content":[{"type":"file_ref","path":"p","action":"read","diff":null},{"type":"image","path":"p","mime":null},{"type":"status","label":"notice","detail":null}]}}"#,
         );
     }
 
     #[test]
-    fn an_unknown_type_is_kept() {
-        let read = round_trips(r#""type":"item.moved","data":{"b":1.0,"a":[ 2 ]}"#);
+    fn an_unknown_event_type_is_kept() {
+        let read = assert_round_trips(r#""type":"item.moved","data":{"b":1.0,"a":[ 2 ]}"#);
         assert_eq!(read.data.kind(), "item.moved");
     }
 
     #[test]
     fn unknown_parts_and_codes_are_kept() {
-        round_trips(r#""type":"error","data":{"message":"m","code":"tea_break","details":{"native":{"a":1}}}"#);
-        round_trips(
+        assert_round_trips(r#""type":"error","data":{"message":"m","code":"tea_break","details":{"native":{"a":1}}}"#);
+        assert_round_trips(
             r#""type":"item.started","data":{"item":{"item_id":"i","native_item_id":null,"parent_id":null,"kind":"tool_call","role":null,"status":"in_progress","content":[{"seconds":3,"type":"audio"},{"type":"tool_call","name":"n","arguments":"{}","call_id":"c","tool_kind":"dance"}]}}"#,
         );
     }
@@ -442,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_sets_the_status_of_what_it_carries() {
+    fn an_event_constructor_sets_the_status_of_its_item_or_request() {
         let mut item = Item::new("i", ItemKind::Message);
         item.content.push(ContentPart::text("x"));
         item.status = ItemStatus::Completed;
@@ -458,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_does_not_fit_its_type_is_refused_with_the_reason() {
+    fn data_that_does_not_fit_its_type_is_an_error_that_names_the_type() {
         let error = serde_json::from_str::<UniversalEvent>(&event(r#""type":"turn.ended","data":{"status":7}"#));
         assert!(error.unwrap_err().to_string().contains("data of turn.ended"));
     }

@@ -1,5 +1,7 @@
-//! Identifiers. Each kind is a type of its own, and cloning one is cheap: a short one stands in the place itself, a
-//! longer one is shared, for the same session id stands on every event of a session.
+//! Identifier types.
+//!
+//! Each kind of id is a type of its own. Cloning is cheap, because every event of a session has the same session id:
+//! short ids are stored inline, longer ones are shared.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,7 +17,7 @@ macro_rules! id {
         pub struct $name(SmolStr);
 
         impl $name {
-            /// The identifier as text.
+            /// The id as a string.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -73,26 +75,26 @@ macro_rules! id {
 }
 
 id! {
-    /// Names one event: `evt_…`, unique.
+    /// Unique id of an event: `evt_…`.
     EventId
 }
 
 id! {
-    /// Names a session. Ours: chosen by the client or generated, never the agent's own id.
+    /// Interlingua's id of the session. Chosen by the client or generated; never the agent's id.
     SessionId
 }
 
 id! {
-    /// Names an item: `itm_…`. Ours; the agent's own id for the same thing is the `native_item_id`.
+    /// Interlingua's id of the item: `itm_…`. The agent's id of the same item is the `native_item_id`.
     ItemId
 }
 
 id! {
-    /// The agent's own name of a session: a session id, a thread id.
+    /// The agent's id of a session: a session id or a thread id.
     NativeSessionId
 }
 
 id! {
-    /// The agent's own name of an item, or of the message it is part of.
+    /// The agent's id of an item, or of the message that the item is part of.
     NativeItemId
 }

@@ -1,35 +1,35 @@
-//! What is said and done in a session.
+//! Items: the messages, tool calls, tool results and status entries of a session.
 
 use crate::{ContentPart, ItemId, NativeItemId, wire_enum, wire_struct};
 
 wire_enum! {
-    /// What an item is.
+    /// The kind of an item.
     pub enum ItemKind {
-        /// Something said, or reasoning.
+        /// A message of the user or the agent, or reasoning.
         Message = "message",
-        /// A tool is called.
+        /// A tool call.
         ToolCall = "tool_call",
-        /// A tool's outcome.
+        /// The result of a tool call.
         ToolResult = "tool_result",
         /// A system message.
         System = "system",
-        /// A change of state worth knowing.
+        /// A change of state, such as a retry or a new plan.
         Status = "status",
-        /// Something the agent has and we have no word for.
+        /// A native item that the universal schema has no kind for.
         Unknown = "unknown",
     } else
-        /// It is not `Unknown`, which is the word `unknown`.
+        /// `Unknown` is the listed value `unknown`.
         Unlisted
 }
 
 wire_enum! {
-    /// Who speaks.
+    /// The author of an item.
     pub enum Role {
         /// The user, or the agent that prompts a sub-agent.
         User = "user",
         /// The agent.
         Assistant = "assistant",
-        /// The agent's own system.
+        /// The agent's system, such as a system prompt.
         System = "system",
         /// A tool.
         Tool = "tool",
@@ -37,23 +37,23 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// Where an item stands.
+    /// The state of an item.
     pub enum ItemStatus {
-        /// Begun.
+        /// Started, not completed.
         InProgress = "in_progress",
-        /// Done.
+        /// Completed successfully.
         Completed = "completed",
-        /// Failed, denied, invalid or cut off.
+        /// Failed, denied, invalid or interrupted.
         Failed = "failed",
     } else Unknown
 }
 
-/// How an item ended.
+/// The final state of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ItemOutcome {
-    /// Well.
+    /// Completed successfully.
     Completed,
-    /// It failed, was denied, was invalid or was cut off.
+    /// Failed, denied, invalid or interrupted.
     Failed,
 }
 
@@ -67,30 +67,30 @@ impl From<ItemOutcome> for ItemStatus {
 }
 
 wire_struct! {
-    /// One thing that streams: a message, a tool call, its result, a status.
+    /// A message, tool call, tool result, status, system or unknown entry of a session.
     #[derive(Clone, Debug, PartialEq)]
     #[non_exhaustive]
     pub struct Item {
-        /// Our id.
+        /// Interlingua's id of the item.
         pub item_id: ItemId,
-        /// The agent's own id of the item or message; null when it has none.
+        /// The agent's id of the item or its message; null if there is none.
         pub native_item_id: Option<NativeItemId>,
-        /// The item this one came from: a tool's message, a sub-agent's tool call; null when there is none.
+        /// Id of the item that this one belongs to: for a tool call its message, for an item of a sub-agent the tool call
+        /// that started the sub-agent; null if there is none.
         pub parent_id: Option<ItemId>,
-        /// What it is.
+        /// The kind of item.
         pub kind: ItemKind,
-        /// Who speaks; null where nobody does.
+        /// The author; null if the item has none.
         pub role: Option<Role>,
-        /// Where it stands.
+        /// The state of the item.
         pub status: ItemStatus,
-        /// What it consists of, as far as known.
+        /// The content known so far.
         pub content: Vec<ContentPart>,
     }
 }
 
 impl Item {
-    /// An item without content, parent or role. [`EventData`](crate::EventData) makes an event of it and sets the
-    /// status that belongs to that event.
+    /// An item without content, parent or role. The constructors of [`EventData`](crate::EventData) set its status.
     #[must_use]
     pub fn new(item_id: impl Into<ItemId>, kind: ItemKind) -> Self {
         Self {
@@ -104,7 +104,7 @@ impl Item {
         }
     }
 
-    /// The texts of a message in order, which joined are what its deltas join to.
+    /// The texts of a message in order. Joined, they equal the joined deltas.
     pub fn streamed_text(&self) -> impl Iterator<Item = &str> {
         self.content.iter().filter_map(ContentPart::streamed_text)
     }
@@ -132,13 +132,13 @@ wire_struct! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct ItemDelta {
-        /// The item that goes on.
+        /// Interlingua's id of the item.
         pub item_id: ItemId,
-        /// The agent's own id of it; null when it has none.
+        /// The agent's id of the item; null if there is none.
         pub native_item_id: Option<NativeItemId>,
-        /// What comes next.
+        /// The next piece of text.
         pub delta: String,
     }
-    /// What comes next in an item.
+    /// The next piece of an item's text.
     new(item_id: impl Into<ItemId>, native_item_id: Option<NativeItemId>, delta: impl Into<String>)
 }

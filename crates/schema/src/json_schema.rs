@@ -1,4 +1,4 @@
-//! The JSON Schema of the universal event, made from the types.
+//! The JSON Schema of the universal event, derived from the types.
 
 use std::borrow::Cow;
 
@@ -10,13 +10,13 @@ use crate::{
     EventId, ItemId, NativeItemId, NativeMetadata, NativeSessionId, RawJson, SessionId, StatusData, Timestamp,
 };
 
-/// The JSON Schema (draft 2020-12) of one event. `$defs` also has `StatusData`, the shapes of a status item's data.
+/// The JSON Schema (draft 2020-12) of one event. Its `$defs` also contain `StatusData`, the data of status items.
 ///
-/// `schema.json` beside this crate's manifest holds it; `cargo xtask generate` writes that file.
+/// It is stored in `schema.json` beside this crate's manifest; `cargo xtask generate` writes that file.
 #[must_use]
 pub fn json_schema() -> Schema {
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    // Nothing refers to it: it is the value of a `json` part, which may be anything.
+    // The schema does not refer to it, because a `json` part may have any value.
     generator.subschema_for::<StatusData>();
     generator.into_root_schema_for::<WireEvent<'_>>()
 }

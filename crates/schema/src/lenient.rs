@@ -1,7 +1,7 @@
-//! Reading metadata that does not have the keys of this version.
+//! Lenient decoding of metadata, so that streams of version 1.0 can be read.
 //!
-//! Streams of version 1.0 have metadata in the agents' own words. Keys that this version does not know are kept under
-//! `native`, and so is a value that does not fit at all, so that the event around it can still be read.
+//! In version 1.0, metadata had each agent's own keys. Keys that this version does not know are kept under `native`. A
+//! value that does not fit at all is kept there as a whole, so that the event around it can still be read.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -12,10 +12,11 @@ use crate::{
     TurnMetadata,
 };
 
-/// Reads metadata. `keep` makes metadata that has only this value under `native`; `native` is the place for it.
-fn read<'de, T, N, D>(
+/// Decodes metadata. `native_only` builds metadata that has only the given value, under `native`; `native` returns that
+/// field.
+fn deserialize<'de, T, N, D>(
     deserializer: D,
-    keep: impl FnOnce(Value) -> T,
+    native_only: impl FnOnce(Value) -> T,
     native: impl FnOnce(&mut T) -> &mut Option<N>,
 ) -> Result<Option<T>, D::Error>
 where
@@ -24,9 +25,9 @@ where
     D: Deserializer<'de>,
 {
     let Some(value) = Option::<Value>::deserialize(deserializer)? else { return Ok(None) };
-    // An array would be read as the fields in order.
-    let Value::Object(members) = value else { return Ok(Some(keep(value))) };
-    let Ok(mut metadata) = T::deserialize(&members) else { return Ok(Some(keep(Value::Object(members)))) };
+    // Serde would read an array as the fields in order.
+    let Value::Object(members) = value else { return Ok(Some(native_only(value))) };
+    let Ok(mut metadata) = T::deserialize(&members) else { return Ok(Some(native_only(Value::Object(members)))) };
     let unknown = unknown_members(members, &metadata);
     let native = native(&mut metadata);
     if native.is_none() && !unknown.is_empty() {
@@ -35,46 +36,58 @@ where
     Ok(Some(metadata))
 }
 
-/// What was read and would not be written again.
+/// The members that are not fields of `metadata`: they would not be written again.
 fn unknown_members(mut members: Map<String, Value>, metadata: &impl Serialize) -> Map<String, Value> {
     let known = serde_json::to_value(metadata).unwrap_or_default();
     members.retain(|key, value| !value.is_null() && known.get(key).is_none());
     members
 }
 
-fn facts(value: Value) -> Option<NativeMetadata> {
+fn native_metadata(value: Value) -> Option<NativeMetadata> {
     serde_json::from_value(value).ok()
 }
 
-pub(crate) fn session<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<SessionMetadata>>, D::Error> {
-    let keep = |value| SessionMetadata { native: facts(value), ..SessionMetadata::default() };
-    Ok(read(from, keep, |metadata| &mut metadata.native)?.map(Box::new))
+pub(crate) fn deserialize_session_metadata<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Box<SessionMetadata>>, D::Error> {
+    let native_only = |value| SessionMetadata { native: native_metadata(value), ..SessionMetadata::default() };
+    Ok(deserialize(from, native_only, |metadata| &mut metadata.native)?.map(Box::new))
 }
 
-pub(crate) fn turn<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<TurnMetadata>>, D::Error> {
-    let keep = |value| TurnMetadata { native: facts(value), ..TurnMetadata::default() };
-    Ok(read(from, keep, |metadata| &mut metadata.native)?.map(Box::new))
+pub(crate) fn deserialize_turn_metadata<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Box<TurnMetadata>>, D::Error> {
+    let native_only = |value| TurnMetadata { native: native_metadata(value), ..TurnMetadata::default() };
+    Ok(deserialize(from, native_only, |metadata| &mut metadata.native)?.map(Box::new))
 }
 
-pub(crate) fn turn_end<'de, D: Deserializer<'de>>(from: D) -> Result<Option<TurnEndMetadata>, D::Error> {
-    let keep = |value| TurnEndMetadata { native: facts(value), ..TurnEndMetadata::default() };
-    read(from, keep, |metadata| &mut metadata.native)
+pub(crate) fn deserialize_turn_end_metadata<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<TurnEndMetadata>, D::Error> {
+    let native_only = |value| TurnEndMetadata { native: native_metadata(value), ..TurnEndMetadata::default() };
+    deserialize(from, native_only, |metadata| &mut metadata.native)
 }
 
-pub(crate) fn permission<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<PermissionMetadata>>, D::Error> {
-    let keep =
+pub(crate) fn deserialize_permission_metadata<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Box<PermissionMetadata>>, D::Error> {
+    let native_only =
         |value| PermissionMetadata { native: Some(value), ..PermissionMetadata::new(ToolKind::Other, Vec::new()) };
-    Ok(read(from, keep, |metadata| &mut metadata.native)?.map(Box::new))
+    Ok(deserialize(from, native_only, |metadata| &mut metadata.native)?.map(Box::new))
 }
 
-pub(crate) fn question<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<QuestionMetadata>>, D::Error> {
-    let keep = |value| QuestionMetadata { native: Some(value), ..QuestionMetadata::default() };
-    Ok(read(from, keep, |metadata| &mut metadata.native)?.map(Box::new))
+pub(crate) fn deserialize_question_metadata<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Box<QuestionMetadata>>, D::Error> {
+    let native_only = |value| QuestionMetadata { native: Some(value), ..QuestionMetadata::default() };
+    Ok(deserialize(from, native_only, |metadata| &mut metadata.native)?.map(Box::new))
 }
 
-pub(crate) fn error<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<ErrorDetails>>, D::Error> {
-    let keep = |value| ErrorDetails { native: Some(value), ..ErrorDetails::default() };
-    Ok(read(from, keep, |metadata| &mut metadata.native)?.map(Box::new))
+pub(crate) fn deserialize_error_details<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Box<ErrorDetails>>, D::Error> {
+    let native_only = |value| ErrorDetails { native: Some(value), ..ErrorDetails::default() };
+    Ok(deserialize(from, native_only, |metadata| &mut metadata.native)?.map(Box::new))
 }
 
 #[cfg(test)]
@@ -85,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads `base` with this `metadata` (or `details`), and returns that as it is written again.
+    /// Decodes `base` with `metadata` under `key`, and returns the value of `key` as it is written again.
     #[track_caller]
     fn rewritten<T: DeserializeOwned + Serialize>(base: &Value, key: &str, metadata: Value) -> Value {
         let mut data = base.clone();
@@ -94,27 +107,30 @@ mod tests {
         serde_json::to_value(&read).unwrap()[key].take()
     }
 
-    /// Expects all kinds of metadata to become the same, apart from the keys that permissions and questions always have.
+    /// Asserts that metadata of every kind becomes `expected`. Permissions and questions have further keys in any case.
     #[track_caller]
-    fn all_become(metadata: &Value, expected: &Value) {
+    fn assert_all_become(metadata: &Value, expected: &Value) {
         let question =
             json!({ "question_id": "q", "prompt": "?", "options": [], "response": null, "status": "requested" });
         let permission = json!({ "permission_id": "p", "action": "a", "status": "requested" });
         let error = json!({ "message": "m", "code": null });
-        let with = |always: Value| {
+        let with = |further: Value| {
             let mut expected = expected.clone();
             if let Value::Object(expected) = &mut expected {
-                for (key, value) in always.as_object().cloned().unwrap() {
+                for (key, value) in further.as_object().cloned().unwrap() {
                     expected.entry(key).or_insert(value);
                 }
             }
             expected
         };
-        let nothing = with(json!({}));
-        assert_eq!(rewritten::<SessionStarted>(&json!({}), "metadata", metadata.clone()), nothing);
-        assert_eq!(rewritten::<TurnStarted>(&json!({}), "metadata", metadata.clone()), nothing);
-        assert_eq!(rewritten::<TurnEnded>(&json!({ "status": "failed" }), "metadata", metadata.clone()), nothing);
-        assert_eq!(rewritten::<ErrorEvent>(&error, "details", metadata.clone()), nothing);
+        let without_more_keys = with(json!({}));
+        assert_eq!(rewritten::<SessionStarted>(&json!({}), "metadata", metadata.clone()), without_more_keys);
+        assert_eq!(rewritten::<TurnStarted>(&json!({}), "metadata", metadata.clone()), without_more_keys);
+        assert_eq!(
+            rewritten::<TurnEnded>(&json!({ "status": "failed" }), "metadata", metadata.clone()),
+            without_more_keys
+        );
+        assert_eq!(rewritten::<ErrorEvent>(&error, "details", metadata.clone()), without_more_keys);
         assert_eq!(
             rewritten::<Permission>(&permission, "metadata", metadata.clone()),
             with(json!({ "call_id": null, "tool_kind": "other", "input": null, "scopes": [], "native": null }))
@@ -126,20 +142,20 @@ mod tests {
     }
 
     #[test]
-    fn null_is_no_metadata() {
-        all_become(&Value::Null, &Value::Null);
+    fn null_stays_null() {
+        assert_all_become(&Value::Null, &Value::Null);
     }
 
     #[test]
-    fn keys_of_the_agent_are_kept_under_native() {
-        all_become(&json!({}), &json!({}));
-        let said = json!({ "claude_version": "2", "list": ["x"], "nested": { "a": 1.5 }, "nothing": null });
+    fn unknown_keys_are_kept_under_native() {
+        assert_all_become(&json!({}), &json!({}));
+        let sent = json!({ "claude_version": "2", "list": ["x"], "nested": { "a": 1.5 }, "nothing": null });
         let kept = json!({ "claude_version": "2", "list": ["x"], "nested": { "a": 1.5 } });
-        all_become(&said, &json!({ "native": kept }));
+        assert_all_become(&sent, &json!({ "native": kept }));
     }
 
     #[test]
-    fn keys_of_this_version_stay_where_they_are() {
+    fn known_keys_stay_where_they_are() {
         let metadata = json!({ "model": "m", "cwd": "/w", "tools": ["Bash"], "apiKeySource": "none" });
         assert_eq!(
             rewritten::<SessionStarted>(&json!({}), "metadata", metadata),
@@ -163,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_that_is_no_object_does_not_keep_the_event_from_being_read() {
+    fn an_event_with_metadata_that_is_not_an_object_can_be_read() {
         for metadata in [json!("words"), json!(["amp", "1.0"]), json!(7)] {
             assert_eq!(rewritten::<SessionStarted>(&json!({}), "metadata", metadata.clone()), json!({}));
             assert_eq!(

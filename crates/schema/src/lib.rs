@@ -1,17 +1,23 @@
-//! The universal event, version 1.1: one language for what every coding agent says.
+//! The universal event, version 1.1: one event format for every coding agent.
 //!
-//! A session is a sequence of [`UniversalEvent`]s. Each has an envelope (who, when, its sequence number) and an
-//! [`EventData`], which is the event's `type` and `data` as one enum, so that a wrong pair cannot be built.
-//! What an agent says and does are [`Item`]s: started, streamed, completed.
+//! Claude Code, Codex, OpenCode and Amp each have their own wire protocol. Interlingua converts all of them into the
+//! types of this crate, so that a client handles one stream whichever agent runs behind it.
 //!
-//! All agents share one vocabulary. The [`ToolInput`] of a call depends on its [`ToolKind`] alone, and the
-//! [`StatusData`] of a status item on its [`StatusLabel`]. Metadata has the same keys for every agent
+//! A session is a sequence of [`UniversalEvent`]s. An event has common fields (id, sequence number, time, session) and
+//! an [`EventData`], which holds its `type` and `data` as one enum, so that the two cannot disagree. The content of a
+//! session is made of [`Item`]s: messages, tool calls, tool results and status items. An item starts, may stream text,
+//! and completes.
+//!
+//! All agents share one vocabulary. The [`ToolInput`] of a tool call depends only on its [`ToolKind`], and the
+//! [`StatusData`] of a status item only on its [`StatusLabel`]. Metadata has the same keys for every agent
 //! ([`SessionMetadata`], [`TurnMetadata`], [`TurnEndMetadata`], [`PermissionMetadata`], [`QuestionMetadata`],
-//! [`ErrorDetails`]); what has no key of its own is under `native`, in the agent's words.
+//! [`ErrorDetails`]). Metadata without a common key is under `native`, as the agent sent it.
 //!
-//! Building goes through functions that leave nothing to get wrong: [`EventData::item_started`] sets the item's
-//! status itself, [`EventData::permission_resolved`] takes a [`Decision`], a [`SessionEnded`] has an exit code only
-//! when it is an error, and an event's `source` and `synthetic` are one [`Origin`].
+//! # Building events
+//!
+//! Constructors rule out invalid events: [`EventData::item_started`] sets the item's status,
+//! [`EventData::permission_resolved`] takes a [`Decision`], a [`SessionEnded`] has an exit code only if the session
+//! ended with an error, and [`Origin`] keeps an event's `source` and `synthetic` consistent.
 //!
 //! ```
 //! use interlingua_schema::{ContentPart, EventData, Item, ItemKind, Origin, ItemOutcome, Role, Timestamp, UniversalEvent};
@@ -34,17 +40,20 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 //!
-//! Reading is lenient where building is strict: a stream from elsewhere may break the rules (L1 to L18, see [`Rule`]),
-//! and the [`Checker`] says which. An event type or content part this version does not know is kept as it came and
-//! written back unchanged. Metadata of version 1.0 is read too; keys that are no longer known move under `native`.
+//! # Reading events
 //!
-//! In `data`, a field without a value is `null`; fields documented as *left out* are absent instead.
+//! Building is strict, reading is lenient. A stream from another producer may break the lifecycle rules (L1 to L18, see
+//! [`Rule`]); the [`Checker`] reports which. Unknown event types and content parts are kept and written back unchanged.
+//! Metadata of version 1.0 is read as well; keys that are no longer known move under `native`.
+//!
+//! In `data`, a field without a value is `null`. Fields documented as *omitted* are absent instead.
 
-// The macros of `wire` name this crate as its users do.
+// The macros in `wire` refer to this crate by its name, as its users do.
 extern crate self as interlingua_schema;
 
 mod checker;
 mod content;
+mod error;
 mod event;
 mod ids;
 mod item;
@@ -54,7 +63,6 @@ mod lenient;
 mod message;
 mod metadata;
 mod native_metadata;
-mod notice;
 mod origin;
 mod raw;
 mod request;
@@ -69,6 +77,7 @@ pub mod wire;
 
 pub use checker::{Checker, LineError, Rule, Violation};
 pub use content::{ContentPart, FileAction, MAX_TITLE_CHARS, ToolKind, Visibility};
+pub use error::{AgentUnparsed, ErrorCode, ErrorEvent};
 pub use event::{EventData, UniversalEvent, UnknownEvent};
 pub use ids::{EventId, ItemId, NativeItemId, NativeSessionId, SessionId};
 pub use item::{Item, ItemDelta, ItemEvent, ItemKind, ItemOutcome, ItemStatus, Role};
@@ -80,7 +89,6 @@ pub use metadata::{
     StopReason, TurnEndMetadata, TurnMetadata,
 };
 pub use native_metadata::{MetadataValue, NativeMetadata};
-pub use notice::{AgentUnparsed, ErrorCode, ErrorEvent};
 pub use origin::{Origin, Source};
 pub use raw::RawJson;
 pub use request::{Decision, Permission, PermissionStatus, Question, QuestionAnswer, QuestionStatus};

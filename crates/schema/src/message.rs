@@ -1,14 +1,14 @@
-//! What a user says to an agent.
+//! A user's message to an agent.
 
 use crate::wire_struct;
 
-/// What a user says to an agent.
+/// A user's message to an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Message {
-    /// The words.
+    /// The text of the message.
     pub text: String,
-    /// The files that go with them.
+    /// Files attached to the message.
     pub attachments: Vec<Attachment>,
 }
 
@@ -19,7 +19,7 @@ impl Message {
         Self { text: text.into(), attachments: Vec::new() }
     }
 
-    /// Sets the files that go with it.
+    /// Sets the attached files.
     #[must_use]
     pub fn attachments(mut self, attachments: Vec<Attachment>) -> Self {
         self.attachments = attachments;
@@ -28,15 +28,15 @@ impl Message {
 }
 
 wire_struct! {
-    /// A file that goes with a message.
+    /// A file attached to a message.
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct Attachment {
-        /// Where it is.
+        /// Path of the file.
         pub path: String,
-        /// Its media type. Left out when the client does not say.
+        /// Media type of the file. Omitted if the client does not give one.
         pub mime?: Option<String>,
-        /// What to call it. Left out when the client does not say.
+        /// Name to show for the file. Omitted if the client does not give one.
         pub filename?: Option<String>,
     }
     /// The file at this path.

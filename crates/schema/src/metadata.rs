@@ -1,5 +1,6 @@
-//! What is known of a session, a turn, a permission, a question or an error beyond the event's own fields: the same
-//! keys for every agent. What has no key of its own is under `native`, in the agent's words.
+//! Metadata of sessions, turns, permissions, questions and errors.
+//!
+//! The keys are the same for every agent. Metadata without a common key is under `native`, as the agent sent it.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -12,28 +13,28 @@ wire_struct! {
     #[serde(default)]
     #[non_exhaustive]
     pub struct SessionMetadata {
-        /// The agent's id: `claude`, `codex`, `opencode`, `amp`, `mock`. Left out only in streams of version 1.0.
+        /// The agent's id: `claude`, `codex`, `opencode`, `amp`, `mock`. Omitted only in streams of version 1.0.
         pub agent?: String,
-        /// The agent's version. Left out when it does not say.
+        /// Version of the agent. Omitted if the agent does not report it.
         pub agent_version?: Option<String>,
-        /// The model in use. Left out when the agent does not say.
+        /// The model in use. Omitted if the agent does not report it.
         pub model?: Option<String>,
-        /// The directory that the session works in. Left out when the agent does not say.
+        /// Working directory of the session. Omitted if the agent does not report it.
         pub cwd?: Option<String>,
-        /// The agent's own mode of work, such as OpenCode's `build` and `plan`. Left out when it does not say.
+        /// The agent's own mode, such as OpenCode's `build` and `plan`. Omitted if the agent does not report it.
         pub agent_mode?: Option<String>,
-        /// What may be done without asking: `default`, `plan`, `acceptEdits`, `bypass`, or the agent's own word. Left out
-        /// when the agent does not say.
+        /// What the agent may do without a permission: `default`, `plan`, `acceptEdits`, `bypass`, or the agent's own name
+        /// of the mode. Omitted if the agent does not report it.
         pub permission_mode?: Option<String>,
-        /// The names of the agent's tools. Left out when it does not say.
+        /// Names of the agent's tools. Omitted if the agent does not report them.
         pub tools?: Option<Vec<String>>,
-        /// The MCP servers. Left out when the agent does not say.
+        /// MCP servers of the session. Omitted if the agent does not report them.
         pub mcp_servers?: Option<Vec<McpServerInfo>>,
-        /// Whether the session was imported from the agent's history. Left out when it was not.
+        /// Whether the session was imported from the agent's history. Omitted if it was not.
         pub imported?: Option<bool>,
-        /// The native session that this one was forked from. Left out when it was not.
+        /// The native session that this one was forked from. Omitted if it was not forked.
         pub forked_from?: Option<String>,
-        /// What else the agent says. Left out when it says nothing else.
+        /// Further metadata under the agent's own keys. Omitted if there is none.
         pub native?: Option<NativeMetadata>,
     }
 }
@@ -44,66 +45,67 @@ wire_struct! {
     #[cfg_attr(feature = "json-schema", schemars(rename = "McpServer"))]
     #[non_exhaustive]
     pub struct McpServerInfo {
-        /// Its name.
+        /// Name of the server.
         pub name: String,
-        /// Its state in the agent's words. Left out when it does not say.
+        /// State of the server, as the agent names it. Omitted if the agent does not report it.
         pub status?: Option<String>,
     }
-    /// A server of this name.
+    /// A server with this name.
     new(name: impl Into<String>)
 }
 
 wire_struct! {
-    /// Metadata of `turn.started`. An agent that introduces itself with every turn repeats keys of the session's metadata.
+    /// Metadata of `turn.started`. Agents that describe themselves at the start of every turn repeat keys of
+    /// `SessionMetadata` here.
     #[derive(Clone, Debug, Default, PartialEq)]
     #[serde(default)]
     #[non_exhaustive]
     pub struct TurnMetadata {
-        /// The model in use. Left out when the agent does not say.
+        /// The model in use. Omitted if the agent does not report it.
         pub model?: Option<String>,
-        /// The ids of the messages that the turn takes up. Left out when they have none.
+        /// Ids of the messages that the turn handles. Omitted if they have none.
         pub message_ids?: Option<Vec<String>>,
-        /// The agent's version. Left out when it does not say.
+        /// Version of the agent. Omitted if the agent does not report it.
         pub agent_version?: Option<String>,
-        /// The directory that the session works in. Left out when the agent does not say.
+        /// Working directory of the session. Omitted if the agent does not report it.
         pub cwd?: Option<String>,
-        /// The agent's own mode of work. Left out when it does not say.
+        /// The agent's own mode. Omitted if the agent does not report it.
         pub agent_mode?: Option<String>,
-        /// What may be done without asking. Left out when the agent does not say.
+        /// What the agent may do without a permission. Omitted if the agent does not report it.
         pub permission_mode?: Option<String>,
-        /// The names of the agent's tools. Left out when it does not say.
+        /// Names of the agent's tools. Omitted if the agent does not report them.
         pub tools?: Option<Vec<String>>,
-        /// The MCP servers. Left out when the agent does not say.
+        /// MCP servers of the session. Omitted if the agent does not report them.
         pub mcp_servers?: Option<Vec<McpServerInfo>>,
-        /// What else the agent says. Left out when it says nothing else.
+        /// Further metadata under the agent's own keys. Omitted if there is none.
         pub native?: Option<NativeMetadata>,
     }
-    /// Nothing is known.
+    /// Empty metadata.
     new()
 }
 
 impl TurnMetadata {
-    /// Whether nothing is known.
+    /// Whether no field has a value.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Fills in what this turn does not say from what an agent said when it introduced itself.
+    /// Fills fields that have no value from the metadata of the session.
     #[must_use]
-    pub fn with_defaults(self, introduction: SessionMetadata) -> Self {
+    pub fn with_defaults(self, session: SessionMetadata) -> Self {
         Self {
-            model: self.model.or(introduction.model),
+            model: self.model.or(session.model),
             message_ids: self.message_ids,
-            agent_version: self.agent_version.or(introduction.agent_version),
-            cwd: self.cwd.or(introduction.cwd),
-            agent_mode: self.agent_mode.or(introduction.agent_mode),
-            permission_mode: self.permission_mode.or(introduction.permission_mode),
-            tools: self.tools.or(introduction.tools),
-            mcp_servers: self.mcp_servers.or(introduction.mcp_servers),
-            native: match (introduction.native, self.native) {
-                (Some(introduction), Some(turn)) => Some(introduction.merge(turn)),
-                (introduction, turn) => turn.or(introduction),
+            agent_version: self.agent_version.or(session.agent_version),
+            cwd: self.cwd.or(session.cwd),
+            agent_mode: self.agent_mode.or(session.agent_mode),
+            permission_mode: self.permission_mode.or(session.permission_mode),
+            tools: self.tools.or(session.tools),
+            mcp_servers: self.mcp_servers.or(session.mcp_servers),
+            native: match (session.native, self.native) {
+                (Some(session), Some(turn)) => Some(session.merge(turn)),
+                (session, turn) => turn.or(session),
             },
         }
     }
@@ -115,23 +117,23 @@ wire_struct! {
     #[serde(default)]
     #[non_exhaustive]
     pub struct TurnEndMetadata {
-        /// Why the model stopped. Left out when the agent does not say.
+        /// Why the model stopped. Omitted if the agent does not report it.
         pub stop_reason?: Option<StopReason>,
-        /// What else the agent says. Left out when it says nothing else.
+        /// Further metadata under the agent's own keys. Omitted if there is none.
         pub native?: Option<NativeMetadata>,
     }
 }
 
 wire_enum! {
-    /// Why a model stopped.
+    /// Why the model stopped.
     pub enum StopReason {
-        /// It had said what it had to say.
+        /// The model finished its answer.
         EndTurn = "end_turn",
-        /// A limit of tokens was reached.
+        /// The token limit was reached.
         MaxTokens = "max_tokens",
-        /// It refused.
+        /// The model refused to answer.
         Refusal = "refusal",
-        /// The host interrupted it.
+        /// The host interrupted the turn.
         Interrupted = "interrupted",
         /// Any other reason.
         Other = "other",
@@ -139,13 +141,13 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// How far an approval reaches.
+    /// Which calls an approval covers.
     pub enum ApprovalScope {
-        /// This call.
+        /// This call only.
         Once = "once",
-        /// Calls like this for the rest of the session.
+        /// Similar calls for the rest of the session.
         Session = "session",
-        /// Calls like this from now on.
+        /// Similar calls from now on.
         Always = "always",
     } else Unknown
 }
@@ -155,51 +157,51 @@ wire_struct! {
     #[derive(Clone, Debug, PartialEq)]
     #[non_exhaustive]
     pub struct PermissionMetadata {
-        /// The tool call that waits for the permission; null where no call can be known.
+        /// Id of the tool call that waits for the permission; null if no call is known.
         pub call_id: Option<String>,
-        /// What sort of tool it is about.
-        #[serde(default = "other", deserialize_with = "read_kind")]
+        /// The kind of the tool.
+        #[serde(default = "other_kind", deserialize_with = "deserialize_kind")]
         #[cfg_attr(feature = "json-schema", schemars(!default))]
         pub tool_kind: ToolKind,
-        /// What the tool would be called with; null when that is not known.
-        #[serde(default, deserialize_with = "tool_input::read_untyped")]
+        /// Input of the tool call; null if it is not known.
+        #[serde(default, deserialize_with = "tool_input::deserialize_untyped")]
         #[cfg_attr(feature = "json-schema", schemars(!default))]
         pub input: Option<ToolInput>,
-        /// Why the agent asks. Left out when it does not say.
+        /// Why the agent needs the permission. Omitted if the agent does not report it.
         pub reason?: Option<String>,
-        /// What an approval may mean.
+        /// The scopes that an approval can have.
         #[serde(default)]
         #[cfg_attr(feature = "json-schema", schemars(!default))]
         pub scopes: Vec<ApprovalScope>,
-        /// What the approval meant. Left out until the permission is approved.
+        /// Scope of the approval. Omitted until the permission is approved.
         pub scope?: Option<ApprovalScope>,
-        /// The name of the token that answered. Left out until the permission is resolved, and when nobody knows.
+        /// Name of the API token that resolved the permission. Omitted until then, and if it is not known.
         pub by?: Option<String>,
-        /// The rest, as the agent says it; null when there is none.
+        /// Further data of the request, as the agent sent it; null if there is none.
         pub native: Option<Value>,
-    } read by PermissionMetadata::with_typed_input
+    } after decoding PermissionMetadata::with_typed_input
 }
 
 impl PermissionMetadata {
-    /// Metadata of a permission for a tool of this kind, which may be given in these ways.
+    /// Metadata of a permission for a tool of this kind that can be approved with these scopes.
     #[must_use]
     pub const fn new(tool_kind: ToolKind, scopes: Vec<ApprovalScope>) -> Self {
         Self { call_id: None, tool_kind, input: None, reason: None, scopes, scope: None, by: None, native: None }
     }
 
-    /// Gives an input that was just read the shape of its kind.
+    /// Decodes the input by the kind of the tool, which is not known while serde reads the input.
     fn with_typed_input(mut self) -> Self {
-        self.input = self.input.map(|input| input.typed(Some(&self.tool_kind)));
+        self.input = self.input.map(|input| input.with_kind(Some(&self.tool_kind)));
         self
     }
 }
 
-const fn other() -> ToolKind {
+const fn other_kind() -> ToolKind {
     ToolKind::Other
 }
 
-/// Reads a kind of tool; null is `other`.
-fn read_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ToolKind, D::Error> {
+/// Reads a tool kind; null becomes `other`.
+fn deserialize_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ToolKind, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(ToolKind::Other))
 }
 
@@ -209,31 +211,31 @@ wire_struct! {
     #[serde(default)]
     #[non_exhaustive]
     pub struct QuestionMetadata {
-        /// The question in a word or two. Left out when the agent does not say.
+        /// Short heading of the question. Omitted if the agent does not send one.
         pub header?: Option<String>,
-        /// What can be chosen, in the order of the question's `options`.
+        /// The options, in the order of the question's `options`.
         pub options: Vec<QuestionOption>,
         /// Whether several options may be chosen.
         pub multi_select: bool,
-        /// Whether the answer may be something else than an option.
+        /// Whether the answer may be free text instead of an option.
         pub free_text: bool,
-        /// Whether the answer is not to be shown.
+        /// Whether the answer is secret and must not be shown.
         pub secret: bool,
-        /// The tool call that waits for the answer. Left out when there is none.
+        /// Id of the tool call that waits for the answer. Omitted if there is none.
         pub call_id?: Option<String>,
-        /// The rest, as the agent says it. Left out when there is none.
+        /// Further data of the request, as the agent sent it. Omitted if there is none.
         pub native?: Option<Value>,
     }
 }
 
 wire_struct! {
-    /// Something that can be chosen.
+    /// An option of a question.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct QuestionOption {
-        /// Its name, which is the answer.
+        /// Label of the option. Choosing the option answers with the label.
         pub label: String,
-        /// What it means. Left out when the agent does not say.
+        /// What the option means. Omitted if the agent does not send it.
         pub description?: Option<String>,
     }
     /// An option without a description.
@@ -241,26 +243,26 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// Details of `error`.
+    /// Details of an `error` event.
     #[derive(Clone, Debug, Default, PartialEq)]
     #[serde(default)]
     #[non_exhaustive]
     pub struct ErrorDetails {
-        /// The HTTP status that the agent was answered with. Left out when there was none.
+        /// HTTP status of the failed request. Omitted if there was none.
         pub status?: Option<u16>,
-        /// The agent's own name for the failure. Left out when it has none.
+        /// The agent's own name of the failure. Omitted if it has none.
         pub kind as "type"?: Option<String>,
-        /// Whether trying again may help. Left out when the agent does not say.
+        /// Whether a retry may succeed. Omitted if the agent does not report it.
         pub retryable?: Option<bool>,
-        /// What the agent's process wrote to its standard error before it ended. Left out unless a process died.
+        /// Standard error output of the agent process before it exited. Omitted unless a process died.
         pub stderr?: Option<StderrOutput>,
-        /// The rest, as the agent says it. Left out when there is none.
+        /// Further data of the error, as the agent sent it. Omitted if there is none.
         pub native?: Option<Value>,
     }
 }
 
 impl ErrorDetails {
-    /// Whether nothing is known.
+    /// Whether no field has a value.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

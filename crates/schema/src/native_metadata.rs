@@ -1,4 +1,4 @@
-//! What an agent says of something in its own words, each fact by its name.
+//! Metadata under the agent's own keys: the value of `native`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,79 +7,80 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// What an agent tells about itself or a turn, each fact by its name.
+/// Metadata that has no key in the universal schema, under the agent's own keys.
 ///
-/// Most events are only written down; for that the facts are enough as the agent gave them, and no JSON tree is made.
+/// A map that is sorted by key. Strings and lists of strings are kept as they are instead of as a JSON tree: most
+/// metadata is only written out again, and a tree would cost an allocation per value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NativeMetadata(Vec<(Cow<'static, str>, MetadataValue)>);
 
-/// One fact.
+/// A value of [`NativeMetadata`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum MetadataValue {
-    /// A text.
+    /// A string.
     String(String),
-    /// A list of texts, such as the names of tools.
+    /// A list of strings, such as the names of tools.
     Strings(Vec<String>),
-    /// Anything else.
+    /// Any other JSON.
     Json(Value),
 }
 
 impl NativeMetadata {
-    /// Nothing is known.
+    /// Empty metadata.
     #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Adds a fact if it is known. One of the same name gives way to it.
+    /// Sets the value of a key, if there is a value. It replaces an earlier value.
     #[must_use]
-    pub fn with(mut self, name: &'static str, fact: Option<impl Into<MetadataValue>>) -> Self {
-        if let Some(fact) = fact {
-            self.set(Cow::Borrowed(name), fact.into());
+    pub fn with(mut self, key: &'static str, value: Option<impl Into<MetadataValue>>) -> Self {
+        if let Some(value) = value {
+            self.set(Cow::Borrowed(key), value.into());
         }
         self
     }
 
-    /// Adds these facts, which are newer.
+    /// Adds the entries of `newer`. They replace entries with the same key.
     #[must_use]
     pub fn merge(mut self, newer: Self) -> Self {
-        for (name, fact) in newer.0 {
-            self.set(name, fact);
+        for (key, value) in newer.0 {
+            self.set(key, value);
         }
         self
     }
 
-    /// Whether nothing is known.
+    /// Whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The fact of this name.
+    /// The value of a key.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&MetadataValue> {
-        let place = self.0.binary_search_by_key(&name, |(name, _)| name).ok()?;
-        self.0.get(place).map(|(_, fact)| fact)
+    pub fn get(&self, key: &str) -> Option<&MetadataValue> {
+        let index = self.0.binary_search_by_key(&key, |(key, _)| key).ok()?;
+        self.0.get(index).map(|(_, value)| value)
     }
 
-    /// These facts, or nothing when nothing is known.
+    /// The metadata, or `None` if there are no entries.
     #[must_use]
     pub fn non_empty(self) -> Option<Self> {
         (!self.is_empty()).then_some(self)
     }
 
-    /// The facts in the order of their names, in which a tree has them too.
+    /// The entries in the order of their keys, which is the order of a JSON tree.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &MetadataValue)> {
-        self.0.iter().map(|(name, fact)| (&**name, fact))
+        self.0.iter().map(|(key, value)| (&**key, value))
     }
 
-    fn set(&mut self, name: Cow<'static, str>, fact: MetadataValue) {
-        if self.0.last().is_none_or(|(last, _)| *last < name) {
-            return self.0.push((name, fact));
+    fn set(&mut self, key: Cow<'static, str>, value: MetadataValue) {
+        if self.0.last().is_none_or(|(last, _)| *last < key) {
+            return self.0.push((key, value));
         }
-        match self.0.binary_search_by(|(known, _)| known.cmp(&name)) {
-            Ok(known) => self.0[known].1 = fact,
-            Err(place) => self.0.insert(place, (name, fact)),
+        match self.0.binary_search_by(|(existing, _)| existing.cmp(&key)) {
+            Ok(index) => self.0[index].1 = value,
+            Err(index) => self.0.insert(index, (key, value)),
         }
     }
 }
@@ -93,8 +94,8 @@ impl Serialize for NativeMetadata {
 impl Serialize for MetadataValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::String(text) => text.serialize(serializer),
-            Self::Strings(texts) => texts.serialize(serializer),
+            Self::String(string) => string.serialize(serializer),
+            Self::Strings(strings) => strings.serialize(serializer),
             Self::Json(json) => json.serialize(serializer),
         }
     }
@@ -102,9 +103,9 @@ impl Serialize for MetadataValue {
 
 impl<'de> Deserialize<'de> for NativeMetadata {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Names;
+        struct MetadataVisitor;
 
-        impl<'de> Visitor<'de> for Names {
+        impl<'de> Visitor<'de> for MetadataVisitor {
             type Value = NativeMetadata;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -112,63 +113,64 @@ impl<'de> Deserialize<'de> for NativeMetadata {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NativeMetadata, A::Error> {
-                let mut facts = NativeMetadata::new();
-                while let Some((name, fact)) = map.next_entry::<String, Value>()? {
-                    facts.set(Cow::Owned(name), fact.into());
+                let mut metadata = NativeMetadata::new();
+                while let Some((key, value)) = map.next_entry::<String, Value>()? {
+                    metadata.set(Cow::Owned(key), value.into());
                 }
-                Ok(facts)
+                Ok(metadata)
             }
         }
 
-        deserializer.deserialize_map(Names)
+        deserializer.deserialize_map(MetadataVisitor)
     }
 }
 
 impl From<NativeMetadata> for Value {
-    fn from(facts: NativeMetadata) -> Self {
-        Self::Object(facts.0.into_iter().map(|(name, fact)| (name.into_owned(), fact.into())).collect::<Map<_, _>>())
+    fn from(metadata: NativeMetadata) -> Self {
+        let entries = metadata.0.into_iter().map(|(key, value)| (key.into_owned(), value.into()));
+        Self::Object(entries.collect::<Map<_, _>>())
     }
 }
 
 impl From<MetadataValue> for Value {
-    fn from(fact: MetadataValue) -> Self {
-        match fact {
-            MetadataValue::String(text) => text.into(),
-            MetadataValue::Strings(texts) => texts.into(),
+    fn from(value: MetadataValue) -> Self {
+        match value {
+            MetadataValue::String(string) => string.into(),
+            MetadataValue::Strings(strings) => strings.into(),
             MetadataValue::Json(json) => json,
         }
     }
 }
 
 impl From<String> for MetadataValue {
-    fn from(text: String) -> Self {
-        Self::String(text)
+    fn from(string: String) -> Self {
+        Self::String(string)
     }
 }
 
 impl From<&str> for MetadataValue {
-    fn from(text: &str) -> Self {
-        Self::String(text.to_owned())
+    fn from(string: &str) -> Self {
+        Self::String(string.to_owned())
     }
 }
 
 impl From<Vec<String>> for MetadataValue {
-    fn from(texts: Vec<String>) -> Self {
-        Self::Strings(texts)
+    fn from(strings: Vec<String>) -> Self {
+        Self::Strings(strings)
     }
 }
 
-/// A text or a list of texts is the fact of that form, so that equal facts are equal wherever they come from.
+/// A JSON string or list of strings becomes the variant for it, so that equal JSON is always an equal value.
 impl From<Value> for MetadataValue {
     fn from(json: Value) -> Self {
         match json {
-            Value::String(text) => Self::String(text),
+            Value::String(string) => Self::String(string),
             Value::Array(list) if list.iter().all(Value::is_string) => {
-                let texts = list.into_iter().filter_map(|text| match text {
-                    Value::String(text) => Some(text),
+                let strings = list.into_iter().filter_map(|element| match element {
+                    Value::String(string) => Some(string),
                     _ => None,
                 });
-                Self::Strings(texts.collect())
+                Self::Strings(strings.collect())
             }
             json => Self::Json(json),
         }
@@ -176,8 +178,8 @@ impl From<Value> for MetadataValue {
 }
 
 impl From<bool> for MetadataValue {
-    fn from(yes: bool) -> Self {
-        Self::Json(yes.into())
+    fn from(value: bool) -> Self {
+        Self::Json(value.into())
     }
 }
 
@@ -194,24 +196,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn facts_become_the_tree_of_what_is_known() {
-        let facts = NativeMetadata::new()
+    fn only_keys_with_a_value_are_set_and_the_newer_value_wins() {
+        let metadata = NativeMetadata::new()
             .with("tools", Some(vec!["b".to_owned(), "a".to_owned()]))
             .with("cwd", Some("/w"))
             .with("mode", None::<String>)
             .with("model", Some("old"))
             .merge(NativeMetadata::new().with("servers", Some(json!([{ "name": "s" }]))).with("model", Some("new")));
         let expected = json!({ "cwd": "/w", "model": "new", "servers": [{ "name": "s" }], "tools": ["b", "a"] });
-        assert_eq!(Value::from(facts), expected);
+        assert_eq!(Value::from(metadata), expected);
         assert!(NativeMetadata::new().with("mode", None::<String>).is_empty());
     }
 
     #[test]
-    fn facts_that_are_read_equal_those_that_were_written() {
-        let facts =
+    fn metadata_round_trips_through_json() {
+        let metadata =
             NativeMetadata::new().with("a", Some("x")).with("b", Some(vec!["y".to_owned()])).with("c", Some(json!(1)));
-        let text = serde_json::to_string(&facts).unwrap();
+        let text = serde_json::to_string(&metadata).unwrap();
         assert_eq!(text, r#"{"a":"x","b":["y"],"c":1}"#);
-        assert_eq!(serde_json::from_str::<NativeMetadata>(&text).unwrap(), facts);
+        assert_eq!(serde_json::from_str::<NativeMetadata>(&text).unwrap(), metadata);
     }
 }

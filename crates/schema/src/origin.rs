@@ -1,21 +1,21 @@
-//! Who says an event.
+//! The origin of an event: the agent, or ourselves.
 
 use crate::wire_enum;
 
 wire_enum! {
-    /// Whether the agent said it or we filled a gap.
+    /// Whether the agent sent the event or it was synthesised.
     pub enum Source {
-        /// The agent's own words.
+        /// The agent sent it.
         Agent = "agent",
-        /// Made by us, from what was sent, from what is missing or from what the agent implies.
+        /// Synthesised, from what the host sent, from what the agent did not send, or from what it implies.
         Daemon = "daemon",
     }
 }
 
-/// An event's `source` and `synthetic`, which say the same thing twice.
+/// An event's `source` and `synthetic`. The two fields carry the same information.
 ///
-/// There are two to build with, [`Origin::AGENT`] and [`Origin::DAEMON`]. One that contradicts itself can only be
-/// read from elsewhere; the [`Checker`](crate::Checker) reports it.
+/// Only [`Origin::AGENT`] and [`Origin::DAEMON`] can be built. An inconsistent origin can only be read from JSON; the
+/// [`Checker`](crate::Checker) reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
     source: Source,
@@ -23,12 +23,12 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Said by the agent.
+    /// Sent by the agent.
     pub const AGENT: Self = Self { source: Source::Agent, synthetic: false };
     /// Synthesised.
     pub const DAEMON: Self = Self { source: Source::Daemon, synthetic: true };
 
-    pub(crate) const fn read(source: Source, synthetic: bool) -> Self {
+    pub(crate) const fn from_wire(source: Source, synthetic: bool) -> Self {
         Self { source, synthetic }
     }
 
@@ -44,7 +44,7 @@ impl Origin {
         self.synthetic
     }
 
-    /// Whether the two fields agree.
+    /// Whether `synthetic` is true exactly if the source is `daemon`.
     #[must_use]
     pub fn is_consistent(self) -> bool {
         self.synthetic == (self.source == Source::Daemon)

@@ -1,4 +1,4 @@
-//! JSON kept as the bytes it came in.
+//! JSON kept as the original bytes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,16 +8,16 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A JSON text that is never taken apart: written exactly as it was read, number formats, key order and duplicate
-/// keys included, but always on one line. Cloning copies a pointer, so the events made from one payload share it.
+/// A JSON text that is written exactly as it was read, including number formats, key order and duplicate keys, but
+/// always on one line. Cloning is cheap: the events made from one payload share the text.
 ///
-/// It is kept as text because that takes one copy of a payload; a shared `RawValue` would take two. Whoever makes one
-/// has seen that it is JSON.
+/// It is stored as a string, because that takes one copy of a payload; a shared `RawValue` would take two. Every
+/// constructor checks that the text is JSON.
 #[derive(Clone)]
 pub struct RawJson(Arc<str>);
 
 impl RawJson {
-    /// Keeps a native payload. One that is not JSON (plain text on an agent's output) becomes a JSON string.
+    /// Keeps a native payload. A payload that is not JSON (plain text in an agent's output) becomes a JSON string.
     ///
     /// Line breaks between JSON tokens become spaces, so that an event always fits on one line.
     #[must_use]
@@ -49,7 +49,7 @@ impl From<Box<RawValue>> for RawJson {
     }
 }
 
-/// JSON without line breaks. Inside of a string they are escaped, so a bare one can only be white space.
+/// Replaces line breaks by spaces. In JSON strings they are escaped, so that a bare line break is always white space.
 fn one_line(json: &str) -> Cow<'_, str> {
     match memchr::memchr2(b'\n', b'\r', json.as_bytes()) {
         Some(_) => Cow::Owned(json.replace(['\n', '\r'], " ")),
@@ -57,7 +57,7 @@ fn one_line(json: &str) -> Cow<'_, str> {
     }
 }
 
-/// Two are equal when their bytes are.
+/// Compares the bytes.
 impl PartialEq for RawJson {
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str()
@@ -74,7 +74,7 @@ impl fmt::Debug for RawJson {
 
 impl Serialize for RawJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Events are written without serde; to serde it has to be shown once more that this is JSON.
+        // `RawValue` has no unchecked constructor, so the text is checked again. The event writer does not use serde.
         let json: &RawValue = serde_json::from_str(self.as_str()).map_err(S::Error::custom)?;
         json.serialize(serializer)
     }
@@ -91,13 +91,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_the_bytes() {
+    fn a_payload_is_kept_byte_for_byte() {
         let payload = r#"{"b": 1.0,  "a":1e2, "a":"\u0041"}"#;
         assert_eq!(serde_json::to_string(&RawJson::from_payload(payload)).unwrap(), payload);
     }
 
     #[test]
-    fn what_is_read_is_written_again() {
+    fn json_is_written_as_it_was_read() {
         let text = r#"[{"b" : 1.0, "b":"\u0041"},null]"#;
         let read: Vec<RawJson> = serde_json::from_str(text).unwrap();
         assert_eq!(read[0].as_str(), r#"{"b" : 1.0, "b":"\u0041"}"#);
@@ -105,13 +105,13 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_not_json_is_a_string() {
+    fn a_payload_that_is_not_json_becomes_a_json_string() {
         assert_eq!(RawJson::from_payload("No API key \"x\"").as_str(), r#""No API key \"x\"""#);
         assert_eq!(RawJson::from_payload("").as_str(), r#""""#);
     }
 
     #[test]
-    fn stays_on_one_line() {
+    fn json_is_kept_on_one_line() {
         let read: RawJson = serde_json::from_str("[1,\n\"x\\ny\"]").unwrap();
         assert_eq!(read.as_str(), r#"[1, "x\ny"]"#);
         assert_eq!(RawJson::from_payload("{\n\"a\":\"x\\ny\"\r\n}").as_str(), r#"{ "a":"x\ny"  }"#);

@@ -1,25 +1,25 @@
-//! What an agent asks a person: permissions and questions.
+//! Requests of the agent to a person: permissions and questions.
 
 use crate::{PermissionMetadata, QuestionMetadata, lenient, wire_enum, wire_struct};
 
 wire_enum! {
-    /// Where a permission stands.
+    /// The state of a permission.
     pub enum PermissionStatus {
         /// Waiting for an answer.
         Requested = "requested",
-        /// The host said yes.
+        /// The host approved it.
         Approved = "approved",
-        /// The host said no, or nothing before the turn ended.
+        /// The host denied it, or did not answer before the turn ended.
         Denied = "denied",
     } else Unknown
 }
 
-/// What a permission is resolved to. There is no third: silence is never consent.
+/// How a permission is resolved. A permission without an answer is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Decision {
-    /// Go ahead.
+    /// The agent may do it.
     Approved,
-    /// Do not.
+    /// The agent must not do it.
     Denied,
 }
 
@@ -28,20 +28,20 @@ wire_struct! {
     #[derive(Clone, Debug, PartialEq)]
     #[non_exhaustive]
     pub struct Permission {
-        /// Unique in the session; the agent's own id unless that repeats.
+        /// Id of the permission, unique in the session. The agent's id, unless the agent uses it twice.
         pub permission_id: String,
-        /// What the agent wants to do, in one line: the title of the tool call.
+        /// What the agent wants to do, in one line; worded like the title of a tool call.
         pub action: String,
-        /// Where it stands.
+        /// The state of the permission.
         pub status: PermissionStatus,
-        /// What it is about and how it may be given; null only in streams from elsewhere.
-        #[serde(default, deserialize_with = "lenient::permission")]
+        /// The tool call and the possible scopes; null only in streams of other producers.
+        #[serde(default, deserialize_with = "lenient::deserialize_permission_metadata")]
         pub metadata: Option<Box<PermissionMetadata>>,
     }
 }
 
 impl Permission {
-    /// A permission to do this. [`EventData`](crate::EventData) makes an event of it.
+    /// A permission for an action. The constructors of [`EventData`](crate::EventData) set its status.
     #[must_use]
     pub fn new(permission_id: impl Into<String>, action: impl Into<String>) -> Self {
         Self {
@@ -54,23 +54,23 @@ impl Permission {
 }
 
 wire_enum! {
-    /// Where a question stands.
+    /// The state of a question.
     pub enum QuestionStatus {
         /// Waiting for an answer.
         Requested = "requested",
         /// The user answered.
         Answered = "answered",
-        /// The user declined, or said nothing before the turn ended.
+        /// The user rejected it, or did not answer before the turn ended.
         Rejected = "rejected",
     } else Unknown
 }
 
-/// What a question is resolved to.
+/// How a question is resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum QuestionAnswer {
-    /// With this response; several choices are joined by `, `.
+    /// Answered with this response. Several chosen options are joined by `, `.
     Answered(String),
-    /// Without an answer, perhaps with words why.
+    /// Rejected, with an optional reason.
     Rejected(Option<String>),
 }
 
@@ -79,25 +79,26 @@ wire_struct! {
     #[derive(Clone, Debug, PartialEq)]
     #[non_exhaustive]
     pub struct Question {
-        /// Unique in the session; the agent's own id, with `:0`, `:1` … when one request has several questions.
+        /// Id of the question, unique in the session. The agent's id; with `:0`, `:1` … appended if one request has several
+        /// questions.
         pub question_id: String,
-        /// The question itself.
+        /// Text of the question.
         pub prompt: String,
-        /// What can be chosen; empty when the answer is free.
+        /// Labels of the options; empty if the answer is free text.
         pub options: Vec<String>,
-        /// The answer; null while there is none.
+        /// The answer; null until there is one.
         pub response: Option<String>,
-        /// Where it stands.
+        /// The state of the question.
         pub status: QuestionStatus,
-        /// What a list of strings cannot say: header, descriptions of the options, whether several may be chosen. Left
-        /// out only in streams from elsewhere.
-        #[serde(deserialize_with = "lenient::question")]
+        /// Heading, descriptions of the options, and how the question may be answered. Omitted only in streams of other
+        /// producers.
+        #[serde(deserialize_with = "lenient::deserialize_question_metadata")]
         pub metadata?: Option<Box<QuestionMetadata>>,
     }
 }
 
 impl Question {
-    /// A question with these options. [`EventData`](crate::EventData) makes an event of it.
+    /// A question with these options. The constructors of [`EventData`](crate::EventData) set its status.
     #[must_use]
     pub fn new(question_id: impl Into<String>, prompt: impl Into<String>, options: Vec<String>) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! How a session begins and ends.
+//! Start and end of a session.
 
 use crate::{SessionMetadata, lenient, wire_enum, wire_struct};
 
@@ -7,22 +7,22 @@ wire_struct! {
     #[derive(Clone, Debug, Default, PartialEq)]
     #[non_exhaustive]
     pub struct SessionStarted {
-        /// Which agent it is, and what it says of itself. Left out only in streams from elsewhere.
-        #[serde(deserialize_with = "lenient::session")]
+        /// The agent and what it reports about the session. Omitted only in streams of other producers.
+        #[serde(deserialize_with = "lenient::deserialize_session_metadata")]
         pub metadata?: Option<Box<SessionMetadata>>,
     }
-    /// The start of a session of which nothing is known.
+    /// A session start without metadata.
     new()
 }
 
 wire_enum! {
     /// Why a session ended.
     pub enum EndReason {
-        /// The agent left with exit code 0.
+        /// The agent exited with code 0.
         Completed = "completed",
-        /// The agent left with another code, or was killed.
+        /// The agent exited with another code, or was killed.
         Error = "error",
-        /// Our own API ended it.
+        /// A client of the Interlingua API ended it.
         Terminated = "terminated",
     } else Unknown
 }
@@ -30,9 +30,9 @@ wire_enum! {
 wire_enum! {
     /// Who ended a session.
     pub enum TerminatedBy {
-        /// The agent, by leaving.
+        /// The agent exited.
         Agent = "agent",
-        /// Our own API.
+        /// A client of the Interlingua API.
         Daemon = "daemon",
     } else Unknown
 }
@@ -42,58 +42,58 @@ wire_struct! {
     #[derive(Clone, Debug, PartialEq)]
     #[non_exhaustive]
     pub struct SessionEnded {
-        /// Why.
+        /// Why the session ended.
         pub reason: EndReason,
-        /// By whom.
+        /// Who ended the session.
         pub terminated_by: TerminatedBy,
-        /// What went wrong, for a person. Left out unless the reason is `error`.
+        /// Error message for a person. Omitted unless the reason is `error`.
         pub message?: Option<String>,
-        /// The agent's exit code; a signal is a negative one. Left out unless the reason is `error`, and when it is not
+        /// Exit code of the agent; negative if a signal killed it. Omitted unless the reason is `error`, and if it is not
         /// known.
         pub exit_code?: Option<i32>,
-        /// What the agent wrote to its standard error. Left out unless the reason is `error`, and when it wrote nothing.
+        /// Standard error output of the agent. Omitted unless the reason is `error`, and if there was no output.
         pub stderr?: Option<StderrOutput>,
     }
 }
 
 impl SessionEnded {
-    /// The agent left in good order.
+    /// The agent exited with code 0.
     #[must_use]
     pub const fn completed() -> Self {
-        Self::plain(EndReason::Completed, TerminatedBy::Agent)
+        Self::new(EndReason::Completed, TerminatedBy::Agent)
     }
 
-    /// Our own API ended the session.
+    /// A client of the Interlingua API ended the session.
     #[must_use]
     pub const fn terminated() -> Self {
-        Self::plain(EndReason::Terminated, TerminatedBy::Daemon)
+        Self::new(EndReason::Terminated, TerminatedBy::Daemon)
     }
 
-    /// The agent failed.
+    /// The agent exited with an error.
     #[must_use]
     pub fn error(message: impl Into<String>, exit_code: Option<i32>, stderr: Option<StderrOutput>) -> Self {
-        Self { message: Some(message.into()), exit_code, stderr, ..Self::plain(EndReason::Error, TerminatedBy::Agent) }
+        Self { message: Some(message.into()), exit_code, stderr, ..Self::new(EndReason::Error, TerminatedBy::Agent) }
     }
 
-    const fn plain(reason: EndReason, terminated_by: TerminatedBy) -> Self {
+    const fn new(reason: EndReason, terminated_by: TerminatedBy) -> Self {
         Self { reason, terminated_by, message: None, exit_code: None, stderr: None }
     }
 }
 
 wire_struct! {
-    /// An agent's standard error: all of it up to 70 lines, else the first 20 and the last 50.
+    /// Standard error output of an agent. Up to 70 lines are kept completely; of more, the first 20 and the last 50.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct StderrOutput {
-        /// The first 20 lines, or all of them when nothing was cut. Left out when there are none.
+        /// The first 20 lines, or all lines if none are missing. Omitted if there are none.
         pub head?: Option<String>,
-        /// The last 50 lines. Left out when nothing was cut.
+        /// The last 50 lines. Omitted if no lines are missing.
         pub tail?: Option<String>,
-        /// Whether lines between head and tail are missing.
+        /// Whether lines between `head` and `tail` are missing.
         pub truncated: bool,
-        /// How many lines there were. Left out when nobody counted.
+        /// Total number of lines. Omitted if it is not known.
         pub total_lines?: Option<u64>,
     }
-    /// Standard error from which lines are missing if `truncated`; what is kept of it is to be set.
+    /// Standard error output without lines. `truncated` says whether lines are missing.
     new(truncated: bool)
 }

@@ -1,75 +1,75 @@
-//! Events on their way to whoever wants them.
+//! Event sinks: where a conversion writes its events.
 //!
-//! Whoever only writes events down need not have them made first: an item that begins and ends is the same item twice,
-//! and the text that a delta says is somewhere already. So events are handed over in parts that are borrowed, and a
-//! sink keeps, counts or writes them.
+//! A sink receives borrowed events. Building an owned [`UniversalEvent`] for each would copy a lot for nothing: the
+//! start and the end of an item have the same item, and the text of a delta already exists in the payload. A sink that
+//! only writes JSON or counts events needs no copy; a `Vec` of events makes them.
 
 use crate::{
     EventData, Item, ItemDelta, ItemId, ItemOutcome, NativeItemId, NativeSessionId, Origin, RawJson, SessionId,
     SessionMetadata, SessionStarted, Timestamp, TurnMetadata, TurnStarted, UniversalEvent,
 };
 
-/// Takes events as they happen.
+/// Receives the events of a stream, in order.
 pub trait EventSink {
-    /// The next event.
+    /// Receives the next event.
     fn write_event(&mut self, event: EventRef<'_>);
 }
 
-/// An event before it is put together. The fields are those of a [`UniversalEvent`].
+/// A borrowed event. The fields are those of a [`UniversalEvent`].
 #[derive(Debug)]
 pub struct EventRef<'a> {
-    /// Unique name of the event.
+    /// Unique id of the event.
     pub event_id: &'a str,
-    /// Its place in the session.
+    /// Sequence number of the event in its session.
     pub sequence: u64,
-    /// When it happened.
+    /// Time of the event.
     pub time: Timestamp,
-    /// The session, by our name.
+    /// Interlingua's id of the session.
     pub session_id: &'a SessionId,
-    /// The session by the agent's name.
+    /// The agent's id of the session.
     pub native_session_id: Option<&'a NativeSessionId>,
-    /// Who says it.
+    /// Who produced the event.
     pub origin: Origin,
     /// What happened.
     pub data: EventDataRef<'a>,
-    /// The native payload it was made from.
+    /// The native payload that the event was made from.
     pub raw: Option<&'a RawJson>,
 }
 
-/// What happened. What is said once is handed over; what will be needed again is lent.
+/// A borrowed [`EventData`]. Data that the caller keeps is borrowed; data that it does not need any more is `Owned`.
 #[derive(Debug)]
 pub enum EventDataRef<'a> {
-    /// A session began.
+    /// `session.started`.
     SessionStarted {
-        /// What the agent tells about itself.
+        /// Metadata of the session.
         metadata: &'a SessionMetadata,
     },
-    /// A turn began.
+    /// `turn.started`.
     TurnStarted {
-        /// The turn's id.
+        /// Id of the turn.
         turn_id: &'a str,
-        /// What the agent says at the start of the turn.
+        /// Metadata of the turn.
         metadata: Option<&'a TurnMetadata>,
     },
-    /// An item began.
+    /// `item.started`. The status is `in_progress`, whatever the item's own status is.
     ItemStarted(&'a Item),
-    /// An item is done.
+    /// `item.completed`. The status is the outcome, whatever the item's own status is.
     ItemCompleted(&'a Item, ItemOutcome),
-    /// An item goes on.
+    /// `item.delta`.
     ItemDelta {
-        /// The item that goes on.
+        /// Interlingua's id of the item.
         item_id: &'a ItemId,
-        /// The agent's own id of it.
+        /// The agent's id of the item.
         native_item_id: Option<&'a NativeItemId>,
-        /// What comes next.
+        /// The next piece of text.
         delta: &'a str,
     },
-    /// Anything, as a whole.
+    /// Any event data.
     Owned(EventData),
 }
 
 impl EventRef<'_> {
-    /// The event itself.
+    /// Copies the borrowed parts into an owned event.
     #[must_use]
     pub fn into_event(self) -> UniversalEvent {
         UniversalEvent {
@@ -107,7 +107,7 @@ impl EventDataRef<'_> {
     }
 }
 
-/// Keeps them.
+/// Keeps the events.
 impl EventSink for Vec<UniversalEvent> {
     fn write_event(&mut self, event: EventRef<'_>) {
         self.push(event.into_event());

@@ -1,53 +1,54 @@
-//! The data of status items: one shape per label, in the item's `json` part.
+//! Status items: their labels, and the data of each label.
+//!
+//! The data is the `json` part of the item. Which keys it has depends on the label alone.
 
 use serde_json::Value;
 
 use crate::{ContentPart, ErrorCode, Timestamp, wire_enum, wire_struct, wire_untagged_union};
 
 wire_enum! {
-    /// What a status item is about, so that a client can tell them apart. Most labels have data, which follows as a `json`
-    /// part (`StatusData`).
+    /// What a status item is about. Most labels have data (`StatusData`), in a `json` part of the same item.
     pub enum StatusLabel {
-        /// The agent tries a request again.
+        /// The agent retries a request.
         Retry = "retry",
-        /// The conversation was shortened.
+        /// The conversation was compacted.
         Compaction = "compaction",
-        /// The steps the agent means to take.
+        /// The agent's plan changed.
         Plan = "plan",
-        /// How much of a limit is used.
+        /// The usage of a rate limit changed.
         RateLimit = "rate_limit",
-        /// Another model goes on.
+        /// Another model is in use.
         ModelChanged = "model_changed",
-        /// Another mode: permission, plan, review.
+        /// Another mode is in use: permission mode, plan mode, review mode.
         ModeChanged = "mode_changed",
         /// A hook ran.
         Hook = "hook",
-        /// Background work moved on.
+        /// The state of background work changed.
         Task = "task",
-        /// A warning or a remark.
+        /// A warning or a notice.
         Notice = "notice",
-        /// A tool's result that came after its turn; the output follows as a `text` part.
+        /// A tool result that arrived after its item was closed. The output is in a `text` part.
         LateResult = "late_result",
     } else Unknown
 }
 
 wire_untagged_union! {
-    /// The data of a status item, which is its `json` part. Which variant it is follows from the item's label; `hook`,
-    /// `notice` and `late_result` have no data.
+    /// The data of a status item, in its `json` part. The item's label decides the variant. `hook`, `notice` and
+    /// `late_result` have no data.
     pub enum StatusData by StatusLabel {
-        /// Of the label `retry`.
+        /// Data of the label `retry`.
         Retry(Retry),
-        /// Of the label `compaction`.
+        /// Data of the label `compaction`.
         Compaction(Compaction),
-        /// Of the label `model_changed`.
+        /// Data of the label `model_changed`.
         ModelChanged(Change),
-        /// Of the label `mode_changed`.
+        /// Data of the label `mode_changed`.
         ModeChanged(Change),
-        /// Of the label `rate_limit`.
+        /// Data of the label `rate_limit`.
         RateLimit(RateLimit),
-        /// Of the label `task`.
+        /// Data of the label `task`.
         Task(Task),
-        /// Of the label `plan`.
+        /// Data of the label `plan`.
         Plan(Plan),
     }
 }
@@ -56,67 +57,67 @@ impl StatusData {
     /// The label of a status item with this data.
     #[must_use]
     pub const fn label(&self) -> StatusLabel {
-        self.word()
+        self.tag()
     }
 
-    /// Reads the `json` part of a status item with this label; `None` for a label without data.
+    /// Decodes the `json` part of a status item with this label; `None` if the label has no data.
     ///
     /// # Errors
     ///
-    /// When the value does not have the keys of the label.
+    /// If the value lacks a required key of the label, or a key has the wrong type.
     #[must_use]
     pub fn decode(label: &StatusLabel, json: &Value) -> Option<Result<Self, serde_json::Error>> {
-        Self::read_as(label, json)
+        Self::decode_as(label, json)
     }
 
     /// The `json` part with this data.
     #[must_use]
     pub fn to_part(&self) -> ContentPart {
-        // Structs of texts and numbers always become a tree.
+        // Serialising structs of strings and numbers cannot fail.
         ContentPart::Json { json: serde_json::to_value(self).unwrap_or_default() }
     }
 }
 
 wire_struct! {
-    /// A request that the agent makes again by itself.
+    /// A retry of a request by the agent.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct Retry {
-        /// Which attempt comes next; the first retry is 1.
+        /// Number of the retry; the first is 1.
         pub attempt: u64,
-        /// How many attempts there will be at most. Left out when the agent does not say.
+        /// Maximum number of retries. Omitted if the agent does not report it.
         pub max_attempts?: Option<u64>,
-        /// How long the agent waits before it. Left out when the agent does not say.
+        /// Delay before the retry. Omitted if the agent does not report it.
         pub delay_ms?: Option<u64>,
-        /// Why, in the agent's words.
+        /// Reason of the retry, as the agent reports it.
         pub reason: String,
-        /// What kind of failure it was. Left out when nothing tells.
+        /// Code of the failure. Omitted if it is not known.
         pub code?: Option<ErrorCode>,
     }
-    /// The attempt with this number, and why it is made.
+    /// A retry with this number and reason.
     new(attempt: u64, reason: impl Into<String>)
 }
 
 wire_struct! {
-    /// The conversation is shortened.
+    /// A compaction of the conversation.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct Compaction {
-        /// Who asked for it. Left out when the agent does not say.
+        /// Who requested it. Omitted if the agent does not report it.
         pub trigger?: Option<CompactionTrigger>,
-        /// How long the conversation was. Left out when the agent does not say.
+        /// Tokens of the conversation before the compaction. Omitted if the agent does not report it.
         pub tokens_before?: Option<u64>,
-        /// How long it is now. Left out when the agent does not say.
+        /// Tokens of the conversation after the compaction. Omitted if the agent does not report it.
         pub tokens_after?: Option<u64>,
-        /// What stands in place of what was said. Left out when the agent does not show it.
+        /// Summary that replaces the compacted messages. Omitted if the agent does not report it.
         pub summary?: Option<String>,
     }
-    /// A compaction of which nothing else is known.
+    /// A compaction without details.
     new()
 }
 
 wire_enum! {
-    /// Who asked for a compaction.
+    /// Who requested a compaction.
     pub enum CompactionTrigger {
         /// The user.
         Manual = "manual",
@@ -126,70 +127,70 @@ wire_enum! {
 }
 
 wire_struct! {
-    /// A model or a mode that gives way to another.
+    /// A change of the model or the mode.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct Change {
-        /// What was in use before. Left out when the agent does not say.
+        /// The previous model or mode. Omitted if the agent does not report it.
         pub from?: Option<String>,
-        /// What is in use now.
+        /// The new model or mode.
         pub to: String,
     }
-    /// A change to this.
+    /// A change to this model or mode.
     new(to: impl Into<String>)
 }
 
 wire_struct! {
-    /// How much of a limit is used.
+    /// The state of a rate limit.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct RateLimit {
-        /// `allowed`, `warning` or `rejected`, or the agent's own word where none of these fits.
+        /// `allowed`, `warning` or `rejected`, or the agent's own status if none of these fits.
         pub status: String,
-        /// When the limit is lifted. Left out when the agent does not say.
+        /// Time at which the limit resets. Omitted if the agent does not report it.
         pub resets_at?: Option<Timestamp>,
-        /// The period that the limit is for, such as `5h` or `7d`. Left out when the agent does not say.
+        /// Period of the limit, such as `5h` or `7d`. Omitted if the agent does not report it.
         pub window?: Option<String>,
     }
-    /// A limit with this status.
+    /// A rate limit with this status.
     new(status: impl Into<String>)
 }
 
 wire_struct! {
-    /// Background work, or a sub-agent's, that moved on.
+    /// The state of background work or of a sub-agent.
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct Task {
-        /// The agent's own id of the task.
+        /// The agent's id of the task.
         pub task_id: String,
-        /// The tool call that the task belongs to. Left out when the agent does not say.
+        /// Id of the tool call that the task belongs to. Omitted if the agent does not report it.
         pub call_id?: Option<String>,
-        /// How far it is.
+        /// State of the task.
         pub state: TaskState,
     }
-    /// A task that is this far.
+    /// A task in this state.
     new(task_id: impl Into<String>, state: TaskState)
 }
 
 wire_enum! {
-    /// How far a task is.
+    /// The state of a task.
     #[derive(PartialOrd, Ord)]
     pub enum TaskState {
-        /// It began.
+        /// The task started.
         Started = "started",
-        /// It goes on.
+        /// The task is running.
         Running = "running",
-        /// It is done.
+        /// The task completed.
         Completed = "completed",
-        /// It failed.
+        /// The task failed.
         Failed = "failed",
-        /// It was stopped.
+        /// The task was stopped.
         Stopped = "stopped",
     } else Unknown
 }
 
 wire_struct! {
-    /// What the agent means to do.
+    /// The agent's plan.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct Plan {
@@ -205,27 +206,27 @@ wire_struct! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct PlanStep {
-        /// What is to be done.
+        /// Description of the step.
         pub content: String,
-        /// How far it is.
+        /// State of the step.
         pub status: StepStatus,
     }
-    /// A step that is this far.
+    /// A step in this state.
     new(content: impl Into<String>, status: StepStatus)
 }
 
 wire_enum! {
-    /// How far a step of a plan is.
+    /// The state of a plan step.
     #[derive(Default)]
     pub enum StepStatus {
-        /// Still to be done.
+        /// Not started.
         #[default]
         Pending = "pending",
-        /// Being done.
+        /// In progress.
         InProgress = "in_progress",
-        /// Done.
+        /// Completed.
         Completed = "completed",
-        /// Given up.
+        /// Cancelled.
         Cancelled = "cancelled",
     } else Unknown
 }
@@ -237,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_label_decides_how_data_is_read() {
+    fn the_label_decides_how_data_is_decoded() {
         let step = json!({ "content": "c", "status": "cancelled" });
         for (label, data, broken) in [
             (
@@ -268,8 +269,8 @@ mod tests {
             let read = StatusData::decode(&label, &data).unwrap().unwrap();
             assert_eq!(read.label(), label);
             assert_eq!(read.to_part(), ContentPart::Json { json: data });
-            assert!(StatusData::decode(&label, &broken).unwrap().is_err(), "{label:?} takes {broken}");
-            assert!(StatusData::decode(&label, &Value::Null).unwrap().is_err(), "{label:?} takes null");
+            assert!(StatusData::decode(&label, &broken).unwrap().is_err(), "{label:?} accepts {broken}");
+            assert!(StatusData::decode(&label, &Value::Null).unwrap().is_err(), "{label:?} accepts null");
         }
     }
 

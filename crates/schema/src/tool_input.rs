@@ -1,7 +1,7 @@
-//! What a tool is called with, in one shape per kind of tool.
+//! Inputs of tool calls: one struct per kind of tool.
 //!
-//! The keys of an `input` depend on the call's `tool_kind` alone, whichever agent makes the call. What the agent does
-//! not say is left out.
+//! The keys of an `input` depend on the call's `tool_kind` alone, whichever agent makes the call. Optional keys that the
+//! call does not have are omitted.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -9,49 +9,50 @@ use serde_json::Value;
 use crate::{PlanStep, ToolKind, wire_enum, wire_struct, wire_untagged_union};
 
 wire_untagged_union! {
-    /// The input of a tool call. Which variant it is follows from the call's `tool_kind`.
+    /// The input of a tool call. The call's `tool_kind` decides the variant.
     pub enum ToolInput by ToolKind {
-        /// Of a call of kind `command`.
+        /// Input of a call of kind `command`.
         Command(CommandInput),
-        /// Of a call of kind `file_read`.
+        /// Input of a call of kind `file_read`.
         FileRead(FileReadInput),
-        /// Of a call of kind `file_change`.
+        /// Input of a call of kind `file_change`.
         FileChange(FileChangeInput),
-        /// Of a call of kind `search`.
+        /// Input of a call of kind `search`.
         Search(SearchInput),
-        /// Of a call of kind `web`.
+        /// Input of a call of kind `web`.
         Web(WebInput),
-        /// Of a call of kind `mcp`.
+        /// Input of a call of kind `mcp`.
         Mcp(McpInput),
-        /// Of a call of kind `sub_agent`.
+        /// Input of a call of kind `sub_agent`.
         SubAgent(SubAgentInput),
-        /// Of a call of kind `plan`.
+        /// Input of a call of kind `plan`.
         Plan(PlanInput),
-        /// Of a call of kind `question`.
+        /// Input of a call of kind `question`.
         Question(QuestionInput),
     } else
-        /// An input that does not have the keys of its kind, kept as it was read.
+        /// An input that lacks a required key of its kind, kept unchanged.
         Unknown(Value)
 }
 
 impl ToolInput {
-    /// The kind of tool that is called with this; `None` for [`ToolInput::Unknown`].
+    /// The kind of tool that has this input; `None` for [`ToolInput::Unknown`].
     #[must_use]
     pub const fn kind(&self) -> Option<ToolKind> {
-        self.word()
+        self.tag()
     }
 
-    /// Reads the input of a call of this kind. One without the keys of its kind is [`ToolInput::Unknown`].
+    /// Decodes the input of a call of this kind. An input that lacks a required key of the kind becomes
+    /// [`ToolInput::Unknown`].
     #[must_use]
     pub fn decode(kind: Option<&ToolKind>, input: Value) -> Self {
-        match kind.and_then(|kind| Self::read_as(kind, &input)) {
-            Some(Ok(read)) => read,
+        match kind.and_then(|kind| Self::decode_as(kind, &input)) {
+            Some(Ok(typed)) => typed,
             Some(Err(_)) | None => Self::Unknown(input),
         }
     }
 
-    /// Gives an input that was read without knowing the kind of its call the shape of that kind.
-    pub(crate) fn typed(self, kind: Option<&ToolKind>) -> Self {
+    /// Decodes an input that was read before the kind of its call was known.
+    pub(crate) fn with_kind(self, kind: Option<&ToolKind>) -> Self {
         match self {
             Self::Unknown(input) => Self::decode(kind, input),
             typed => typed,
@@ -59,8 +60,10 @@ impl ToolInput {
     }
 }
 
-/// Reads an input whose kind is not known yet, for [`ToolInput::typed`].
-pub(crate) fn read_untyped<'de, T: From<ToolInput>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+/// Reads an input whose kind is not known yet. [`ToolInput::with_kind`] decodes it.
+pub(crate) fn deserialize_untyped<'de, T: From<ToolInput>, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
     Ok(Option::<Value>::deserialize(from)?.map(|input| ToolInput::Unknown(input).into()))
 }
 
@@ -69,18 +72,18 @@ wire_struct! {
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct CommandInput {
-        /// The command as a person would type it, without a shell around it.
+        /// The command line, without a shell such as `bash -lc` around it.
         pub command: String,
-        /// The directory it runs in. Left out when the call does not say.
+        /// Working directory. Omitted if the call does not have it.
         pub cwd?: Option<String>,
-        /// Whether it runs in the background. Left out when the call does not say.
+        /// Whether the command runs in the background. Omitted if the call does not have it.
         pub background?: Option<bool>,
-        /// How long it may run. Left out when the call does not say.
+        /// Timeout of the command. Omitted if the call does not have it.
         pub timeout_ms?: Option<u64>,
-        /// What it is for, in the model's words. Left out when the call does not say.
+        /// The model's description of the command. Omitted if the call does not have it.
         pub description?: Option<String>,
     }
-    /// A command of which nothing else is known.
+    /// A command without further options.
     new(command: impl Into<String>)
 }
 
@@ -89,65 +92,65 @@ wire_struct! {
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct FileReadInput {
-        /// Its path; absolute where the session's directory is known.
+        /// Path of the file; absolute if the session's directory is known.
         pub path: String,
-        /// The first line to read. Left out when the call does not say.
+        /// The first line to read. Omitted if the call does not have it.
         pub offset?: Option<u64>,
-        /// How many lines to read. Left out when the call does not say.
+        /// Number of lines to read. Omitted if the call does not have it.
         pub limit?: Option<u64>,
     }
-    /// The whole of a file.
+    /// A whole file.
     new(path: impl Into<String>)
 }
 
 wire_struct! {
-    /// Changes of files.
+    /// Changes to files.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct FileChangeInput {
-        /// One for each file.
+        /// One change per file.
         pub changes: Vec<FileChange>,
     }
-    /// These changes.
+    /// An input with these changes.
     new(changes: Vec<FileChange>)
 }
 
 wire_struct! {
-    /// The change of one file.
+    /// A change to one file.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct FileChange {
-        /// The file's path; absolute where the session's directory is known.
+        /// Path of the file; absolute if the session's directory is known.
         pub path: String,
-        /// What happens to the file. Left out when the call does not say: a write may create or replace.
+        /// What happens to the file. Omitted if the call does not say: a write may create or replace a file.
         pub change?: Option<ChangeKind>,
-        /// Where a moved file goes. Left out when it is not moved.
+        /// New path of a moved file. Omitted if it is not moved.
         pub to?: Option<String>,
-        /// The change as a unified diff. Left out when the call does not have one.
+        /// The change as a unified diff. Omitted if the call does not have one.
         pub diff?: Option<String>,
-        /// The texts to replace. Left out when the call does not have them.
+        /// The text replacements. Omitted if the call does not have them.
         pub edits?: Option<Vec<TextEdit>>,
     }
-    /// A change of the file at this path.
+    /// A change to the file at this path.
     new(path: impl Into<String>)
 }
 
 wire_enum! {
     /// What happens to a file.
     pub enum ChangeKind {
-        /// It is new.
+        /// The file is created.
         Create = "create",
-        /// It is changed.
+        /// The file is changed.
         Update = "update",
-        /// It is deleted.
+        /// The file is deleted.
         Delete = "delete",
-        /// It is moved, and perhaps changed.
+        /// The file is moved, and may be changed as well.
         Move = "move",
     } else Unknown
 }
 
 wire_struct! {
-    /// A text in a file that is replaced by another.
+    /// The replacement of a text in a file.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct TextEdit {
@@ -156,34 +159,34 @@ wire_struct! {
         /// The text that replaces it.
         pub new: String,
     }
-    /// The replacement of one text by another.
+    /// The replacement of `old` by `new`.
     new(old: impl Into<String>, new: impl Into<String>)
 }
 
 wire_struct! {
-    /// A search in files or their names.
+    /// A search in file contents or file names.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct SearchInput {
         /// The text or pattern to find.
         pub query: String,
-        /// Whether names or contents are searched. Left out when the call does not say.
+        /// Whether names or contents are searched. Omitted if the call does not have it.
         pub target as "in"?: Option<SearchTarget>,
-        /// The directory or file to search. Left out when the call does not say.
+        /// The directory or file to search. Omitted if the call does not have it.
         pub path?: Option<String>,
-        /// Which files to search. Left out when the call does not say.
+        /// Pattern of the files to search. Omitted if the call does not have it.
         pub glob?: Option<String>,
     }
-    /// A search for this.
+    /// A search for this text or pattern.
     new(query: impl Into<String>)
 }
 
 wire_enum! {
-    /// What is searched.
+    /// What a search looks at.
     pub enum SearchTarget {
-        /// The names of files.
+        /// File names.
         Names = "names",
-        /// The contents of files.
+        /// File contents.
         Contents = "contents",
     } else Unknown
 }
@@ -193,9 +196,9 @@ wire_struct! {
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct WebInput {
-        /// The page. Left out when the web is searched.
+        /// URL of the page. Omitted for a search.
         pub url?: Option<String>,
-        /// What is searched for. Left out when a page is fetched.
+        /// Search query. Omitted if a page is fetched.
         pub query?: Option<String>,
     }
 }
@@ -207,7 +210,7 @@ impl WebInput {
         Self { url: Some(url.into()), query: None }
     }
 
-    /// A search of the web.
+    /// A web search.
     #[must_use]
     pub fn search(query: impl Into<String>) -> Self {
         Self { url: None, query: Some(query.into()) }
@@ -215,34 +218,34 @@ impl WebInput {
 }
 
 wire_struct! {
-    /// A tool of an MCP server.
+    /// A call of a tool of an MCP server.
     #[derive(Clone, Debug, Default, PartialEq)]
     #[non_exhaustive]
     pub struct McpInput {
-        /// The server's name.
+        /// Name of the server.
         pub server: String,
-        /// The tool's name.
+        /// Name of the tool.
         pub tool: String,
-        /// What the tool is called with.
+        /// Arguments of the call.
         pub arguments: Value,
     }
-    /// A call of a server's tool.
+    /// A call of a tool of this server.
     new(server: impl Into<String>, tool: impl Into<String>, arguments: Value)
 }
 
 wire_struct! {
-    /// A task for another agent.
+    /// A task for a sub-agent.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct SubAgentInput {
-        /// What the agent is to do.
+        /// The task of the sub-agent.
         pub prompt: String,
-        /// The task in a few words. Left out when the call does not say.
+        /// Short description of the task. Omitted if the call does not have it.
         pub description?: Option<String>,
-        /// Which agent is to do it. Left out when the call does not say.
+        /// Name of the sub-agent. Omitted if the call does not have it.
         pub agent?: Option<String>,
     }
-    /// A task in these words.
+    /// A task with this prompt.
     new(prompt: impl Into<String>)
 }
 
@@ -266,7 +269,7 @@ wire_struct! {
         /// The questions, in order.
         pub questions: Vec<AskedQuestion>,
     }
-    /// These questions.
+    /// An input with these questions.
     new(questions: Vec<AskedQuestion>)
 }
 
@@ -275,9 +278,9 @@ wire_struct! {
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct AskedQuestion {
-        /// The question itself.
+        /// Text of the question.
         pub prompt: String,
-        /// What can be chosen; empty when the answer is free.
+        /// Labels of the options; empty if the answer is free text.
         pub options: Vec<String>,
     }
     /// A question with these options.
@@ -298,9 +301,9 @@ mod tests {
         })
     }
 
-    /// Reads a part with this input, and expects it to be written as it was.
+    /// Decodes a part with this input, and asserts that it is written back unchanged.
     #[track_caller]
-    fn read(kind: &str, input: &Value) -> ToolInput {
+    fn decode(kind: &str, input: &Value) -> ToolInput {
         let part = part(kind, input);
         let read: ContentPart = serde_json::from_value(part.clone()).unwrap();
         assert_eq!(serde_json::to_value(&read).unwrap(), part);
@@ -311,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kind_of_the_call_decides_what_its_input_is() {
+    fn the_tool_kind_decides_the_type_of_the_input() {
         let inputs = [
             (
                 "command",
@@ -339,19 +342,19 @@ mod tests {
         ];
         for (kind, input) in inputs {
             let expected: ToolKind = serde_json::from_value(json!(kind)).unwrap();
-            assert_eq!(read(kind, &input).kind(), Some(expected));
+            assert_eq!(decode(kind, &input).kind(), Some(expected));
         }
     }
 
     #[test]
-    fn a_query_is_a_web_search_or_a_file_search_by_the_kind_of_the_call() {
+    fn the_tool_kind_decides_whether_a_query_is_a_web_search_or_a_file_search() {
         let query = json!({ "query": "q" });
-        assert_eq!(read("web", &query), ToolInput::Web(WebInput::search("q")));
-        assert_eq!(read("search", &query), ToolInput::Search(SearchInput::new("q")));
+        assert_eq!(decode("web", &query), ToolInput::Web(WebInput::search("q")));
+        assert_eq!(decode("search", &query), ToolInput::Search(SearchInput::new("q")));
     }
 
     #[test]
-    fn an_input_without_the_keys_of_its_kind_is_kept() {
+    fn an_input_without_the_keys_of_its_kind_is_kept_as_unknown() {
         let inputs = [
             ("command", json!({ "cmd": "make" })),
             ("file_read", json!({ "path": 1 })),
@@ -367,7 +370,7 @@ mod tests {
             ("dance", json!({ "command": "make" })),
         ];
         for (kind, input) in inputs {
-            assert_eq!(read(kind, &input), ToolInput::Unknown(input.clone()));
+            assert_eq!(decode(kind, &input), ToolInput::Unknown(input.clone()));
         }
         assert_eq!(ToolInput::decode(None, json!({ "command": "make" })).kind(), None);
     }

@@ -1,4 +1,4 @@
-//! How a turn begins and ends.
+//! Start and end of a turn.
 
 use crate::{TurnEndMetadata, TurnMetadata, Usage, lenient, wire_enum, wire_struct};
 
@@ -7,14 +7,14 @@ wire_struct! {
     #[derive(Clone, Debug, PartialEq)]
     #[non_exhaustive]
     pub struct TurnStarted {
-        /// The agent's own id for the turn, or one made up where it has none. Empty only in streams of version 1.0.
+        /// Id of the turn. The agent's id, or a generated one if the agent has none. Empty only in streams of version 1.0.
         #[serde(default)]
         pub turn_id: String,
         /// Always `started`.
         #[serde(default)]
         pub phase: StartedPhase,
-        /// What the agent says at the start of each turn. Left out when it says nothing.
-        #[serde(deserialize_with = "lenient::turn")]
+        /// What the agent reports at the start of the turn. Omitted if there is nothing.
+        #[serde(deserialize_with = "lenient::deserialize_turn_metadata")]
         pub metadata?: Option<Box<TurnMetadata>>,
     }
 }
@@ -31,7 +31,7 @@ wire_enum! {
     /// The `phase` of `turn.started`.
     #[derive(Default)]
     pub enum StartedPhase {
-        /// The turn began.
+        /// The turn started.
         #[default]
         Started = "started",
     }
@@ -41,20 +41,20 @@ wire_enum! {
     /// The `phase` of `turn.ended`.
     #[derive(Default)]
     pub enum EndedPhase {
-        /// The turn is over.
+        /// The turn ended.
         #[default]
         Ended = "ended",
     }
 }
 
 wire_enum! {
-    /// How a turn went.
+    /// The outcome of a turn.
     pub enum TurnStatus {
-        /// The agent finished.
+        /// The agent finished its work.
         Completed = "completed",
-        /// An error ended it, or the agent died.
+        /// An error ended the turn, or the agent process died.
         Failed = "failed",
-        /// The host asked the agent to stop.
+        /// The host interrupted the turn.
         Interrupted = "interrupted",
     } else Unknown
 }
@@ -64,27 +64,27 @@ wire_struct! {
     #[derive(Clone, Debug, PartialEq)]
     #[non_exhaustive]
     pub struct TurnEnded {
-        /// The id that `turn.started` has. Empty only in streams of version 1.0.
+        /// Id of the turn, as in its `turn.started`. Empty only in streams of version 1.0.
         #[serde(default)]
         pub turn_id: String,
         /// Always `ended`.
         #[serde(default)]
         pub phase: EndedPhase,
-        /// How it went.
+        /// Outcome of the turn.
         pub status: TurnStatus,
-        /// The turn's own use of tokens. Left out when the agent does not say.
+        /// Tokens and cost of this turn alone. Omitted if the agent does not report them.
         pub usage?: Option<Usage>,
-        /// How long it took: by the agent's own clock, or else by the times of the events.
+        /// Duration of the turn: as the agent reports it, or else the time between the two events.
         #[serde(default)]
         pub duration_ms: u64,
-        /// Why the model stopped, and what else the agent says at the end. Left out when it says nothing.
-        #[serde(deserialize_with = "lenient::turn_end")]
+        /// What the agent reports at the end of the turn. Omitted if there is nothing.
+        #[serde(deserialize_with = "lenient::deserialize_turn_end_metadata")]
         pub metadata?: Option<TurnEndMetadata>,
     }
 }
 
 impl TurnEnded {
-    /// The end of the turn with this id; everything else is to be filled in.
+    /// The end of the turn with this id, without usage, duration and metadata.
     #[must_use]
     pub fn new(turn_id: impl Into<String>, status: TurnStatus) -> Self {
         Self { turn_id: turn_id.into(), phase: EndedPhase::Ended, status, usage: None, duration_ms: 0, metadata: None }

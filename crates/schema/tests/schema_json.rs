@@ -1,6 +1,6 @@
-//! The JSON Schema says what is written.
+//! The JSON Schema matches what is written.
 
-/// The keys that a type always has when it is written are required; those that may be left out are not.
+/// Keys that are always written are required; keys that may be omitted are not.
 #[test]
 fn required_keys_are_those_that_are_always_written() {
     let schema = serde_json::to_value(interlingua_schema::json_schema()).unwrap();

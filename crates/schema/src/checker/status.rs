@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Report, Rule};
 use crate::{ContentPart, Item, ItemKind, StatusData, StatusLabel};
 
-/// Checks that each label of a status item has its data in a `json` part of the item.
+/// Checks that a status item has the data of its label in a `json` part.
 pub(super) fn check_data(item: &Item, report: &mut Report) {
     if item.kind != ItemKind::Status {
         return;
@@ -20,7 +20,7 @@ pub(super) fn check_data(item: &Item, report: &mut Report) {
     }
 }
 
-/// Looks for a `json` part that has the keys of this label. A label without data needs none.
+/// Finds a `json` part with the data of the label. A label without data needs none.
 fn find_data(item: &Item, label: &StatusLabel) -> Result<(), String> {
     if StatusData::decode(label, &Value::Null).is_none() {
         return Ok(());

@@ -1,76 +1,78 @@
-//! L7 and L15: results belong to calls, and calls are described in one vocabulary.
+//! L7 and L15: every result belongs to a call, and every call has a title and a valid input.
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Report, Rule, hash};
+use super::{Report, Rule, hash_id};
 use crate::{ContentPart, Item, ItemId, ItemKind, MAX_TITLE_CHARS, ToolInput, ToolKind, TurnStatus};
 
-/// How often a call id was called and answered. An agent may use one id for several calls.
+/// The calls with one call id. An agent may use an id for several calls.
 #[derive(Debug, Default)]
-struct Count {
+struct CallCounts {
     calls: u32,
     results: u32,
     is_command: bool,
-    /// It is a command, and the turn that called it ended `completed`.
+    /// Whether it is a command whose turn ended `completed`.
     is_background: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Tools {
-    calls: HashMap<u64, Count>,
-    /// Open tool items whose call id was counted when they started.
-    counted: HashSet<ItemId>,
-    /// Commands that were called since a turn last ended.
+    /// By the hash of the call id.
+    calls: HashMap<u64, CallCounts>,
+    /// Open tool items that were counted when they started. A call id may be known only when the item completes.
+    counted_items: HashSet<ItemId>,
+    /// Hashes of the call ids of commands that were called since the last end of a turn.
     recent_commands: HashSet<u64>,
 }
 
 impl Tools {
-    pub(super) fn started(&mut self, item: &Item, report: &mut Report) {
+    pub(super) fn observe_started(&mut self, item: &Item, report: &mut Report) {
         if self.count(item, report) {
-            self.counted.insert(item.item_id.clone());
+            self.counted_items.insert(item.item_id.clone());
         }
-        self.note_commands(item);
+        self.observe_commands(item);
     }
 
-    pub(super) fn completed(&mut self, item: &Item, report: &mut Report) {
-        if !self.counted.remove(&item.item_id) {
+    pub(super) fn observe_completed(&mut self, item: &Item, report: &mut Report) {
+        if !self.counted_items.remove(&item.item_id) {
             self.count(item, report);
         }
-        self.note_commands(item);
-        check_description(item, report);
+        self.observe_commands(item);
+        check_title_and_input(item, report);
     }
 
     /// Whether a tool call with this id was started.
     pub(super) fn was_called(&self, call_id: &str) -> bool {
-        self.calls.get(&hash(call_id)).is_some_and(|count| count.calls > 0)
+        self.calls.get(&hash_id(call_id)).is_some_and(|call| call.calls > 0)
     }
 
-    /// Whether the call with this hash of an id is of kind `command`.
+    /// Whether the call is of kind `command`. `call` is the hash of its id.
     pub(super) fn is_command(&self, call: u64) -> bool {
-        self.calls.get(&call).is_some_and(|count| count.is_command)
+        self.calls.get(&call).is_some_and(|call| call.is_command)
     }
 
-    /// Whether the call with this hash of an id is a command that may go on after its turn.
+    /// Whether the call is a command that may run on after its turn. `call` is the hash of its id.
     pub(super) fn is_background(&self, call: u64) -> bool {
-        self.calls.get(&call).is_some_and(|count| count.is_background)
+        self.calls.get(&call).is_some_and(|call| call.is_background)
     }
 
-    pub(super) fn turn_ended(&mut self, status: &TurnStatus) {
+    pub(super) fn observe_turn_end(&mut self, status: &TurnStatus) {
         for call in std::mem::take(&mut self.recent_commands) {
             self.calls.entry(call).or_default().is_background = *status == TurnStatus::Completed;
         }
     }
 
+    /// Counts the calls and results of an item. Returns whether there were any.
     fn count(&mut self, item: &Item, report: &mut Report) -> bool {
         let mut found = false;
         for part in &item.content {
             match part {
                 ContentPart::ToolCall { call_id, .. } if item.kind == ItemKind::ToolCall => {
-                    self.calls.entry(hash(call_id)).or_default().calls += 1;
+                    self.calls.entry(hash_id(call_id)).or_default().calls += 1;
                     found = true;
                 }
                 ContentPart::ToolResult { call_id, .. } if item.kind == ItemKind::ToolResult => {
-                    self.result(call_id, report);
+                    self.count_result(call_id, report);
                     found = true;
                 }
                 _ => {}
@@ -79,40 +81,40 @@ impl Tools {
         found
     }
 
-    /// Notes which calls are commands. That may show only when a call is complete.
-    fn note_commands(&mut self, item: &Item) {
+    /// Records which calls are commands. The kind may be known only when the call completes.
+    fn observe_commands(&mut self, item: &Item) {
         for part in &item.content {
             if let ContentPart::ToolCall { call_id, tool_kind: Some(ToolKind::Command), .. } = part
                 && item.kind == ItemKind::ToolCall
             {
-                let call = hash(call_id);
+                let call = hash_id(call_id);
                 self.calls.entry(call).or_default().is_command = true;
                 self.recent_commands.insert(call);
             }
         }
     }
 
-    fn result(&mut self, call_id: &str, report: &mut Report) {
-        let count = self.calls.entry(hash(call_id)).or_default();
-        count.results += 1;
-        if count.calls == 0 {
-            report.add(Rule::L7, format!("a result for {call_id}, which was never called"));
-        } else if count.results > count.calls {
-            report.add(Rule::L7, format!("a second result for {call_id}"));
+    fn count_result(&mut self, call_id: &str, report: &mut Report) {
+        let counts = self.calls.entry(hash_id(call_id)).or_default();
+        counts.results += 1;
+        if counts.calls == 0 {
+            report.add(Rule::L7, format!("result of call {call_id}, which has not started"));
+        } else if counts.results > counts.calls {
+            report.add(Rule::L7, format!("second result of call {call_id}"));
         }
     }
 }
 
-/// The call that a result answers, as a hash; `None` for other items.
-pub(super) fn call_of_result(item: &Item) -> Option<u64> {
+/// Hash of the call id of a tool result; `None` for other items.
+pub(super) fn result_call_hash(item: &Item) -> Option<u64> {
     item.content.iter().find_map(|part| match part {
-        ContentPart::ToolResult { call_id, .. } if item.kind == ItemKind::ToolResult => Some(hash(call_id)),
+        ContentPart::ToolResult { call_id, .. } if item.kind == ItemKind::ToolResult => Some(hash_id(call_id)),
         _ => None,
     })
 }
 
 /// L15: the title and input of a completed call.
-fn check_description(item: &Item, report: &mut Report) {
+fn check_title_and_input(item: &Item, report: &mut Report) {
     if item.kind != ItemKind::ToolCall {
         return;
     }
@@ -132,7 +134,7 @@ fn check_description(item: &Item, report: &mut Report) {
     }
 }
 
-/// They break lines without being control characters.
+/// Characters that break lines and are not control characters.
 const LINE_SEPARATORS: [char; 2] = ['\u{2028}', '\u{2029}'];
 
 fn check_title(title: &str) -> Result<(), String> {
@@ -148,13 +150,13 @@ fn check_title(title: &str) -> Result<(), String> {
     }
 }
 
-/// An input of a kind that this version does not know cannot be judged.
+/// Checks that an input has the keys of its kind. The input of an unknown kind is always valid.
 fn check_input(tool_kind: Option<&ToolKind>, input: &ToolInput) -> Result<(), String> {
-    let Some(kind) = tool_kind else { return Err("is there although the call has no tool_kind".to_owned()) };
+    let Some(kind) = tool_kind else { return Err("is present although the call has no tool_kind".to_owned()) };
     let name = || format!("{:?}", kind.as_str());
     match (kind, input) {
         (ToolKind::Unknown(_), _) => Ok(()),
-        (ToolKind::Other, _) => Err(format!("is there although the tool_kind is {}", name())),
+        (ToolKind::Other, _) => Err(format!("is present although the tool_kind is {}", name())),
         (_, ToolInput::Web(web)) if web.url.is_none() && web.query.is_none() => {
             Err("has neither url nor query".to_owned())
         }

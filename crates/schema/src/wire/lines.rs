@@ -1,4 +1,4 @@
-//! Events as lines of JSON, written as they happen.
+//! An event sink that writes JSON lines.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -11,31 +11,30 @@ use crate::{
     TurnStarted,
 };
 
-/// A sink that writes every event as one line of JSON. The bytes are those of
+/// A sink that writes every event as one line of JSON. The bytes are the same as those of
 /// [`UniversalEvent::write_json`](crate::UniversalEvent::write_json).
 #[derive(Debug, Default)]
 pub struct JsonLines {
-    text: Vec<u8>,
+    buffer: Vec<u8>,
     count: usize,
-    /// What was written last about the session, for the agent's events and for ours.
-    sessions: [Option<Session>; 2],
+    /// The session members that were written last, for agent events and for synthetic events.
+    last_members: [Option<SessionMembers>; 2],
 }
 
-/// The members from `session_id` to `synthetic`. They are the same on most events of a session, so they are copied from
-/// where they were written.
+/// The members from `session_id` to `synthetic`, and where they are in the buffer. Most events of a session have the
+/// same ones, so they are copied from there.
 #[derive(Debug)]
-struct Session {
-    id: SessionId,
-    native: Option<NativeSessionId>,
+struct SessionMembers {
+    session_id: SessionId,
+    native_session_id: Option<NativeSessionId>,
     origin: Origin,
-    /// Where the members stand in the text.
-    place: Range<usize>,
+    range: Range<usize>,
 }
 
-/// A member that leaves its place, with its key.
-struct Placed<'a, T>(&'a T, &'a Cell<Range<usize>>);
+/// A member that records its range in the buffer, including the key.
+struct WithRange<'a, T>(&'a T, &'a Cell<Range<usize>>);
 
-impl<T: WriteJson> WriteJson for Placed<'_, T> {
+impl<T: WriteJson> WriteJson for WithRange<'_, T> {
     fn write_json(&self, out: &mut Vec<u8>) {
         self.0.write_json(out);
     }
@@ -48,10 +47,10 @@ impl<T: WriteJson> WriteJson for Placed<'_, T> {
     }
 }
 
-/// Members with their keys, copied from where they were written before.
-struct Copied(Range<usize>);
+/// Members with their keys, copied from an earlier range of the buffer.
+struct CopiedMembers(Range<usize>);
 
-impl WriteJson for Copied {
+impl WriteJson for CopiedMembers {
     #[inline]
     fn write_json(&self, out: &mut Vec<u8>) {
         out.extend_from_within(self.0.clone());
@@ -63,10 +62,10 @@ impl WriteJson for Copied {
     }
 }
 
-/// A member that was copied together with the one before.
-struct AlsoCopied;
+/// A member that was copied together with an earlier one. Writes nothing.
+struct AlreadyCopied;
 
-impl WriteJson for AlsoCopied {
+impl WriteJson for AlreadyCopied {
     #[inline]
     fn write_json(&self, _: &mut Vec<u8>) {}
 
@@ -75,85 +74,87 @@ impl WriteJson for AlsoCopied {
 }
 
 impl JsonLines {
-    /// No lines yet.
+    /// An empty buffer.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lines behind what a buffer holds already.
+    /// Appends lines to an existing buffer.
     #[must_use]
-    pub fn append_to(text: Vec<u8>) -> Self {
-        Self { text, ..Self::default() }
+    pub fn append_to(buffer: Vec<u8>) -> Self {
+        Self { buffer, ..Self::default() }
     }
 
-    /// The buffer with the lines.
+    /// Returns the buffer.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
-        self.text
+        self.buffer
     }
 
     /// The lines, each with its line break.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.text
+        &self.buffer
     }
 
-    /// How many there are.
+    /// Number of lines.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Makes room for more: the lines have been put where they belong.
+    /// Removes all lines and keeps the capacity of the buffer.
     pub fn clear(&mut self) {
-        self.text.clear();
+        self.buffer.clear();
         self.count = 0;
-        self.sessions = [None, None];
+        self.last_members = [None, None];
     }
 }
 
 impl EventSink for JsonLines {
     fn write_event(&mut self, event: EventRef<'_>) {
         let EventRef { event_id, sequence, time, session_id, native_session_id, origin, data, raw } = event;
-        let kind = Type(&data);
-        let out = &mut self.text;
-        let last = &mut self.sessions[usize::from(origin.is_synthetic())];
-        let is_same = |last: &&mut Session| {
-            last.id == *session_id && last.native.as_ref() == native_session_id && last.origin == origin
+        let kind = TypeOf(&data);
+        let out = &mut self.buffer;
+        let last = &mut self.last_members[usize::from(origin.is_synthetic())];
+        let is_same = |last: &&mut SessionMembers| {
+            last.session_id == *session_id
+                && last.native_session_id.as_ref() == native_session_id
+                && last.origin == origin
         };
         if let Some(last) = last.as_mut().filter(is_same) {
-            let copied = Copied(last.place.clone());
-            let rest = &AlsoCopied;
+            let copied = CopiedMembers(last.range.clone());
+            let rest = &AlreadyCopied;
             WireEvent::write_members(out, event_id, &sequence, &time, &copied, rest, rest, rest, &kind, &data, &raw);
         } else {
-            let [first, end] = [Cell::default(), Cell::default()];
+            let [first, last_member] = [Cell::default(), Cell::default()];
             WireEvent::write_members(
                 out,
                 event_id,
                 &sequence,
                 &time,
-                &Placed(session_id, &first),
+                &WithRange(session_id, &first),
                 &native_session_id,
                 &origin.source(),
-                &Placed(&origin.is_synthetic(), &end),
+                &WithRange(&origin.is_synthetic(), &last_member),
                 &kind,
                 &data,
                 &raw,
             );
-            let (id, native) = (session_id.clone(), native_session_id.cloned());
-            let place = first.into_inner().start..end.into_inner().end;
-            *last = Some(Session { id, native, origin, place });
+            let (session_id, native_session_id) = (session_id.clone(), native_session_id.cloned());
+            let range = first.into_inner().start..last_member.into_inner().end;
+            *last = Some(SessionMembers { session_id, native_session_id, origin, range });
         }
-        self.text.push(b'\n');
+        self.buffer.push(b'\n');
         self.count += 1;
     }
 }
 
-/// The type of an event that is handed over in parts.
-struct Type<'a>(&'a EventDataRef<'a>);
+/// The `type` of an event.
+struct TypeOf<'a>(&'a EventDataRef<'a>);
 
-impl WriteJson for Type<'_> {
+impl WriteJson for TypeOf<'_> {
     fn write_json(&self, out: &mut Vec<u8>) {
         let known = match self.0 {
             EventDataRef::SessionStarted { .. } => EventType::SessionStarted,
@@ -167,7 +168,7 @@ impl WriteJson for Type<'_> {
     }
 }
 
-/// The data of an event that is handed over in parts.
+/// Writes the event's `data`.
 impl WriteJson for EventDataRef<'_> {
     fn write_json(&self, out: &mut Vec<u8>) {
         match self {
@@ -176,10 +177,10 @@ impl WriteJson for EventDataRef<'_> {
                 TurnStarted::write_members(out, *turn_id, &StartedPhase::Started, metadata);
             }
             Self::ItemStarted(item) => {
-                ItemEvent::write_members(out, &ItemAt { item, status: &ItemStatus::InProgress });
+                ItemEvent::write_members(out, &ItemWithStatus { item, status: &ItemStatus::InProgress });
             }
             Self::ItemCompleted(item, outcome) => {
-                ItemEvent::write_members(out, &ItemAt { item, status: &(*outcome).into() });
+                ItemEvent::write_members(out, &ItemWithStatus { item, status: &(*outcome).into() });
             }
             Self::ItemDelta { item_id, native_item_id, delta } => {
                 ItemDelta::write_members(out, *item_id, native_item_id, *delta);
@@ -189,13 +190,13 @@ impl WriteJson for EventDataRef<'_> {
     }
 }
 
-/// An item with another status than its own.
-struct ItemAt<'a> {
+/// An item that is written with another status than its own.
+struct ItemWithStatus<'a> {
     item: &'a Item,
     status: &'a ItemStatus,
 }
 
-impl WriteJson for ItemAt<'_> {
+impl WriteJson for ItemWithStatus<'_> {
     fn write_json(&self, out: &mut Vec<u8>) {
         let Item { item_id, native_item_id, parent_id, kind, role, status: _, content } = self.item;
         Item::write_members(out, item_id, native_item_id, parent_id, kind, role, self.status, content);

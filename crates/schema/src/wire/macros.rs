@@ -1,8 +1,8 @@
-//! The macros that declare the types of the wire.
+//! Macros that declare the types of the event stream.
 
-/// Declares an enum that is one word on the wire.
+/// Declares an enum that is a string in JSON.
 ///
-/// With `else`, the enum is open: the variant named there keeps a word that is not listed and writes it back.
+/// With `else`, the enum is open: the variant named there keeps a string that is not listed, and writes it back.
 ///
 /// ```
 /// interlingua_schema::wire_enum! {
@@ -24,21 +24,21 @@
 macro_rules! wire_enum {
     (
         $(#[$meta:meta])*
-        $vis:vis enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ }
+        $vis:vis enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $value:literal,)+ }
     ) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ::serde::Serialize, ::serde::Deserialize)]
         #[cfg_attr(feature = "json-schema", derive(::schemars::JsonSchema))]
         $(#[$meta])*
         $vis enum $name {
-            $($(#[$variant_meta])* #[serde(rename = $word)] $variant,)+
+            $($(#[$variant_meta])* #[serde(rename = $value)] $variant,)+
         }
 
         impl $name {
-            /// The word on the wire.
+            /// The value in JSON.
             #[must_use]
             $vis const fn as_str(self) -> &'static str {
                 match self {
-                    $(Self::$variant => $word,)+
+                    $(Self::$variant => $value,)+
                 }
             }
         }
@@ -46,43 +46,43 @@ macro_rules! wire_enum {
         impl $crate::wire::WriteJson for $name {
             fn write_json(&self, out: &mut Vec<u8>) {
                 match self {
-                    $(Self::$variant => out.extend_from_slice(concat!("\"", $word, "\"").as_bytes()),)+
+                    $(Self::$variant => out.extend_from_slice(concat!("\"", $value, "\"").as_bytes()),)+
                 }
             }
         }
     };
     (
         $(#[$meta:meta])*
-        $vis:vis enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ }
+        $vis:vis enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $value:literal,)+ }
         else $(#[$open_meta:meta])* $open:ident
     ) => {
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[cfg_attr(feature = "json-schema", derive(::schemars::JsonSchema))]
         $(#[$meta])*
         $vis enum $name {
-            $($(#[$variant_meta])* #[cfg_attr(feature = "json-schema", schemars(rename = $word))] $variant,)+
-            #[doc = "A word that this version does not know, kept as it was read."]
+            $($(#[$variant_meta])* #[cfg_attr(feature = "json-schema", schemars(rename = $value))] $variant,)+
+            #[doc = "A value that this version does not list, kept unchanged."]
             $(#[$open_meta])*
             #[cfg_attr(feature = "json-schema", schemars(skip))]
             $open($crate::wire::UnknownValue),
         }
 
         impl $name {
-            /// The word on the wire.
+            /// The value in JSON.
             #[must_use]
             $vis fn as_str(&self) -> &str {
                 match self {
-                    $(Self::$variant => $word,)+
-                    Self::$open(word) => word,
+                    $(Self::$variant => $value,)+
+                    Self::$open(value) => value,
                 }
             }
         }
 
         impl From<&str> for $name {
-            fn from(word: &str) -> Self {
-                match word {
-                    $($word => Self::$variant,)+
-                    _ => Self::$open(word.into()),
+            fn from(value: &str) -> Self {
+                match value {
+                    $($value => Self::$variant,)+
+                    _ => Self::$open(value.into()),
                 }
             }
         }
@@ -101,30 +101,30 @@ macro_rules! wire_enum {
 
         impl<'de> ::serde::Deserialize<'de> for $name {
             fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let word = <::std::borrow::Cow<'de, str> as ::serde::Deserialize>::deserialize(deserializer)?;
-                Ok(Self::from(&*word))
+                let value = <::std::borrow::Cow<'de, str> as ::serde::Deserialize>::deserialize(deserializer)?;
+                Ok(Self::from(&*value))
             }
         }
 
         impl $crate::wire::WriteJson for $name {
             fn write_json(&self, out: &mut Vec<u8>) {
                 match self {
-                    $(Self::$variant => out.extend_from_slice(concat!("\"", $word, "\"").as_bytes()),)+
-                    Self::$open(word) => $crate::wire::write_string(out, word),
+                    $(Self::$variant => out.extend_from_slice(concat!("\"", $value, "\"").as_bytes()),)+
+                    Self::$open(value) => $crate::wire::write_string(out, value),
                 }
             }
         }
     };
 }
 
-/// Declares a struct that is an object on the wire, its fields in the order of their declaration.
+/// Declares a struct that is an object in JSON, with its keys in the order of the fields.
 ///
-/// A field declared with `?` is left out of the object when it has no value; any other is `null` then. `as "key"` names
-/// a key that differs from the field's name. `read by` names a function that finishes a value which was read; `keys in`
-/// names a module that gets a constant for every key.
+/// A field declared with `?` is omitted if it has no value; any other field without a value is `null`. `as "key"` gives
+/// the key if it differs from the field's name. `after decoding` names a function that is applied to every decoded
+/// value. `keys in` names a module that gets a constant for every key.
 ///
-/// `new` after the fields declares a constructor, which takes every field declared without `?`. Every field declared with
-/// `?` gets a setter of its name then.
+/// `new` after the fields declares a constructor. It takes every field declared without `?`; every field declared with
+/// `?` gets a setter with the name of the field.
 ///
 /// ```
 /// interlingua_schema::wire_struct! {
@@ -132,7 +132,7 @@ macro_rules! wire_enum {
 ///     pub struct Search {
 ///         /// The text to find.
 ///         pub query: String,
-///         /// What is searched. Left out when the call does not say.
+///         /// What is searched. Omitted if the call does not say.
 ///         pub target as "in"?: Option<String>,
 ///     }
 ///     /// A search for this text.
@@ -175,12 +175,12 @@ macro_rules! wire_struct {
     };
     (
         $(#[$meta:meta])*
-        $vis:vis struct $name:ident { $($fields:tt)* } read by $finish:path
+        $vis:vis struct $name:ident { $($fields:tt)* } after decoding $apply:path
     ) => {
         $crate::wire_fields! {
             [wire_struct @declare [$(#[$meta])*] [::serde::Serialize] [$vis] $name []] [] $($fields)*
         }
-        $crate::wire_fields! { [wire_struct @read $name [$finish]] [] $($fields)* }
+        $crate::wire_fields! { [wire_struct @decode $name [$apply]] [] $($fields)* }
     };
     (
         @declare [$($meta:tt)*] [$($derive:tt)*] [$vis:vis] $name:ident [$($lifetime:lifetime)?]
@@ -194,7 +194,7 @@ macro_rules! wire_struct {
         }
 
         impl $(<$lifetime>)? $name $(<$lifetime>)? {
-            /// Writes the object with these values, which may be borrowed.
+            /// Writes the object with these field values, which may be borrowed.
             #[allow(clippy::too_many_arguments, reason = "one for each field")]
             #[inline]
             pub(crate) fn write_members(
@@ -221,7 +221,7 @@ macro_rules! wire_struct {
             $($meta)*
             #[must_use]
             $vis fn new($($argument: $argument_type),*) -> Self {
-                Self { $($field: $crate::wire_initial!($presence, $field),)* }
+                Self { $($field: $crate::wire_initial_value!($presence, $field),)* }
             }
 
             $($crate::wire_setter! { $presence, $field_vis, $field, $type })*
@@ -232,60 +232,60 @@ macro_rules! wire_struct {
         [$(([$($attribute:tt)*] $field_vis:vis, $field:ident, $key:expr, $presence:ident, $type:ty))*]
     ) => {
         /// The keys of the object.
-        #[allow(non_upper_case_globals, reason = "they are called as the fields are")]
+        #[allow(non_upper_case_globals, reason = "they have the names of the fields")]
         pub(crate) mod $module {
             $(pub(crate) const $field: &str = $key;)*
         }
     };
     (
-        @read $name:ident [$finish:path]
+        @decode $name:ident [$apply:path]
         [$(([$($attribute:tt)*] $field_vis:vis, $field:ident, $key:expr, $presence:ident, $type:ty))*]
     ) => {
         impl<'de> ::serde::Deserialize<'de> for $name {
             fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 #[derive(::serde::Deserialize)]
-                // Fields may have attributes of it.
+                // Attributes of fields may refer to it.
                 #[cfg_attr(feature = "json-schema", derive(::schemars::JsonSchema))]
-                struct Read {
+                struct Decoded {
                     $($($attribute)* $field: $type,)*
                 }
-                let Read { $($field,)* } = ::serde::Deserialize::deserialize(deserializer)?;
-                Ok($finish(Self { $($field,)* }))
+                let Decoded { $($field,)* } = ::serde::Deserialize::deserialize(deserializer)?;
+                Ok($apply(Self { $($field,)* }))
             }
         }
     };
 }
 
-/// Declares an enum of objects that name their variant in `type`.
+/// Declares an enum of objects whose `type` key names the variant.
 ///
-/// The fields of a variant are declared as those of [`wire_struct!`](crate::wire_struct). The variant after `else` keeps
-/// an object whose type is not listed. `read by` names a function that finishes a value which was read.
+/// The fields of a variant are declared as in [`wire_struct!`](crate::wire_struct). The variant after `else` keeps an
+/// object whose type is not listed. `after decoding` names a function that is applied to every decoded value.
 #[macro_export]
 macro_rules! wire_tagged_union {
     (
         $(#[$meta:meta])*
         $vis:vis enum $name:ident { $($variants:tt)* } else $(#[$open_meta:meta])* $open:ident
-        read by $finish:path
+        after decoding $apply:path
     ) => {
         $crate::wire_tagged_union! {
-            @variants [[$(#[$meta])*] [$vis] $name [$(#[$open_meta])*] $open $finish] [] $($variants)*
+            @variants [[$(#[$meta])*] [$vis] $name [$(#[$open_meta])*] $open $apply] [] $($variants)*
         }
     };
     (@variants $head:tt [$($done:tt)*]) => {
         $crate::wire_tagged_union! { @declare $head $($done)* }
     };
-    (@variants $head:tt $done:tt $(#[$meta:meta])* $variant:ident = $word:literal { $($fields:tt)* }, $($rest:tt)*) => {
+    (@variants $head:tt $done:tt $(#[$meta:meta])* $variant:ident = $value:literal { $($fields:tt)* }, $($rest:tt)*) => {
         $crate::wire_fields! {
-            [wire_tagged_union @variant $head $done [[$(#[$meta])*] $variant $word] [$($rest)*]] [] $($fields)*
+            [wire_tagged_union @variant $head $done [[$(#[$meta])*] $variant $value] [$($rest)*]] [] $($fields)*
         }
     };
     (@variant $head:tt [$($done:tt)*] [$($variant:tt)*] [$($rest:tt)*] $fields:tt) => {
         $crate::wire_tagged_union! { @variants $head [$($done)* ($($variant)* $fields)] $($rest)* }
     };
     (
-        @declare [[$($meta:tt)*] [$vis:vis] $name:ident [$($open_meta:tt)*] $open:ident $finish:path]
+        @declare [[$($meta:tt)*] [$vis:vis] $name:ident [$($open_meta:tt)*] $open:ident $apply:path]
         $((
-            [$($variant_meta:tt)*] $variant:ident $word:literal
+            [$($variant_meta:tt)*] $variant:ident $value:literal
             [$(([$($attribute:tt)*] $field_vis:vis, $field:ident, $key:expr, $presence:ident, $type:ty))*]
         ))*
     ) => {
@@ -294,7 +294,7 @@ macro_rules! wire_tagged_union {
         #[serde(tag = "type")]
         $($meta)*
         $vis enum $name {
-            $($($variant_meta)* #[serde(rename = $word)] $variant { $($($attribute)* $field: $type,)* },)*
+            $($($variant_meta)* #[serde(rename = $value)] $variant { $($($attribute)* $field: $type,)* },)*
             $($open_meta)*
             #[serde(untagged)]
             #[cfg_attr(feature = "json-schema", schemars(skip))]
@@ -304,17 +304,17 @@ macro_rules! wire_tagged_union {
         impl<'de> ::serde::Deserialize<'de> for $name {
             fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 #[derive(::serde::Deserialize)]
-                // Fields may have attributes of it.
+                // Attributes of fields may refer to it.
                 #[cfg_attr(feature = "json-schema", derive(::schemars::JsonSchema))]
                 #[serde(tag = "type")]
-                enum Read {
-                    $(#[serde(rename = $word)] $variant { $($($attribute)* $field: $type,)* },)*
+                enum Decoded {
+                    $(#[serde(rename = $value)] $variant { $($($attribute)* $field: $type,)* },)*
                     #[serde(untagged)]
                     $open(::serde_json::Map<String, ::serde_json::Value>),
                 }
-                Ok($finish(match ::serde::Deserialize::deserialize(deserializer)? {
-                    $(Read::$variant { $($field,)* } => Self::$variant { $($field,)* },)*
-                    Read::$open(members) => Self::$open(members),
+                Ok($apply(match ::serde::Deserialize::deserialize(deserializer)? {
+                    $(Decoded::$variant { $($field,)* } => Self::$variant { $($field,)* },)*
+                    Decoded::$open(members) => Self::$open(members),
                 }))
             }
         }
@@ -324,7 +324,7 @@ macro_rules! wire_tagged_union {
                 match self {
                     $(Self::$variant { $($field,)* } => {
                         let start = out.len();
-                        out.extend_from_slice(concat!(",\"type\":\"", $word, "\"").as_bytes());
+                        out.extend_from_slice(concat!(",\"type\":\"", $value, "\"").as_bytes());
                         $($crate::wire_member!(out, $presence, $key, $field);)*
                         $crate::wire::close_object(out, start);
                     })*
@@ -335,13 +335,13 @@ macro_rules! wire_tagged_union {
     };
 }
 
-/// Declares an enum of objects whose variant follows from a word that stands elsewhere: each variant has the name of the
-/// variant of `$word` that it belongs to.
+/// Declares an enum of objects whose variant is named outside of the object, by a value of the enum `$tag`. Each variant
+/// has the name of a variant of `$tag`.
 #[macro_export]
 macro_rules! wire_untagged_union {
     (
         $(#[$meta:meta])*
-        $vis:vis enum $name:ident by $word:ident {
+        $vis:vis enum $name:ident by $tag:ident {
             $($(#[$variant_meta:meta])* $variant:ident($type:ty),)+
         } $(else $(#[$open_meta:meta])* $open:ident($open_type:ty))?
     ) => {
@@ -355,16 +355,16 @@ macro_rules! wire_untagged_union {
         }
 
         impl $name {
-            /// Reads the object that belongs to this word; `None` for a word without one.
-            fn read_as(word: &$word, json: &::serde_json::Value) -> Option<Result<Self, ::serde_json::Error>> {
-                match word {
-                    $($word::$variant => Some($crate::wire::decode_object(json).map(Self::$variant)),)+
+            /// Decodes the object that belongs to a tag; `None` for a tag without an object.
+            fn decode_as(tag: &$tag, json: &::serde_json::Value) -> Option<Result<Self, ::serde_json::Error>> {
+                match tag {
+                    $($tag::$variant => Some($crate::wire::decode_object(json).map(Self::$variant)),)+
                     _ => None,
                 }
             }
         }
 
-        $crate::wire_untagged_union! { @word $name $word [$($variant)+] [$($open)?] }
+        $crate::wire_untagged_union! { @tag $name $tag [$($variant)+] [$($open)?] }
 
         impl $crate::wire::WriteJson for $name {
             fn write_json(&self, out: &mut Vec<u8>) {
@@ -375,22 +375,22 @@ macro_rules! wire_untagged_union {
             }
         }
     };
-    (@word $name:ident $word:ident [$($variant:ident)+] []) => {
+    (@tag $name:ident $tag:ident [$($variant:ident)+] []) => {
         impl $name {
-            /// The word that it belongs to.
-            const fn word(&self) -> $word {
+            /// The tag of the variant.
+            const fn tag(&self) -> $tag {
                 match self {
-                    $(Self::$variant(_) => $word::$variant,)+
+                    $(Self::$variant(_) => $tag::$variant,)+
                 }
             }
         }
     };
-    (@word $name:ident $word:ident [$($variant:ident)+] [$open:ident]) => {
+    (@tag $name:ident $tag:ident [$($variant:ident)+] [$open:ident]) => {
         impl $name {
-            /// The word that it belongs to; `None` for one that belongs to no listed word.
-            const fn word(&self) -> Option<$word> {
+            /// The tag of the variant; `None` for the open variant.
+            const fn tag(&self) -> Option<$tag> {
                 match self {
-                    $(Self::$variant(_) => Some($word::$variant),)+
+                    $(Self::$variant(_) => Some($tag::$variant),)+
                     Self::$open(_) => None,
                 }
             }
@@ -398,8 +398,8 @@ macro_rules! wire_untagged_union {
     };
 }
 
-/// Brings declared fields into one form and hands them to a macro: `([attributes] visibility, name, key, presence, type)`
-/// each, where the presence is `always` or `optional`.
+/// Normalises declared fields and passes them to a macro. Each becomes `([attributes] visibility, name, key, presence,
+/// type)`, where the presence is `always` or `optional`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! wire_fields {
@@ -447,10 +447,10 @@ macro_rules! wire_fields {
     };
 }
 
-/// The value of a field in a new object: an argument of the constructor, or none.
+/// The initial value of a field: an argument of the constructor, or the default.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! wire_initial {
+macro_rules! wire_initial_value {
     (always, $field:ident) => {
         $field.into()
     };
@@ -469,7 +469,7 @@ macro_rules! wire_setter {
     };
 }
 
-/// Declares setters of fields, each named as its field.
+/// Declares setters with the names of their fields.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! setters {
@@ -485,7 +485,7 @@ macro_rules! setters {
     };
 }
 
-/// Appends a member with a comma before it.
+/// Appends a member, with a comma before it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! wire_member {

@@ -6,32 +6,33 @@ use serde_json::{Value, json};
 use super::WriteJson as _;
 use crate::*;
 
-fn same_bytes(event: &UniversalEvent) {
+/// Asserts that both writers produce the same bytes.
+fn assert_same_bytes(event: &UniversalEvent) {
     let mut written = b"before".to_vec();
     event.write_json(&mut written).unwrap();
     let expected = format!("before{}", serde_json::to_string(event).unwrap());
     assert_eq!(String::from_utf8(written).unwrap(), expected);
 }
 
-/// The event alone, and with everything that an envelope may have.
-fn same_bytes_around(data: EventData) {
+/// Asserts the same for the data in an event without optional fields, and in one with all of them.
+fn assert_same_bytes_with_data(data: EventData) {
     let mut event =
         UniversalEvent::new("evt_1", 42, Timestamp::from_millis(1_794_786_891_164), "s\\1", Origin::AGENT, data);
-    same_bytes(&event);
+    assert_same_bytes(&event);
     event.origin = Origin::DAEMON;
     event.sequence = u64::MAX;
     event.native_session_id = Some("native".into());
     event.raw = Some(RawJson::from_payload("{\"a\" : 1.0}"));
-    same_bytes(&event);
+    assert_same_bytes(&event);
 }
 
-/// Written in parts as it happens, an event has the same bytes, whatever session the one before was of.
+/// Members of the previous event are copied, so sessions, native ids and origins alternate.
 #[test]
-fn a_sink_writes_the_same_bytes() {
+fn json_lines_writes_the_same_bytes_as_write_json() {
     let item = Item { status: ItemStatus::Completed, content: parts("x"), ..Item::new("itm_1", ItemKind::Message) };
     let native_item = NativeItemId::from("native");
     let raw = RawJson::from_payload("[1]");
-    let introduction = SessionMetadata { agent: "amp".into(), ..SessionMetadata::default() };
+    let session_metadata = SessionMetadata { agent: "amp".into(), ..SessionMetadata::default() };
     let turn = TurnMetadata { model: Some("m".into()), ..TurnMetadata::default() };
     let natives = [None, Some(NativeSessionId::from("n\\")), Some(NativeSessionId::from("m"))];
     let (mut lines, mut kept, mut expected) = (JsonLines::new(), Vec::new(), Vec::new());
@@ -41,7 +42,7 @@ fn a_sink_writes_the_same_bytes() {
         for sink in sink {
             let data = match sequence % 5 {
                 0 => EventDataRef::ItemStarted(&item),
-                1 => EventDataRef::SessionStarted { metadata: &introduction },
+                1 => EventDataRef::SessionStarted { metadata: &session_metadata },
                 2 => EventDataRef::TurnStarted { turn_id: "t", metadata: Some(&turn).filter(|_| sequence % 2 == 0) },
                 3 => EventDataRef::ItemDelta {
                     item_id: &item.item_id,
@@ -63,7 +64,7 @@ fn a_sink_writes_the_same_bytes() {
         }
     }
     for event in &kept {
-        same_bytes(event);
+        assert_same_bytes(event);
         event.write_json(&mut expected).unwrap();
         expected.push(b'\n');
     }
@@ -73,7 +74,7 @@ fn a_sink_writes_the_same_bytes() {
     assert_eq!((lines.count(), lines.as_bytes()), (0, &b""[..]));
 }
 
-/// Every part there is, with this text wherever one goes.
+/// Every content part, with `text` in every string.
 fn parts(text: &str) -> Vec<ContentPart> {
     let some = || Some(text.to_owned());
     let mut parts = vec![
@@ -137,7 +138,7 @@ fn parts(text: &str) -> Vec<ContentPart> {
     parts
 }
 
-/// The inputs of all kinds of tools, each option both ways, with this text wherever one goes.
+/// The inputs of all tool kinds, with and without each optional key, and with `text` in every string.
 fn inputs(text: &str) -> Vec<ToolInput> {
     let change = |kind: &str| json!({ "path": text, "change": kind });
     let edits = json!([{ "old": text, "new": text }, { "old": "", "new": "" }]);
@@ -166,7 +167,7 @@ fn inputs(text: &str) -> Vec<ToolInput> {
     let mut inputs = vec![ToolInput::Unknown(tree(text))];
     for (kind, full, required) in cases {
         let kind: ToolKind = serde_json::from_value(json!(kind)).unwrap();
-        for json in leave_out(full, required) {
+        for json in omit_optional_keys(full, required) {
             let input = ToolInput::decode(Some(&kind), json.clone());
             assert_eq!((input.kind().as_ref(), serde_json::to_value(&input).unwrap()), (Some(&kind), json));
             inputs.push(input);
@@ -175,7 +176,7 @@ fn inputs(text: &str) -> Vec<ToolInput> {
     inputs
 }
 
-/// Events with all metadata there is, each option both ways, with this text wherever one goes.
+/// Events with every kind of metadata, with and without each optional key, and with `text` in every string.
 fn metadata_events(text: &str) -> Vec<EventData> {
     let native = tree(text);
     let servers = json!([{ "name": text, "status": text }, { "name": text }]);
@@ -231,9 +232,9 @@ fn metadata_events(text: &str) -> Vec<EventData> {
     events
 }
 
-/// Reads what [`leave_out`] makes of an object, and expects that no key is lost.
+/// Decodes the objects of [`omit_optional_keys`], and asserts that no key is lost.
 fn with_and_without<T: DeserializeOwned + Serialize>(full: Value, required: &[&str]) -> Vec<T> {
-    leave_out(full, required)
+    omit_optional_keys(full, required)
         .into_iter()
         .map(|json| {
             let read: T = serde_json::from_value(json.clone()).unwrap();
@@ -243,15 +244,15 @@ fn with_and_without<T: DeserializeOwned + Serialize>(full: Value, required: &[&s
         .collect()
 }
 
-/// The whole of an object, the object without each key that is not required, and without all of them.
-fn leave_out(full: Value, required: &[&str]) -> Vec<Value> {
+/// The full object, the object without each single optional key, and the object without all of them.
+fn omit_optional_keys(full: Value, required: &[&str]) -> Vec<Value> {
     let optional: Vec<String> = {
         let keys = full.as_object().unwrap().keys();
         keys.filter(|key| !required.contains(&key.as_str())).cloned().collect()
     };
-    let without = |left_out: &[String]| {
+    let without = |omitted: &[String]| {
         let mut json = full.clone();
-        json.as_object_mut().unwrap().retain(|key, _| !left_out.contains(key));
+        json.as_object_mut().unwrap().retain(|key, _| !omitted.contains(key));
         json
     };
     let mut objects: Vec<Value> = optional.iter().map(|key| without(std::slice::from_ref(key))).collect();
@@ -260,7 +261,7 @@ fn leave_out(full: Value, required: &[&str]) -> Vec<Value> {
     objects
 }
 
-/// The variants of these names, as serde reads them.
+/// The variants with these names.
 fn all<T: DeserializeOwned>(names: &[&str]) -> Vec<T> {
     names.iter().map(|name| serde_json::from_value(json!(name)).unwrap()).collect()
 }
@@ -273,7 +274,7 @@ fn tree(text: &str) -> Value {
     })
 }
 
-/// Every event type there is, each option both ways, with this text wherever one goes.
+/// Every event type, with and without each optional field, and with `text` in every string.
 fn every_event(text: &str) -> Vec<EventData> {
     let some = || Some(text.to_owned());
     let mut events = vec![
@@ -369,16 +370,15 @@ fn every_event(text: &str) -> Vec<EventData> {
 }
 
 #[test]
-fn the_bytes_are_those_of_serde() {
-    for text in
-        ["", "x", "plain ünïcode 文字 🦀, longer than any block that is looked at in one go", "\"\\\u{0}\u{7f}\n\t"]
+fn every_event_is_written_with_the_bytes_of_serde() {
+    for text in ["", "x", "plain ünïcode 文字 🦀, longer than any block that is scanned at once", "\"\\\u{0}\u{7f}\n\t"]
     {
-        every_event(text).into_iter().for_each(same_bytes_around);
+        every_event(text).into_iter().for_each(assert_same_bytes_with_data);
     }
 }
 
 #[test]
-fn every_character_is_escaped_as_serde_does_wherever_it_stands() {
+fn every_character_is_escaped_as_serde_does_at_every_position() {
     for character in (0..0x80).map(char::from).chain("\u{80}ÿ\u{7ff}\u{2028}\u{ffff}🦀".chars()) {
         for before in 0..40 {
             let text = format!("{}{character}{}", "-".repeat(before), "+".repeat(40 - before));
@@ -395,8 +395,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn whatever_the_texts_the_bytes_are_those_of_serde(text in "(\\PC|[\"\\\\\n\r\t\u{0}-\u{1f}é文🦀]){0,90}") {
-        every_event(&text).into_iter().for_each(same_bytes_around);
+    fn events_with_any_text_are_written_with_the_bytes_of_serde(text in "(\\PC|[\"\\\\\n\r\t\u{0}-\u{1f}é文🦀]){0,90}") {
+        every_event(&text).into_iter().for_each(assert_same_bytes_with_data);
     }
 
     #[test]

@@ -1,17 +1,17 @@
-//! Words of open lists.
+//! Unlisted values of open enums.
 
 use std::fmt;
 use std::ops::Deref;
 
-/// A word that is not on the list of its enum, kept as it was read.
+/// A string that its open enum does not list, kept unchanged.
 ///
-/// It is one pointer wide, because every value of an open enum is as large as this variant, and hardly any is this
-/// variant.
+/// It is one pointer wide, because every value of an open enum is as large as its largest variant, and unlisted values
+/// are rare.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnknownValue(Box<Box<str>>);
 
 impl UnknownValue {
-    /// The word as text.
+    /// The value as a string.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -19,8 +19,8 @@ impl UnknownValue {
 }
 
 impl From<&str> for UnknownValue {
-    fn from(word: &str) -> Self {
-        Self(Box::new(word.into()))
+    fn from(value: &str) -> Self {
+        Self(Box::new(value.into()))
     }
 }
 
@@ -49,7 +49,7 @@ mod tests {
     use crate::{ItemKind, Role, ToolKind};
 
     #[test]
-    fn an_open_enum_is_two_words_wide() {
+    fn an_open_enum_is_two_pointers_wide() {
         for size in [size_of::<ItemKind>(), size_of::<Option<Role>>(), size_of::<Option<ToolKind>>()] {
             assert_eq!(size, 2 * size_of::<usize>());
         }

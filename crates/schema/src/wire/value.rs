@@ -1,4 +1,4 @@
-//! Numbers, lists, and JSON of any form.
+//! [`WriteJson`] for numbers, lists, timestamps and JSON values.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -6,9 +6,9 @@ use std::io::Write as _;
 
 use serde_json::{Map, Number, Value};
 
-use super::text::write_string;
+use super::string::write_string;
 use super::{WriteJson, close_object};
-use crate::time::{EPOCH, WRITTEN_LEN};
+use crate::time::{EPOCH_TEXT, TIMESTAMP_LEN};
 use crate::{MetadataValue, NativeMetadata, RawJson, Timestamp};
 
 impl<T: WriteJson + ?Sized> WriteJson for &T {
@@ -102,7 +102,7 @@ impl WriteJson for Number {
         } else if let Some(number) = self.as_i64() {
             number.write_json(out);
         } else {
-            // Memory does not fail to be written.
+            // Writing to memory does not fail.
             let _ = write!(out, "{self}");
         }
     }
@@ -137,13 +137,13 @@ impl WriteJson for Map<String, Value> {
 impl WriteJson for NativeMetadata {
     fn write_json(&self, out: &mut Vec<u8>) {
         let start = out.len();
-        for (name, fact) in self.iter() {
+        for (key, value) in self.iter() {
             out.push(b',');
-            write_string(out, name);
+            write_string(out, key);
             out.push(b':');
-            match fact {
-                MetadataValue::String(text) => write_string(out, text),
-                MetadataValue::Strings(texts) => texts.write_json(out),
+            match value {
+                MetadataValue::String(string) => write_string(out, string),
+                MetadataValue::Strings(strings) => strings.write_json(out),
                 MetadataValue::Json(json) => json.write_json(out),
             }
         }
@@ -160,12 +160,12 @@ impl WriteJson for RawJson {
 impl WriteJson for Timestamp {
     fn write_json(&self, out: &mut Vec<u8>) {
         thread_local! {
-            /// The events of one payload have the same time, so the one written last is remembered.
-            static LAST: Cell<(Timestamp, [u8; WRITTEN_LEN])> = const { Cell::new((Timestamp::EPOCH, *EPOCH)) };
+            /// The last timestamp as text. The events of one payload have the same time.
+            static LAST: Cell<(Timestamp, [u8; TIMESTAMP_LEN])> = const { Cell::new((Timestamp::EPOCH, *EPOCH_TEXT)) };
         }
         let (time, mut text) = LAST.get();
         if time != *self {
-            text = self.write();
+            text = self.to_text();
             LAST.set((*self, text));
         }
         out.push(b'"');

@@ -1,30 +1,30 @@
-//! L15 to L18: the vocabulary that all agents share.
+//! L15 to L18: titles, inputs and metadata that are the same for all agents.
 
 use super::*;
 use crate::{ContentPart, EventData, Item, ItemKind, ItemOutcome, Origin, Timestamp, ToolInput, ToolKind, WebInput};
 
-/// A session with one tool call that completes with these fields.
+/// A session with one tool call that completes with `fields`.
 fn completed_call(fields: &Value) -> Stream {
     Stream::new().start("c", &call_with(None, &json!({}))).complete("c", &call_with(None, fields))
 }
 
 #[test]
-fn l15_a_completed_call_has_a_title_of_one_line() {
+fn l15_a_completed_call_has_a_one_line_title() {
     let missing = &["L15 seq 3: the title of tool call c is missing or empty"];
-    completed_call(&json!({})).breaks(missing);
-    completed_call(&json!({ "title": "" })).breaks(missing);
-    completed_call(&json!({ "title": " " })).breaks(missing);
+    completed_call(&json!({})).assert_violations(missing);
+    completed_call(&json!({ "title": "" })).assert_violations(missing);
+    completed_call(&json!({ "title": " " })).assert_violations(missing);
     let control = &["L15 seq 3: the title of tool call c has control characters or line separators"];
-    completed_call(&json!({ "title": "Run a\nb" })).breaks(control);
-    completed_call(&json!({ "title": "Run \u{1b}[1m" })).breaks(control);
-    completed_call(&json!({ "title": "Run a\u{2028}b" })).breaks(control);
-    completed_call(&json!({ "title": "ü".repeat(120) })).breaks(&[]);
+    completed_call(&json!({ "title": "Run a\nb" })).assert_violations(control);
+    completed_call(&json!({ "title": "Run \u{1b}[1m" })).assert_violations(control);
+    completed_call(&json!({ "title": "Run a\u{2028}b" })).assert_violations(control);
+    completed_call(&json!({ "title": "ü".repeat(120) })).assert_violations(&[]);
     completed_call(&json!({ "title": "ü".repeat(121) }))
-        .breaks(&["L15 seq 3: the title of tool call c has 121 characters, more than 120"]);
+        .assert_violations(&["L15 seq 3: the title of tool call c has 121 characters, more than 120"]);
     Stream::new()
         .start("c", &call(None))
         .complete("c", &json!({ "kind": "tool_call", "status": "failed" }))
-        .breaks(&["L15 seq 3: tool call c has no tool_call part"]);
+        .assert_violations(&["L15 seq 3: tool call c has no tool_call part"]);
 }
 
 #[test]
@@ -45,23 +45,23 @@ fn l15_an_input_has_the_keys_of_its_kind() {
         ("question", json!({ "questions": [{ "prompt": "?", "options": [] }] }), json!({ "questions": ["?"] })),
         ("web", json!({ "query": "q" }), json!("q")),
     ] {
-        call(kind, good).breaks(&[]);
+        call(kind, good).assert_violations(&[]);
         let expected =
             format!("L15 seq 3: the input of tool call c does not have the keys of its tool_kind \"{kind}\"");
-        call(kind, bad).breaks(&[&expected]);
-        completed_call(&json!({ "title": "T", "tool_kind": kind })).breaks(&[]);
+        call(kind, bad).assert_violations(&[&expected]);
+        completed_call(&json!({ "title": "T", "tool_kind": kind })).assert_violations(&[]);
     }
-    call("web", json!({ "url": "u" })).breaks(&[]);
-    call("web", json!({})).breaks(&["L15 seq 3: the input of tool call c has neither url nor query"]);
+    call("web", json!({ "url": "u" })).assert_violations(&[]);
+    call("web", json!({})).assert_violations(&["L15 seq 3: the input of tool call c has neither url nor query"]);
     call("other", json!({ "command": "ls" }))
-        .breaks(&["L15 seq 3: the input of tool call c is there although the tool_kind is \"other\""]);
+        .assert_violations(&["L15 seq 3: the input of tool call c is present although the tool_kind is \"other\""]);
     completed_call(&json!({ "title": "T", "input": { "command": "ls" } }))
-        .breaks(&["L15 seq 3: the input of tool call c is there although the call has no tool_kind"]);
-    call("kind of version 2", json!({ "x": 1 })).breaks(&[]);
+        .assert_violations(&["L15 seq 3: the input of tool call c is present although the call has no tool_kind"]);
+    call("kind of version 2", json!({ "x": 1 })).assert_violations(&[]);
 }
 
 #[test]
-fn l15_an_input_of_another_kind_is_found_in_events_that_were_never_json() {
+fn l15_the_input_is_checked_in_events_that_were_not_read_from_json() {
     let mut checker = Checker::new();
     let mut item = Item::new("c", ItemKind::ToolCall);
     item.content.push(ContentPart::ToolCall {
@@ -80,59 +80,59 @@ fn l15_an_input_of_another_kind_is_found_in_events_that_were_never_json() {
 #[test]
 fn l16_a_turn_has_one_id_and_a_duration() {
     let ended = |turn_id: &str| json!({ "turn_id": turn_id, "status": "completed", "duration_ms": 0 });
-    Stream::new().turn().then("turn.ended", ended("t")).breaks(&[]);
+    Stream::new().start_turn().event("turn.ended", ended("t")).assert_violations(&[]);
     Stream::new()
-        .turn()
-        .then("turn.ended", ended("u"))
-        .breaks(&[r#"L16 seq 3: turn.ended has turn_id "u", its start has "t""#]);
+        .start_turn()
+        .event("turn.ended", ended("u"))
+        .assert_violations(&[r#"L16 seq 3: turn.ended has turn_id "u", turn.started has "t""#]);
     Stream::new()
-        .turn()
-        .then("turn.ended", json!({ "status": "completed", "duration_ms": 0 }))
-        .breaks(&[r#"L16 seq 3: turn.ended has turn_id "", its start has "t""#]);
+        .start_turn()
+        .event("turn.ended", json!({ "status": "completed", "duration_ms": 0 }))
+        .assert_violations(&[r#"L16 seq 3: turn.ended has turn_id "", turn.started has "t""#]);
     for started in [json!({}), json!({ "turn_id": "" })] {
         Stream::new()
-            .then("turn.started", started)
-            .then("turn.ended", ended(""))
-            .breaks(&["L16 seq 2: turn.started has no turn_id"]);
+            .event("turn.started", started)
+            .event("turn.ended", ended(""))
+            .assert_violations(&["L16 seq 2: turn.started has no turn_id"]);
     }
     Stream::new()
-        .turn()
-        .then("turn.ended", json!({ "turn_id": "t", "status": "completed" }))
-        .breaks(&["L16 seq 3: turn.ended has no duration_ms"]);
+        .start_turn()
+        .event("turn.ended", json!({ "turn_id": "t", "status": "completed" }))
+        .assert_violations(&["L16 seq 3: turn.ended has no duration_ms"]);
 }
 
 #[test]
-fn l17_a_permission_says_what_it_is_about() {
-    let request = |metadata: Value| Stream::new().then("permission.requested", permission_with("requested", metadata));
-    request(Value::Null).breaks(&["L17 seq 2: permission p has no metadata"]);
-    request(json!({ "call_id": null, "tool_kind": "web", "scopes": ["session", "always"] })).breaks(&[]);
+fn l17_a_permission_has_metadata_with_the_required_keys() {
+    let request = |metadata: Value| Stream::new().event("permission.requested", permission_with("requested", metadata));
+    request(Value::Null).assert_violations(&["L17 seq 2: permission p has no metadata"]);
+    request(json!({ "call_id": null, "tool_kind": "web", "scopes": ["session", "always"] })).assert_violations(&[]);
     for metadata in [
         json!({ "call_id": null, "tool_kind": "web" }),
         json!({ "call_id": null, "tool_kind": "web", "scopes": [] }),
         json!({ "call_id": null, "tool_kind": "web", "scopes": ["forever"] }),
     ] {
-        request(metadata).breaks(&["L17 seq 2: the metadata of permission p has no scopes"]);
+        request(metadata).assert_violations(&["L17 seq 2: the metadata of permission p has no scopes"]);
     }
-    request(json!({ "scopes": ["once"] })).breaks(&[
+    request(json!({ "scopes": ["once"] })).assert_violations(&[
         "L17 seq 2: the metadata of permission p has no call_id",
         "L17 seq 2: the metadata of permission p has no tool_kind",
     ]);
     request(json!({ "call_id": null, "tool_kind": null, "scopes": ["once"] }))
-        .breaks(&["L17 seq 2: the metadata of permission p has no tool_kind"]);
+        .assert_violations(&["L17 seq 2: the metadata of permission p has no tool_kind"]);
 }
 
 #[test]
-fn l17_a_permission_is_for_a_call_that_was_started() {
+fn l17_a_permission_names_a_call_that_has_started() {
     let metadata = json!({ "call_id": "c", "tool_kind": "command", "scopes": ["once"] });
     let request = permission_with("requested", metadata);
-    Stream::new().start("c", &call(None)).then("permission.requested", request.clone()).breaks(&[]);
+    Stream::new().start("c", &call(None)).event("permission.requested", request.clone()).assert_violations(&[]);
     Stream::new()
-        .then("permission.requested", request)
+        .event("permission.requested", request)
         .start("c", &call(None))
-        .breaks(&["L17 seq 2: permission p is for call c, which was never called"]);
+        .assert_violations(&["L17 seq 2: permission p names call c, which has not started"]);
 }
 
-/// A status item with this label and these parts after it.
+/// A status item with this label, followed by `parts`.
 fn status(label: &str, parts: &[Value]) -> Value {
     let mut content = vec![json!({ "type": "status", "label": label, "detail": null })];
     content.extend_from_slice(parts);
@@ -152,25 +152,25 @@ fn l18_a_status_item_has_the_data_of_its_label() {
         ("plan", json!({ "steps": [] }), "missing field `steps`"),
     ] {
         let (good, bad) = (status(label, &[part(data)]), status(label, &[part(json!({}))]));
-        Stream::new().start("s", &good).complete("s", &good).breaks(&[]);
+        Stream::new().start("s", &good).complete("s", &good).assert_violations(&[]);
         let expected =
             format!("L18 seq 3: status s has the label \"{label}\" but its json part does not fit: {problem}");
-        Stream::new().start("s", &empty).complete("s", &bad).breaks(&[&expected]);
+        Stream::new().start("s", &empty).complete("s", &bad).assert_violations(&[&expected]);
         let without = |seq: u32| format!("L18 seq {seq}: status s has the label \"{label}\" but no json part");
-        Stream::new().start("s", &empty).complete("s", &status(label, &[])).breaks(&[&without(3)]);
-        Stream::new().start("s", &status(label, &[])).complete("s", &good).breaks(&[&without(2)]);
+        Stream::new().start("s", &empty).complete("s", &status(label, &[])).assert_violations(&[&without(3)]);
+        Stream::new().start("s", &status(label, &[])).complete("s", &good).assert_violations(&[&without(2)]);
     }
     let compaction = status("compaction", &[json!({ "type": "text", "text": "t" }), part(json!({}))]);
-    Stream::new().start("s", &compaction).complete("s", &compaction).breaks(&[]);
+    Stream::new().start("s", &compaction).complete("s", &compaction).assert_violations(&[]);
     Stream::new()
         .start("s", &status("compaction", &[]))
-        .breaks(&[r#"L18 seq 2: status s has the label "compaction" but no json part"#]);
+        .assert_violations(&[r#"L18 seq 2: status s has the label "compaction" but no json part"#]);
 }
 
 #[test]
 fn l18_some_labels_have_no_data() {
     for label in ["hook", "notice", "late_result", "label of version 2"] {
         let item = status(label, &[]);
-        Stream::new().start("s", &item).complete("s", &item).breaks(&[]);
+        Stream::new().start("s", &item).complete("s", &item).assert_violations(&[]);
     }
 }

@@ -1,23 +1,23 @@
-//! What went wrong: errors, and payloads that could not be read.
+//! Errors, and native payloads that could not be decoded.
 
 use crate::{ErrorDetails, lenient, wire_enum, wire_struct};
 
 wire_enum! {
-    /// A stable name for a kind of failure.
+    /// Stable code of a kind of failure.
     pub enum ErrorCode {
-        /// Too many requests; trying later helps.
+        /// Too many requests; a later retry helps.
         RateLimited = "rate_limited",
         /// The model's provider has no capacity.
         Overloaded = "overloaded",
-        /// No key, a wrong key, or one without the right.
+        /// The API key is missing, wrong or not authorised.
         Auth = "auth",
-        /// The provider or the agent refuses the request as it stands.
+        /// The provider or the agent rejected the request as invalid.
         InvalidRequest = "invalid_request",
         /// The conversation is too long for the model.
         ContextOverflow = "context_overflow",
-        /// The network, or a server that cannot be reached.
+        /// The network failed, or a server could not be reached.
         Connection = "connection",
-        /// A limit that was set was reached: turns, budget, quota.
+        /// A configured limit was reached: turns, budget, quota.
         Limit = "limit",
         /// The agent itself failed.
         AgentError = "agent_error",
@@ -25,22 +25,22 @@ wire_enum! {
 }
 
 wire_struct! {
-    /// Data of `error`: a failure the user must know of.
+    /// Data of `error`: a failure that the user should see.
     #[derive(Clone, Debug, PartialEq)]
     #[non_exhaustive]
     pub struct ErrorEvent {
-        /// The agent's own words, without escape codes.
+        /// The agent's message, without terminal escape codes.
         pub message: String,
-        /// What kind of failure it is; null only in streams from elsewhere.
+        /// Code of the failure; null only in streams of other producers.
         pub code: Option<ErrorCode>,
-        /// What else the agent says about it; null when nothing.
-        #[serde(default, deserialize_with = "lenient::error")]
+        /// Details of the failure; null if there are none.
+        #[serde(default, deserialize_with = "lenient::deserialize_error_details")]
         pub details: Option<Box<ErrorDetails>>,
     }
 }
 
 impl ErrorEvent {
-    /// A failure of this kind, in the agent's words.
+    /// A failure with this code and message.
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { message: message.into(), code: Some(code), details: None }
@@ -48,19 +48,19 @@ impl ErrorEvent {
 }
 
 wire_struct! {
-    /// Data of `agent.unparsed`: a payload that did not fit what we know of the agent. The stream goes on.
+    /// Data of `agent.unparsed`: a native payload that does not fit the agent's schema. The stream continues.
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct AgentUnparsed {
         /// What was expected and what was found.
         pub error: String,
-        /// Who could not read it.
+        /// The component that could not decode the payload.
         pub location: String,
-        /// SHA-256 of the payload's bytes, in lower-case hexadecimal.
+        /// SHA-256 hash of the payload, in lower-case hexadecimal.
         pub raw_hash: String,
-        /// The payload's own type. Left out when it has none.
+        /// Native type of the payload. Omitted if it has none.
         pub native_type?: Option<String>,
     }
-    /// A payload with this hash, and why it could not be read where.
+    /// A payload with this hash that could not be decoded.
     new(error: impl Into<String>, location: impl Into<String>, raw_hash: impl Into<String>)
 }
