@@ -1,5 +1,5 @@
-//! What the envelope adds to a conversion: each agent's recordings to universal JSON lines alone, with the projection
-//! beside it, and with the envelope written as JSON lines too. They take turns in the same run.
+//! Measures the cost of the envelope: converts each agent's recordings to universal JSON lines, alone, with projection,
+//! and with projection and writing of the envelope. The three alternate in the same run.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -11,18 +11,18 @@ use interlingua_envelope::{EnvelopeLine, Projector};
 use interlingua_recordings::Transcripts;
 use interlingua_wirelog::Reader;
 
-/// Rounds per recording; the three take turns, and the fastest of each counts. A recording takes less time than a slice
-/// of the processor's, so that a busy machine matters little.
+/// Rounds per recording. The three kinds of work alternate, and the fastest round of each counts. Converting a recording
+/// takes less than a scheduler time slice, so that other load on the machine matters little.
 const ROUNDS: usize = 100;
 
-/// How far it goes.
+/// What is measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
-    /// Universal events, written.
+    /// Converts and writes universal events.
     Universal,
-    /// The same, and their envelope.
+    /// Also projects them.
     Projected,
-    /// The same, and the envelope written beside them, which nobody does who wants one of the two.
+    /// Also writes the envelope. In practice only one of the two streams is written.
     Written,
 }
 
@@ -30,7 +30,7 @@ const ALL: [Work; 3] = [Work::Universal, Work::Projected, Work::Written];
 
 fn main() -> io::Result<()> {
     let mut worst = f64::NEG_INFINITY;
-    println!("{:<10} {:>10} {:>14} {:>10} {:>16}", "agent", "bytes", "universal MB/s", "projection", "and written too");
+    println!("{:<10} {:>10} {:>14} {:>10} {:>16}", "agent", "bytes", "universal MB/s", "projection", "with writing");
     for (agent, logs) in corpus()? {
         let bytes: usize = logs.iter().map(Vec::len).sum();
         let mut total = [Duration::ZERO; ALL.len()];
@@ -39,7 +39,7 @@ fn main() -> io::Result<()> {
             let mut fastest = [Duration::MAX; ALL.len()];
             for _ in 0..ROUNDS {
                 for (fastest, work) in fastest.iter_mut().zip(ALL) {
-                    *fastest = (*fastest).min(timed(&mut out, |out| convert(agent, log, work, out))?);
+                    *fastest = (*fastest).min(measure(&mut out, |out| convert(agent, log, work, out))?);
                 }
             }
             total.iter_mut().zip(fastest).for_each(|(total, fastest)| *total += fastest);
@@ -55,19 +55,19 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-fn timed(out: &mut Vec<u8>, work: impl Fn(&mut Vec<u8>) -> io::Result<()>) -> io::Result<Duration> {
+fn measure(out: &mut Vec<u8>, work: impl Fn(&mut Vec<u8>) -> io::Result<()>) -> io::Result<Duration> {
     out.clear();
     let start = Instant::now();
     work(out)?;
-    let taken = start.elapsed();
+    let elapsed = start.elapsed();
     black_box(out);
-    Ok(taken)
+    Ok(elapsed)
 }
 
 fn convert(agent: Agent, log: &[u8], work: Work, out: &mut Vec<u8>) -> io::Result<()> {
-    let mut stream = Conversion::new(converter_for(agent), ConversionOptions::default());
+    let mut conversion = Conversion::new(converter_for(agent), ConversionOptions::default());
     let mut projector = (work != Work::Universal).then(|| Projector::new(agent));
-    let line = |line: EnvelopeLine, out: &mut Vec<u8>| {
+    let write_line = |line: EnvelopeLine, out: &mut Vec<u8>| {
         if work == Work::Written {
             line.write_json(out)?;
             out.push(b'\n');
@@ -76,14 +76,14 @@ fn convert(agent: Agent, log: &[u8], work: Work, out: &mut Vec<u8>) -> io::Resul
         }
         io::Result::Ok(())
     };
-    convert_log(&mut Reader::new(log)?, &mut stream, |event| {
+    convert_log(&mut Reader::new(log)?, &mut conversion, |event| {
         event.write_json(out)?;
         out.push(b'\n');
         let Some(projector) = &mut projector else { return Ok(()) };
-        projector.push(&event).try_for_each(|event| line(EnvelopeLine::Event(event), out))
+        projector.push(&event).try_for_each(|event| write_line(EnvelopeLine::Event(event), out))
     })?;
     let completions = projector.into_iter().flat_map(Projector::finish);
-    completions.map(EnvelopeLine::Completion).try_for_each(|completion| line(completion, out))
+    completions.map(EnvelopeLine::Completion).try_for_each(|completion| write_line(completion, out))
 }
 
 /// The recordings of each agent, in memory.

@@ -1,8 +1,9 @@
-//! The limits of an event, and what becomes of that which exceeds them. All of them count bytes of UTF-8, and nothing
-//! is cut but between two characters.
+//! The size limits of an event, and what happens to values that exceed them.
 //!
-//! Each limit is a type that only this module can fill: [`Piece`] for `text`, [`Channel`], [`Message`], [`Data`] and
-//! [`FinalText`]. Events are made of these, so one that exceeds a limit cannot be made.
+//! All limits count bytes of UTF-8. Texts are cut only between characters.
+//!
+//! Each limit has a private type that only this module can construct: `Piece` for `text`, `Channel`, `Message`, `Data` and
+//! `FinalText`. Events consist of these types, so an event that exceeds a limit cannot be constructed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,21 +13,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The most bytes of an event's `channel`; a longer one is left out.
+/// Maximum size of an event's `channel`. A longer one is omitted.
 pub const MAX_CHANNEL_BYTES: usize = 128;
-/// The most bytes of an event's `text`; a longer one is split into several events.
+/// Maximum size of an event's `text`. A longer one is split into several events.
 pub const MAX_TEXT_BYTES: usize = 65_536;
-/// The most bytes of an event's `message`; a longer one is cut, and [`TRUNCATION_SUFFIX`] tells of it.
+/// Maximum size of an event's `message`. A longer one is truncated and ends with [`TRUNCATION_SUFFIX`].
 pub const MAX_MESSAGE_BYTES: usize = 4096;
-/// The most bytes of `data` as compact JSON, of an event and of a completion; larger data gives way to [`OVERSIZE_DATA`].
+/// Maximum size of the `data` of an event or a completion, as compact JSON. Larger data is replaced by
+/// [`OVERSIZE_DATA`].
 pub const MAX_DATA_BYTES: usize = 65_536;
-/// The most bytes of a completion's `final_text`; a longer one is cut as a `message` is.
+/// Maximum size of a completion's `final_text`. A longer one is truncated like a `message`.
 pub const MAX_FINAL_TEXT_BYTES: usize = MAX_TEXT_BYTES;
-/// The end of a text that was cut.
+/// Suffix of a truncated text.
 pub const TRUNCATION_SUFFIX: &str = "…(truncated)";
-/// The room that is made for data before it is written. Nearly all of it fits.
+/// Initial capacity of the buffer for data. Nearly all data fits into it.
 pub(crate) const DATA_CAPACITY: usize = 448;
-/// What stands in for data that is too large.
+/// Replacement for data that is too large.
 pub const OVERSIZE_DATA: &str = r#"{"dropped":{"reason":"oversize"}}"#;
 
 /// An event's `channel`.
@@ -34,7 +36,7 @@ pub const OVERSIZE_DATA: &str = r#"{"dropped":{"reason":"oversize"}}"#;
 pub(crate) struct Channel(Cow<'static, str>);
 
 impl Channel {
-    /// The channel of this name; none where the name is too long.
+    /// The channel with this name; `None` if the name is too long.
     pub(crate) fn new(name: impl Into<Cow<'static, str>>) -> Option<Self> {
         let name = name.into();
         (name.len() <= MAX_CHANNEL_BYTES).then_some(Self(name))
@@ -45,13 +47,13 @@ impl Channel {
     }
 }
 
-/// An event's `text`, or one piece of a text that is too long for one event.
+/// A text that fits into one event: a whole text, or a piece of a longer one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece<'a>(&'a str);
 
 impl<'a> Piece<'a> {
-    /// The text as one piece, if it is short enough.
-    pub(crate) fn whole(text: &'a str) -> Option<Self> {
+    /// The text as one piece; `None` if it is too long.
+    pub(crate) fn new(text: &'a str) -> Option<Self> {
         (text.len() <= MAX_TEXT_BYTES).then_some(Self(text))
     }
 
@@ -60,12 +62,12 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// A text in pieces, in order; joined, they are the text again. An empty text has none.
+/// Splits a text into pieces, in order. Joined, they are the text. An empty text has no pieces.
 #[derive(Debug, Clone)]
 pub(crate) struct Pieces<'a>(&'a str);
 
 impl<'a> Pieces<'a> {
-    pub(crate) fn of(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self(text)
     }
 }
@@ -74,7 +76,7 @@ impl<'a> Iterator for Pieces<'a> {
     type Item = Piece<'a>;
 
     fn next(&mut self) -> Option<Piece<'a>> {
-        let (piece, rest) = self.0.split_at(head(self.0, MAX_TEXT_BYTES).len());
+        let (piece, rest) = self.0.split_at(prefix(self.0, MAX_TEXT_BYTES).len());
         self.0 = rest;
         (!piece.is_empty()).then_some(Piece(piece))
     }
@@ -85,14 +87,14 @@ impl<'a> Iterator for Pieces<'a> {
 pub(crate) struct Message(Cow<'static, str>);
 
 impl Message {
-    /// A message of ours, which is short.
+    /// A fixed message.
     pub(crate) fn fixed(message: &'static str) -> Self {
-        Self(head(message, MAX_MESSAGE_BYTES).into())
+        Self(prefix(message, MAX_MESSAGE_BYTES).into())
     }
 
-    /// A message from elsewhere, cut where it is too long.
+    /// A message from outside, truncated if it is too long.
     pub(crate) fn new(message: &str) -> Self {
-        Self(Cow::Owned(bounded(message, MAX_MESSAGE_BYTES)))
+        Self(Cow::Owned(truncate(message, MAX_MESSAGE_BYTES)))
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -117,9 +119,9 @@ impl WriteJson for FinalText {
 }
 
 impl FinalText {
-    /// The text, cut where it is too long.
+    /// The text, truncated if it is too long.
     pub(crate) fn new(text: &str) -> Self {
-        Self(bounded(text, MAX_FINAL_TEXT_BYTES))
+        Self(truncate(text, MAX_FINAL_TEXT_BYTES))
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -127,78 +129,78 @@ impl FinalText {
     }
 }
 
-/// The text if it fits, else as much of it as leaves room for [`TRUNCATION_SUFFIX`]. No more is copied than is kept.
-fn bounded(text: &str, bound: usize) -> String {
-    if text.len() <= bound { text.to_owned() } else { cut(text, bound) }
+/// The text if it fits, else its beginning with [`TRUNCATION_SUFFIX`]. Copies only the part that is kept.
+fn truncate(text: &str, max_bytes: usize) -> String {
+    if text.len() <= max_bytes { text.to_owned() } else { cut(text, max_bytes) }
 }
 
-/// The beginning of a text that is longer than the bound, with a mark that it was cut. Where not even the mark fits
-/// there is but an ellipsis, or as much of it as the bound allows.
-fn cut(text: &str, bound: usize) -> String {
-    if bound > TRUNCATION_SUFFIX.len() {
-        let kept = head(text, bound - TRUNCATION_SUFFIX.len());
+/// The beginning of a text that is too long, with [`TRUNCATION_SUFFIX`]. If the suffix does not fit either, the result is
+/// an ellipsis, or empty if that does not fit.
+fn cut(text: &str, max_bytes: usize) -> String {
+    if max_bytes > TRUNCATION_SUFFIX.len() {
+        let kept = prefix(text, max_bytes - TRUNCATION_SUFFIX.len());
         format!("{kept}{TRUNCATION_SUFFIX}")
     } else {
-        head("…", bound).to_owned()
+        prefix("…", max_bytes).to_owned()
     }
 }
 
-/// As many whole characters of a text as fit into so many bytes.
-fn head(text: &str, bytes: usize) -> &str {
-    let mut end = bytes.min(text.len());
+/// The longest prefix of whole characters with at most `max_bytes` bytes.
+fn prefix(text: &str, max_bytes: usize) -> &str {
+    let mut end = max_bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
     }
     &text[..end]
 }
 
-/// The `data` of an event or a completion. Its size is that of compact JSON, so that is how it is kept.
+/// The `data` of an event or a completion. It is stored as compact JSON, because its limit is in bytes of compact JSON.
 #[derive(Debug, Clone)]
-pub(crate) struct Data(Json);
+pub(crate) struct Data(Bytes);
 
 #[derive(Debug, Clone)]
-enum Json {
-    Own(Vec<u8>),
+enum Bytes {
+    Owned(Vec<u8>),
     Shared(Arc<[u8]>),
 }
 
 impl Data {
-    /// A value, or [`OVERSIZE_DATA`] where that is too large.
+    /// A value, or [`OVERSIZE_DATA`] if it is too large.
     pub(crate) fn new(value: &Value) -> Self {
-        Self::written(value.to_string().into_bytes())
+        Self::from_json(value.to_string().into_bytes())
     }
 
-    /// Compact JSON, or [`OVERSIZE_DATA`] where that is too large.
-    pub(crate) fn written(json: Vec<u8>) -> Self {
-        Self(Json::Own(if json.len() <= MAX_DATA_BYTES { json } else { OVERSIZE_DATA.as_bytes().to_vec() }))
+    /// Compact JSON, or [`OVERSIZE_DATA`] if it is too large.
+    pub(crate) fn from_json(json: Vec<u8>) -> Self {
+        Self(Bytes::Owned(if json.len() <= MAX_DATA_BYTES { json } else { OVERSIZE_DATA.as_bytes().to_vec() }))
     }
 
-    /// The same, for many copies.
-    pub(crate) fn shared(self) -> Self {
+    /// The same data, cheap to clone.
+    pub(crate) fn into_shared(self) -> Self {
         match self.0 {
-            Json::Own(json) => Self(Json::Shared(json.into())),
-            Json::Shared(_) => self,
+            Bytes::Owned(json) => Self(Bytes::Shared(json.into())),
+            Bytes::Shared(_) => self,
         }
     }
 
     /// The JSON text.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            Json::Own(json) => json,
-            Json::Shared(json) => json,
+            Bytes::Owned(json) => json,
+            Bytes::Shared(json) => json,
         }
     }
 
-    /// The value.
-    pub(crate) fn value(&self) -> Value {
+    /// Parses the JSON text.
+    pub(crate) fn to_value(&self) -> Value {
         serde_json::from_slice(self.as_bytes()).unwrap_or_default()
     }
 }
 
-/// Two are equal when their values are: the order of keys says nothing.
+/// Compares the values, so that the order of keys does not matter.
 impl PartialEq for Data {
     fn eq(&self, other: &Self) -> bool {
-        self.as_bytes() == other.as_bytes() || self.value() == other.value()
+        self.as_bytes() == other.as_bytes() || self.to_value() == other.to_value()
     }
 }
 
@@ -225,9 +227,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bound_without_room_for_the_mark_leaves_an_ellipsis_or_nothing() {
-        for (bound, expected) in [(14, "…"), (4, "…"), (3, "…"), (2, ""), (0, "")] {
-            assert_eq!(cut(&"x".repeat(40), bound), expected, "{bound}");
+    fn a_limit_that_is_too_small_for_the_suffix_leaves_an_ellipsis_or_nothing() {
+        for (max_bytes, expected) in [(14, "…"), (4, "…"), (3, "…"), (2, ""), (0, "")] {
+            assert_eq!(cut(&"x".repeat(40), max_bytes), expected, "{max_bytes}");
         }
         assert_eq!(TRUNCATION_SUFFIX.len(), 14);
         assert_eq!(cut(&"x".repeat(40), 15), "x…(truncated)");

@@ -1,4 +1,4 @@
-//! What a host may expect of an agent's envelope stream.
+//! Capabilities: what a host can rely on in an agent's envelope stream.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,28 +6,28 @@ use std::fmt;
 use interlingua_convert::Agent;
 use interlingua_convert::coverage::{Feature, proof};
 
-/// Something that a host may rely on, by the id that hosts know it by.
+/// A capability, with the id under which hosts know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Capability {
-    /// `agent_api.run`: a prompt is worked on until the agent says that it is done.
+    /// `agent_api.run`: the agent works on a prompt and reports when it is done.
     Run,
-    /// `agent_api.events`: what the agent says are events.
+    /// `agent_api.events`: the agent's messages are events.
     Events,
-    /// `agent_api.events.live`: they come while it works, not when it is done.
+    /// `agent_api.events.live`: events arrive while the agent works, not at the end.
     EventsLive,
     /// `agent_api.tools.structured.v1`: every `ToolCall` and `ToolResult` has the tools facet.
     ToolsStructuredV1,
-    /// `agent_api.tools.results.v1`: how a tool ended is a `ToolResult`.
+    /// `agent_api.tools.results.v1`: the outcome of a tool is a `ToolResult`.
     ToolsResultsV1,
-    /// `agent_api.artifacts.final_text.v1`: the completion has the last thing that the agent said.
+    /// `agent_api.artifacts.final_text.v1`: the completion has the last message of the agent.
     ArtifactsFinalTextV1,
-    /// `agent_api.control.cancel.v1`: a run can be stopped, and says so.
+    /// `agent_api.control.cancel.v1`: a run can be interrupted, and the completion reports it.
     ControlCancelV1,
 }
 
 impl Capability {
-    /// All of them.
+    /// All capabilities.
     pub const ALL: [Self; 7] = [
         Self::Run,
         Self::Events,
@@ -38,7 +38,7 @@ impl Capability {
         Self::ControlCancelV1,
     ];
 
-    /// The id.
+    /// The id of the capability.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ impl Capability {
         }
     }
 
-    /// What an agent must have been seen to do before it is advertised.
+    /// The feature that a recording must show before the capability is advertised for an agent.
     #[must_use]
     pub const fn required_feature(self) -> Feature {
         match self {
@@ -66,14 +66,14 @@ impl Capability {
     }
 }
 
-/// The id.
+/// Writes the id.
 impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.id())
     }
 }
 
-/// What an agent's stream can be relied on for, each with the recording that proves it as `agent/version/scenario`.
+/// The capabilities of an agent, each with the recording that proves it, as `agent/version/scenario`.
 ///
 /// ```
 /// use interlingua_convert::Agent;

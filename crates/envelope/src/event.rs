@@ -1,7 +1,7 @@
-//! The event itself.
+//! The envelope event.
 //!
-//! Its fields are private, and each is made of a type that [`bounds`](crate::bounds) alone can fill: there is no way to
-//! an event that exceeds a limit, nor to one that has a `text` or a `message` which its kind does not have.
+//! Its fields are private, and their types can only be constructed in [`bounds`](crate::bounds). So an event cannot
+//! exceed a limit, and cannot have a `text` or `message` that its kind does not have.
 
 use std::borrow::Cow;
 use std::{fmt, io};
@@ -17,14 +17,14 @@ use crate::{AgentWrapperEventKind, AgentWrapperKind, Tool};
 #[cfg(doc)]
 use crate::{EnvelopeMetadata, ToolsFacet};
 
-/// One event of an agent, bounded and without any tool's payload.
+/// One event of an agent, bounded and without the content of tool calls.
 ///
-/// `TextOutput` has a `text` and no `message`, `Status` and `Error` have a `message` and no `text`, the others have
-/// neither. Made by a [`Projector`](crate::Projector), or read.
+/// `TextOutput` has a `text` and no `message`, `Status` and `Error` have a `message` and no `text`, the other kinds have
+/// neither. An event is made by a [`Projector`](crate::Projector) or read from JSON.
 ///
-/// Reading keeps the limits too: a `channel` that is too long is left out, a `message` cut, `data` replaced. A `text` that
-/// is too long is refused, for it should have come as several events, and so is a `text` or `message` that does not
-/// belong to the kind or is missing from it.
+/// The limits are also enforced when an event is read: a `channel` that is too long is omitted, a `message` is truncated,
+/// and `data` is replaced. A `text` that is too long is an error, because it should have been several events. A `text` or
+/// `message` that the kind does not have, or that is missing, is an error too.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "WireEvent<'_>")]
 pub struct AgentWrapperEvent {
@@ -34,7 +34,7 @@ pub struct AgentWrapperEvent {
     data: Option<Data>,
 }
 
-/// What an event is, with what that kind of event has.
+/// The kind of an event, with its `text` or `message`.
 #[derive(Debug, Clone, PartialEq)]
 enum Payload {
     TextOutput(String),
@@ -46,13 +46,13 @@ enum Payload {
 }
 
 impl AgentWrapperEvent {
-    /// The agent behind it.
+    /// The agent that the event is from.
     #[must_use]
     pub fn agent_kind(&self) -> &AgentWrapperKind {
         &self.agent_kind
     }
 
-    /// What it is.
+    /// The kind of the event.
     #[must_use]
     pub fn kind(&self) -> AgentWrapperEventKind {
         match self.payload {
@@ -65,13 +65,13 @@ impl AgentWrapperEvent {
         }
     }
 
-    /// What it belongs to: `assistant`, `reasoning`, `user`, `tool`, `status` or `error`; none for `Unknown`.
+    /// The channel: `assistant`, `reasoning`, `user`, `tool`, `status` or `error`; `None` for `Unknown` events.
     #[must_use]
     pub fn channel(&self) -> Option<&str> {
         self.channel.as_ref().map(Channel::as_str)
     }
 
-    /// The words of a `TextOutput`.
+    /// The text of a `TextOutput` event.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &self.payload {
@@ -80,7 +80,7 @@ impl AgentWrapperEvent {
         }
     }
 
-    /// The line for a person of a `Status` or an `Error`.
+    /// The message of a `Status` or `Error` event.
     #[must_use]
     pub fn message(&self) -> Option<&str> {
         match &self.payload {
@@ -89,10 +89,10 @@ impl AgentWrapperEvent {
         }
     }
 
-    /// What else there is to know: a [`ToolsFacet`] for tools, [`EnvelopeMetadata`] for everything else.
+    /// The data of the event: a [`ToolsFacet`] for tool events, [`EnvelopeMetadata`] for all others.
     #[must_use]
     pub fn data(&self) -> Option<Value> {
-        self.data.as_ref().map(Data::value)
+        self.data.as_ref().map(Data::to_value)
     }
 
     pub(crate) fn text_output(
@@ -118,54 +118,54 @@ impl AgentWrapperEvent {
     }
 
     fn tool(agent_kind: AgentWrapperKind, payload: Payload, tool: &Tool) -> Self {
-        Self { agent_kind, channel: Channel::new("tool"), payload, data: Some(tool.facet()) }
+        Self { agent_kind, channel: Channel::new("tool"), payload, data: Some(tool.to_data()) }
     }
 
-    pub(crate) fn status(agent_kind: AgentWrapperKind, message: &'static str, facts: Data) -> Self {
+    pub(crate) fn status(agent_kind: AgentWrapperKind, message: &'static str, data: Data) -> Self {
         let payload = Payload::Status(Message::fixed(message));
-        Self { agent_kind, channel: Channel::new("status"), payload, data: Some(facts) }
+        Self { agent_kind, channel: Channel::new("status"), payload, data: Some(data) }
     }
 
-    pub(crate) fn error(agent_kind: AgentWrapperKind, message: &str, facts: Data) -> Self {
+    pub(crate) fn error(agent_kind: AgentWrapperKind, message: &str, data: Data) -> Self {
         let payload = Payload::Error(Message::new(message));
-        Self { agent_kind, channel: Channel::new("error"), payload, data: Some(facts) }
+        Self { agent_kind, channel: Channel::new("error"), payload, data: Some(data) }
     }
 
-    pub(crate) fn unknown(agent_kind: AgentWrapperKind, facts: Data) -> Self {
-        Self { agent_kind, channel: None, payload: Payload::Unknown, data: Some(facts) }
+    pub(crate) fn unknown(agent_kind: AgentWrapperKind, data: Data) -> Self {
+        Self { agent_kind, channel: None, payload: Payload::Unknown, data: Some(data) }
     }
 }
 
 wire_struct! {
     #[cfg_attr(feature = "json-schema", schemars(rename = "AgentWrapperEvent"))]
-    /// An event as its JSON Schema shows it.
+    /// One event of an agent, bounded and without the content of tool calls.
     pub(crate) struct WireEvent<'a> {
-        /// The agent behind it.
+        /// The agent that the event is from.
         agent_kind: AgentWrapperKind,
-        /// What it is.
+        /// The kind of the event.
         kind: AgentWrapperEventKind,
-        /// What it belongs to: `assistant`, `reasoning`, `user`, `tool`, `status` or `error`. At most 128 bytes.
+        /// The channel: `assistant`, `reasoning`, `user`, `tool`, `status` or `error`. At most 128 bytes.
         #[cfg_attr(feature = "json-schema", schemars(length(max = 128)))]
         channel?: Option<Cow<'a, str>>,
-        /// The words of a `TextOutput`, at most 65536 bytes: a longer text comes as several events.
+        /// The text of a `TextOutput` event, at most 65536 bytes. A longer text is split into several events.
         #[cfg_attr(feature = "json-schema", schemars(length(max = 65_536)))]
         text?: Option<Cow<'a, str>>,
-        /// The line for a person of a `Status` or an `Error`, at most 4096 bytes.
+        /// The message of a `Status` or `Error` event, at most 4096 bytes.
         #[cfg_attr(feature = "json-schema", schemars(length(max = 4096)))]
         message?: Option<Cow<'a, str>>,
-        /// What else there is to know. At most 65536 bytes of compact JSON.
+        /// Ids, names and numbers, at most 65536 bytes as compact JSON.
         #[cfg_attr(feature = "json-schema", schemars(with = "Option<DataSchema>"))]
         data?: Option<Cow<'a, Data>>,
     }
 }
 
 impl AgentWrapperEvent {
-    /// Appends the event as one line of JSON, without the line break: the same bytes as `serde_json::to_writer`, in half the
-    /// time.
+    /// Appends the event as one line of JSON, without the line break. Writes the same bytes as `serde_json::to_writer`, in
+    /// half the time.
     ///
     /// # Errors
     ///
-    /// Never in practice: memory does not fail to be written.
+    /// Never: writing to memory does not fail.
     pub fn write_json(&self, out: &mut Vec<u8>) -> io::Result<()> {
         WireEvent::write_members(
             out,
@@ -180,7 +180,7 @@ impl AgentWrapperEvent {
     }
 }
 
-/// A field without a value is left out.
+/// Omits fields without a value.
 impl Serialize for AgentWrapperEvent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let wire = WireEvent {
@@ -196,15 +196,15 @@ impl Serialize for AgentWrapperEvent {
 }
 
 impl TryFrom<WireEvent<'_>> for AgentWrapperEvent {
-    type Error = WrongFields;
+    type Error = InvalidEvent;
 
-    fn try_from(wire: WireEvent<'_>) -> Result<Self, WrongFields> {
+    fn try_from(wire: WireEvent<'_>) -> Result<Self, InvalidEvent> {
         use AgentWrapperEventKind as Kind;
         let (has_text, has_message) = (wire.text.is_some(), wire.message.is_some());
         let payload = match (wire.kind, wire.text, wire.message) {
             (Kind::TextOutput, Some(text), None) => {
-                if Piece::whole(&text).is_none() {
-                    return Err(WrongFields::LongText(text.len()));
+                if Piece::new(&text).is_none() {
+                    return Err(InvalidEvent::TextTooLong(text.len()));
                 }
                 Payload::TextOutput(text.into_owned())
             }
@@ -213,7 +213,7 @@ impl TryFrom<WireEvent<'_>> for AgentWrapperEvent {
             (Kind::ToolCall, None, None) => Payload::ToolCall,
             (Kind::ToolResult, None, None) => Payload::ToolResult,
             (Kind::Unknown, None, None) => Payload::Unknown,
-            (kind, ..) => return Err(WrongFields::Kind { kind, has_text, has_message }),
+            (kind, ..) => return Err(InvalidEvent::WrongFields { kind, has_text, has_message }),
         };
         Ok(Self {
             agent_kind: wire.agent_kind,
@@ -224,32 +224,36 @@ impl TryFrom<WireEvent<'_>> for AgentWrapperEvent {
     }
 }
 
-/// Why something that was read is no event.
+/// Why a JSON object is not an event.
 #[derive(Debug)]
-pub(crate) enum WrongFields {
-    /// The text has this many bytes.
-    LongText(usize),
-    /// The fields are not those of the kind.
-    Kind { kind: AgentWrapperEventKind, has_text: bool, has_message: bool },
+pub(crate) enum InvalidEvent {
+    /// The text is too long; it has this many bytes.
+    TextTooLong(usize),
+    /// The event does not have the `text` and `message` of its kind.
+    WrongFields { kind: AgentWrapperEventKind, has_text: bool, has_message: bool },
 }
 
-impl fmt::Display for WrongFields {
+impl fmt::Display for InvalidEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use AgentWrapperEventKind as Kind;
         match self {
-            Self::LongText(length) => write!(
+            Self::TextTooLong(length) => write!(
                 f,
-                "expected a text of at most {MAX_TEXT_BYTES} bytes, found {length}: a longer one comes as several events"
+                "expected a text of at most {MAX_TEXT_BYTES} bytes, found {length}; split it into several events"
             ),
-            Self::Kind { kind, has_text, has_message } => {
+            Self::WrongFields { kind, has_text, has_message } => {
                 let expected = match kind {
                     Kind::TextOutput => "a `text` and no `message`",
                     Kind::Status | Kind::Error => "a `message` and no `text`",
                     Kind::ToolCall | Kind::ToolResult | Kind::Unknown => "neither `text` nor `message`",
                 };
-                let found = |has: &bool| if *has { "one" } else { "none" };
-                let (text, message) = (found(has_text), found(has_message));
-                write!(f, "a {kind:?} has {expected}; found {text} `text` and {message} `message`")
+                let found = match (has_text, has_message) {
+                    (true, true) => "both",
+                    (true, false) => "`text` only",
+                    (false, true) => "`message` only",
+                    (false, false) => "neither",
+                };
+                write!(f, "expected {expected} in a {kind:?} event, found {found}")
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Who an event is from, and what kind of event it is.
+//! The agent that an event is from, and the kind of the event.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,14 +9,14 @@ use interlingua_schema::wire::{WriteJson, write_string};
 use interlingua_schema::wire_enum;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::short::Short;
+use crate::shared_str::SharedStr;
 
-/// The agent behind an event, as a name that hosts agree on: `claude_code`, `codex`, `opencode`, `amp`, or any other
-/// that matches `^[a-z][a-z0-9_]*$`. Cloning copies a pointer.
+/// The agent that an event is from, under the name that hosts use: `claude_code`, `codex`, `opencode`, `amp`, or any other
+/// name that matches `^[a-z][a-z0-9_]*$`. Cloning is cheap.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AgentWrapperKind(Short);
+pub struct AgentWrapperKind(SharedStr);
 
-/// A name that no agent can have.
+/// The error for a name that is not a valid agent kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidAgentWrapperKind(String);
 
@@ -36,14 +36,14 @@ impl std::error::Error for InvalidAgentWrapperKind {}
 impl AgentWrapperKind {
     pub(crate) const PATTERN: &'static str = "^[a-z][a-z0-9_]*$";
 
-    /// The kind of this name.
+    /// The agent kind with this name.
     ///
     /// # Errors
-    /// When the name does not match `^[a-z][a-z0-9_]*$`.
+    /// If the name does not match `^[a-z][a-z0-9_]*$`.
     pub fn new(name: &str) -> Result<Self, InvalidAgentWrapperKind> {
-        let follows = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
+        let is_valid = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
         match name.as_bytes() {
-            [b'a'..=b'z', rest @ ..] if rest.iter().all(follows) => Ok(Self(Short::Shared(name.into()))),
+            [b'a'..=b'z', rest @ ..] if rest.iter().all(is_valid) => Ok(Self(SharedStr::Shared(name.into()))),
             _ => Err(InvalidAgentWrapperKind(name.chars().take(64).collect())),
         }
     }
@@ -55,10 +55,10 @@ impl AgentWrapperKind {
     }
 }
 
-/// The name by which hosts know an agent; Claude's is `claude_code`.
+/// The name that hosts use for an agent. For Claude Code it is `claude_code`.
 impl From<Agent> for AgentWrapperKind {
     fn from(agent: Agent) -> Self {
-        Self(Short::Ours(agent.descriptor().envelope_name))
+        Self(SharedStr::Static(agent.descriptor().envelope_name))
     }
 }
 
@@ -101,20 +101,20 @@ impl WriteJson for AgentWrapperKind {
 }
 
 wire_enum! {
-    /// What an event is.
+    /// The kind of an event.
     #[derive(PartialOrd, Ord)]
     pub enum AgentWrapperEventKind {
-        /// Words, in `text`: of the agent, of its reasoning, of the user. The `channel` says which.
+        /// Text of the agent, of its reasoning or of the user, in `text`. The `channel` tells which.
         TextOutput = "TextOutput",
-        /// A tool is called. The tools facet in `data` says which, and nothing says with what.
+        /// A tool call. The tools facet in `data` has the name of the tool, but not its arguments.
         ToolCall = "ToolCall",
-        /// A tool gives something back. The tools facet in `data` says how it went, and how much it was.
+        /// The result of a tool call. The tools facet in `data` has its outcome and size, but not its output.
         ToolResult = "ToolResult",
         /// A change of state, in `message`.
         Status = "Status",
         /// A failure, in `message`.
         Error = "Error",
-        /// Something that nobody could classify. `data` has its native type.
+        /// An event that could not be classified. `data` has its native type.
         Unknown = "Unknown",
     }
 }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_that_does_not_match_the_pattern_is_refused() {
+    fn a_kind_that_does_not_match_the_pattern_is_an_error() {
         for name in ["", "_a", "1a", "Codex", "claude-code", "a b", "codex\n", "é", "aé"] {
             assert!(AgentWrapperKind::new(name).is_err(), "{name:?}");
             assert!(serde_json::from_value::<AgentWrapperKind>(name.into()).is_err(), "{name:?}");

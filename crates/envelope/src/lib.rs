@@ -1,16 +1,21 @@
-//! The bounded envelope: universal events for hosts that must never carry a tool's payload or a text without end.
+//! The envelope: a bounded projection of universal events.
 //!
-//! A [`Projector`] turns universal events into [`AgentWrapperEvent`]s: what was said as `text`, in pieces of at most 64 KiB;
-//! tools as a [`ToolsFacet`] that counts what went through them; everything else as a short `message` of ours. What a
-//! session came to is an [`AgentWrapperCompletion`].
+//! Some hosts must not store or forward the data that tools read and write, and cannot handle messages of unlimited
+//! size. For them, a [`Projector`] converts universal events into [`AgentWrapperEvent`]s:
 //!
-//! Three things hold for every event, however it came to be:
+//! * The text of messages becomes `text`, in pieces of at most 64 KiB.
+//! * A tool call or result becomes a [`ToolsFacet`], which has its name, state and byte counts, but none of its content.
+//! * Everything else becomes a short, fixed `message`.
 //!
-//! * **It is bounded.** [`bounds`] has the limits. The fields of an event are private and made of types that enforce them;
-//!   reading one enforces them again.
-//! * **It has no payload.** No line of the agent's output, no argument, no output, no diff, no path: `data` is made of
-//!   [`Name`]s and numbers.
-//! * **Nothing is said twice.** Text that was streamed is not repeated when its message is over.
+//! At the end of a session, an [`AgentWrapperCompletion`] has its outcome and the final text.
+//!
+//! Every event has these properties:
+//!
+//! * **It is bounded.** [`bounds`] defines the limits. The fields of an event are private, and their types enforce the
+//!   limits, also when an event is read from JSON.
+//! * **It has no payload.** It has no line of the agent's output and no argument, output, diff or path of a tool: `data`
+//!   consists of [`Name`]s and numbers.
+//! * **It does not repeat text.** Text that was streamed is not sent again when its message completes.
 //!
 //! ```
 //! use interlingua_convert::{Agent, ConversionOptions, Conversion, convert_log, converter_for};
@@ -22,14 +27,14 @@
 //! {"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"Hello."}}
 //! {"type":"turn.completed","usage":{"input_tokens":5,"cached_input_tokens":0,"output_tokens":2}}
 //! "#;
-//! let mut stream = Conversion::new(converter_for(Agent::Codex), ConversionOptions::default());
+//! let mut conversion = Conversion::new(converter_for(Agent::Codex), ConversionOptions::default());
 //! let mut projector = Projector::new(Agent::Codex);
-//! let mut said = String::new();
-//! convert_log(&mut Reader::new(log.as_bytes())?, &mut stream, |event| {
-//!     said.extend(projector.push(&event).filter_map(|event| event.text().map(str::to_owned)));
+//! let mut text = String::new();
+//! convert_log(&mut Reader::new(log.as_bytes())?, &mut conversion, |event| {
+//!     text.extend(projector.push(&event).filter_map(|event| event.text().map(str::to_owned)));
 //!     Ok(())
 //! })?;
-//! assert_eq!(said, "Hello.");
+//! assert_eq!(text, "Hello.");
 //!
 //! let completion = projector.finish().next().unwrap();
 //! assert_eq!(completion.status(), AgentWrapperCompletionStatus::Completed);
@@ -40,15 +45,15 @@
 pub mod bounds;
 mod capabilities;
 mod completion;
+mod data_writer;
 mod event;
 #[cfg(feature = "json-schema")]
 mod json_schema;
 mod kind;
 mod metadata;
 mod name;
-mod object;
 mod projector;
-mod short;
+mod shared_str;
 mod tool;
 
 pub use capabilities::{Capability, capabilities};

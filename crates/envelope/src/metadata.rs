@@ -1,52 +1,52 @@
-//! What an event says besides its text, when it is not about a tool.
+//! The data of events that are not about a tool.
 
 use interlingua_schema::{Usage, Visibility, wire_struct};
 
 use crate::Name;
 
 wire_struct! {
-    /// The `data` of every event that is no tool's, and of a completion: names, numbers and nothing else. A field that does
-    /// not apply is left out.
+    /// The `data` of completions and of all events that are not about a tool: ids, names and numbers. A field that does not
+    /// apply is omitted.
     #[derive(Debug, Clone, Default, PartialEq)]
     #[serde(default)]
     #[cfg_attr(feature = "json-schema", schemars(rename = "Facts"))]
     #[non_exhaustive]
     pub struct EnvelopeMetadata {
-        /// The type of the universal event that it was made from. Left out of `TextOutput`.
+        /// Type of the universal event. Omitted from `TextOutput`.
         pub event?: Option<Name>,
-        /// The session, by our name.
+        /// Interlingua's id of the session.
         pub session_id?: Option<Name>,
-        /// The session by the agent's name.
+        /// The agent's id of the session.
         pub thread_id?: Option<Name>,
-        /// The turn, by the agent's name.
+        /// Id of the turn.
         pub turn_id?: Option<Name>,
-        /// The message that a text is part of, or the item that a status tells of.
+        /// Id of the message that a text is part of, or of the item that a status is about.
         pub item_id?: Option<Name>,
-        /// The item it hangs on: a sub-agent's words hang on the call that spawned it.
+        /// Id of the parent item. The parent of a sub-agent's message is the tool call that started the sub-agent.
         pub parent_id?: Option<Name>,
-        /// Whether reasoning is meant to be shown.
+        /// Whether reasoning may be shown to the user.
         pub visibility?: Option<Visibility>,
-        /// The tool that a permission or question is about.
+        /// Name of the tool that a permission or question is about.
         pub tool_name?: Option<Name>,
-        /// The call that a permission or question is about.
+        /// Id of the call that a permission or question is about.
         pub tool_use_id?: Option<Name>,
-        /// Where it stands: of a turn, an item, a permission, a question.
+        /// Status of the turn, session, item, permission or question.
         pub status?: Option<Name>,
-        /// What a status item is about: `retry`, `compaction`, `plan`, ….
+        /// Label of a status item: `retry`, `compaction`, `plan`, ….
         pub label?: Option<Name>,
-        /// The permission or question.
+        /// Id of the permission or question.
         pub request_id?: Option<Name>,
-        /// What kind of failure it is: `rate_limited`, `auth`, ….
+        /// Code of an error: `rate_limited`, `auth`, ….
         pub code?: Option<Name>,
-        /// The agent's exit code; a signal is a negative one.
+        /// Exit code of the agent; negative if a signal killed it.
         pub exit_code?: Option<i32>,
-        /// The native type of what nobody could classify.
+        /// Native type of an `Unknown` event.
         pub native_type?: Option<Name>,
-        /// How many turns there were.
+        /// Number of turns of the session.
         pub turns?: Option<u64>,
-        /// How long the turn took, by the agent's own clock.
+        /// Duration of the turn.
         pub duration_ms?: Option<u64>,
-        /// The tokens used: of a turn its own, of a completion the sum.
+        /// Tokens and cost: of the turn, or in a completion of all turns.
         pub usage?: Option<Usage>,
     } keys in key
 }

@@ -1,4 +1,4 @@
-//! Ids and names that come from outside.
+//! Ids and names from outside.
 
 use std::borrow::{Borrow, Cow};
 use std::fmt;
@@ -6,52 +6,55 @@ use std::fmt;
 use interlingua_schema::wire::{WriteJson, write_string};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::short::Short;
+use crate::shared_str::SharedStr;
 
-/// An id or a name: at most 128 bytes of letters, digits and `_ - . : / @ # + ~ $ = | *`. Cloning copies a pointer.
+/// An id or a name: at most 128 bytes of letters, digits and `_ - . : / @ # + ~ $ = | *`. Cloning is cheap.
 ///
-/// Models, MCP servers and agents choose the names of tools and the ids of calls, so a payload could hide in one.
-/// What has white space, quotes, brackets or more than 128 bytes is no name, and `null` stands in its place.
+/// Models, MCP servers and agents choose the names of tools and the ids of calls, so that a payload could be hidden in
+/// them. A text with white space, quotes or brackets, or with more than 128 bytes, is not a name and becomes `null`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name(Short);
+pub struct Name(SharedStr);
 
 impl Name {
-    /// The most bytes of a name.
+    /// Maximum size of a name.
     pub const MAX_BYTES: usize = 128;
-    const MARKS: &'static str = "_-.:/@#+~$=|*";
-    /// The bytes of ASCII that a name may have: every event has names, so they are looked up.
-    const PLAIN: [bool; 256] = {
-        let mut plain = [false; 256];
+    /// Characters of a name beside letters and digits.
+    const PUNCTUATION: &'static str = "_-.:/@#+~$=|*";
+    /// For each byte, whether it is an ASCII character that a name may have. A lookup table, because every event has names.
+    const ALLOWED_ASCII: [bool; 256] = {
+        let mut allowed = [false; 256];
         let mut byte = 0_u8;
         while byte < 128 {
-            plain[byte as usize] = byte.is_ascii_alphanumeric();
+            allowed[byte as usize] = byte.is_ascii_alphanumeric();
             byte += 1;
         }
-        let marks = Self::MARKS.as_bytes();
-        let mut mark = 0;
-        while mark < marks.len() {
-            plain[marks[mark] as usize] = true;
-            mark += 1;
+        let punctuation = Self::PUNCTUATION.as_bytes();
+        let mut index = 0;
+        while index < punctuation.len() {
+            allowed[punctuation[index] as usize] = true;
+            index += 1;
         }
-        plain
+        allowed
     };
 
-    /// The name, if it is one.
+    /// The text as a name; `None` if it is not a valid name.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
-        Self::fits(text).then(|| Self(Short::Shared(text.into())))
+        Self::is_valid(text).then(|| Self(SharedStr::Shared(text.into())))
     }
 
-    /// Whether it is a name. None has anything in it that JSON escapes.
-    pub(crate) fn fits(text: &str) -> bool {
-        let plain = |byte: u8| Self::PLAIN[usize::from(byte)];
-        let also_plain = |c: char| c.is_alphanumeric() || Self::MARKS.contains(c);
-        // Nearly all are ASCII.
-        !text.is_empty() && text.len() <= Self::MAX_BYTES && (text.bytes().all(plain) || text.chars().all(also_plain))
+    /// Whether the text is a valid name. A valid name needs no escapes in JSON.
+    pub(crate) fn is_valid(text: &str) -> bool {
+        let is_allowed_byte = |byte: u8| Self::ALLOWED_ASCII[usize::from(byte)];
+        let is_allowed_char = |c: char| c.is_alphanumeric() || Self::PUNCTUATION.contains(c);
+        // Nearly all names are ASCII.
+        !text.is_empty()
+            && text.len() <= Self::MAX_BYTES
+            && (text.bytes().all(is_allowed_byte) || text.chars().all(is_allowed_char))
     }
 
-    /// The name, if it is one; `known` if it is that one.
-    pub(crate) fn refreshed(known: Option<Self>, text: Option<&str>) -> Option<Self> {
+    /// The text as a name. Reuses `known` if it is the same name, to avoid an allocation.
+    pub(crate) fn new_or_reuse(known: Option<Self>, text: Option<&str>) -> Option<Self> {
         let text = text?;
         match known {
             Some(known) if known.as_str() == text => Some(known),
@@ -59,12 +62,12 @@ impl Name {
         }
     }
 
-    /// A name of ours.
+    /// A fixed name, which must be valid.
     pub(crate) fn fixed(name: &'static str) -> Self {
-        Self(Short::Ours(name))
+        Self(SharedStr::Static(name))
     }
 
-    /// The name as text.
+    /// The name as a string.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -98,9 +101,11 @@ impl Serialize for Name {
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<str>::deserialize(deserializer)?;
-        let misfit =
-            || format!("expected a name: 1 to {} bytes of letters, digits and {}", Self::MAX_BYTES, Self::MARKS);
-        Self::new(&text).ok_or_else(|| de::Error::custom(misfit()))
+        let error = || {
+            let (max, punctuation) = (Self::MAX_BYTES, Self::PUNCTUATION);
+            de::Error::custom(format_args!("expected a name: 1 to {max} bytes of letters, digits and {punctuation}"))
+        };
+        Self::new(&text).ok_or_else(error)
     }
 }
 
@@ -115,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_agents_call_things_are_names() {
+    fn names_and_ids_of_agents_are_valid() {
         for name in ["Bash", "mcp__tiny__add", "tiny/wipe", "toolu_01AbC", "exec-c42855e6-0667", "T-1:0", "número"] {
             assert_eq!(Name::new(name).unwrap().as_str(), name);
         }
@@ -123,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_is_no_name() {
+    fn a_payload_is_not_a_name() {
         for payload in ["", "rm -rf x", "{\"a\":1}", "a\nb", "\"quoted\"", "<tag>", "a\u{0}", "a\\b", "a;b", "a\u{301}"]
         {
             assert_eq!(Name::new(payload), None, "{payload:?}");

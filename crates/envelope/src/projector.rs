@@ -1,17 +1,17 @@
-//! From universal events to the envelope.
+//! The projector: from universal events to envelope events.
 //!
-//! A projector looks at one universal event at a time and keeps only what it needs for the next: which items are open,
-//! what the calls without a result are called, how the session stands. What it lets through is a list of what is known to
-//! be safe: words that were said become `text`; names, numbers and words of a fixed vocabulary become `data`. Everything
-//! else stays behind, also whatever a later version of the universal schema may add.
+//! A projector handles one universal event at a time and keeps only what it needs for later ones: the open items, the
+//! names of calls without a result, and the state of the session. It works with an allow list: the text of messages
+//! becomes `text`; names, numbers and values of a fixed vocabulary become `data`. Everything else is dropped, including
+//! anything that a later version of the universal schema adds.
 
+mod bounded_map;
 mod items;
-mod memory;
 mod messages;
-mod notes;
-mod projected;
+mod projected_events;
 mod requests;
 mod session;
+mod status;
 mod tools;
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use interlingua_schema::{EventData, SessionId, UniversalEvent};
 use self::session::Session;
 use crate::{AgentWrapperCompletion, AgentWrapperEvent, AgentWrapperKind};
 
-/// Turns the universal events of one agent, of any number of sessions, into envelope events.
+/// Converts the universal events of one agent, of any number of sessions, into envelope events.
 ///
 /// ```
 /// use interlingua_convert::Agent;
@@ -41,23 +41,24 @@ use crate::{AgentWrapperCompletion, AgentWrapperEvent, AgentWrapperKind};
 pub struct Projector {
     agent_kind: AgentWrapperKind,
     sessions: BTreeMap<SessionId, Session>,
-    begun: u64,
+    /// Number of sessions so far.
+    session_count: u64,
 }
 
 impl Projector {
     /// A projector for this agent.
     #[must_use]
     pub fn new(agent: impl Into<AgentWrapperKind>) -> Self {
-        Self { agent_kind: agent.into(), sessions: BTreeMap::new(), begun: 0 }
+        Self { agent_kind: agent.into(), sessions: BTreeMap::new(), session_count: 0 }
     }
 
-    /// The envelope events of one universal event, in order. A long text is split as it is asked for, so not even one of
-    /// ten megabytes is held twice.
+    /// The envelope events of one universal event, in order. A long text is split lazily, so that it is not held in memory
+    /// twice.
     pub fn push<'e>(&mut self, event: &'e UniversalEvent) -> impl Iterator<Item = AgentWrapperEvent> + use<'e> {
         let agent = self.agent_kind.clone();
         let session = self.session(event);
         match &event.data {
-            EventData::ItemDelta(data) => session.delta(agent, data),
+            EventData::ItemDelta(data) => session.item_delta(agent, data),
             EventData::ItemStarted(data) => session.item_started(agent, event, data),
             EventData::ItemCompleted(data) => session.item_completed(agent, event, data),
             EventData::SessionStarted(_) => session.started(agent, event),
@@ -71,32 +72,32 @@ impl Projector {
                 session.question(agent, event, data)
             }
             EventData::Error(data) => session.error(agent, event, data),
-            EventData::AgentUnparsed(data) => session.unknown(agent, event, data.native_type.as_deref()),
-            EventData::Unknown(data) => session.unknown(agent, event, Some(&data.kind)),
+            EventData::AgentUnparsed(data) => session.unknown_event(agent, event, data.native_type.as_deref()),
+            EventData::Unknown(data) => session.unknown_event(agent, event, Some(&data.kind)),
         }
     }
 
-    /// What a session came to, and the end of it: the projector forgets it. `None` if no event of it was pushed.
+    /// Returns the completion of a session and drops the state of the session. `None` if no event of it was pushed.
     ///
-    /// To be called after `session.ended`, or when nobody follows the session any more.
+    /// Call it after `session.ended`, or when the session is no longer followed.
     pub fn complete(&mut self, session: &SessionId) -> Option<AgentWrapperCompletion> {
-        self.sessions.remove(session).map(Session::completion)
+        self.sessions.remove(session).map(Session::into_completion)
     }
 
-    /// What the sessions that are left came to, in the order in which they began.
+    /// The completions of all remaining sessions, in the order in which they started.
     pub fn finish(self) -> impl Iterator<Item = AgentWrapperCompletion> {
-        let mut left: Vec<Session> = self.sessions.into_values().collect();
-        left.sort_by_key(|session| session.serial);
-        left.into_iter().map(Session::completion)
+        let mut sessions: Vec<Session> = self.sessions.into_values().collect();
+        sessions.sort_by_key(|session| session.number);
+        sessions.into_iter().map(Session::into_completion)
     }
 
     fn session(&mut self, event: &UniversalEvent) -> &mut Session {
-        let begun = &mut self.begun;
+        let count = &mut self.session_count;
         let session = self.sessions.entry(event.session_id.clone()).or_insert_with(|| {
-            *begun += 1;
-            Session::new(*begun, &event.session_id)
+            *count += 1;
+            Session::new(*count, &event.session_id)
         });
-        session.named(event.native_session_id.as_ref());
+        session.set_native_id(event.native_session_id.as_ref());
         session
     }
 }

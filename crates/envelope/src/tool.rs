@@ -1,4 +1,4 @@
-//! The tools facet: what an event says of a tool, without anything that went into it or came out of it.
+//! The tools facet: the state of a tool call, without its arguments and output.
 
 use interlingua_schema::{wire_enum, wire_struct};
 
@@ -6,19 +6,19 @@ use crate::Name;
 use crate::bounds::{DATA_CAPACITY, Data};
 
 wire_struct! {
-    /// The `data` of every `ToolCall` and `ToolResult`, unless it gave way to the bound.
+    /// The `data` of every `ToolCall` and `ToolResult` event, unless it was too large and replaced.
     #[derive(Debug, Clone, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct ToolsFacet {
-        /// Which facet it is.
+        /// Name of the facet.
         pub schema: ToolsSchema,
-        /// The tool.
+        /// State of the tool.
         pub tool: Tool,
     }
 }
 
 wire_enum! {
-    /// The name of the facet, which is also the id of the capability to attach it.
+    /// Name of the facet. It is also the id of the capability.
     pub enum ToolsSchema {
         /// Version 1.
         StructuredV1 = "agent_api.tools.structured.v1",
@@ -26,87 +26,87 @@ wire_enum! {
 }
 
 wire_struct! {
-    /// What is said of a tool. An id or a name that is no [`Name`] is null.
+    /// The state of a tool call or its result. An id or name that is not a valid [`Name`] is null.
     #[derive(Debug, Clone, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct Tool {
-        /// The agent's own id of the item; null when it has none.
+        /// The agent's id of the item; null if there is none.
         pub backend_item_id: Option<Name>,
-        /// The agent's own id of the session or thread; null until it is known.
+        /// The agent's id of the session or thread; null until it is known.
         pub thread_id: Option<Name>,
-        /// The agent's own id of the turn; null when it has none.
+        /// Id of the turn; null outside a turn.
         pub turn_id: Option<Name>,
-        /// What sort of tool it is: `command_execution`, `file_change`, `mcp_tool_call`, `web_search`, `file_read`,
-        /// `search`, `sub_agent`, `plan`, `question`; of any other `tool_use` in a call and `tool_result` in a result. Expect
-        /// more.
+        /// Kind of the tool: `command_execution`, `file_change`, `mcp_tool_call`, `web_search`, `file_read`, `search`,
+        /// `sub_agent`, `plan`, `question`. For any other tool, `tool_use` in a call and `tool_result` in a result. Later
+        /// versions may add kinds.
         pub kind: Name,
-        /// Where the event stands in the life of the call, or of the result.
+        /// Phase of the call, or of the result.
         pub phase: ToolPhase,
-        /// Where the tool itself stands.
+        /// Status of the tool.
         pub status: ToolStatus,
-        /// A command's exit code; null for other tools, and while it is not known.
+        /// Exit code of a command; null for other tools, and until it is known.
         pub exit_code: Option<i32>,
-        /// How much there was.
+        /// Size of the output.
         pub bytes: ToolBytes,
-        /// The tool's name, as the agent says it.
+        /// The agent's name of the tool.
         pub tool_name: Option<Name>,
-        /// The agent's own id of the call, the same in the call and its result.
+        /// The agent's id of the call. A call and its result have the same.
         pub tool_use_id: Option<Name>,
     }
 }
 
 impl Tool {
-    /// The facet as an event's data.
-    pub(crate) fn facet(&self) -> Data {
+    /// The facet as event data.
+    pub(crate) fn to_data(&self) -> Data {
         let mut json = Vec::with_capacity(DATA_CAPACITY);
         ToolsFacet::write_members(&mut json, &ToolsSchema::StructuredV1, self);
-        Data::written(json)
+        Data::from_json(json)
     }
 }
 
 wire_enum! {
-    /// Where an event stands in the life of a call, or of a result.
+    /// The phase of a call, or of a result.
     pub enum ToolPhase {
-        /// The call, or its result, begins.
+        /// The call, or its result, starts.
         Start = "start",
-        /// More of the arguments, or of the output.
+        /// A piece of the arguments, or of the output.
         Delta = "delta",
-        /// The arguments are final, or the tool has done its work.
+        /// The arguments are complete, or the tool has finished.
         Complete = "complete",
-        /// The call was cut off, or the tool failed, was denied, was invalid or was cut off.
+        /// The call was interrupted, or the tool failed, was denied, was invalid or was interrupted.
         Fail = "fail",
     }
 }
 
 wire_enum! {
-    /// Where a tool stands.
+    /// The status of a tool.
     pub enum ToolStatus {
-        /// Its arguments are still being written.
+        /// Its arguments are not complete.
         Pending = "pending",
-        /// It was called, and has no result yet. It may still wait for a permission.
+        /// It was called and has no result. It may be waiting for a permission.
         Running = "running",
-        /// It has done its work.
+        /// It finished successfully.
         Completed = "completed",
-        /// It failed, was denied, was invalid or was cut off.
+        /// It failed, was denied, was invalid or was interrupted.
         Failed = "failed",
-        /// Nobody can tell.
+        /// The status is not known.
         Unknown = "unknown",
     }
 }
 
 wire_struct! {
-    /// How many bytes of UTF-8 there were; 0 where there were none or nobody knows. While a result streams they count what
-    /// came so far; the last event of the result has the final figures.
+    /// Sizes in bytes of UTF-8; 0 if there was no such output or its size is not known. While a result streams, they are
+    /// the sizes so far; the last event of the result has the final sizes.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub struct ToolBytes {
-        /// What a command printed, without what is known to have gone to standard error. Of other tools 0.
+        /// Output of a command, except what is known to come from standard error. 0 for other tools.
         pub stdout: u64,
-        /// What is known to have gone to standard error.
+        /// Output that is known to come from standard error.
         pub stderr: u64,
-        /// The unified diffs of the files that were changed.
+        /// Unified diffs of the changed files.
         pub diff: u64,
-        /// The whole of what the tool gave back as text.
+        /// All output of the tool as text.
         pub result: u64,
     }
 }

@@ -1,21 +1,21 @@
-//! Items: what is open, and who looks after it.
+//! Items: dispatches by the kind of the item, and keeps the open ones.
 
 use interlingua_schema::{Item, ItemDelta, ItemEvent, ItemId, ItemKind, UniversalEvent};
 
 use super::messages::OpenMessage;
-use super::projected::Projected;
+use super::projected_events::ProjectedEvents;
 use super::session::Session;
 use super::tools::OpenTool;
+use crate::data_writer::DataWriter;
 use crate::metadata::key;
-use crate::object::Object;
 use crate::{AgentWrapperEvent, AgentWrapperKind};
 
-/// An item that began and is not over.
+/// An item that has started and not completed.
 #[derive(Debug)]
-pub(super) enum Open {
+pub(super) enum OpenItem {
     Message(OpenMessage),
     Tool(OpenTool),
-    /// Nothing of it is let through before it is over.
+    /// An item without events for its deltas.
     Silent,
 }
 
@@ -25,37 +25,37 @@ impl Session {
         agent: AgentWrapperKind,
         event: &UniversalEvent,
         ItemEvent { item, .. }: &'e ItemEvent,
-    ) -> Projected<'e> {
+    ) -> ProjectedEvents<'e> {
         match item.kind {
             ItemKind::Message => {
                 self.message_started(item);
-                Projected::none()
+                ProjectedEvents::none()
             }
             ItemKind::ToolCall => self.call_started(agent, item),
             ItemKind::ToolResult => self.result_started(agent, item),
             ItemKind::Status => {
-                self.items.insert(item.item_id.clone(), Open::Silent);
-                // One without content says all it has to say when it completes.
-                if item.content.is_empty() { Projected::none() } else { self.note(agent, event, item) }
+                self.open_items.insert(item.item_id.clone(), OpenItem::Silent);
+                // An item without content has its label only when it completes.
+                if item.content.is_empty() { ProjectedEvents::none() } else { self.status_item(agent, event, item) }
             }
             ItemKind::System | ItemKind::Unknown | ItemKind::Unlisted(_) => {
-                self.items.insert(item.item_id.clone(), Open::Silent);
-                Projected::none()
+                self.open_items.insert(item.item_id.clone(), OpenItem::Silent);
+                ProjectedEvents::none()
             }
         }
     }
 
-    pub(super) fn delta<'e>(&mut self, agent: AgentWrapperKind, delta: &'e ItemDelta) -> Projected<'e> {
-        match self.items.get_mut(&delta.item_id) {
-            Some(Open::Message(message)) => message.delta(agent, delta),
-            Some(Open::Tool(tool)) => tool.delta(agent, delta),
-            Some(Open::Silent) => Projected::none(),
-            // Nobody knows what it is a part of, so it may be anything.
+    pub(super) fn item_delta<'e>(&mut self, agent: AgentWrapperKind, delta: &'e ItemDelta) -> ProjectedEvents<'e> {
+        match self.open_items.get_mut(&delta.item_id) {
+            Some(OpenItem::Message(message)) => message.delta(agent, delta),
+            Some(OpenItem::Tool(tool)) => tool.delta(agent, delta),
+            Some(OpenItem::Silent) => ProjectedEvents::none(),
+            // The item is not known, so the text may be the output of a tool.
             None => {
-                let mut facts = Object::new();
-                facts.name(key::session_id, self.name.as_ref());
-                facts.text(key::native_type, Some("item.delta"));
-                Projected::one(AgentWrapperEvent::unknown(agent, facts.finish()))
+                let mut data = DataWriter::new();
+                data.name(key::session_id, self.name.as_ref());
+                data.name_from(key::native_type, Some("item.delta"));
+                ProjectedEvents::one(AgentWrapperEvent::unknown(agent, data.finish()))
             }
         }
     }
@@ -65,27 +65,27 @@ impl Session {
         agent: AgentWrapperKind,
         event: &UniversalEvent,
         ItemEvent { item, .. }: &'e ItemEvent,
-    ) -> Projected<'e> {
-        let open = self.items.remove(&item.item_id);
+    ) -> ProjectedEvents<'e> {
+        let open = self.open_items.remove(&item.item_id);
         match item.kind {
             ItemKind::Message => self.message_completed(agent, event, item, open),
             ItemKind::ToolCall => self.call_completed(agent, item, open),
             ItemKind::ToolResult => self.result_completed(agent, item, open),
-            ItemKind::Status => self.note(agent, event, item),
+            ItemKind::Status => self.status_item(agent, event, item),
             ItemKind::System => {
-                let facts = self.about(event, item);
-                Projected::one(AgentWrapperEvent::status(agent, "a system message", facts.finish()))
+                let data = self.item_data(event, item);
+                ProjectedEvents::one(AgentWrapperEvent::status(agent, "a system message", data.finish()))
             }
             ItemKind::Unknown | ItemKind::Unlisted(_) => self.unknown_item(agent, event, item),
         }
     }
 
-    /// What is said of an item that is no tool.
-    pub(super) fn about(&self, event: &UniversalEvent, item: &Item) -> Object {
-        let mut facts = self.facts(event);
-        facts.text(key::item_id, Some(item.item_id.as_str()));
-        facts.text(key::parent_id, item.parent_id.as_ref().map(ItemId::as_str));
-        facts.text(key::status, Some(item.status.as_str()));
-        facts
+    /// The data of an event about an item that is not a tool call or result.
+    pub(super) fn item_data(&self, event: &UniversalEvent, item: &Item) -> DataWriter {
+        let mut data = self.event_data(event);
+        data.name_from(key::item_id, Some(item.item_id.as_str()));
+        data.name_from(key::parent_id, item.parent_id.as_ref().map(ItemId::as_str));
+        data.name_from(key::status, Some(item.status.as_str()));
+        data
     }
 }

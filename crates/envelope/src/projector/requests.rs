@@ -1,11 +1,11 @@
-//! Permissions and questions: that there is one, and which tool it is about.
+//! Permissions and questions: only their state and the name of the tool are passed on.
 
 use interlingua_schema::{Permission, PermissionStatus, Question, QuestionStatus, UniversalEvent};
 
-use super::projected::Projected;
+use super::projected_events::ProjectedEvents;
 use super::session::Session;
+use crate::data_writer::DataWriter;
 use crate::metadata::key;
-use crate::object::Object;
 use crate::{AgentWrapperEvent, AgentWrapperKind};
 
 impl Session {
@@ -14,18 +14,18 @@ impl Session {
         agent: AgentWrapperKind,
         event: &UniversalEvent,
         permission: &Permission,
-    ) -> Projected<'e> {
+    ) -> ProjectedEvents<'e> {
         let message = match permission.status {
             PermissionStatus::Requested => "permission requested",
             PermissionStatus::Approved => "permission approved",
             PermissionStatus::Denied => "permission denied",
             PermissionStatus::Unknown(_) => "permission changed",
         };
-        let mut facts =
-            self.about_call(event, permission.metadata.as_ref().and_then(|metadata| metadata.call_id.as_deref()));
-        facts.text(key::status, Some(permission.status.as_str()));
-        facts.text(key::request_id, Some(&permission.permission_id));
-        Projected::one(AgentWrapperEvent::status(agent, message, facts.finish()))
+        let mut data =
+            self.request_data(event, permission.metadata.as_ref().and_then(|metadata| metadata.call_id.as_deref()));
+        data.name_from(key::status, Some(permission.status.as_str()));
+        data.name_from(key::request_id, Some(&permission.permission_id));
+        ProjectedEvents::one(AgentWrapperEvent::status(agent, message, data.finish()))
     }
 
     pub(super) fn question<'e>(
@@ -33,30 +33,30 @@ impl Session {
         agent: AgentWrapperKind,
         event: &UniversalEvent,
         question: &Question,
-    ) -> Projected<'e> {
+    ) -> ProjectedEvents<'e> {
         let message = match question.status {
             QuestionStatus::Requested => "question requested",
             QuestionStatus::Answered => "question answered",
             QuestionStatus::Rejected => "question rejected",
             QuestionStatus::Unknown(_) => "question changed",
         };
-        let mut facts =
-            self.about_call(event, question.metadata.as_ref().and_then(|metadata| metadata.call_id.as_deref()));
-        facts.text(key::status, Some(question.status.as_str()));
-        facts.text(key::request_id, Some(&question.question_id));
-        Projected::one(AgentWrapperEvent::status(agent, message, facts.finish()))
+        let mut data =
+            self.request_data(event, question.metadata.as_ref().and_then(|metadata| metadata.call_id.as_deref()));
+        data.name_from(key::status, Some(question.status.as_str()));
+        data.name_from(key::request_id, Some(&question.question_id));
+        ProjectedEvents::one(AgentWrapperEvent::status(agent, message, data.finish()))
     }
 
-    /// The call that a request is about: the one that its metadata names, or the only one that waits. What a request says
-    /// of its tool is mixed with the tool's input, so nothing of it is let through; the call has told the name.
-    fn about_call(&self, event: &UniversalEvent, call_id: Option<&str>) -> Object {
+    /// The data of a request, with the tool call that it is about: the call that its metadata names, or else the only call
+    /// without a result. The name of the tool comes from the call, because a request mixes it with the tool's input.
+    fn request_data(&self, event: &UniversalEvent, call_id: Option<&str>) -> DataWriter {
         let call = match call_id {
-            Some(named) => self.calls.entry(named),
-            None => self.calls.only(),
+            Some(call_id) => self.pending_calls.entry(call_id),
+            None => self.pending_calls.only(),
         };
-        let mut facts = self.facts(event);
-        facts.name(key::tool_name, call.and_then(|(_, call)| call.name.as_ref()));
-        facts.name(key::tool_use_id, call.map(|(call_id, _)| call_id));
-        facts
+        let mut data = self.event_data(event);
+        data.name(key::tool_name, call.and_then(|(_, call)| call.name.as_ref()));
+        data.name(key::tool_use_id, call.map(|(call_id, _)| call_id));
+        data
     }
 }

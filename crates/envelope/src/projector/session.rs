@@ -1,32 +1,32 @@
-//! How a session stands.
+//! The state of a session.
 
 use interlingua_schema::{
     EndReason, ItemId, NativeSessionId, SessionEnded, SessionId, TurnEnded, TurnStarted, TurnStatus, UniversalEvent,
     Usage,
 };
 
-use super::items::Open;
-use super::memory::Memory;
-use super::notes::farewell;
-use super::projected::Projected;
-use super::tools::Call;
+use super::bounded_map::BoundedMap;
+use super::items::OpenItem;
+use super::projected_events::ProjectedEvents;
+use super::status::exit_message;
+use super::tools::PendingCall;
 use crate::bounds::FinalText;
+use crate::data_writer::DataWriter;
 use crate::metadata::key;
-use crate::object::Object;
 use crate::{AgentWrapperCompletion, AgentWrapperCompletionStatus, AgentWrapperEvent, AgentWrapperKind, Name};
 
-/// A session, as far as its next event needs it.
+/// The state of a session that later events need.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// The how-manieth session it is.
-    pub(super) serial: u64,
+    /// Number of the session in the order of starts, from 1.
+    pub(super) number: u64,
     pub(super) name: Option<Name>,
-    native: Option<NativeSessionId>,
+    native_id: Option<NativeSessionId>,
     pub(super) thread: Option<Name>,
     pub(super) turn: Option<Name>,
-    pub(super) items: Memory<ItemId, Open>,
-    /// The calls that have no result yet, by the agent's id.
-    pub(super) calls: Memory<Name, Call>,
+    pub(super) open_items: BoundedMap<ItemId, OpenItem>,
+    /// The calls without a result, by the agent's id of the call.
+    pub(super) pending_calls: BoundedMap<Name, PendingCall>,
     pub(super) final_text: Option<FinalText>,
     status: AgentWrapperCompletionStatus,
     turns: u64,
@@ -35,15 +35,15 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(serial: u64, session: &SessionId) -> Self {
+    pub(super) fn new(number: u64, session: &SessionId) -> Self {
         Self {
-            serial,
+            number,
             name: Name::new(session.as_str()),
-            native: None,
+            native_id: None,
             thread: None,
             turn: None,
-            items: Memory::default(),
-            calls: Memory::default(),
+            open_items: BoundedMap::default(),
+            pending_calls: BoundedMap::default(),
             final_text: None,
             status: AgentWrapperCompletionStatus::Incomplete,
             turns: 0,
@@ -52,26 +52,26 @@ impl Session {
         }
     }
 
-    /// Takes the agent's name of the session, once it is known.
-    pub(super) fn named(&mut self, native: Option<&NativeSessionId>) {
-        if native.is_some() && self.native.as_ref() != native {
-            self.native = native.cloned();
-            self.thread = native.and_then(|native| Name::new(native.as_str()));
+    /// Sets the agent's id of the session, if it is known.
+    pub(super) fn set_native_id(&mut self, native_id: Option<&NativeSessionId>) {
+        if native_id.is_some() && self.native_id.as_ref() != native_id {
+            self.native_id = native_id.cloned();
+            self.thread = native_id.and_then(|native_id| Name::new(native_id.as_str()));
         }
     }
 
-    /// What is said of every event that is no text and no tool's.
-    pub(super) fn facts(&self, event: &UniversalEvent) -> Object {
-        let mut facts = Object::new();
-        facts.text(key::event, Some(event.data.kind()));
-        facts.name(key::session_id, self.name.as_ref());
-        facts.name(key::thread_id, self.thread.as_ref());
-        facts.name(key::turn_id, self.turn.as_ref());
-        facts
+    /// The data that all events except text and tool events have.
+    pub(super) fn event_data(&self, event: &UniversalEvent) -> DataWriter {
+        let mut data = DataWriter::new();
+        data.name_from(key::event, Some(event.data.kind()));
+        data.name(key::session_id, self.name.as_ref());
+        data.name(key::thread_id, self.thread.as_ref());
+        data.name(key::turn_id, self.turn.as_ref());
+        data
     }
 
-    pub(super) fn started<'e>(&mut self, agent: AgentWrapperKind, event: &UniversalEvent) -> Projected<'e> {
-        Projected::one(AgentWrapperEvent::status(agent, "session started", self.facts(event).finish()))
+    pub(super) fn started<'e>(&mut self, agent: AgentWrapperKind, event: &UniversalEvent) -> ProjectedEvents<'e> {
+        ProjectedEvents::one(AgentWrapperEvent::status(agent, "session started", self.event_data(event).finish()))
     }
 
     pub(super) fn turn_started<'e>(
@@ -79,12 +79,12 @@ impl Session {
         agent: AgentWrapperKind,
         event: &UniversalEvent,
         turn: &TurnStarted,
-    ) -> Projected<'e> {
+    ) -> ProjectedEvents<'e> {
         self.turns += 1;
         self.turn = Name::new(&turn.turn_id);
         self.final_text = None;
         self.status = AgentWrapperCompletionStatus::Incomplete;
-        Projected::one(AgentWrapperEvent::status(agent, "turn started", self.facts(event).finish()))
+        ProjectedEvents::one(AgentWrapperEvent::status(agent, "turn started", self.event_data(event).finish()))
     }
 
     pub(super) fn turn_ended<'e>(
@@ -92,12 +92,12 @@ impl Session {
         agent: AgentWrapperKind,
         event: &UniversalEvent,
         turn: &TurnEnded,
-    ) -> Projected<'e> {
+    ) -> ProjectedEvents<'e> {
         let (status, message) = match turn.status {
             TurnStatus::Completed => (AgentWrapperCompletionStatus::Completed, "turn completed"),
             TurnStatus::Failed => (AgentWrapperCompletionStatus::Failed, "turn failed"),
             TurnStatus::Interrupted => (AgentWrapperCompletionStatus::Interrupted, "turn interrupted"),
-            // An outcome that is not understood is never success.
+            // An unknown outcome never counts as success.
             TurnStatus::Unknown(_) => (AgentWrapperCompletionStatus::Failed, "turn ended"),
         };
         self.status = status;
@@ -107,12 +107,12 @@ impl Session {
                 none => *none = Some(usage),
             }
         }
-        let mut facts = self.facts(event);
-        facts.text(key::status, Some(turn.status.as_str()));
-        facts.number(key::duration_ms, Some(turn.duration_ms));
-        facts.usage(key::usage, turn.usage.as_ref());
+        let mut data = self.event_data(event);
+        data.name_from(key::status, Some(turn.status.as_str()));
+        data.number(key::duration_ms, Some(turn.duration_ms));
+        data.usage(key::usage, turn.usage.as_ref());
         self.turn = None;
-        Projected::one(AgentWrapperEvent::status(agent, message, facts.finish()))
+        ProjectedEvents::one(AgentWrapperEvent::status(agent, message, data.finish()))
     }
 
     pub(super) fn ended<'e>(
@@ -120,46 +120,45 @@ impl Session {
         agent: AgentWrapperKind,
         event: &UniversalEvent,
         end: &SessionEnded,
-    ) -> Projected<'e> {
+    ) -> ProjectedEvents<'e> {
         self.exit_code = end.exit_code;
-        let mut facts = self.facts(event);
-        facts.text(key::status, Some(end.reason.as_str()));
-        facts.number(key::exit_code, end.exit_code);
-        let facts = facts.finish();
+        let mut data = self.event_data(event);
+        data.name_from(key::status, Some(end.reason.as_str()));
+        data.number(key::exit_code, end.exit_code);
+        let data = data.finish();
         let event = match end.reason {
             EndReason::Completed => {
                 if self.turns == 0 {
                     self.status = AgentWrapperCompletionStatus::Completed;
                 }
-                AgentWrapperEvent::status(agent, "session completed", facts)
+                AgentWrapperEvent::status(agent, "session completed", data)
             }
             EndReason::Terminated => {
                 self.status = AgentWrapperCompletionStatus::Terminated;
-                AgentWrapperEvent::status(agent, "session terminated", facts)
+                AgentWrapperEvent::status(agent, "session terminated", data)
             }
-            // An outcome that is not understood is never success.
+            // An unknown outcome never counts as success.
             EndReason::Unknown(_) => {
                 self.status = AgentWrapperCompletionStatus::Failed;
-                AgentWrapperEvent::status(agent, "session ended", facts)
+                AgentWrapperEvent::status(agent, "session ended", data)
             }
-            // Its own message ends with a line of the agent's standard error.
+            // The message of the event is dropped: it ends with a line of the agent's standard error.
             EndReason::Error => {
                 self.status = AgentWrapperCompletionStatus::Failed;
-                let message = end.exit_code.map_or_else(|| "the agent is gone".to_owned(), farewell);
-                AgentWrapperEvent::error(agent, &message, facts)
+                let message = end.exit_code.map_or_else(|| "the agent is gone".to_owned(), exit_message);
+                AgentWrapperEvent::error(agent, &message, data)
             }
         };
-        Projected::one(event)
+        ProjectedEvents::one(event)
     }
 
-    /// What it came to.
-    pub(super) fn completion(self) -> AgentWrapperCompletion {
-        let mut facts = Object::new();
-        facts.name(key::session_id, self.name.as_ref());
-        facts.name(key::thread_id, self.thread.as_ref());
-        facts.number(key::exit_code, self.exit_code);
-        facts.number(key::turns, Some(self.turns));
-        facts.usage(key::usage, self.usage.as_ref());
-        AgentWrapperCompletion::new(self.status, self.final_text, facts.finish())
+    pub(super) fn into_completion(self) -> AgentWrapperCompletion {
+        let mut data = DataWriter::new();
+        data.name(key::session_id, self.name.as_ref());
+        data.name(key::thread_id, self.thread.as_ref());
+        data.number(key::exit_code, self.exit_code);
+        data.number(key::turns, Some(self.turns));
+        data.usage(key::usage, self.usage.as_ref());
+        AgentWrapperCompletion::new(self.status, self.final_text, data.finish())
     }
 }

@@ -1,10 +1,10 @@
-//! What is advertised.
+//! Advertised capabilities.
 
 use interlingua_convert::Agent;
 use interlingua_envelope::{Capability, capabilities};
 
 #[test]
-fn every_agent_has_the_tools_facet_and_only_what_was_recorded() {
+fn every_agent_has_the_tools_facet_and_only_capabilities_that_a_recording_proves() {
     for agent in Agent::ALL {
         let proven = capabilities(agent);
         assert!(proven.contains_key(&Capability::ToolsStructuredV1), "{agent}");

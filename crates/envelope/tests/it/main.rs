@@ -1,9 +1,9 @@
-//! What the envelope promises, through its public face.
+//! Tests of the envelope through its public API.
 
 mod capabilities;
-mod events;
-mod musts;
 mod projection;
+mod requirements;
 mod secrets;
+mod test_projector;
 mod tools;
 mod unicode;

@@ -1,10 +1,10 @@
-//! Nothing that an event carries as content comes out, but for words that were said.
+//! No content of universal events gets into the envelope, except the text of messages.
 //!
-//! The events are not written by hand: they are made from the JSON Schema of the universal event, with a secret in every
-//! string that is not listed here as an id or a name. An event type, a content part or a field that is added to the schema
-//! is in this test from then on, and fails it if the projector lets it through.
+//! The events are generated from the JSON Schema of the universal event, with a secret in every string that is not listed
+//! here as an id or a name. So an event type, content part or field that is added to the schema is tested as well, and the
+//! test fails if the projector passes it on.
 
-mod filled;
+mod schema_filler;
 
 use std::collections::BTreeSet;
 
@@ -13,12 +13,12 @@ use interlingua_envelope::{AgentWrapperEvent, AgentWrapperEventKind as Kind, Pro
 use interlingua_schema::{EventData, Item, ItemKind, Role, Source, UniversalEvent};
 use serde_json::Value;
 
-use self::filled::Filler;
+use self::schema_filler::SchemaFiller;
 
-/// So many times each type of event is made, with other choices each time.
+/// Number of rounds. Each generates every event type with other choices.
 const ROUNDS: u64 = 600;
 
-/// Strings that are ids or names, by their field. They may come out; what hides in them does not (`tools.rs`).
+/// Fields that are ids or names. They are passed on, unless they are not valid names (see `tools.rs`).
 const NAMES: [&str; 13] = [
     "call_id",
     "event_id",
@@ -35,7 +35,7 @@ const NAMES: [&str; 13] = [
     "turn_id",
 ];
 
-/// Fields that carry content. Not needed to find leaks, but to know that the filler reaches them.
+/// Fields that have content. They are listed to check that the filler reaches them.
 const CONTENT: [&str; 20] = [
     "action",
     "arguments",
@@ -59,26 +59,26 @@ const CONTENT: [&str; 20] = [
     "text",
 ];
 
-/// Whether what this item says may come out as text.
-fn speaks(item: &Item) -> bool {
-    let sub_agents_task = item.role == Some(Role::User) && item.parent_id.is_some();
-    item.kind == ItemKind::Message && matches!(item.role, Some(Role::User | Role::Assistant)) && !sub_agents_task
+/// Whether the text of this item may be passed on.
+fn is_text_allowed(item: &Item) -> bool {
+    let is_sub_agent_task = item.role == Some(Role::User) && item.parent_id.is_some();
+    item.kind == ItemKind::Message && matches!(item.role, Some(Role::User | Role::Assistant)) && !is_sub_agent_task
 }
 
-/// The secrets in a text, which are `SECRET:` and the path of the field.
+/// The secrets in a text. A secret is `SECRET:`, the path of the field, and `:END`.
 fn secrets(text: &str) -> impl Iterator<Item = &str> {
     text.split("SECRET:").skip(1).map(|rest| rest.split(":END").next().unwrap())
 }
 
-fn check(source: &UniversalEvent, begun: Option<&Item>, event: &AgentWrapperEvent) {
+fn assert_no_secrets(source: &UniversalEvent, open_item: Option<&Item>, event: &AgentWrapperEvent) {
     let mut json: Value = serde_json::to_value(event).unwrap();
     if let Some(text) = event.text() {
-        let (said_by, fields): (_, &[&str]) = match &source.data {
+        let (item, fields): (_, &[&str]) = match &source.data {
             EventData::ItemCompleted(data) => (Some(&data.item), &["text"]),
-            EventData::ItemDelta(_) => (begun, &["delta"]),
+            EventData::ItemDelta(_) => (open_item, &["delta"]),
             _ => (None, &[]),
         };
-        assert!(said_by.is_some_and(speaks), "{text} comes from {source:?}");
+        assert!(item.is_some_and(is_text_allowed), "{text} comes from {source:?}");
         for secret in secrets(text) {
             assert!(fields.contains(&secret.rsplit('/').next().unwrap()), "{secret} comes from {source:?}");
         }
@@ -95,29 +95,29 @@ fn check(source: &UniversalEvent, begun: Option<&Item>, event: &AgentWrapperEven
 }
 
 #[test]
-fn no_content_of_any_event_comes_out_but_words_that_were_said() {
+fn no_content_is_passed_on_except_the_text_of_messages() {
     let schema = interlingua_schema::json_schema().to_value();
     let types = schema["oneOf"].as_array().unwrap();
     let mut reached = BTreeSet::new();
-    let mut came_out = BTreeSet::new();
+    let mut projected_kinds = BTreeSet::new();
     for round in 0..ROUNDS {
-        let mut filler = Filler::new(&schema, &NAMES, round);
+        let mut filler = SchemaFiller::new(&schema, &NAMES, round);
         let mut projector = Projector::new(Agent::Codex);
-        let mut begun: Option<Item> = None;
-        // Each type twice, so that each comes before and after each other.
+        let mut open_item: Option<Item> = None;
+        // Each type twice, so that each comes before and after every other.
         for _ in 0..2 {
             for kind in types {
-                let made = filler.event(kind);
-                let event: UniversalEvent = serde_json::from_value(made.clone()).unwrap();
-                assert!(!matches!(event.data, EventData::Unknown(_)), "{made}");
+                let json = filler.event(kind);
+                let event: UniversalEvent = serde_json::from_value(json.clone()).unwrap();
+                assert!(!matches!(event.data, EventData::Unknown(_)), "{json}");
                 for projected in projector.push(&event) {
-                    check(&event, begun.as_ref(), &projected);
-                    came_out.insert((projected.kind(), projected.channel().map(str::to_owned)));
+                    assert_no_secrets(&event, open_item.as_ref(), &projected);
+                    projected_kinds.insert((projected.kind(), projected.channel().map(str::to_owned)));
                 }
                 match event.data {
-                    EventData::ItemStarted(data) => begun = Some(data.item),
-                    // All items have the same id here, so the one that began is over.
-                    EventData::ItemCompleted(_) => begun = None,
+                    EventData::ItemStarted(data) => open_item = Some(data.item),
+                    // All items have the same id, so this completes the open one.
+                    EventData::ItemCompleted(_) => open_item = None,
                     _ => {}
                 }
             }
@@ -134,9 +134,9 @@ fn no_content_of_any_event_comes_out_but_words_that_were_said() {
     for field in CONTENT {
         assert!(reached.contains(field), "the filler does not reach `{field}`");
     }
-    // It is no use to let nothing through.
+    // The test would be useless if nothing was passed on.
     let channels = |kind: Kind| -> Vec<Option<&str>> {
-        came_out.iter().filter(|(found, _)| *found == kind).map(|(_, channel)| channel.as_deref()).collect()
+        projected_kinds.iter().filter(|(found, _)| *found == kind).map(|(_, channel)| channel.as_deref()).collect()
     };
     assert_eq!(channels(Kind::TextOutput), [Some("assistant"), Some("reasoning"), Some("user")]);
     assert_eq!(channels(Kind::ToolCall), [Some("tool")]);

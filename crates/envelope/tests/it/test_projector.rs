@@ -1,4 +1,4 @@
-//! Universal events by hand, and what they are projected to.
+//! A projector that collects its events, and builders of universal events.
 
 use interlingua_convert::Agent;
 use interlingua_envelope::{AgentWrapperCompletion, AgentWrapperEvent, Projector};
@@ -8,20 +8,20 @@ use interlingua_schema::{
 };
 use serde_json::Value;
 
-/// An event of the session `ses_1`, said by the agent.
+/// An agent event of the session `ses_1`.
 pub(crate) fn event(data: EventData) -> UniversalEvent {
     let mut event = UniversalEvent::new("evt_1", 1, Timestamp::EPOCH, "ses_1", Origin::AGENT, data);
     event.native_session_id = Some("thread-1".into());
     event
 }
 
-/// A projector, and what came out of it.
-pub(crate) struct Play {
+/// A projector that collects the events it returns.
+pub(crate) struct TestProjector {
     projector: Projector,
     pub(crate) events: Vec<AgentWrapperEvent>,
 }
 
-impl Play {
+impl TestProjector {
     pub(crate) fn new() -> Self {
         Self { projector: Projector::new(Agent::Codex), events: Vec::new() }
     }
@@ -31,20 +31,20 @@ impl Play {
         self
     }
 
-    pub(crate) fn say(&mut self, data: EventData) -> &mut Self {
+    pub(crate) fn push_data(&mut self, data: EventData) -> &mut Self {
         self.push(&event(data))
     }
 
     pub(crate) fn delta(&mut self, item: &str, text: &str) -> &mut Self {
-        self.say(delta(item, text))
+        self.push_data(delta(item, text))
     }
 
-    pub(crate) fn turn(&mut self) -> &mut Self {
-        self.say(EventData::TurnStarted(TurnStarted::new("turn-1")))
+    pub(crate) fn start_turn(&mut self) -> &mut Self {
+        self.push_data(EventData::TurnStarted(TurnStarted::new("turn-1")))
     }
 
-    pub(crate) fn turn_ended(&mut self, status: TurnStatus) -> &mut Self {
-        self.say(EventData::TurnEnded(TurnEnded::new("turn-1", status)))
+    pub(crate) fn end_turn(&mut self, status: TurnStatus) -> &mut Self {
+        self.push_data(EventData::TurnEnded(TurnEnded::new("turn-1", status)))
     }
 
     /// The texts of one channel.
@@ -56,7 +56,7 @@ impl Play {
             .collect()
     }
 
-    /// What the session came to.
+    /// The completion of the first remaining session.
     pub(crate) fn completion(self) -> AgentWrapperCompletion {
         self.projector.finish().next().unwrap()
     }
@@ -65,8 +65,8 @@ impl Play {
         self.projector.complete(&session.into())
     }
 
-    /// Forgets what came out so far.
-    pub(crate) fn skip(&mut self) -> &mut Self {
+    /// Drops the events collected so far.
+    pub(crate) fn clear(&mut self) -> &mut Self {
         self.events.clear();
         self
     }
@@ -75,7 +75,7 @@ impl Play {
         self.events.last().unwrap()
     }
 
-    /// The tools facets in order.
+    /// The `tool` objects of all events, in order.
     pub(crate) fn tools(&self) -> Vec<Value> {
         self.events.iter().filter_map(AgentWrapperEvent::data).filter_map(|data| data.get("tool").cloned()).collect()
     }

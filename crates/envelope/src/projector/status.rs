@@ -1,17 +1,21 @@
-//! Status items, failures, and what nobody can classify. The messages are ours, but for an agent's own words about its
-//! failure.
+//! Status items, errors and unknown events. Their messages are fixed texts, except for error messages of the agent.
 
 use interlingua_schema::{ContentPart, ErrorCode, ErrorEvent, Item, Source, StatusLabel, UniversalEvent};
 use serde_json::Value;
 
-use super::projected::Projected;
+use super::projected_events::ProjectedEvents;
 use super::session::Session;
 use crate::metadata::key;
 use crate::{AgentWrapperEvent, AgentWrapperKind};
 
 impl Session {
-    /// A status item. Its detail may hold a hook's output, a command's input, a sub-agent's report.
-    pub(super) fn note<'e>(&mut self, agent: AgentWrapperKind, event: &UniversalEvent, item: &Item) -> Projected<'e> {
+    /// A status item. Its detail is dropped: it may have the output of a hook, a command line or a report of a sub-agent.
+    pub(super) fn status_item<'e>(
+        &mut self,
+        agent: AgentWrapperKind,
+        event: &UniversalEvent,
+        item: &Item,
+    ) -> ProjectedEvents<'e> {
         let label = item.content.iter().find_map(|part| match part {
             ContentPart::Status { label, .. } => Some(label),
             _ => None,
@@ -29,69 +33,69 @@ impl Session {
             Some(StatusLabel::LateResult) => "a tool's result came after its turn",
             Some(StatusLabel::Unknown(_)) | None => "a change of state",
         };
-        let mut facts = self.about(event, item);
-        facts.text(key::label, label.map(StatusLabel::as_str));
-        Projected::one(AgentWrapperEvent::status(agent, message, facts.finish()))
+        let mut data = self.item_data(event, item);
+        data.name_from(key::label, label.map(StatusLabel::as_str));
+        ProjectedEvents::one(AgentWrapperEvent::status(agent, message, data.finish()))
     }
 
-    /// A failure. An agent's own words are passed on; what was inferred may quote its standard error or a line that was
-    /// no JSON, and becomes words of ours.
+    /// An error. A message that the agent sent is passed on. A synthetic message is replaced by a fixed text, because it
+    /// may quote standard error or a line that is not JSON.
     pub(super) fn error<'e>(
         &mut self,
         agent: AgentWrapperKind,
         event: &UniversalEvent,
         error: &ErrorEvent,
-    ) -> Projected<'e> {
+    ) -> ProjectedEvents<'e> {
         let exit_code = error.details.as_ref().and_then(|details| details.native.as_ref()?.get("exit_code")?.as_i64());
         let exit_code = exit_code.and_then(|code| i32::try_from(code).ok());
-        let mut facts = self.facts(event);
-        facts.text(key::code, error.code.as_ref().map(ErrorCode::as_str));
-        facts.number(key::exit_code, exit_code);
-        let facts = facts.finish();
-        let own_words = event.origin.source() == Source::Agent && !error.message.trim().is_empty();
-        let event = if own_words {
-            AgentWrapperEvent::error(agent, &error.message, facts)
+        let mut data = self.event_data(event);
+        data.name_from(key::code, error.code.as_ref().map(ErrorCode::as_str));
+        data.number(key::exit_code, exit_code);
+        let data = data.finish();
+        let is_agents_message = event.origin.source() == Source::Agent && !error.message.trim().is_empty();
+        let event = if is_agents_message {
+            AgentWrapperEvent::error(agent, &error.message, data)
         } else {
-            AgentWrapperEvent::error(agent, &inferred(error.code.as_ref(), exit_code), facts)
+            AgentWrapperEvent::error(agent, &fixed_error_message(error.code.as_ref(), exit_code), data)
         };
-        Projected::one(event)
+        ProjectedEvents::one(event)
     }
 
-    /// Something that nobody could classify.
-    pub(super) fn unknown<'e>(
+    /// An event that could not be classified.
+    pub(super) fn unknown_event<'e>(
         &mut self,
         agent: AgentWrapperKind,
         event: &UniversalEvent,
         native_type: Option<&str>,
-    ) -> Projected<'e> {
-        let mut facts = self.facts(event);
-        facts.text(key::native_type, native_type);
-        Projected::one(AgentWrapperEvent::unknown(agent, facts.finish()))
+    ) -> ProjectedEvents<'e> {
+        let mut data = self.event_data(event);
+        data.name_from(key::native_type, native_type);
+        ProjectedEvents::one(AgentWrapperEvent::unknown(agent, data.finish()))
     }
 
-    /// An item that the universal schema has no word for. Its content is the native payload, whose tag is its type.
+    /// An item of kind `unknown`. Its content is the native payload, and the payload's `type` is the native type.
     pub(super) fn unknown_item<'e>(
         &mut self,
         agent: AgentWrapperKind,
         event: &UniversalEvent,
         item: &Item,
-    ) -> Projected<'e> {
-        let tag = item.content.iter().find_map(|part| match part {
+    ) -> ProjectedEvents<'e> {
+        let native_type = item.content.iter().find_map(|part| match part {
             ContentPart::Json { json } => json.get("type").and_then(Value::as_str),
             _ => None,
         });
-        let mut facts = self.about(event, item);
-        facts.text(key::native_type, tag);
-        Projected::one(AgentWrapperEvent::unknown(agent, facts.finish()))
+        let mut data = self.item_data(event, item);
+        data.name_from(key::native_type, native_type);
+        ProjectedEvents::one(AgentWrapperEvent::unknown(agent, data.finish()))
     }
 }
 
-/// What a failure is called that the agent has no words for.
-fn inferred(code: Option<&ErrorCode>, exit_code: Option<i32>) -> String {
+/// A fixed message for an error without a message of the agent.
+fn fixed_error_message(code: Option<&ErrorCode>, exit_code: Option<i32>) -> String {
     if let Some(code) = exit_code {
-        return farewell(code);
+        return exit_message(code);
     }
-    let words = match code {
+    let message = match code {
         Some(ErrorCode::RateLimited) => "too many requests",
         Some(ErrorCode::Overloaded) => "the model's provider has no capacity",
         Some(ErrorCode::Auth) => "not signed in, or not allowed",
@@ -101,11 +105,11 @@ fn inferred(code: Option<&ErrorCode>, exit_code: Option<i32>) -> String {
         Some(ErrorCode::Limit) => "a limit was reached",
         Some(ErrorCode::AgentError | ErrorCode::Unknown(_)) | None => "the agent failed",
     };
-    words.to_owned()
+    message.to_owned()
 }
 
-/// How an agent left.
-pub(super) fn farewell(exit_code: i32) -> String {
+/// The message for an agent that exited with an error.
+pub(super) fn exit_message(exit_code: i32) -> String {
     if exit_code < 0 {
         format!("the agent was killed by signal {}", exit_code.unsigned_abs())
     } else {

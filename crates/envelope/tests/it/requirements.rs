@@ -1,8 +1,8 @@
-//! What the specification of the envelope says must be, one test each.
+//! One test for each requirement in the specification of the envelope.
 
 use std::fmt::Write as _;
 
-use crate::events::{Play, call, completed, event, failed, message, named_call, result, started};
+use crate::test_projector::{TestProjector, call, completed, event, failed, message, named_call, result, started};
 use interlingua_envelope::bounds::{
     MAX_CHANNEL_BYTES, MAX_DATA_BYTES, MAX_MESSAGE_BYTES, MAX_TEXT_BYTES, OVERSIZE_DATA,
 };
@@ -23,8 +23,8 @@ fn status(message: &str) -> AgentWrapperEvent {
     read(json!({"agent_kind": "codex", "kind": "Status", "message": message}))
 }
 
-/// Data that takes exactly so many bytes as compact JSON.
-fn data_of(bytes: usize) -> Value {
+/// Data that has exactly `bytes` bytes as compact JSON.
+fn data_with_size(bytes: usize) -> Value {
     let data = json!({ "a": "x".repeat(bytes - br#"{"a":""}"#.len()) });
     assert_eq!(serde_json::to_vec(&data).unwrap().len(), bytes);
     data
@@ -53,9 +53,9 @@ fn len_of_channel_must_be_at_most_128_bytes_else_channel_must_be_none() {
 fn len_of_text_must_be_at_most_65536_bytes() {
     assert_eq!(MAX_TEXT_BYTES, 65_536);
     for (text, pieces) in [("x".repeat(65_536), 1), ("x".repeat(65_537), 2), ("🦀".repeat(16_384), 1)] {
-        let mut play = Play::new();
-        play.say(completed(message("i", Role::Assistant, vec![ContentPart::text(text)])));
-        assert_eq!(play.texts("assistant").len(), pieces);
+        let mut projector = TestProjector::new();
+        projector.push_data(completed(message("i", Role::Assistant, vec![ContentPart::text(text)])));
+        assert_eq!(projector.texts("assistant").len(), pieces);
     }
     let too_long = json!({"agent_kind": "codex", "kind": "TextOutput", "text": "x".repeat(65_537)});
     let error = serde_json::from_value::<AgentWrapperEvent>(too_long).unwrap_err().to_string();
@@ -63,8 +63,8 @@ fn len_of_text_must_be_at_most_65536_bytes() {
 }
 
 #[test]
-fn text_larger_than_the_bound_must_be_split_into_several_text_outputs_preserving_order() {
-    // Ten megabytes, each line another, with a character of four bytes across every bound.
+fn text_larger_than_the_limit_must_be_split_into_several_text_outputs_preserving_order() {
+    // Ten megabytes of different lines, with a four-byte character across every limit.
     let mut text = String::from("x");
     for line in 0.. {
         if text.len() > 10 << 20 {
@@ -73,14 +73,17 @@ fn text_larger_than_the_bound_must_be_split_into_several_text_outputs_preserving
         let _ = writeln!(text, "{line} 🦀🦀🦀🦀e\u{301}");
     }
     let item = || message("i", Role::Assistant, vec![ContentPart::text(text.clone())]);
-    let mut whole = Play::new();
-    whole.say(completed(item()));
-    let mut streamed = Play::new();
-    streamed.say(started(message("i", Role::Assistant, Vec::new()))).delta("i", &text).say(completed(item()));
-    for play in [whole, streamed] {
-        assert!(play.events.iter().all(|event| event.kind() == AgentWrapperEventKind::TextOutput));
-        let pieces = play.texts("assistant");
-        assert_eq!(pieces.len(), play.events.len());
+    let mut whole = TestProjector::new();
+    whole.push_data(completed(item()));
+    let mut streamed = TestProjector::new();
+    streamed
+        .push_data(started(message("i", Role::Assistant, Vec::new())))
+        .delta("i", &text)
+        .push_data(completed(item()));
+    for projector in [whole, streamed] {
+        assert!(projector.events.iter().all(|event| event.kind() == AgentWrapperEventKind::TextOutput));
+        let pieces = projector.texts("assistant");
+        assert_eq!(pieces.len(), projector.events.len());
         assert!(pieces.len() > 160);
         assert!(pieces.iter().all(|piece| piece.len() <= MAX_TEXT_BYTES && piece.len() > MAX_TEXT_BYTES - 4
             || piece == pieces.last().unwrap()));
@@ -97,16 +100,16 @@ fn len_of_message_must_be_at_most_4096_bytes() {
 }
 
 #[test]
-fn a_message_that_exceeds_the_bound_must_be_truncated_and_end_with_the_suffix() {
+fn a_message_that_exceeds_the_limit_must_be_truncated_and_end_with_the_suffix() {
     let suffix = "…(truncated)";
     assert_eq!(suffix.len(), 14);
-    let words = "m".repeat(5000);
-    let mut play = Play::new();
-    play.say(EventData::Error(ErrorEvent::new(ErrorCode::AgentError, words.clone())));
-    for cut in [status(&words), play.events.remove(0)] {
-        assert_eq!(cut.message().unwrap(), format!("{}{suffix}", &words[..4096 - 14]));
+    let message = "m".repeat(5000);
+    let mut projector = TestProjector::new();
+    projector.push_data(EventData::Error(ErrorEvent::new(ErrorCode::AgentError, message.clone())));
+    for cut in [status(&message), projector.events.remove(0)] {
+        assert_eq!(cut.message().unwrap(), format!("{}{suffix}", &message[..4096 - 14]));
     }
-    // 4082 is no multiple of four, so two bytes stay unused rather than a character be cut.
+    // 4082 is not a multiple of four, so two bytes stay unused instead of cutting a character.
     let crabs = "🦀".repeat(2000);
     assert_eq!(status(&crabs).message().unwrap(), format!("{}{suffix}", "🦀".repeat(1020)));
 }
@@ -114,19 +117,19 @@ fn a_message_that_exceeds_the_bound_must_be_truncated_and_end_with_the_suffix() 
 #[test]
 fn serialized_json_bytes_of_data_must_be_at_most_65536_else_data_must_be_replaced() {
     assert_eq!(MAX_DATA_BYTES, 65_536);
-    let fits = data_of(65_536);
+    let fits = data_with_size(65_536);
     assert_eq!(with_data(&fits).data(), Some(fits));
     let oversize = json!({"dropped": {"reason": "oversize"}});
     assert_eq!(oversize.to_string(), OVERSIZE_DATA);
-    assert_eq!(with_data(&data_of(65_537)).data(), Some(oversize));
+    assert_eq!(with_data(&data_with_size(65_537)).data(), Some(oversize));
 }
 
 #[test]
-fn data_is_measured_as_compact_json_however_it_was_written() {
-    let compact = data_of(65_536).to_string();
+fn the_size_of_data_is_that_of_compact_json_however_it_was_written() {
+    let compact = data_with_size(65_536).to_string();
     let spaced = format!(r#"{{"agent_kind":"codex","kind":"Unknown","data":{}}}"#, compact.replacen(':', " :\n ", 1));
     let event: AgentWrapperEvent = serde_json::from_str(&spaced).unwrap();
-    assert_eq!(event.data(), Some(data_of(65_536)));
+    assert_eq!(event.data(), Some(data_with_size(65_536)));
 }
 
 #[test]
@@ -134,24 +137,27 @@ fn completion_data_must_follow_the_same_limit_and_enforcement() {
     let with = |data: &Value| -> AgentWrapperCompletion {
         serde_json::from_value(json!({"status": "completed", "data": data})).unwrap()
     };
-    let fits = data_of(65_536);
+    let fits = data_with_size(65_536);
     assert_eq!(with(&fits).data(), Some(fits));
-    assert_eq!(with(&data_of(65_537)).data(), Some(json!({"dropped": {"reason": "oversize"}})));
+    assert_eq!(with(&data_with_size(65_537)).data(), Some(json!({"dropped": {"reason": "oversize"}})));
 }
 
 #[test]
 fn every_tool_call_and_tool_result_must_have_the_tools_facet() {
-    let mut play = Play::new();
+    let mut projector = TestProjector::new();
     let nameless = |kind| Item::new("empty", kind);
-    play.turn().skip();
-    play.say(started(call("c", "call-1", ""))).delta("c", "{}").say(completed(call("c", "call-1", "{}")));
-    play.say(started(result("r", "call-1", "", None, None))).delta("r", "out");
-    play.say(completed(result("r", "call-1", "out", Some(0), None)));
-    play.say(failed(call("d", "call-2", "{"))).say(failed(result("s", "call-3", "", None, None)));
-    // Items without their part, which only a broken stream has.
-    play.say(started(nameless(ItemKind::ToolCall))).say(completed(nameless(ItemKind::ToolResult)));
-    assert_eq!(play.events.len(), 10);
-    for event in &play.events {
+    projector.start_turn().clear();
+    projector
+        .push_data(started(call("c", "call-1", "")))
+        .delta("c", "{}")
+        .push_data(completed(call("c", "call-1", "{}")));
+    projector.push_data(started(result("r", "call-1", "", None, None))).delta("r", "out");
+    projector.push_data(completed(result("r", "call-1", "out", Some(0), None)));
+    projector.push_data(failed(call("d", "call-2", "{"))).push_data(failed(result("s", "call-3", "", None, None)));
+    // Items without their part, as only an invalid stream has them.
+    projector.push_data(started(nameless(ItemKind::ToolCall))).push_data(completed(nameless(ItemKind::ToolResult)));
+    assert_eq!(projector.events.len(), 10);
+    for event in &projector.events {
         let data = event.data().unwrap();
         assert_eq!(data["schema"], "agent_api.tools.structured.v1");
         let tool = data["tool"].as_object().unwrap();
@@ -176,22 +182,22 @@ fn every_tool_call_and_tool_result_must_have_the_tools_facet() {
 }
 
 #[test]
-fn a_tools_facet_that_exceeds_the_bound_must_be_replaced() {
+fn a_tools_facet_that_exceeds_the_limit_must_be_replaced() {
     let facet = json!({"schema": "agent_api.tools.structured.v1", "tool": {"tool_name": "x".repeat(65_536)}});
     let event = read(json!({"agent_kind": "codex", "kind": "ToolCall", "data": facet}));
     assert_eq!(event.data(), Some(json!({"dropped": {"reason": "oversize"}})));
 }
 
 #[test]
-fn names_and_ids_without_end_leave_the_facet_within_its_bound() {
-    let endless = "x".repeat(1 << 20);
-    let mut item = named_call(&endless, &endless, &endless, None, "{}");
-    item.native_item_id = Some(endless.as_str().into());
+fn very_long_names_and_ids_are_null_in_the_facet() {
+    let long = "x".repeat(1 << 20);
+    let mut item = named_call(&long, &long, &long, None, "{}");
+    item.native_item_id = Some(long.as_str().into());
     let mut universal = event(started(item));
-    universal.native_session_id = Some(endless.as_str().into());
-    let mut play = Play::new();
-    play.push(&universal);
-    let tool = &play.tools()[0];
+    universal.native_session_id = Some(long.as_str().into());
+    let mut projector = TestProjector::new();
+    projector.push(&universal);
+    let tool = &projector.tools()[0];
     for absent in ["backend_item_id", "thread_id", "tool_name", "tool_use_id"] {
         assert_eq!(tool[absent], Value::Null, "{absent}");
     }
@@ -199,7 +205,7 @@ fn names_and_ids_without_end_leave_the_facet_within_its_bound() {
 
 #[test]
 fn data_must_not_include_tool_inputs_outputs_or_diffs() {
-    let mut play = Play::new();
+    let mut projector = TestProjector::new();
     let arguments = json!({ "command": "cat SECRET-input" }).to_string();
     let mut done = result("r", "call-1", &"SECRET-output ".repeat(80_000), Some(1), Some(100));
     done.content.push(ContentPart::FileRef {
@@ -207,16 +213,20 @@ fn data_must_not_include_tool_inputs_outputs_or_diffs() {
         action: interlingua_schema::FileAction::Patch,
         diff: Some("+SECRET-diff".to_owned()),
     });
-    play.say(started(call("c", "call-1", &arguments)))
+    projector
+        .push_data(started(call("c", "call-1", &arguments)))
         .delta("c", "SECRET-argument")
-        .say(completed(call("c", "call-1", &arguments)));
-    play.say(started(result("r", "call-1", "", None, None))).delta("r", "SECRET-piece").say(failed(done));
-    for event in &play.events {
+        .push_data(completed(call("c", "call-1", &arguments)));
+    projector
+        .push_data(started(result("r", "call-1", "", None, None)))
+        .delta("r", "SECRET-piece")
+        .push_data(failed(done));
+    for event in &projector.events {
         let json = serde_json::to_string(event).unwrap();
         assert!(!json.contains("SECRET"), "{json}");
     }
-    // More than a megabyte: counted, not carried.
-    let bytes = &play.tools()[5]["bytes"];
+    // More than a megabyte: only its size is passed on.
+    let bytes = &projector.tools()[5]["bytes"];
     assert_eq!(*bytes, json!({"stdout": 1_120_000 - 100, "stderr": 100, "diff": 12, "result": 1_120_000}));
 }
 
@@ -224,21 +234,23 @@ fn data_must_not_include_tool_inputs_outputs_or_diffs() {
 fn an_event_that_cannot_be_classified_must_be_unknown_with_its_native_type() {
     let mut unparsed = AgentUnparsed::new("expected SECRET", "codex", "00");
     unparsed.native_type = Some("turn/novelty".to_owned());
-    let mut play = Play::new();
-    play.say(EventData::AgentUnparsed(unparsed)).say(EventData::AgentUnparsed(AgentUnparsed::new("e", "l", "h")));
+    let mut projector = TestProjector::new();
+    projector
+        .push_data(EventData::AgentUnparsed(unparsed))
+        .push_data(EventData::AgentUnparsed(AgentUnparsed::new("e", "l", "h")));
     let newer = r#"{"event_id":"evt_1","sequence":1,"time":"1970-01-01T00:00:00.000Z","session_id":"ses_1","native_session_id":null,"source":"agent","synthetic":false,"type":"item.moved","data":{"to":"SECRET"},"raw":null}"#;
-    play.push(&serde_json::from_str::<UniversalEvent>(newer).unwrap());
+    projector.push(&serde_json::from_str::<UniversalEvent>(newer).unwrap());
     let mut item = Item::new("u", ItemKind::Unknown);
     item.content.push(ContentPart::Json { json: json!({"type": "novelItem", "secret": "SECRET"}) });
-    play.say(started(item.clone())).say(completed(item));
-    // More of something whose beginning nobody saw may be a tool's output.
-    play.delta("nobody-knows", "SECRET");
-    let types: Vec<Value> = play.events.iter().map(|event| event.data().unwrap()["native_type"].clone()).collect();
+    projector.push_data(started(item.clone())).push_data(completed(item));
+    // The delta of an item that did not start may be the output of a tool.
+    projector.delta("not-started", "SECRET");
+    let types: Vec<Value> = projector.events.iter().map(|event| event.data().unwrap()["native_type"].clone()).collect();
     assert_eq!(
         types,
         [json!("turn/novelty"), Value::Null, json!("item.moved"), json!("novelItem"), json!("item.delta")]
     );
-    for event in &play.events {
+    for event in &projector.events {
         assert_eq!(event.kind(), AgentWrapperEventKind::Unknown);
         assert_eq!((event.text(), event.message()), (None, None));
         assert!(!serde_json::to_string(event).unwrap().contains("SECRET"));
@@ -250,18 +262,18 @@ fn raw_lines_must_not_be_emitted() {
     let line = "Traceback (most recent call last): SECRET";
     let stderr = StderrOutput::new(false).head(line.to_owned());
     let died = format!("the agent exited with code 1: {line}");
-    let mut play = Play::new();
-    // What is inferred when an agent dies ends with the last line of its standard error.
+    let mut projector = TestProjector::new();
+    // The synthetic message for an agent that died ends with the last line of its standard error.
     let mut error = ErrorEvent::new(ErrorCode::AgentError, died.clone());
     let mut details = ErrorDetails::default();
     details.native = Some(json!({"exit_code": 1, "line": line}));
     error.details = Some(Box::new(details));
     let mut inferred = event(EventData::Error(error));
     inferred.origin = Origin::DAEMON;
-    play.push(&inferred).say(EventData::SessionEnded(SessionEnded::error(died, Some(-9), Some(stderr))));
-    let messages: Vec<_> = play.events.iter().filter_map(AgentWrapperEvent::message).collect();
+    projector.push(&inferred).push_data(EventData::SessionEnded(SessionEnded::error(died, Some(-9), Some(stderr))));
+    let messages: Vec<_> = projector.events.iter().filter_map(AgentWrapperEvent::message).collect();
     assert_eq!(messages, ["the agent exited with code 1", "the agent was killed by signal 9"]);
-    assert!(play.events.iter().all(|event| !serde_json::to_string(event).unwrap().contains("SECRET")));
+    assert!(projector.events.iter().all(|event| !serde_json::to_string(event).unwrap().contains("SECRET")));
 }
 
 #[test]
@@ -274,7 +286,7 @@ fn agent_kind_must_match_its_pattern() {
 }
 
 #[test]
-fn each_kind_has_the_payload_that_belongs_to_it_and_no_other() {
+fn an_event_must_have_the_text_or_message_of_its_kind_and_no_other() {
     for (kind, text, message) in [
         ("TextOutput", true, false),
         ("Status", false, true),
@@ -301,17 +313,17 @@ fn each_kind_has_the_payload_that_belongs_to_it_and_no_other() {
 }
 
 #[test]
-fn what_is_written_is_read_back_the_same() {
-    let mut play = Play::new();
-    play.turn().say(started(call("c", "call-1", "{}")));
-    play.say(completed(message("m", Role::Assistant, vec![ContentPart::text("\"Hi\"\n")])));
-    for event in play.events.clone() {
+fn events_and_completions_round_trip_through_json() {
+    let mut projector = TestProjector::new();
+    projector.start_turn().push_data(started(call("c", "call-1", "{}")));
+    projector.push_data(completed(message("m", Role::Assistant, vec![ContentPart::text("\"Hi\"\n")])));
+    for event in projector.events.clone() {
         let line = EnvelopeLine::Event(event);
         let json = serde_json::to_string(&line).unwrap();
         assert_eq!(serde_json::from_str::<EnvelopeLine>(&json).unwrap(), line);
         assert_eq!(serde_json::from_value::<EnvelopeLine>(serde_json::to_value(&line).unwrap()).unwrap(), line);
     }
-    let completion = EnvelopeLine::Completion(play.completion());
+    let completion = EnvelopeLine::Completion(projector.completion());
     let json = serde_json::to_string(&completion).unwrap();
     assert!(json.starts_with(r#"{"completion":{"status":"#), "{json}");
     assert_eq!(serde_json::from_str::<EnvelopeLine>(&json).unwrap(), completion);

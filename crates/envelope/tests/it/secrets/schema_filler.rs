@@ -1,24 +1,24 @@
-//! JSON that fits a schema, with a secret in every string.
+//! Generates JSON that fits a schema, with a secret in every string.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-/// Makes values for schemas. The same seed makes the same choices.
-pub(super) struct Filler<'a> {
+/// Generates values for a schema. The same seed makes the same choices.
+pub(super) struct SchemaFiller<'a> {
     root: &'a Value,
     names: &'a [&'a str],
     state: u64,
-    /// The fields that got a secret.
+    /// The fields that have got a secret.
     pub(super) reached: BTreeSet<String>,
 }
 
-impl<'a> Filler<'a> {
+impl<'a> SchemaFiller<'a> {
     pub(super) fn new(root: &'a Value, names: &'a [&'a str], seed: u64) -> Self {
         Self { root, names, state: seed, reached: BTreeSet::new() }
     }
 
-    /// An event of one of the types.
+    /// An event of the type that `kind`, a member of the schema's `oneOf`, describes.
     pub(super) fn event(&mut self, kind: &Value) -> Value {
         let Value::Object(mut event) = self.object("", self.root) else { unreachable!("an event is an object") };
         let Value::Object(of_kind) = self.object("", kind) else { unreachable!("an event is an object") };
@@ -26,7 +26,7 @@ impl<'a> Filler<'a> {
         event.into()
     }
 
-    /// A number below the limit.
+    /// A pseudo-random number below the limit.
     fn choose(&mut self, limit: usize) -> usize {
         self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.state >> 33).unwrap() % limit
@@ -49,7 +49,7 @@ impl<'a> Filler<'a> {
             Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
             _ => return self.anything(path),
         };
-        // Nothing leaks from a null, so there is but one now and then.
+        // A null cannot leak anything, so it is chosen rarely.
         match types[if self.choose(8) == 0 { types.len() - 1 } else { 0 }] {
             "null" => Value::Null,
             "boolean" => json!(self.choose(2) == 1),
@@ -58,7 +58,7 @@ impl<'a> Filler<'a> {
             "string" => self.string(path),
             "object" => self.object(path, schema),
             "array" => self.list(path, &schema["items"]),
-            other => panic!("{path}: what is a {other}?"),
+            other => panic!("{path}: unknown type {other}"),
         }
     }
 
@@ -72,7 +72,7 @@ impl<'a> Filler<'a> {
         fields.into()
     }
 
-    /// One of each where the elements can be several things, beginning anywhere; else two.
+    /// One element of each alternative, in rotated order; two elements if there are no alternatives.
     fn list(&mut self, path: &str, element: &Value) -> Value {
         let target = element.get("$ref").and_then(Value::as_str);
         let element = target.map_or(element, |target| self.root.pointer(target.trim_start_matches('#')).unwrap());
@@ -91,7 +91,7 @@ impl<'a> Filler<'a> {
         json!(format!("SECRET:{path}:END"))
     }
 
-    /// A value of which the schema says nothing, with the keys that a projector might look for.
+    /// A value without a schema: a string, or an object with keys that a projector might read.
     fn anything(&mut self, path: &str) -> Value {
         let secret = self.string(&format!("{path}/anything"));
         if self.choose(4) == 0 {
