@@ -1,6 +1,6 @@
-//! Writes the tables of `src/lib.rs`: one entry for each folder with a `source.toml`.
+//! Generates the tables of `src/lib.rs`, with one entry for each folder that has a `source.toml`.
 //!
-//! Cargo runs this again when any file of the package changes, so a new folder is found as well.
+//! Cargo runs this program again when any file of the package changes, so that new folders are found as well.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -10,7 +10,7 @@ use std::{env, fs, io, process};
 
 use serde::Deserialize;
 
-/// The part of `source.toml` that says where the schemas come from.
+/// The part of `source.toml` that describes the origin of the schemas.
 #[derive(Deserialize)]
 struct Provenance {
     pull: Pull,
@@ -19,7 +19,7 @@ struct Provenance {
 
 #[derive(Deserialize)]
 struct Pull {
-    /// The version of the package that the schemas were pulled from.
+    /// Version of the package that the schemas were pulled from.
     version: String,
     /// The agent that the schemas describe, if that package is not the agent itself.
     describes: Option<Package>,
@@ -46,7 +46,7 @@ fn run() -> Result<(), Box<dyn Error>> {
             .map_err(|error| format!("{}: {error}", folder.join("source.toml").display()))?;
     }
     let tables = format!(
-        "/// Every agent with a schema, by name.\npub static ALL: &[AgentSchemas] = &[{agents}];\n\
+        "/// All agents with a schema, sorted by id.\npub static ALL: &[AgentSchemas] = &[{agents}];\n\
          static FILES: &[(&str, &[(&str, &str)])] = &[{files}];\n"
     );
     fs::write(Path::new(&env::var("OUT_DIR")?).join("tables.rs"), tables)?;
@@ -73,7 +73,7 @@ fn write_agent(folder: &Path, agents: &mut String, files: &mut String) -> Result
     Ok(())
 }
 
-/// What is in a folder, sorted by name.
+/// The entries of a folder, sorted by name.
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
     entries.sort();

@@ -1,14 +1,14 @@
-//! The schemas of the coding agents' wire formats, as their vendors publish them.
+//! The schemas of the coding agents' wire protocols, as their vendors publish them.
 //!
-//! There is one folder per agent, written by `cargo xtask refresh-schemas`:
+//! Each agent has a folder, which `cargo xtask refresh-schemas` writes:
 //!
 //! * `schema.json` is the JSON Schema or OpenAPI document that was pulled from the vendor's packages. An agent with a
-//!   second wire format has a second schema beside it.
-//! * `source.toml` says where the schema comes from, and which types are generated from it.
-//! * `overlay.json` corrects the schema where the agent sends something else than it declares.
+//!   second wire protocol has a second schema.
+//! * `source.toml` describes the origin of the schema, and which types are generated from it.
+//! * `overlay.json` corrects the schema where it differs from what the agent sends.
 //!
-//! This crate embeds them as text, so that crates which generate code from them can be published, and gives typed access
-//! to the versions in `source.toml`.
+//! This crate embeds the files as text, so that crates that generate code from them can be published. It also gives typed
+//! access to the versions in `source.toml`.
 //!
 //! ```
 //! let codex = interlingua_agent_schemas::find("codex").expect("codex has a schema");
@@ -22,21 +22,21 @@ include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct AgentSchemas {
-    /// The agent's id, which is the name of its folder.
+    /// The agent's id. It is also the name of the folder.
     pub agent: &'static str,
-    /// The version of the agent that the schemas describe.
+    /// Version of the agent that the schemas describe.
     pub agent_version: &'static str,
-    /// The packages that the schemas were made from and with, by name.
+    /// The packages that the schemas were extracted from, and the tools of the extraction, sorted by name.
     pub packages: &'static [Package],
 }
 
-/// An npm package at the version that was pulled.
+/// An npm package with the version that was pulled.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Package {
-    /// Its name in npm's registry.
+    /// Name in the npm registry.
     pub name: &'static str,
-    /// Its version.
+    /// Version of the package.
     pub version: &'static str,
 }
 
@@ -47,14 +47,14 @@ pub fn find(agent: &str) -> Option<&'static AgentSchemas> {
 }
 
 impl AgentSchemas {
-    /// The files of the agent's folder, as pairs of name and text. A program that does not call this does not contain
-    /// them.
+    /// The files of the agent's folder, as pairs of name and text. A program that does not call this function does not
+    /// contain the files.
     #[must_use]
     pub fn files(&self) -> &'static [(&'static str, &'static str)] {
         FILES.iter().find(|(agent, _)| *agent == self.agent).map_or(&[], |(_, files)| files)
     }
 
-    /// The content of one file.
+    /// The text of one file.
     #[must_use]
     pub fn file(&self, name: &str) -> Option<&'static str> {
         self.files().iter().find(|(file, _)| *file == name).map(|(_, text)| *text)
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_version_is_that_of_the_agent_and_not_of_its_sdk() {
+    fn the_agent_version_is_the_version_of_the_agent_and_not_of_its_sdk() {
         let claude = find("claude").unwrap();
         let sdk = claude.packages.iter().find(|package| package.name == "@anthropic-ai/claude-agent-sdk").unwrap();
         assert_ne!(claude.agent_version, sdk.version);

@@ -1,8 +1,8 @@
-//! The generated API, one line per type and field: what a person reads to see what an update changes.
+//! A summary of the generated types with one line per type and field. Its diff shows a reviewer what an update changes.
 
 use crate::model::{Enum, Field, Kind, Model, Struct, Type};
 
-/// The lines of a model's digest, sorted by type.
+/// The lines of the digest, sorted by type.
 pub(crate) fn digest(model: &Model) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, definition) in &model.types {
@@ -10,7 +10,7 @@ pub(crate) fn digest(model: &Model) -> Vec<String> {
             Kind::Struct(structure) => {
                 let tag = structure.tag.as_ref().map(|(key, value)| format!(" ({key}: {value:?})")).unwrap_or_default();
                 let is_sent = model.sent.contains(name);
-                let new = if is_sent { format!(" new({})", constructor(structure)) } else { String::new() };
+                let new = if is_sent { format!(" new({})", constructor_parameters(structure)) } else { String::new() };
                 lines.push(format!("struct {name}{tag}{new}"));
                 for field in &structure.fields {
                     lines.push(field_line(name, field));
@@ -60,19 +60,19 @@ pub(crate) fn digest(model: &Model) -> Vec<String> {
     lines
 }
 
-/// The parameters of a struct's constructor; `?` marks those that may be null.
-fn constructor(structure: &Struct) -> String {
+/// The parameters of a struct's constructor. `?` marks parameters that may be null.
+fn constructor_parameters(structure: &Struct) -> String {
     let required = structure.fields.iter().filter(|field| field.declared_required);
     let keys = required.map(|field| format!("{}{}", field.key, if field.nullable { "?" } else { "" }));
     keys.collect::<Vec<_>>().join(", ")
 }
 
-/// A field: `?` marks one that may be missing, `!` one that is optional in Rust and needed all the same, `~` one that is
-/// reported when it is missing.
+/// The line of a field. `?` marks a field that may be missing, `!` one that is optional in Rust but needed, `~` one that
+/// is reported if it is missing.
 fn field_line(owner: &str, field: &Field) -> String {
     let mark = match field {
         Field { required: true, .. } => "",
-        Field { needed: true, .. } if field.is_always_there() => "!",
+        Field { needed: true, .. } if field.is_always_present() => "!",
         Field { needed: true, .. } => "?!",
         Field { expected: true, .. } => "~",
         _ => "?",

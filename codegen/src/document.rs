@@ -1,11 +1,11 @@
-//! A schema document: where its definitions are, and what a `$ref` means.
+//! Schema documents: their definitions and references.
 
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
-/// The places where definitions stand: draft-07, 2020-12, OpenAPI.
-const HOMES: [&str; 3] = ["/definitions", "/$defs", "/components/schemas"];
+/// JSON pointers to the definitions in draft-07, 2020-12 and OpenAPI.
+const DEFINITION_POINTERS: [&str; 3] = ["/definitions", "/$defs", "/components/schemas"];
 
 /// A parsed schema document.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub struct Document {
     root: Value,
 }
 
-/// A schema inside a document, with the pointer that leads to it.
+/// A schema inside a document, with its JSON pointer.
 #[derive(Debug, Clone)]
 pub(crate) struct Node<'a> {
     pub(crate) value: &'a Value,
@@ -22,10 +22,10 @@ pub(crate) struct Node<'a> {
 }
 
 impl Document {
-    /// Parses a document; `file` is what errors call it.
+    /// Parses a document. `file` is its name in errors.
     ///
     /// # Errors
-    /// When the text is not JSON, or has definitions in none of the known places.
+    /// If the text is not JSON, or has no definitions.
     pub fn parse(file: &str, text: &str) -> Result<Self> {
         let root: Value = serde_json::from_str(text).map_err(|error| {
             Error::new(file, "", format!("not JSON: {error}"), "pull the schema again, or restore the file")
@@ -34,14 +34,14 @@ impl Document {
     }
 
     pub(crate) fn from_value(file: &str, root: Value) -> Result<Self> {
-        if !HOMES.iter().any(|home| root.pointer(home).is_some_and(Value::is_object)) {
+        if !DEFINITION_POINTERS.iter().any(|pointer| root.pointer(pointer).is_some_and(Value::is_object)) {
             let advice = "a schema document has its types under `definitions`, `$defs` or `components.schemas`";
             return Err(Error::new(file, "", "no definitions", advice));
         }
         Ok(Self { file: file.to_owned(), root })
     }
 
-    /// What a JSON pointer leads to.
+    /// The node at a JSON pointer.
     pub(crate) fn at(&self, pointer: &str) -> Option<Node<'_>> {
         self.root.pointer(pointer).map(|value| Node { value, pointer: pointer.to_owned() })
     }
@@ -50,26 +50,30 @@ impl Document {
         Error::new(&self.file, pointer, problem, advice)
     }
 
-    /// The definition called `name`.
+    /// The definition with this name.
     pub(crate) fn definition(&self, name: &str) -> Option<Node<'_>> {
-        HOMES.iter().find_map(|home| {
-            let value = self.root.pointer(home)?.get(name)?;
-            Some(Node { value, pointer: format!("{home}/{}", escape(name)) })
+        DEFINITION_POINTERS.iter().find_map(|pointer| {
+            let value = self.root.pointer(pointer)?.get(name)?;
+            Some(Node { value, pointer: format!("{pointer}/{}", escape(name)) })
         })
     }
 
     /// The names of all definitions.
     pub fn definitions(&self) -> impl Iterator<Item = &str> {
-        HOMES.iter().filter_map(|home| self.root.pointer(home)?.as_object()).flat_map(Map::keys).map(String::as_str)
+        DEFINITION_POINTERS
+            .iter()
+            .filter_map(|pointer| self.root.pointer(pointer)?.as_object())
+            .flat_map(Map::keys)
+            .map(String::as_str)
     }
 
-    /// What a `$ref` at `node` points to, and the name of that definition.
-    pub(crate) fn follow(&self, reference: &str, node: &Node<'_>) -> Result<(String, Node<'_>)> {
+    /// Resolves a `$ref` in `node` to the name of the definition and its node.
+    pub(crate) fn resolve_ref(&self, reference: &str, node: &Node<'_>) -> Result<(String, Node<'_>)> {
         let missing = || {
-            let problem = format!("`$ref` to `{reference}`, which is nowhere in this file");
+            let problem = format!("`$ref` to `{reference}`, which is not in this file");
             self.error(&node.pointer, problem, "pull the schema again, or add the definition in overlay.json")
         };
-        // TypeScript generics arrive percent-encoded.
+        // The names of TypeScript generics are percent-encoded.
         let target = percent_decode(reference.strip_prefix('#').ok_or_else(missing)?);
         let value = self.root.pointer(&target).ok_or_else(missing)?;
         let name = target.rsplit('/').next().unwrap_or_default();
@@ -97,11 +101,13 @@ impl<'a> Node<'a> {
     }
 }
 
-fn escape(step: &str) -> String {
+/// Escapes a step of a JSON pointer.
+pub(crate) fn escape(step: &str) -> String {
     step.replace('~', "~0").replace('/', "~1")
 }
 
-fn unescape(step: &str) -> String {
+/// Unescapes a step of a JSON pointer.
+pub(crate) fn unescape(step: &str) -> String {
     step.replace("~1", "/").replace("~0", "~")
 }
 

@@ -1,17 +1,17 @@
-//! What can be wrong with a schema, and where.
+//! Errors in a schema or its settings.
 
 use std::fmt;
 
-/// A schema that cannot become Rust: the file, the place in it, what is wrong and what to do.
+/// Why types cannot be generated: the file, the place in it, the problem and a remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
-    /// The file, as it was named by the caller.
+    /// Name of the file, as the caller gave it.
     pub file: String,
-    /// A JSON pointer into the file; empty for the whole document.
+    /// JSON pointer into the file; empty for the whole document.
     pub pointer: String,
     /// What is wrong.
     pub problem: String,
-    /// What to do about it.
+    /// How to fix it.
     pub advice: String,
 }
 
@@ -29,5 +29,5 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The result of everything that reads a schema.
+/// The result of functions that read a schema.
 pub type Result<T> = std::result::Result<T, Error>;

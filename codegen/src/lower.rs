@@ -1,4 +1,4 @@
-//! From a schema document to the [`Model`]: what is reachable from the roots, each type under its Rust name.
+//! Lowering: builds the [`Model`] of everything that is reachable from the roots.
 
 mod finish;
 mod http;
@@ -15,18 +15,18 @@ use crate::name;
 use crate::settings::Settings;
 use crate::shape::{Alternative, Shape, alternatives};
 use crate::union;
-use finish::{accept_short_forms, mark_fields, refuse_taken_names, require_ids};
+use finish::{accept_short_forms, mark_fields, reject_reserved_names, require_ids};
 pub(crate) use names::unique_name;
 use objects::TAG_AND_CONTENT;
 
-/// Lowers everything reachable from the settings' roots.
+/// Lowers everything that is reachable from the roots in the settings.
 pub(crate) fn lower(document: &Document, settings: &Settings) -> Result<Model> {
-    let mut lowering = Lowering { document, settings, model: Model::default(), named: BTreeMap::new() };
+    let mut lowering = Lowering { document, settings, model: Model::default(), lowered: BTreeMap::new() };
     for root in settings.roots.iter().chain(settings.responses.values()).chain(settings.replies.values()) {
-        lowering.root(root)?;
+        lowering.add_root(root)?;
     }
     for (name, pointer) in &settings.inline {
-        lowering.inline_root(name, pointer)?;
+        lowering.add_inline_root(name, pointer)?;
     }
     for (request, definition) in &settings.responses {
         let ty = lowering.definition(definition)?;
@@ -37,18 +37,18 @@ pub(crate) fn lower(document: &Document, settings: &Settings) -> Result<Model> {
         replies.insert(request.clone(), lowering.definition(definition)?);
     }
     for (name, operation) in &settings.http {
-        lowering.http_request(name, operation)?;
+        lowering.add_http_request(name, operation)?;
     }
     lowering.check_only()?;
     let mut model = lowering.model;
     accept_short_forms(document, settings, &mut model)?;
-    union::take_tags_out(&mut model);
+    union::extract_tags(&mut model);
     union::box_variants(&mut model);
     require_ids(document, settings, &mut model)?;
     mark_fields(document, settings, &mut model)?;
-    refuse_taken_names(document, &model)?;
+    reject_reserved_names(document, &model)?;
     model.rpc_methods = sent::rpc_methods(document, &model, &replies)?;
-    model.sent = sent::reachable(document, settings, &model)?;
+    model.sent = sent::sent_types(document, settings, &model)?;
     Ok(model)
 }
 
@@ -56,30 +56,31 @@ pub(crate) struct Lowering<'a> {
     pub(crate) document: &'a Document,
     settings: &'a Settings,
     pub(crate) model: Model,
-    /// Rust names of the definitions met so far.
-    named: BTreeMap<String, Type>,
+    /// The types of the definitions that were lowered so far, by name of the definition.
+    lowered: BTreeMap<String, Type>,
 }
 
-/// What to call a type that has no name of its own.
+/// How to lower a type that is not a definition.
 #[derive(Debug, Clone)]
 pub(crate) struct Hint {
+    /// The name that the type gets if it needs one.
     pub(crate) name: String,
-    /// Tags to keep, where the settings restrict a union.
+    /// The tags or fields to keep, if the settings restrict the type.
     only: Option<Vec<String>>,
 }
 
 impl Hint {
-    pub(crate) fn of(name: String) -> Self {
+    pub(crate) fn new(name: String) -> Self {
         Self { name, only: None }
     }
 
-    fn then(&self, suffix: &str) -> Self {
-        Self::of(format!("{}{suffix}", self.name))
+    fn with_suffix(&self, suffix: &str) -> Self {
+        Self::new(format!("{}{suffix}", self.name))
     }
 }
 
 impl<'a> Lowering<'a> {
-    fn root(&mut self, definition: &str) -> Result<()> {
+    fn add_root(&mut self, definition: &str) -> Result<()> {
         if self.document.definition(definition).is_none() {
             let problem = format!("the root `{definition}` is not defined");
             return Err(self.document.error("", problem, "correct `roots` or `responses` in source.toml"));
@@ -92,33 +93,33 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    fn inline_root(&mut self, name: &str, pointer: &str) -> Result<()> {
+    fn add_inline_root(&mut self, name: &str, pointer: &str) -> Result<()> {
         let Some(node) = self.document.at(pointer) else {
-            let problem = format!("the root `{name}` is not there");
+            let problem = format!("the root `{name}` does not exist");
             return Err(self.document.error(pointer, problem, "correct `inline` in source.toml"));
         };
         let found = alternatives(self.document, &node)?;
-        if let Type::Named(name) = self.lower(found, &Hint::of(name.to_owned()))? {
+        if let Type::Named(name) = self.lower(found, &Hint::new(name.to_owned()))? {
             self.model.roots.push(name);
         }
         Ok(())
     }
 
-    /// Every tag in `only` is there to be kept.
+    /// Checks that every tag and field in `only` exists.
     fn check_only(&self) -> Result<()> {
         for (definition, tags) in &self.settings.only {
-            let kind = match self.named.get(definition) {
+            let kind = match self.lowered.get(definition) {
                 Some(Type::Named(name)) => self.model.types.get(name).map(|found| &found.kind),
                 _ => None,
             };
-            let known = |tag: &&String| match kind {
+            let exists = |tag: &&String| match kind {
                 Some(Kind::Adjacent(union)) => union.variants.iter().any(|variant| variant.wire == **tag),
                 Some(Kind::Struct(structure)) => structure.fields.iter().any(|field| field.key == **tag),
                 _ => false,
             };
-            if let Some(tag) = tags.iter().find(|tag| !known(tag)) {
+            if let Some(tag) = tags.iter().find(|tag| !exists(tag)) {
                 let (method, params) = TAG_AND_CONTENT;
-                let problem = format!("`only` keeps `{tag}` of `{definition}`, which is not there");
+                let problem = format!("`only` names `{tag}` of `{definition}`, which does not exist");
                 let advice = format!(
                     "name a field of an object or a `{method}` of a union by `{method}` and `{params}` in source.toml"
                 );
@@ -128,22 +129,22 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// The type of a definition, lowered the first time it is met.
+    /// The type of a definition. It is lowered on the first use.
     pub(crate) fn definition(&mut self, definition: &str) -> Result<Type> {
-        if let Some(known) = self.named.get(definition) {
-            return Ok(known.clone());
+        if let Some(lowered) = self.lowered.get(definition) {
+            return Ok(lowered.clone());
         }
         let Some(node) = self.document.definition(definition) else {
             return Err(self.document.error("", format!("`{definition}` is not defined"), "pull the schema again"));
         };
-        if let Some(other) = self.other_name_of(definition, &node)? {
-            return self.definition(&other);
+        if let Some(target) = self.alias_target(definition, &node)? {
+            return self.definition(&target);
         }
         let found = alternatives(self.document, &node)?;
-        let name = self.free_name(&self.name_of(definition));
-        // Said before its parts are looked at, so that a type may contain itself.
-        if is_nominal(&found) {
-            self.named.insert(definition.to_owned(), Type::Named(name.clone()));
+        let name = self.unique_type_name(&self.definition_name(definition));
+        // Registered before its parts are lowered, so that a type may contain itself.
+        if needs_name(&found) {
+            self.lowered.insert(definition.to_owned(), Type::Named(name.clone()));
             self.reserve(&name);
         }
         let only = self.settings.only.get(definition).cloned();
@@ -158,33 +159,34 @@ impl<'a> Lowering<'a> {
         {
             entry.doc = Some(text.to_owned());
         }
-        self.named.insert(definition.to_owned(), ty.clone());
+        self.lowered.insert(definition.to_owned(), ty.clone());
         Ok(ty)
     }
 
-    /// The definition that `definition` is only another name for.
-    fn other_name_of(&self, definition: &str, node: &Node<'a>) -> Result<Option<String>> {
-        let other = match node.text("$ref") {
-            Some(reference) if node.get("properties").is_none() => Some(self.document.follow(reference, node)?.0),
-            _ => self.only_reference(std::slice::from_ref(node))?,
+    /// The other definition that `definition` is an alias of.
+    fn alias_target(&self, definition: &str, node: &Node<'a>) -> Result<Option<String>> {
+        let target = match node.text("$ref") {
+            Some(reference) if node.get("properties").is_none() => Some(self.document.resolve_ref(reference, node)?.0),
+            _ => self.single_reference(std::slice::from_ref(node))?,
         };
-        Ok(other.filter(|other| other != definition && self.document.definition(other).is_some()))
+        Ok(target.filter(|target| target != definition && self.document.definition(target).is_some()))
     }
 
-    pub(crate) fn name_of(&self, definition: &str) -> String {
+    /// The Rust name of a definition.
+    pub(crate) fn definition_name(&self, definition: &str) -> String {
         match self.settings.names.get(definition) {
             Some(name) => name.clone(),
-            None => name::of_definition(definition, &self.settings.strip_prefixes),
+            None => name::definition_name(definition, &self.settings.strip_prefixes),
         }
     }
 
-    /// The type of a value that may follow any of `nodes`.
+    /// The type of a value that fits any of `nodes`, and whether it may be null.
     fn value(&mut self, nodes: &[Node<'a>], hint: &Hint) -> Result<(Type, bool)> {
         if let [node] = nodes
             && let Some(reference) = node.text("$ref")
             && node.get("properties").is_none()
         {
-            let (definition, target) = self.document.follow(reference, node)?;
+            let (definition, target) = self.document.resolve_ref(reference, node)?;
             let nullable = alternatives(self.document, &target)?.iter().any(|one| matches!(one.shape, Shape::Null));
             if self.document.definition(&definition).is_some() {
                 return Ok((self.definition(&definition)?, nullable));
@@ -195,22 +197,22 @@ impl<'a> Lowering<'a> {
             found.extend(alternatives(self.document, node)?);
         }
         let nullable = found.iter().any(|one| matches!(one.shape, Shape::Null));
-        // `X | null` where X is a definition: the definition itself, whatever it is made of.
-        if let Some(definition) = self.only_reference(nodes)? {
+        // `X | null`, where X is a definition, has the type of the definition.
+        if let Some(definition) = self.single_reference(nodes)? {
             return Ok((self.definition(&definition)?, nullable));
         }
         let ty = self.lower(found, hint)?;
         Ok((ty, nullable))
     }
 
-    /// The one definition that `nodes` refer to, apart from `null`.
-    fn only_reference(&self, nodes: &[Node<'a>]) -> Result<Option<String>> {
+    /// The single definition that `nodes` refer to, apart from `null`.
+    fn single_reference(&self, nodes: &[Node<'a>]) -> Result<Option<String>> {
         let [node] = nodes else { return Ok(None) };
         let members: Vec<Node<'a>> = ["anyOf", "oneOf", "allOf"].iter().flat_map(|key| node.list(key)).collect();
         let mut only = None;
         for member in &members {
             match member.text("$ref") {
-                Some(reference) if only.is_none() => only = Some(self.document.follow(reference, member)?.0),
+                Some(reference) if only.is_none() => only = Some(self.document.resolve_ref(reference, member)?.0),
                 None if member.text("type") == Some("null") => {}
                 _ => return Ok(None),
             }
@@ -218,16 +220,16 @@ impl<'a> Lowering<'a> {
         Ok(only.filter(|definition| node.get("properties").is_none() && self.document.definition(definition).is_some()))
     }
 
-    /// The type that `found` allows, under a free name like `hint` where it needs one.
+    /// The type of the alternatives. If it needs a name, it gets an unused one like that of `hint`.
     fn lower(&mut self, found: Vec<Alternative<'a>>, hint: &Hint) -> Result<Type> {
         if let [Alternative { origin: Some(definition), .. }] = found.as_slice() {
             return self.definition(&definition.clone());
         }
-        if !is_nominal(&found) {
+        if !needs_name(&found) {
             return self.lower_reserved(found, hint);
         }
         let renamed = self.settings.names.get(&hint.name).filter(|_| self.document.definition(&hint.name).is_none());
-        let name = self.free_name(renamed.unwrap_or(&hint.name));
+        let name = self.unique_type_name(renamed.unwrap_or(&hint.name));
         self.reserve(&name);
         let ty = self.lower_reserved(found, &Hint { name: name.clone(), only: hint.only.clone() })?;
         if ty != Type::Named(name.clone()) {
@@ -236,7 +238,7 @@ impl<'a> Lowering<'a> {
         Ok(ty)
     }
 
-    /// As [`Self::lower`], with the name already this type's own.
+    /// Like [`Self::lower`], but the name of `hint` is already reserved for this type.
     fn lower_reserved(&mut self, found: Vec<Alternative<'a>>, hint: &Hint) -> Result<Type> {
         let mut kinds: BTreeMap<JsonKind, Vec<Alternative<'a>>> = BTreeMap::new();
         for alternative in found {
@@ -246,12 +248,12 @@ impl<'a> Lowering<'a> {
                 None => return Ok(Type::Any),
             }
         }
-        let alone = kinds.len() == 1;
+        let is_single = kinds.len() == 1;
         let mut variants = Vec::new();
         for (kind, members) in kinds {
-            let hint = if alone { hint.clone() } else { hint.then(kind_suffix(kind)) };
-            let ty = self.of_kind(kind, members, &hint, alone)?;
-            if alone {
+            let hint = if is_single { hint.clone() } else { hint.with_suffix(kind.variant_name()) };
+            let ty = self.lower_kind(kind, members, &hint, is_single)?;
+            if is_single {
                 return Ok(ty);
             }
             variants.push(KindVariant { kind, ty, boxed: false });
@@ -262,79 +264,89 @@ impl<'a> Lowering<'a> {
         Ok(self.define(&hint.name, Kind::Kinds(variants), None))
     }
 
-    /// One kind's type. `reserved` says that the hinted name belongs to it already.
-    fn of_kind(&mut self, kind: JsonKind, members: Vec<Alternative<'a>>, hint: &Hint, reserved: bool) -> Result<Type> {
-        if let ([Alternative { origin: Some(definition), .. }], false) = (members.as_slice(), reserved) {
+    /// The type of the alternatives of one JSON kind. `is_reserved` is true if the name of `hint` is already reserved for it.
+    fn lower_kind(
+        &mut self,
+        kind: JsonKind,
+        members: Vec<Alternative<'a>>,
+        hint: &Hint,
+        is_reserved: bool,
+    ) -> Result<Type> {
+        if let ([Alternative { origin: Some(definition), .. }], false) = (members.as_slice(), is_reserved) {
             return self.definition(&definition.clone());
         }
         match kind {
             JsonKind::Boolean => Ok(Type::Boolean),
-            JsonKind::Number => Ok(number(&members)),
-            JsonKind::String => Ok(self.strings(&members, hint, reserved)),
-            JsonKind::Array => self.list(&members, hint),
-            JsonKind::Object => self.objects(members, hint, reserved),
+            JsonKind::Number => Ok(lower_numbers(&members)),
+            JsonKind::String => Ok(self.lower_strings(&members, hint, is_reserved)),
+            JsonKind::Array => self.lower_lists(&members, hint),
+            JsonKind::Object => self.lower_objects(members, hint, is_reserved),
         }
     }
 
-    fn strings(&mut self, members: &[Alternative<'a>], hint: &Hint, reserved: bool) -> Type {
+    fn lower_strings(&mut self, members: &[Alternative<'a>], hint: &Hint, is_reserved: bool) -> Type {
         let mut literals: Vec<Literal> = Vec::new();
         for member in members {
             let Shape::Strings(values) = &member.shape else { continue };
             for wire in values {
                 if !literals.iter().any(|literal| literal.wire == *wire) {
-                    let taken =
+                    let is_taken =
                         |name: &str| name == "Unknown" || literals.iter().any(|literal| literal.variant == name);
-                    literals
-                        .push(Literal { variant: unique_name(&name::pascal(wire), taken), wire: (*wire).to_owned() });
+                    literals.push(Literal {
+                        variant: unique_name(&name::to_pascal_case(wire), is_taken),
+                        wire: (*wire).to_owned(),
+                    });
                 }
             }
         }
         if literals.is_empty() {
             return Type::String;
         }
-        let doc = self.doc_of(members);
+        let doc = self.first_doc(members);
         let accepts_any = members.iter().any(|member| matches!(member.shape, Shape::String));
-        self.define_under(hint, reserved, Kind::Enum(Enum { literals, accepts_any }), doc)
+        self.define_with_hint(hint, is_reserved, Kind::Enum(Enum { literals, accepts_any }), doc)
     }
 
-    fn list(&mut self, members: &[Alternative<'a>], hint: &Hint) -> Result<Type> {
+    fn lower_lists(&mut self, members: &[Alternative<'a>], hint: &Hint) -> Result<Type> {
         let mut items = Vec::new();
         for member in members {
             let Shape::List(Some(node)) = &member.shape else { return Ok(Type::List(Box::new(Type::Any))) };
-            if !items.iter().any(|have: &Node<'a>| have.value == node.value) {
+            if !items.iter().any(|item: &Node<'a>| item.value == node.value) {
                 items.push(node.clone());
             }
         }
-        let (of, nullable) = self.value(&items, &hint.then("Item"))?;
-        Ok(Type::List(Box::new(if nullable { Type::Nullable(Box::new(of)) } else { of })))
+        let (element, nullable) = self.value(&items, &hint.with_suffix("Item"))?;
+        Ok(Type::List(Box::new(if nullable { Type::Nullable(Box::new(element)) } else { element })))
     }
 
-    fn doc_of(&self, members: &[Alternative<'a>]) -> Option<String> {
+    fn first_doc(&self, members: &[Alternative<'a>]) -> Option<String> {
         members.iter().find_map(|member| self.doc(member.doc))
     }
 
+    /// A description, if the settings allow descriptions.
     pub(crate) fn doc(&self, text: Option<&str>) -> Option<String> {
         text.filter(|_| self.settings.docs).map(str::to_owned)
     }
 }
 
-/// Whether the alternatives make a type of their own, with a name, rather than a plain Rust type.
-fn is_nominal(found: &[Alternative<'_>]) -> bool {
+/// Whether the type of the alternatives needs a name, because it is not a plain Rust type.
+fn needs_name(found: &[Alternative<'_>]) -> bool {
     let mut kinds = BTreeSet::new();
-    let mut named = false;
+    let mut has_named_shape = false;
     for alternative in found {
         match (&alternative.shape, json_kind(&alternative.shape)) {
             (Shape::Null, _) => {}
             (_, None) => return false,
             (shape, Some(kind)) => {
                 kinds.insert(kind);
-                named |= matches!(shape, Shape::Object(_) | Shape::Strings(_));
+                has_named_shape |= matches!(shape, Shape::Object(_) | Shape::Strings(_));
             }
         }
     }
-    named || kinds.len() > 1
+    has_named_shape || kinds.len() > 1
 }
 
+/// Clears the origin of an alternative that is the definition itself.
 fn strip_origin<'a>(mut alternative: Alternative<'a>, definition: &str) -> Alternative<'a> {
     if alternative.origin.as_deref() == Some(definition) {
         alternative.origin = None;
@@ -353,17 +365,7 @@ fn json_kind(shape: &Shape<'_>) -> Option<JsonKind> {
     }
 }
 
-fn kind_suffix(kind: JsonKind) -> &'static str {
-    match kind {
-        JsonKind::Boolean => "Boolean",
-        JsonKind::Number => "Number",
-        JsonKind::String => "Text",
-        JsonKind::Array => "List",
-        JsonKind::Object => "Object",
-    }
-}
-
-fn number(members: &[Alternative<'_>]) -> Type {
+fn lower_numbers(members: &[Alternative<'_>]) -> Type {
     if members.iter().all(|member| matches!(member.shape, Shape::Unsigned)) {
         Type::Unsigned
     } else if members.iter().all(|member| matches!(member.shape, Shape::Integer | Shape::Unsigned)) {

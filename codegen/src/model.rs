@@ -1,60 +1,60 @@
-//! The types a schema means, before they are written as Rust.
+//! The model: all types of a schema, before they are rendered as Rust.
 //!
-//! Everything in a [`Model`] has its final Rust name; what is left to do is printing.
+//! Everything in a [`Model`] has its final Rust name; only rendering remains.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// All types of one module, by Rust name.
+/// All types of one module.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Model {
     /// The types, by Rust name.
     pub types: BTreeMap<String, Definition>,
-    /// The types a caller decodes into.
+    /// The types that a caller decodes into.
     pub roots: Vec<String>,
-    /// The answers to requests, by the request's name on the wire.
+    /// The types of responses, by the method of the request.
     pub responses: BTreeMap<String, Type>,
-    /// Requests whose parameters are a type of their own, with the types of their answers.
+    /// Requests whose parameters are a named type, with the types of their responses.
     pub rpc_methods: Vec<RpcMethod>,
-    /// The operations of an HTTP API.
+    /// The requests of an HTTP API.
     pub http: Vec<HttpRequest>,
-    /// The types that are written as well as read.
+    /// The types that a host sends.
     pub sent: BTreeSet<String>,
 }
 
-/// A request and its answer.
+/// A request method with the types of its parameters and response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RpcMethod {
-    /// The request's name on the wire.
+    /// The method on the wire.
     pub method: String,
-    /// The type of its parameters.
+    /// The type of the parameters.
     pub params: String,
-    /// The union of requests that it belongs to.
+    /// The union that the request belongs to.
     pub union: String,
-    /// The type of its answer.
+    /// The type of the response.
     pub response: Type,
 }
 
-/// An operation of an HTTP API.
+/// A request of an HTTP API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpRequest {
-    /// The name of its struct.
+    /// The name of the request's struct.
     pub name: String,
     /// The HTTP method.
     pub method: String,
-    /// The path, its parameters in braces.
+    /// The path, with parameters in braces.
     pub path: String,
-    /// The struct of its query parameters; none where it has none.
+    /// The struct of the query parameters, if there are any.
     pub query: Option<String>,
-    /// The type of its body; none where it has none.
+    /// The type of the body, if there is one.
     pub body: Option<Type>,
-    /// Whether the query has a parameter that is required.
+    /// Whether a query parameter is required.
     pub query_is_required: bool,
-    /// The type of a successful answer; none where it has no content.
+    /// The type of the successful response; `None` if it has no content.
     pub response: Option<Type>,
 }
 
 impl HttpRequest {
-    /// The names of the parameters in the path.
+    /// The names of the path parameters.
     pub fn parameters(&self) -> impl Iterator<Item = &str> {
         self.path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
     }
@@ -63,30 +63,30 @@ impl HttpRequest {
 /// One named type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
-    /// The schema's own words about it, where its licence allows.
+    /// The schema's description, if its licence allows to use it.
     pub doc: Option<String>,
-    /// What it is.
+    /// The kind of type.
     pub kind: Kind,
 }
 
-/// What a named type is.
+/// The kind of a named type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// An object with known keys.
     Struct(Struct),
     /// A string with known values.
     Enum(Enum),
-    /// Objects told apart by a tag among their keys.
+    /// A union of objects with a tag among their keys.
     Tagged(Tagged),
-    /// Objects told apart by a tag that stands beside their content.
+    /// A union of objects with a tag beside their content.
     Adjacent(Adjacent),
-    /// Values told apart by their kind of JSON.
+    /// A union of values with different JSON kinds.
     Kinds(Vec<KindVariant>),
 }
 
 impl Kind {
-    /// The named types that a type is made of: of a tagged union, those of the variants with a tag that is wanted.
-    pub(crate) fn contents(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<&str> {
+    /// The named types that a type contains. Of a union, only those of the variants whose tag is wanted.
+    pub(crate) fn contained_types(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<&str> {
         match self {
             Self::Struct(structure) => structure.fields.iter().filter_map(|field| field.ty.named()).collect(),
             Self::Enum(_) => Vec::new(),
@@ -107,31 +107,31 @@ impl Kind {
 /// An object with known keys.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Struct {
-    /// The key and value that name this struct in its union. Written when serialising, not a field.
+    /// The tag key and value of this struct in its union. It is written in JSON, but it is not a field.
     pub tag: Option<(String, String)>,
     /// The fields, in the schema's order.
     pub fields: Vec<Field>,
 }
 
 /// One field of a struct.
-#[allow(clippy::struct_excessive_bools, reason = "the schema and the settings say yes or no to each")]
+#[allow(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// The key on the wire.
+    /// The JSON key.
     pub key: String,
-    /// The type of its value.
+    /// The type of the value.
     pub ty: Type,
-    /// Whether the schema lists it as required. Only ids stay required in Rust.
+    /// Whether the schema requires it. Only ids are also required in Rust.
     pub declared_required: bool,
     /// Whether the schema allows `null`.
     pub nullable: bool,
-    /// Whether it is required in Rust.
+    /// Whether it is required in Rust. Then its type is not an `Option`.
     pub required: bool,
-    /// Whether an object in which it does not fit does not decode, although it is optional in Rust.
+    /// Whether an object in which it does not fit is not decoded, although the field is optional in Rust.
     pub needed: bool,
-    /// Whether it is reported where it is missing or null.
+    /// Whether it is reported if it is missing or null.
     pub expected: bool,
-    /// The schema's own words about it.
+    /// The schema's description.
     pub doc: Option<String>,
 }
 
@@ -140,14 +140,14 @@ pub struct Field {
 pub struct Enum {
     /// The values, in the schema's order.
     pub literals: Vec<Literal>,
-    /// Whether the schema allows any other string, too: no value is unknown then.
+    /// Whether the schema also allows any other string. Then no value counts as unknown.
     pub accepts_any: bool,
 }
 
 impl Field {
-    /// Whether the schema says that it is always there and never null.
+    /// Whether the schema requires it and does not allow null.
     #[must_use]
-    pub fn is_always_there(&self) -> bool {
+    pub fn is_always_present(&self) -> bool {
         self.declared_required && !self.nullable
     }
 }
@@ -157,16 +157,16 @@ impl Field {
 pub struct Literal {
     /// The variant's Rust name.
     pub variant: String,
-    /// The value on the wire.
+    /// The value in JSON.
     pub wire: String,
 }
 
-/// A union told apart by tags inside the object.
+/// A union with tags inside the objects.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tagged {
     /// The variants, in the schema's order.
     pub variants: Vec<Variant>,
-    /// How a tag leads to its variant.
+    /// The decision tree from tags to variants.
     pub tree: Branch,
 }
 
@@ -175,40 +175,40 @@ pub struct Tagged {
 pub struct Variant {
     /// The variant's Rust name.
     pub name: String,
-    /// The struct it holds.
+    /// The variant's struct.
     pub payload: String,
-    /// Whether the struct contains the union and has to be boxed.
+    /// Whether the struct is boxed, because it contains the union or is very large.
     pub boxed: bool,
-    /// The tags that lead to it, each key's value joined by `/`.
+    /// The tags of the variant. The values of several tag keys are joined by `/`.
     pub tags: Vec<String>,
 }
 
-/// One decision on the way from an object to its variant.
+/// A node of the decision tree: the value of one key decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
-    /// The key to look at.
+    /// The tag key.
     pub key: String,
-    /// What each value of it leads to.
+    /// The next step for each value of the key.
     pub arms: BTreeMap<String, Arm>,
 }
 
-/// Where a tag leads.
+/// The result of a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arm {
-    /// To the variant with this index.
+    /// The variant with this index.
     Variant(usize),
-    /// To another key.
+    /// A decision by another key.
     Branch(Branch),
 }
 
-/// A union whose tag and content stand side by side.
+/// A union whose tag and content are two keys of the same object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adjacent {
     /// The key of the tag.
     pub tag: String,
     /// The key of the content.
     pub content: String,
-    /// Keys beside those two that every member may have.
+    /// The other keys of the object.
     pub siblings: Vec<Field>,
     /// The variants, in the schema's order.
     pub variants: Vec<AdjacentVariant>,
@@ -219,26 +219,26 @@ pub struct Adjacent {
 pub struct AdjacentVariant {
     /// The variant's Rust name.
     pub name: String,
-    /// The tag on the wire.
+    /// The tag in JSON.
     pub wire: String,
-    /// The content; none where the member has none.
+    /// The type of the content; `None` if there is no content.
     pub payload: Option<Type>,
-    /// Whether the content is boxed because it is very wide.
+    /// Whether the content is boxed, because it is very large.
     pub boxed: bool,
 }
 
-/// A variant of a union by kind of JSON.
+/// A variant of a union by JSON kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KindVariant {
-    /// The kind it stands for.
+    /// The JSON kind of the variant.
     pub kind: JsonKind,
-    /// What it holds.
+    /// The type of the variant's value.
     pub ty: Type,
-    /// Whether what it holds contains the union and has to be boxed.
+    /// Whether the value is boxed, because it contains the union.
     pub boxed: bool,
 }
 
-/// The kinds of JSON that can be told apart while reading.
+/// The JSON kinds that a reader can distinguish by the first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JsonKind {
     /// `true` or `false`.
@@ -253,16 +253,29 @@ pub enum JsonKind {
     Object,
 }
 
+impl JsonKind {
+    /// The name of the variant for this kind.
+    pub(crate) fn variant_name(self) -> &'static str {
+        match self {
+            Self::Boolean => "Boolean",
+            Self::Number => "Number",
+            Self::String => "Text",
+            Self::Array => "List",
+            Self::Object => "Object",
+        }
+    }
+}
+
 /// The type of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Type {
-    /// Anything: the schema does not say.
+    /// Any JSON.
     Any,
     /// A boolean.
     Boolean,
     /// A signed integer.
     Integer,
-    /// An integer that the schema says is unsigned and 64 bits wide.
+    /// An unsigned 64-bit integer, if the schema declares it as such.
     Unsigned,
     /// A number.
     Number,
@@ -270,7 +283,7 @@ pub enum Type {
     String,
     /// A list.
     List(Box<Type>),
-    /// An object used as a map.
+    /// An object that is used as a map.
     Map(Box<Type>),
     /// A value or `null`, inside a list or map.
     Nullable(Box<Type>),
@@ -279,7 +292,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// The type as it reads in Rust.
+    /// The type in Rust syntax.
     #[must_use]
     pub fn to_rust(&self) -> String {
         match self {
@@ -289,27 +302,27 @@ impl Type {
             Self::Unsigned => "u64".to_owned(),
             Self::Number => "Number".to_owned(),
             Self::String => "String".to_owned(),
-            Self::List(of) => format!("Vec<{}>", of.to_rust()),
-            Self::Map(of) => format!("BTreeMap<String, {}>", of.to_rust()),
-            Self::Nullable(of) => format!("Option<{}>", of.to_rust()),
+            Self::List(element) => format!("Vec<{}>", element.to_rust()),
+            Self::Map(element) => format!("BTreeMap<String, {}>", element.to_rust()),
+            Self::Nullable(element) => format!("Option<{}>", element.to_rust()),
             Self::Named(name) => name.clone(),
         }
     }
 
-    /// The named type in this type, if need be behind a list, a map or `null`.
+    /// The named type in this type, also inside of a list, a map or `Nullable`.
     pub(crate) fn named(&self) -> Option<&str> {
         match self {
             Self::Named(name) => Some(name),
-            Self::List(of) | Self::Map(of) | Self::Nullable(of) => of.named(),
+            Self::List(element) | Self::Map(element) | Self::Nullable(element) => element.named(),
             _ => None,
         }
     }
 
-    /// The named type this holds by value, that is, not behind a list or map.
-    pub(crate) fn held(&self) -> Option<&str> {
+    /// The named type that this type stores inline, which is not inside of a list or map.
+    pub(crate) fn inline_type(&self) -> Option<&str> {
         match self {
             Self::Named(name) => Some(name),
-            Self::Nullable(of) => of.held(),
+            Self::Nullable(element) => element.inline_type(),
             _ => None,
         }
     }

@@ -1,9 +1,9 @@
-//! Rust names a person would choose.
+//! Rust names for definitions, fields and tag values.
 
 use heck::ToUpperCamelCase;
 
-/// A type or variant name from anything that stands on the wire.
-pub(crate) fn pascal(wire: &str) -> String {
+/// Converts any string of a schema into a type or variant name.
+pub(crate) fn to_pascal_case(wire: &str) -> String {
     let mut words = String::with_capacity(wire.len());
     for character in wire.chars() {
         match character {
@@ -22,26 +22,26 @@ pub(crate) fn pascal(wire: &str) -> String {
     }
 }
 
-/// A name put together of others, as typify will write it: `ABUnion` is `AbUnion`.
-pub(crate) fn settled(name: &str) -> String {
+/// Normalises a combined name as typify does: `ABUnion` becomes `AbUnion`.
+pub(crate) fn normalize(name: &str) -> String {
     name.to_upper_camel_case()
 }
 
-/// The name of a definition, without a prefix that all of a vendor's names share.
-pub(crate) fn of_definition(definition: &str, prefixes: &[String]) -> String {
+/// The Rust name of a definition, without a prefix that many names of the vendor have.
+pub(crate) fn definition_name(definition: &str, prefixes: &[String]) -> String {
     let short = prefixes.iter().find_map(|prefix| definition.strip_prefix(prefix.as_str()));
-    pascal(short.filter(|rest| rest.starts_with(|first: char| first.is_uppercase())).unwrap_or(definition))
+    to_pascal_case(short.filter(|rest| rest.starts_with(|first: char| first.is_uppercase())).unwrap_or(definition))
 }
 
-/// What several tag values have in common, word by word; empty if nothing.
-pub(crate) fn shared_words(values: &[&str]) -> String {
+/// The words that all tag values start with; empty if there are none.
+pub(crate) fn common_words(values: &[&str]) -> String {
     let split = |value: &str| value.split(['_', '-', '.', '/']).map(str::to_owned).collect::<Vec<_>>();
     let Some((first, others)) = values.split_first() else { return String::new() };
-    let mut shared = split(first);
+    let mut common = split(first);
     for other in others {
         let words = split(other);
-        let same = shared.iter().zip(&words).take_while(|(one, two)| one == two).count();
-        shared.truncate(same);
+        let same = common.iter().zip(&words).take_while(|(one, two)| one == two).count();
+        common.truncate(same);
     }
-    shared.join("_")
+    common.join("_")
 }

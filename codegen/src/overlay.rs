@@ -1,30 +1,31 @@
-//! Named corrections of a pulled schema.
+//! Corrections of a pulled schema.
 //!
-//! A vendor's schema is not always what its agent sends. Each entry of an `overlay.json` says what to change, why, and
-//! which recording shows it. An entry that would change nothing is an error: the vendor has caught up, and the entry
-//! can go.
+//! A vendor's schema does not always match what the agent sends. Each correction in an `overlay.json` has the changes, the
+//! reason, and a recording that shows it. A correction that changes nothing is an error: the vendor has fixed the schema,
+//! and the correction should be removed.
 
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::document::{escape, unescape};
 use crate::error::{Error, Result};
 
 /// One correction.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Correction {
-    /// What the correction is called.
+    /// Name of the correction.
     pub name: String,
     /// Why it is needed.
     pub reason: String,
-    /// The recording that shows it, as `agent/version/scenario`.
+    /// The recording that shows the need for it, as `agent/version/scenario`.
     pub recording: String,
-    /// A text that a line of the recording contains.
+    /// A text that a line of this recording contains.
     pub shows: String,
-    /// The schema file it is for.
+    /// The schema file that it applies to.
     #[serde(default = "main_schema")]
     pub schema: String,
-    /// What to change, in order.
+    /// The changes, in order.
     pub changes: Vec<Change>,
 }
 
@@ -32,53 +33,53 @@ fn main_schema() -> String {
     "schema.json".to_owned()
 }
 
-/// One change of the document. Pointers are JSON pointers; `*` in a step stands for any text, `-` appends to a list.
+/// A change to the document. Pointers are JSON pointers in which `*` matches any text and `-` appends to a list.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Change {
-    /// Adds what is not there.
+    /// Adds a value that does not exist.
     Add {
-        /// Where.
+        /// JSON pointer to the value.
         at: String,
-        /// What.
+        /// The new value.
         value: Value,
     },
-    /// Replaces what is there.
+    /// Replaces an existing value.
     Replace {
-        /// Where.
+        /// JSON pointer to the value.
         at: String,
-        /// With what.
+        /// The new value.
         value: Value,
     },
-    /// Removes what is there.
+    /// Removes an existing value.
     Remove {
-        /// Where.
+        /// JSON pointer to the value.
         at: String,
     },
 }
 
-/// Reads an overlay file.
+/// Parses an overlay file.
 ///
 /// # Errors
-/// When it is not a list of entries.
+/// If it is not a list of corrections.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Correction>> {
     serde_json::from_str(text).map_err(|error| {
         let advice = "an overlay is a list of {name, reason, recording, shows, changes: [{add|replace|remove: …}]}";
-        Error::new(file, "", format!("no overlay: {error}"), advice)
+        Error::new(file, "", format!("not an overlay: {error}"), advice)
     })
 }
 
-/// Applies the entries meant for `schema` to the document.
-pub(crate) fn apply(document: &mut Value, entries: &[Correction], schema: &str, file: &str) -> Result<()> {
-    for entry in entries.iter().filter(|entry| entry.schema == schema) {
-        for change in &entry.changes {
+/// Applies the corrections for the file `schema` to the document.
+pub(crate) fn apply(document: &mut Value, corrections: &[Correction], schema: &str, file: &str) -> Result<()> {
+    for correction in corrections.iter().filter(|correction| correction.schema == schema) {
+        for change in &correction.changes {
             apply_change(document, change).map_err(|(pointer, problem)| {
-                let problem = format!("correction `{}`: {problem}", entry.name);
+                let problem = format!("correction `{}`: {problem}", correction.name);
                 Error::new(
                     file,
                     &pointer,
                     problem,
-                    "remove the entry if the vendor has corrected the schema, or correct it",
+                    "remove the correction if the vendor has fixed the schema, or else adapt it",
                 )
             })?;
         }
@@ -91,12 +92,12 @@ fn apply_change(document: &mut Value, change: &Change) -> std::result::Result<()
         Change::Add { at, .. } | Change::Replace { at, .. } | Change::Remove { at } => at,
     };
     let fail = |problem| (at.clone(), problem);
-    let Some((parent, last)) = at.rsplit_once('/') else { return Err(fail("a pointer starts with `/`")) };
-    let mut places = Vec::new();
-    matching(document, parent, String::new(), &mut places);
+    let Some((parent, last)) = at.rsplit_once('/') else { return Err(fail("a pointer must start with `/`")) };
+    let mut pointers = Vec::new();
+    find_matching(document, parent, String::new(), &mut pointers);
     let mut changed = 0;
-    for place in places {
-        let Some(parent) = document.pointer_mut(&place) else { continue };
+    for pointer in pointers {
+        let Some(parent) = document.pointer_mut(&pointer) else { continue };
         changed += match change {
             Change::Add { value, .. } => add(parent, last, value).map_err(fail)?,
             Change::Replace { value, .. } => replace(parent, last, value),
@@ -106,29 +107,29 @@ fn apply_change(document: &mut Value, change: &Change) -> std::result::Result<()
     if changed == 0 { Err(fail("it changes nothing")) } else { Ok(()) }
 }
 
-/// The pointers that a pointer with `*` in it stands for.
-fn matching(value: &Value, pattern: &str, so_far: String, found: &mut Vec<String>) {
+/// Finds all pointers that match a pattern with `*`. `prefix` is the pointer to `value`.
+fn find_matching(value: &Value, pattern: &str, prefix: String, found: &mut Vec<String>) {
     let Some(rest) = pattern.strip_prefix('/') else {
-        found.push(so_far);
+        found.push(prefix);
         return;
     };
     let (step, rest) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
     match value {
         Value::Object(map) => {
-            for (key, inner) in map.iter().filter(|(key, _)| fits(step, &escape(key))) {
-                matching(inner, rest, format!("{so_far}/{}", escape(key)), found);
+            for (key, inner) in map.iter().filter(|(key, _)| matches(step, &escape(key))) {
+                find_matching(inner, rest, format!("{prefix}/{}", escape(key)), found);
             }
         }
         Value::Array(list) => {
-            for (index, inner) in list.iter().enumerate().filter(|(index, _)| fits(step, &index.to_string())) {
-                matching(inner, rest, format!("{so_far}/{index}"), found);
+            for (index, inner) in list.iter().enumerate().filter(|(index, _)| matches(step, &index.to_string())) {
+                find_matching(inner, rest, format!("{prefix}/{index}"), found);
             }
         }
         _ => {}
     }
 }
 
-fn fits(pattern: &str, text: &str) -> bool {
+fn matches(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,
         Some((before, after)) => {
@@ -141,7 +142,7 @@ fn add(parent: &mut Value, last: &str, value: &Value) -> std::result::Result<usi
     match parent {
         Value::Array(elements) if last == "-" => {
             if elements.contains(value) {
-                return Err("what it adds is there already");
+                return Err("the value that it adds already exists");
             }
             elements.push(value.clone());
             Ok(1)
@@ -149,18 +150,18 @@ fn add(parent: &mut Value, last: &str, value: &Value) -> std::result::Result<usi
         Value::Object(map) => {
             let key = unescape(last);
             if map.contains_key(&key) {
-                return Err("what it adds is there already");
+                return Err("the value that it adds already exists");
             }
             map.insert(key, value.clone());
             Ok(1)
         }
-        _ => Err("it adds to something that is no list or object"),
+        _ => Err("it adds to a value that is not a list or object"),
     }
 }
 
 fn replace(parent: &mut Value, last: &str, value: &Value) -> usize {
     let keys: Vec<String> = match &*parent {
-        Value::Object(map) => map.keys().filter(|key| fits(last, &escape(key))).cloned().collect(),
+        Value::Object(map) => map.keys().filter(|key| matches(last, &escape(key))).cloned().collect(),
         _ => Vec::new(),
     };
     let mut changed = 0;
@@ -185,12 +186,4 @@ fn remove(parent: &mut Value, last: &str) -> usize {
         }
         _ => 0,
     }
-}
-
-fn escape(step: &str) -> String {
-    step.replace('~', "~0").replace('/', "~1")
-}
-
-fn unescape(step: &str) -> String {
-    step.replace("~1", "/").replace("~0", "~")
 }

@@ -1,4 +1,4 @@
-//! From the [`Model`] to Rust source.
+//! Rendering of the [`Model`] as Rust source.
 
 mod enums;
 mod requests;
@@ -12,9 +12,9 @@ use quote::{format_ident, quote};
 
 use crate::error::{Error, Result};
 use crate::model::{Arm, Branch, Kind, Model, Type};
-use crate::union::wide_types;
+use crate::union::is_large_type;
 
-/// The module's source, formatted.
+/// The formatted source of the module.
 pub(crate) fn render(model: &Model, file: &str) -> Result<String> {
     let structs = structs::render(model, file)?;
     let mut items = TokenStream::new();
@@ -22,7 +22,7 @@ pub(crate) fn render(model: &Model, file: &str) -> Result<String> {
         let doc = definition.doc.as_deref();
         items.extend(match &definition.kind {
             Kind::Struct(_) => structs.get(name).cloned().unwrap_or_default(),
-            Kind::Enum(of) => enums::render(name, of, doc),
+            Kind::Enum(definition) => enums::render(name, definition, doc),
             Kind::Tagged(union) => unions::tagged(name, union, model, doc),
             Kind::Adjacent(union) => unions::adjacent(name, union, model, doc),
             Kind::Kinds(variants) => unions::kinds(name, variants, doc),
@@ -44,12 +44,17 @@ pub(crate) fn render(model: &Model, file: &str) -> Result<String> {
         #items
     };
     let parsed = syn::parse2(tokens).map_err(|error| {
-        Error::new(file, "", format!("the generated code does not parse: {error}"), "this is a fault of codegen")
+        Error::new(
+            file,
+            "",
+            format!("the generated code does not parse: {error}"),
+            "this is a bug in interlingua-codegen",
+        )
     })?;
     Ok(prettyplease::unparse(&parsed))
 }
 
-/// The entry points: what a caller decodes into.
+/// Implementations of `Native` for the types that a caller decodes into.
 fn roots(model: &Model) -> TokenStream {
     let keys = tag_keys(model);
     let mut names: BTreeMap<String, Vec<&str>> =
@@ -78,7 +83,7 @@ fn roots(model: &Model) -> TokenStream {
     }
 }
 
-/// The keys that tell the members of one type apart, the first to be looked at first.
+/// The tag keys of one type, in the order in which they are read.
 fn own_tag_keys<'a>(name: &str, model: &'a Model) -> Vec<&'a str> {
     let mut keys = Vec::new();
     match model.types.get(name).map(|definition| &definition.kind) {
@@ -94,6 +99,7 @@ fn own_tag_keys<'a>(name: &str, model: &'a Model) -> Vec<&'a str> {
     keys
 }
 
+/// The tag keys of all unions.
 fn tag_keys(model: &Model) -> BTreeSet<&str> {
     let mut keys = BTreeSet::new();
     for definition in model.types.values() {
@@ -117,21 +123,22 @@ fn branch_keys<'a>(branch: &'a Branch, keys: &mut BTreeSet<&'a str>) {
     }
 }
 
-/// The union of all answers, chosen by the request they answer.
+/// The enum of all responses, with one variant per request method.
 fn responses(model: &Model) -> TokenStream {
     if model.responses.is_empty() {
         return TokenStream::new();
     }
     let requests: Vec<&String> = model.responses.keys().collect();
-    let variants: Vec<_> = requests.iter().map(|request| format_ident!("{}", crate::name::pascal(request))).collect();
+    let variants: Vec<_> =
+        requests.iter().map(|request| format_ident!("{}", crate::name::to_pascal_case(request))).collect();
     let types: Vec<TokenStream> = model.responses.values().map(type_tokens).collect();
-    let is_wide = wide_types(model);
-    let (held, wraps): (Vec<TokenStream>, Vec<TokenStream>) = model
+    let is_large = is_large_type(model);
+    let (payloads, wrappers): (Vec<TokenStream>, Vec<TokenStream>) = model
         .responses
         .values()
         .zip(types.iter().zip(&variants))
         .map(|(ty, (tokens, variant))| {
-            if is_wide(ty) {
+            if is_large(ty) {
                 (quote!(Box<#tokens>), quote!(|value| Self::#variant(Box::new(value))))
             } else {
                 (tokens.clone(), quote!(Self::#variant))
@@ -145,7 +152,7 @@ fn responses(model: &Model) -> TokenStream {
         pub enum Response {
             #(
                 #[doc = concat!("Response to `", #requests, "`.")]
-                #variants(#held),
+                #variants(#payloads),
             )*
         }
 
@@ -158,7 +165,7 @@ fn responses(model: &Model) -> TokenStream {
             pub fn decode(request: &str, text: &str) -> Option<Result<runtime::Decoded<Self>, runtime::DecodeError>> {
                 match request {
                     #(#requests => Some(
-                        <#types as runtime::Native>::decode(text).map(|decoded| decoded.with_request(request).map(#wraps)),
+                        <#types as runtime::Native>::decode(text).map(|decoded| decoded.with_request(request).map(#wrappers)),
                     ),)*
                     _ => None,
                 }
@@ -171,7 +178,7 @@ fn type_tokens(ty: &Type) -> TokenStream {
     ty.to_rust().parse().unwrap_or_default()
 }
 
-/// Doc attributes with the schema's description and a note of ours, each in a paragraph of its own.
+/// Doc attributes with the schema's description and a note, as separate paragraphs.
 fn doc_tokens(description: Option<&str>, note: Option<&str>) -> TokenStream {
     let text = description.into_iter().chain(note).map(str::trim).collect::<Vec<_>>().join("\n\n");
     let lines = text.lines().map(|line| if line.is_empty() { String::new() } else { format!(" {line}") });

@@ -1,4 +1,4 @@
-//! A pulled schema with what belongs to it: `schema.json`, `source.toml`, `overlay.json`.
+//! The folder of a pulled schema: `schema.json`, `source.toml` and `overlay.json`.
 
 use std::collections::BTreeMap;
 
@@ -10,54 +10,54 @@ use crate::error::{Error, Result};
 use crate::overlay::{self, Correction};
 use crate::settings::Settings;
 
-/// The name of the settings whose types stand at the top of the module.
+/// The name of the settings whose types are at the top level of the agent's module.
 const MAIN: &str = "main";
 const SOURCE: &str = "source.toml";
 const OVERLAY: &str = "overlay.json";
 
-/// The schemas of one folder, corrected.
+/// The schemas of one folder, with their corrections applied.
 #[derive(Debug)]
 pub struct SchemaFolder {
     /// The modules to generate, the main one first.
     pub modules: Vec<SchemaModule>,
-    /// The corrections.
+    /// The corrections in `overlay.json`.
     pub corrections: Vec<Correction>,
 }
 
-/// One module of a folder.
+/// One module to generate.
 #[derive(Debug)]
 pub struct SchemaModule {
-    /// The submodule; `None` for the folder's main types.
+    /// Name of the submodule; `None` for the main types.
     pub name: Option<String>,
-    /// The schema file, for error messages.
+    /// Name of the schema file, for error messages.
     pub file: String,
-    /// The schema with its corrections.
+    /// The corrected schema.
     pub document: Document,
-    /// What to generate of it.
+    /// The settings of the module.
     pub settings: Settings,
 }
 
-/// The part of `source.toml` that says what to generate.
+/// The part of `source.toml` with the settings.
 #[derive(Deserialize)]
 struct SourceFile {
     types: BTreeMap<String, Settings>,
 }
 
 impl SchemaFolder {
-    /// Parses the files of a folder, given as pairs of name and text. `folder` is what errors call the folder.
+    /// Parses the files of a folder, given as pairs of name and text. `folder` is the name of the folder in errors.
     ///
     /// # Errors
-    /// When a file is missing or is not what it should be, or a correction no longer applies.
+    /// If a file is missing or invalid, or a correction no longer applies.
     pub fn parse(folder: &str, files: &[(&str, &str)]) -> Result<Self> {
         let find = |name: &str| files.iter().find(|(file, _)| *file == name).map(|(_, text)| *text);
         let path = |name: &str| format!("{folder}/{name}");
         let read = |name: &str| {
-            let missing = || Error::new(&path(name), "", "there is no such file", "restore the file");
+            let missing = || Error::new(&path(name), "", "the file does not exist", "restore the file");
             find(name).ok_or_else(missing)
         };
         let source: SourceFile = toml::from_str(read(SOURCE)?).map_err(|error| {
-            let advice = "its `[types.main]` table says what to generate";
-            Error::new(&path(SOURCE), "", format!("no source.toml: {error}"), advice)
+            let advice = "the table `[types.main]` must describe what to generate";
+            Error::new(&path(SOURCE), "", format!("not a valid source.toml: {error}"), advice)
         })?;
         let corrections = match find(OVERLAY) {
             Some(text) => overlay::parse(&path(OVERLAY), text)?,

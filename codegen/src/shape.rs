@@ -1,8 +1,8 @@
-//! What a schema node allows, as a flat list of alternatives.
+//! Normalisation: the values that a schema node allows, as a flat list of alternatives.
 //!
-//! References are followed, `anyOf` and `oneOf` are flattened however deep they nest, `allOf` is merged, `const`
-//! becomes a one-value enum, and properties that stand beside a union are pushed into each of its objects. After that
-//! a union is a plain list, and finding its tag is a matter of looking.
+//! References are resolved, nested `anyOf` and `oneOf` are flattened, `allOf` is merged, `const` becomes an enum with one
+//! value, and properties beside a union are added to each of its objects. The result for a union is a plain list in which
+//! tags are easy to find.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::document::{Document, Node};
 use crate::error::Result;
 
-/// Keywords that say how a value is built; each is handled below.
-const STRUCTURE: [&str; 14] = [
+/// Keywords that define the structure of a value. Each is handled below.
+const STRUCTURAL_KEYWORDS: [&str; 14] = [
     "$ref",
     "additionalProperties",
     "allOf",
@@ -29,8 +29,8 @@ const STRUCTURE: [&str; 14] = [
     "type",
 ];
 
-/// Keywords that only describe or only restrict; forward-compatible types look past them.
-const IGNORED: [&str; 30] = [
+/// Keywords that only describe or restrict a value. Forward-compatible types ignore them.
+const IGNORED_KEYWORDS: [&str; 30] = [
     "$comment",
     "$defs",
     "$id",
@@ -63,14 +63,14 @@ const IGNORED: [&str; 30] = [
     "uniqueItems",
 ];
 
-/// How deep references and unions may nest before the schema is taken to chase its own tail.
-const DEEPEST: usize = 64;
+/// Maximum nesting depth of references and unions. A schema that exceeds it has a cycle.
+const MAX_DEPTH: usize = 64;
 
-/// One thing a node allows.
+/// One of the alternatives that a node allows.
 #[derive(Debug, Clone)]
 pub(crate) struct Alternative<'a> {
     pub(crate) shape: Shape<'a>,
-    /// The definition that is exactly this.
+    /// The definition that has exactly this shape.
     pub(crate) origin: Option<String>,
     pub(crate) title: Option<&'a str>,
     pub(crate) doc: Option<&'a str>,
@@ -87,7 +87,7 @@ pub(crate) enum Shape<'a> {
     String,
     Strings(Vec<&'a str>),
     List(Option<Node<'a>>),
-    /// An object used as a map, or as anything (`None`).
+    /// An object that is used as a map. Without a node, its values can be anything.
     Map(Option<Node<'a>>),
     Object(Object<'a>),
 }
@@ -95,27 +95,27 @@ pub(crate) enum Shape<'a> {
 /// An object with known keys.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Object<'a> {
-    /// Each key with the schemas it may follow: several when objects were merged.
+    /// The schemas of each key. There are several if objects were merged.
     pub(crate) properties: BTreeMap<&'a str, Vec<Node<'a>>>,
     pub(crate) required: BTreeSet<&'a str>,
 }
 
 impl Object<'_> {
-    /// Joins two objects of which either may be meant: what is not in both is not required.
+    /// Merges two alternatives. Only keys that both require are required.
     pub(crate) fn or(mut self, other: Self) -> Self {
         self.required.retain(|key| other.required.contains(key));
         for (key, nodes) in other.properties {
-            let known = self.properties.entry(key).or_default();
+            let existing = self.properties.entry(key).or_default();
             for node in nodes {
-                if !known.iter().any(|have| have.value == node.value) {
-                    known.push(node);
+                if !existing.iter().any(|other| other.value == node.value) {
+                    existing.push(node);
                 }
             }
         }
         self
     }
 
-    /// Joins two objects that both apply; the later says more about a key that both have.
+    /// Merges two objects that both apply. For a key that both have, `other` wins.
     fn and(mut self, other: &Self) -> Self {
         self.properties.extend(other.properties.iter().map(|(key, nodes)| (*key, nodes.clone())));
         self.required.extend(&other.required);
@@ -127,27 +127,27 @@ impl Object<'_> {
     }
 }
 
-/// Everything `node` allows.
+/// All alternatives that `node` allows.
 pub(crate) fn alternatives<'a>(document: &'a Document, node: &Node<'a>) -> Result<Vec<Alternative<'a>>> {
-    Reader { document }.read(node, 0)
+    Normalizer { document }.read(node, 0)
 }
 
-struct Reader<'a> {
+struct Normalizer<'a> {
     document: &'a Document,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Normalizer<'a> {
     fn read(&self, node: &Node<'a>, depth: usize) -> Result<Vec<Alternative<'a>>> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             let advice = "break the cycle in overlay.json";
-            return Err(self.document.error(&node.pointer, "a type that is defined by itself", advice));
+            return Err(self.document.error(&node.pointer, "the type is defined by itself", advice));
         }
         let Value::Object(map) = node.value else {
             return match node.value {
-                Value::Bool(true) => Ok(vec![plain(Shape::Any)]),
+                Value::Bool(true) => Ok(vec![alternative(Shape::Any)]),
                 Value::Bool(false) => Ok(Vec::new()),
                 other => {
-                    let problem = format!("`{other}` where a schema should be");
+                    let problem = format!("expected a schema, found `{other}`");
                     Err(self.document.error(&node.pointer, problem, "a schema is an object, `true` or `false`"))
                 }
             };
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
         let doc = node.text("description");
         let mut found = self.read_structure(node, depth)?;
         if map.get("nullable") == Some(&Value::Bool(true)) {
-            found.push(plain(Shape::Null));
+            found.push(alternative(Shape::Null));
         }
         if let [only] = found.as_mut_slice() {
             only.title = title.or(only.title);
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
     fn read_structure(&self, node: &Node<'a>, depth: usize) -> Result<Vec<Alternative<'a>>> {
         if let Some(reference) = node.text("$ref") {
             let found = self.read_reference(reference, node, depth)?;
-            return Ok(Self::push_in(found, &Self::own_object(node)));
+            return Ok(Self::add_properties(found, &Self::own_object(node)));
         }
         if node.get("const").is_some() || node.get("enum").is_some() {
             return Ok(Self::read_literals(node));
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
                 for member in node.list(key) {
                     found.extend(self.read(&member, depth + 1)?);
                 }
-                return Ok(Self::push_in(found, &Self::own_object(node)));
+                return Ok(Self::add_properties(found, &Self::own_object(node)));
             }
         }
         if node.get("allOf").is_some() {
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read_reference(&self, reference: &str, node: &Node<'a>, depth: usize) -> Result<Vec<Alternative<'a>>> {
-        let (name, target) = self.document.follow(reference, node)?;
+        let (name, target) = self.document.resolve_ref(reference, node)?;
         let mut found = self.read(&target, depth + 1)?;
         if let [only] = found.as_mut_slice()
             && only.origin.is_none()
@@ -200,17 +200,18 @@ impl<'a> Reader<'a> {
         Ok(found)
     }
 
-    /// `allOf` of objects is one object; of a union and objects, the union with the objects pushed in.
+    /// Merges `allOf`. Of several objects it makes one object; of a union and objects, a union with the properties of the
+    /// objects in each member.
     fn read_all_of(&self, node: &Node<'a>, depth: usize) -> Result<Vec<Alternative<'a>>> {
         let mut found: Option<Vec<Alternative<'a>>> = None;
         for member in node.list("allOf") {
             let more = self.read(&member, depth + 1)?;
             found = Some(match found {
                 None => more,
-                Some(have) => both(&have, &more),
+                Some(existing) => intersect(&existing, &more),
             });
         }
-        Ok(Self::push_in(found.unwrap_or_else(|| vec![plain(Shape::Any)]), &Self::own_object(node)))
+        Ok(Self::add_properties(found.unwrap_or_else(|| vec![alternative(Shape::Any)]), &Self::own_object(node)))
     }
 
     fn read_literals(node: &Node<'a>) -> Vec<Alternative<'a>> {
@@ -222,7 +223,7 @@ impl<'a> Reader<'a> {
         let strings: Vec<&str> = values.iter().filter_map(|value| value.as_str()).collect();
         let mut found = Vec::new();
         if !strings.is_empty() {
-            found.push(plain(Shape::Strings(strings)));
+            found.push(alternative(Shape::Strings(strings)));
         }
         let has = |is_kind: fn(&Value) -> bool| values.iter().any(|value| is_kind(value));
         let kinds = [
@@ -232,7 +233,7 @@ impl<'a> Reader<'a> {
             (has(Value::is_f64), Shape::Number),
             (has(|value| value.is_object() || value.is_array()), Shape::Any),
         ];
-        found.extend(kinds.into_iter().filter(|(has, _)| *has).map(|(_, shape)| plain(shape)));
+        found.extend(kinds.into_iter().filter(|(has, _)| *has).map(|(_, shape)| alternative(shape)));
         found
     }
 
@@ -242,11 +243,11 @@ impl<'a> Reader<'a> {
             Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
             _ if node.get("properties").is_some() => vec!["object"],
             _ if node.get("items").is_some() => vec!["array"],
-            // TypeScript's `never` and `undefined` arrive as `not: {}`.
+            // TypeScript's `never` and `undefined` are `not: {}` in the schema.
             _ if node.get("not").is_some() => return Ok(Vec::new()),
-            _ => return Ok(vec![plain(Shape::Any)]),
+            _ => return Ok(vec![alternative(Shape::Any)]),
         };
-        types.into_iter().map(|name| self.read_type(name, node).map(plain)).collect()
+        types.into_iter().map(|name| self.read_type(name, node).map(alternative)).collect()
     }
 
     fn read_type(&self, name: &str, node: &Node<'a>) -> Result<Shape<'a>> {
@@ -257,11 +258,11 @@ impl<'a> Reader<'a> {
             "integer" => Shape::Integer,
             "number" => Shape::Number,
             "string" => Shape::String,
-            // A tuple's places have types of their own, which a Rust list cannot say.
+            // The elements of a tuple have different types, which a Rust list cannot express.
             "array" if node.get("prefixItems").is_some() => Shape::List(None),
             "array" => Shape::List(node.get("items").filter(|items| !items.value.is_array())),
             "object" if node.get("properties").is_some() => Shape::Object(Self::own_object(node)),
-            "object" => Shape::Map(node.get("additionalProperties").filter(|of| says_something(of.value))),
+            "object" => Shape::Map(node.get("additionalProperties").filter(|values| is_restrictive(values.value))),
             other => {
                 let problem = format!("unknown type `{other}`");
                 return Err(self.document.error(&node.pointer, problem, "correct it in overlay.json"));
@@ -269,7 +270,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The properties that stand in the node itself.
+    /// The properties of the node itself.
     fn own_object(node: &Node<'a>) -> Object<'a> {
         let mut object = Object::default();
         if let Some(properties) = node.get("properties")
@@ -285,17 +286,18 @@ impl<'a> Reader<'a> {
         object
     }
 
-    fn push_in(found: Vec<Alternative<'a>>, siblings: &Object<'a>) -> Vec<Alternative<'a>> {
+    /// Adds properties to each alternative that is an object.
+    fn add_properties(found: Vec<Alternative<'a>>, siblings: &Object<'a>) -> Vec<Alternative<'a>> {
         if siblings.is_empty() {
             return found;
         }
-        found.into_iter().map(|alternative| alternative.with(siblings)).collect()
+        found.into_iter().map(|alternative| alternative.with_properties(siblings)).collect()
     }
 
     fn check_keywords(&self, node: &Node<'a>, map: &serde_json::Map<String, Value>) -> Result<()> {
         let known = |key: &str| {
-            STRUCTURE.contains(&key)
-                || IGNORED.contains(&key)
+            STRUCTURAL_KEYWORDS.contains(&key)
+                || IGNORED_KEYWORDS.contains(&key)
                 || key == "title"
                 || key == "writeOnly"
                 || key.starts_with("x-")
@@ -304,7 +306,7 @@ impl<'a> Reader<'a> {
             None => Ok(()),
             Some(key) => {
                 let pointer = format!("{}/{key}", node.pointer);
-                let advice = "teach codegen/src/shape.rs the keyword, or replace the type in overlay.json";
+                let advice = "add support for the keyword to codegen/src/shape.rs, or replace the type in overlay.json";
                 Err(self.document.error(&pointer, format!("unsupported keyword `{key}`"), advice))
             }
         }
@@ -312,8 +314,8 @@ impl<'a> Reader<'a> {
 }
 
 impl<'a> Alternative<'a> {
-    /// The alternative with further properties, if it is an object. It is no longer exactly its definition then.
-    fn with(mut self, siblings: &Object<'a>) -> Self {
+    /// Adds properties, if the alternative is an object. Then it no longer has exactly the shape of its definition.
+    fn with_properties(mut self, siblings: &Object<'a>) -> Self {
         self.shape = match self.shape {
             Shape::Object(object) => Shape::Object(object.and(siblings)),
             Shape::Any | Shape::Map(None) => Shape::Object(siblings.clone()),
@@ -324,13 +326,15 @@ impl<'a> Alternative<'a> {
     }
 }
 
-/// What satisfies both lists: objects merge pairwise, anything else keeps the more telling side.
-fn both<'a>(left: &[Alternative<'a>], right: &[Alternative<'a>]) -> Vec<Alternative<'a>> {
+/// The alternatives that satisfy both lists. Objects are merged pairwise; of other pairs, the more specific one is kept.
+fn intersect<'a>(left: &[Alternative<'a>], right: &[Alternative<'a>]) -> Vec<Alternative<'a>> {
     let mut found = Vec::new();
     for one in left {
         for other in right {
             found.push(match (&one.shape, &other.shape) {
-                (_, Shape::Object(object)) if matches!(one.shape, Shape::Object(_)) => one.clone().with(object),
+                (_, Shape::Object(object)) if matches!(one.shape, Shape::Object(_)) => {
+                    one.clone().with_properties(object)
+                }
                 (Shape::Any | Shape::Map(None), _) => other.clone(),
                 _ => one.clone(),
             });
@@ -339,10 +343,12 @@ fn both<'a>(left: &[Alternative<'a>], right: &[Alternative<'a>]) -> Vec<Alternat
     found
 }
 
-fn plain(shape: Shape<'_>) -> Alternative<'_> {
+/// An alternative without origin, title and description.
+fn alternative(shape: Shape<'_>) -> Alternative<'_> {
     Alternative { shape, origin: None, title: None, doc: None }
 }
 
-fn says_something(schema: &Value) -> bool {
+/// Whether a schema restricts its value.
+fn is_restrictive(schema: &Value) -> bool {
     !matches!(schema, Value::Bool(_)) && schema.as_object().is_none_or(|map| !map.is_empty())
 }

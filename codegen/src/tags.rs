@@ -1,31 +1,33 @@
-//! Finding the keys that tell the members of a union apart.
+//! Finding the tag keys of a union.
 
 use std::collections::BTreeMap;
 
-/// Keys that wire formats use as tags, the likeliest first. Only a preference: any constant key will do.
-const USUAL: [&str; 10] = ["type", "method", "role", "kind", "status", "subtype", "name", "_tag", "action", "mode"];
+/// Keys that wire protocols commonly use as tags, in order of preference. Any other constant key can be a tag as well.
+const COMMON_TAG_KEYS: [&str; 10] =
+    ["type", "method", "role", "kind", "status", "subtype", "name", "_tag", "action", "mode"];
 
-/// The constant keys of one member of a union, with the values each may have.
+/// The constant keys of one member of a union, each with its possible values.
 pub(crate) type Constants<'a> = BTreeMap<&'a str, Vec<&'a str>>;
 
-/// A decision about one key.
+/// The members of a union, grouped by the value of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Split<'a> {
     pub(crate) key: &'a str,
-    /// What each value leads to.
+    /// The group of each value.
     pub(crate) groups: BTreeMap<&'a str, Group<'a>>,
 }
 
 /// Members that share the value of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Group<'a> {
-    /// One member, or several that nothing tells apart.
-    Same(Vec<usize>),
-    /// Several that another key tells apart.
+    /// One member, or several that no further key distinguishes.
+    Members(Vec<usize>),
+    /// Several members that another key distinguishes.
     Split(Split<'a>),
 }
 
-/// Finds how to tell `members` (indexes into `constants`) apart; `None` if no key is constant in all of them.
+/// Finds the keys that distinguish `members`, which are indexes into `constants`. `None` if no key is constant in all of
+/// them.
 pub(crate) fn split<'a>(members: &[usize], constants: &[Constants<'a>], used: &[&str]) -> Option<Split<'a>> {
     let (first, others) = members.split_first()?;
     let key = constants[*first]
@@ -38,17 +40,17 @@ pub(crate) fn split<'a>(members: &[usize], constants: &[Constants<'a>], used: &[
         .2;
     let mut used = used.to_vec();
     used.push(key);
-    let groups = grouped(key, members, constants)
+    let groups = group_by_value(key, members, constants)
         .into_iter()
         .map(|(value, group)| {
             let further = if group.len() > 1 { split(&group, constants, &used) } else { None };
-            (value, further.map_or(Group::Same(group), Group::Split))
+            (value, further.map_or(Group::Members(group), Group::Split))
         })
         .collect();
     Some(Split { key, groups })
 }
 
-fn grouped<'a>(key: &str, members: &[usize], constants: &[Constants<'a>]) -> BTreeMap<&'a str, Vec<usize>> {
+fn group_by_value<'a>(key: &str, members: &[usize], constants: &[Constants<'a>]) -> BTreeMap<&'a str, Vec<usize>> {
     let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for &member in members {
         for value in &constants[member][key] {
@@ -59,11 +61,11 @@ fn grouped<'a>(key: &str, members: &[usize], constants: &[Constants<'a>]) -> BTr
 }
 
 fn largest_group(key: &str, members: &[usize], constants: &[Constants<'_>]) -> usize {
-    grouped(key, members, constants).values().map(Vec::len).max().unwrap_or(0)
+    group_by_value(key, members, constants).values().map(Vec::len).max().unwrap_or(0)
 }
 
 fn preference(key: &str) -> usize {
-    USUAL.iter().position(|usual| *usual == key).unwrap_or(USUAL.len())
+    COMMON_TAG_KEYS.iter().position(|common| *common == key).unwrap_or(COMMON_TAG_KEYS.len())
 }
 
 #[cfg(test)]
@@ -75,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_key_is_looked_at_only_where_the_first_does_not_decide() {
+    fn a_second_key_is_used_only_where_the_first_does_not_decide() {
         let members = [
             constants(&[("type", &["assistant"])]),
             constants(&[("type", &["system"]), ("subtype", &["init"])]),
@@ -83,14 +85,14 @@ mod tests {
         ];
         let found = split(&[0, 1, 2], &members, &[]).unwrap();
         assert_eq!(found.key, "type");
-        assert_eq!(found.groups["assistant"], Group::Same(vec![0]));
+        assert_eq!(found.groups["assistant"], Group::Members(vec![0]));
         let Group::Split(second) = &found.groups["system"] else { panic!("system is not split") };
         assert_eq!(second.key, "subtype");
-        assert_eq!(second.groups["status"], Group::Same(vec![2]));
+        assert_eq!(second.groups["status"], Group::Members(vec![2]));
     }
 
     #[test]
-    fn the_key_that_decides_most_wins_over_the_usual_one() {
+    fn a_key_that_distinguishes_more_members_wins_over_a_common_one() {
         let members = [
             constants(&[("type", &["event"]), ("name", &["a"])]),
             constants(&[("type", &["event"]), ("name", &["b"])]),
@@ -99,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn members_without_a_common_constant_cannot_be_told_apart() {
+    fn members_without_a_shared_constant_key_have_no_tag() {
         let members = [constants(&[("type", &["a"])]), constants(&[("kind", &["b"])])];
         assert_eq!(split(&[0, 1], &members, &[]), None);
     }

@@ -1,7 +1,7 @@
-//! One small schema per construct: what becomes of it is a snapshot, and `compiled` compiles and runs that snapshot.
+//! Snapshots of the generated source, with one small schema per construct. The test `compiled` compiles and runs them.
 //!
-//! After a change of the generator: `INSTA_UPDATE=always cargo test -p interlingua-codegen --test generate`, then read
-//! the difference.
+//! After a change of the generator, run `INSTA_UPDATE=always cargo test -p interlingua-codegen --test generate` and review
+//! the diff.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::path::Path;
 use interlingua_codegen::{Document, Generated, Settings, generate};
 
 /// Generates the types of `tests/schemas/<construct>.json` with the settings of a `[types.*]` table.
-fn generated(construct: &str, settings: &str) -> Generated {
+fn generate_construct(construct: &str, settings: &str) -> Generated {
     let file = format!("tests/schemas/{construct}.json");
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&file)).unwrap();
     let document = Document::parse(&file, &text).unwrap();
@@ -18,7 +18,7 @@ fn generated(construct: &str, settings: &str) -> Generated {
 }
 
 /// Compares the generated source with `tests/snapshots/<construct>.snap.rs`.
-fn snapshot(construct: &str, source: String) {
+fn assert_snapshot(construct: &str, source: String) {
     let mut insta = insta::Settings::clone_current();
     insta.set_prepend_module_to_snapshot(false);
     insta.set_omit_expression(true);
@@ -30,7 +30,7 @@ macro_rules! constructs {
     ($($construct:ident: $settings:literal,)*) => {
         $(#[test]
         fn $construct() {
-            snapshot(stringify!($construct), generated(stringify!($construct), $settings).source);
+            assert_snapshot(stringify!($construct), generate_construct(stringify!($construct), $settings).source);
         })*
     };
 }
@@ -122,13 +122,13 @@ constructs! {
 }
 
 #[test]
-fn descriptions_stay_out_where_the_licence_asks_for_it() {
-    let with = generated(
+fn descriptions_are_omitted_if_docs_is_false() {
+    let with = generate_construct(
         "ref_union",
         r#"roots = ["Event"]
         docs = true"#,
     );
-    let without = generated("ref_union", r#"roots = ["Event"]"#);
+    let without = generate_construct("ref_union", r#"roots = ["Event"]"#);
     for text in ["Something that happened.", "Work has begun.", "Seconds since the epoch."] {
         assert!(with.source.contains(text), "{text}");
         assert!(!without.source.contains(text), "{text}");
@@ -136,7 +136,9 @@ fn descriptions_stay_out_where_the_licence_asks_for_it() {
 }
 
 #[test]
-fn what_no_root_reaches_is_not_generated() {
-    assert!(!generated("ref_union", r#"roots = ["Event"]"#).source.contains("NobodyAsksForThis"));
-    assert!(!generated("only", "roots = [\"Request\"]\nonly = { Request = [\"keep\"] }").source.contains("Drop"));
+fn types_that_are_not_reachable_from_a_root_are_not_generated() {
+    assert!(!generate_construct("ref_union", r#"roots = ["Event"]"#).source.contains("Unreachable"));
+    assert!(
+        !generate_construct("only", "roots = [\"Request\"]\nonly = { Request = [\"keep\"] }").source.contains("Drop")
+    );
 }

@@ -1,4 +1,4 @@
-//! Generates one module per agent whose feature is on, from the schemas in `interlingua-agent-schemas`. Offline.
+//! Generates one module per enabled agent feature from the schemas in `interlingua-agent-schemas`. Needs no network.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ fn main() {
 }
 
 fn run() -> Result<(), Box<dyn Error>> {
-    // A change of the schemas or the generator rebuilds this program, which runs it again.
+    // If the schemas or the generator change, cargo rebuilds this program and runs it again.
     println!("cargo::rerun-if-changed=build.rs");
     let mut modules = String::new();
     for schemas in interlingua_agent_schemas::ALL {
@@ -28,7 +28,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Writes the module of one agent.
+/// Appends the module of one agent.
 fn write_agent(schemas: &AgentSchemas, modules: &mut String) -> Result<(), Box<dyn Error>> {
     let agent = schemas.agent;
     let packages = schemas.packages.iter().map(|package| format!("`{}` {}", package.name, package.version));

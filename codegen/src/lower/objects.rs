@@ -1,4 +1,4 @@
-//! Objects: structs, maps, and the unions that are made of several.
+//! Lowering of objects: structs, maps and unions of objects.
 
 use super::{Hint, Lowering, unique_name};
 use crate::error::Result;
@@ -6,25 +6,30 @@ use crate::model::{Adjacent, AdjacentVariant, Field, Kind, Struct, Type};
 use crate::shape::{Alternative, Object, Shape, alternatives};
 use crate::{name, union};
 
-/// The pair of keys that make a union adjacently tagged.
+/// The tag and content keys of adjacently tagged unions.
 pub(super) const TAG_AND_CONTENT: (&str, &str) = ("method", "params");
 
 impl<'a> Lowering<'a> {
-    pub(super) fn objects(&mut self, members: Vec<Alternative<'a>>, hint: &Hint, reserved: bool) -> Result<Type> {
-        if let [Alternative { shape: Shape::Map(of), .. }] = members.as_slice() {
-            let Some(of) = of.clone() else { return Ok(Type::Any) };
-            let (of, nullable) = self.value(&[of], &hint.then("Value"))?;
-            return Ok(Type::Map(Box::new(if nullable { Type::Nullable(Box::new(of)) } else { of })));
+    pub(super) fn lower_objects(
+        &mut self,
+        members: Vec<Alternative<'a>>,
+        hint: &Hint,
+        is_reserved: bool,
+    ) -> Result<Type> {
+        if let [Alternative { shape: Shape::Map(values), .. }] = members.as_slice() {
+            let Some(values) = values.clone() else { return Ok(Type::Any) };
+            let (value, nullable) = self.value(&[values], &hint.with_suffix("Value"))?;
+            return Ok(Type::Map(Box::new(if nullable { Type::Nullable(Box::new(value)) } else { value })));
         }
         let mut objects = Vec::new();
         for mut member in members {
             match std::mem::replace(&mut member.shape, Shape::Null) {
                 Shape::Object(object) => objects.push((member, object)),
-                // A map among structs can hold anything.
+                // A union of a map and structs accepts any object.
                 _ => return Ok(Type::Any),
             }
         }
-        let name = if reserved { hint.name.clone() } else { self.free_name(&hint.name) };
+        let name = if is_reserved { hint.name.clone() } else { self.unique_type_name(&hint.name) };
         self.reserve(&name);
         let doc = objects.first().filter(|_| objects.len() == 1).and_then(|(member, _)| self.doc(member.doc));
         let kind = match objects.len() {
@@ -40,7 +45,7 @@ impl<'a> Lowering<'a> {
         Ok(self.define(&name, kind, doc))
     }
 
-    /// Several objects: tagged if a key tells them apart, else one struct that can be any of them.
+    /// The union of several objects: tagged if a key distinguishes them, else one struct with the fields of all of them.
     fn union(
         &mut self,
         mut members: Vec<(Alternative<'a>, Object<'a>)>,
@@ -50,29 +55,29 @@ impl<'a> Lowering<'a> {
         let (tag, content) = TAG_AND_CONTENT;
         let mut is_adjacent = true;
         for (_, object) in &members {
-            is_adjacent &= object.required.contains(tag) && self.constant(object, tag)?.is_some();
+            is_adjacent &= object.required.contains(tag) && self.constant_values(object, tag)?.is_some();
         }
         if is_adjacent {
             if let Some(only) = only {
                 let mut kept = Vec::new();
                 for member in members {
-                    let wire = self.constant(&member.1, tag)?;
-                    if wire.is_some_and(|values| values.iter().any(|value| only.iter().any(|keep| keep == value))) {
+                    let tags = self.constant_values(&member.1, tag)?;
+                    if tags.is_some_and(|values| values.iter().any(|value| only.iter().any(|keep| keep == value))) {
                         kept.push(member);
                     }
                 }
                 members = kept;
             }
-            return self.adjacent(&members, name, tag, content).map(Kind::Adjacent);
+            return self.adjacent_union(&members, name, tag, content).map(Kind::Adjacent);
         }
-        if let Some(tagged) = union::tagged(self, &members, name)? {
+        if let Some(tagged) = union::tagged_union(self, &members, name)? {
             return Ok(Kind::Tagged(tagged));
         }
         let merged = members.into_iter().map(|(_, object)| object).reduce(Object::or).unwrap_or_default();
         Ok(Kind::Struct(self.structure(&merged, name)?))
     }
 
-    fn adjacent(
+    fn adjacent_union(
         &mut self,
         members: &[(Alternative<'a>, Object<'a>)],
         name: &str,
@@ -82,15 +87,15 @@ impl<'a> Lowering<'a> {
         let mut siblings = Object::default();
         let mut variants: Vec<AdjacentVariant> = Vec::new();
         for (index, (_, object)) in members.iter().enumerate() {
-            let mut beside = object.clone();
-            beside.properties.retain(|key, _| *key != tag && *key != content);
-            beside.required.retain(|key| *key != tag && *key != content);
-            siblings = if index == 0 { beside } else { siblings.or(beside) };
-            for wire in self.constant(object, tag)?.unwrap_or_default() {
-                let taken = |name: &str| name == "Unknown" || variants.iter().any(|variant| variant.name == name);
-                let variant = unique_name(&name::pascal(wire), taken);
+            let mut others = object.clone();
+            others.properties.retain(|key, _| *key != tag && *key != content);
+            others.required.retain(|key| *key != tag && *key != content);
+            siblings = if index == 0 { others } else { siblings.or(others) };
+            for wire in self.constant_values(object, tag)?.unwrap_or_default() {
+                let is_taken = |name: &str| name == "Unknown" || variants.iter().any(|variant| variant.name == name);
+                let variant = unique_name(&name::to_pascal_case(wire), is_taken);
                 let payload = match object.properties.get(content) {
-                    Some(nodes) => Some(self.value(nodes, &Hint::of(format!("{variant}{name}")))?.0),
+                    Some(nodes) => Some(self.value(nodes, &Hint::new(format!("{variant}{name}")))?.0),
                     None => None,
                 };
                 variants.push(AdjacentVariant { name: variant, wire: wire.to_owned(), payload, boxed: false });
@@ -100,8 +105,8 @@ impl<'a> Lowering<'a> {
         Ok(Adjacent { tag: tag.to_owned(), content: content.to_owned(), siblings, variants })
     }
 
-    /// The values of a key that is constant in an object.
-    pub(crate) fn constant(&self, object: &Object<'a>, key: &str) -> Result<Option<Vec<&'a str>>> {
+    /// The values of a key, if the schema restricts it to constants.
+    pub(crate) fn constant_values(&self, object: &Object<'a>, key: &str) -> Result<Option<Vec<&'a str>>> {
         let Some(nodes) = object.properties.get(key) else { return Ok(None) };
         let mut values = Vec::new();
         for node in nodes {
@@ -115,10 +120,11 @@ impl<'a> Lowering<'a> {
         Ok(Some(values).filter(|values| !values.is_empty()))
     }
 
+    /// Lowers the properties of an object to a struct.
     pub(crate) fn structure(&mut self, object: &Object<'a>, name: &str) -> Result<Struct> {
         let mut fields = Vec::new();
         for (key, nodes) in &object.properties {
-            let (ty, nullable) = self.value(nodes, &Hint::of(format!("{name}{}", name::pascal(key))))?;
+            let (ty, nullable) = self.value(nodes, &Hint::new(format!("{name}{}", name::to_pascal_case(key))))?;
             let doc = nodes.first().and_then(|node| self.doc(node.text("description")));
             fields.push(Field {
                 key: (*key).to_owned(),

@@ -1,4 +1,4 @@
-//! What a host sends: the types that it constructs, and which answer belongs to which request.
+//! Types that a host sends, and the responses of requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,8 @@ use crate::error::Result;
 use crate::model::{Kind, Model, RpcMethod, Type};
 use crate::settings::Settings;
 
-/// Every request that has a type of its own, with the type of its answer. `replies` are the answers of the host.
+/// The requests whose parameters are a named type, with the types of their responses. `replies` are the responses of the
+/// host.
 pub(super) fn rpc_methods(
     document: &Document,
     model: &Model,
@@ -16,13 +17,13 @@ pub(super) fn rpc_methods(
     let mut rpc_methods: Vec<RpcMethod> = Vec::new();
     for (method, response) in model.responses.iter().chain(replies) {
         let Some((union, params)) = find_request(model, method) else {
-            let problem = format!("`{method}` has an answer, but no union has such a request");
+            let problem = format!("`{method}` has a response, but no union has such a request");
             return Err(document.error("", problem, "correct `responses` or `replies` in source.toml"));
         };
         let Some(params) = params else { continue };
         if let Some(other) = rpc_methods.iter().find(|rpc_method| rpc_method.params == params) {
             let problem = format!("`{method}` and `{}` have the same parameters, `{params}`", other.method);
-            return Err(document.error("", problem, "take one of them out of `responses` or `replies` in source.toml"));
+            return Err(document.error("", problem, "remove one of them from `responses` or `replies` in source.toml"));
         }
         rpc_methods.push(RpcMethod { method: method.clone(), params, union, response: response.clone() });
     }
@@ -50,45 +51,45 @@ fn find_request(model: &Model, method: &str) -> Option<(String, Option<String>)>
     })
 }
 
-/// The types that are sent: those that the settings name, the answers of the host, the queries and bodies of HTTP
-/// requests, and everything that these contain.
-pub(super) fn reachable(document: &Document, settings: &Settings, model: &Model) -> Result<BTreeSet<String>> {
-    let mut waiting: Vec<&str> = Vec::new();
+/// The types that are sent: those in the settings, the responses of the host, the queries and bodies of HTTP requests, and
+/// all types that these contain.
+pub(super) fn sent_types(document: &Document, settings: &Settings, model: &Model) -> Result<BTreeSet<String>> {
+    let mut pending: Vec<&str> = Vec::new();
     for name in &settings.sent {
         if !model.types.contains_key(name) {
-            let problem = format!("`{name}` in `sent` names no type");
+            let problem = format!("`{name}` in `sent` is not a type");
             return Err(document.error("", problem, "correct `sent` in source.toml"));
         }
-        waiting.push(name);
+        pending.push(name);
     }
     let replies = model.rpc_methods.iter().filter(|rpc_method| settings.replies.contains_key(&rpc_method.method));
-    waiting.extend(replies.filter_map(|rpc_method| rpc_method.response.named()));
+    pending.extend(replies.filter_map(|rpc_method| rpc_method.response.named()));
     for request in &model.http {
-        waiting.extend(request.query.as_deref());
-        waiting.extend(request.body.as_ref().and_then(Type::named));
+        pending.extend(request.query.as_deref());
+        pending.extend(request.body.as_ref().and_then(Type::named));
     }
     let mut found = BTreeSet::new();
-    while let Some(name) = waiting.pop() {
+    while let Some(name) = pending.pop() {
         if found.insert(name.to_owned())
             && let Some(definition) = model.types.get(name)
         {
             let tags = settings.sent_tags.get(name);
             let is_sent = |tag: &str| tags.is_none_or(|tags| tags.iter().any(|sent| sent == tag));
-            waiting.extend(definition.kind.contents(is_sent));
+            pending.extend(definition.kind.contained_types(is_sent));
         }
     }
     for (union, tags) in &settings.sent_tags {
-        let known = model.types.get(union).map(|definition| known_tags(&definition.kind)).unwrap_or_default();
+        let known = model.types.get(union).map(|definition| union_tags(&definition.kind)).unwrap_or_default();
         if let Some(tag) = tags.iter().find(|tag| !known.contains(&tag.as_str())) {
-            let problem = format!("`sent_tags` names `{tag}` of `{union}`, which is not there");
-            return Err(document.error("", problem, "correct `sent_tags` in source.toml, and what sends it"));
+            let problem = format!("`sent_tags` names `{tag}` of `{union}`, which does not exist");
+            return Err(document.error("", problem, "correct `sent_tags` in source.toml and the code that sends it"));
         }
     }
     Ok(found)
 }
 
 /// The tags of a union.
-fn known_tags(kind: &Kind) -> Vec<&str> {
+fn union_tags(kind: &Kind) -> Vec<&str> {
     match kind {
         Kind::Tagged(union) => union.variants.iter().flat_map(|variant| &variant.tags).map(String::as_str).collect(),
         Kind::Adjacent(union) => union.variants.iter().map(|variant| variant.wire.as_str()).collect(),

@@ -1,4 +1,4 @@
-//! What a host needs to send requests: conversions into unions, the answer to each request, operations over HTTP.
+//! Rendering of what a host needs to send requests: conversions into unions, response types, and HTTP requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,13 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
 use super::type_tokens;
-use super::unions::kind_name;
 use crate::model::{HttpRequest, Kind, Model, Type};
 
-/// `From` for the payloads of unions that are sent, so that callers need not know which variants are boxed.
+/// `From` for the payloads of sent unions, so that callers need not know which variants are boxed.
 pub(super) fn conversions(model: &Model) -> TokenStream {
-    let exchanged: Vec<(&String, &String)> =
+    let requests: Vec<(&String, &String)> =
         model.rpc_methods.iter().map(|rpc_method| (&rpc_method.union, &rpc_method.params)).collect();
-    let unions: BTreeSet<&String> = model.sent.iter().chain(exchanged.iter().map(|(union, _)| *union)).collect();
+    let unions: BTreeSet<&String> = model.sent.iter().chain(requests.iter().map(|(union, _)| *union)).collect();
     let mut tokens = TokenStream::new();
     for name in unions {
         let Some(definition) = model.types.get(name) else { continue };
@@ -28,22 +27,22 @@ pub(super) fn conversions(model: &Model) -> TokenStream {
                 variants.filter_map(|one| Some((one.name.clone(), one.payload.clone()?, one.boxed))).collect()
             }
             Kind::Kinds(variants) => {
-                variants.iter().map(|one| (kind_name(one.kind).to_owned(), one.ty.clone(), one.boxed)).collect()
+                variants.iter().map(|one| (one.kind.variant_name().to_owned(), one.ty.clone(), one.boxed)).collect()
             }
             Kind::Struct(_) | Kind::Enum(_) => continue,
         };
-        let mut uses: BTreeMap<String, usize> = BTreeMap::new();
+        let mut payload_counts: BTreeMap<String, usize> = BTreeMap::new();
         for (_, payload, _) in &variants {
-            *uses.entry(payload.to_rust()).or_default() += 1;
+            *payload_counts.entry(payload.to_rust()).or_default() += 1;
         }
         let union = format_ident!("{name}");
         for (variant, payload, is_boxed) in variants {
             let is_used = match &payload {
-                Type::Named(payload) => model.sent.contains(payload) || exchanged.contains(&(name, payload)),
+                Type::Named(payload) => model.sent.contains(payload) || requests.contains(&(name, payload)),
                 _ => model.sent.contains(name),
             };
-            // Two variants with one payload: the caller has to say which.
-            if !is_used || uses.get(&payload.to_rust()) != Some(&1) {
+            // If several variants have the same payload type, the caller must choose the variant.
+            if !is_used || payload_counts.get(&payload.to_rust()) != Some(&1) {
                 continue;
             }
             let (variant, payload) = (format_ident!("{variant}"), type_tokens(&payload));
@@ -54,7 +53,7 @@ pub(super) fn conversions(model: &Model) -> TokenStream {
     tokens
 }
 
-/// The answer to each request that has parameters of its own type.
+/// `Request` for the parameters of each request, with the type of its response.
 pub(super) fn rpc_methods(model: &Model) -> TokenStream {
     let implementations = model.rpc_methods.iter().map(|rpc_method| {
         let (params, union) = (format_ident!("{}", rpc_method.params), format_ident!("{}", rpc_method.union));
@@ -70,7 +69,7 @@ pub(super) fn rpc_methods(model: &Model) -> TokenStream {
     quote!(#(#implementations)*)
 }
 
-/// A struct for each operation over HTTP.
+/// A struct for each HTTP request.
 pub(super) fn http(model: &Model) -> TokenStream {
     let requests = model.http.iter().map(http_request);
     quote!(#(#requests)*)

@@ -1,4 +1,4 @@
-//! Unions: tagged, adjacently tagged, and by kind of JSON.
+//! Rendering of unions: tagged, adjacently tagged, and by JSON kind.
 
 use heck::ToSnakeCase as _;
 use proc_macro2::{Ident, TokenStream};
@@ -7,6 +7,7 @@ use quote::{format_ident, quote};
 use super::{doc_tokens, type_tokens};
 use crate::model::{Adjacent, AdjacentVariant, Arm, Branch, JsonKind, Kind, KindVariant, Model, Tagged, Type};
 
+/// A tagged union.
 pub(super) fn tagged(name: &str, union: &Tagged, model: &Model, doc: Option<&str>) -> TokenStream {
     let ident = format_ident!("{name}");
     let doc = doc_tokens(doc, None);
@@ -16,13 +17,13 @@ pub(super) fn tagged(name: &str, union: &Tagged, model: &Model, doc: Option<&str
         if variant.boxed { quote!(Box<#payload>) } else { quote!(#payload) }
     });
     let tags: Vec<String> = union.variants.iter().map(|variant| format!(" `{}`", variant.tags.join("`, `"))).collect();
-    let identity = identity(
+    let impl_union = impl_union(
         &ident,
         union.variants.iter().flat_map(|variant| variant.tags.iter().map(|tag| (tag.as_str(), variant.name.as_str()))),
         union.variants.iter().map(|variant| (variant.name.as_str(), quote!((_)))),
     );
     let key = &union.tree.key;
-    let arms = arms(&union.tree, &quote!(tag), "", union, model);
+    let read_by_tag = match_on_tag(&union.tree, &quote!(tag), "", union, model);
     quote! {
         #doc
         #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +41,7 @@ pub(super) fn tagged(name: &str, union: &Tagged, model: &Model, doc: Option<&str
             },
         }
 
-        #identity
+        #impl_union
 
         impl runtime::TaggedUnion for #ident {
             const KEY: &'static str = #key;
@@ -51,7 +52,7 @@ pub(super) fn tagged(name: &str, union: &Tagged, model: &Model, doc: Option<&str
                 tag: &str,
                 #[allow(unused_mut)] mut object: runtime::TaggedObject<'_, '_>,
             ) -> runtime::ReadResult<()> {
-                #arms
+                #read_by_tag
             }
         }
 
@@ -68,26 +69,26 @@ pub(super) fn tagged(name: &str, union: &Tagged, model: &Model, doc: Option<&str
     }
 }
 
-/// The `match` on one tag key; `path` is what the keys before it said.
-fn arms(branch: &Branch, value: &TokenStream, path: &str, union: &Tagged, model: &Model) -> TokenStream {
+/// The `match` on the value of one tag key. `prefix` is the joined values of the keys before it.
+fn match_on_tag(branch: &Branch, value: &TokenStream, prefix: &str, union: &Tagged, model: &Model) -> TokenStream {
     let root_key = &union.tree.key;
-    let mut leaves: Vec<(usize, Vec<&String>)> = Vec::new();
-    let mut further = TokenStream::new();
+    let mut variants: Vec<(usize, Vec<&String>)> = Vec::new();
+    let mut branches = TokenStream::new();
     for (wire, arm) in &branch.arms {
         match arm {
-            Arm::Variant(index) => match leaves.iter_mut().find(|(known, _)| known == index) {
+            Arm::Variant(index) => match variants.iter_mut().find(|(known, _)| known == index) {
                 Some((_, wires)) => wires.push(wire),
-                None => leaves.push((*index, vec![wire])),
+                None => variants.push((*index, vec![wire])),
             },
             Arm::Branch(next) => {
                 let key = &next.key;
-                let path = if path.is_empty() { wire.clone() } else { format!("{path}/{wire}") };
-                let inner = arms(next, &quote!(found), &path, union, model);
-                further.extend(quote! {
+                let prefix = if prefix.is_empty() { wire.clone() } else { format!("{prefix}/{wire}") };
+                let inner = match_on_tag(next, &quote!(found), &prefix, union, model);
+                branches.extend(quote! {
                     #wire => {
                         let Some(found) = object.find_tag(#key)? else {
-                            let raw = object.into_unknown(#path)?;
-                            *place = Some(Self::Unknown { tag: #path.to_owned(), raw });
+                            let raw = object.into_unknown(#prefix)?;
+                            *place = Some(Self::Unknown { tag: #prefix.to_owned(), raw });
                             return Ok(());
                         };
                         let found = &*found;
@@ -97,23 +98,23 @@ fn arms(branch: &Branch, value: &TokenStream, path: &str, union: &Tagged, model:
             }
         }
     }
-    let leaves = leaves.into_iter().map(|(index, wires)| {
+    let variants = variants.into_iter().map(|(index, wires)| {
         let variant = &union.variants[index];
         let name = format_ident!("{}", variant.name);
         let keep = keeps_tag(&variant.payload, root_key, model).then(|| quote!(object.keep_tag();));
         let read = quote!(runtime::read_variant!(place, object, #name));
         if let Some(keep) = keep { quote!(#(#wires)|* => { #keep #read }) } else { quote!(#(#wires)|* => #read,) }
     });
-    let joined = if path.is_empty() {
+    let joined = if prefix.is_empty() {
         quote!(unknown.to_owned())
     } else {
-        let pattern = format!("{path}/{{unknown}}");
+        let pattern = format!("{prefix}/{{unknown}}");
         quote!(format!(#pattern))
     };
     quote! {
         match #value {
-            #(#leaves)*
-            #further
+            #(#variants)*
+            #branches
             unknown => {
                 let joined = #joined;
                 let raw = object.into_unknown(&joined)?;
@@ -124,8 +125,8 @@ fn arms(branch: &Branch, value: &TokenStream, path: &str, union: &Tagged, model:
     }
 }
 
-/// The table of tags, and the name of a value's variant: what tests, audits and coverage reports compare.
-fn identity<'a>(
+/// `Union`: the table of tags, and the name of a value's variant. Tests, audits and coverage reports use it.
+fn impl_union<'a>(
     ident: &Ident,
     tags: impl Iterator<Item = (&'a str, &'a str)>,
     variants: impl Iterator<Item = (&'a str, TokenStream)>,
@@ -153,7 +154,7 @@ fn is_struct(name: &str, model: &Model) -> bool {
     matches!(model.types.get(name).map(|definition| &definition.kind), Some(Kind::Struct(_)))
 }
 
-/// Whether the struct has the union's tag as a field, because it has no single value there.
+/// Whether the struct has the union's tag as a field, because the tag has several values.
 fn keeps_tag(payload: &str, key: &str, model: &Model) -> bool {
     match model.types.get(payload).map(|definition| &definition.kind) {
         Some(Kind::Struct(structure)) => structure.fields.iter().any(|field| field.key == key),
@@ -161,12 +162,13 @@ fn keeps_tag(payload: &str, key: &str, model: &Model) -> bool {
     }
 }
 
+/// An adjacently tagged union.
 pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<&str>) -> TokenStream {
     let ident = format_ident!("{name}");
     let doc = doc_tokens(doc, None);
     let (tag, content) = (&union.tag, &union.content);
     let pattern = |payload: &Option<Type>| payload.as_ref().map_or_else(TokenStream::new, |_| quote!((_)));
-    let identity = identity(
+    let impl_union = impl_union(
         &ident,
         union.variants.iter().map(|variant| (variant.wire.as_str(), variant.name.as_str())),
         union.variants.iter().map(|variant| (variant.name.as_str(), pattern(&variant.payload))),
@@ -199,7 +201,7 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<
             },
         }
 
-        #identity
+        #impl_union
 
         impl #ident {
             /// Writes the members, except those whose keys are in `written`.
@@ -252,7 +254,7 @@ pub(super) fn adjacent(name: &str, union: &Adjacent, model: &Model, doc: Option<
     }
 }
 
-/// The arms that read the content of each tag.
+/// The match arms that read the content of each tag.
 fn read_contents(union: &Adjacent, model: &Model) -> Vec<TokenStream> {
     let arm = |variant: &AdjacentVariant| {
         let (name, wire) = (format_ident!("{}", variant.name), &variant.wire);
@@ -278,7 +280,7 @@ fn read_contents(union: &Adjacent, model: &Model) -> Vec<TokenStream> {
     union.variants.iter().map(arm).collect()
 }
 
-/// The arms that write each variant's tag and content.
+/// The match arms that write the tag and content of each variant.
 fn write_contents(union: &Adjacent) -> Vec<TokenStream> {
     let (tag, content) = (&union.tag, &union.content);
     let arm = |variant: &AdjacentVariant| {
@@ -297,10 +299,10 @@ fn write_contents(union: &Adjacent) -> Vec<TokenStream> {
     union.variants.iter().map(arm).collect()
 }
 
-/// The message around an adjacently tagged union, with the keys beside tag and content.
+/// The struct of an adjacently tagged union together with the other keys of its object.
 fn envelope(name: &str, union: &Adjacent) -> TokenStream {
     let (ident, message) = (format_ident!("{name}Envelope"), format_ident!("{name}"));
-    let about =
+    let envelope_doc =
         format!(" A [`{name}`] with the other keys of its object, beside `{}` and `{}`.", union.tag, union.content);
     let keys: Vec<&String> = union.siblings.iter().map(|field| &field.key).collect();
     let fields: Vec<_> = union.siblings.iter().map(|field| sibling_name(&field.key)).collect();
@@ -328,7 +330,7 @@ fn envelope(name: &str, union: &Adjacent) -> TokenStream {
         }
     });
     quote! {
-        #[doc = #about]
+        #[doc = #envelope_doc]
         #[derive(Debug, Clone, PartialEq)]
         pub struct #ident {
             #(#declared)*
@@ -376,17 +378,18 @@ fn envelope(name: &str, union: &Adjacent) -> TokenStream {
     }
 }
 
-/// The field of a sibling: its key in snake case, unless that is a keyword or the field of the message itself.
+/// The field name of a sibling: its key in snake case. A keyword, or the name of the message field, gets a `_`.
 fn sibling_name(key: &str) -> Ident {
     let name = key.to_snake_case();
-    let taken = name == "message" || syn::parse_str::<Ident>(&name).is_err();
-    if taken { format_ident!("{name}_") } else { format_ident!("{name}") }
+    let is_reserved = name == "message" || syn::parse_str::<Ident>(&name).is_err();
+    if is_reserved { format_ident!("{name}_") } else { format_ident!("{name}") }
 }
 
+/// A union by JSON kind.
 pub(super) fn kinds(name: &str, variants: &[KindVariant], doc: Option<&str>) -> TokenStream {
     let ident = format_ident!("{name}");
     let doc = doc_tokens(doc, None);
-    let names: Vec<_> = variants.iter().map(|variant| format_ident!("{}", kind_name(variant.kind))).collect();
+    let names: Vec<_> = variants.iter().map(|variant| format_ident!("{}", variant.kind.variant_name())).collect();
     let types = variants.iter().map(|variant| {
         let ty = type_tokens(&variant.ty);
         if variant.boxed { quote!(Box<#ty>) } else { ty }
@@ -407,7 +410,7 @@ pub(super) fn kinds(name: &str, variants: &[KindVariant], doc: Option<&str>) -> 
                 #[doc = #variant_docs]
                 #names(#types),
             )*
-            /// A kind of JSON that the schema does not list.
+            /// A JSON kind that the schema does not list.
             Unknown(Json),
         }
 
@@ -433,8 +436,9 @@ pub(super) fn kinds(name: &str, variants: &[KindVariant], doc: Option<&str>) -> 
     }
 }
 
+/// The method that reads the values of a variant.
 fn kind_reader(variant: &KindVariant) -> TokenStream {
-    let name = format_ident!("{}", kind_name(variant.kind));
+    let name = format_ident!("{}", variant.kind.variant_name());
     let wrap = |value: TokenStream| {
         if variant.boxed { quote!(Self::#name(Box::new(#value))) } else { quote!(Self::#name(#value)) }
     };
@@ -490,15 +494,5 @@ fn kind_reader(variant: &KindVariant) -> TokenStream {
                 }
             }
         }
-    }
-}
-
-pub(super) fn kind_name(kind: JsonKind) -> &'static str {
-    match kind {
-        JsonKind::Boolean => "Boolean",
-        JsonKind::Number => "Number",
-        JsonKind::String => "Text",
-        JsonKind::Array => "List",
-        JsonKind::Object => "Object",
     }
 }

@@ -1,6 +1,6 @@
-//! A key that comes twice: the last one counts, for fields and for tags.
+//! Duplicate keys: the last one counts, for fields and for tags.
 
-use crate::{decode, decode_leniently, unknown, written};
+use crate::{decode, decode_leniently, encode, unknown};
 use interlingua_native_runtime::Union as _;
 
 #[test]
@@ -64,7 +64,7 @@ fn the_last_of_several_tags_of_a_variant_wins() {
         assert_eq!(decode::<Step>(text).variant(), "Note", "{text}");
     }
     let closed = decode::<Step>(r#"{"type":"step.opened","type":"step.closed"}"#);
-    assert_eq!(written(&closed), serde_json::json!({ "type": "step.closed" }));
+    assert_eq!(encode(&closed), serde_json::json!({ "type": "step.closed" }));
 }
 
 #[test]

@@ -1,15 +1,15 @@
-//! Numbers, broken characters and deep nesting in the fields of generated types.
+//! Numbers, lone surrogates and deep nesting in the fields of generated types.
 
 use serde_json::{Value, json};
 
-use crate::{decode_leniently, written};
+use crate::{decode_leniently, encode};
 
 #[test]
 fn numbers_keep_their_value() {
     use crate::ref_union::Event;
     let cost = |text: &str| {
         let event = decode_leniently::<Event>(&format!(r#"{{"type":"finished","cost":{text}}}"#));
-        written(&event.value)["cost"].clone()
+        encode(&event.value)["cost"].clone()
     };
     for text in ["0", "-1", "18446744073709551615", "-9223372036854775808", "0.1", "1e3", "-0.0", "123456789.123456789"]
     {
@@ -18,16 +18,16 @@ fn numbers_keep_their_value() {
 }
 
 #[test]
-fn half_a_character_costs_no_more_than_its_field() {
+fn a_lone_surrogate_costs_no_more_than_its_field() {
     use crate::ref_union::Event;
-    // JavaScript writes half of a surrogate pair as an escape, as when a text is cut after so many units.
+    // JavaScript writes a lone surrogate as an escape, for example if a text is cut after a number of UTF-16 units.
     let decoded = decode_leniently::<Event>(r#"{"type":"finished","result":"cut \ud83d","new":"\ud83d","cost":1}"#);
-    assert_eq!(written(&decoded.value)["type"], json!("finished"));
-    assert_eq!(written(&decoded.value)["cost"], json!(1));
+    assert_eq!(encode(&decoded.value)["type"], json!("finished"));
+    assert_eq!(encode(&decoded.value)["cost"], json!(1));
 }
 
 #[test]
-fn what_is_passed_over_may_nest_as_deep_as_it_likes() {
+fn an_unknown_field_may_be_nested_to_any_depth() {
     use crate::ids::Turn;
     let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
     let turn = crate::decode::<Turn>(&format!(r#"{{"new":{deep},"id":"t"}}"#));

@@ -1,6 +1,4 @@
-//! The generated source of every construct, compiled and used.
-//!
-//! The modules compiled here are the snapshots of the test `generate`.
+//! Compiles and uses the generated source of every construct: the snapshots of the test `generate`.
 
 mod constructs;
 mod duplicates;
@@ -29,7 +27,7 @@ compiled! {
 use interlingua_native_runtime::{Decoded, Losses, Native};
 use serde_json::Value;
 
-/// Decodes what needs no repair and has nothing unknown in it.
+/// Decodes a text without losses.
 #[track_caller]
 fn decode<T: Native>(text: &str) -> T {
     let decoded = decode_leniently::<T>(text);
@@ -37,32 +35,33 @@ fn decode<T: Native>(text: &str) -> T {
     decoded.value
 }
 
+/// Decodes a text that may have losses.
 #[track_caller]
 fn decode_leniently<T: Native>(text: &str) -> Decoded<T> {
     T::decode(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The JSON that a value is written as.
+/// Encodes a value.
 #[track_caller]
-fn written<T: Native>(value: &T) -> Value {
+fn encode<T: Native>(value: &T) -> Value {
     serde_json::to_value(value).unwrap()
 }
 
-/// Decodes a text and writes it again: the same JSON, and the same value once more.
+/// Decodes a text, and asserts that encoding it gives the same JSON, and decoding that the same value.
 #[track_caller]
 fn round_trip<T: Native + PartialEq + std::fmt::Debug>(text: &str) -> T {
     let value = decode::<T>(text);
-    assert_eq!(written(&value), serde_json::from_str::<Value>(text).unwrap());
+    assert_eq!(encode(&value), serde_json::from_str::<Value>(text).unwrap());
     assert_eq!(decode::<T>(&serde_json::to_string(&value).unwrap()), value);
     value
 }
 
-/// The parts of a payload that were left out.
-fn left_out<T>(decoded: &Decoded<T>) -> Vec<&str> {
+/// The paths of the removed parts.
+fn removed<T>(decoded: &Decoded<T>) -> Vec<&str> {
     decoded.losses.repairs.iter().map(|repair| repair.path.as_str()).collect()
 }
 
-/// The unknown parts of a payload, as `path: reason`.
+/// The unknown parts, as `path: reason`.
 fn unknown<T>(decoded: &Decoded<T>) -> Vec<String> {
     decoded.losses.unknown.iter().map(|unknown| format!("{}: {}", unknown.path, unknown.reason)).collect()
 }

@@ -1,9 +1,9 @@
-//! A needed field that is missing or null removes the part it belongs to, and the report names the field itself.
+//! An object without a needed field is removed, and the loss names the field.
 
 use serde_json::json;
 
 use crate::needed::{Event, EventContent, ListedEvent};
-use crate::{decode, decode_leniently, left_out, round_trip, written};
+use crate::{decode, decode_leniently, encode, removed, round_trip};
 use interlingua_native_runtime::{DecodeError, Losses, MissingFields, Native as _, Repair};
 
 fn repair(path: &str, reason: &str) -> Repair {
@@ -11,7 +11,7 @@ fn repair(path: &str, reason: &str) -> Repair {
 }
 
 #[test]
-fn a_list_element_that_lacks_a_needed_field_is_left_out() {
+fn a_list_element_without_a_needed_field_is_removed() {
     for item in [r#"{"id":"b"}"#, r#"{"id":"b","status":null}"#] {
         let decoded = decode_leniently::<Event>(&format!(
             r#"{{"type":"listed","content":[],"items":[{{"id":"a","status":"done","size":1}},{item}]}}"#
@@ -20,12 +20,12 @@ fn a_list_element_that_lacks_a_needed_field_is_left_out() {
         assert_eq!(decoded.losses.tag, "listed");
         let expected =
             json!({ "type": "listed", "content": [], "items": [{ "id": "a", "status": "done", "size": 1 }] });
-        assert_eq!(written(&decoded.value), expected);
+        assert_eq!(encode(&decoded.value), expected);
     }
 }
 
 #[test]
-fn a_payload_that_loses_what_it_needs_is_an_error_with_the_cause() {
+fn a_payload_without_a_needed_part_is_an_error_with_the_cause() {
     let cases = [
         (r#"{"type":"completed"}"#, ".", "CompletedEvent lacks `item`"),
         (r#"{"type":"completed","item":null}"#, ".", "CompletedEvent lacks `item`"),
@@ -47,7 +47,7 @@ fn a_payload_that_loses_what_it_needs_is_an_error_with_the_cause() {
 }
 
 #[test]
-fn what_the_schema_lets_be_missing_or_null_may_be() {
+fn a_needed_field_that_the_schema_leaves_optional_may_be_missing_or_null() {
     decode::<Event>(r#"{"type":"completed","item":{"id":"a","status":"done","size":1}}"#);
     decode::<Event>(
         r#"{"type":"completed","item":{"id":"a","status":"done","size":1,"code":null,"detail":null},"note":null}"#,
@@ -55,14 +55,14 @@ fn what_the_schema_lets_be_missing_or_null_may_be() {
 }
 
 #[test]
-fn a_wrong_type_costs_a_field_that_is_not_needed_alone() {
+fn a_wrong_type_removes_only_a_field_that_is_not_needed() {
     let decoded =
         decode_leniently::<Event>(r#"{"type":"completed","item":{"id":"a","status":"done","size":1,"detail":7}}"#);
-    assert_eq!(left_out(&decoded), ["item.detail"]);
+    assert_eq!(removed(&decoded), ["item.detail"]);
 }
 
 #[test]
-fn a_list_may_be_written_as_a_string() {
+fn a_list_with_a_short_form_may_be_a_string() {
     let event = round_trip::<Event>(r#"{"type":"listed","items":[],"content":"words"}"#);
     let Event::Listed(ListedEvent { content: Some(EventContent::Text(text)), .. }) = event else { panic!("{event:?}") };
     assert_eq!(text, "words");
@@ -70,29 +70,29 @@ fn a_list_may_be_written_as_a_string() {
 }
 
 #[test]
-fn losses_are_repairs_and_unknown_parts() {
+fn losses_are_repairs_missing_fields_and_unknown_parts() {
     let decoded = decode_leniently::<Event>(
         r#"{"type":"listed","content":true,"items":[{"id":"a"},{"id":"b","status":"later"},{"id":"c","status":"x","size":1}]}"#,
     );
-    let told: Vec<(&str, &str)> = decoded.losses.iter().collect();
+    let losses: Vec<(&str, &str)> = decoded.losses.iter().collect();
     let expected = [
         ("items.0", "Item lacks `status`"),
         ("items.1", "Item lacks `size`"),
-        ("content", "a boolean is no EventContent"),
+        ("content", "expected EventContent, found a boolean"),
         ("items.1.status", "unknown value `later` of ItemStatus"),
         ("items.2.status", "unknown value `x` of ItemStatus"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(losses, expected);
     assert_eq!(decoded.losses.len(), 5);
     assert!(Losses::default().is_empty());
 }
 
 #[test]
-fn an_expected_field_that_is_missing_is_named_and_the_rest_is_kept() {
+fn a_missing_expected_field_is_reported_and_its_object_is_kept() {
     for text in [r#"{"content":"x","type":"listed"}"#, r#"{"type":"listed","items":null,"content":"x"}"#] {
         let decoded = decode_leniently::<Event>(text);
         let missing = MissingFields { path: ".".to_owned(), reason: "ListedEvent lacks `items`".to_owned() };
         assert_eq!(decoded.losses.missing, [missing], "{text}");
-        assert_eq!(written(&decoded.value), json!({ "type": "listed", "content": "x" }));
+        assert_eq!(encode(&decoded.value), json!({ "type": "listed", "content": "x" }));
     }
 }

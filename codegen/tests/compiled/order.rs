@@ -1,4 +1,4 @@
-//! The order of keys means nothing.
+//! Keys may have any order.
 
 use crate::decode;
 use interlingua_native_runtime::Union as _;
@@ -13,7 +13,7 @@ fn the_tag_may_come_last() {
 }
 
 #[test]
-fn nested_values_may_stand_before_the_tag() {
+fn nested_values_may_come_before_the_tag() {
     use crate::ref_union::Event;
     let first = decode::<Event>(r#"{"type":"started","at":1,"parts":[{"text":"{\"type\":\"x\"}"},{"bytes":2}]}"#);
     let last = decode::<Event>(r#"{"parts":[{"text":"{\"type\":\"x\"}"},{"bytes":2}],"type":"started","at":1}"#);

@@ -1,17 +1,17 @@
-//! Types that a host sends: constructors, conversions into unions, and the answers to requests.
+//! Types that a host sends: constructors, conversions into unions, and the responses to requests.
 
 use interlingua_native_runtime::new;
 use interlingua_native_runtime::{HttpRequest, Native, Request};
 use serde_json::json;
 
-use super::{decode, http, sent, written};
+use super::{decode, encode, http, sent};
 
 #[test]
-fn a_constructor_takes_what_the_schema_requires_and_leaves_the_rest_out() {
+fn a_constructor_takes_the_required_fields_and_omits_the_others() {
     let text = new!(sent::TextInput { text: "hello" });
     let mut params = new!(sent::TurnStartParams { input: vec![text.into()], parent: None, thread: "t1" });
     let required = json!({ "input": [{ "type": "text", "text": "hello" }], "parent": null, "thread": "t1" });
-    assert_eq!(written(&sent::HostMessage::from(params.clone()))["params"], required);
+    assert_eq!(encode(&sent::HostMessage::from(params.clone()))["params"], required);
     params.model = Some("large".to_owned());
     params.input = Some(vec![sent::PauseInput::new().into()]);
     assert_eq!(serde_json::to_value(&params).unwrap()["model"], "large");
@@ -19,31 +19,31 @@ fn a_constructor_takes_what_the_schema_requires_and_leaves_the_rest_out() {
 }
 
 #[test]
-fn a_request_on_the_wire_has_its_id_and_method() {
+fn an_encoded_request_has_its_id_and_method() {
     let params = new!(sent::TurnStartParams { input: Vec::new(), parent: None, thread: "t1" });
     let message = sent::HostMessageEnvelope { id: Some(7.into()), message: params.into() };
     let line = json!({ "id": 7, "method": "turn/start", "params": { "input": [], "parent": null, "thread": "t1" } });
-    assert_eq!(written(&message), line);
+    assert_eq!(encode(&message), line);
 }
 
 #[test]
-fn the_answer_to_a_request_has_the_type_of_that_request() {
-    fn answer<R: Request>(_: &R, text: &str) -> R::Response {
+fn a_request_decides_the_type_of_its_response() {
+    fn decode_response<R: Request>(_: &R, text: &str) -> R::Response {
         R::Response::decode(text).unwrap().value
     }
-    // The agent's requests, too: what the host answers with is known by what it was asked.
+    // The type of the host's response is also decided by the agent's request.
     fn reply<R: Request<Response = sent::ApproveResponse>>(_: &R) -> R::Response {
         new!(sent::ApproveResponse { decision: sent::ApproveResponseDecision::Yes })
     }
     let params = new!(sent::TurnStartParams { input: Vec::new(), parent: None, thread: "t1" });
-    assert_eq!(answer(&params, r#"{"turn":"1"}"#).turn.as_deref(), Some("1"));
+    assert_eq!(decode_response(&params, r#"{"turn":"1"}"#).turn.as_deref(), Some("1"));
     assert_eq!(<sent::TurnStartParams as Request>::METHOD, "turn/start");
-    let asked: sent::ApproveParams = serde_json::from_str(r#"{"command":"ls"}"#).unwrap();
-    assert_eq!(written(&reply(&asked)), json!({ "decision": "yes" }));
+    let request: sent::ApproveParams = serde_json::from_str(r#"{"command":"ls"}"#).unwrap();
+    assert_eq!(encode(&reply(&request)), json!({ "decision": "yes" }));
 }
 
 #[test]
-fn an_http_request_has_path_query_body_and_the_type_of_its_answer() {
+fn an_http_request_has_path_query_body_and_the_type_of_its_response() {
     let query = new!(http::PromptQuery { directory: "/workspace" });
     let request = http::PromptRequest::new("ses 1", query, new!(http::PromptBody { text: "hello" }));
     assert_eq!((http::PromptRequest::METHOD, http::PromptRequest::PATH), ("POST", "/session/{sessionID}/prompt"));

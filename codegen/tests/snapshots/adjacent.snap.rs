@@ -301,7 +301,7 @@ pub enum RequestId {
     Number(i64),
     /// A string.
     Text(String),
-    /// A kind of JSON that the schema does not list.
+    /// A JSON kind that the schema does not list.
     Unknown(Json),
 }
 impl runtime::KindUnion for RequestId {

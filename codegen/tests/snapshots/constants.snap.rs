@@ -28,7 +28,7 @@ pub enum HelloMixed {
     Number(i64),
     /// A string.
     Text(HelloMixedText),
-    /// A kind of JSON that the schema does not list.
+    /// A JSON kind that the schema does not list.
     Unknown(Json),
 }
 impl runtime::KindUnion for HelloMixed {

@@ -73,7 +73,7 @@ pub enum Content {
     List(Vec<Block>),
     /// An object.
     Object(Box<ContentObject>),
-    /// A kind of JSON that the schema does not list.
+    /// A JSON kind that the schema does not list.
     Unknown(Json),
 }
 impl runtime::KindUnion for Content {
@@ -181,7 +181,7 @@ pub enum MessageAnything {
     Text(String),
     /// An object.
     Object(Json),
-    /// A kind of JSON that the schema does not list.
+    /// A JSON kind that the schema does not list.
     Unknown(Json),
 }
 impl runtime::KindUnion for MessageAnything {
@@ -217,7 +217,7 @@ pub enum MessageStop {
     Number(i64),
     /// A string.
     Text(MessageStopText),
-    /// A kind of JSON that the schema does not list.
+    /// A JSON kind that the schema does not list.
     Unknown(Json),
 }
 impl runtime::KindUnion for MessageStop {

@@ -80,7 +80,7 @@ pub enum EventContent {
     Text(String),
     /// A list.
     List(Vec<Item>),
-    /// A kind of JSON that the schema does not list.
+    /// A JSON kind that the schema does not list.
     Unknown(Json),
 }
 impl runtime::KindUnion for EventContent {

@@ -20,7 +20,7 @@ pub enum Any {
     List(Vec<Any>),
     /// An object.
     Object(Box<AnyObject>),
-    /// A kind of JSON that the schema does not list.
+    /// A JSON kind that the schema does not list.
     Unknown(Json),
 }
 impl runtime::KindUnion for Any {

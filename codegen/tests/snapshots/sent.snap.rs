@@ -302,7 +302,7 @@ pub enum Id {
     Number(i64),
     /// A string.
     Text(String),
-    /// A kind of JSON that the schema does not list.
+    /// A JSON kind that the schema does not list.
     Unknown(Json),
 }
 impl runtime::KindUnion for Id {

@@ -1,4 +1,4 @@
-//! Unions with the tag and the content under two keys of the same object, as JSON-RPC's `method` and `params`.
+//! Unions with the tag and the content under two keys of the same object, such as JSON-RPC's `method` and `params`.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::losses::report_unknown_tag;
 use crate::reader::Reader;
 use crate::repair::{failed_in_needed, failed_in_optional};
 
-/// A generated union of this form.
+/// A generated union with an adjacent tag.
 pub trait AdjacentUnion: Sized {
     /// The key of the tag.
     const TAG: &'static str;
@@ -20,14 +20,14 @@ pub trait AdjacentUnion: Sized {
     /// The union's name, for error messages.
     const NAME: &'static str;
 
-    /// Reads the content into the variant of `tag`. For an unknown tag, skips the content and leaves `place` empty.
+    /// Reads the content into the variant of `tag`. If the tag is unknown, skips the content and leaves `place` empty.
     fn from_tag(place: &mut Option<Self>, tag: &str, content: &mut Reader<'_>) -> ReadResult<()>;
 
     /// Wraps a message with an unknown tag.
     fn unknown(tag: String, raw: Json) -> Self;
 }
 
-/// An [`AdjacentUnion`] together with the other keys of its object, as the `id` of a JSON-RPC request.
+/// An [`AdjacentUnion`] together with the other keys of its object, such as the `id` of a JSON-RPC request.
 pub trait Envelope: Sized {
     /// The union inside.
     type Message: AdjacentUnion;
@@ -37,11 +37,11 @@ pub trait Envelope: Sized {
     /// Reads the value of `key` if it is one of the other keys, and returns whether it is.
     fn read_sibling(into: &mut Self::Siblings, key: &str, reader: &mut Reader<'_>) -> ReadResult<bool>;
 
-    /// Puts the envelope together, or returns the required key that is missing.
+    /// Builds the envelope, or returns the required key that is missing.
     fn build(siblings: Self::Siblings, message: Self::Message) -> Result<Self, &'static str>;
 }
 
-/// The message alone; other keys are skipped.
+/// The message alone. Other keys are skipped.
 pub struct WithoutSiblings<T>(pub T);
 
 impl<T: AdjacentUnion> Envelope for WithoutSiblings<T> {
@@ -85,7 +85,7 @@ pub fn read_envelope<T: Envelope>(reader: &mut Reader<'_>) -> ReadResult<T> {
     }
     let Some(tag) = tag else { return Err(ReadError::missing(T::Message::NAME, T::Message::TAG)) };
     if message.is_none() {
-        // Missing content reads as an empty object.
+        // Missing content is read as an empty object.
         let mut content = content_before_tag.unwrap_or_else(Reader::empty_object);
         T::Message::from_tag(&mut message, &tag, &mut content)?;
     }
@@ -108,7 +108,7 @@ pub fn write_unknown_message<M: SerializeMap>(
 ) -> Result<(), M::Error> {
     map.serialize_entry(key, tag)?;
     let mut reader = Reader::new(raw.get());
-    // A caller may have built the value with something else than an object, which has no keys to write.
+    // A caller may have built the value from JSON that is not an object. It has no keys to write.
     let Ok(mut members) = reader.enter_object() else { return Ok(()) };
     while let Ok(Some(member)) = members.next_key(&mut reader)
         && let Ok(value) = Json::read(&mut reader)
@@ -120,7 +120,7 @@ pub fn write_unknown_message<M: SerializeMap>(
     Ok(())
 }
 
-/// Puts a struct into its variant and reads the content into it.
+/// Creates a variant with an empty struct and reads the content into the struct.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! read_content {

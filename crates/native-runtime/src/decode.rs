@@ -1,4 +1,4 @@
-//! The entry points of decoding: strict first, and a repair if that fails.
+//! Entry points of decoding: strict first, then a repair if that fails.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::error::ReadResult;
 use crate::field::Field;
-use crate::losses::{Losses, forget_noted, take_noted};
+use crate::losses::{Losses, clear_reported, take_losses};
 use crate::reader::Reader;
 use crate::repair::repair;
 
@@ -20,25 +20,25 @@ pub trait Native: DeserializeOwned + Serialize {
     #[doc(hidden)]
     const TAG_KEYS: &'static [&'static str];
 
-    /// The tag keys of this type itself, in the order in which they are read.
+    /// The tag keys of this type, in the order in which they are read.
     #[doc(hidden)]
     const OWN_TAG_KEYS: &'static [&'static str];
 
     /// Decodes one payload.
     ///
-    /// Unknown tags and unknown enum values are no failure; [`LossList::unknown`] names them. Unknown fields are
-    /// skipped. If a known part does not fit its declared type or lacks a field that its meaning needs, the nearest
-    /// optional field or list element around it is removed, and [`LossList::repairs`] names it.
+    /// Unknown tags and unknown enum values are not errors; [`LossList::unknown`] lists them. Unknown fields are skipped.
+    /// If a known part does not fit its type or lacks a needed field, the nearest optional field or list element around
+    /// it is removed, and [`LossList::repairs`] lists it.
     ///
     /// # Errors
-    /// When the text is not JSON, or no optional part is left to remove.
+    /// If the text is not JSON, or if a part does not fit and no optional part around it can be removed.
     ///
     /// [`LossList::unknown`]: crate::LossList::unknown
     /// [`LossList::repairs`]: crate::LossList::repairs
     fn decode(text: &str) -> Result<Decoded<Self>, DecodeError>;
 }
 
-/// Implements [`Native`] for types that are no part of a schema, such as the whole answer to an HTTP request.
+/// Implements [`Native`] for types that are not generated. They can be the response to an HTTP request.
 macro_rules! impl_native {
     ($($name:ty),*) => {
         $(impl Native for $name {
@@ -72,7 +72,7 @@ impl<T: Native + Field> Native for BTreeMap<String, T> {
     }
 }
 
-/// No content. Whatever there is instead is ignored.
+/// A response without content. Any content is ignored.
 impl Native for () {
     const TAG_KEYS: &'static [&'static str] = &[];
     const OWN_TAG_KEYS: &'static [&'static str] = &[];
@@ -82,7 +82,7 @@ impl Native for () {
     }
 }
 
-/// A generated union: the tags that it knows, and the variant of a value.
+/// A generated union: its tags, and the variant of a value.
 pub trait Union: Sized {
     /// Each tag with the name of its variant.
     const TAGS: &'static [(&'static str, &'static str)];
@@ -96,12 +96,12 @@ pub trait Union: Sized {
 pub struct Decoded<T> {
     /// The typed value.
     pub value: T,
-    /// What the payload lost in decoding; empty for nearly every payload.
+    /// What was lost in decoding; empty for nearly every payload.
     pub losses: Losses,
 }
 
 impl<T> Decoded<T> {
-    /// Sets the tag of a payload that has none of its own to the request that it answers.
+    /// Sets the tag of a response, which has no tag in the payload, to the method of its request.
     #[doc(hidden)]
     #[must_use]
     pub fn with_request(mut self, request: &str) -> Self {
@@ -109,7 +109,7 @@ impl<T> Decoded<T> {
         self
     }
 
-    /// Wraps the value into another type and keeps the losses.
+    /// Maps the value and keeps the losses.
     pub fn map<U>(self, wrap: impl FnOnce(T) -> U) -> Decoded<U> {
         Decoded { value: wrap(self.value), losses: self.losses }
     }
@@ -125,9 +125,9 @@ pub enum DecodeError {
     },
     /// The text is JSON that does not fit the type.
     Mismatch {
-        /// The payload's tag, empty if it has none.
+        /// The payload's tag; empty if it has none.
         tag: String,
-        /// The path of the part that does not fit; `.` is the payload itself.
+        /// Path of the part that does not fit; `.` is the payload itself.
         path: String,
         /// Why the part does not fit.
         reason: String,
@@ -139,7 +139,7 @@ impl fmt::Display for DecodeError {
         match self {
             Self::NotJson { reason } => write!(f, "not JSON: {reason}"),
             Self::Mismatch { tag, path, reason } if tag.is_empty() => {
-                write!(f, "no known payload, at {path}: {reason}")
+                write!(f, "unknown payload, at {path}: {reason}")
             }
             Self::Mismatch { tag, path, reason } => write!(f, "`{tag}` does not fit its type at {path}: {reason}"),
         }
@@ -150,13 +150,13 @@ impl std::error::Error for DecodeError {}
 
 /// Decodes `text`; see [`Native::decode`].
 pub fn decode<T: Native + Field>(text: &str) -> Result<Decoded<T>, DecodeError> {
-    forget_noted();
+    clear_reported();
     let mut place = None;
-    // The value may be wide, so it is moved as rarely as possible.
+    // The value may be large, so it is moved as rarely as possible.
     if read_text(&mut place, text).is_ok()
         && let Some(value) = place
     {
-        let losses = take_noted(Vec::new(), text, <[String]>::to_vec, || find_tag(text, T::OWN_TAG_KEYS));
+        let losses = take_losses(Vec::new(), text, <[String]>::to_vec, || find_tag(text, T::OWN_TAG_KEYS));
         return Ok(Decoded { value, losses });
     }
     repair(text)
@@ -169,16 +169,16 @@ pub(crate) fn read_text<T: Field>(place: &mut Option<T>, text: &str) -> ReadResu
     reader.finish()
 }
 
-/// Reads a value through serde. The deserializer has to be one of JSON.
+/// Decodes a value through serde. The deserializer must be a JSON deserializer.
 pub fn deserialize<'de, T: Field, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     let text = Box::<RawValue>::deserialize(deserializer)?;
     let value = T::read(&mut Reader::new(text.get())).map_err(D::Error::custom);
-    // Serde has no place for losses.
-    forget_noted();
+    // Serde cannot return losses.
+    clear_reported();
     value
 }
 
-/// The tag of a payload that has been read: the values of `keys`, joined by `/`.
+/// The tag of a decoded payload: the values of `keys`, joined by `/`.
 #[cold]
 fn find_tag(text: &str, keys: &[&str]) -> String {
     let mut tag = String::new();

@@ -1,11 +1,11 @@
-//! Why reading a text into a type stopped.
+//! The error of strict decoding.
 
 use std::fmt;
 
-/// The result of everything that reads a text into a type.
+/// The result of decoding functions.
 pub type ReadResult<T> = Result<T, ReadError>;
 
-/// Why a text could not be read into a type. It is one pointer wide, so that success does not pay for it.
+/// Why a text does not fit a type. It is one pointer wide, so that it does not make successful results larger.
 #[derive(Debug)]
 pub struct ReadError(Box<Reason>);
 
@@ -26,19 +26,19 @@ impl ReadError {
         Self(Box::new(Reason::Syntax))
     }
 
-    /// The text nests deeper than the reader follows.
+    /// The text is nested too deeply.
     #[cold]
     pub(crate) fn too_deep() -> Self {
         Self(Box::new(Reason::TooDeep))
     }
 
-    /// The value is of another kind of JSON than expected.
+    /// The value has another JSON kind than expected.
     #[cold]
     pub(crate) fn mismatch(expected: &'static str, found: &'static str) -> Self {
         Self(Box::new(Reason::Mismatch { expected, found }))
     }
 
-    /// The number does not fit its Rust type.
+    /// The number is out of range of its Rust type.
     #[cold]
     pub(crate) fn range(number: &str) -> Self {
         Self(Box::new(Reason::Range(number.to_owned())))
@@ -50,7 +50,7 @@ impl ReadError {
         Self(Box::new(Reason::Missing { name, key }))
     }
 
-    /// The tag `key` occurs twice, so the first one may have led to the wrong variant.
+    /// The tag `key` occurs twice. The variant may have been chosen by the wrong one.
     #[cold]
     pub(crate) fn repeated_tag(key: &str) -> Self {
         Self(Box::new(Reason::RepeatedTag(key.to_owned())))
@@ -65,7 +65,7 @@ impl fmt::Display for ReadError {
             Reason::Mismatch { expected, found } => write!(f, "expected {expected}, found {found}"),
             Reason::Range(number) => write!(f, "the number {number} is out of range"),
             Reason::Missing { name, key } => write!(f, "{name} lacks `{key}`"),
-            Reason::RepeatedTag(key) => write!(f, "the tag `{key}` comes twice"),
+            Reason::RepeatedTag(key) => write!(f, "the tag `{key}` occurs twice"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The types that the fields of generated structs have.
+//! The field types of generated structs.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub trait Field: Sized {
     /// Reads a value.
     fn read(reader: &mut Reader<'_>) -> ReadResult<Self>;
 
-    /// Reads a value into its final place. Wide types are built there instead of being moved up level by level.
+    /// Reads a value into its final place. Large types are built there, so that they are not moved at every level.
     #[inline]
     fn read_into(place: &mut Option<Self>, reader: &mut Reader<'_>) -> ReadResult<()> {
         *place = Some(Self::read(reader)?);
@@ -23,7 +23,7 @@ pub trait Field: Sized {
 
     /// Reads a list of values.
     fn read_list(reader: &mut Reader<'_>) -> ReadResult<Vec<Self>> {
-        read_elements(reader, FIRST_CAPACITY, Self::read)
+        read_elements(reader, INITIAL_LIST_BYTES, Self::read)
     }
 }
 
@@ -52,9 +52,9 @@ impl Field for String {
         reader.read_owned()
     }
 
-    /// Lists of strings are the longest lists there are, so the reading of a string is inlined.
+    /// Lists of strings are the longest lists in practice, so reading a string is inlined.
     fn read_list(reader: &mut Reader<'_>) -> ReadResult<Vec<Self>> {
-        read_elements(reader, FIRST_TEXTS, |reader| Ok(reader.read_string_inline()?.into_owned()))
+        read_elements(reader, INITIAL_STRING_LIST_BYTES, |reader| Ok(reader.read_string_inline()?.into_owned()))
     }
 }
 
@@ -78,23 +78,23 @@ impl<T: Field> Field for Vec<T> {
     }
 }
 
-/// Room for the first elements of a list in bytes, so that short lists of small values grow once.
-const FIRST_CAPACITY: usize = 192;
-/// The same for texts: most lists of them are names of tools, and there are dozens.
-const FIRST_TEXTS: usize = 768;
+/// Initial capacity of a list in bytes, so that short lists of small values are allocated once.
+const INITIAL_LIST_BYTES: usize = 192;
+/// The same for lists of strings. Most of them are dozens of tool names.
+const INITIAL_STRING_LIST_BYTES: usize = 768;
 
 #[expect(clippy::inline_always, reason = "the closure is the body of the loop")]
 #[inline(always)]
 fn read_elements<T>(
     reader: &mut Reader<'_>,
-    room: usize,
+    capacity_bytes: usize,
     read: impl Fn(&mut Reader<'_>) -> ReadResult<T>,
 ) -> ReadResult<Vec<T>> {
     let mut list = Vec::new();
     let mut elements = reader.enter_list()?;
     while elements.advance(reader)? {
         if list.is_empty() {
-            list.reserve(room / size_of::<T>().max(1));
+            list.reserve(capacity_bytes / size_of::<T>().max(1));
         }
         match read(reader) {
             Ok(element) => list.push(element),
@@ -124,7 +124,7 @@ impl<T: Field> Field for BTreeMap<String, T> {
     }
 }
 
-/// The type of a struct's field as it is declared: `Option<T>`, or `String` where the field is required.
+/// The declared type of a struct field: `Option<T>`, or `String` if the field is required.
 pub trait Slot {
     /// Reads the next value into the slot.
     fn read_next(&mut self, reader: &mut Reader<'_>) -> ReadResult<()>;
@@ -161,7 +161,7 @@ impl<T: Field> Slot for Option<T> {
     }
 }
 
-/// A field that writes itself, or nothing if it has no value.
+/// Writes a field; a field without a value is omitted.
 pub trait WriteField {
     /// Writes the field under `key`.
     fn write_field<M: SerializeMap>(&self, key: &'static str, map: &mut M) -> Result<(), M::Error>;

@@ -1,4 +1,4 @@
-//! What generated code calls. Not a public API: it changes together with `interlingua-codegen`.
+//! Functions and macros for generated code. Not a public API: it changes together with `interlingua-codegen`.
 
 pub use crate::adjacent::{AdjacentUnion, Envelope, WithoutSiblings, read_envelope, write_unknown_message};
 pub use crate::decode::{DecodeError, Decoded, Native, Union, decode, deserialize};

@@ -12,7 +12,7 @@ use crate::reader::Reader;
 
 /// A JSON value without a declared type, kept byte for byte.
 ///
-/// Two values are equal if they mean the same JSON: white space and the order of keys do not count.
+/// Two values are equal if they are the same JSON: white space and the order of keys do not matter.
 #[derive(Clone)]
 pub struct Json(Box<str>);
 
@@ -23,10 +23,10 @@ impl Json {
         &self.0
     }
 
-    /// Checks a text and keeps it.
+    /// Checks that a text is JSON, and keeps it.
     ///
     /// # Errors
-    /// When the text is not exactly one JSON value.
+    /// If the text is not exactly one JSON value.
     pub fn from_text(text: String) -> serde_json::Result<Self> {
         RawValue::from_string(text).map(Self::from)
     }
@@ -34,14 +34,14 @@ impl Json {
     /// Parses the text into a tree.
     #[must_use]
     pub fn to_value(&self) -> serde_json::Value {
-        // The text was checked when it was read. Only a value that nests too deeply for serde_json fails here.
+        // The text was checked when it was read. Only a value that is nested too deeply for serde_json fails here.
         serde_json::from_str(self.get()).unwrap_or_default()
     }
 
-    /// Decodes the text into a type of the caller's.
+    /// Decodes the text into `T`.
     ///
     /// # Errors
-    /// When the value does not fit `T`.
+    /// If the value does not fit `T`.
     pub fn decode<'a, T: Deserialize<'a>>(&'a self) -> serde_json::Result<T> {
         serde_json::from_str(self.get())
     }
@@ -106,21 +106,21 @@ mod tests {
     }
 
     #[test]
-    fn white_space_and_the_order_of_keys_do_not_count() {
+    fn white_space_and_the_order_of_keys_do_not_matter() {
         let json = Json::from_text(r#"{ "b": [1], "a": null }"#.to_owned()).unwrap();
         assert_eq!(json, Json::from(json!({ "a": null, "b": [1] })));
         assert_ne!(json, Json::from(json!({ "a": null, "b": [2] })));
     }
 
     #[test]
-    fn a_text_that_is_not_one_value_is_refused() {
+    fn a_text_that_is_not_one_value_is_an_error() {
         for text in ["", "{", "1 2"] {
             assert!(Json::from_text(text.to_owned()).is_err(), "{text:?}");
         }
     }
 
     #[test]
-    fn a_value_decodes_into_a_type_of_the_caller() {
+    fn a_value_decodes_into_any_type() {
         let json = Json::from(json!(["a", "b"]));
         assert_eq!(json.decode::<Vec<&str>>().unwrap(), ["a", "b"]);
         assert!(json.decode::<bool>().is_err());

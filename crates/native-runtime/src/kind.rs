@@ -1,4 +1,4 @@
-//! Unions whose members differ in their kind of JSON: a string, a list, an object.
+//! Unions whose members differ in their JSON kind: a string, a list, an object.
 
 use crate::error::ReadResult;
 use crate::field::Field as _;
@@ -6,10 +6,10 @@ use crate::json::Json;
 use crate::losses::report_unknown_kind;
 use crate::reader::Reader;
 
-/// A generated union of this form. It overrides the method of each kind that it has; the other kinds, and `null`,
-/// become its `Unknown` variant.
+/// A generated union by JSON kind. It overrides the method of each kind that it has. Other kinds, and `null`, become its
+/// `Unknown` variant.
 pub trait KindUnion: Sized {
-    /// The union's name, for reports.
+    /// The union's name, for losses.
     const NAME: &'static str;
 
     /// Wraps a value of a kind that the schema does not list.
@@ -62,7 +62,7 @@ pub fn read_by_kind<T: KindUnion>(reader: &mut Reader<'_>) -> ReadResult<T> {
     }
 }
 
-/// Makes a [`KindUnion`] readable, as a field and through serde.
+/// Implements decoding of a [`KindUnion`], as a field and through serde.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! impl_kind_union {

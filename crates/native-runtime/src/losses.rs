@@ -1,8 +1,8 @@
-//! What a decoded payload lost: parts that were removed, fields that are missing, and tags, values and kinds of JSON
-//! that the types do not know.
+//! Losses of a decoded payload: parts that were removed, fields that are missing, and tags, values and JSON kinds that the
+//! types do not know.
 //!
-//! While a payload is read, a missing or unknown part is only noted with its offset. Its path is found afterwards, in a
-//! second pass over the text, so that a payload without losses pays nothing.
+//! While a payload is read, a missing or unknown part is only reported with its offset. Its path is found afterwards, in a
+//! second pass over the text, so that payloads without losses are decoded at full speed.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -11,27 +11,27 @@ use crate::error::ReadResult;
 use crate::reader::Reader;
 use crate::repair::join_path;
 
-/// How many missing and unknown parts of one payload are reported.
-const MAX_NOTED: usize = 1000;
-/// How many characters of an unknown tag or value are reported.
-const MAX_WORD_CHARS: usize = 80;
-/// How deep noted parts are searched for; typed values do not nest deeper.
+/// Maximum number of missing and unknown parts that are reported for one payload.
+const MAX_REPORTS: usize = 1000;
+/// Maximum number of characters of an unknown tag or value in a report.
+const MAX_VALUE_CHARS: usize = 80;
+/// Maximum depth of the search for reported parts. Typed values are not nested deeper.
 const MAX_DEPTH: usize = 120;
 
-/// What a payload lost in decoding; empty for nearly every payload, so that it is one pointer wide.
+/// The losses of a payload. It is one pointer wide, because nearly every payload has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Losses(Option<Box<LossList>>);
 
 /// The losses of a payload by kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LossList {
-    /// The payload's tag, the values of its keys joined by `/`. Empty if it has none, or if nothing was lost.
+    /// The payload's tag: the values of its tag keys, joined by `/`. Empty if it has none, or if nothing was lost.
     pub tag: String,
-    /// The parts that were removed because they do not fit their declared type, or lack a needed field.
+    /// Parts that were removed because they do not fit their type or lack a needed field.
     pub repairs: Vec<Repair>,
-    /// The objects in which expected fields are missing or null.
+    /// Objects in which expected fields are missing or null.
     pub missing: Vec<MissingFields>,
-    /// The parts that are kept and that the types do not know.
+    /// Parts that the types do not know. They are kept.
     pub unknown: Vec<UnknownPart>,
 }
 
@@ -49,7 +49,7 @@ impl Losses {
         self.0.is_none()
     }
 
-    /// Returns the losses.
+    /// Returns the list of losses.
     #[must_use]
     pub fn into_list(self) -> LossList {
         self.0.map_or(LossList::EMPTY, |list| *list)
@@ -99,10 +99,10 @@ impl LossList {
     }
 }
 
-/// A part of a payload that does not fit. It was removed, together with the values around it that need it.
+/// A part of a payload that does not fit its type. It was removed, together with the values around it that need it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repair {
-    /// The path of the part in the payload, as `params.item.content.3`.
+    /// Path of the part in the payload, such as `params.item.content.3`.
     pub path: String,
     /// Why the part does not fit.
     pub reason: String,
@@ -111,153 +111,154 @@ pub struct Repair {
 /// An object in which expected fields are missing or null. It is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingFields {
-    /// The path of the object, as `message.usage`; `.` is the payload itself.
+    /// Path of the object, such as `message.usage`; `.` is the payload itself.
     pub path: String,
-    /// What is missing, as ``Usage lacks `input_tokens`, `output_tokens` ``.
+    /// What is missing, such as ``Usage lacks `input_tokens`, `output_tokens` ``.
     pub reason: String,
 }
 
 /// A part of a payload that the types do not know. It is kept in the `Unknown` variant of its type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownPart {
-    /// The path of the part, as `params.item.status`; `.` is the payload itself.
+    /// Path of the part, such as `params.item.status`; `.` is the payload itself.
     pub path: String,
-    /// What is unknown, as ``unknown value `perhaps` of CommandExecutionStatus``.
+    /// What is unknown, such as ``unknown value `perhaps` of CommandExecutionStatus``.
     pub reason: String,
-    /// Which aspect of the part is unknown.
+    /// Whether its tag, value or JSON kind is unknown.
     pub kind: UnknownKind,
 }
 
-/// Which aspect of a part is unknown.
+/// What is unknown about a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnknownKind {
     /// The tag of a union.
     Tag,
     /// The value of a string enum.
     Value,
-    /// The kind of JSON, as a number in place of a string or a list.
+    /// The JSON kind, such as a number where the schema lists a string and a list.
     JsonKind,
 }
 
 /// A missing or unknown part of the payload that is being read.
-struct Noted {
+struct Report {
     /// The offset of the last byte of the unknown part, or of the object in which fields are missing.
     last_byte: usize,
     reason: String,
-    aspect: Aspect,
+    kind: ReportKind,
 }
 
-enum Aspect {
+enum ReportKind {
     Missing,
     Unknown(UnknownKind),
 }
 
 thread_local! {
-    /// The missing and unknown parts of the payload that is being read. Nested values have no other way to report them.
-    static NOTED: Cell<Vec<Noted>> = const { Cell::new(Vec::new()) };
-    /// Whether there are any, which is faster to check.
-    static HAS_NOTED: Cell<bool> = const { Cell::new(false) };
+    /// The reports about the payload that is being read. A thread-local, because nested values cannot return them.
+    static REPORTS: Cell<Vec<Report>> = const { Cell::new(Vec::new()) };
+    /// Whether there are any reports. Faster to check than `REPORTS`.
+    static HAS_REPORTS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Notes that the object before `reader` lacks expected fields.
+/// Reports that the object that ends at `reader` lacks expected fields.
 #[cold]
 pub(crate) fn report_missing(name: &str, keys: &[&str], reader: &Reader<'_>) {
-    note(Aspect::Missing, format!("{name} lacks `{}`", keys.join("`, `")), reader);
+    report(ReportKind::Missing, format!("{name} lacks `{}`", keys.join("`, `")), reader);
 }
 
-/// Notes an unknown tag of the object before `reader`.
+/// Reports an unknown tag of the object that ends at `reader`.
 #[cold]
 pub(crate) fn report_unknown_tag(union: &str, tag: &str, reader: &Reader<'_>) {
-    note(Aspect::Unknown(UnknownKind::Tag), ["unknown tag `", &clip(tag), "` of ", union].concat(), reader);
+    report(ReportKind::Unknown(UnknownKind::Tag), ["unknown tag `", &truncate(tag), "` of ", union].concat(), reader);
 }
 
-/// Notes an unknown value of a string enum, the value before `reader`.
+/// Reports an unknown value of a string enum. The value ends at `reader`.
 #[cold]
 pub fn report_unknown_value(name: &str, value: &str, reader: &Reader<'_>) {
-    note(Aspect::Unknown(UnknownKind::Value), format!("unknown value `{}` of {name}", clip(value)), reader);
+    report(ReportKind::Unknown(UnknownKind::Value), format!("unknown value `{}` of {name}", truncate(value)), reader);
 }
 
-/// Notes a value of a kind that its union does not have, the value before `reader`.
+/// Reports a value of a JSON kind that its union does not have. The value ends at `reader`.
 #[cold]
 pub(crate) fn report_unknown_kind(union: &str, found: &str, reader: &Reader<'_>) {
-    note(Aspect::Unknown(UnknownKind::JsonKind), format!("{found} is no {union}"), reader);
+    report(ReportKind::Unknown(UnknownKind::JsonKind), format!("expected {union}, found {found}"), reader);
 }
 
-fn note(aspect: Aspect, reason: String, reader: &Reader<'_>) {
-    let mut noted = NOTED.take();
-    // Most payloads have no more than one.
-    noted.reserve_exact(usize::from(noted.is_empty()));
-    if noted.len() < MAX_NOTED {
-        noted.push(Noted { last_byte: reader.offset().saturating_sub(1), reason, aspect });
+fn report(kind: ReportKind, reason: String, reader: &Reader<'_>) {
+    let mut reports = REPORTS.take();
+    // Most payloads have at most one.
+    reports.reserve_exact(usize::from(reports.is_empty()));
+    if reports.len() < MAX_REPORTS {
+        reports.push(Report { last_byte: reader.offset().saturating_sub(1), reason, kind });
     }
-    NOTED.set(noted);
-    HAS_NOTED.set(true);
+    REPORTS.set(reports);
+    HAS_REPORTS.set(true);
 }
 
-/// Discards what an earlier reading has noted.
+/// Discards the reports of an earlier payload.
 #[inline]
-pub(crate) fn forget_noted() {
-    if HAS_NOTED.replace(false) {
-        NOTED.take();
+pub(crate) fn clear_reported() {
+    if HAS_REPORTS.replace(false) {
+        REPORTS.take();
     }
 }
 
-/// Returns the losses of the payload that was read from `text`. `original_path` turns a path in the text into one in the
-/// payload.
+/// Returns the losses of the payload that was read from `text`, and clears the reports. `original_path` maps a path in
+/// the text to a path in the payload.
 #[inline]
-pub(crate) fn take_noted(
+pub(crate) fn take_losses(
     repairs: Vec<Repair>,
     text: &str,
     original_path: impl Fn(&[String]) -> Vec<String>,
     tag: impl FnOnce() -> String,
 ) -> Losses {
-    if !HAS_NOTED.replace(false) && repairs.is_empty() {
+    if !HAS_REPORTS.replace(false) && repairs.is_empty() {
         return Losses::default();
     }
-    locate(NOTED.take(), text, original_path, LossList { tag: tag(), repairs, ..LossList::EMPTY }).into()
+    locate(REPORTS.take(), text, original_path, LossList { tag: tag(), repairs, ..LossList::EMPTY }).into()
 }
 
+/// Finds the paths of reported parts and adds them to the losses.
 #[cold]
 fn locate(
-    mut noted: Vec<Noted>,
+    mut reports: Vec<Report>,
     text: &str,
     original_path: impl Fn(&[String]) -> Vec<String>,
     mut losses: LossList,
 ) -> LossList {
-    // The last byte of the text belongs to the payload itself, which is the most frequent unknown part.
+    // Fast path: most reports are about the payload itself, which ends at the last byte of the text.
     let end = text.trim_end().len() - 1;
-    if let [Noted { last_byte, .. }] = noted.as_slice()
+    if let [Report { last_byte, .. }] = reports.as_slice()
         && *last_byte >= end
     {
-        losses.extend(noted.into_iter().map(|noted| (noted, ".".to_owned())));
+        losses.extend(reports.into_iter().map(|report| (report, ".".to_owned())));
         return losses;
     }
-    noted.sort_by_key(|noted| noted.last_byte);
-    let offsets: Vec<usize> = noted.iter().map(|noted| noted.last_byte).collect();
-    let mut paths = Vec::with_capacity(noted.len());
-    // The text has been read without an error before.
+    reports.sort_by_key(|report| report.last_byte);
+    let offsets: Vec<usize> = reports.iter().map(|report| report.last_byte).collect();
+    let mut paths = Vec::with_capacity(reports.len());
+    // The text was read without an error before.
     let _ = find_paths(&mut Reader::new(text), &mut Vec::new(), &mut offsets.as_slice(), &mut paths);
-    paths.resize(noted.len(), Vec::new());
-    losses.extend(noted.into_iter().zip(paths).map(|(noted, path)| (noted, join_path(&original_path(&path)))));
+    paths.resize(reports.len(), Vec::new());
+    losses.extend(reports.into_iter().zip(paths).map(|(report, path)| (report, join_path(&original_path(&path)))));
     losses
 }
 
 impl LossList {
-    /// Adds noted parts with their paths.
-    fn extend(&mut self, noted: impl Iterator<Item = (Noted, String)>) {
-        for (Noted { reason, aspect, .. }, path) in noted {
-            match aspect {
-                Aspect::Unknown(kind) if self.unknown.is_empty() => {
-                    self.unknown = vec![UnknownPart { path, reason, kind }]
+    /// Adds reported parts with their paths.
+    fn extend(&mut self, reports: impl Iterator<Item = (Report, String)>) {
+        for (Report { reason, kind, .. }, path) in reports {
+            match kind {
+                ReportKind::Unknown(kind) if self.unknown.is_empty() => {
+                    self.unknown = vec![UnknownPart { path, reason, kind }];
                 }
-                Aspect::Missing => self.missing.push(MissingFields { path, reason }),
-                Aspect::Unknown(kind) => self.unknown.push(UnknownPart { path, reason, kind }),
+                ReportKind::Missing => self.missing.push(MissingFields { path, reason }),
+                ReportKind::Unknown(kind) => self.unknown.push(UnknownPart { path, reason, kind }),
             }
         }
     }
 }
 
-/// Skips a value and finds the path of the innermost value around each offset. Offsets are in ascending order.
+/// Skips a value and adds the path of the innermost value around each offset. Offsets are in ascending order.
 fn find_paths(
     reader: &mut Reader<'_>,
     steps: &mut Vec<String>,
@@ -294,11 +295,11 @@ fn find_paths(
     Ok(())
 }
 
-/// The beginning of a tag or value that may be very long.
-fn clip(word: &str) -> Cow<'_, str> {
-    match word.char_indices().nth(MAX_WORD_CHARS) {
-        None => Cow::Borrowed(word),
-        Some((end, _)) => Cow::Owned(format!("{}…", &word[..end])),
+/// The beginning of a tag or value, which may be very long.
+fn truncate(value: &str) -> Cow<'_, str> {
+    match value.char_indices().nth(MAX_VALUE_CHARS) {
+        None => Cow::Borrowed(value),
+        Some((end, _)) => Cow::Owned(format!("{}…", &value[..end])),
     }
 }
 
@@ -328,8 +329,8 @@ mod tests {
     }
 
     #[test]
-    fn a_long_word_is_cut_between_characters() {
-        assert_eq!(clip("short"), "short");
-        assert_eq!(clip(&"é".repeat(81)), format!("{}…", "é".repeat(80)));
+    fn a_long_value_is_truncated_between_characters() {
+        assert_eq!(truncate("short"), "short");
+        assert_eq!(truncate(&"é".repeat(81)), format!("{}…", "é".repeat(80)));
     }
 }

@@ -1,7 +1,7 @@
-//! Structs, read in place: each field is written into the struct when its key is read, in any order.
+//! Structs, decoded in place: each field is written into the struct when its key is read, in any order.
 //!
 //! A derived `Deserialize` keeps every field in a local variable and moves all of them into the struct at the end. For
-//! hundreds of wide structs that is slow to run and slower to compile. It also refuses a key that occurs twice; here the
+//! hundreds of large structs that is slow to run and slower to compile. It also rejects a key that occurs twice; here the
 //! last occurrence counts.
 
 use serde::ser::{SerializeMap, Serializer};
@@ -11,12 +11,12 @@ use crate::field::Slot;
 use crate::losses::report_missing;
 use crate::reader::{Members, Reader};
 use crate::repair::{failed_in_needed, failed_in_optional};
-use crate::tagged::refuse_repeated_tag;
+use crate::tagged::reject_repeated_tag;
 
 /// The bit that [`ObjectFields::read_field`] returns for every key that has a field.
 const KNOWN: u64 = 1;
 
-/// Reads the fields of an object. Usable as a trait object, so that there is one loop over the keys for all structs.
+/// Reads the fields of an object. It is used as a trait object, so that all structs share one loop over the keys.
 pub trait ObjectFields {
     /// The name of the struct, for error messages.
     fn name(&self) -> &'static str;
@@ -30,7 +30,7 @@ pub trait ObjectFields {
 
 /// A generated struct.
 pub trait Object: Default + ObjectFields {
-    /// The key and value that mark this struct in its union. They are written, and not read.
+    /// The tag key and value of this struct in its union. The tag is written, but not read as a field.
     const TAG: Option<(&'static str, &'static str)>;
     /// The keys with special rules.
     const KEY_LISTS: &'static KeyLists;
@@ -45,7 +45,8 @@ pub struct KeyLists {
     pub required: &'static [&'static str],
     /// Keys that are reported if they are missing or null.
     pub expected: &'static [&'static str],
-    /// Keys that may be missing, but must fit their type if they are not: needed fields that the schema leaves optional.
+    /// Keys that may be missing, but must fit their type if they are present: needed fields that the schema leaves
+    /// optional.
     pub well_typed: &'static [&'static str],
 }
 
@@ -75,7 +76,7 @@ impl<T: Object> Object for Box<T> {
 /// The bits of `key`: its own if it is required or expected, and the one of all known keys.
 ///
 /// # Panics
-/// If more keys are required or expected than there are bits. It is evaluated when generated code is compiled.
+/// If more keys are required or expected than a mask has bits. It is evaluated when generated code is compiled.
 #[must_use]
 pub const fn key_mask(lists: &KeyLists, key: &str) -> u64 {
     assert!(lists.required.len() + lists.expected.len() < 63, "at most 62 keys of a struct are required or expected");
@@ -84,7 +85,7 @@ pub const fn key_mask(lists: &KeyLists, key: &str) -> u64 {
     if index < lists.required.len() + lists.expected.len() { KNOWN | 2 << index } else { KNOWN }
 }
 
-/// The index of `key` in `keys`, or their number if it is not among them.
+/// The index of `key` in `keys`, or the length of `keys` if it is not among them.
 const fn position(keys: &[&str], key: &str) -> usize {
     let mut index = 0;
     while index < keys.len() && !is_equal(keys[index].as_bytes(), key.as_bytes()) {
@@ -101,8 +102,8 @@ const fn is_equal(one: &[u8], other: &[u8]) -> bool {
     at == one.len() && at == other.len()
 }
 
-/// The bits of a key that was read into `slot`. A required or expected key with the value null does not count as found.
-#[expect(clippy::inline_always, reason = "called for every field, and `mask` is a constant there")]
+/// The bits of a key that was read into `slot`. A required or expected key that is null does not count as found.
+#[expect(clippy::inline_always, reason = "called for every field, where `mask` is a constant")]
 #[inline(always)]
 pub fn found_mask(mask: u64, slot: &impl Slot) -> u64 {
     if mask != KNOWN && slot.is_null() { KNOWN } else { mask }
@@ -116,7 +117,7 @@ pub fn read_object(object: &mut dyn ObjectFields, reader: &mut Reader<'_>) -> Re
 
 /// Reads the remaining keys of an object. Each of `tags` may occur once; `seen` says which have occurred.
 ///
-/// There is one loop for all structs: a copy for each is slow to compile, and no faster.
+/// All structs share this loop: a copy for each would compile slowly and not run faster.
 pub(crate) fn read_members(
     object: &mut dyn ObjectFields,
     reader: &mut Reader<'_>,
@@ -126,7 +127,7 @@ pub(crate) fn read_members(
 ) -> ReadResult<()> {
     let mut found = 0;
     while let Some(key) = members.next_key(reader)? {
-        refuse_repeated_tag(&key, tags, &mut seen)?;
+        reject_repeated_tag(&key, tags, &mut seen)?;
         match object.read_field(&key, reader) {
             Ok(0) => reader.skip()?,
             Ok(bits) => found |= bits,
@@ -141,7 +142,7 @@ pub(crate) fn read_members(
     if found & all == all { Ok(()) } else { check_missing(object.name(), lists, found, reader) }
 }
 
-/// Notes that reading failed inside a field.
+/// Records that reading failed inside a field.
 #[cold]
 fn failed_in_field(lists: &KeyLists, key: &str) {
     let is_needed = lists.required.iter().chain(lists.well_typed).any(|needed| *needed == key);
@@ -172,12 +173,12 @@ pub fn write_object<T: Object, S: Serializer>(object: &T, serializer: S) -> Resu
     map.end()
 }
 
-/// Implements reading and writing of a struct from the list of its fields and keys, and its constructor if it is sent.
+/// Implements decoding and encoding of a struct from the list of its fields and keys, and its constructor if it is sent.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! impl_object {
     (
-        $name:ident ($($mark:literal = $value:literal)?)
+        $name:ident ($($tag:literal = $value:literal)?)
         [$($required:literal)* $(, expected $($expected:literal)*)? $(, well_typed $($well_typed:literal)*)?]
         { $($field:ident = $key:literal $(| $null:tt)?)* }
         $(new ($($parameters:tt)*))?
@@ -213,7 +214,7 @@ macro_rules! impl_object {
         }
 
         impl $crate::generated::Object for $name {
-            const TAG: Option<(&'static str, &'static str)> = [$(Some(($mark, $value)),)? None][0];
+            const TAG: Option<(&'static str, &'static str)> = [$(Some(($tag, $value)),)? None][0];
             const KEY_LISTS: &'static $crate::generated::KeyLists = &$crate::generated::KeyLists {
                 required: &[$($required),*],
                 expected: &[$($($expected),*)?],
@@ -270,7 +271,7 @@ macro_rules! write_key {
 macro_rules! impl_new {
     ($name:ident ()) => {
         impl $name {
-            /// All fields are absent: the schema requires none.
+            /// A value without fields. The schema requires none.
             #[allow(clippy::new_without_default)]
             #[must_use]
             pub fn new() -> Self {
@@ -278,19 +279,19 @@ macro_rules! impl_new {
             }
         }
     };
-    ($name:ident ($($field:ident $way:tt $($type:ty)?,)+)) => {
+    ($name:ident ($($field:ident $conversion:tt $($type:ty)?,)+)) => {
         impl $name {
-            /// The fields that the schema requires, in the order of [`Self::from_required`].
+            /// Names of the fields that the schema requires, in the order of [`Self::from_required`].
             #[doc(hidden)]
             pub const REQUIRED: &'static [&'static str] = &[$(stringify!($field)),+];
 
-            /// The fields that the schema requires. All others are absent. Use [`new!`](crate::new), which names them.
+            /// A value with the fields that the schema requires. Use [`new!`](crate::new), which names them.
             #[doc(hidden)]
             #[allow(clippy::too_many_arguments)]
             #[must_use]
-            pub fn from_required($($field: $crate::parameter_type!($way $($type)?)),+) -> Self {
+            pub fn from_required($($field: $crate::parameter_type!($conversion $($type)?)),+) -> Self {
                 #[allow(clippy::needless_update)]
-                Self { $($field: $crate::parameter_value!($way $field),)+ ..Self::default() }
+                Self { $($field: $crate::parameter_value!($conversion $field),)+ ..Self::default() }
             }
         }
     };
@@ -298,8 +299,8 @@ macro_rules! impl_new {
 
 /// Constructs a generated struct from the fields that its schema requires, by name. All other fields are absent.
 ///
-/// The fields have to be exactly those that are required, in alphabetical order of their keys. A field that a later
-/// schema renames, adds or no longer requires is a compile error where the struct is constructed.
+/// The fields must be exactly the required ones, in alphabetical order of their keys. So it is a compile error where the
+/// struct is constructed if a later schema renames a required field, adds one, or no longer requires one.
 #[macro_export]
 macro_rules! new {
     ($type:ty { $($field:ident: $value:expr),+ $(,)? }) => {{
@@ -309,7 +310,7 @@ macro_rules! new {
     }};
 }
 
-/// Checks the fields that a caller of [`new!`] names against those that the schema requires.
+/// Checks that the fields in a [`new!`] are those that the schema requires.
 ///
 /// # Panics
 /// If they differ. It is evaluated when the caller is compiled.
@@ -318,12 +319,12 @@ pub const fn check_required(required: &[&str], given: &[&str]) {
     while index < required.len() && index < given.len() {
         assert!(
             is_equal(required[index].as_bytes(), given[index].as_bytes()),
-            "a field named here is not the one that the schema requires at this place"
+            "the schema requires another field at this position"
         );
         index += 1;
     }
-    assert!(given.len() >= required.len(), "the schema requires a field that is not named here");
-    assert!(given.len() <= required.len(), "a field named here is not required by the schema");
+    assert!(given.len() >= required.len(), "the schema requires a field that is missing here");
+    assert!(given.len() <= required.len(), "the schema does not require one of these fields");
 }
 
 /// The type of a constructor's parameter.
@@ -332,10 +333,10 @@ pub const fn check_required(required: &[&str], given: &[&str]) {
 macro_rules! parameter_type {
     (id) => { impl Into<String> };
     (text) => { impl Into<String> };
-    ($way:tt $type:ty) => { $type };
+    ($conversion:tt $type:ty) => { $type };
 }
 
-/// What a constructor's parameter is in its field.
+/// The value of a field from the constructor's parameter.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! parameter_value {

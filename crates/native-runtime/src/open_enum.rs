@@ -2,7 +2,7 @@
 
 /// Declares an enum of known strings with an `Unknown` variant for all others.
 ///
-/// An unknown value is reported among the losses of its payload, unless `or any string` follows the declaration.
+/// An unknown value is a loss of its payload, unless `or any string` follows the declaration.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! open_enum {
@@ -11,12 +11,12 @@ macro_rules! open_enum {
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         pub enum $name {
             $($(#[$doc])* #[doc = concat!("`", $wire, "`")] $variant,)*
-            /// A value that the schema of these types does not list.
+            /// A value that the schema does not list.
             Unknown(String),
         }
 
         impl $name {
-            /// The value as it stands on the wire.
+            /// The value in JSON.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {

@@ -1,10 +1,10 @@
 //! A reader of JSON text.
 //!
 //! Generated types read from it directly, without the buffers and visitors of a general parser. A reader is only a
-//! position in a text, so going back to an earlier position costs nothing: a tag that is not the first key is looked up
-//! ahead, and the object is then read from its start.
+//! position in a text, so going back to an earlier position costs nothing: if the tag is not the first key, the reader
+//! looks ahead for it and then reads the object from its start.
 //!
-//! It accepts exactly what `serde_json` accepts.
+//! It accepts exactly the texts that `serde_json` accepts.
 
 mod bytes;
 #[cfg(test)]
@@ -18,7 +18,7 @@ use serde_json::Number;
 use self::bytes::{escaped_char, find_special, simple_escape, skip_digits, utf16_unit};
 use crate::error::{ReadError, ReadResult};
 
-/// How deep typed values may nest, so that no payload can exhaust the stack; the same limit as that of `serde_json`.
+/// Maximum nesting depth of typed values, so that no payload can exhaust the stack. `serde_json` has the same limit.
 const MAX_DEPTH: u8 = 127;
 
 /// A position in a JSON text.
@@ -39,18 +39,18 @@ impl<'a> Reader<'a> {
         Self { text, at: 0, depth: 0 }
     }
 
-    /// A reader of an empty object, which stands for content that is missing.
+    /// A reader of an empty object, used for missing content.
     pub(crate) fn empty_object() -> Self {
         Self::new(Self::EMPTY_OBJECT)
     }
 
-    /// Fails if anything but white space follows.
+    /// Fails if anything except white space follows.
     pub fn finish(&mut self) -> ReadResult<()> {
         self.peek();
         if self.at == self.text.len() { Ok(()) } else { Err(ReadError::syntax()) }
     }
 
-    /// The next byte that is not white space; 0, with which no value begins, at the end of the text.
+    /// The next byte that is not white space. At the end of the text it is 0, with which no value starts.
     #[inline]
     pub fn peek(&mut self) -> u8 {
         match self.text.as_bytes().get(self.at) {
@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// [`Self::peek`] with white space ahead, which agents rarely write.
+    /// [`Self::peek`] if white space follows, which agents rarely write.
     #[inline(never)]
     fn peek_after_space(&mut self) -> u8 {
         while let Some(byte) = self.text.as_bytes().get(self.at) {
@@ -76,8 +76,8 @@ impl<'a> Reader<'a> {
         self.read_string_inline()
     }
 
-    /// [`Self::read_string`] for the loops over keys and lists of strings.
-    #[expect(clippy::inline_always, reason = "a call would cost as much as the reading")]
+    /// [`Self::read_string`], inlined into the loops over keys and lists of strings.
+    #[expect(clippy::inline_always, reason = "a call would cost as much as the work")]
     #[inline(always)]
     pub fn read_string_inline(&mut self) -> ReadResult<Cow<'a, str>> {
         if self.peek() != b'"' {
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads `null` if it comes next, and returns whether it did.
+    /// Reads `null` if it is next, and returns whether it was.
     #[inline]
     pub fn read_null(&mut self) -> ReadResult<bool> {
         if self.peek() != b'n' {
@@ -150,8 +150,8 @@ impl<'a> Reader<'a> {
         serde_json::from_str(text).map_err(|_| ReadError::range(text))
     }
 
-    /// Reads a whole number with so few digits that it fits an `i64`, as nearly all numbers of agents have. Reads nothing
-    /// if something else comes next.
+    /// Reads a whole number with at most 18 digits, which always fits an `i64`. Nearly all numbers of agents do. Reads
+    /// nothing if something else is next.
     fn read_short_integer(&mut self) -> Option<i64> {
         const MAX_DIGITS: usize = 18;
         let negative = self.peek() == b'-';
@@ -165,8 +165,8 @@ impl<'a> Reader<'a> {
             magnitude = magnitude * 10 + i64::from(digit - b'0');
             length += 1;
         }
-        let begins_with_zero = rest.first() == Some(&b'0') && (length > 1 || negative);
-        if length == 0 || begins_with_zero || matches!(rest.get(length), Some(b'.' | b'e' | b'E')) {
+        let starts_with_zero = rest.first() == Some(&b'0') && (length > 1 || negative);
+        if length == 0 || starts_with_zero || matches!(rest.get(length), Some(b'.' | b'e' | b'E')) {
             return None;
         }
         self.at += usize::from(negative) + length;
@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Skips a value that nests too deeply for the stack; `serde_json` does that without recursion.
+    /// Skips a value that is nested too deeply for recursion. `serde_json` skips values without recursion.
     #[cold]
     fn skip_deep(&mut self) -> ReadResult<()> {
         let rest = self.text.get(self.at..).unwrap_or_default();
@@ -284,7 +284,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The kind of the next value, in words; empty if no value begins here.
+    /// The JSON kind of the next value, for messages; empty if no value starts here.
     #[cold]
     pub(crate) fn kind(&mut self) -> &'static str {
         match self.peek() {
@@ -298,7 +298,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The offset of the next byte in the payload. [`Self::empty_object`] is no part of the payload and is behind it.
+    /// The offset of the next byte in the payload. [`Self::empty_object`] is not part of the payload and counts as its end.
     pub(crate) fn offset(&self) -> usize {
         if self.text.len() == Self::EMPTY_OBJECT.len() { usize::MAX } else { self.at }
     }
@@ -308,9 +308,9 @@ impl<'a> Reader<'a> {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    fn read_literal(&mut self, word: &'static str) -> ReadResult<()> {
-        if self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(word.as_bytes())) {
-            self.at += word.len();
+    fn read_literal(&mut self, literal: &'static str) -> ReadResult<()> {
+        if self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(literal.as_bytes())) {
+            self.at += literal.len();
             Ok(())
         } else {
             Err(ReadError::syntax())
@@ -327,7 +327,7 @@ impl<'a> Reader<'a> {
                     self.at = at + 1;
                     return Ok(());
                 }
-                // Half of a surrogate pair is skipped as well, because nobody reads it.
+                // A lone surrogate is skipped as well, because the value is not decoded.
                 Some(b'\\') if utf16_unit(bytes, at).is_some() => at += 6,
                 Some(b'\\') if simple_escape(bytes, at).is_some() => at += 2,
                 _ => return Err(ReadError::syntax()),
@@ -335,7 +335,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the rest of a string that begins at `start` and has its first escape at `at`.
+    /// Reads a string that starts at `start` and has its first escape at `at`.
     #[inline(never)]
     fn read_escaped(&mut self, start: usize, mut at: usize) -> ReadResult<String> {
         let bytes = self.text.as_bytes();
@@ -393,7 +393,7 @@ pub struct Members {
 }
 
 impl Members {
-    /// The remaining members of an object, of which the first has been read.
+    /// The remaining members of an object whose first member has been read.
     pub(crate) fn after_first_key() -> Self {
         Self { close: b'}', is_first: false }
     }
@@ -418,7 +418,7 @@ impl Members {
     }
 
     /// Reads the next key of an object.
-    #[expect(clippy::inline_always, reason = "a call would cost as much as the reading")]
+    #[expect(clippy::inline_always, reason = "a call would cost as much as the work")]
     #[inline(always)]
     pub fn next_key<'a>(&mut self, reader: &mut Reader<'a>) -> ReadResult<Option<Cow<'a, str>>> {
         match self.next_plain_key(reader) {
@@ -427,9 +427,9 @@ impl Members {
         }
     }
 
-    /// [`Self::next_key`] for a key without escapes, with no white space around it, as agents write nearly all of them.
-    /// Reads nothing if something else comes next.
-    #[expect(clippy::inline_always, reason = "a call would cost as much as the reading")]
+    /// [`Self::next_key`] for a key without escapes and without white space around it, as agents write nearly all keys.
+    /// Reads nothing if something else is next.
+    #[expect(clippy::inline_always, reason = "a call would cost as much as the work")]
     #[inline(always)]
     fn next_plain_key<'a>(&mut self, reader: &mut Reader<'a>) -> Option<&'a str> {
         let bytes = reader.text.as_bytes();
@@ -484,7 +484,7 @@ impl Members {
     }
 }
 
-/// Skips at least one digit and returns the index behind the digits.
+/// Skips at least one digit and returns the index after the digits.
 fn skip_some_digits(bytes: &[u8], at: usize) -> ReadResult<usize> {
     let end = skip_digits(bytes, at);
     if end == at { Err(ReadError::syntax()) } else { Ok(end) }

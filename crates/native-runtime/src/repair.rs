@@ -1,4 +1,4 @@
-//! Decoding of a payload that does not fit its type: the part that does not fit is removed, and the rest is read again.
+//! Repair of a payload that does not fit its type: the part that does not fit is removed, and the rest is decoded again.
 
 use std::cell::Cell;
 
@@ -8,43 +8,43 @@ use serde_json::Value;
 use crate::decode::{DecodeError, Decoded, Native, read_text};
 use crate::error::ReadError;
 use crate::field::Field;
-use crate::losses::{Repair, forget_noted, take_noted};
+use crate::losses::{Repair, clear_reported, take_losses};
 
-/// How many parts of one payload are removed before decoding fails.
+/// Maximum number of parts that are removed from one payload.
 const MAX_REPAIRS: usize = 1000;
 
 thread_local! {
-    /// The path to where the last reading failed, innermost step first. It is filled while the error is returned, so
-    /// that success pays nothing for it.
+    /// The path to the place where decoding failed, innermost step first. It is filled while the error is returned, so
+    /// that successful decoding is not slowed down.
     static FAILED_IN: Cell<Vec<Step>> = const { Cell::new(Vec::new()) };
 }
 
-/// A key or an index on the path to where reading failed.
+/// A key or an index on the path to the place where decoding failed.
 struct Step {
     name: String,
     /// Whether the value around this part is meaningless without it.
     is_needed: bool,
 }
 
-/// Notes that reading failed inside an optional part under this key or index.
+/// Records that decoding failed inside an optional part under this key or index.
 #[cold]
 pub(crate) fn failed_in_optional(step: &str) {
-    note_step(step, false);
+    record_step(step, false);
 }
 
-/// Notes that reading failed inside a part without which the value around it is meaningless.
+/// Records that decoding failed inside a part without which the value around it is meaningless.
 #[cold]
 pub(crate) fn failed_in_needed(step: &str) {
-    note_step(step, true);
+    record_step(step, true);
 }
 
-fn note_step(name: &str, is_needed: bool) {
+fn record_step(name: &str, is_needed: bool) {
     let mut steps = FAILED_IN.take();
     steps.push(Step { name: name.to_owned(), is_needed });
     FAILED_IN.set(steps);
 }
 
-/// Decodes a text that could not be read as it is.
+/// Decodes a text after strict decoding failed.
 #[cold]
 pub(crate) fn repair<T: Native + Field>(text: &str) -> Result<Decoded<T>, DecodeError> {
     let mut tree: Value = serde_json::from_str(text)
@@ -54,15 +54,15 @@ pub(crate) fn repair<T: Native + Field>(text: &str) -> Result<Decoded<T>, Decode
     let mut repairs: Vec<Repair> = Vec::new();
     let mut removed: Vec<Vec<String>> = Vec::new();
     loop {
-        // With the tags first, every error is found on its full path.
+        // With the tags first, every error is reported with its full path.
         let ordered = TagsFirst { tree: &tree, tag_keys: T::TAG_KEYS }.to_text();
-        forget_noted();
+        clear_reported();
         FAILED_IN.take();
         let mut place = None;
         let error = match (read_text(&mut place, &ordered), place) {
             (Ok(()), Some(value)) => {
                 let original = |steps: &[String]| original_path(&tree, steps, &removed);
-                return Ok(Decoded { value, losses: take_noted(repairs, &ordered, original, || tag) });
+                return Ok(Decoded { value, losses: take_losses(repairs, &ordered, original, || tag) });
             }
             (Ok(()), None) => ReadError::syntax(),
             (Err(error), _) => error,
@@ -111,8 +111,8 @@ fn original_index(index: usize, list: &[String], removed: &[Vec<String>]) -> usi
 
 /// The text with `\ufffd` in place of every escape that is half of a surrogate pair.
 ///
-/// JavaScript cuts strings between the two halves of a pair, and writes the remaining half as an escape that stands for
-/// no character.
+/// JavaScript may cut a string between the two halves of a pair, and then writes the remaining half as an escape. Such an
+/// escape is not a character.
 fn replace_lone_surrogates(text: &str) -> String {
     let unit = |at: usize| -> Option<u32> {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn removed_elements_count_in_the_original_path() {
+    fn the_original_path_counts_removed_elements() {
         let tree = json!({ "list": [{ "a": 1 }, { "a": 2 }], "map": { "0": 1 } });
         let removed = [path("list.0"), path("list.2"), path("other.1")];
         assert_eq!(original_path(&tree, &path("list.0"), &removed), path("list.1"));
@@ -268,13 +268,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_without_half_characters_stays_as_it_is(string in any::<String>()) {
+        fn a_text_without_lone_surrogates_is_unchanged(string in any::<String>()) {
             let text = serde_json::to_string(&string).unwrap();
             prop_assert_eq!(replace_lone_surrogates(&text), text);
         }
 
         #[test]
-        fn any_escapes_become_json(inner in r"(a|\\\\|\\u[0-9a-f]{4}|\\ud83d|\\ude00){0,12}") {
+        fn a_text_with_any_escapes_becomes_valid_json(inner in r"(a|\\\\|\\u[0-9a-f]{4}|\\ud83d|\\ude00){0,12}") {
             let text = format!("\"{inner}\"");
             prop_assert!(serde_json::from_str::<String>(&replace_lone_surrogates(&text)).is_ok(), "{}", text);
         }

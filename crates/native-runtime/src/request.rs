@@ -1,46 +1,46 @@
-//! Requests that are sent, each with the type of its answer.
+//! Requests, each with the type of its response.
 
 use serde::ser::Serialize;
 
 use crate::decode::Native;
 
-/// The parameters of a request, with the type of the answer to it.
+/// The parameters of a request, with the type of its response.
 ///
-/// Whoever sends the request decodes the answer by this type, so that the two cannot be mixed up. The agent's own
-/// requests have it, too: there it is the type that the host answers with.
+/// The sender decodes the response with this type, so that requests and responses cannot be mixed up. Requests of the
+/// agent implement it as well; there it is the type of the host's response.
 pub trait Request: Serialize + Sized {
-    /// The request's name on the wire.
+    /// The method of the request on the wire.
     const METHOD: &'static str;
-    /// The answer.
+    /// The response.
     type Response: Native;
     /// The union of requests that it belongs to.
     type Union: From<Self>;
 }
 
-/// An operation of an HTTP API: path parameters, query and body, with the type of the answer.
+/// A request to an HTTP API: path parameters, query and body, with the type of the response.
 pub trait HttpRequest {
     /// The HTTP method.
     const METHOD: &'static str;
-    /// The path, its parameters in braces.
+    /// The path, with parameters in braces.
     const PATH: &'static str;
-    /// The query: an object of simple values, or `()`.
+    /// The query parameters: a struct of simple values, or `()`.
     type Query: Serialize;
-    /// The body: JSON, or `()` where there is none.
+    /// The JSON body, or `()` if there is none.
     type Body: Serialize;
-    /// A successful answer; `()` where it has no content.
+    /// The successful response; `()` if it has no content.
     type Response: Native;
 
-    /// The values of the parameters in the path, by name and in their order.
+    /// Names and values of the path parameters, in the order of the path.
     fn parameters(&self) -> Vec<(&'static str, &str)>;
 
-    /// The query.
+    /// The query parameters.
     fn query(&self) -> &Self::Query;
 
-    /// The body, if the operation has one.
+    /// The body, if the request has one.
     fn body(&self) -> Option<&Self::Body>;
 }
 
-/// Implements `From` for a payload of a union.
+/// Implements `From` for the payload of a union's variant.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! impl_from {

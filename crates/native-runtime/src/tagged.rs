@@ -1,7 +1,7 @@
 //! Unions whose members differ in the value of one or more tag keys.
 //!
-//! If the tag is the first key, the variant's struct reads the rest of the object from there. Otherwise the tag is
-//! looked up ahead, and the struct reads the object from its start.
+//! If the tag is the first key, the variant's struct reads the rest of the object from there. Otherwise the reader looks
+//! ahead for the tag, and the struct reads the object from its start.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::object::{ObjectFields, read_members};
 use crate::reader::{Members, Reader};
 use crate::repair::failed_in_needed;
 
-/// A generated union of this form.
+/// A generated union with tag keys.
 pub trait TaggedUnion: Sized {
     /// The key of the (first) tag.
     const KEY: &'static str;
@@ -39,7 +39,7 @@ pub fn read_tagged_into<T: TaggedUnion>(place: &mut Option<T>, reader: &mut Read
     while let Some(key) = members.next_key(reader)? {
         if key == T::KEY {
             let tag = reader.read_string().inspect_err(|_| failed_in_needed(T::KEY))?;
-            let object = TaggedObject { union: T::NAME, tags: [T::KEY, ""], start, reader, follows_tag: is_first };
+            let object = TaggedObject { union: T::NAME, tags: [T::KEY, ""], start, reader, is_tag_first: is_first };
             return T::from_tag(place, &tag, object);
         }
         is_first = false;
@@ -54,14 +54,14 @@ pub struct TaggedObject<'r, 'a> {
     tags: [&'static str; 2],
     /// At the start of the object.
     start: Reader<'a>,
-    /// Behind the tag.
+    /// After the tag.
     reader: &'r mut Reader<'a>,
-    /// Whether the struct can continue behind the tag, because the tag is the first key.
-    follows_tag: bool,
+    /// Whether the struct can continue after the tag, because the tag is the first key.
+    is_tag_first: bool,
 }
 
 impl<'a> TaggedObject<'_, 'a> {
-    /// Finds a further tag, which stays a field of the variant's struct.
+    /// Finds a further tag. It is also a field of the variant's struct.
     pub fn find_tag(&mut self, key: &'static str) -> ReadResult<Option<Cow<'a, str>>> {
         self.tags[1] = key;
         let mut ahead = self.start.clone();
@@ -75,15 +75,15 @@ impl<'a> TaggedObject<'_, 'a> {
         Ok(None)
     }
 
-    /// Lets the variant's struct read the tag again, because the struct has it as a field.
+    /// Lets the variant's struct read the tag again, for a struct that has the tag as a field.
     #[inline]
     pub fn keep_tag(&mut self) {
-        self.follows_tag = false;
+        self.is_tag_first = false;
     }
 
     /// Reads the object into the variant's struct.
     pub fn read_into(self, object: &mut dyn ObjectFields) -> ReadResult<()> {
-        let (members, seen) = if self.follows_tag {
+        let (members, seen) = if self.is_tag_first {
             (Members::after_first_key(), [true, false])
         } else {
             *self.reader = self.start;
@@ -92,13 +92,13 @@ impl<'a> TaggedObject<'_, 'a> {
         read_members(object, self.reader, members, self.tags, seen)
     }
 
-    /// Keeps an object with unknown tags; `joined` is all of them.
+    /// Keeps an object with an unknown tag. `joined` is the tag, with the values of several tag keys joined.
     pub fn into_unknown(self, joined: &str) -> ReadResult<Json> {
         let mut ahead = self.start.clone();
         let mut members = ahead.enter_object()?;
         let mut seen = [false, false];
         while let Some(key) = members.next_key(&mut ahead)? {
-            refuse_repeated_tag(&key, self.tags, &mut seen)?;
+            reject_repeated_tag(&key, self.tags, &mut seen)?;
             ahead.skip()?;
         }
         *self.reader = self.start;
@@ -108,19 +108,19 @@ impl<'a> TaggedObject<'_, 'a> {
     }
 }
 
-/// Fails when a tag occurs again.
+/// Fails if a tag occurs twice.
 ///
-/// The last occurrence of a key counts, so the first tag may have led to the wrong variant. The repair reads a tree, in
-/// which only the last one is left.
+/// The last occurrence of a key counts, so the variant may have been chosen by the wrong one. The repair reads a JSON
+/// tree, which has only the last occurrence.
 #[inline]
-pub(crate) fn refuse_repeated_tag(key: &str, tags: [&'static str; 2], seen: &mut [bool; 2]) -> ReadResult<()> {
+pub(crate) fn reject_repeated_tag(key: &str, tags: [&'static str; 2], seen: &mut [bool; 2]) -> ReadResult<()> {
     let [first, second] = seen;
     let is_repeated =
         (key == tags[0] && std::mem::replace(first, true)) || (key == tags[1] && std::mem::replace(second, true));
     if is_repeated { Err(ReadError::repeated_tag(key)) } else { Ok(()) }
 }
 
-/// Puts a struct into its variant and reads the object into it.
+/// Creates a variant with an empty struct and reads the object into the struct.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! read_variant {
@@ -132,7 +132,7 @@ macro_rules! read_variant {
     }};
 }
 
-/// Makes a [`TaggedUnion`] readable, as a field and through serde.
+/// Implements decoding of a [`TaggedUnion`], as a field and through serde.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! impl_tagged_union {

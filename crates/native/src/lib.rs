@@ -1,15 +1,18 @@
-//! The native events of each coding agent, as Rust types that survive the agent's next release.
+//! The wire protocols of the coding agents as Rust types.
 //!
-//! One module per agent, each behind a feature of the same name (all on by default), generated at build time from the
-//! schema the agent's vendor publishes. What every generated type promises:
+//! Each agent has its own JSON protocol, which its vendor describes with a schema and changes with every release. This
+//! crate generates the types from these schemas at build time: one module per agent, each behind a feature of the same
+//! name (all enabled by default). The types are forward compatible, so that payloads of a later release still decode:
 //!
-//! * A union is an enum with one variant per tag, and `Unknown` with the raw payload for a tag of a later release.
-//! * A string enum has `Unknown(String)` for a value of a later release.
-//! * Fields the schema does not know are ignored; fields that are missing are `None`. Only tags, a few ids and the
-//!   fields that a payload's meaning needs (`needed` in `source.toml`) must be there.
-//! * [`Native::decode`] reads strictly first. Where a part does not fit its type, that part is left out, and the rest of
-//!   the event stands. [`Decoded::losses`] names what was left out or is missing, and every unknown tag and value.
-//! * `Deserialize` is there, too. It reads strictly, and from JSON only: text, or a `serde_json::Value`.
+//! * A union is an enum with one variant per tag, and `Unknown` with the raw payload for any other tag.
+//! * A string enum has `Unknown(String)` for any other value.
+//! * Unknown fields are ignored, and missing fields are `None`. Only tags, a few ids and the fields without which a payload
+//!   is meaningless (`needed` in `source.toml`) must be present.
+//! * [`Native::decode`] removes parts that do not fit their type and keeps the rest of the payload. [`Decoded::losses`]
+//!   lists what was removed or is missing, and every unknown tag and value.
+//! * `Deserialize` is implemented as well. It is strict, and reads JSON only: text, or a `serde_json::Value`.
+//!
+//! A field that has another name in Rust than in JSON has its JSON key in its documentation.
 //!
 //! ```
 //! use interlingua_native::Native as _;
@@ -23,8 +26,9 @@
 //!
 //! # Sending
 //!
-//! Types that a host sends are constructed with [`new!`] from the fields that the schema requires. The others are public
-//! fields, absent at first. A field that a later schema renames or begins to require is a compile error.
+//! Types that a host sends are constructed with [`new!`] from the fields that the schema requires. All other fields are
+//! public and can be set afterwards. If a later schema renames a required field or requires another one, the code that
+//! constructs the type does not compile.
 
 pub use interlingua_native_runtime::{
     DecodeError, Decoded, HttpRequest, Json, LossList, Losses, MissingFields, Native, Repair, Request, Union,
@@ -33,9 +37,9 @@ pub use interlingua_native_runtime::{
 
 include!(concat!(env!("OUT_DIR"), "/agents.rs"));
 
-/// The id as text, by which a request is known: the digits of a number, a string without quotes.
+/// Formats a request id: the digits of a number, or a string without quotes.
 ///
-/// The agent and the host count for themselves, so ids of the two directions have to be kept apart.
+/// The agent and the host number their requests independently, so ids of the two directions must be kept apart.
 #[cfg(feature = "codex")]
 impl std::fmt::Display for codex::RequestId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

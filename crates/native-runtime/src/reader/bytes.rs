@@ -29,7 +29,7 @@ pub(super) fn find_special(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The index of the first byte from `at` on that is no digit.
+/// The index of the first byte from `at` on that is not a digit.
 pub(super) fn skip_digits(bytes: &[u8], mut at: usize) -> usize {
     while matches!(bytes.get(at), Some(b'0'..=b'9')) {
         at += 1;
@@ -50,7 +50,7 @@ pub(super) fn escaped_char(bytes: &[u8], at: usize) -> Option<(char, usize)> {
     char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00)).map(|character| (character, 12))
 }
 
-/// The character of the two-byte escape at `at`, as `\n`.
+/// The character of the two-byte escape at `at`, such as `\n`.
 pub(super) fn simple_escape(bytes: &[u8], at: usize) -> Option<char> {
     Some(match bytes.get(at + 1)? {
         b'"' => '"',

@@ -28,7 +28,7 @@ fn the_reader_is_as_strict_as_serde_json() {
 }
 
 #[test]
-fn a_skipped_value_may_nest_deeper_than_a_typed_one() {
+fn a_skipped_value_may_be_nested_deeper_than_a_typed_one() {
     let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
     assert!(is_skipped(&deep));
     assert!(!is_skipped(&deep[1..]));
@@ -68,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn any_string_is_read_as_it_was_written(string in any::<String>()) {
+    fn any_string_round_trips(string in any::<String>()) {
         let text = serde_json::to_string(&string).unwrap();
         prop_assert_eq!(Reader::new(&text).read_owned().ok(), Some(string));
     }
