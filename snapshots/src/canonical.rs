@@ -23,7 +23,7 @@ mod steps;
 
 use interlingua_schema::{EventData, UniversalEvent};
 
-use steps::Steps;
+use steps::TraceBuilder;
 
 pub use exceptions::{EXCEPTIONS, Evidence, TraceException};
 pub use scenario::CanonicalScenario;
@@ -52,20 +52,20 @@ pub enum FocusTarget {
 /// The canonical trace of one turn of a session, one line per step. Empty if the session has no such turn.
 #[must_use]
 pub fn trace<'a>(events: impl IntoIterator<Item = &'a UniversalEvent>, focus: Focus) -> Vec<String> {
-    let mut steps = Steps::default();
+    let mut builder = TraceBuilder::default();
     let mut turns = 0;
     for event in events {
         if matches!(event.data, EventData::TurnStarted(_)) {
             turns += 1;
         }
         if turns == focus.turn + 1 {
-            steps.push(&event.data);
+            builder.push(&event.data);
             if matches!(event.data, EventData::TurnEnded(_)) {
                 break;
             }
         }
     }
-    let mut lines = steps.into_lines(focus.target);
+    let mut lines = builder.into_lines(focus.target);
     lines.dedup();
     lines
 }

@@ -31,12 +31,12 @@ pub(crate) fn normalize(document: &Value, root: &str, inlined: &[&str]) -> Resul
         }
     }
 
-    let mut normalized = Map::new();
+    let mut result = Map::new();
     if let Some(schema_uri) = document.get("$schema") {
-        normalized.insert("$schema".to_owned(), schema_uri.clone());
+        result.insert("$schema".to_owned(), schema_uri.clone());
     }
-    normalized.insert("definitions".to_owned(), Value::Object(named.into_iter().collect()));
-    Ok(Value::Object(normalized))
+    result.insert("definitions".to_owned(), Value::Object(named.into_iter().collect()));
+    Ok(Value::Object(result))
 }
 
 struct Normalizer<'a> {

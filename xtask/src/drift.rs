@@ -30,7 +30,7 @@ use interlingua_agents::Agent;
 /// Each change of a type, field, tag or enum value is classified by its effect on this repository. The report names the
 /// affected converter arms and, for types that are sent, the affected lines of the agent's protocol and driver. At the
 /// end it lists the union members without a converter arm. Changes of types that are not reachable from the roots in
-/// agent-schemas/<agent>/source.toml are only counted.
+/// `agent-schemas/<agent>/source.toml` are only counted.
 #[derive(ClapArgs)]
 #[command(after_long_help = "\
 Classes:

@@ -13,9 +13,9 @@ use interlingua_agents::Agent;
 ///
 /// For each agent: installs it into a cache with npm (without running package scripts), plays every file in scenarios/
 /// to it with a scripted model, answers its requests as the scenario says, and writes
-/// snapshots/transcripts/recorded/<agent>/<version>/<scenario>.jsonl. If a recording differs from the existing one only
-/// in ids, times and similar values, the existing file is kept; both must convert to the same universal stream. Then it
-/// prints a table of scenarios and agents, and the differences from the previous recordings.
+/// `snapshots/transcripts/recorded/<agent>/<version>/<scenario>.jsonl`. If a recording differs from the existing one
+/// only in ids, times and similar values, the existing file is kept; both must convert to the same universal stream.
+/// Then it prints a table of scenarios and agents, and the differences from the previous recordings.
 ///
 /// It needs no API key, costs nothing and uses no network: the agents run in a network namespace with only the loopback
 /// interface, and in an empty home folder. It needs Linux, npm (with network access, unless the versions are in the

@@ -30,9 +30,9 @@ const MAX_NOTES: usize = 10;
 /// Pull the agents' schemas from their own npm packages into agent-schemas/
 ///
 /// For each agent: installs the pinned packages into a cache with npm (without running package scripts), extracts the
-/// schema, rewrites agent-schemas/<agent>/schema.json and source.toml, and reports the changes (see `cargo xtask
-/// drift`). If nothing is new, no file changes. Needs npm, node and, unless the versions are in the cache, the network.
-/// CI does not run it.
+/// schema, rewrites `schema.json` and `source.toml` in `agent-schemas/<agent>/`, and reports the changes (see `cargo
+/// xtask drift`). If nothing is new, no file changes. Needs npm, node and, unless the versions are in the cache, the
+/// network. CI does not run it.
 #[derive(ClapArgs)]
 #[command(after_long_help = "\
 Examples:

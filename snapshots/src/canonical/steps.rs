@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::FocusTarget;
 
-/// Collects the steps of one turn.
+/// Builds the trace of one turn.
 #[derive(Default)]
-pub(super) struct Steps {
+pub(super) struct TraceBuilder {
     steps: Vec<Step>,
     /// Index of each item's step.
     items: BTreeMap<ItemId, usize>,
@@ -43,7 +43,7 @@ enum StepKind {
     Event,
 }
 
-impl Steps {
+impl TraceBuilder {
     /// Adds the next event of the turn.
     pub(super) fn push(&mut self, data: &EventData) {
         match data {

@@ -78,11 +78,11 @@ impl Model {
             if reachable.contains(&name) {
                 continue;
             }
-            let excluded = shape.member_references.iter().filter(|(tag, _)| !includes(&name, tag));
-            let excluded: BTreeSet<_> = excluded.flat_map(|(_, references)| references).collect();
-            let included = shape.member_references.iter().filter(|(tag, _)| includes(&name, tag));
-            pending.extend(included.flat_map(|(_, references)| references).cloned());
-            pending.extend(shape.references.iter().filter(|name| !excluded.contains(name)).cloned());
+            let left_out = shape.member_references.iter().filter(|(tag, _)| !includes(&name, tag));
+            let left_out: BTreeSet<_> = left_out.flat_map(|(_, references)| references).collect();
+            let kept = shape.member_references.iter().filter(|(tag, _)| includes(&name, tag));
+            pending.extend(kept.flat_map(|(_, references)| references).cloned());
+            pending.extend(shape.references.iter().filter(|name| !left_out.contains(name)).cloned());
             reachable.insert(name);
         }
         reachable
