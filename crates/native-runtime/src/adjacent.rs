@@ -9,7 +9,7 @@ use crate::field::Field as _;
 use crate::json::Json;
 use crate::losses::report_unknown_tag;
 use crate::reader::Reader;
-use crate::repair::{failed_in_needed, failed_in_optional};
+use crate::repair::{record_failure_in_needed, record_failure_in_optional};
 
 /// A generated union with an adjacent tag.
 pub trait AdjacentUnion: Sized {
@@ -67,19 +67,19 @@ pub fn read_envelope<T: Envelope>(reader: &mut Reader<'_>) -> ReadResult<T> {
     let mut members = reader.enter_object()?;
     while let Some(key) = members.next_key(reader)? {
         if key == T::Message::TAG {
-            let found = reader.read_string().inspect_err(|_| failed_in_needed(&key))?;
+            let found = reader.read_string().inspect_err(|_| record_failure_in_needed(&key))?;
             if message.is_some() && tag.as_ref() != Some(&found) {
                 return Err(ReadError::repeated_tag(&key));
             }
             tag = Some(found);
         } else if key == T::Message::CONTENT {
             if let Some(tag) = &tag {
-                T::Message::from_tag(&mut message, tag, reader).inspect_err(|_| failed_in_needed(&key))?;
+                T::Message::from_tag(&mut message, tag, reader).inspect_err(|_| record_failure_in_needed(&key))?;
             } else {
                 content_before_tag = Some(reader.clone());
                 reader.skip()?;
             }
-        } else if !T::read_sibling(&mut siblings, &key, reader).inspect_err(|_| failed_in_optional(&key))? {
+        } else if !T::read_sibling(&mut siblings, &key, reader).inspect_err(|_| record_failure_in_optional(&key))? {
             reader.skip()?;
         }
     }

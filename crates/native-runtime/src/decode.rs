@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::error::ReadResult;
 use crate::field::Field;
-use crate::losses::{Losses, clear_reported, take_losses};
+use crate::losses::{Losses, clear_reports, take_losses};
 use crate::reader::Reader;
 use crate::repair::repair;
 
@@ -150,7 +150,7 @@ impl std::error::Error for DecodeError {}
 
 /// Decodes `text`; see [`Native::decode`].
 pub fn decode<T: Native + Field>(text: &str) -> Result<Decoded<T>, DecodeError> {
-    clear_reported();
+    clear_reports();
     let mut place = None;
     // The value may be large, so it is moved as rarely as possible.
     if read_text(&mut place, text).is_ok()
@@ -174,7 +174,7 @@ pub fn deserialize<'de, T: Field, D: Deserializer<'de>>(deserializer: D) -> Resu
     let text = Box::<RawValue>::deserialize(deserializer)?;
     let value = T::read(&mut Reader::new(text.get())).map_err(D::Error::custom);
     // Serde cannot return losses.
-    clear_reported();
+    clear_reports();
     value
 }
 

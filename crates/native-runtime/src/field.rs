@@ -7,7 +7,7 @@ use serde_json::Number;
 
 use crate::error::ReadResult;
 use crate::reader::Reader;
-use crate::repair::failed_in_optional;
+use crate::repair::record_failure_in_optional;
 
 /// A type that can be read from JSON.
 pub trait Field: Sized {
@@ -99,7 +99,7 @@ fn read_elements<T>(
         match read(reader) {
             Ok(element) => list.push(element),
             Err(error) => {
-                failed_in_optional(&list.len().to_string());
+                record_failure_in_optional(&list.len().to_string());
                 return Err(error);
             }
         }
@@ -115,7 +115,7 @@ impl<T: Field> Field for BTreeMap<String, T> {
             match T::read(reader) {
                 Ok(value) => map.insert(key.into_owned(), value),
                 Err(error) => {
-                    failed_in_optional(&key);
+                    record_failure_in_optional(&key);
                     return Err(error);
                 }
             };

@@ -196,7 +196,7 @@ fn report(kind: ReportKind, reason: String, reader: &Reader<'_>) {
 
 /// Discards the reports of an earlier payload.
 #[inline]
-pub(crate) fn clear_reported() {
+pub(crate) fn clear_reports() {
     if HAS_REPORTS.replace(false) {
         REPORTS.take();
     }

@@ -10,7 +10,7 @@ use crate::error::{ReadError, ReadResult};
 use crate::field::Slot;
 use crate::losses::report_missing;
 use crate::reader::{Members, Reader};
-use crate::repair::{failed_in_needed, failed_in_optional};
+use crate::repair::{record_failure_in_needed, record_failure_in_optional};
 use crate::tagged::reject_repeated_tag;
 
 /// The bit that [`ObjectFields::read_field`] returns for every key that has a field.
@@ -132,7 +132,7 @@ pub(crate) fn read_members(
             Ok(0) => reader.skip()?,
             Ok(bits) => found |= bits,
             Err(error) => {
-                failed_in_field(object.key_lists(), &key);
+                record_failure_in_field(object.key_lists(), &key);
                 return Err(error);
             }
         }
@@ -144,9 +144,9 @@ pub(crate) fn read_members(
 
 /// Records that reading failed inside a field.
 #[cold]
-fn failed_in_field(lists: &KeyLists, key: &str) {
+fn record_failure_in_field(lists: &KeyLists, key: &str) {
     let is_needed = lists.required.iter().chain(lists.well_typed).any(|needed| *needed == key);
-    if is_needed { failed_in_needed(key) } else { failed_in_optional(key) }
+    if is_needed { record_failure_in_needed(key) } else { record_failure_in_optional(key) }
 }
 
 /// Fails if a required key is missing, and reports missing expected keys.

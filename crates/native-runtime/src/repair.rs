@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::decode::{DecodeError, Decoded, Native, read_text};
 use crate::error::ReadError;
 use crate::field::Field;
-use crate::losses::{Repair, clear_reported, take_losses};
+use crate::losses::{Repair, clear_reports, take_losses};
 
 /// Maximum number of parts that are removed from one payload.
 const MAX_REPAIRS: usize = 1000;
@@ -28,13 +28,13 @@ struct Step {
 
 /// Records that decoding failed inside an optional part under this key or index.
 #[cold]
-pub(crate) fn failed_in_optional(step: &str) {
+pub(crate) fn record_failure_in_optional(step: &str) {
     record_step(step, false);
 }
 
 /// Records that decoding failed inside a part without which the value around it is meaningless.
 #[cold]
-pub(crate) fn failed_in_needed(step: &str) {
+pub(crate) fn record_failure_in_needed(step: &str) {
     record_step(step, true);
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn repair<T: Native + Field>(text: &str) -> Result<Decoded<T>, Decode
     loop {
         // With the tags first, every error is reported with its full path.
         let ordered = TagsFirst { tree: &tree, tag_keys: T::TAG_KEYS }.to_text();
-        clear_reported();
+        clear_reports();
         FAILED_IN.take();
         let mut place = None;
         let error = match (read_text(&mut place, &ordered), place) {

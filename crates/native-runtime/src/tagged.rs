@@ -11,7 +11,7 @@ use crate::json::Json;
 use crate::losses::report_unknown_tag;
 use crate::object::{ObjectFields, read_members};
 use crate::reader::{Members, Reader};
-use crate::repair::failed_in_needed;
+use crate::repair::record_failure_in_needed;
 
 /// A generated union with tag keys.
 pub trait TaggedUnion: Sized {
@@ -38,7 +38,7 @@ pub fn read_tagged_into<T: TaggedUnion>(place: &mut Option<T>, reader: &mut Read
     let mut is_first = true;
     while let Some(key) = members.next_key(reader)? {
         if key == T::KEY {
-            let tag = reader.read_string().inspect_err(|_| failed_in_needed(T::KEY))?;
+            let tag = reader.read_string().inspect_err(|_| record_failure_in_needed(T::KEY))?;
             let object = TaggedObject { union: T::NAME, tags: [T::KEY, ""], start, reader, is_tag_first: is_first };
             return T::from_tag(place, &tag, object);
         }
@@ -68,7 +68,7 @@ impl<'a> TaggedObject<'_, 'a> {
         let mut members = ahead.enter_object()?;
         while let Some(found) = members.next_key(&mut ahead)? {
             if found == key {
-                return ahead.read_string().map(Some).inspect_err(|_| failed_in_needed(key));
+                return ahead.read_string().map(Some).inspect_err(|_| record_failure_in_needed(key));
             }
             ahead.skip()?;
         }

@@ -1,7 +1,7 @@
 //! Identifier types.
 //!
-//! Each kind of id is a type of its own. Cloning is cheap, because every event of a session has the same session id:
-//! short ids are stored inline, longer ones are shared.
+//! Each kind of id has its own type. Every event of a session has the same session id, so cloning is cheap: short ids are
+//! stored inline, longer ones are shared.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -4,7 +4,7 @@
 #[inline]
 pub(super) fn find_special(bytes: &[u8], mut at: usize) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
+    const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
     while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let word = u64::from_le_bytes(*chunk);
         // Flipping this bit turns a quotation mark into 0x20 and leaves control characters below that, so that one
@@ -14,7 +14,7 @@ pub(super) fn find_special(bytes: &[u8], mut at: usize) -> usize {
         let quote_or_control = flipped.wrapping_sub(ONES * 0x21) & !flipped;
         let differing = word ^ (ONES * 0x5c);
         let backslash = differing.wrapping_sub(ONES) & !differing;
-        let special = (quote_or_control | backslash) & HIGH;
+        let special = (quote_or_control | backslash) & HIGH_BITS;
         if special != 0 {
             return at + (special.trailing_zeros() / 8) as usize;
         }
