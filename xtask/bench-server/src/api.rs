@@ -1,4 +1,4 @@
-//! The API as far as it is measured.
+//! The API calls that are measured.
 
 use anyhow::Result;
 use interlingua_client::{Client, CreateSessionRequest, EventQuery, MessageRequest};
@@ -21,38 +21,37 @@ impl Api {
         Ok(Self { client: builder.build()? })
     }
 
-    /// Creates a session with the mock agent.
-    pub(crate) async fn create(&self, id: &str) -> Result<()> {
-        self.create_as(id, &CreateSessionRequest::new("mock")).await
+    /// Creates a session of the mock agent.
+    pub(crate) async fn create_mock_session(&self, id: &str) -> Result<()> {
+        self.create_session(id, &CreateSessionRequest::new("mock")).await
     }
 
-    /// Creates a session like this.
-    pub(crate) async fn create_as(&self, id: &str, session: &CreateSessionRequest) -> Result<()> {
+    pub(crate) async fn create_session(&self, id: &str, session: &CreateSessionRequest) -> Result<()> {
         self.client.create_session(id, session).await?;
         Ok(())
     }
 
-    pub(crate) async fn send(&self, id: &str, message: &str) -> Result<()> {
+    pub(crate) async fn send_message(&self, id: &str, message: &str) -> Result<()> {
         Ok(self.client.send_message(id, &MessageRequest::new(message)).await?)
     }
 
-    pub(crate) async fn delete(&self, id: &str) -> Result<()> {
+    pub(crate) async fn delete_session(&self, id: &str) -> Result<()> {
         Ok(self.client.delete_session(id).await?)
     }
 
-    /// How many events a session has.
+    /// Number of events of a session.
     pub(crate) async fn event_count(&self, id: &str) -> Result<u64> {
         Ok(self.client.session(id).await?.event_count)
     }
 
-    /// Reads events; how many came.
-    pub(crate) async fn events(&self, id: &str, offset: u64, limit: usize) -> Result<usize> {
+    /// Reads events and returns their number.
+    pub(crate) async fn count_page(&self, id: &str, offset: u64, limit: usize) -> Result<usize> {
         let query = EventQuery::after(offset).limit(limit as u64);
         Ok(self.client.events(id, query).await?.events.len())
     }
 
-    /// The same, without looking at what came: what is measured is the server.
-    pub(crate) async fn fetch_events(&self, id: &str, offset: u64, limit: usize) -> Result<()> {
+    /// Reads events without decoding them, so that only the server is measured.
+    pub(crate) async fn fetch_page(&self, id: &str, offset: u64, limit: usize) -> Result<()> {
         let path = format!("/v1/sessions/{id}/events?offset={offset}&limit={limit}");
         self.client.execute(self.client.request(Method::GET, &path)).await?.bytes().await?;
         Ok(())

@@ -1,95 +1,97 @@
-//! A client that follows a session's events.
+//! A client that follows the events of a session.
 //!
-//! It reads bytes and decodes nothing: with a decoder in the way, the client would be measured as much as the server.
+//! It scans bytes and decodes nothing. With a decoder, the measurement would include the client.
 
 use anyhow::{Context, Result};
 use memchr::{memchr, memmem};
 use reqwest::Response;
 
-/// A client that follows a session's events and counts them.
+/// Length of the beginning of an event that contains its type. The envelope comes first.
+const ENVELOPE_LEN: usize = 1024;
+
+/// A client that follows the events of a session and counts them.
 pub(crate) struct Follower {
     response: Response,
-    /// The last line that is not whole yet.
-    line: Vec<u8>,
-    seen: Seen,
+    /// Beginning of a line whose end has not arrived.
+    partial_line: Vec<u8>,
+    counts: EventCounts,
 }
 
-/// What was seen of the events.
+/// Counts of the events so far.
 #[derive(Debug, Default)]
-struct Seen {
+struct EventCounts {
     events: u64,
-    turns_ended: u64,
+    ended_turns: u64,
     failed_turns: u64,
-    agent_spoke: bool,
+    has_agent_event: bool,
 }
 
 impl Follower {
     pub(crate) fn new(response: Response) -> Self {
-        Self { response, line: Vec::new(), seen: Seen::default() }
+        Self { response, partial_line: Vec::new(), counts: EventCounts::default() }
     }
 
-    /// Waits for something to come.
-    pub(crate) async fn something(&mut self) -> Result<()> {
-        let chunk = self.response.chunk().await?.context("the stream ended")?;
+    /// Waits for the next chunk of the stream.
+    pub(crate) async fn read_chunk(&mut self) -> Result<()> {
+        let chunk = self.response.chunk().await?.context("the event stream ended")?;
         let mut rest = &chunk[..];
         while let Some(end) = memchr(b'\n', rest) {
-            if self.line.is_empty() {
-                self.seen.line(&rest[..end]);
+            if self.partial_line.is_empty() {
+                self.counts.add_line(&rest[..end]);
             } else {
-                self.line.extend_from_slice(&rest[..end]);
-                self.seen.line(&self.line);
-                self.line.clear();
+                self.partial_line.extend_from_slice(&rest[..end]);
+                self.counts.add_line(&self.partial_line);
+                self.partial_line.clear();
             }
             rest = &rest[end + 1..];
         }
-        self.line.extend_from_slice(rest);
+        self.partial_line.extend_from_slice(rest);
         Ok(())
     }
 
-    /// Waits until so many turns have ended since it began.
-    pub(crate) async fn turns(&mut self, turns: u64) -> Result<()> {
-        while self.seen.turns_ended < turns {
-            self.something().await?;
+    /// Waits until this number of turns has ended since the start.
+    pub(crate) async fn wait_for_turns(&mut self, turns: u64) -> Result<()> {
+        while self.counts.ended_turns < turns {
+            self.read_chunk().await?;
         }
         Ok(())
     }
 
-    /// Waits until something has come that the agent said.
-    pub(crate) async fn agent_speaks(&mut self) -> Result<()> {
-        while !self.seen.agent_spoke {
-            self.something().await?;
+    /// Waits for the first event that comes from the agent.
+    pub(crate) async fn wait_for_agent_event(&mut self) -> Result<()> {
+        while !self.counts.has_agent_event {
+            self.read_chunk().await?;
         }
         Ok(())
     }
 
-    /// How many turns have ended since it began.
-    pub(crate) fn turns_ended(&self) -> u64 {
-        self.seen.turns_ended
+    /// Number of turns that have ended since the start.
+    pub(crate) fn ended_turns(&self) -> u64 {
+        self.counts.ended_turns
     }
 
-    /// How many of them failed.
+    /// Number of ended turns that failed.
     pub(crate) fn failed_turns(&self) -> u64 {
-        self.seen.failed_turns
+        self.counts.failed_turns
     }
 
-    /// How many events came since it began.
+    /// Number of events since the start.
     pub(crate) fn events(&self) -> u64 {
-        self.seen.events
+        self.counts.events
     }
 }
 
-impl Seen {
-    fn line(&mut self, line: &[u8]) {
+impl EventCounts {
+    fn add_line(&mut self, line: &[u8]) {
         if !line.starts_with(b"data:") {
             return;
         }
         self.events += 1;
-        // The envelope comes first, so that the type stands near the beginning.
-        let head = &line[..line.len().min(1024)];
-        let has = |words: &str| memmem::find(head, words.as_bytes()).is_some();
-        self.agent_spoke = self.agent_spoke || has(r#""source":"agent""#);
+        let head = &line[..line.len().min(ENVELOPE_LEN)];
+        let has = |text: &str| memmem::find(head, text.as_bytes()).is_some();
+        self.has_agent_event = self.has_agent_event || has(r#""source":"agent""#);
         if has(r#""type":"turn.ended""#) {
-            self.turns_ended += 1;
+            self.ended_turns += 1;
             self.failed_turns += u64::from(has(r#""status":"failed""#));
         }
     }

@@ -1,19 +1,19 @@
-//! Measures a server that speaks the sessions API.
+//! Measures a server with the sessions API.
 //!
-//! Started by `cargo xtask bench-server`. Everything is measured from outside, over HTTP and from `/proc`, so that any
-//! server with the same API can be measured the same way. Each round is independent of the others, and the table has
-//! the median of the rounds. What the server costs beside `interlingua convert` is a table of its own.
+//! `cargo xtask bench-server` starts this program. Everything is measured from outside, over HTTP and from `/proc`, so
+//! that any server with the same API can be measured the same way. Each round is independent of the others, and the
+//! table shows the median of the rounds. A second table compares the server with `interlingua convert`.
 
 mod api;
-mod figures;
 mod follower;
-mod long_log;
+mod long_recording;
 mod memory;
+mod metrics;
 mod overhead;
 mod process;
 mod reading;
+mod report;
 mod round;
-mod table;
 mod turns;
 
 use std::path::{Path, PathBuf};
@@ -23,15 +23,15 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::figures::Figures;
+use crate::metrics::Metrics;
 use crate::overhead::{Overhead, Programs};
 use crate::process::Server;
 
-/// Measure a server that speaks the sessions API: how fast it is, and how much memory it takes.
+/// Measure the speed and the memory use of a server with the sessions API.
 ///
-/// Without --base, a server is started for each round, with a data folder of its own that is removed afterwards. Then
-/// agents' stand-ins play long recordings as fast as they can, and events per second through the server and SSE are
-/// compared with what `interlingua convert` does on the same file.
+/// Without --base, a server is started for each round, with its own data folder that is removed afterwards. Then
+/// stand-ins for the agents replay long recordings as fast as they can, and the events per second through the server
+/// and SSE are compared with those of `interlingua convert` on the same file.
 #[derive(Debug, Parser)]
 #[command(
     name = "bench-server",
@@ -42,38 +42,38 @@ Examples:
   cargo xtask bench-server --base http://127.0.0.1:2468 --pid $(pgrep -x interlingua)"
 )]
 struct Args {
-    /// Measure the server that runs here, instead of starting one
+    /// Measure the running server with this base URL instead of starting one
     #[arg(long, value_name = "URL", requires = "pid")]
     base: Option<String>,
-    /// Its process, to see its memory
+    /// Process id of that server, to read its memory
     #[arg(long, value_name = "PID", requires = "base")]
     pid: Option<u32>,
-    /// Its token, if it has one; `INTERLINGUA_TOKEN` when not given
+    /// Token of that server; by default `INTERLINGUA_TOKEN`
     #[arg(long, value_name = "TOKEN", requires = "base")]
     token: Option<String>,
-    /// The program to start; the `interlingua` beside this one when not given
+    /// Program to start; by default the `interlingua` beside this program
     #[arg(long, value_name = "FILE", conflicts_with = "base")]
     server: Option<PathBuf>,
-    /// Where the recordings are that stand-ins play
+    /// Folder with the recordings that stand-ins replay
     #[arg(long, value_name = "FOLDER", default_value = "snapshots/transcripts")]
     transcripts: PathBuf,
-    /// How many rounds to take the median of
+    /// Number of rounds
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: usize,
     /// Only compare with `interlingua convert`
     #[arg(long, conflicts_with = "base")]
     overhead: bool,
-    /// A tenth of everything: to see whether it works, not how fast
+    /// Do a tenth of the work: a test that it works, not a measurement
     #[arg(long)]
     quick: bool,
 }
 
 fn main() -> ExitCode {
-    let tokio = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
-        Ok(tokio) => tokio,
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+        Ok(runtime) => runtime,
         Err(error) => return failed(&error.into()),
     };
-    match tokio.block_on(run(Args::parse())) {
+    match runtime.block_on(run(Args::parse())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error),
     }
@@ -91,59 +91,60 @@ async fn run(args: Args) -> Result<()> {
     raise_file_limit()?;
     let token = args.token.or_else(|| std::env::var("INTERLINGUA_TOKEN").ok());
     let load_before = load_average()?;
-    let scale = if args.quick { round::Scale::tenth() } else { round::Scale::whole() };
-    let (mut rounds, mut compared) = (Vec::new(), Vec::new());
+    let scale = if args.quick { round::Scale::quick() } else { round::Scale::full() };
+    let (mut rounds, mut comparisons) = (Vec::new(), Vec::new());
     for number in 1..=args.rounds {
         eprintln!("round {number} of {}", args.rounds);
         if let (Some(base), Some(pid)) = (&args.base, args.pid) {
             rounds.push(round::measure(&api::Api::new(base, token.as_deref())?, pid, number, scale).await?);
             continue;
         }
-        let program = args.server.clone().map_or_else(|| beside_this_one("interlingua"), Ok)?;
+        let program = args.server.clone().map_or_else(|| find_sibling("interlingua"), Ok)?;
         if !args.overhead {
-            rounds.push(started(&program, number, scale).await?);
+            rounds.push(measure_new_server(&program, number, scale).await?);
         }
         let programs = Programs {
             interlingua: program,
-            replay: beside_this_one("interlingua-replay")?,
+            replay: find_sibling("interlingua-replay")?,
             transcripts: args.transcripts.clone(),
         };
-        compared.push(overhead::measure(&programs, scale.lines).await?);
+        comparisons.push(overhead::measure(&programs, scale.lines).await?);
     }
     if !rounds.is_empty() {
-        table::print(&Figures::medians(&rounds), rounds.len());
+        report::print_metrics(&Metrics::medians(&rounds), rounds.len());
     }
-    if !compared.is_empty() {
-        table::print_overhead(&Overhead::medians(&compared), compared.len());
+    if !comparisons.is_empty() {
+        report::print_overhead(&Overhead::medians(&comparisons), comparisons.len());
     }
-    table::print_load(&format!("{load_before} before, {} after", load_average()?), args.quick);
+    report::print_load(&format!("{load_before} before, {} after", load_average()?), args.quick);
     Ok(())
 }
 
-/// Starts a server, measures it, and ends it.
-async fn started(program: &Path, number: usize, scale: round::Scale) -> Result<Figures> {
+/// Starts a server, measures it, and stops it.
+async fn measure_new_server(program: &Path, number: usize, scale: round::Scale) -> Result<Metrics> {
     let server = Server::start(program).await?;
     let api = api::Api::new(&server.base, None)?;
-    let mut figures = round::measure(&api, server.pid(), number, scale).await?;
-    figures.start = Some(server.start);
+    let mut metrics = round::measure(&api, server.pid(), number, scale).await?;
+    metrics.start = Some(server.start);
     server.stop().await?;
-    Ok(figures)
+    Ok(metrics)
 }
 
-fn beside_this_one(name: &str) -> Result<PathBuf> {
-    let own = std::env::current_exe().context("cannot tell where this program is")?;
+/// Finds a program in the folder of this one.
+fn find_sibling(name: &str) -> Result<PathBuf> {
+    let own = std::env::current_exe().context("cannot determine the path of this program")?;
     let program = own.with_file_name(name);
     if !program.exists() {
-        bail!("there is no {}: build it with `cargo build --release --package {name}`", program.display());
+        bail!("{} does not exist: build it with `cargo build --release --package {name}`", program.display());
     }
     Ok(program)
 }
 
-/// Every reader is a connection. The server that is started inherits this.
+/// Raises the limit of open files, because every reader is a connection. The server inherits the limit.
 fn raise_file_limit() -> Result<()> {
     let limits = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits })
-        .context("cannot have as many connections as are measured")
+        .context("cannot raise the limit of open files")
 }
 
 fn load_average() -> Result<String> {

@@ -1,4 +1,4 @@
-//! A server that is started to be measured.
+//! The process of a measured server.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -12,13 +12,16 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
-/// How long a server may take to answer at all.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a server may take to answer its first request, and to exit.
+const SERVER_TIMEOUT: Duration = Duration::from_secs(20);
+/// Interval between health requests. It is short, because it limits the precision of the start time.
+const HEALTH_POLL_INTERVAL: Duration = Duration::from_micros(200);
 
-/// A server that runs until it is stopped or dropped.
+/// A running server. It is killed when it is dropped.
 pub(crate) struct Server {
+    /// Base URL.
     pub(crate) base: String,
-    /// From its start to its first answer.
+    /// Time from its start to its first answer.
     pub(crate) start: Duration,
     child: Child,
     _folder: TempDir,
@@ -29,18 +32,18 @@ impl Server {
         Self::start_with_agents(program, None).await
     }
 
-    /// The same, with agents that are to be found in a folder.
+    /// Starts a server that finds its agents in a folder.
     pub(crate) async fn start_with_agents(program: &Path, agents: Option<&Path>) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        // The system does not give the same port twice in a row, so it is still free when the server takes it.
+        // The system does not assign the same port twice in a row, so it is still free when the server binds it.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let mut command = Command::new(program);
         if let Some(agents) = agents {
-            let others = std::env::var_os("PATH").unwrap_or_default();
-            let all = std::iter::once(agents.to_owned()).chain(std::env::split_paths(&others));
-            command.env("PATH", std::env::join_paths(all)?);
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let folders = std::iter::once(agents.to_owned()).chain(std::env::split_paths(&path));
+            command.env("PATH", std::env::join_paths(folders)?);
         }
-        let began = Instant::now();
+        let start = Instant::now();
         let mut child = command
             .args(["server", "--no-token", "--log", "warn", "--port", &address.port().to_string(), "--data-dir"])
             .arg(folder.path())
@@ -50,39 +53,39 @@ impl Server {
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
         let base = format!("http://{address}");
-        while healthy(&address.to_string()).await.is_err() {
+        while check_health(&address.to_string()).await.is_err() {
             if let Some(status) = child.try_wait()? {
-                bail!("the server ended with {status} before it answered");
+                bail!("the server exited with {status} before its first answer");
             }
-            if began.elapsed() > PATIENCE {
-                bail!("the server does not answer on {base}");
+            if start.elapsed() > SERVER_TIMEOUT {
+                bail!("the server does not answer on {base} after {} s", SERVER_TIMEOUT.as_secs());
             }
-            sleep(Duration::from_micros(200)).await;
+            sleep(HEALTH_POLL_INTERVAL).await;
         }
-        Ok(Self { base, start: began.elapsed(), child, _folder: folder })
+        Ok(Self { base, start: start.elapsed(), child, _folder: folder })
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        // It has not been waited for, so it has one.
+        // Always set, because the child has not been waited for.
         self.child.id().unwrap_or_default()
     }
 
     pub(crate) async fn stop(mut self) -> Result<()> {
         self.child.start_kill()?;
-        timeout(PATIENCE, self.child.wait()).await.context("the server does not end")??;
+        timeout(SERVER_TIMEOUT, self.child.wait()).await.context("the server does not exit")??;
         Ok(())
     }
 }
 
-/// Asks once, by hand: a client that is made for comfort takes its own time.
-async fn healthy(address: &str) -> Result<()> {
+/// Sends one health request over a raw connection, because an HTTP client would add its own start-up time.
+async fn check_health(address: &str) -> Result<()> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!("GET /v1/health HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;
     if !answer.starts_with("HTTP/1.1 200") {
-        bail!("not healthy");
+        bail!("the server is not healthy");
     }
     Ok(())
 }

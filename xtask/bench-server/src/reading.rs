@@ -1,41 +1,44 @@
-//! How fast a long session is read.
+//! Measures how fast events of a long session are read.
 
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
 use crate::api::Api;
-use crate::figures::Times;
+use crate::metrics::Latency;
 use crate::turns::MESSAGE;
 
-/// So many events are read at once.
-pub(crate) const PAGE: usize = 100;
+/// Number of events in a page.
+pub(crate) const PAGE_LEN: usize = 100;
 
-/// Has a session grow to so many events.
-pub(crate) async fn grow(api: &Api, id: &str, events: u64) -> Result<()> {
-    api.create(id).await?;
+/// Messages that are sent before the number of events is checked. Few, so that the session is not much longer than
+/// required.
+const MESSAGE_BATCH: usize = 20;
+
+/// Creates a session with at least this number of events.
+pub(crate) async fn create_long_session(api: &Api, id: &str, events: u64) -> Result<()> {
+    api.create_mock_session(id).await?;
     let mut follower = api.follow(id, 0).await?;
     let mut sent = 0;
     while follower.events() < events {
-        // A few at a time, so that it stops soon after it has enough.
-        for _ in 0..20 {
-            api.send(id, MESSAGE).await?;
+        for _ in 0..MESSAGE_BATCH {
+            api.send_message(id, MESSAGE).await?;
             sent += 1;
         }
-        follower.turns(sent).await?;
+        follower.wait_for_turns(sent).await?;
     }
     Ok(())
 }
 
-/// Reads the page after an event so many times.
-pub(crate) async fn pages(api: &Api, id: &str, after: u64, times: u32) -> Result<Times> {
-    let found = api.events(id, after, PAGE).await?;
-    ensure!(found == PAGE, "a page of {PAGE} events has {found}");
-    let mut taken = Vec::new();
-    for _ in 0..times {
-        let began = Instant::now();
-        api.fetch_events(id, after, PAGE).await?;
-        taken.push(began.elapsed());
+/// Measures how long it takes to read the page after an event, this number of times.
+pub(crate) async fn measure_page(api: &Api, id: &str, after: u64, repetitions: u32) -> Result<Latency> {
+    let found = api.count_page(id, after, PAGE_LEN).await?;
+    ensure!(found == PAGE_LEN, "expected a page of {PAGE_LEN} events, found {found}");
+    let mut samples = Vec::new();
+    for _ in 0..repetitions {
+        let start = Instant::now();
+        api.fetch_page(id, after, PAGE_LEN).await?;
+        samples.push(start.elapsed());
     }
-    Ok(Times::of(taken))
+    Ok(Latency::new(samples))
 }

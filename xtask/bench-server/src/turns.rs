@@ -1,4 +1,4 @@
-//! How fast turns go.
+//! Measures how fast turns are.
 
 use std::time::Instant;
 
@@ -6,47 +6,48 @@ use anyhow::Result;
 use tokio::task::JoinSet;
 
 use crate::api::Api;
-use crate::figures::Times;
 use crate::follower::Follower;
+use crate::metrics::Latency;
 
-/// What the mock agent answers with a message in several pieces.
+/// A message that the mock agent answers with several deltas.
 pub(crate) const MESSAGE: &str = "markdown";
 
-/// From sending a message to the first event that another connection gets of its turn.
-pub(crate) async fn first_event(api: &Api, id: &str, messages: u32) -> Result<Times> {
-    api.create(id).await?;
+/// Measures the time from sending a message to the first event of its turn on another connection.
+pub(crate) async fn measure_first_event(api: &Api, id: &str, messages: u32) -> Result<Latency> {
+    api.create_mock_session(id).await?;
     let mut follower = api.follow(id, api.event_count(id).await?).await?;
-    let mut times = Vec::new();
+    let mut samples = Vec::new();
     for _ in 0..messages {
-        let turns = follower.turns_ended();
-        let began = Instant::now();
+        let turns = follower.ended_turns();
+        let start = Instant::now();
         let sending = tokio::spawn({
             let (api, id) = (api.clone(), id.to_owned());
-            async move { api.send(&id, MESSAGE).await }
+            async move { api.send_message(&id, MESSAGE).await }
         });
-        follower.something().await?;
-        times.push(began.elapsed());
-        follower.turns(turns + 1).await?;
+        follower.read_chunk().await?;
+        samples.push(start.elapsed());
+        follower.wait_for_turns(turns + 1).await?;
         sending.await??;
     }
-    Ok(Times::of(times))
+    Ok(Latency::new(samples))
 }
 
-/// Events a second that reach so many readers of a session, all of them together, while turns go as fast as they can.
-pub(crate) async fn rate(api: &Api, id: &str, turns: u32, audience: u32) -> Result<f64> {
-    api.create(id).await?;
-    let start = api.event_count(id).await?;
+/// Measures the events per second that reach the readers of a session, summed over the readers. All messages are sent
+/// without waiting for their turns.
+pub(crate) async fn measure_rate(api: &Api, id: &str, turns: u32, reader_count: u32) -> Result<f64> {
+    api.create_mock_session(id).await?;
+    let offset = api.event_count(id).await?;
     let mut readers = JoinSet::new();
-    for _ in 0..audience {
-        let mut follower: Follower = api.follow(id, start).await?;
+    for _ in 0..reader_count {
+        let mut follower: Follower = api.follow(id, offset).await?;
         readers.spawn(async move {
-            follower.turns(turns.into()).await?;
+            follower.wait_for_turns(turns.into()).await?;
             anyhow::Ok(follower.events())
         });
     }
-    let began = Instant::now();
+    let start = Instant::now();
     for _ in 0..turns {
-        api.send(id, MESSAGE).await?;
+        api.send_message(id, MESSAGE).await?;
     }
     let mut events = 0;
     while let Some(read) = readers.join_next().await {
@@ -54,5 +55,5 @@ pub(crate) async fn rate(api: &Api, id: &str, turns: u32, audience: u32) -> Resu
     }
     #[allow(clippy::cast_precision_loss, reason = "there are fewer than 2^52 events")]
     let events = events as f64;
-    Ok(events / began.elapsed().as_secs_f64())
+    Ok(events / start.elapsed().as_secs_f64())
 }

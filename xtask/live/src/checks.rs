@@ -1,4 +1,4 @@
-//! What must have happened.
+//! Checks of what a flow must have caused.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use interlingua_convert::Agent;
@@ -8,135 +8,147 @@ use interlingua_snapshots::canonical::{CanonicalScenario, Evidence, Focus, Trace
 
 use crate::flow::Flow;
 use crate::session::Session;
-use crate::stage::Stage;
+use crate::test_environment::TestEnvironment;
 
-/// What is true after every flow: streams keep the rules, everything in them was understood, and the agent says what the
-/// model said.
-pub(crate) fn always(flow: &Flow<'_>, stage: &Stage<'_>) -> Result<()> {
-    for (name, session) in &stage.sessions {
-        keeps_the_rules(&session.lines).with_context(|| format!("session {name:?}"))?;
-        is_understood(&session.events).with_context(|| format!("session {name:?}"))?;
+/// Maximum number of characters of a received text in an error.
+const MAX_SHOWN_CHARS: usize = 200;
+
+/// Checks that apply to every flow: the streams keep the lifecycle rules, everything in them was parsed, and the agent
+/// forwards the text of the model.
+pub(crate) fn check_always(flow: &Flow<'_>, environment: &TestEnvironment<'_>) -> Result<()> {
+    for (name, session) in &environment.sessions {
+        check_rules(&session.lines).with_context(|| format!("session {name:?}"))?;
+        check_all_parsed(&session.events).with_context(|| format!("session {name:?}"))?;
     }
-    for (at, turn) in stage.scenario.turns.iter().enumerate() {
-        let canonical = flow.canonical(at, stage.agent);
+    for (index, turn) in environment.scenario.turns.iter().enumerate() {
+        let canonical = flow.canonical(index, environment.agent);
         if canonical
             .is_some_and(|canonical| !matches!(canonical, CanonicalScenario::Interrupt | CanonicalScenario::ModelError))
         {
-            let session = session(stage, &turn.session)?;
-            is_said(session, &turn.replies).with_context(|| format!("turn {}", at + 1))?;
+            let session = session(environment, &turn.session)?;
+            check_last_text(session, &turn.replies).with_context(|| format!("turn {}", index + 1))?;
         }
     }
     Ok(())
 }
 
-/// The traces of a flow's turns are those of the recordings.
-pub(crate) fn traces(flow: &Flow<'_>, stage: &Stage<'_>) -> Result<()> {
-    let mut turns_of = std::collections::BTreeMap::<&str, usize>::new();
-    for (at, turn) in stage.scenario.turns.iter().enumerate() {
-        let of_session = turns_of.entry(turn.session.as_str()).or_default();
-        let place = *of_session;
-        *of_session += 1;
-        let Some(canonical) = flow.canonical(at, stage.agent) else { continue };
-        let session = session(stage, &turn.session)?;
-        has_trace(&session.events, place, canonical, stage.agent).with_context(|| format!("turn {}", at + 1))?;
+/// Checks that the canonical traces of a flow's turns are those of the recordings.
+pub(crate) fn check_traces(flow: &Flow<'_>, environment: &TestEnvironment<'_>) -> Result<()> {
+    let mut turn_counts = std::collections::BTreeMap::<&str, usize>::new();
+    for (index, turn) in environment.scenario.turns.iter().enumerate() {
+        let turn_count = turn_counts.entry(turn.session.as_str()).or_default();
+        let session_turn = *turn_count;
+        *turn_count += 1;
+        let Some(canonical) = flow.canonical(index, environment.agent) else { continue };
+        let session = session(environment, &turn.session)?;
+        check_trace(&session.events, session_turn, canonical, environment.agent)
+            .with_context(|| format!("turn {}", index + 1))?;
     }
     Ok(())
 }
 
-/// The model was asked for all that the scenario has.
-pub(crate) fn all_was_played(stage: &Stage<'_>) -> Result<()> {
-    let unplayed = stage.model.report().unplayed_replies;
-    ensure!(unplayed.is_empty(), "nobody asked the model for {}", unplayed.join(", "));
+/// Checks that every reply of the scenario was played.
+pub(crate) fn check_all_played(environment: &TestEnvironment<'_>) -> Result<()> {
+    let unplayed = environment.model.report().unplayed_replies;
+    ensure!(unplayed.is_empty(), "the agent did not request {}", unplayed.join(", "));
     Ok(())
 }
 
-/// Something that the model was told, or that a tool gave it, has these words in it.
-pub(crate) fn model_heard(stage: &Stage<'_>, turn: usize, words: &str) -> Result<()> {
-    let heard = stage.model.received_texts(turn);
+/// Checks that a message or tool result that the model received in a turn contains a text.
+pub(crate) fn check_received(environment: &TestEnvironment<'_>, turn: usize, expected: &str) -> Result<()> {
+    let received = environment.model.received_texts(turn);
     ensure!(
-        heard.iter().any(|text| text.contains(words)),
-        "the model should have heard {words:?} in turn {}, and heard {:?}",
+        received.iter().any(|text| text.contains(expected)),
+        "expected the model to receive {expected:?} in turn {}, found {:?}",
         turn + 1,
-        heard.iter().map(|text| text.chars().take(200).collect::<String>()).collect::<Vec<_>>()
+        received.iter().map(|text| text.chars().take(MAX_SHOWN_CHARS).collect::<String>()).collect::<Vec<_>>()
     );
     Ok(())
 }
 
-/// The agent came to the model with this key and no other.
-pub(crate) fn has_key(stage: &Stage<'_>, key: &str) -> Result<()> {
-    let keys = stage.model.api_keys();
-    ensure!(keys.iter().eq([key]), "the agent should come with the key {key:?}, and came with {keys:?}");
+/// Checks that the agent sent this API key to the model and no other.
+pub(crate) fn check_api_key(environment: &TestEnvironment<'_>, key: &str) -> Result<()> {
+    let keys = environment.model.api_keys();
+    ensure!(keys.iter().eq([key]), "expected the API key {key:?}, found {keys:?}");
     Ok(())
 }
 
-/// Whether there is such a file in the workspace.
-pub(crate) fn has_file(stage: &Stage<'_>, name: &str) -> bool {
-    stage.place.workspace.join(name).exists()
+/// Whether the workspace has this file.
+pub(crate) fn has_file(environment: &TestEnvironment<'_>, name: &str) -> bool {
+    environment.dirs.workspace.join(name).exists()
 }
 
-/// How the turns of a session ended.
-pub(crate) fn ends(session: &Session) -> Vec<TurnStatus> {
-    let end = |event: &UniversalEvent| match &event.data {
+/// Statuses with which the turns of a session ended.
+fn turn_statuses(session: &Session) -> Vec<TurnStatus> {
+    let status = |event: &UniversalEvent| match &event.data {
         EventData::TurnEnded(ended) => Some(ended.status.clone()),
         _ => None,
     };
-    session.events.iter().filter_map(end).collect()
+    session.events.iter().filter_map(status).collect()
 }
 
-/// How often a kind of event is in a session.
-pub(crate) fn count(session: &Session, kind: &str) -> usize {
+/// Checks that a session has one turn, which ended with this status.
+pub(crate) fn check_only_turn(session: &Session, expected: TurnStatus) -> Result<()> {
+    let found = turn_statuses(session);
+    ensure!(found == [expected.clone()], "expected one turn with status {expected:?}, found {found:?}");
+    Ok(())
+}
+
+/// Number of events of a type in a session.
+pub(crate) fn count_events(session: &Session, kind: &str) -> usize {
     session.events.iter().filter(|event| event.data.kind() == kind).count()
 }
 
 /// A session of the scenario.
-pub(crate) fn session<'s>(stage: &'s Stage<'_>, name: &str) -> Result<&'s Session> {
-    stage.sessions.get(name).with_context(|| format!("there is no session {name:?}"))
+pub(crate) fn session<'s>(environment: &'s TestEnvironment<'_>, name: &str) -> Result<&'s Session> {
+    environment.sessions.get(name).with_context(|| format!("there is no session {name:?}"))
 }
 
-/// What `interlingua check` says.
-fn keeps_the_rules(lines: &[String]) -> Result<()> {
+/// Checks the lifecycle rules, as `interlingua check` does.
+fn check_rules(lines: &[String]) -> Result<()> {
     let mut checker = Checker::with_raw();
     let mut violations = Vec::new();
     for line in lines {
         violations.extend(checker.push_line(line)?.iter().map(ToString::to_string));
     }
-    ensure!(violations.is_empty(), "the stream breaks the rules: {}", violations.join("; "));
+    ensure!(violations.is_empty(), "the stream violates lifecycle rules: {}", violations.join("; "));
     Ok(())
 }
 
-fn is_understood(events: &[UniversalEvent]) -> Result<()> {
-    let strange = events.iter().find(|event| matches!(event.data, EventData::AgentUnparsed(_) | EventData::Unknown(_)));
-    if let Some(event) = strange {
-        bail!("something was not understood: {}", serde_json::to_string(event)?);
+fn check_all_parsed(events: &[UniversalEvent]) -> Result<()> {
+    let is_unparsed =
+        |event: &&UniversalEvent| matches!(event.data, EventData::AgentUnparsed(_) | EventData::Unknown(_));
+    if let Some(event) = events.iter().find(is_unparsed) {
+        bail!("the stream has an unparsed event: {}", serde_json::to_string(event)?);
     }
     Ok(())
 }
 
-fn has_trace(events: &[UniversalEvent], turn: usize, canonical: CanonicalScenario, agent: Agent) -> Result<()> {
+fn check_trace(events: &[UniversalEvent], turn: usize, canonical: CanonicalScenario, agent: Agent) -> Result<()> {
     let (expected, target) = match TraceException::find(canonical, agent) {
         Some(exception) => match exception.evidence {
             Evidence::Trace(expected) => (expected, exception.target()),
-            _ => bail!("it cannot be: {}", exception.reason),
+            _ => bail!("the agent cannot do this: {}", exception.reason),
         },
         None => (canonical.trace(), canonical.target()),
     };
     let found = trace(events, Focus { turn, target });
     ensure!(
         found == expected,
-        "the trace of {canonical:?} should be\n    {}\n  and is\n    {}",
+        "the trace of {canonical:?} differs; expected\n    {}\n  found\n    {}",
         expected.join("\n    "),
         found.join("\n    ")
     );
     Ok(())
 }
 
-/// The agent says what the model said last in a turn.
-fn is_said(session: &Session, replies: &[ModelReply]) -> Result<()> {
-    let mut said = replies.iter().flatten().filter_map(|step| match step {
-        Step::Text(speech) => Some(speech.text()),
+/// Checks that a message of the agent contains the model's last text of a turn.
+fn check_last_text(session: &Session, replies: &[ModelReply]) -> Result<()> {
+    let mut texts = replies.iter().flatten().filter_map(|step| match step {
+        Step::Text(text) => Some(text.text()),
         _ => None,
     });
-    let Some(last) = said.next_back() else { return Ok(()) };
+    let Some(last) = texts.next_back() else { return Ok(()) };
     let messages = session.events.iter().filter_map(|event| match &event.data {
         EventData::ItemCompleted(completed) => Some(&completed.item),
         _ => None,
@@ -144,8 +156,8 @@ fn is_said(session: &Session, replies: &[ModelReply]) -> Result<()> {
     let mut messages = messages.filter(|item| {
         item.kind == ItemKind::Message && item.role == Some(Role::Assistant) && item.status == ItemStatus::Completed
     });
-    let says = |part: &ContentPart| matches!(part, ContentPart::Text { text, .. } if text.contains(last.trim()));
-    ensure!(messages.any(|message| message.content.iter().any(says)), "the agent never says {last:?}");
+    let has_text = |part: &ContentPart| matches!(part, ContentPart::Text { text, .. } if text.contains(last.trim()));
+    ensure!(messages.any(|message| message.content.iter().any(has_text)), "no message of the agent contains {last:?}");
     Ok(())
 }
 
@@ -154,16 +166,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_that_breaks_a_rule_is_told() {
+    fn a_stream_that_violates_a_rule_is_rejected() {
         let line = r#"{"event_id":"e","sequence":2,"time":"1970-01-01T00:00:00.000Z","session_id":"s","native_session_id":null,"source":"daemon","synthetic":true,"type":"session.started","data":{},"raw":null}"#;
-        let told = keeps_the_rules(&[line.to_owned()]).unwrap_err().to_string();
-        assert!(told.contains("L1 seq 2"), "{told}");
-        keeps_the_rules(&[line.replace("\"sequence\":2", "\"sequence\":1")]).unwrap();
+        let error = check_rules(&[line.to_owned()]).unwrap_err().to_string();
+        assert!(error.contains("L1 seq 2"), "{error}");
+        check_rules(&[line.replace("\"sequence\":2", "\"sequence\":1")]).unwrap();
     }
 
     #[test]
-    fn a_trace_that_differs_is_told_beside_the_expected() {
-        let told = has_trace(&[], 0, CanonicalScenario::PlainText, Agent::Claude).unwrap_err().to_string();
-        assert!(told.contains("turn.ended completed"), "{told}");
+    fn the_error_for_a_different_trace_contains_the_expected_one() {
+        let error = check_trace(&[], 0, CanonicalScenario::PlainText, Agent::Claude).unwrap_err().to_string();
+        assert!(error.contains("turn.ended completed"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! The flows: what is played, and what must have come of it.
+//! The flows: which scenario each plays, and what it must have caused.
 
 use anyhow::{Result, ensure};
 use interlingua_convert::Agent;
@@ -7,24 +7,26 @@ use interlingua_scripted_model::Scenario;
 use interlingua_scripted_model::scenario::{HostAction, MAIN_SESSION, Step, ToolAction};
 use interlingua_snapshots::canonical::{CanonicalScenario, TraceException};
 
-use crate::checks::{all_was_played, count, ends, has_file, has_key, model_heard, session};
-use crate::settings::KEY;
-use crate::stage::Stage;
+use crate::checks::{
+    check_all_played, check_api_key, check_only_turn, check_received, count_events, has_file, session,
+};
+use crate::settings::API_KEY;
+use crate::test_environment::TestEnvironment;
 
-/// Something that must work with every agent.
+/// A use of the server that must work with every agent.
 #[derive(Clone, Copy)]
 pub(crate) struct Flow<'a> {
-    /// What it is called in the table.
+    /// Name in the table.
     pub(crate) name: &'a str,
-    /// The scenario that is played.
+    /// Name of the scenario to play.
     pub(crate) scenario: &'a str,
-    /// The canonical scenario of each turn, where there is one.
+    /// Canonical scenarios of the first turns.
     turns: &'static [CanonicalScenario],
-    /// What else must have happened.
-    check: fn(&Stage<'_>) -> Result<()>,
+    /// Checks in addition to those of all flows.
+    check: fn(&TestEnvironment<'_>) -> Result<()>,
 }
 
-/// All of them, in the order in which they are played.
+/// All flows in the order in which they are played.
 pub(crate) const FLOWS: [Flow<'static>; 12] = [
     Flow { turns: &[CanonicalScenario::PlainText], ..flow("chat", "greeting", chat) },
     Flow { turns: &[CanonicalScenario::Command], ..flow("command", "command-succeeds", command) },
@@ -49,18 +51,18 @@ pub(crate) const FLOWS: [Flow<'static>; 12] = [
     flow("server killed in a command", "ended-while-a-command-runs", killed),
 ];
 
-const fn flow<'a>(name: &'a str, scenario: &'a str, check: fn(&Stage<'_>) -> Result<()>) -> Flow<'a> {
+const fn flow<'a>(name: &'a str, scenario: &'a str, check: fn(&TestEnvironment<'_>) -> Result<()>) -> Flow<'a> {
     Flow { name, scenario, turns: &[], check }
 }
 
 impl<'a> Flow<'a> {
-    /// A scenario as it is, of which only that must be true which is true of every flow.
-    pub(crate) fn of_scenario(name: &'a str) -> Self {
+    /// A flow that plays a scenario with only the checks of all flows.
+    pub(crate) fn from_scenario(name: &'a str) -> Self {
         flow(name, name, |_| Ok(()))
     }
 
-    /// Why it cannot be played with an agent, if so.
-    pub(crate) fn impossible(&self, agent: Agent, scenario: &Scenario) -> Option<String> {
+    /// Why the agent cannot play the flow, if so.
+    pub(crate) fn unsupported_reason(&self, agent: Agent, scenario: &Scenario) -> Option<String> {
         if agent == Agent::Amp && self.name != CHAT {
             return Some("its model runs on its own server".to_owned());
         }
@@ -68,129 +70,125 @@ impl<'a> Flow<'a> {
             return Some("a client of the server cannot close an agent's input".to_owned());
         }
         if agent == Agent::Claude && scenario.has_step(|step| matches!(step, Step::ToolCall(ToolAction::Todo(_)))) {
-            return Some("its to-do list is there only if its command line names all tools".to_owned());
+            return Some("it offers its to-do tool only if its command line names all tools".to_owned());
         }
-        // What one process of an agent cannot do the server can: it has as many as it needs.
+        // A scenario with several sessions works although one process cannot play it: the server starts several.
         let is_one_session = scenario.session_names().len() == 1;
         scenario.unsupported.get(agent.id()).filter(|_| is_one_session).cloned()
     }
 
-    /// What there is to say when it passes with an agent.
-    pub(crate) fn remark(&self, agent: Agent) -> Option<String> {
-        let own = match (self.name, agent) {
-            (CHAT, Agent::Amp) => Some("its model runs on its own server: it starts, and the turn fails as it should"),
-            ("permission allowed" | "permission denied", Agent::Codex) => {
-                Some("its sandbox lets commands run: it asks when the model wants out of it")
-            }
-            ("plan approval", Agent::Codex) => Some("its plan is a proposal in its answer: nobody is asked"),
-            ("question", Agent::Codex) => Some("it asks in plan mode only"),
+    /// A note for the table if the flow passes.
+    pub(crate) fn note(&self, agent: Agent) -> Option<String> {
+        let note = match (self.name, agent) {
+            (CHAT, Agent::Amp) => Some("its model runs on its own server: it starts, and the turn fails as expected"),
+            ("permission allowed" | "permission denied", Agent::Codex) => Some(
+                "it runs commands in its sandbox without asking; it asks when the model wants to leave the sandbox",
+            ),
+            ("plan approval", Agent::Codex) => Some("its plan is a proposal in its answer, without a question"),
+            ("question", Agent::Codex) => Some("it asks questions only in plan mode"),
             _ => None,
         };
-        let excepted = self.turns.iter().find_map(|canonical| TraceException::find(*canonical, agent));
-        let excepted = excepted.map(|exception| format!("its trace is an exception: {}", exception.reason));
-        let all: Vec<String> = own.map(str::to_owned).into_iter().chain(excepted).collect();
-        (!all.is_empty()).then(|| all.join("; "))
+        let exception = self.turns.iter().find_map(|canonical| TraceException::find(*canonical, agent));
+        let exception = exception.map(|exception| format!("its trace is an exception: {}", exception.reason));
+        let notes: Vec<String> = note.map(str::to_owned).into_iter().chain(exception).collect();
+        (!notes.is_empty()).then(|| notes.join("; "))
     }
 
     /// The canonical scenario of a turn; the first is 0.
     pub(crate) fn canonical(&self, turn: usize, agent: Agent) -> Option<CanonicalScenario> {
         let canonical = self.turns.get(turn).copied();
-        // There is no model that Amp could reach.
+        // Amp cannot reach a model.
         if agent == Agent::Amp { canonical.map(|_| CanonicalScenario::ModelError) } else { canonical }
     }
 
-    /// Whether that happened which must have.
-    pub(crate) fn check(&self, stage: &Stage<'_>) -> Result<()> {
-        (self.check)(stage)
+    /// Runs the checks of this flow.
+    pub(crate) fn check(&self, environment: &TestEnvironment<'_>) -> Result<()> {
+        (self.check)(environment)
     }
 }
 
 const CHAT: &str = "chat";
 
-fn chat(stage: &Stage<'_>) -> Result<()> {
-    if stage.agent == Agent::Amp {
+fn chat(environment: &TestEnvironment<'_>) -> Result<()> {
+    if environment.agent == Agent::Amp {
         return Ok(());
     }
-    all_was_played(stage)?;
-    has_key(stage, KEY)
+    check_all_played(environment)?;
+    check_api_key(environment, API_KEY)
 }
 
-fn command(stage: &Stage<'_>) -> Result<()> {
-    all_was_played(stage)?;
-    model_heard(stage, 0, "2 notes.txt")
+fn command(environment: &TestEnvironment<'_>) -> Result<()> {
+    check_all_played(environment)?;
+    check_received(environment, 0, "2 notes.txt")
 }
 
-fn allowed(stage: &Stage<'_>) -> Result<()> {
-    all_was_played(stage)?;
-    ensure!(has_file(stage, "made.txt"), "what was allowed was not done: there is no made.txt");
+fn allowed(environment: &TestEnvironment<'_>) -> Result<()> {
+    check_all_played(environment)?;
+    ensure!(has_file(environment, "made.txt"), "the allowed command did not run: made.txt does not exist");
     Ok(())
 }
 
-fn denied(stage: &Stage<'_>) -> Result<()> {
-    all_was_played(stage)?;
-    ensure!(!has_file(stage, "made.txt"), "what was denied was done: there is a made.txt");
+fn denied(environment: &TestEnvironment<'_>) -> Result<()> {
+    check_all_played(environment)?;
+    ensure!(!has_file(environment, "made.txt"), "the denied command ran: made.txt exists");
     Ok(())
 }
 
-fn question(stage: &Stage<'_>) -> Result<()> {
-    all_was_played(stage)?;
-    model_heard(stage, 0, "Blue")
+fn question(environment: &TestEnvironment<'_>) -> Result<()> {
+    check_all_played(environment)?;
+    check_received(environment, 0, "Blue")
 }
 
-fn plan(stage: &Stage<'_>) -> Result<()> {
-    let session = session(stage, MAIN_SESSION)?;
+fn plan(environment: &TestEnvironment<'_>) -> Result<()> {
+    let session = session(environment, MAIN_SESSION)?;
     ensure!(session.lines.iter().any(|line| line.contains("Rewrite it")), "the plan is not in the stream");
-    ensure!(ends(session) == [TurnStatus::Completed], "the turn ended as {:?}", ends(session));
-    if stage.agent == Agent::Codex {
+    check_only_turn(session, TurnStatus::Completed)?;
+    if environment.agent == Agent::Codex {
         return Ok(());
     }
-    ensure!(count(session, "question.requested") == 1, "nobody was asked whether the plan is good");
-    all_was_played(stage)
+    let questions = count_events(session, "question.requested");
+    ensure!(questions == 1, "expected one question about the plan, found {questions}");
+    check_all_played(environment)
 }
 
-fn interrupt(stage: &Stage<'_>) -> Result<()> {
-    all_was_played(stage)?;
-    model_heard(stage, 1, "Tell me a long story")
+fn interrupt(environment: &TestEnvironment<'_>) -> Result<()> {
+    check_all_played(environment)?;
+    check_received(environment, 1, "Tell me a long story")
 }
 
-fn interrupted_command(stage: &Stage<'_>) -> Result<()> {
-    let session = session(stage, MAIN_SESSION)?;
-    ensure!(ends(session) == [TurnStatus::Interrupted], "the turn ended as {:?}", ends(session));
-    Ok(())
+fn interrupted_command(environment: &TestEnvironment<'_>) -> Result<()> {
+    check_only_turn(session(environment, MAIN_SESSION)?, TurnStatus::Interrupted)
 }
 
-fn two_sessions(stage: &Stage<'_>) -> Result<()> {
-    all_was_played(stage)?;
-    let native = |name| Ok::<_, anyhow::Error>(native_ids(session(stage, name)?));
+fn two_sessions(environment: &TestEnvironment<'_>) -> Result<()> {
+    check_all_played(environment)?;
+    let native = |name| Ok::<_, anyhow::Error>(native_ids(session(environment, name)?));
     let (main, other) = (native(MAIN_SESSION)?, native("other")?);
-    ensure!(main.len() == 1 && other.len() == 1, "a session has one native id, and these are {main:?} and {other:?}");
-    ensure!(main != other, "both sessions are {main:?}");
+    let has_one_id_each = main.len() == 1 && other.len() == 1;
+    ensure!(has_one_id_each, "expected one native id per session, found {main:?} and {other:?}");
+    ensure!(main != other, "both sessions have the native id {main:?}");
     Ok(())
 }
 
-fn resume(stage: &Stage<'_>) -> Result<()> {
-    all_was_played(stage)?;
-    model_heard(stage, 1, "My name is Ada")?;
-    let ids = native_ids(session(stage, MAIN_SESSION)?);
-    ensure!(ids.len() == 1, "a session that is taken up again has its old native id, and these are {ids:?}");
+fn resume(environment: &TestEnvironment<'_>) -> Result<()> {
+    check_all_played(environment)?;
+    check_received(environment, 1, "My name is Ada")?;
+    let ids = native_ids(session(environment, MAIN_SESSION)?);
+    ensure!(ids.len() == 1, "expected the resumed session to keep its native id, found {ids:?}");
     Ok(())
 }
 
-fn mcp(stage: &Stage<'_>) -> Result<()> {
-    all_was_played(stage)?;
-    model_heard(stage, 0, "42")?;
-    let session = session(stage, MAIN_SESSION)?;
-    ensure!(ends(session) == [TurnStatus::Completed], "the turn ended as {:?}", ends(session));
-    Ok(())
+fn mcp(environment: &TestEnvironment<'_>) -> Result<()> {
+    check_all_played(environment)?;
+    check_received(environment, 0, "42")?;
+    check_only_turn(session(environment, MAIN_SESSION)?, TurnStatus::Completed)
 }
 
-fn killed(stage: &Stage<'_>) -> Result<()> {
-    let session = session(stage, MAIN_SESSION)?;
-    ensure!(ends(session) == [TurnStatus::Failed], "the turn ended as {:?}", ends(session));
-    Ok(())
+fn killed(environment: &TestEnvironment<'_>) -> Result<()> {
+    check_only_turn(session(environment, MAIN_SESSION)?, TurnStatus::Failed)
 }
 
-/// The native ids that a session's events have, once they have any.
+/// The distinct native session ids of a session's events.
 fn native_ids(session: &crate::session::Session) -> Vec<String> {
     let mut ids: Vec<String> =
         session.events.iter().filter_map(|event| Some(event.native_session_id.as_ref()?.as_str().to_owned())).collect();
@@ -210,27 +208,28 @@ mod tests {
     }
 
     #[test]
-    fn every_flow_has_its_scenario_and_no_more_canonical_turns_than_that() {
+    fn no_flow_has_more_canonical_turns_than_its_scenario() {
         for flow in &FLOWS {
             assert!(flow.turns.len() <= scenario(flow.scenario).turns.len(), "{}", flow.name);
         }
     }
 
     #[test]
-    fn what_one_process_cannot_do_the_server_can() {
-        let possible = |name: &str, agent| {
+    fn unsupported_flows_are_recognised() {
+        let is_supported = |name: &str, agent| {
             let flow = FLOWS.iter().find(|flow| flow.name == name).unwrap();
-            flow.impossible(agent, &scenario(flow.scenario)).is_none()
+            flow.unsupported_reason(agent, &scenario(flow.scenario)).is_none()
         };
-        assert!(possible("two sessions at once", Agent::Claude));
-        assert!(!possible("plan approval", Agent::OpenCode));
-        assert!(possible("chat", Agent::Amp) && !possible("question", Agent::Amp));
+        // One process of Claude Code has one session, but the server starts two processes.
+        assert!(is_supported("two sessions at once", Agent::Claude));
+        assert!(!is_supported("plan approval", Agent::OpenCode));
+        assert!(is_supported("chat", Agent::Amp) && !is_supported("question", Agent::Amp));
     }
 
     #[test]
-    fn an_exception_of_the_recordings_is_said() {
+    fn a_note_mentions_the_trace_exception_of_an_agent() {
         let question = FLOWS.iter().find(|flow| flow.name == "question").unwrap();
-        assert!(question.remark(Agent::Codex).unwrap().contains("exception"));
-        assert_eq!(question.remark(Agent::Claude), None);
+        assert!(question.note(Agent::Codex).unwrap().contains("exception"));
+        assert_eq!(question.note(Agent::Claude), None);
     }
 }

@@ -1,22 +1,22 @@
-//! Runs the real agents behind the server, on a scripted model, and says what works.
+//! Runs the real agents behind the server, with a scripted model, and reports what works.
 //!
 //! `cargo xtask live` installs the agents, builds the server and starts this program. It needs no key and no network: it
-//! runs itself again where there is nothing but loopback.
+//! runs itself again in namespaces that have only loopback.
 //!
 //! ```text
-//! scenario ─▶ scripted model ◀─ agent ◀─ interlingua server ◀─ HTTP, SSE ─ player ─▶ verdict
+//! scenario ─▶ scripted model ◀─ agent ◀─ interlingua server ◀─ HTTP, SSE ─ scenario runner ─▶ verdict
 //! ```
 
 mod checks;
 mod flow;
-mod leftovers;
+mod leftover_processes;
 mod live;
-mod older;
-mod player;
+mod older_versions;
+mod scenario_runner;
 mod server;
 mod session;
 mod settings;
-mod stage;
+mod test_environment;
 
 use std::process::ExitCode;
 

@@ -13,31 +13,31 @@ use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// How long it may take to listen, and to end.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// So many of its last words are kept.
-const KEPT: usize = 40;
-/// What it says when it listens, before where.
-const LISTENS: &str = "interlingua listens on ";
+/// How long the server may take to listen, and to exit.
+const SERVER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Number of lines that are kept of its standard error.
+const MAX_LOG_LINES: usize = 40;
+/// Prefix of the line in which it prints its URL.
+const LISTENING_PREFIX: &str = "interlingua listens on ";
 
-/// A server that runs.
+/// A running server.
 pub(crate) struct Server {
     child: Child,
-    /// Where it is.
+    /// Base URL.
     pub(crate) url: String,
 }
 
-/// The last that servers said on standard error.
+/// The last lines of the servers' standard error.
 #[derive(Clone, Default)]
-pub(crate) struct Said(Arc<Mutex<VecDeque<String>>>);
+pub(crate) struct ServerLog(Arc<Mutex<VecDeque<String>>>);
 
-impl Said {
+impl ServerLog {
     fn push(&self, line: String) {
-        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.len() == KEPT {
-            said.pop_front();
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == MAX_LOG_LINES {
+            lines.pop_front();
         }
-        said.push_back(line);
+        lines.push_back(line);
     }
 
     pub(crate) fn lines(&self) -> Vec<String> {
@@ -46,18 +46,18 @@ impl Said {
 }
 
 impl Server {
-    /// Starts it with nothing but these variables, and waits until it listens.
+    /// Starts the server with only these environment variables, and waits until it listens.
     pub(crate) async fn start(
         program: &Path,
         variables: &[(String, String)],
-        here: &Path,
-        said: &Said,
+        directory: &Path,
+        log: &ServerLog,
     ) -> Result<Self> {
         let mut child = Command::new(program)
             .args(["server", "--no-token", "--port", "0"])
             .env_clear()
             .envs(variables.iter().cloned())
-            .current_dir(here)
+            .current_dir(directory)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -65,27 +65,27 @@ impl Server {
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
         let stderr = child.stderr.take().context("the server has no standard error")?;
-        let (listens, url) = oneshot::channel();
-        tokio::spawn(attend(stderr, listens, said.clone()));
-        match timeout(PATIENCE, url).await {
+        let (url_sender, url) = oneshot::channel();
+        tokio::spawn(read_stderr(stderr, url_sender, log.clone()));
+        match timeout(SERVER_TIMEOUT, url).await {
             Ok(Ok(url)) => Ok(Self { child, url }),
-            Ok(Err(_)) => bail!("the server ended before it listened"),
-            Err(_) => bail!("the server does not listen after {} s", PATIENCE.as_secs()),
+            Ok(Err(_)) => bail!("the server exited before it listened"),
+            Err(_) => bail!("the server does not listen after {} s", SERVER_TIMEOUT.as_secs()),
         }
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Terminates it (SIGTERM) and waits for its exit, which must be successful.
     pub(crate) async fn stop(mut self) -> Result<()> {
         self.signal(Signal::TERM)?;
-        match timeout(PATIENCE, self.child.wait()).await {
+        match timeout(SERVER_TIMEOUT, self.child.wait()).await {
             Ok(Ok(status)) if status.success() => Ok(()),
-            Ok(Ok(status)) => bail!("the server ended with {status} when it was asked to end"),
+            Ok(Ok(status)) => bail!("the server exited with {status} after SIGTERM"),
             Ok(Err(error)) => Err(error).context("cannot wait for the server"),
-            Err(_) => bail!("the server does not end within {} s", PATIENCE.as_secs()),
+            Err(_) => bail!("the server has not exited {} s after SIGTERM", SERVER_TIMEOUT.as_secs()),
         }
     }
 
-    /// Ends it so that it cannot do anything about it.
+    /// Kills it (SIGKILL) and waits for its exit.
     pub(crate) async fn kill(mut self) -> Result<()> {
         self.signal(Signal::KILL)?;
         self.child.wait().await.context("cannot wait for the server")?;
@@ -94,21 +94,21 @@ impl Server {
 
     fn signal(&self, signal: Signal) -> Result<()> {
         let pid = self.child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        kill_process(pid.context("the server ended by itself")?, signal).context("cannot send the server a signal")
+        kill_process(pid.context("the server has exited")?, signal).context("cannot send a signal to the server")
     }
 }
 
-/// Keeps what the server says, and tells where it listens.
-async fn attend(stderr: ChildStderr, listens: oneshot::Sender<String>, said: Said) {
-    let mut listens = Some(listens);
+/// Collects the server's standard error, and sends the URL on which it listens.
+async fn read_stderr(stderr: ChildStderr, url_sender: oneshot::Sender<String>, log: ServerLog) {
+    let mut url_sender = Some(url_sender);
     let mut lines = BufReader::new(stderr).lines();
     while let Ok(Some(line)) = lines.next_line().await {
-        if let Some(url) = line.strip_prefix(LISTENS)
-            && let Some(listens) = listens.take()
+        if let Some(url) = line.strip_prefix(LISTENING_PREFIX)
+            && let Some(url_sender) = url_sender.take()
         {
-            // Nobody waits any more if it took too long.
-            let _ = listens.send(url.to_owned());
+            // Fails if the start has timed out.
+            let _ = url_sender.send(url.to_owned());
         }
-        said.push(line);
+        log.push(line);
     }
 }

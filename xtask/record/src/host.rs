@@ -1,9 +1,9 @@
-//! Speaking to an agent as a host does, in the agent's own protocol.
+//! Hosts that drive the agents in their own protocols.
 //!
-//! The three hosts say the same things about what they see: the agent shows words, asks something, is done with a
-//! turn, is gone. Everything else that crosses the wire is only taken down.
+//! The three hosts report the same events: the agent streams text, makes a request, ends a turn, exits. Everything else
+//! that crosses the wire is only recorded.
 
-mod attached;
+mod attached_file;
 mod claude;
 mod codex;
 mod opencode;
@@ -14,51 +14,52 @@ use anyhow::{Result, bail};
 use interlingua_convert::Agent;
 use interlingua_scripted_model::Scenario;
 use interlingua_scripted_model::scenario::HostAnswer;
-use rustix::process::Signal as OsSignal;
+use rustix::process::Signal;
 use serde_json::Value;
 
-pub(crate) use self::attached::Attached;
-use crate::place::Place;
-use crate::tape::Tape;
+pub(crate) use self::attached_file::AttachedFile;
+use crate::agent_dirs::AgentDirs;
+use crate::recording_writer::RecordingWriter;
 
-/// What a host has seen.
+/// What a host has observed.
 #[derive(Debug)]
-pub(crate) enum Seen {
-    /// The agent shows some of the model's words.
+pub(crate) enum HostEvent {
+    /// The agent has streamed some of the model's text.
     Text,
-    /// The agent says that it tries again.
+    /// The agent has reported a retry.
     Retry,
-    /// The agent asks.
-    Asked(Ask),
-    /// A session's turn is over.
-    TurnOver {
-        /// The session's name in the scenario.
+    /// The agent requests a permission or asks a question.
+    Request(AgentRequest),
+    /// The turn of a session has ended.
+    TurnEnded {
+        /// Name of the session in the scenario.
         session: String,
     },
-    /// The agent is gone.
-    Gone,
+    /// The agent has exited.
+    Exited,
 }
 
-/// Something that the agent asks.
+/// A permission or question request of the agent.
 #[derive(Clone, Debug)]
-pub(crate) struct Ask {
-    /// What it asks, in a word or two.
-    pub(crate) about: String,
-    /// The request, as it came, or what the host knows it by.
-    pub(crate) request: Value,
+pub(crate) struct AgentRequest {
+    /// What it requests, in a word or two.
+    pub(crate) description: String,
+    /// The request as it came, or its id.
+    pub(crate) payload: Value,
 }
 
-/// Everything that a host needs to know.
-pub(crate) struct Stage<'a> {
+/// What a host needs to run an agent.
+pub(crate) struct HostContext<'a> {
     pub(crate) scenario: &'a Scenario,
+    /// Path of the agent's program.
     pub(crate) program: &'a Path,
-    /// The agent's version.
+    /// Version of the agent.
     pub(crate) version: &'a str,
-    pub(crate) place: &'a Place,
-    pub(crate) tape: &'a Tape,
-    /// Where the model is.
-    pub(crate) model: &'a str,
-    /// This program, which is also an MCP server.
+    pub(crate) dirs: &'a AgentDirs,
+    pub(crate) recording: &'a RecordingWriter,
+    /// URL of the scripted model.
+    pub(crate) model_url: &'a str,
+    /// Path of this program, which is also an MCP server.
     pub(crate) recorder: PathBuf,
 }
 
@@ -69,8 +70,8 @@ pub(crate) enum Host<'a> {
     OpenCode(opencode::Host<'a>),
 }
 
-/// Does the same with whichever host it is.
-macro_rules! each {
+/// Evaluates the same expression for each kind of host.
+macro_rules! dispatch {
     ($host:expr, $inner:ident => $do:expr) => {
         match $host {
             Host::Claude($inner) => $do,
@@ -82,68 +83,68 @@ macro_rules! each {
 
 impl<'a> Host<'a> {
     /// Starts the agent.
-    pub(crate) async fn start(agent: Agent, stage: Stage<'a>) -> Result<Self> {
+    pub(crate) async fn start(agent: Agent, context: HostContext<'a>) -> Result<Self> {
         Ok(match agent {
-            Agent::Claude => Self::Claude(claude::Host::start(stage).await?),
-            Agent::Codex => Self::Codex(codex::Host::start(stage).await?),
-            Agent::OpenCode => Self::OpenCode(opencode::Host::start(stage).await?),
+            Agent::Claude => Self::Claude(claude::Host::start(context).await?),
+            Agent::Codex => Self::Codex(codex::Host::start(context).await?),
+            Agent::OpenCode => Self::OpenCode(opencode::Host::start(context).await?),
             Agent::Amp => bail!("Amp's model runs on its own server"),
         })
     }
 
-    /// Says something in a session, which begins with that if it is new. Files may go with it.
-    pub(crate) async fn say(&mut self, session: &str, text: &str, files: &[Attached]) -> Result<()> {
-        each!(self, host => host.say(session, text, files).await)
+    /// Sends a message with attached files in a session. The first message of a session creates it.
+    pub(crate) async fn send_message(&mut self, session: &str, text: &str, files: &[AttachedFile]) -> Result<()> {
+        dispatch!(self, host => host.send_message(session, text, files).await)
     }
 
-    /// Answers what the agent asked.
-    pub(crate) async fn answer(&mut self, ask: &Ask, answer: &HostAnswer) -> Result<()> {
-        each!(self, host => host.answer(ask, answer).await)
+    /// Answers a request of the agent.
+    pub(crate) async fn answer(&mut self, request: &AgentRequest, answer: &HostAnswer) -> Result<()> {
+        dispatch!(self, host => host.answer(request, answer).await)
     }
 
-    /// Tells the agent to stop the turn of a session.
+    /// Interrupts the turn of a session.
     pub(crate) async fn interrupt(&mut self, session: &str) -> Result<()> {
-        each!(self, host => host.interrupt(session).await)
+        dispatch!(self, host => host.interrupt(session).await)
     }
 
-    /// What there is to see next.
-    pub(crate) async fn next(&mut self) -> Result<Seen> {
-        each!(self, host => host.next().await)
+    /// Waits for the next event.
+    pub(crate) async fn next(&mut self) -> Result<HostEvent> {
+        dispatch!(self, host => host.next().await)
     }
 
-    /// Waits for what still comes after a turn, where the agent has more to say.
-    pub(crate) async fn settle(&mut self) -> Result<()> {
+    /// Waits for the messages that an agent sends after the end of a turn.
+    pub(crate) async fn drain(&mut self) -> Result<()> {
         match self {
             Self::Claude(_) | Self::Codex(_) => Ok(()),
-            Self::OpenCode(host) => host.settle().await,
+            Self::OpenCode(host) => host.drain().await,
         }
     }
 
-    /// Starts the agent anew and takes up a session again.
+    /// Restarts the agent and resumes a session.
     pub(crate) async fn resume(&mut self, session: &str) -> Result<()> {
-        each!(self, host => host.resume(session).await)
+        dispatch!(self, host => host.resume(session).await)
     }
 
-    /// Sends the process a signal.
-    pub(crate) fn signal(&self, signal: OsSignal) -> Result<()> {
-        each!(self, host => host.process.signal(signal))
+    /// Sends a signal to the process.
+    pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
+        dispatch!(self, host => host.process.signal(signal))
     }
 
     /// Closes the agent's input.
-    pub(crate) fn close(&mut self) {
-        each!(self, host => host.process.close());
+    pub(crate) fn close_input(&mut self) {
+        dispatch!(self, host => host.process.close_input());
     }
 
-    /// Whether the agent is gone.
-    pub(crate) fn is_gone(&self) -> bool {
-        each!(self, host => host.process.is_gone())
+    /// Whether the agent has exited.
+    pub(crate) fn has_exited(&self) -> bool {
+        dispatch!(self, host => host.process.has_exited())
     }
 
-    /// Ends the agent in its own way and waits until it is gone.
-    pub(crate) async fn end(&mut self) -> Result<()> {
-        each!(self, host => host.end().await)
+    /// Ends the agent in the way of its protocol and waits for its exit.
+    pub(crate) async fn shutdown(&mut self) -> Result<()> {
+        dispatch!(self, host => host.shutdown().await)
     }
 }
 
-/// What a host says when the user does not say why not.
-pub(crate) const NO: &str = "The user said no.";
+/// Reason of a denial if the scenario gives none.
+pub(crate) const DEFAULT_DENIAL: &str = "The user said no.";

@@ -1,9 +1,9 @@
-//! A world with nobody in it.
+//! Isolation from the network and from other processes.
 //!
-//! Whoever plays with real agents runs itself again in namespaces of its own. The network has a loopback device and nothing else: an
-//! agent that calls home reaches nobody, and fixed ports are always free. The file system is that of the machine, but
-//! with an empty `/workspace` and an empty `/home/agent`, so that paths are the same in every recording, even where an
-//! agent cuts them in two. Process ids start anew, and everything that is left over ends with the program.
+//! A program that runs real agents runs itself again in its own namespaces. The network has only a loopback device: an
+//! agent cannot reach its vendor, and fixed ports are always free. The file system is that of the machine, but with an
+//! empty `/workspace` and an empty `/home/agent`, so that paths are the same in every recording, even where an agent
+//! splits them. Process ids start at 1, and all remaining processes are killed when the program exits.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -11,20 +11,20 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, Result, bail};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Set in the inner run.
-const INSIDE: &str = "INTERLINGUA_ISOLATED";
+/// Environment variable of the isolated run: the directory in which the program was started.
+const ISOLATED_VARIABLE: &str = "INTERLINGUA_ISOLATED";
 
-const NEEDS: &str = "this needs a Linux that lets you make user, network and mount namespaces, with `unshare`, \
-                     `mount` and `pivot_root` (util-linux) and `ip` (iproute2): without them an agent could reach the \
-                     network";
+const REQUIREMENTS: &str = "this needs Linux with permission to create user, network and mount namespaces, and \
+                            `unshare`, `mount` and `pivot_root` (util-linux) and `ip` (iproute2): without them an agent \
+                            could reach the network";
 
-/// The exit code of [`SETUP`] when something of that is not to be had.
-const NOT_TO_BE_HAD: u8 = 125;
+/// Exit code of [`SETUP`] if a requirement is missing.
+const SETUP_FAILED: u8 = 125;
 
-/// There only in a root that [`SETUP`] made: what is in `/workspace` and `/home/agent` may be removed.
-const MARK: &str = "/.interlingua-isolated";
+/// Exists only in a root that [`SETUP`] has created. There, the content of `/workspace` and `/home/agent` may be removed.
+const ROOT_MARKER: &str = "/.interlingua-isolated";
 
-/// Makes the world. A new root is put together from the parts of the old one; `/mnt` is only its scaffold.
+/// Sets up the isolated file system. The new root is assembled in `/mnt` from the directories of the old one.
 const SETUP: &str = r#"
 trap 'exit 125' EXIT
 PATH=$PATH:/usr/sbin:/sbin
@@ -51,16 +51,18 @@ exec "$@"
 /// Runs this program again, isolated, and returns its exit code; `None` if this is the isolated run.
 ///
 /// # Errors
-/// When this machine does not let a program be alone.
+/// When this machine does not meet the requirements.
 pub fn enter() -> Result<Option<ExitCode>> {
-    if std::env::var_os(INSIDE).is_some() {
-        return arrive().map(|()| None);
+    if let Some(directory) = std::env::var_os(ISOLATED_VARIABLE) {
+        verify()?;
+        std::env::set_current_dir(&directory).with_context(|| format!("cannot change to {}", directory.display()))?;
+        return Ok(None);
     }
     if !cfg!(target_os = "linux") {
-        bail!("{NEEDS}; this is {}", std::env::consts::OS);
+        bail!("{REQUIREMENTS}; this is {}", std::env::consts::OS);
     }
-    let program = std::env::current_exe().context("cannot tell which program this is")?;
-    let here = std::env::current_dir().context("cannot tell the current directory")?;
+    let program = std::env::current_exe().context("cannot determine the path of this program")?;
+    let directory = std::env::current_dir().context("cannot determine the current directory")?;
     let status = Command::new("unshare")
         .args([
             "--user",
@@ -76,37 +78,38 @@ pub fn enter() -> Result<Option<ExitCode>> {
         .args(["sh", "-c", SETUP, "sh"])
         .arg(program)
         .args(std::env::args_os().skip(1))
-        .env(INSIDE, here)
+        .env(ISOLATED_VARIABLE, directory)
         .status();
     match status {
         Ok(status) => match u8::try_from(status.code().unwrap_or(1)) {
-            // The inner run says 0, 1 or 2; anything else is not its doing.
+            // The isolated run exits with 0, 1 or 2. Any other code comes from `unshare` or the setup.
             Ok(code @ 0..=2) => Ok(Some(ExitCode::from(code))),
-            Ok(NOT_TO_BE_HAD) => bail!("{NEEDS}; what is missing is said above"),
-            _ => bail!("{NEEDS}; unshare ended with {status}"),
+            Ok(SETUP_FAILED) => bail!("{REQUIREMENTS}; see the error above"),
+            _ => bail!("{REQUIREMENTS}; `unshare` exited with {status}"),
         },
-        Err(error) => bail!("{NEEDS}; `unshare` cannot be started: {error}"),
+        Err(error) => bail!("{REQUIREMENTS}; cannot start `unshare`: {error}"),
     }
 }
 
-/// Does something in the isolated run until it is done, or somebody wants it to end.
+/// Runs `work` until it is done, or until SIGINT or SIGTERM.
 ///
-/// The first process of such a world heeds no signal that it does not listen for, not even Ctrl-C.
+/// The isolated run is the first process of its namespace. The kernel ignores signals to it, even Ctrl-C, unless it has
+/// a handler for them.
 ///
 /// # Errors
-/// When the work fails, or is to end.
-pub async fn unless_stopped<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+/// When the work fails, or a signal ends it.
+pub async fn run_until_signal<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     tokio::select! {
         done = work => done,
         _ = tokio::signal::ctrl_c() => bail!("interrupted"),
-        _ = terminate.recv() => bail!("told to end"),
+        _ = terminate.recv() => bail!("terminated"),
     }
 }
 
-/// Makes sure that this is the world that was made, whatever the environment says, and goes back to where it was started.
-fn arrive() -> Result<()> {
-    let devices = std::fs::read_to_string("/proc/net/dev").context("cannot read which network devices there are")?;
+/// Verifies that this run really is isolated, whatever the environment says.
+fn verify() -> Result<()> {
+    let devices = std::fs::read_to_string("/proc/net/dev").context("cannot read the list of network devices")?;
     let others: Vec<&str> = devices
         .lines()
         .skip(2)
@@ -115,11 +118,10 @@ fn arrive() -> Result<()> {
         .filter(|name| *name != "lo")
         .collect();
     if !others.is_empty() {
-        bail!("{NEEDS}; {INSIDE} is set, but there are {}", others.join(", "));
+        bail!("{REQUIREMENTS}; {ISOLATED_VARIABLE} is set, but there are network devices: {}", others.join(", "));
     }
-    if !Path::new(MARK).is_dir() {
-        bail!("{NEEDS}; {INSIDE} is set, but this is not the file system that it made");
+    if !Path::new(ROOT_MARKER).is_dir() {
+        bail!("{REQUIREMENTS}; {ISOLATED_VARIABLE} is set, but {ROOT_MARKER} does not exist");
     }
-    let here = std::env::var_os(INSIDE).unwrap_or_default();
-    std::env::set_current_dir(&here).with_context(|| format!("cannot go to {}", here.display()))
+    Ok(())
 }

@@ -1,11 +1,11 @@
-//! What everybody needs who plays with real agents: a world with nobody else in it, a fresh place for an agent to live
-//! in, and something for it to call.
+//! What the programs share that run real agents: isolation from the network, fresh directories for an agent, and an MCP
+//! server for it to call.
 
+pub mod agent_dirs;
+mod installed_agent;
 pub mod isolation;
 pub mod mcp;
-pub mod place;
 pub mod program;
 pub mod table;
-mod target;
 
-pub use target::Target;
+pub use installed_agent::InstalledAgent;

@@ -1,32 +1,32 @@
-//! Plays every scenario on the real agents and records what they say.
+//! Plays every scenario on the real agents and records what crosses the wire.
 //!
 //! `cargo xtask record` installs the agents and starts this program. It needs no key and no network: the model is a
-//! scripted one, and it runs itself again where there is nothing but loopback.
+//! scripted one, and the program runs itself again in namespaces that have only loopback.
 //!
 //! ```text
-//! scenario ─▶ scripted model ◀─ agent ◀─ host ─▶ tape ─▶ recording ─▶ form (the same as before? then keep that)
-//!                                                                  ├▶ stream (the same as before for a client?)
-//!                                                                  └▶ shape (what changed, in words)
+//! scenario ─▶ scripted model ◀─ agent ◀─ host ─▶ recording ─▶ normal form (same as before? then keep the old recording)
+//!                                                          ├▶ normal stream (same as before for a client?)
+//!                                                          └▶ shape (what changed, in words)
 //! ```
 
-mod cell;
 mod changes;
-mod form;
-mod heard;
 mod host;
-mod play;
+mod normal_form;
+mod normal_stream;
+mod outcome;
 mod process;
 mod record;
+mod recorded_versions;
+mod recording_writer;
 mod redact;
+mod scenario_runner;
 mod scrub;
 mod shape;
-mod shelf;
-mod stream;
-mod tape;
+mod wire_messages;
 
 use std::process::ExitCode;
 
-use interlingua_record::{place, program, table};
+use interlingua_record::{agent_dirs, program, table};
 
 fn main() -> ExitCode {
     program::run(record::run)

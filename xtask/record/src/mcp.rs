@@ -1,17 +1,17 @@
-//! A small MCP server, so that agents have one to call: `tiny`, with the tools `add` and `fail`.
+//! A small MCP server for agents to call: `tiny`, with the tools `add` and `fail`.
 
 use std::io::{BufRead as _, Write as _};
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
-/// The word with which a program that plays with agents is this server.
-pub const WORD: &str = "mcp-server";
+/// First argument with which a program of this crate runs as the MCP server.
+pub const SUBCOMMAND: &str = "mcp-server";
 
 /// Serves on standard input and output until the input ends.
 ///
 /// # Errors
-/// When its input or output breaks.
+/// When reading or writing fails.
 pub fn serve() -> Result<()> {
     let mut output = std::io::stdout();
     for line in std::io::stdin().lock().lines() {
@@ -24,7 +24,7 @@ pub fn serve() -> Result<()> {
     Ok(())
 }
 
-/// The answer to a message; none to a notification.
+/// The answer to a message; `None` for a notification.
 fn answer(message: &Value) -> Option<Value> {
     let id = message.get("id")?;
     let result = match message["method"].as_str()? {
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_adds_and_it_fails() {
+    fn add_returns_the_sum_and_fail_returns_an_error() {
         let call = |name: &str| {
             let params = json!({"name": name, "arguments": {"a": 2, "b": 40}});
             answer(&json!({"id": 1, "method": "tools/call", "params": params})).unwrap()

@@ -1,4 +1,4 @@
-//! A program that plays with real agents, from its start to its exit code.
+//! The entry point of programs that run real agents.
 
 use std::process::ExitCode;
 
@@ -7,8 +7,8 @@ use clap::Parser;
 
 use crate::{isolation, mcp};
 
-/// Reads the arguments, goes where there is nobody else, and works there until it is done or is to end. Started by an
-/// agent with [`mcp::WORD`], the program is an MCP server instead.
+/// Parses the arguments, enters the isolated run, and runs `work` in it until it is done or a signal ends it. If the
+/// first argument is [`mcp::SUBCOMMAND`], the program is an MCP server instead.
 pub fn run<A: Parser>(work: impl AsyncFnOnce(&A) -> Result<ExitCode>) -> ExitCode {
     try_run(work).unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
@@ -17,14 +17,14 @@ pub fn run<A: Parser>(work: impl AsyncFnOnce(&A) -> Result<ExitCode>) -> ExitCod
 }
 
 fn try_run<A: Parser>(work: impl AsyncFnOnce(&A) -> Result<ExitCode>) -> Result<ExitCode> {
-    // As an MCP server it is started by an agent, in whatever way the agent starts one.
-    if std::env::args().nth(1).as_deref() == Some(mcp::WORD) {
+    // An agent starts the MCP server, in any environment, so it must not depend on the isolation.
+    if std::env::args().nth(1).as_deref() == Some(mcp::SUBCOMMAND) {
         return mcp::serve().map(|()| ExitCode::SUCCESS);
     }
     let args = A::parse();
     if let Some(code) = isolation::enter()? {
         return Ok(code);
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot run anything")?;
-    runtime.block_on(isolation::unless_stopped(work(&args)))
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start a runtime")?;
+    runtime.block_on(isolation::run_until_signal(work(&args)))
 }

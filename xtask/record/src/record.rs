@@ -1,4 +1,4 @@
-//! All scenarios on all agents that were asked for.
+//! Records the selected scenarios on the selected agents.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -8,94 +8,95 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
-use interlingua_record::Target;
+use interlingua_record::InstalledAgent;
 use interlingua_recordings::Transcripts;
 use interlingua_scripted_model::Scenario;
 
-use crate::cell::Cell;
 use crate::changes::Changes;
-use crate::play;
+use crate::normal_stream::NormalStream;
+use crate::outcome::RecordingOutcome;
+use crate::recorded_versions::RecordedVersions;
+use crate::scenario_runner::{Failure, record_scenario};
 use crate::shape::Shape;
-use crate::shelf::Shelf;
-use crate::stream::Stream;
-use crate::table::{self, Entry};
+use crate::table::{self, Cell};
 
-/// Play scenarios on real agents and record what they say
+/// Play scenarios on real agents and record what crosses the wire
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
     /// An agent as NAME@VERSION=PROGRAM; may be given several times
-    #[arg(long = "agent", value_name = "AGENT", value_parser = target, required = true)]
-    agents: Vec<Target>,
+    #[arg(long = "agent", value_name = "AGENT", value_parser = parse_agent, required = true)]
+    agents: Vec<InstalledAgent>,
     /// Only this scenario; may be given several times
     #[arg(long = "scenario", value_name = "NAME")]
     only: Vec<String>,
-    /// Say what differs from the recordings of this version instead of the last ones
+    /// Compare with the recordings of this version instead of the last ones
     #[arg(long, value_name = "V")]
     against: Option<String>,
-    /// The folder with the scenarios
+    /// Folder with the scenarios
     #[arg(long, value_name = "DIR", default_value = "scenarios")]
     scenarios: PathBuf,
-    /// The folder with the recordings
+    /// Folder with the recordings
     #[arg(long, value_name = "DIR", default_value = "snapshots/transcripts")]
     transcripts: PathBuf,
-    /// A folder with programs that agents want to find
+    /// Folder with additional programs for the agents' PATH
     #[arg(long, value_name = "DIR")]
     tools: Option<PathBuf>,
 }
 
-fn target(text: &str) -> Result<Target, String> {
-    let target: Target = text.parse()?;
-    let descriptor = target.agent.descriptor();
+fn parse_agent(text: &str) -> Result<InstalledAgent, String> {
+    let agent: InstalledAgent = text.parse()?;
+    let descriptor = agent.agent.descriptor();
     if !descriptor.has_custom_model {
         let name = descriptor.display_name;
-        return Err(format!("{name}'s model runs on its own server, so it cannot be recorded with a scripted one"));
+        return Err(format!(
+            "{name} cannot be recorded with a scripted model, because its model runs on its own server"
+        ));
     }
-    Ok(target)
+    Ok(agent)
 }
 
-/// Records, and says what came of it.
+/// Records the scenarios, and prints the table, the reports and the failures.
 pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
-    let scenarios = scenarios(&args.scenarios, &args.only)?;
-    let shelf = Shelf(Transcripts::new(&args.transcripts));
-    let mut rows: Vec<(String, Vec<Entry>)> =
+    let scenarios = read_scenarios(&args.scenarios, &args.only)?;
+    let versions = RecordedVersions(Transcripts::new(&args.transcripts));
+    let mut rows: Vec<(String, Vec<Cell>)> =
         scenarios.iter().map(|scenario| (scenario.name.clone(), Vec::new())).collect();
     let mut failures = Vec::new();
     let mut reports = Vec::new();
-    for target in &args.agents {
-        let mut recorder = Recorder { args, target, shelf: &shelf, compared: BTreeMap::new(), unsteady: Vec::new() };
+    for agent in &args.agents {
+        let mut recorder =
+            Recorder { args, agent, versions: &versions, comparisons: BTreeMap::new(), unstable: Vec::new() };
         for (number, (scenario, row)) in scenarios.iter().zip(&mut rows).enumerate() {
-            if let Some(reason) = scenario.unsupported.get(target.agent.id()) {
-                row.1.push(Cell::Absent(reason.clone()).entry());
+            if let Some(reason) = scenario.unsupported.get(agent.agent.id()) {
+                row.1.push(RecordingOutcome::Unsupported(reason.clone()).cell());
                 continue;
             }
-            let begin = Instant::now();
-            let place = format!("[{}/{}] {} {}", number + 1, scenarios.len(), target.agent, scenario.name);
-            let cell = match recorder.record(scenario).await {
-                Ok(cell) => {
-                    eprintln!("{place}: {} ({:.1} s)", cell.entry().word, begin.elapsed().as_secs_f32());
-                    cell
-                }
+            let start = Instant::now();
+            let name = format!("[{}/{}] {} {}", number + 1, scenarios.len(), agent.agent, scenario.name);
+            let outcome = match recorder.record(scenario).await {
+                Ok(outcome) => outcome,
                 Err(failure) => {
-                    eprintln!("{place}: FAILED ({:.1} s)", begin.elapsed().as_secs_f32());
-                    failures.push(format!("{} {} {failure}", target.agent, scenario.name));
-                    Cell::Failed
+                    failures.push(format!("{} {} {failure}", agent.agent, scenario.name));
+                    RecordingOutcome::Failed
                 }
             };
-            row.1.push(cell.entry());
+            let cell = outcome.cell();
+            eprintln!("{name}: {} ({:.1} s)", cell.text, start.elapsed().as_secs_f32());
+            row.1.push(cell);
         }
         reports.extend(recorder.reports()?);
-        failures.extend(recorder.unsteady);
+        failures.extend(recorder.unstable);
     }
-    let agents: Vec<String> = args.agents.iter().map(|target| format!("{}@{}", target.agent, target.version)).collect();
-    let told =
+    let agents: Vec<String> = args.agents.iter().map(|agent| format!("{}@{}", agent.agent, agent.version)).collect();
+    let output =
         std::iter::once(table::render("scenario", &agents, &rows)).chain(reports).chain(failures.iter().cloned());
-    // Nobody may read it any more, as in `… | head`; the recordings are there all the same.
-    let _ = std::io::stdout().write_all(told.collect::<Vec<_>>().join("\n").as_bytes());
+    // Fails if the reader has closed the pipe, as in `… | head`. The recordings are written anyway.
+    let _ = std::io::stdout().write_all(output.collect::<Vec<_>>().join("\n").as_bytes());
     Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The scenarios in the folder, by name, or those that were asked for.
-fn scenarios(folder: &Path, only: &[String]) -> Result<Vec<Scenario>> {
+/// Reads the scenarios in a folder, sorted by name. If `only` is not empty, reads only those.
+fn read_scenarios(folder: &Path, only: &[String]) -> Result<Vec<Scenario>> {
     let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let mut files: Vec<PathBuf> = entries
         .flatten()
@@ -110,7 +111,7 @@ fn scenarios(folder: &Path, only: &[String]) -> Result<Vec<Scenario>> {
     for name in only {
         if !scenarios.iter().any(|scenario| scenario.name == *name) {
             let known: Vec<&str> = scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
-            bail!("{} has no scenario {name:?}; it has {}", folder.display(), known.join(", "));
+            bail!("{} has no scenario {name:?}; its scenarios are {}", folder.display(), known.join(", "));
         }
     }
     if !only.is_empty() {
@@ -122,88 +123,90 @@ fn scenarios(folder: &Path, only: &[String]) -> Result<Vec<Scenario>> {
 /// Records the scenarios of one agent.
 struct Recorder<'a> {
     args: &'a Args,
-    target: &'a Target,
-    shelf: &'a Shelf,
-    /// The versions that the recordings are compared with, and what is different.
-    compared: BTreeMap<String, Changes>,
-    /// The scenarios whose stream differs from that of the recording which is kept.
-    unsteady: Vec<String>,
+    agent: &'a InstalledAgent,
+    versions: &'a RecordedVersions,
+    /// Versions that the recordings are compared with, and the differences.
+    comparisons: BTreeMap<String, Changes>,
+    /// Descriptions of unstable scenarios: their new stream differs from that of the recording that is kept.
+    unstable: Vec<String>,
 }
 
 impl Recorder<'_> {
-    async fn record(&mut self, scenario: &Scenario) -> Result<Cell, play::Failure> {
-        let Target { agent, version, .. } = self.target;
-        let recording = play::play(self.target, scenario, self.args.tools.as_deref()).await?;
-        let before = self.baseline(scenario);
-        let wrong = |error: anyhow::Error| play::Failure::of_keeping(&error);
+    async fn record(&mut self, scenario: &Scenario) -> Result<RecordingOutcome, Failure> {
+        let InstalledAgent { agent, version, .. } = self.agent;
+        let recording = record_scenario(self.agent, scenario, self.args.tools.as_deref()).await?;
+        let before = self.find_baseline(scenario);
+        let failed = |error: anyhow::Error| Failure::after_play(&error);
         if let Some((base, _)) = &before {
-            // Before anything is replaced.
-            self.meet(base).map_err(wrong)?;
+            // Must come before a recording of that version is replaced.
+            self.start_comparison(base).map_err(failed)?;
         }
-        let cell = self.shelf.keep(*agent, version, &scenario.name, &recording).map_err(wrong)?;
-        let cell = if cell == Cell::Same { self.steady(scenario, &recording).map_err(wrong)? } else { cell };
+        let mut outcome = self.versions.save(*agent, version, &scenario.name, &recording).map_err(failed)?;
+        if outcome == RecordingOutcome::Same {
+            outcome = self.check_stream(scenario, &recording).map_err(failed)?;
+        }
         if let Some((base, before)) = before {
-            // What has the same form is the same, whatever came a little earlier or later this time: the recording that
-            // is kept is what every report speaks of.
-            let kept = if cell.is_kept() { self.shelf.get(*agent, version, &scenario.name) } else { None };
+            // Recordings with the same normal form are equal, even if some messages came a little earlier or later. All
+            // reports are about the recording that is kept.
+            let kept = if outcome.is_kept() { self.versions.read(*agent, version, &scenario.name) } else { None };
             let now = kept.as_ref().unwrap_or(&recording);
-            self.compare(&base, scenario, &before, now).map_err(wrong)?;
+            self.compare(&base, scenario, &before, now).map_err(failed)?;
         }
-        Ok(cell)
+        Ok(outcome)
     }
 
-    /// Makes sure that a recording which is not kept, because it has the form of the one that is, also becomes the same
-    /// universal stream.
-    fn steady(&mut self, scenario: &Scenario, recording: &[u8]) -> Result<Cell> {
-        let Target { agent, version, .. } = self.target;
-        let kept = self.shelf.get(*agent, version, &scenario.name).context("the recording is gone")?;
-        match Stream::of(*agent, &kept)?.difference(&Stream::of(*agent, recording)?) {
-            None => Ok(Cell::Same),
+    /// Checks that a recording with the normal form of the existing one also converts to the same universal stream.
+    fn check_stream(&mut self, scenario: &Scenario, recording: &[u8]) -> Result<RecordingOutcome> {
+        let InstalledAgent { agent, version, .. } = self.agent;
+        let kept = self.versions.read(*agent, version, &scenario.name).context("the recording no longer exists")?;
+        match NormalStream::new(*agent, &kept)?.difference(&NormalStream::new(*agent, recording)?) {
+            None => Ok(RecordingOutcome::Same),
             Some(difference) => {
                 let name = &scenario.name;
-                self.unsteady.push(format!("{agent} {name} has the same form, but another stream: {difference}\n"));
-                Ok(Cell::Unsteady)
+                self.unstable
+                    .push(format!("{agent} {name} has the same normal form, but a different stream: {difference}\n"));
+                Ok(RecordingOutcome::Unstable)
             }
         }
     }
 
-    /// The last recording of a scenario and its version: of the same version, else of the newest other.
-    fn baseline(&self, scenario: &Scenario) -> Option<(String, Vec<u8>)> {
-        let Target { agent, version, .. } = self.target;
-        let get = |version: &str| Some((version.to_owned(), self.shelf.get(*agent, version, &scenario.name)?));
+    /// The recording to compare with, and its version: of the same version, else of the newest other.
+    fn find_baseline(&self, scenario: &Scenario) -> Option<(String, Vec<u8>)> {
+        let InstalledAgent { agent, version, .. } = self.agent;
+        let read = |version: &str| Some((version.to_owned(), self.versions.read(*agent, version, &scenario.name)?));
         match &self.args.against {
-            Some(other) => get(other),
-            None => get(version).or_else(|| get(&self.shelf.newest_other(*agent, version, &scenario.name)?)),
+            Some(other) => read(other),
+            None => read(version).or_else(|| read(&self.versions.newest_other(*agent, version, &scenario.name)?)),
         }
     }
 
-    /// Gets ready to compare with the recordings of a version.
-    fn meet(&mut self, base: &str) -> Result<()> {
-        if !self.compared.contains_key(base) {
-            let known = self.shelf.kinds(self.target.agent, base)?;
-            self.compared.insert(base.to_owned(), Changes::to(known));
+    /// Starts the comparison with a version, unless it has been started.
+    fn start_comparison(&mut self, base: &str) -> Result<()> {
+        if !self.comparisons.contains_key(base) {
+            let kinds = self.versions.message_kinds(self.agent.agent, base)?;
+            self.comparisons.insert(base.to_owned(), Changes::new(kinds));
         }
         Ok(())
     }
 
     fn compare(&mut self, base: &str, scenario: &Scenario, before: &[u8], now: &[u8]) -> Result<()> {
-        let agent = self.target.agent;
-        let (before, now) = (Shape::of(agent, before)?, Shape::of(agent, now)?);
-        if let Some(changes) = self.compared.get_mut(base) {
+        let agent = self.agent.agent;
+        let (before, now) = (Shape::new(agent, before)?, Shape::new(agent, now)?);
+        if let Some(changes) = self.comparisons.get_mut(base) {
             changes.compare(&scenario.name, &before, &now);
         }
         Ok(())
     }
 
     fn reports(&self) -> Result<Vec<String>> {
-        let Target { agent, version, .. } = self.target;
-        let known = self.shelf.kinds(*agent, version)?;
-        let reports = self.compared.iter().map(|(base, changes)| {
-            let report = changes.report(&known);
+        let InstalledAgent { agent, version, .. } = self.agent;
+        let kinds = self.versions.message_kinds(*agent, version)?;
+        let reports = self.comparisons.iter().map(|(base, changes)| {
+            let report = changes.report(&kinds);
             match (base == version, report.is_empty()) {
-                (true, true) => format!("{agent} {version}: nothing differs from the last recordings\n"),
+                (true, true) => format!("{agent} {version}: no differences to the last recordings\n"),
                 (true, false) => format!("{agent} {version}, last recordings → now:\n{report}"),
-                (false, true) => format!("{agent} {base} → {version}: nothing differs\n"),
+                (false, true) => format!("{agent} {base} → {version}: no differences\n"),
                 (false, false) => format!("{agent} {base} → {version}:\n{report}"),
             }
         });
@@ -219,13 +222,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_enough_scenarios_for_every_agent_and_a_reason_where_one_is_missing() {
+    fn every_agent_has_enough_scenarios_and_a_reason_for_each_unsupported_one() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-        let scenarios = scenarios(&folder, &[]).unwrap();
+        let scenarios = read_scenarios(&folder, &[]).unwrap();
         assert!(scenarios.len() >= 30, "{}", scenarios.len());
         for agent in supported_agents() {
-            let played = scenarios.iter().filter(|scenario| !scenario.unsupported.contains_key(agent.id())).count();
-            assert!(played >= 24, "{agent}: {played}");
+            let supported = scenarios.iter().filter(|scenario| !scenario.unsupported.contains_key(agent.id())).count();
+            assert!(supported >= 24, "{agent}: {supported}");
         }
         for scenario in &scenarios {
             for (agent, reason) in &scenario.unsupported {
@@ -236,19 +239,19 @@ mod tests {
     }
 
     #[test]
-    fn a_scenario_that_is_not_there_is_told_with_those_that_are() {
+    fn the_error_for_an_unknown_scenario_lists_the_known_ones() {
         let folder = tempfile::tempdir().unwrap();
         let text = "about = \"x\"\n[[turn]]\nuser = \"Hello\"\nmodel = []\n";
         std::fs::write(folder.path().join("greeting.toml"), text).unwrap();
-        let error = scenarios(folder.path(), &["farewell".to_owned()]).unwrap_err().to_string();
-        assert!(error.contains("has no scenario \"farewell\"; it has greeting"), "{error}");
+        let error = read_scenarios(folder.path(), &["farewell".to_owned()]).unwrap_err().to_string();
+        assert!(error.contains("has no scenario \"farewell\"; its scenarios are greeting"), "{error}");
     }
 
     #[test]
-    fn an_agent_is_named_with_its_version_and_its_program() {
-        let codex = target("codex@0.166.0=/opt/codex").unwrap();
+    fn an_agent_is_given_with_its_version_and_its_program() {
+        let codex = parse_agent("codex@0.166.0=/opt/codex").unwrap();
         assert_eq!((codex.agent, codex.version.as_str()), (Agent::Codex, "0.166.0"));
-        assert!(target("codex=/opt/codex").unwrap_err().contains("NAME@VERSION=PROGRAM"));
-        assert!(target("amp@1=/opt/amp").unwrap_err().contains("its own server"));
+        assert!(parse_agent("codex=/opt/codex").unwrap_err().contains("NAME@VERSION=PROGRAM"));
+        assert!(parse_agent("amp@1=/opt/amp").unwrap_err().contains("its own server"));
     }
 }

@@ -1,11 +1,11 @@
-//! What is different in every run: ids, times, process ids, ports, hashes.
+//! Redacts what is different in every run: ids, times, process ids, ports, hashes.
 //!
-//! Each is replaced by a word for what it is, always the same, so that two runs can be compared.
+//! Each is replaced by a fixed placeholder of its kind, so that two runs can be compared.
 
 use serde_json::Value;
 
-/// Fields whose value says when, how long, or by which process.
-const FIELDS: [&str; 34] = [
+/// Fields whose values are different in every run: times, durations, ids of processes and the like.
+const VARYING_FIELDS: [&str; 34] = [
     "pid",
     "processId",
     "process_id",
@@ -42,44 +42,44 @@ const FIELDS: [&str; 34] = [
     "agentId",
 ];
 
-/// The value without what is different in every run.
-pub(crate) fn value(value: &Value) -> Value {
+/// Redacts a value.
+pub(crate) fn redact_value(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let each = fields.iter().map(|(key, inner)| {
-                let varies = FIELDS.contains(&key.as_str()) || key.ends_with("Ms") || key.ends_with("_ms");
+            let redacted = fields.iter().map(|(key, inner)| {
+                let varies = VARYING_FIELDS.contains(&key.as_str()) || key.ends_with("Ms") || key.ends_with("_ms");
                 let inner = match inner {
-                    // Whether it is there is worth comparing; what it is, is not.
+                    // Whether the field has a value is compared; the value itself is not.
                     Value::Null => Value::Null,
                     _ if varies => Value::from("-"),
-                    // A sub-agent of Codex that was just started is about to run, or already does.
+                    // A sub-agent of Codex that was just started may or may not run already.
                     Value::String(state) if state == "pendingInit" => Value::from("running"),
-                    inner => self::value(inner),
+                    inner => redact_value(inner),
                 };
-                (text(key), inner)
+                (redact_text(key), inner)
             });
-            Value::Object(each.collect())
+            Value::Object(redacted.collect())
         }
-        Value::Array(list) => Value::Array(list.iter().map(self::value).collect()),
-        Value::String(words) => Value::from(text(words)),
-        // Times in seconds and milliseconds; nothing else is that big.
+        Value::Array(list) => Value::Array(list.iter().map(redact_value).collect()),
+        Value::String(text) => Value::from(redact_text(text)),
+        // Times in seconds or milliseconds. No other number is that big.
         Value::Number(number) if number.as_f64().is_some_and(|number| number > 1e9) => Value::from("-"),
         other => other.clone(),
     }
 }
 
-/// The text without what is different in every run.
-pub(crate) fn text(text: &str) -> String {
-    words(&date_folders(text))
+/// Redacts a text.
+pub(crate) fn redact_text(text: &str) -> String {
+    redact_words(&redact_date_folders(text))
 }
 
-/// Replaces the folders of a day, `/2026/11/15/`: Codex keeps its sessions in them.
-fn date_folders(text: &str) -> String {
+/// Replaces the folders of a day, such as `/2026/11/15/`, in which Codex stores its sessions.
+fn redact_date_folders(text: &str) -> String {
     let mut rest: &[&str] = &text.split('/').collect::<Vec<_>>();
     let mut clean = Vec::with_capacity(rest.len());
     while let [first, others @ ..] = rest {
         rest = match others {
-            [month, day, later @ ..] if [(first, 4), (month, 2), (day, 2)].iter().all(is_number_of) => {
+            [month, day, later @ ..] if [(first, 4), (month, 2), (day, 2)].iter().all(has_digits) => {
                 clean.push("<date>");
                 later
             }
@@ -92,25 +92,25 @@ fn date_folders(text: &str) -> String {
     clean.join("/")
 }
 
-/// Whether a text is a number with exactly this many digits.
-fn is_number_of((text, digits): &(&&str, usize)) -> bool {
+/// Whether a text consists of exactly this many digits.
+fn has_digits((text, digits): &(&&str, usize)) -> bool {
     text.len() == *digits && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn words(text: &str) -> String {
+fn redact_words(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut word = String::new();
-    // "duration_ms: 12" is also said in words.
-    let mut measure = false;
+    // Texts also contain durations, such as "duration_ms: 12".
+    let mut is_duration = false;
     for letter in text.chars().chain(std::iter::once('\0')) {
         if letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | ':' | '.') {
             word.push(letter);
             continue;
         }
         if !word.is_empty() {
-            let number = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-            clean.push_str(&if measure && number { "-".to_owned() } else { self::word(&word) });
-            measure = word.ends_with("_ms:");
+            let is_number = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+            clean.push_str(&if is_duration && is_number { "-".to_owned() } else { redact_word(&word) });
+            is_duration = word.ends_with("_ms:");
             word.clear();
         }
         if letter != '\0' {
@@ -120,11 +120,11 @@ fn words(text: &str) -> String {
     clean
 }
 
-/// A word of letters, digits and what ids and times have in them.
-fn word(word: &str) -> String {
+/// Redacts a word of letters, digits and the punctuation of ids and times.
+fn redact_word(word: &str) -> String {
     let mut end = word.trim_end_matches(['.', ':', '-']);
     if let Some((id, _)) = end.split_once(':').filter(|(id, _)| is_native_id(id)) {
-        // Several questions in one request have one id, and a number each.
+        // The questions of one request share an id and have a number each.
         end = id;
     }
     let tail = &word[end.len()..];
@@ -139,7 +139,7 @@ fn word(word: &str) -> String {
     } else if end.starts_with("127.0.0.1:") {
         "127.0.0.1:<port>"
     } else if end.rsplit_once('.').is_some_and(|(_, kind)| kind == "md") && end.matches('-').count() >= 3 {
-        // Claude Code makes up names for plans.
+        // Claude Code invents file names for plans.
         "<name>.md"
     } else {
         end
@@ -147,14 +147,14 @@ fn word(word: &str) -> String {
     format!("{clean}{tail}")
 }
 
-/// `2026-11-15T23:52:01Z`, with dashes for colons in names of files, or only the date.
+/// Whether a word is a time: `2026-11-15T23:52:01Z`, with dashes instead of colons in file names, or only a date.
 fn is_time(word: &str) -> bool {
     let shape: String =
         word.chars().take(10).map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).collect();
     shape == "0000-00-00" && word.get(10..11).is_none_or(|next| next == "T")
 }
 
-/// Whether a part of it has the shape of a UUID.
+/// Whether a word contains a UUID.
 fn has_uuid(word: &str) -> bool {
     let bytes = word.as_bytes();
     bytes.windows(36).any(|window| {
@@ -165,7 +165,7 @@ fn has_uuid(word: &str) -> bool {
     })
 }
 
-/// OpenCode's ids: `ses_e1e5ca0c4ffe2mDprGaJUgkVHc`.
+/// Whether a word is an id of OpenCode, such as `ses_e1e5ca0c4ffe2mDprGaJUgkVHc`.
 fn is_native_id(word: &str) -> bool {
     let Some((prefix, rest)) = word.split_once('_') else { return false };
     prefix.len() == 3
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn ids_times_ports_and_hashes_are_redacted_and_nothing_else() {
-        for (wild, tame) in [
+        for (raw, redacted) in [
             ("thread 01a1e1a2-952c-7360-8170-54fa7ec436a2.", "thread <uuid>."),
             ("at 2026-11-15T23:52:01.123Z!", "at <time>!"),
             ("rollout-2026-11-15T23-52-01-01a1e19f-fd48-7d33-95fc-76183369f309.jsonl", "<uuid>"),
@@ -196,16 +196,16 @@ mod tests {
             ("tokens: 9, duration_ms: 306", "tokens: 9, duration_ms: -"),
             ("Grüße, 世界! a-b.md", "Grüße, 世界! a-b.md"),
         ] {
-            assert_eq!(text(wild), tame);
+            assert_eq!(redact_text(raw), redacted);
         }
     }
 
     #[test]
-    fn fields_that_say_when_or_how_long_are_redacted_and_absence_is_kept() {
-        let wild =
+    fn times_and_durations_are_redacted_and_null_is_kept() {
+        let raw =
             json!({"durationMs": 12, "startedAtMs": null, "a": [{"pid": 7, "n": 3}], "at": 1_794_786_891_039_u64});
         assert_eq!(
-            value(&wild),
+            redact_value(&raw),
             json!({"durationMs": "-", "startedAtMs": null, "a": [{"pid": "-", "n": 3}], "at": "-"})
         );
     }

@@ -1,37 +1,37 @@
-//! A table of what was played on which agent.
+//! A table of results: one row per scenario or flow, one column per agent.
 
 use std::fmt::Write as _;
 
-/// What became of something on an agent.
+/// One cell of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// In a word; empty where the remark says it all.
-    pub word: String,
-    /// What else there is to say, which stands below the table, once.
-    pub remark: Option<String>,
+pub struct Cell {
+    /// The result in a word; empty if the note says everything.
+    pub text: String,
+    /// A note below the table. Equal notes are printed once.
+    pub note: Option<String>,
 }
 
-/// The table as text: one line per row, then the remarks. `first` is what the rows are, and `columns` are the agents as
-/// `NAME@VERSION`.
+/// Renders the table: one line per row, then the notes. `row_title` is the title of the first column; `columns` are the
+/// agents as `NAME@VERSION`.
 #[must_use]
-pub fn render(first: &str, columns: &[String], rows: &[(String, Vec<Entry>)]) -> String {
-    let mut remarks: Vec<String> = Vec::new();
-    let mut lines = vec![std::iter::once(first.to_owned()).chain(columns.iter().cloned()).collect::<Vec<_>>()];
-    for (row, entries) in rows {
+pub fn render(row_title: &str, columns: &[String], rows: &[(String, Vec<Cell>)]) -> String {
+    let mut notes: Vec<String> = Vec::new();
+    let mut lines = vec![std::iter::once(row_title.to_owned()).chain(columns.iter().cloned()).collect::<Vec<_>>()];
+    for (row, cells) in rows {
         let mut line = vec![row.clone()];
-        for (entry, agent) in entries.iter().zip(columns) {
-            let mut cell = entry.word.clone();
-            if let Some(remark) = &entry.remark {
+        for (cell, agent) in cells.iter().zip(columns) {
+            let mut text = cell.text.clone();
+            if let Some(note) = &cell.note {
                 let name = agent.split('@').next().unwrap_or(agent);
-                let remark = format!("{name}: {remark}");
-                let known = remarks.iter().position(|other| *other == remark);
+                let note = format!("{name}: {note}");
+                let known = notes.iter().position(|other| *other == note);
                 let number = known.unwrap_or_else(|| {
-                    remarks.push(remark);
-                    remarks.len() - 1
+                    notes.push(note);
+                    notes.len() - 1
                 });
-                let _ = write!(cell, "{}[{}]", if cell.is_empty() { "" } else { " " }, number + 1);
+                let _ = write!(text, "{}[{}]", if text.is_empty() { "" } else { " " }, number + 1);
             }
-            line.push(cell);
+            line.push(text);
         }
         lines.push(line);
     }
@@ -43,8 +43,8 @@ pub fn render(first: &str, columns: &[String], rows: &[(String, Vec<Entry>)]) ->
         let padded: Vec<String> = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
         let _ = writeln!(text, "{}", padded.join("  ").trim_end());
     }
-    for (remark, number) in remarks.iter().zip(1..) {
-        let _ = writeln!(text, "[{number}] {remark}");
+    for (note, number) in notes.iter().zip(1..) {
+        let _ = writeln!(text, "[{number}] {note}");
     }
     text
 }
@@ -54,14 +54,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_remark_is_numbered_and_said_once() {
+    fn equal_notes_are_printed_once_with_their_number() {
         let agents = ["claude@2".to_owned(), "codex@0.1".to_owned()];
-        let entry =
-            |word: &str, remark: Option<&str>| Entry { word: word.to_owned(), remark: remark.map(str::to_owned) };
+        let cell = |text: &str, note: Option<&str>| Cell { text: text.to_owned(), note: note.map(str::to_owned) };
         let rows = [
-            ("one".to_owned(), vec![entry("same", None), entry("", Some("it cannot"))]),
-            ("another".to_owned(), vec![entry("FAILED", None), entry("", Some("it cannot"))]),
-            ("third".to_owned(), vec![entry("pass", Some("nearly")), entry("pass", None)]),
+            ("one".to_owned(), vec![cell("same", None), cell("", Some("it cannot"))]),
+            ("another".to_owned(), vec![cell("FAILED", None), cell("", Some("it cannot"))]),
+            ("third".to_owned(), vec![cell("pass", Some("nearly")), cell("pass", None)]),
         ];
         assert_eq!(
             render("scenario", &agents, &rows),

@@ -1,6 +1,6 @@
-//! A scenario that fails says where, and keeps no other from being played; one that is not the same twice is found out.
+//! A failing scenario is reported with its step and does not stop the others; an unstable scenario is detected.
 //!
-//! The agent is a script that speaks as much of Claude Code's protocol as that takes.
+//! The agent is a shell script that implements as much of Claude Code's protocol as these tests need.
 
 #![cfg(target_os = "linux")]
 
@@ -9,8 +9,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// It says hello and ends each turn at once, but breaks down when it is told to. Told to waver, it first says one of two
-/// things that have nothing to do with each other, and once there is a recording of that, first the other.
+/// Ends each turn at once. On "Break down" it exits with an error. On "Waver" it sends two independent messages, and
+/// swaps them if there is a recording already.
 const AGENT: &str = r#"#!/bin/sh
 while read -r line; do
     case "$line" in
@@ -29,54 +29,54 @@ while read -r line; do
 done
 "#;
 
-/// Records these scenarios (name, what the user says) with the agent; `None` where no namespace can be made.
+/// Records these scenarios (name and prompt) with the agent; `None` if this machine does not allow namespaces.
 fn record(folder: &Path, scenarios: &[(&str, &str)]) -> Option<Output> {
-    let (agent, kept) = (folder.join("agent"), folder.join("scenarios"));
+    let (agent, scenario_folder) = (folder.join("agent"), folder.join("scenarios"));
     fs::write(&agent, AGENT).unwrap();
     fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
-    fs::create_dir_all(&kept).unwrap();
-    for (name, user) in scenarios {
-        let text = format!("about = \"x\"\n[[turn]]\nuser = \"{user}\"\nmodel = []\n");
-        fs::write(kept.join(format!("{name}.toml")), text).unwrap();
+    fs::create_dir_all(&scenario_folder).unwrap();
+    for (name, prompt) in scenarios {
+        let text = format!("about = \"x\"\n[[turn]]\nuser = \"{prompt}\"\nmodel = []\n");
+        fs::write(scenario_folder.join(format!("{name}.toml")), text).unwrap();
     }
     let output = Command::new(env!("CARGO_BIN_EXE_interlingua-record"))
         .arg("--agent")
         .arg(format!("claude@1.0.0={}", agent.display()))
         .arg("--scenarios")
-        .arg(kept)
+        .arg(scenario_folder)
         .arg("--transcripts")
         .arg(folder.join("transcripts"))
         .output()
         .unwrap();
-    let refused = output.status.code() == Some(2)
-        && String::from_utf8_lossy(&output.stderr).contains("recording needs a Linux that lets you make");
-    if refused {
-        eprintln!("nothing is tested: {}", String::from_utf8_lossy(&output.stderr));
+    let is_unsupported = output.status.code() == Some(2)
+        && String::from_utf8_lossy(&output.stderr).contains("this needs Linux with permission to create");
+    if is_unsupported {
+        eprintln!("skipped: {}", String::from_utf8_lossy(&output.stderr));
     }
-    (!refused).then_some(output)
+    (!is_unsupported).then_some(output)
 }
 
 #[test]
-fn a_scenario_that_fails_says_where_and_the_others_are_played() {
+fn a_failing_scenario_is_reported_with_its_step_and_the_others_are_played() {
     let folder = tempfile::tempdir().unwrap();
     let scenarios = [("first", "Say hello"), ("second", "Break down"), ("third", "Say goodbye")];
     let Some(output) = record(folder.path(), &scenarios) else { return };
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{told}\n{}", String::from_utf8_lossy(&output.stderr));
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stdout}\n{}", String::from_utf8_lossy(&output.stderr));
     let table = "scenario  claude@1.0.0\nfirst     new\nsecond    FAILED\nthird     new\n";
-    assert!(told.starts_with(table), "{told}");
-    let failure = "claude second failed in turn 1, waiting for its end: the agent ended by itself\n  \
-                   the agent last said:\n    \
+    assert!(stdout.starts_with(table), "{stdout}");
+    let failure = "claude second failed in turn 1, waiting for its end: the agent exited unexpectedly\n  \
+                   last lines from the agent:\n    \
                    {\"type\":\"control_response\",\"response\":{\"subtype\":\"success\",\"request_id\":\"host-1\"}}\n    \
                    {\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\"}\n  \
-                   its standard error ends:\n    I cannot go on.\n";
-    assert!(told.ends_with(failure), "{told}");
-    let kept = |name: &str| folder.path().join(format!("transcripts/recorded/claude/1.0.0/{name}.jsonl")).is_file();
-    assert_eq!(["first", "second", "third"].map(kept), [true, false, true]);
+                   end of its standard error:\n    I cannot go on.\n";
+    assert!(stdout.ends_with(failure), "{stdout}");
+    let exists = |name: &str| folder.path().join(format!("transcripts/recorded/claude/1.0.0/{name}.jsonl")).is_file();
+    assert_eq!(["first", "second", "third"].map(exists), [true, false, true]);
 }
 
 #[test]
-fn a_recording_of_the_same_form_that_becomes_another_stream_is_found_out() {
+fn a_recording_with_the_same_normal_form_but_a_different_stream_is_unstable() {
     let folder = tempfile::tempdir().unwrap();
     let scenarios = [("wavers", "Waver a little")];
     let Some(first) = record(folder.path(), &scenarios) else { return };
@@ -84,15 +84,18 @@ fn a_recording_of_the_same_form_that_becomes_another_stream_is_found_out() {
     let file = folder.path().join("transcripts/recorded/claude/1.0.0/wavers.jsonl");
     let kept = fs::read(&file).unwrap();
     let second = record(folder.path(), &scenarios).unwrap();
-    let told = String::from_utf8(second.stdout).unwrap();
-    assert_eq!(second.status.code(), Some(1), "{told}");
-    assert!(told.starts_with("scenario  claude@1.0.0\nwavers    UNSTEADY\n"), "{told}");
-    assert!(told.contains("claude wavers has the same form, but another stream: session 1, entry "), "{told}");
+    let stdout = String::from_utf8(second.stdout).unwrap();
+    assert_eq!(second.status.code(), Some(1), "{stdout}");
+    assert!(stdout.starts_with("scenario  claude@1.0.0\nwavers    UNSTABLE\n"), "{stdout}");
+    assert!(
+        stdout.contains("claude wavers has the same normal form, but a different stream: session 1, entry "),
+        "{stdout}"
+    );
     assert_eq!(fs::read(&file).unwrap(), kept);
 }
 
 #[test]
-fn all_that_can_be_played_is_a_success() {
+fn without_failures_the_exit_code_is_zero() {
     let folder = tempfile::tempdir().unwrap();
     let Some(output) = record(folder.path(), &[("first", "Say hello")]) else { return };
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));

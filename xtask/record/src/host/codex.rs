@@ -1,4 +1,4 @@
-//! Codex: one app-server for all sessions, JSON-RPC in lines both ways.
+//! Codex: one app-server for all sessions, JSON-RPC in lines in both directions.
 
 use interlingua_native::new;
 use std::collections::{BTreeMap, VecDeque};
@@ -20,40 +20,40 @@ use interlingua_scripted_model::scenario::{HostAnswer, PermissionPolicy, Step, T
 use interlingua_scripted_model::{agent_environment, codex_config};
 use semver::Version;
 
-use super::{Ask, Attached, NO, Seen, Stage};
-use crate::process::{Output, Process, Stdout};
+use super::{AgentRequest, AttachedFile, DEFAULT_DENIAL, HostContext, HostEvent};
+use crate::process::{Output, Process, StdoutRole};
 
 pub(crate) struct Host<'a> {
-    stage: Stage<'a>,
+    context: HostContext<'a>,
     pub(super) process: Process,
-    /// Session → thread.
+    /// Session name → thread id.
     threads: BTreeMap<String, String>,
-    /// Session → turn.
+    /// Session name → turn id.
     turns: BTreeMap<String, String>,
-    /// How many requests the host made.
+    /// Number of requests of the host.
     requests: u64,
-    /// What the agent asks.
+    /// Requests of the agent that have no answer.
     pending: PendingRequests,
-    /// The agent's version.
+    /// Version of the agent.
     version: Option<Version>,
-    /// Lines that came while the host waited for something else.
-    ahead: VecDeque<String>,
+    /// Lines that came while the host waited for another one.
+    queued: VecDeque<String>,
 }
 
 impl<'a> Host<'a> {
-    pub(super) async fn start(stage: Stage<'a>) -> Result<Self> {
-        configure(&stage)?;
-        let process = launch(&stage)?;
-        let version = Version::parse(stage.version).ok();
+    pub(super) async fn start(context: HostContext<'a>) -> Result<Self> {
+        configure(&context)?;
+        let process = launch(&context)?;
+        let version = Version::parse(context.version).ok();
         let mut host = Self {
-            stage,
+            context,
             process,
             threads: BTreeMap::new(),
             turns: BTreeMap::new(),
             requests: 0,
             pending: PendingRequests::new(version.clone()),
             version,
-            ahead: VecDeque::new(),
+            queued: VecDeque::new(),
         };
         host.initialize().await?;
         Ok(host)
@@ -62,16 +62,17 @@ impl<'a> Host<'a> {
     async fn initialize(&mut self) -> Result<()> {
         let client =
             ClientInfo { title: Some("Host".to_owned()), ..new!(ClientInfo { name: "host", version: "0.1.0" }) };
-        // It warns of the unknown model in every thread: in a sub-agent's before or after that is started.
-        let muted: &[&str] = if delegates(&self.stage) { &["warning"] } else { &[] };
+        // Codex warns about the unknown model in every thread. In the thread of a sub-agent, the warning may come before
+        // or after the start of the thread.
+        let muted: &[&str] = if delegates(&self.context) { &["warning"] } else { &[] };
         self.call(codex::initialize(client, muted)).await?;
         self.process.send(&codex::initialized()).await
     }
 
-    pub(super) async fn say(&mut self, session: &str, text: &str, files: &[Attached]) -> Result<()> {
+    pub(super) async fn send_message(&mut self, session: &str, text: &str, files: &[AttachedFile]) -> Result<()> {
         let thread = match self.threads.get(session) {
             Some(thread) => thread.clone(),
-            None => self.begin(session).await?,
+            None => self.start_thread(session).await?,
         };
         let mut input: Vec<UserInput> = vec![new!(TextUserInput { text: text }).into()];
         input.extend(files.iter().map(|file| -> UserInput {
@@ -83,50 +84,51 @@ impl<'a> Host<'a> {
             }
         }));
         let plan = self
-            .plans()
-            .then(|| PlanMode { model: model(&self.stage).to_owned(), reasoning_effort: Some("medium".to_owned()) });
+            .uses_plan_mode()
+            .then(|| PlanMode { model: model(&self.context).to_owned(), reasoning_effort: Some("medium".to_owned()) });
         let started = self.call(codex::start_turn(&thread, input, plan, self.version.as_ref())).await?;
-        let turn = started.turn.context("turn/start gave no turn")?;
+        let turn = started.turn.context("the answer to turn/start has no turn")?;
         self.turns.insert(session.to_owned(), turn.id);
         Ok(())
     }
 
-    async fn begin(&mut self, session: &str) -> Result<String> {
-        let cwd = Some(self.stage.place.workspace.to_string_lossy().into_owned());
+    async fn start_thread(&mut self, session: &str) -> Result<String> {
+        let cwd = Some(self.context.dirs.workspace.to_string_lossy().into_owned());
         let mut options = ThreadOptions { cwd, ..ThreadOptions::default() };
-        if self.stage.scenario.setup.permissions == PermissionPolicy::Ask {
+        if self.context.scenario.setup.permissions == PermissionPolicy::Ask {
             options.approval_policy = Some(AskForApprovalText::Untrusted);
             options.sandbox = Some(SandboxMode::DangerFullAccess);
         }
         let started = self.call(options.start()).await?;
-        let thread = started.thread.context("thread/start gave no thread")?.id;
+        let thread = started.thread.context("the answer to thread/start has no thread")?.id;
         self.threads.insert(session.to_owned(), thread.clone());
-        if self.stage.scenario.setup.mcp {
-            self.servers_are_up().await?;
+        if self.context.scenario.setup.mcp {
+            self.wait_for_mcp_server().await?;
         }
         Ok(thread)
     }
 
-    /// Waits until the MCP server is there, or is not: otherwise that is told before or after the turn begins.
-    async fn servers_are_up(&mut self) -> Result<()> {
-        while !self.ahead.iter().any(|line| tells_of_server(line)) {
+    /// Waits until the MCP server has started or failed. Otherwise its status could come before or after the start of
+    /// the turn.
+    async fn wait_for_mcp_server(&mut self) -> Result<()> {
+        while !self.queued.iter().any(|line| is_mcp_server_status(line)) {
             match self.process.next().await {
-                Output::Line(line) => self.ahead.push_back(line),
-                Output::Exited(code) => bail!("the agent ended with {code:?} before its MCP server was there"),
+                Output::Line(line) => self.queued.push_back(line),
+                Output::Exited(code) => bail!("the agent exited with code {code:?} before its MCP server was ready"),
             }
         }
         Ok(())
     }
 
-    pub(super) async fn answer(&mut self, ask: &Ask, answer: &HostAnswer) -> Result<()> {
+    pub(super) async fn answer(&mut self, request: &AgentRequest, answer: &HostAnswer) -> Result<()> {
         let reply = match answer {
             HostAnswer::Allow => Reply::Allow,
             HostAnswer::AllowAlways => Reply::AllowForSession,
             HostAnswer::Choose(chosen) => Reply::Answers(chosen),
-            HostAnswer::Deny(_) | HostAnswer::Dismiss => Reply::Reject(NO),
+            HostAnswer::Deny(_) | HostAnswer::Dismiss => Reply::Reject(DEFAULT_DENIAL),
         };
-        let key = ask.request.as_str().context("a request of Codex has a key")?;
-        let line = self.pending.reply(key, reply).context("nothing waits for this answer")?;
+        let key = request.payload.as_str().context("the request has no key")?;
+        let line = self.pending.reply(key, reply).context("the request is no longer pending")?;
         self.process.send(&line).await
     }
 
@@ -137,59 +139,59 @@ impl<'a> Host<'a> {
     }
 
     pub(super) async fn resume(&mut self, session: &str) -> Result<()> {
-        self.end().await?;
-        self.process = launch(&self.stage)?;
+        self.shutdown().await?;
+        self.process = launch(&self.context)?;
         self.initialize().await?;
         let thread = self.threads.get(session).context("there is no thread to resume")?.clone();
         self.call(ThreadOptions::default().resume(&thread)).await.map(drop)
     }
 
-    pub(super) async fn end(&mut self) -> Result<()> {
-        self.process.close();
-        while !self.process.is_gone() {
-            self.process.next().await;
-        }
+    pub(super) async fn shutdown(&mut self) -> Result<()> {
+        self.process.close_input();
+        self.process.wait().await;
         Ok(())
     }
 
-    pub(super) async fn next(&mut self) -> Result<Seen> {
+    pub(super) async fn next(&mut self) -> Result<HostEvent> {
         loop {
-            let line = match self.ahead.pop_front() {
+            let line = match self.queued.pop_front() {
                 Some(line) => line,
                 None => match self.process.next().await {
-                    Output::Exited(_) => return Ok(Seen::Gone),
+                    Output::Exited(_) => return Ok(HostEvent::Exited),
                     Output::Line(line) => line,
                 },
             };
-            if let Some(seen) = self.see(&line).await? {
-                return Ok(seen);
+            if let Some(event) = self.observe(&line).await? {
+                return Ok(event);
             }
         }
     }
 
-    async fn see(&mut self, line: &str) -> Result<Option<Seen>> {
+    /// Handles a line, and returns the event that it contains, if any.
+    async fn observe(&mut self, line: &str) -> Result<Option<HostEvent>> {
         let request = match ServerMessage::decode(line) {
             Some(ServerMessage::Request(request)) => request,
-            Some(ServerMessage::Notification(notification)) => return Ok(self.see_notification(&notification)),
+            Some(ServerMessage::Notification(notification)) => return Ok(self.notification_event(&notification)),
             Some(ServerMessage::Answer(_)) | None => return Ok(None),
         };
         match self.pending.receive(line, SystemTime::now())? {
-            Received::Pending(key) => {
-                Ok(Some(Seen::Asked(Ask { about: request.variant().to_owned(), request: key.into() })))
-            }
+            Received::Pending(key) => Ok(Some(HostEvent::Request(AgentRequest {
+                description: request.variant().to_owned(),
+                payload: key.into(),
+            }))),
             Received::Answered(answer) => self.process.send(&answer).await.map(|()| None),
         }
     }
 
-    fn see_notification(&self, notification: &ServerNotification) -> Option<Seen> {
+    fn notification_event(&self, notification: &ServerNotification) -> Option<HostEvent> {
         match notification {
-            ServerNotification::ItemAgentMessageDelta(_) => Some(Seen::Text),
-            ServerNotification::Error(error) if error.will_retry == Some(true) => Some(Seen::Retry),
+            ServerNotification::ItemAgentMessageDelta(_) => Some(HostEvent::Text),
+            ServerNotification::Error(error) if error.will_retry == Some(true) => Some(HostEvent::Retry),
             ServerNotification::TurnCompleted(completed) => {
-                // A sub-agent's thread is nobody's session.
+                // The threads of sub-agents are not in the scenario.
                 let (session, _) =
                     self.threads.iter().find(|(_, thread)| Some(*thread) == completed.thread_id.as_ref())?;
-                Some(Seen::TurnOver { session: session.clone() })
+                Some(HostEvent::TurnEnded { session: session.clone() })
             }
             _ => None,
         }
@@ -203,61 +205,61 @@ impl<'a> Host<'a> {
         loop {
             let line = match self.process.next().await {
                 Output::Line(line) => line,
-                Output::Exited(code) => bail!("the agent ended with {code:?} instead of answering {}", R::METHOD),
+                Output::Exited(code) => bail!("the agent exited with code {code:?} without answering {}", R::METHOD),
             };
             if ServerMessage::decode(&line).is_some_and(|message| message.is_answer_to(id)) {
-                return decode_answer::<R>(&line).map_err(|error| anyhow!("{} was refused: {error}", R::METHOD));
+                return decode_answer::<R>(&line).map_err(|error| anyhow!("{} failed: {error}", R::METHOD));
             }
-            self.ahead.push_back(line);
+            self.queued.push_back(line);
         }
     }
 
-    /// Codex asks the user and makes plans in plan mode only.
-    fn plans(&self) -> bool {
+    /// Whether turns run in plan mode. Codex asks questions and makes plans only there.
+    fn uses_plan_mode(&self) -> bool {
         let asks = |step: &Step| matches!(step, Step::ToolCall(ToolAction::Ask(_) | ToolAction::Plan { .. }));
-        self.stage.scenario.setup.plan_mode || self.stage.scenario.has_step(asks)
+        self.context.scenario.setup.plan_mode || self.context.scenario.has_step(asks)
     }
 }
 
-fn model(stage: &Stage<'_>) -> &'static str {
-    interlingua_scripted_model::required_model(Agent::Codex, stage.scenario).unwrap_or("gpt-5.5")
+fn model(context: &HostContext<'_>) -> &'static str {
+    interlingua_scripted_model::required_model(Agent::Codex, context.scenario).unwrap_or("gpt-5.5")
 }
 
-/// Whether a line tells that an MCP server is there, or is not.
-fn tells_of_server(line: &str) -> bool {
+/// Whether a line reports that an MCP server has started or failed.
+fn is_mcp_server_status(line: &str) -> bool {
     let Some(ServerMessage::Notification(notification)) = ServerMessage::decode(line) else { return false };
     matches!(*notification, ServerNotification::McpServerStartupStatusUpdated(status)
         if status.status != Some(McpServerStartupState::Starting))
 }
 
-fn delegates(stage: &Stage<'_>) -> bool {
-    stage.scenario.has_step(|step| matches!(step, Step::ToolCall(ToolAction::Delegate { .. })))
+fn delegates(context: &HostContext<'_>) -> bool {
+    context.scenario.has_step(|step| matches!(step, Step::ToolCall(ToolAction::Delegate { .. })))
 }
 
-fn configure(stage: &Stage<'_>) -> Result<()> {
-    let mut config = codex_config(stage.model).replacen("gpt-5.5", model(stage), 1);
+fn configure(context: &HostContext<'_>) -> Result<()> {
+    let mut config = codex_config(context.model_url).replacen("gpt-5.5", model(context), 1);
     let head = "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\n";
     config.insert_str(0, head);
-    // Few retries: a scenario says what fails, not how often one may hope.
+    // Few retries, so that a permanent failure of a scenario ends soon.
     config = config.replace("env_key =", "request_max_retries = 2\nstream_max_retries = 2\nenv_key =");
-    let workspace = stage.place.workspace.display();
+    let workspace = context.dirs.workspace.display();
     // Writing to a string does not fail.
     let _ = write!(config, "\n[analytics]\nenabled = false\n\n[projects.\"{workspace}\"]\ntrust_level = \"trusted\"\n");
-    if stage.scenario.setup.mcp {
-        let recorder = stage.recorder.display();
-        let _ = write!(config, "\n[mcp_servers.tiny]\ncommand = \"{recorder}\"\nargs = [\"{}\"]\n", mcp::WORD);
+    if context.scenario.setup.mcp {
+        let recorder = context.recorder.display();
+        let _ = write!(config, "\n[mcp_servers.tiny]\ncommand = \"{recorder}\"\nargs = [\"{}\"]\n", mcp::SUBCOMMAND);
     }
-    let folder = stage.place.home.join(".codex");
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let folder = context.dirs.home.join(".codex");
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     std::fs::write(folder.join("config.toml"), config).context("cannot write config.toml")
 }
 
-fn launch(stage: &Stage<'_>) -> Result<Process> {
-    let environment: Vec<(String, String)> = agent_environment(Agent::Codex, stage.model)
+fn launch(context: &HostContext<'_>) -> Result<Process> {
+    let environment: Vec<(String, String)> = agent_environment(Agent::Codex, context.model_url)
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value))
         .collect();
-    stage.tape.started(&["codex", "app-server"].map(str::to_owned));
+    context.recording.set_command_line(&["codex", "app-server"].map(str::to_owned));
     let arguments = ["app-server".to_owned()];
-    Process::start(stage.program, &arguments, &environment, stage.place, stage.tape, Stdout::Wire)
+    Process::start(context.program, &arguments, &environment, context.dirs, context.recording, StdoutRole::Wire)
 }

@@ -1,4 +1,4 @@
-//! OpenCode: a server with an HTTP API and one stream of events.
+//! OpenCode: a server with an HTTP API and one event stream.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,41 +22,42 @@ use semver::Version;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::{Ask, Attached, Seen, Stage};
-use crate::process::{Output, Process, Stdout};
-use crate::tape::Tape;
+use super::{AgentRequest, AttachedFile, HostContext, HostEvent};
+use crate::process::{Output, Process, StdoutRole};
+use crate::recording_writer::RecordingWriter;
 
 /// Always free: nothing else runs in this network namespace.
 const PORT: u16 = 4096;
-/// Events that belong to a turn come after its end. A pause of this length ends them.
+/// Some events of a turn come after its end. They are complete after a pause of this length.
 const QUIET_PERIOD: Duration = Duration::from_millis(600);
 
 pub(crate) struct Host<'a> {
-    stage: Stage<'a>,
+    context: HostContext<'a>,
     pub(super) process: Process,
     client: reqwest::Client,
     requests: Requests,
     events: mpsc::UnboundedReceiver<String>,
     listener: JoinHandle<()>,
-    /// Session → native session.
+    /// Session name → native session id.
     sessions: BTreeMap<String, String>,
-    /// How many requests were sent.
+    /// Number of requests so far.
     calls: u64,
 }
 
 impl<'a> Host<'a> {
-    pub(super) async fn start(stage: Stage<'a>) -> Result<Self> {
-        let client = reqwest::Client::builder().pool_max_idle_per_host(0).build().context("no HTTP client")?;
-        let mut process = launch(&stage)?;
-        let (events, listener) = listen(&client, &mut process, stage.tape).await?;
+    pub(super) async fn start(context: HostContext<'a>) -> Result<Self> {
+        let client =
+            reqwest::Client::builder().pool_max_idle_per_host(0).build().context("cannot build an HTTP client")?;
+        let mut process = launch(&context)?;
+        let (events, listener) = listen(&client, &mut process, context.recording).await?;
         let (requests, sessions) = (Requests::new(), BTreeMap::new());
-        Ok(Self { stage, process, client, requests, events, listener, sessions, calls: 0 })
+        Ok(Self { context, process, client, requests, events, listener, sessions, calls: 0 })
     }
 
-    pub(super) async fn say(&mut self, session: &str, text: &str, files: &[Attached]) -> Result<()> {
+    pub(super) async fn send_message(&mut self, session: &str, text: &str, files: &[AttachedFile]) -> Result<()> {
         let native = match self.sessions.get(session) {
             Some(native) => native.clone(),
-            None => self.begin(session).await?,
+            None => self.create_session(session).await?,
         };
         let mut parts = vec![text_part(text)];
         parts.extend(
@@ -65,25 +66,25 @@ impl<'a> Host<'a> {
             }),
         );
         let options = PromptOptions {
-            agent: self.stage.scenario.setup.plan_mode.then(|| "plan".to_owned()),
-            model: required_model(Agent::OpenCode, self.stage.scenario).and_then(parse_model),
+            agent: self.context.scenario.setup.plan_mode.then(|| "plan".to_owned()),
+            model: required_model(Agent::OpenCode, self.context.scenario).and_then(parse_model),
             ..PromptOptions::default()
         };
         self.call(self.requests.prompt(&native, parts, options)).await
     }
 
-    async fn begin(&mut self, session: &str) -> Result<String> {
-        // A session with a title does not ask the model for one.
-        let title = Some(format!("{} {session}", self.stage.scenario.name));
+    async fn create_session(&mut self, session: &str) -> Result<String> {
+        // With a title, OpenCode does not ask the model for one.
+        let title = Some(format!("{} {session}", self.context.scenario.name));
         let request = self.requests.create_session(SessionOptions { title, ..SessionOptions::default() });
         let native = self.call(request).await?.id;
         self.sessions.insert(session.to_owned(), native.clone());
         Ok(native)
     }
 
-    pub(super) async fn answer(&mut self, ask: &Ask, answer: &HostAnswer) -> Result<()> {
-        let event = Event::decode(&ask.request.to_string())?.value;
-        match PendingRequest::from_event(&event).context("a request without an id")? {
+    pub(super) async fn answer(&mut self, request: &AgentRequest, answer: &HostAnswer) -> Result<()> {
+        let event = Event::decode(&request.payload.to_string())?.value;
+        match PendingRequest::from_event(&event).context("the request has no id")? {
             PendingRequest::Question(id) => match answer {
                 HostAnswer::Choose(chosen) => self.call(self.requests.answer_question(&id, chosen.clone())).await,
                 _ => self.call(self.requests.reject_question(&id)).await,
@@ -108,32 +109,30 @@ impl<'a> Host<'a> {
 
     pub(super) async fn resume(&mut self, _session: &str) -> Result<()> {
         self.stop().await?;
-        self.process = launch(&self.stage)?;
-        (self.events, self.listener) = listen(&self.client, &mut self.process, self.stage.tape).await?;
+        self.process = launch(&self.context)?;
+        (self.events, self.listener) = listen(&self.client, &mut self.process, self.context.recording).await?;
         Ok(())
     }
 
-    pub(super) async fn end(&mut self) -> Result<()> {
-        self.settle().await?;
-        self.stage.tape.end();
+    pub(super) async fn shutdown(&mut self) -> Result<()> {
+        self.drain().await?;
+        self.context.recording.stop();
         self.stop().await
     }
 
     async fn stop(&mut self) -> Result<()> {
-        if !self.process.is_gone() {
+        if !self.process.has_exited() {
             self.listener.abort();
             self.process.signal(Signal::TERM)?;
-            while !self.process.is_gone() {
-                self.process.next().await;
-            }
+            self.process.wait().await;
         }
         Ok(())
     }
 
-    /// Waits until it has said all that belongs to the turn.
-    pub(super) async fn settle(&mut self) -> Result<()> {
+    /// Waits for the events that come after the end of a turn.
+    pub(super) async fn drain(&mut self) -> Result<()> {
         while let Ok(Some(event)) = tokio::time::timeout(QUIET_PERIOD, self.events.recv()).await {
-            // It would keep a quiet agent from being quiet.
+            // A heartbeat comes without a turn, so it does not extend the wait.
             if event.contains("\"server.heartbeat\"") {
                 break;
             }
@@ -141,86 +140,84 @@ impl<'a> Host<'a> {
         Ok(())
     }
 
-    pub(super) async fn next(&mut self) -> Result<Seen> {
+    pub(super) async fn next(&mut self) -> Result<HostEvent> {
         loop {
             let event = tokio::select! {
                 biased;
                 event = self.events.recv() => event,
                 output = self.process.next() => match output {
                     Output::Line(_) => continue,
-                    Output::Exited(_) => return Ok(Seen::Gone),
+                    Output::Exited(_) => return Ok(HostEvent::Exited),
                 },
             };
             let Some(event) = event else {
-                // The stream ends with the process.
-                while !self.process.is_gone() {
-                    self.process.next().await;
-                }
-                return Ok(Seen::Gone);
+                // The event stream ends when the process exits.
+                self.process.wait().await;
+                return Ok(HostEvent::Exited);
             };
-            if let Some(seen) = self.see(&event) {
-                return Ok(seen);
+            if let Some(event) = self.host_event(&event) {
+                return Ok(event);
             }
         }
     }
 
-    /// What an event shows, if the scenario can wait for it.
-    fn see(&self, text: &str) -> Option<Seen> {
+    /// The host event for a native event, if a scenario can wait for it.
+    fn host_event(&self, text: &str) -> Option<HostEvent> {
         let event = Event::decode(text).ok()?.value;
         match &event {
-            Event::MessagePartDelta(_) => Some(Seen::Text),
+            Event::MessagePartDelta(_) => Some(HostEvent::Text),
             Event::MessagePartUpdated(event) => {
-                event.properties.as_ref()?.part.as_ref().filter(|part| is_streamed(part)).map(|_| Seen::Text)
+                event.properties.as_ref()?.part.as_ref().filter(|part| is_streamed(part)).map(|_| HostEvent::Text)
             }
             Event::SessionStatus(event) => match event.properties.as_ref()?.status.as_ref()? {
-                SessionStatus::Retry(_) => Some(Seen::Retry),
+                SessionStatus::Retry(_) => Some(HostEvent::Retry),
                 _ => None,
             },
             Event::PermissionAsked(event) => {
                 let permission = event.properties.as_ref().and_then(|request| request.permission.as_deref());
-                asked(format!("permission {}", permission.unwrap_or("of no name")), text)
+                request_event(format!("permission {}", permission.unwrap_or("?")), text)
             }
-            Event::QuestionAsked(_) => asked("a question".to_owned(), text),
+            Event::QuestionAsked(_) => request_event("a question".to_owned(), text),
             Event::SessionIdle(event) => {
                 let native = event.properties.as_ref()?.session_id.as_deref()?;
                 // The sessions of sub-agents are not in the scenario.
                 let (session, _) = self.sessions.iter().find(|(_, known)| known.as_str() == native)?;
-                Some(Seen::TurnOver { session: session.clone() })
+                Some(HostEvent::TurnEnded { session: session.clone() })
             }
             _ => None,
         }
     }
 
-    /// Sends a request, records it with its reply, and decodes the answer.
+    /// Sends a request, records it with its reply, and decodes the reply.
     async fn call<R: HttpRequest>(&mut self, request: R) -> Result<R::Response>
     where
         Request: From<R>,
     {
         self.calls += 1;
-        let version = Version::parse(self.stage.version).ok();
+        let version = Version::parse(self.context.version).ok();
         let HttpCall { method, path, body } = Request::from(request).to_call(version.as_ref());
-        self.stage.tape.request(self.calls, method, &path, body.as_deref());
-        let method_name = reqwest::Method::from_bytes(method.as_bytes()).context("no such method")?;
+        self.context.recording.record_request(self.calls, method, &path, body.as_deref());
+        let method_name = reqwest::Method::from_bytes(method.as_bytes()).context("invalid HTTP method")?;
         let mut request = self.client.request(method_name, format!("http://127.0.0.1:{PORT}{path}"));
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
-        let response = request.send().await.with_context(|| format!("{method} {path} was not answered"))?;
+        let response = request.send().await.with_context(|| format!("{method} {path} got no reply"))?;
         let status = response.status().as_u16();
         let content_type = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).map(str::to_owned);
-        let body = response.text().await.with_context(|| format!("{method} {path} was not answered"))?;
-        self.stage.tape.reply(self.calls, status, &body);
+        let body = response.text().await.with_context(|| format!("{method} {path} got no reply"))?;
+        self.context.recording.record_reply(self.calls, status, &body);
         let reply = HttpReply::new(status, content_type.as_deref(), body);
         reply.decode::<R>().with_context(|| format!("{method} {path} failed"))
     }
 }
 
-/// Something that the agent asks, with the event in which it does.
-fn asked(about: String, event: &str) -> Option<Seen> {
-    Some(Seen::Asked(Ask { about, request: serde_json::from_str(event).ok()? }))
+/// A request of the agent, with the native event as its payload.
+fn request_event(description: String, event: &str) -> Option<HostEvent> {
+    Some(HostEvent::Request(AgentRequest { description, payload: serde_json::from_str(event).ok()? }))
 }
 
-/// Whether a part is text of the model that is not complete. Up to 1.1 the text so far came with every piece.
+/// Whether a part is incomplete text of the model. Versions up to 1.1 send the text so far with every delta.
 fn is_streamed(part: &Part) -> bool {
     let (text, is_open) = match part {
         Part::Text(part) => (&part.text, part.time.as_ref().is_some_and(|time| time.end.is_none())),
@@ -230,9 +227,9 @@ fn is_streamed(part: &Part) -> bool {
     is_open && text.as_ref().is_some_and(|text| !text.is_empty())
 }
 
-fn launch(stage: &Stage<'_>) -> Result<Process> {
+fn launch(context: &HostContext<'_>) -> Result<Process> {
     let mut addition = Config::new();
-    if stage.scenario.setup.permissions == PermissionPolicy::Ask {
+    if context.scenario.setup.permissions == PermissionPolicy::Ask {
         let ask = PermissionActionConfig::Ask;
         let permission = PermissionConfigObject {
             bash: Some(ask.clone().into()),
@@ -242,41 +239,48 @@ fn launch(stage: &Stage<'_>) -> Result<Process> {
         };
         addition.permission = Some(permission.into());
     }
-    if stage.scenario.setup.mcp {
-        let command = vec![stage.recorder.display().to_string(), mcp::WORD.to_owned()];
+    if context.scenario.setup.mcp {
+        let command = vec![context.recorder.display().to_string(), mcp::SUBCOMMAND.to_owned()];
         let server = local_mcp_server(command, BTreeMap::new());
         addition.mcp = Some([("tiny".to_owned(), server)].into());
     }
-    let configuration = add_to_configuration(Some(&opencode_config(stage.model).to_string()), &addition);
-    let mut environment: Vec<(String, String)> = agent_environment(Agent::OpenCode, stage.model)
+    let configuration = add_to_configuration(Some(&opencode_config(context.model_url).to_string()), &addition);
+    let mut environment: Vec<(String, String)> = agent_environment(Agent::OpenCode, context.model_url)
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value))
         .collect();
     environment.retain(|(name, _)| name != CONFIGURATION_VARIABLE);
     environment.push((CONFIGURATION_VARIABLE.to_owned(), configuration));
-    stage.tape.started(&["opencode", "serve"].map(str::to_owned));
-    Process::start(stage.program, &serve_arguments(PORT), &environment, stage.place, stage.tape, Stdout::Remarks)
+    context.recording.set_command_line(&["opencode", "serve"].map(str::to_owned));
+    Process::start(
+        context.program,
+        &serve_arguments(PORT),
+        &environment,
+        context.dirs,
+        context.recording,
+        StdoutRole::Log,
+    )
 }
 
-/// Waits until the server listens, then records its events.
+/// Waits until the server listens, then subscribes to its events and records them.
 async fn listen(
     client: &reqwest::Client,
     process: &mut Process,
-    tape: &Tape,
+    recording: &RecordingWriter,
 ) -> Result<(mpsc::UnboundedReceiver<String>, JoinHandle<()>)> {
-    // A connection that is made before it says so is never answered.
+    // A connection that is made before the server prints its address never gets a reply.
     loop {
         match process.next().await {
             Output::Line(line) if find_listening_url(&line).is_some() => break,
             Output::Line(_) => {}
-            Output::Exited(code) => bail!("the server ended with {code:?} before it listened"),
+            Output::Exited(code) => bail!("the server exited with code {code:?} before it listened"),
         }
     }
     let HttpCall { path, .. } = Request::from(Requests::new().subscribe()).to_call(None);
     let mut response =
-        client.get(format!("http://127.0.0.1:{PORT}{path}")).send().await.context("GET /event was not answered")?;
+        client.get(format!("http://127.0.0.1:{PORT}{path}")).send().await.context("GET /event got no reply")?;
     let (sender, mut events) = mpsc::unbounded_channel();
-    let tape = tape.clone();
+    let recording = recording.clone();
     let listener = tokio::spawn(async move {
         let mut decoder = Decoder::default();
         while let Ok(Some(bytes)) = response.chunk().await {
@@ -284,12 +288,12 @@ async fn listen(
             while let Some(frame) = decoder.next_frame() {
                 if let Ok(Frame::Event(event)) = frame {
                     let data = String::from_utf8_lossy(&event.data).into_owned();
-                    tape.received(&data);
+                    recording.record_received(&data);
                     let _ = sender.send(data);
                 }
             }
         }
     });
-    events.recv().await.context("the event stream ended before it began")?;
+    events.recv().await.context("the event stream ended before its first event")?;
     Ok((events, listener))
 }

@@ -1,58 +1,59 @@
-//! The form of a recording: what two runs of the same scenario on the same version have in common.
+//! The normal form of a recording: what two runs of the same scenario on the same version have in common.
 //!
-//! Besides ids and times, runs differ in how the agent cuts a text into deltas and in the order in which things that
-//! have nothing to do with each other arrive: a rate limit and an item, the end of one command and that of another,
-//! an HTTP answer and an event. So the form has lanes. What stands in one lane has an order that means something;
-//! between lanes there is none.
+//! Runs differ in ids and times, in how the agent splits a text into deltas, and in the order of messages that do not
+//! depend on each other: a rate limit and an item, the end of one command and that of another, an HTTP reply and an
+//! event. So the normal form has lanes: messages in one lane have a meaningful order, messages in different lanes have
+//! none.
 
 use std::collections::{BTreeMap, HashMap};
 
 use interlingua_convert::Agent;
 use serde_json::{Value, json};
 
-use crate::heard::{By, Heard};
-use crate::redact;
+use crate::redact::{redact_text, redact_value};
+use crate::wire_messages::{Sender, WireMessage};
 
-/// How much of an entry is shown.
-const SHOWN: usize = 600;
+/// Maximum number of characters of an entry in a difference.
+const MAX_SHOWN_CHARS: usize = 600;
 
-/// The lanes of a recording, each a list of what stands in it.
+/// The lanes of a recording, each a list of entries.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Form {
+pub(crate) struct NormalForm {
     lanes: BTreeMap<String, Vec<Value>>,
 }
 
-/// The form of what was heard.
-pub(crate) fn of(agent: Agent, heard: &[Heard]) -> Form {
-    let mut form = Form::default();
-    let mut lanes = Lanes::default();
-    for heard in heard {
-        let Some(lane) = lanes.lane(agent, heard) else { continue };
-        if heard.kind.starts_with("item/started") {
-            // Items that run at the same time start in any order, but what kinds of them there are has one.
-            form.add("started".to_owned(), &Heard { value: Value::Null, ..heard.clone() });
-        }
-        // OpenCode says what a message, a part or a session is when it gets round to saying it: a busy one tells of the
-        // end where an idle one tells of the beginning, and may never tell a session's last figures.
-        let state = ["message.updated", "message.part.updated", "session.updated"];
-        if state.iter().any(|kind| heard.kind.starts_with(kind)) {
-            if heard.kind != "session.updated" {
-                form.put_last(format!("{lane} at last"), heard);
+impl NormalForm {
+    /// Builds the normal form of messages.
+    pub(crate) fn new(agent: Agent, messages: &[WireMessage]) -> Self {
+        let mut form = Self::default();
+        let mut lanes = LaneNames::default();
+        for message in messages {
+            let Some(lane) = lanes.lane(agent, message) else { continue };
+            if message.kind.starts_with("item/started") {
+                // Concurrent items start in any order, but the order of their kinds is fixed.
+                form.push("started".to_owned(), &WireMessage { value: Value::Null, ..message.clone() });
             }
-            form.add(lane, &Heard { value: Value::Null, ..heard.clone() });
-        } else {
-            form.add(lane, heard);
+            // OpenCode reports the current state of a message, part or session whenever it gets to it. Under load it
+            // reports the final state where it would report an earlier one, and may never report the last numbers of a
+            // session.
+            let state_kinds = ["message.updated", "message.part.updated", "session.updated"];
+            if state_kinds.iter().any(|kind| message.kind.starts_with(kind)) {
+                if message.kind != "session.updated" {
+                    form.replace(format!("{lane} at last"), message);
+                }
+                form.push(lane, &WireMessage { value: Value::Null, ..message.clone() });
+            } else {
+                form.push(lane, message);
+            }
         }
+        form
     }
-    form
-}
 
-impl Form {
-    /// Adds something to its lane. Deltas are joined, repetitions are left out.
-    fn add(&mut self, lane: String, heard: &Heard) {
-        let mut value = redact::value(&heard.value);
+    /// Appends a message to a lane. Consecutive deltas are joined, repeated messages are left out.
+    fn push(&mut self, lane: String, message: &WireMessage) {
+        let mut value = redact_value(&message.value);
         let delta = take_delta(&mut value);
-        let entry = json!({"kind": heard.kind, "value": value, "delta": delta});
+        let entry = json!({"kind": message.kind, "value": value, "delta": delta});
         let lane = self.lanes.entry(lane).or_default();
         match lane.last_mut() {
             Some(last) if last["kind"] == entry["kind"] && last["value"] == entry["value"] => {
@@ -64,18 +65,18 @@ impl Form {
         }
     }
 
-    /// Makes something all that stands in its lane.
-    fn put_last(&mut self, lane: String, heard: &Heard) {
-        self.lanes.insert(lane, vec![redact::value(&heard.value)]);
+    /// Replaces the content of a lane by a message.
+    fn replace(&mut self, lane: String, message: &WireMessage) {
+        self.lanes.insert(lane, vec![redact_value(&message.value)]);
     }
 
-    /// The first difference to another form, as a person would want to see it.
+    /// Renders the first difference to another form.
     pub(crate) fn difference(&self, other: &Self) -> Option<String> {
         let lanes = self.lanes.keys().chain(other.lanes.keys().filter(|lane| !self.lanes.contains_key(*lane)));
         for lane in lanes {
             let none = Vec::new();
             let (before, now) = (self.lanes.get(lane).unwrap_or(&none), other.lanes.get(lane).unwrap_or(&none));
-            if let Some(difference) = self::difference(before, now) {
+            if let Some(difference) = first_difference(before, now) {
                 return Some(format!("lane {lane}, {difference}"));
             }
         }
@@ -83,57 +84,55 @@ impl Form {
     }
 }
 
-/// The first difference between two lists, and what stands there.
-pub(crate) fn difference(before: &[Value], now: &[Value]) -> Option<String> {
+/// Renders the first difference between two lists.
+pub(crate) fn first_difference(before: &[Value], now: &[Value]) -> Option<String> {
     let at = before.iter().zip(now).position(|(before, now)| before != now);
     let at = at.or_else(|| (before.len() != now.len()).then_some(before.len().min(now.len())))?;
-    let show = |list: &[Value]| list.get(at).map_or_else(|| "nothing".to_owned(), shortened);
+    let show = |list: &[Value]| list.get(at).map_or_else(|| "nothing".to_owned(), shorten);
     Some(format!("entry {at}:\n  before {}\n  now    {}", show(before), show(now)))
 }
 
-/// An entry, short enough to read.
-fn shortened(entry: &Value) -> String {
+/// Renders an entry with a limited length.
+fn shorten(entry: &Value) -> String {
     let text = entry.to_string();
-    if text.chars().count() <= SHOWN { text } else { text.chars().take(SHOWN).chain("…".chars()).collect() }
+    if text.chars().count() <= MAX_SHOWN_CHARS {
+        text
+    } else {
+        text.chars().take(MAX_SHOWN_CHARS).chain("…".chars()).collect()
+    }
 }
 
-/// Takes the piece of text out of a delta.
+/// Takes the text out of a delta.
 fn take_delta(value: &mut Value) -> Option<String> {
-    let places = [
+    let pointers = [
         "/params/delta",
         "/properties/delta",
         "/event/delta/text",
         "/event/delta/thinking",
         "/event/delta/partial_json",
     ];
-    places.iter().find_map(|place| {
-        let text = value.pointer_mut(place).filter(|text| text.is_string())?;
+    pointers.iter().find_map(|pointer| {
+        let text = value.pointer_mut(pointer).filter(|text| text.is_string())?;
         text.take().as_str().map(str::to_owned)
     })
 }
 
-/// Gives out lanes. Sessions, items and parts have ids that differ; they are numbered as they come.
-#[derive(Default)]
-struct Lanes {
-    numbers: HashMap<(&'static str, String), usize>,
-    counts: HashMap<&'static str, usize>,
+/// Whether messages of this kind are ignored.
+pub(crate) fn is_ignored(kind: &str) -> bool {
+    // Codex up to 0.98 sends everything twice, and the two copies are not in step.
+    IGNORED_KINDS.contains(&kind) || kind.starts_with("codex/event/")
 }
 
-/// Whether it comes or does not come as it pleases.
-pub(crate) fn is_chatter(kind: &str) -> bool {
-    // Codex up to 0.98 says everything twice, and each of the two at its own pace.
-    CHATTER.contains(&kind) || kind.starts_with("codex/event/")
+/// Whether messages of this kind have a meaningful order among the others.
+pub(crate) fn is_ordered(kind: &str) -> bool {
+    let is_answer = kind.starts_with("result of") || kind.starts_with(|letter: char| letter.is_ascii_digit());
+    let is_unordered =
+        UNORDERED_KINDS.contains(&kind) || kind.starts_with("control_request") || kind == "session.created";
+    !is_answer && !is_unordered && !is_ignored(kind)
 }
 
-/// Whether its place among the others means something.
-pub(crate) fn has_a_place(kind: &str) -> bool {
-    let answer = kind.starts_with("result of") || kind.starts_with(|letter: char| letter.is_ascii_digit());
-    let aside = ASIDES.contains(&kind) || kind.starts_with("control_request") || kind == "session.created";
-    !answer && !aside && !is_chatter(kind)
-}
-
-/// What an agent says of itself at any time. Each has a lane of its own.
-const ASIDES: [&str; 28] = [
+/// Kinds that an agent may send at any time. Each has its own lane.
+const UNORDERED_KINDS: [&str; 28] = [
     // Codex
     "remoteControl/status/changed",
     "configWarning",
@@ -167,8 +166,8 @@ const ASIDES: [&str; 28] = [
     "mcp.tools.changed",
 ];
 
-/// What comes or does not come as it pleases, and says nothing that is not said elsewhere.
-const CHATTER: [&str; 9] = [
+/// Kinds that an agent may or may not send, and that contain nothing new.
+const IGNORED_KINDS: [&str; 9] = [
     "serverRequest/resolved",
     "plugin.added",
     "catalog.updated",
@@ -180,20 +179,29 @@ const CHATTER: [&str; 9] = [
     "system/task_progress",
 ];
 
-impl Lanes {
-    fn lane(&mut self, agent: Agent, heard: &Heard) -> Option<String> {
-        let kind = heard.kind.as_str();
-        if is_chatter(kind) {
+/// Names of the lanes. Sessions, items and parts are numbered in the order of their first messages, because their ids
+/// differ between runs.
+#[derive(Default)]
+struct LaneNames {
+    numbers: HashMap<(&'static str, String), usize>,
+    counts: HashMap<&'static str, usize>,
+}
+
+impl LaneNames {
+    /// The lane of a message; `None` if the message is ignored.
+    fn lane(&mut self, agent: Agent, message: &WireMessage) -> Option<String> {
+        let kind = message.kind.as_str();
+        if is_ignored(kind) {
             return None;
         }
-        if heard.by == By::Host {
+        if message.sender == Sender::Host {
             return Some("host".to_owned());
         }
-        if heard.by == By::Process {
+        if message.sender == Sender::Process {
             return Some("process".to_owned());
         }
-        let value = &heard.value;
-        let whose = match agent {
+        let value = &message.value;
+        let scope = match agent {
             Agent::Codex => self.number("thread", value["params"]["threadId"].as_str()),
             Agent::Claude | Agent::Amp => self.number("call", value["parent_tool_use_id"].as_str()),
             Agent::OpenCode => self.number("session", value["properties"]["sessionID"].as_str()),
@@ -201,16 +209,16 @@ impl Lanes {
         if kind.starts_with("control_request") {
             return Some("requests".to_owned());
         }
-        if ASIDES.contains(&kind) {
-            return Some(format!("{kind} {whose}"));
+        if UNORDERED_KINDS.contains(&kind) {
+            return Some(format!("{kind} {scope}"));
         }
-        let thing = match agent {
+        let subject = match agent {
             Agent::Codex if kind.starts_with("result of") || kind.starts_with("error to") => "answers".to_owned(),
             Agent::Codex if kind.starts_with("item/") => {
                 let params = &value["params"];
                 let id = [&params["itemId"], &params["item"]["id"]].into_iter().find_map(Value::as_str);
                 let item = self.number("item", id);
-                // A request has its place among the others; what happens to an item is the item's own affair.
+                // A request has an order among the other messages of the thread; an item has its own lane.
                 if value.get("id").is_some() { String::new() } else { item }
             }
             Agent::Claude | Agent::Amp if kind.starts_with("user") => {
@@ -227,35 +235,35 @@ impl Lanes {
             }
             _ => String::new(),
         };
-        Some(format!("{whose} {thing}"))
+        Some(format!("{scope} {subject}"))
     }
 
-    /// A thing by its number among its like; nothing if it has no id.
-    fn number(&mut self, what: &'static str, id: Option<&str>) -> String {
+    /// A name such as `item 2` for an id; empty if there is no id.
+    fn number(&mut self, class: &'static str, id: Option<&str>) -> String {
         let Some(id) = id else { return String::new() };
-        if redact::text(id) == id {
-            // The model gave it out: it is the same in every run.
+        if redact_text(id) == id {
+            // The scripted model chose it, so it is the same in every run.
             return id.to_owned();
         }
-        let count = self.counts.entry(what).or_default();
-        let number = self.numbers.entry((what, id.to_owned())).or_insert_with(|| {
+        let count = self.counts.entry(class).or_default();
+        let number = self.numbers.entry((class, id.to_owned())).or_insert_with(|| {
             *count += 1;
             *count
         });
-        format!("{what} {number}")
+        format!("{class} {number}")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::heard;
+    use crate::wire_messages;
 
-    fn form(lines: &[Value]) -> Form {
+    fn form(lines: &[Value]) -> NormalForm {
         let records = lines.iter().map(|line| json!({"t": 1, "dir": "recv", "line": line.to_string()}).to_string());
         let log: Vec<String> = std::iter::once(json!({"wirelog": 1}).to_string()).chain(records).collect();
         let log = log.join("\n") + "\n";
-        of(Agent::Codex, &heard::read(Agent::Codex, log.as_bytes()).unwrap())
+        NormalForm::new(Agent::Codex, &wire_messages::read(Agent::Codex, log.as_bytes()).unwrap())
     }
 
     fn delta(text: &str) -> Value {
@@ -271,14 +279,14 @@ mod tests {
     }
 
     #[test]
-    fn how_a_text_is_cut_does_not_matter_but_the_text_does() {
+    fn the_split_of_a_text_into_deltas_does_not_count_but_the_text_does() {
         let one = form(&[delta("Hello "), delta("world")]);
         assert_eq!(one.difference(&form(&[delta("Hel"), delta("lo wor"), delta("ld")])), None);
         assert!(one.difference(&form(&[delta("Hello")])).is_some());
     }
 
     #[test]
-    fn what_has_nothing_to_do_with_each_other_has_no_order() {
+    fn independent_messages_have_no_order() {
         let limit = json!({"method": "account/rateLimits/updated", "params": {}});
         let one = form(&[started("x"), started("y"), completed("x", "1"), limit.clone(), completed("y", "2")]);
         let other = form(&[started("x"), limit, started("y"), completed("y", "2"), completed("x", "1")]);
@@ -286,15 +294,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_said_once_more_does_not_count() {
-        let again = json!({"method": "codex/event/item_started", "params": {"id": "0"}});
-        let one = form(&[again.clone(), started("x"), completed("x", "1")]);
-        assert_eq!(one.difference(&form(&[started("x"), completed("x", "1"), again])), None);
+    fn a_second_copy_of_an_event_does_not_count() {
+        let copy = json!({"method": "codex/event/item_started", "params": {"id": "0"}});
+        let one = form(&[copy.clone(), started("x"), completed("x", "1")]);
+        assert_eq!(one.difference(&form(&[started("x"), completed("x", "1"), copy])), None);
     }
 
     #[test]
     fn order_within_a_lane_counts() {
-        let turn = |what: &str| json!({"method": format!("turn/{what}"), "params": {}});
+        let turn = |state: &str| json!({"method": format!("turn/{state}"), "params": {}});
         let difference =
             form(&[turn("started"), turn("completed")]).difference(&form(&[turn("completed"), turn("started")]));
         assert!(difference.unwrap().contains("entry 0"));

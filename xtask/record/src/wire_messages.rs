@@ -1,4 +1,4 @@
-//! A recording, read back: what was said, and what kind of thing each was.
+//! The messages of a recording, with their kinds.
 
 use std::collections::HashMap;
 use std::io;
@@ -7,82 +7,82 @@ use interlingua_convert::Agent;
 use interlingua_wirelog::{Entry, Input, Reader};
 use serde_json::Value;
 
-/// Something that crossed the wire.
+/// A message that crossed the wire.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Heard {
-    /// Who said it.
-    pub(crate) by: By,
-    /// What it is called in the agent's own words: `item/completed commandExecution`, `system/init`.
+pub(crate) struct WireMessage {
+    /// Who sent it.
+    pub(crate) sender: Sender,
+    /// Its native type, with a detail: `item/completed commandExecution`, `system/init`.
     pub(crate) kind: String,
-    /// What was said; null if it is no JSON.
+    /// Its payload; null if it is not JSON.
     pub(crate) value: Value,
 }
 
-/// Who said something.
+/// Who sent a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum By {
+pub(crate) enum Sender {
     /// The host.
     Host,
     /// The agent.
     Agent,
-    /// The process: its input closed, its end. Complaints on standard error are left out: they have no form.
+    /// The process: its input was closed, or it has exited.
     Process,
 }
 
-/// Reads a recording.
+/// Reads the messages of a recording. Standard error is left out, because it is free text that cannot be compared.
 ///
 /// # Errors
-/// When it is none.
-pub(crate) fn read(agent: Agent, recording: &[u8]) -> io::Result<Vec<Heard>> {
+/// When it is not a wirelog.
+pub(crate) fn read(agent: Agent, recording: &[u8]) -> io::Result<Vec<WireMessage>> {
     let mut reader = Reader::new(recording)?;
-    let mut heard = Vec::new();
-    // What the host asked, by the id of the request, so that an answer can be called by it.
-    let mut asked: HashMap<String, String> = HashMap::new();
+    let mut messages = Vec::new();
+    // Kinds of the host's requests by id. The kind of an answer contains that of its request.
+    let mut requests: HashMap<String, String> = HashMap::new();
     while let Some(entry) = reader.next()? {
         let Entry::Record(record) = entry else { continue };
         let json = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
-        let (by, kind, value) = match &record.input {
+        let (sender, kind, value) = match &record.input {
             Input::Stderr(_) | Input::Unreadable { .. } => continue,
             Input::Sent(line) => {
                 let value = json(line);
-                let kind = kind_of(agent, &value, &asked);
+                let kind = payload_kind(agent, &value, &requests);
                 if let Some(method) = value["method"].as_str() {
-                    asked.insert(value["id"].to_string(), method.to_owned());
+                    requests.insert(value["id"].to_string(), method.to_owned());
                 }
-                (By::Host, kind, value)
+                (Sender::Host, kind, value)
             }
             Input::Received(line) => {
                 let value = json(line);
-                (By::Agent, kind_of(agent, &value, &asked), value)
+                (Sender::Agent, payload_kind(agent, &value, &requests), value)
             }
             Input::Request { call, method, path, body } => {
                 let name = format!("{method} {}", without_ids(path));
-                asked.insert(call.to_string(), name.clone());
-                (By::Host, name, body.as_ref().map_or(Value::Null, |body| json(body)))
+                requests.insert(call.to_string(), name.clone());
+                (Sender::Host, name, body.as_ref().map_or(Value::Null, |body| json(body)))
             }
             Input::Reply { call, status, body } => {
-                let name = asked.get(&call.to_string()).cloned().unwrap_or_default();
+                let name = requests.get(&call.to_string()).cloned().unwrap_or_default();
                 let body = body.as_ref().map_or(Value::Null, |body| json(body));
-                (By::Agent, format!("{status} to {name}"), body)
+                (Sender::Agent, format!("{status} to {name}"), body)
             }
-            Input::Close => (By::Process, "input closed".to_owned(), Value::Null),
-            Input::Exit { code } => (By::Process, format!("exit {code:?}"), Value::Null),
+            Input::Close => (Sender::Process, "input closed".to_owned(), Value::Null),
+            Input::Exit { code } => (Sender::Process, format!("exit {code:?}"), Value::Null),
         };
-        heard.push(Heard { by, kind, value });
+        messages.push(WireMessage { sender, kind, value });
     }
-    Ok(heard)
+    Ok(messages)
 }
 
-/// What a payload is called.
-fn kind_of(agent: Agent, value: &Value, asked: &HashMap<String, String>) -> String {
+/// The kind of a payload.
+fn payload_kind(agent: Agent, value: &Value, requests: &HashMap<String, String>) -> String {
     match agent {
-        Agent::Claude | Agent::Amp => claude(value),
-        Agent::Codex => codex(value, asked),
-        Agent::OpenCode => opencode(value),
+        Agent::Claude | Agent::Amp => claude_kind(value),
+        Agent::Codex => codex_kind(value, requests),
+        Agent::OpenCode => opencode_kind(value),
     }
 }
 
-fn claude(value: &Value) -> String {
+fn claude_kind(value: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
     let kind = text(&value["type"]);
     match kind.as_str() {
@@ -90,13 +90,13 @@ fn claude(value: &Value) -> String {
         "stream_event" => {
             let event = &value["event"];
             let detail = [&event["delta"]["type"], &event["content_block"]["type"]].into_iter().find_map(Value::as_str);
-            named(&format!("stream_event/{}", text(&event["type"])), detail)
+            with_detail(&format!("stream_event/{}", text(&event["type"])), detail)
         }
         "assistant" | "user" => {
             let content = &value["message"]["content"];
             let blocks: Vec<&str> =
                 content.as_array().into_iter().flatten().filter_map(|block| block["type"].as_str()).collect();
-            named(&kind, Some(blocks.join("+").as_str()).filter(|blocks| !blocks.is_empty()))
+            with_detail(&kind, Some(blocks.join("+").as_str()).filter(|blocks| !blocks.is_empty()))
         }
         "control_request" => format!("control_request/{}", text(&value["request"]["subtype"])),
         "control_response" => format!("control_response/{}", text(&value["response"]["subtype"])),
@@ -104,15 +104,15 @@ fn claude(value: &Value) -> String {
     }
 }
 
-fn codex(value: &Value, asked: &HashMap<String, String>) -> String {
+fn codex_kind(value: &Value, requests: &HashMap<String, String>) -> String {
     if let Some(method) = value["method"].as_str() {
-        return named(method, value["params"]["item"]["type"].as_str());
+        return with_detail(method, value["params"]["item"]["type"].as_str());
     }
-    let of = asked.get(&value["id"].to_string()).map_or("?", String::as_str);
-    if value.get("error").is_some() { format!("error to {of}") } else { format!("result of {of}") }
+    let request = requests.get(&value["id"].to_string()).map_or("?", String::as_str);
+    if value.get("error").is_some() { format!("error to {request}") } else { format!("result of {request}") }
 }
 
-fn opencode(value: &Value) -> String {
+fn opencode_kind(value: &Value) -> String {
     let kind = value["type"].as_str().unwrap_or("?");
     let properties = &value["properties"];
     let part = &properties["part"];
@@ -120,22 +120,22 @@ fn opencode(value: &Value) -> String {
         "message.updated" => properties["info"]["role"].as_str().map(str::to_owned),
         "message.part.updated" => {
             let kind = part["type"].as_str().unwrap_or("?");
-            Some(named(kind, part["state"]["status"].as_str()))
+            Some(with_detail(kind, part["state"]["status"].as_str()))
         }
         "session.status" => properties["status"]["type"].as_str().map(str::to_owned),
         _ => None,
     };
-    named(kind, detail.as_deref())
+    with_detail(kind, detail.as_deref())
 }
 
-fn named(kind: &str, detail: Option<&str>) -> String {
+fn with_detail(kind: &str, detail: Option<&str>) -> String {
     match detail {
         Some(detail) => format!("{kind} {detail}"),
         None => kind.to_owned(),
     }
 }
 
-/// A path with `{id}` for what is only true in this recording.
+/// Replaces the ids in a path by `{id}`.
 fn without_ids(path: &str) -> String {
     let parts: Vec<&str> =
         path.split('/').map(|part| if part.contains('_') && part.len() > 15 { "{id}" } else { part }).collect();
@@ -148,11 +148,11 @@ mod tests {
 
     fn kinds(agent: Agent, lines: &[&str]) -> Vec<String> {
         let log = format!("{{\"wirelog\":1}}\n{}\n", lines.join("\n"));
-        read(agent, log.as_bytes()).unwrap().into_iter().map(|heard| heard.kind).collect()
+        read(agent, log.as_bytes()).unwrap().into_iter().map(|message| message.kind).collect()
     }
 
     #[test]
-    fn things_are_called_as_the_agent_calls_them() {
+    fn kinds_are_the_native_types_of_the_agents() {
         let codex = [
             r#"{"t":1,"dir":"send","line":"{\"id\":3,\"method\":\"turn/start\"}"}"#,
             r#"{"t":2,"dir":"recv","line":"{\"id\":3,\"result\":{}}"}"#,

@@ -6,27 +6,28 @@ use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::place::Place;
+use crate::agent_dirs::AgentDirs;
 
-/// What files may be, by the ends of their names.
+/// Supported file types: extension and MIME type.
 const TYPES: [(&str, &str); 3] = [("png", "image/png"), ("pdf", "application/pdf"), ("txt", "text/plain")];
 
-/// A file that goes with a message.
+/// A file that is attached to a message.
 #[derive(Debug)]
-pub(crate) struct Attached {
-    /// Where it is.
+pub(crate) struct AttachedFile {
+    /// Path of the file.
     pub(crate) path: PathBuf,
-    /// What it is.
+    /// MIME type of the file.
     pub(crate) mime: &'static str,
     bytes: Vec<u8>,
 }
 
-impl Attached {
-    /// The file of that name in the workspace.
-    pub(crate) fn read(place: &Place, name: &str) -> Result<Self> {
-        let path = place.workspace.join(name);
-        let mime = mime(&path).with_context(|| {
-            format!("nobody knows how to attach {name:?}: it should end in {}", TYPES.map(|(end, _)| end).join(", "))
+impl AttachedFile {
+    /// Reads a file of the workspace.
+    pub(crate) fn read(dirs: &AgentDirs, name: &str) -> Result<Self> {
+        let path = dirs.workspace.join(name);
+        let mime = mime_type(&path).with_context(|| {
+            let extensions = TYPES.map(|(extension, _)| extension).join(", ");
+            format!("cannot attach {name:?}: unknown file type, expected one of {extensions}")
         })?;
         let bytes = std::fs::read(&path).with_context(|| format!("cannot read {name}"))?;
         Ok(Self { path, mime, bytes })
@@ -36,23 +37,22 @@ impl Attached {
         self.mime.starts_with("image/")
     }
 
-    /// What it is called.
     pub(crate) fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// What it holds, if that is a text.
+    /// Its content, if it is a text file.
     pub(crate) fn text(&self) -> Option<&str> {
         std::str::from_utf8(&self.bytes).ok().filter(|_| self.mime.starts_with("text/"))
     }
 
-    /// What it holds, whatever that is.
+    /// Its content in base64.
     pub(crate) fn base64(&self) -> String {
         STANDARD.encode(&self.bytes)
     }
 }
 
-fn mime(path: &Path) -> Option<&'static str> {
-    let end = path.extension()?.to_str()?;
-    TYPES.iter().find(|(known, _)| *known == end).map(|(_, mime)| *mime)
+fn mime_type(path: &Path) -> Option<&'static str> {
+    let extension = path.extension()?.to_str()?;
+    TYPES.iter().find(|(known, _)| *known == extension).map(|(_, mime)| *mime)
 }

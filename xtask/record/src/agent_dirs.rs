@@ -1,36 +1,36 @@
-//! Where an agent lives while it is played with.
+//! The directories of an agent during a run.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use interlingua_scripted_model::Scenario;
 
-/// A fresh home and a fresh workspace, where [`crate::isolation`] made room for them.
+/// A fresh home and a fresh workspace, at the paths that [`crate::isolation`] has created.
 #[derive(Debug)]
-pub struct Place {
-    /// Its home.
+pub struct AgentDirs {
+    /// Home directory.
     pub home: PathBuf,
-    /// Where it works.
+    /// Working directory.
     pub workspace: PathBuf,
-    /// Where the agent finds programs.
+    /// `PATH` of the agent.
     path: String,
 }
 
-impl Place {
-    /// Clears the place and puts the files there that the scenario wants. `tools` is a folder with more programs.
+impl AgentDirs {
+    /// Clears both directories and writes the files of the scenario. `tools` is a folder with additional programs.
     ///
     /// # Errors
-    /// When the place cannot be cleared or written to.
-    pub fn make(scenario: &Scenario, tools: Option<&Path>) -> Result<Self> {
+    /// When a directory cannot be cleared or written to.
+    pub fn prepare(scenario: &Scenario, tools: Option<&Path>) -> Result<Self> {
         let (home, workspace) = (PathBuf::from("/home/agent"), PathBuf::from("/workspace"));
         for folder in [&home, &workspace] {
             clear(folder).with_context(|| format!("cannot clear {}", folder.display()))?;
         }
-        std::fs::create_dir(home.join("tmp")).context("cannot make a temporary folder")?;
+        std::fs::create_dir(home.join("tmp")).context("cannot create a temporary folder")?;
         for (name, content) in &scenario.setup.files {
             let file = workspace.join(name);
             let folder = file.parent().unwrap_or(&workspace);
-            std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+            std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
             std::fs::write(&file, content).with_context(|| format!("cannot write {}", file.display()))?;
         }
         let mut path = "/usr/local/bin:/usr/bin:/bin".to_owned();
@@ -40,7 +40,7 @@ impl Place {
         Ok(Self { home, workspace, path })
     }
 
-    /// The whole environment of the agent, apart from what is its own.
+    /// Environment variables that are the same for all agents.
     #[must_use]
     pub fn environment(&self) -> Vec<(String, String)> {
         [
@@ -58,7 +58,7 @@ impl Place {
     }
 }
 
-/// Removes what is in a folder, but not the folder.
+/// Removes the content of a folder, but not the folder.
 fn clear(folder: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;

@@ -1,4 +1,4 @@
-//! The recordings that are kept, and when one is rewritten.
+//! The stored recordings of all versions, and when one is replaced.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -7,24 +7,25 @@ use anyhow::{Context as _, Result};
 use interlingua_convert::Agent;
 use interlingua_recordings::{Provenance, Transcripts, version_numbers};
 
-use crate::cell::Cell;
-use crate::{form, heard, shape};
+use crate::normal_form::NormalForm;
+use crate::outcome::RecordingOutcome;
+use crate::{shape, wire_messages};
 
 /// The folder of all recordings.
 #[derive(Clone, Debug)]
-pub(crate) struct Shelf(pub(crate) Transcripts);
+pub(crate) struct RecordedVersions(pub(crate) Transcripts);
 
-impl Shelf {
+impl RecordedVersions {
     fn file(&self, agent: Agent, version: &str, scenario: &str) -> PathBuf {
         self.0.file(Provenance::Recorded, agent.id(), version, scenario)
     }
 
-    /// A recording, if there is one.
-    pub(crate) fn get(&self, agent: Agent, version: &str, scenario: &str) -> Option<Vec<u8>> {
+    /// Reads a recording, if there is one.
+    pub(crate) fn read(&self, agent: Agent, version: &str, scenario: &str) -> Option<Vec<u8>> {
         std::fs::read(self.file(agent, version, scenario)).ok()
     }
 
-    /// The newest other version of which there is a recording.
+    /// The newest other version with a recording of the scenario.
     pub(crate) fn newest_other(&self, agent: Agent, version: &str, scenario: &str) -> Option<String> {
         let folders = std::fs::read_dir(self.0.agent_folder(Provenance::Recorded, agent.id())).ok()?.flatten();
         let versions = folders.map(|folder| folder.file_name().to_string_lossy().into_owned());
@@ -32,8 +33,8 @@ impl Shelf {
         recorded.max_by_key(|version| version_numbers(version))
     }
 
-    /// Every kind of thing that an agent said in any recording of a version.
-    pub(crate) fn kinds(&self, agent: Agent, version: &str) -> Result<BTreeSet<String>> {
+    /// All kinds of messages in the recordings of a version.
+    pub(crate) fn message_kinds(&self, agent: Agent, version: &str) -> Result<BTreeSet<String>> {
         let recordings = self.0.for_agent(agent.id()).context("cannot list the recordings")?;
         let mut kinds = BTreeSet::new();
         for file in recordings.into_iter().filter(|file| file.version == version).map(|file| file.path) {
@@ -44,27 +45,35 @@ impl Shelf {
         Ok(kinds)
     }
 
-    /// Keeps a recording, unless one of the same form is there: then nothing is touched.
-    pub(crate) fn keep(&self, agent: Agent, version: &str, scenario: &str, recording: &[u8]) -> Result<Cell> {
+    /// Writes a recording, unless the existing one has the same normal form.
+    pub(crate) fn save(
+        &self,
+        agent: Agent,
+        version: &str,
+        scenario: &str,
+        recording: &[u8],
+    ) -> Result<RecordingOutcome> {
         let file = self.file(agent, version, scenario);
-        let cell = match self.get(agent, version, scenario) {
-            None => Cell::New,
+        let outcome = match self.read(agent, version, scenario) {
+            None => RecordingOutcome::New,
             Some(before) => {
-                let form = |recording: &[u8]| heard::read(agent, recording).map(|heard| form::of(agent, &heard));
+                let form = |recording: &[u8]| {
+                    wire_messages::read(agent, recording).map(|messages| NormalForm::new(agent, &messages))
+                };
                 let before = form(&before).with_context(|| format!("cannot read {}", file.display()))?;
                 match before.difference(&form(recording)?) {
-                    None => return Ok(Cell::Same),
+                    None => return Ok(RecordingOutcome::Same),
                     Some(difference) => {
                         eprintln!("  {agent} {scenario}: {difference}");
-                        Cell::Changed
+                        RecordingOutcome::Changed
                     }
                 }
             }
         };
-        let folder = file.parent().context("a file without a folder")?;
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let folder = file.parent().context("the path of the recording has no folder")?;
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         std::fs::write(&file, recording).with_context(|| format!("cannot write {}", file.display()))?;
-        Ok(cell)
+        Ok(outcome)
     }
 }
 
@@ -79,39 +88,39 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_is_rewritten_only_when_its_form_changed() {
+    fn a_recording_is_replaced_only_if_its_normal_form_changed() {
         let folder = tempfile::tempdir().unwrap();
-        let shelf = Shelf(Transcripts::new(folder.path()));
+        let versions = RecordedVersions(Transcripts::new(folder.path()));
         let first = recording("01a1e1a2-952c-7360-8170-54fa7ec436a2", "hello");
         let again = recording("99999999-952c-7360-8170-54fa7ec436a2", "hello");
         let other = recording("99999999-952c-7360-8170-54fa7ec436a2", "bye");
-        assert_eq!(shelf.keep(Agent::Claude, "1.0.0", "x", &first).unwrap(), Cell::New);
-        assert_eq!(shelf.keep(Agent::Claude, "1.0.0", "x", &again).unwrap(), Cell::Same);
-        assert_eq!(shelf.get(Agent::Claude, "1.0.0", "x").unwrap(), first);
-        assert_eq!(shelf.keep(Agent::Claude, "1.0.0", "x", &other).unwrap(), Cell::Changed);
-        assert_eq!(shelf.get(Agent::Claude, "1.0.0", "x").unwrap(), other);
+        assert_eq!(versions.save(Agent::Claude, "1.0.0", "x", &first).unwrap(), RecordingOutcome::New);
+        assert_eq!(versions.save(Agent::Claude, "1.0.0", "x", &again).unwrap(), RecordingOutcome::Same);
+        assert_eq!(versions.read(Agent::Claude, "1.0.0", "x").unwrap(), first);
+        assert_eq!(versions.save(Agent::Claude, "1.0.0", "x", &other).unwrap(), RecordingOutcome::Changed);
+        assert_eq!(versions.read(Agent::Claude, "1.0.0", "x").unwrap(), other);
     }
 
     #[test]
-    fn what_a_version_says_is_what_any_of_its_recordings_says() {
+    fn the_kinds_of_a_version_are_those_of_all_its_recordings() {
         let folder = tempfile::tempdir().unwrap();
-        let shelf = Shelf(Transcripts::new(folder.path()));
-        shelf.keep(Agent::Claude, "1.0.0", "x", &recording("a", "b")).unwrap();
+        let versions = RecordedVersions(Transcripts::new(folder.path()));
+        versions.save(Agent::Claude, "1.0.0", "x", &recording("a", "b")).unwrap();
         let other = String::from_utf8(recording("a", "b")).unwrap().replace("assistant", "system");
-        shelf.keep(Agent::Claude, "1.0.0", "y", other.as_bytes()).unwrap();
-        let kinds: Vec<String> = shelf.kinds(Agent::Claude, "1.0.0").unwrap().into_iter().collect();
+        versions.save(Agent::Claude, "1.0.0", "y", other.as_bytes()).unwrap();
+        let kinds: Vec<String> = versions.message_kinds(Agent::Claude, "1.0.0").unwrap().into_iter().collect();
         assert_eq!(kinds, ["assistant", "system/?"]);
-        assert!(shelf.kinds(Agent::Claude, "2.0.0").unwrap().is_empty());
+        assert!(versions.message_kinds(Agent::Claude, "2.0.0").unwrap().is_empty());
     }
 
     #[test]
-    fn the_newest_other_version_is_found_by_its_numbers() {
+    fn versions_are_compared_by_their_numbers() {
         let folder = tempfile::tempdir().unwrap();
-        let shelf = Shelf(Transcripts::new(folder.path()));
+        let versions = RecordedVersions(Transcripts::new(folder.path()));
         for version in ["0.9.0", "0.10.0", "0.11.0"] {
-            shelf.keep(Agent::Codex, version, "x", &recording("a", "b")).unwrap();
+            versions.save(Agent::Codex, version, "x", &recording("a", "b")).unwrap();
         }
-        assert_eq!(shelf.newest_other(Agent::Codex, "0.11.0", "x").as_deref(), Some("0.10.0"));
-        assert_eq!(shelf.newest_other(Agent::Codex, "0.11.0", "y"), None);
+        assert_eq!(versions.newest_other(Agent::Codex, "0.11.0", "x").as_deref(), Some("0.10.0"));
+        assert_eq!(versions.newest_other(Agent::Codex, "0.11.0", "y"), None);
     }
 }
