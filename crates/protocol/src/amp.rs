@@ -1,8 +1,7 @@
 //! Amp: one process per turn, the prompt on its standard input.
 //!
-//! The host writes one message and closes the input. The agent asks nothing.
+//! The host writes one message and closes the input. The agent never asks.
 
-use interlingua_native::new;
 use std::collections::BTreeMap;
 
 use interlingua_native::Native as _;
@@ -10,28 +9,29 @@ use interlingua_native::amp::{
     ImageSource, ImageSourceType, InputContent, InputContentType, StreamMessage, UserInputMessage,
     UserInputMessageMessage, UserInputMessageMessageRole, UserInputMessageType,
 };
+use interlingua_native::new;
 use serde::Serialize;
 
-/// What the user says: all that a host sends.
+/// A message of the user. A host sends nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prompt {
-    /// Its text; may be empty if there are images.
+    /// The text. May be empty if there are images.
     pub text: String,
-    /// Images, which come after the text.
+    /// The images, which come after the text.
     pub images: Vec<Image>,
 }
 
-/// An image that goes along with a message.
+/// An image that is sent with a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// Its type, such as `image/png`.
+    /// The MIME type, such as `image/png`.
     pub media_type: String,
-    /// Its bytes.
+    /// The content.
     pub base64: String,
 }
 
 impl Prompt {
-    /// The line for `--stream-json-input`, without its end.
+    /// The line for `--stream-json-input`, without the line break.
     #[must_use]
     pub fn into_line(self) -> String {
         to_text(&UserInputMessage::from(self))
@@ -67,20 +67,20 @@ pub struct McpServers(pub BTreeMap<String, McpServer>);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum McpServer {
-    /// A program that speaks over its standard input and output.
+    /// A program that communicates over its standard input and output.
     Local {
         /// The program.
         command: String,
-        /// Its arguments.
+        /// The program's arguments.
         args: Vec<String>,
-        /// Its environment variables, on top of the agent's.
+        /// Environment variables, in addition to the agent's.
         env: BTreeMap<String, String>,
     },
-    /// A server that is reached over HTTP.
+    /// A server over HTTP.
     Remote {
-        /// Where it is.
+        /// The server's URL.
         url: String,
-        /// How it is spoken to; streamable HTTP if absent.
+        /// The transport; `None` for streamable HTTP.
         #[serde(skip_serializing_if = "Option::is_none")]
         transport: Option<McpTransport>,
         /// Headers of every request.
@@ -88,23 +88,23 @@ pub enum McpServer {
     },
 }
 
-/// How an MCP server is spoken to over HTTP.
+/// The transport of an MCP server over HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum McpTransport {
-    /// The older transport of MCP.
+    /// MCP's older SSE transport.
     Sse,
 }
 
 impl McpServers {
-    /// The JSON text.
+    /// Encodes the servers as JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
         to_text(self)
     }
 }
 
-/// The thread that a line of the agent belongs to: what `amp threads continue` is given.
+/// The thread id in a line of the agent. `amp threads continue` takes it.
 #[must_use]
 pub fn read_thread_id(line: &str) -> Option<String> {
     let id = match StreamMessage::decode(line).ok()?.value {
@@ -118,7 +118,7 @@ pub fn read_thread_id(line: &str) -> Option<String> {
     id.filter(|id| !id.is_empty())
 }
 
-/// The JSON text of a value that always has one: all keys are strings.
+/// Encodes a value as JSON. This does not fail: all keys are strings.
 fn to_text<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_are_written_by_what_they_are() {
+    fn a_server_is_written_with_the_fields_of_its_kind() {
         let named = |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
         let remote =
             |transport| McpServer::Remote { url: "http://x".to_owned(), transport, headers: named("Key", "k") };
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_names_its_thread() {
+    fn the_thread_id_is_read_from_a_line() {
         let init = r#"{"type":"system","subtype":"init","session_id":"T-1","cwd":"/","tools":[],"mcp_servers":[]}"#;
         assert_eq!(read_thread_id(init).as_deref(), Some("T-1"));
         assert_eq!(read_thread_id(r#"{"type":"later","session_id":"T-1"}"#), None);

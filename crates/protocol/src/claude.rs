@@ -1,7 +1,7 @@
-//! Claude Code: lines of JSON both ways, and a control protocol among them.
+//! Claude Code: JSON lines in both directions, with a control protocol among them.
 //!
 //! The host starts a process with the flags of [`command_line`], sends [`initialize`], and then a [`Prompt`] per turn.
-//! The agent asks with control requests, which [`PendingRequests`] keeps and answers. Everything that a host sends is a
+//! The agent asks by control requests; [`PendingRequests`] tracks and answers them. Everything that a host sends is a
 //! [`HostMessage`].
 
 mod answer;
@@ -28,21 +28,21 @@ pub use prompt::{Attachment, Prompt};
 pub use resume::ResumeStatus;
 pub use support::{EFFORT, PARTIAL_MESSAGES, SUPPORT, TOOLS, XHIGH_EFFORT};
 
-/// Everything that a host sends, a line each.
+/// A message that a host sends, as one line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostMessage {
-    /// What the user says. It begins a turn, or waits for the running one to end.
+    /// A message of the user. It starts a turn, or waits for the running one to end.
     Prompt(Prompt),
     /// A request of the host.
     Request {
-        /// The name of the request, which its answer bears.
+        /// Id of the request. The answer has the same id.
         id: String,
-        /// What is asked for.
+        /// The request.
         request: HostRequest,
     },
     /// An answer to a request of the agent.
     Answer {
-        /// The name of the agent's request.
+        /// Id of the agent's request.
         id: String,
         /// The answer.
         answer: ControlAnswer,
@@ -50,7 +50,7 @@ pub enum HostMessage {
 }
 
 impl HostMessage {
-    /// The line that is sent, without its end.
+    /// The line to send, without the line break.
     #[must_use]
     pub fn into_line(self) -> String {
         to_text(&StdinMessage::from(self))
@@ -69,7 +69,7 @@ impl From<HostMessage> for StdinMessage {
     }
 }
 
-/// The JSON text of a value that always has one: the keys of generated types are strings.
+/// Encodes a value as JSON. This does not fail: the keys of generated types are strings.
 fn to_text<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

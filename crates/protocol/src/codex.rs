@@ -1,9 +1,9 @@
-//! Codex: the JSON-RPC requests of its app server.
+//! Codex: the JSON-RPC protocol of its app server.
 //!
-//! A message is a line without a `jsonrpc` member. Host and server number their requests independently, so an id means
-//! something only together with the direction. A host [initializes](initialize) the connection, opens a thread with
+//! A message is a line without a `jsonrpc` member. Host and server number their requests independently, so an id is
+//! only meaningful together with the direction. A host [initializes](initialize) the connection, opens a thread with
 //! [`ThreadOptions`], and [starts turns](start_turn) on it. [`SentRequests`] decodes each answer by the type of its
-//! request; [`PendingRequests`] answers what the server asks.
+//! request; [`PendingRequests`] answers requests of the server.
 
 mod message;
 mod pending;
@@ -30,7 +30,7 @@ const METHOD_NOT_FOUND: i64 = -32601;
 /// JSON-RPC error code for a request that cannot be decoded, or whose session has ended.
 const INVALID_REQUEST: i64 = -32600;
 
-/// The first request on a connection. The server does not send the `muted` notifications.
+/// The first request on a connection. The server will not send the `muted` notifications.
 #[must_use]
 pub fn initialize(client: ClientInfo, muted: &[&str]) -> InitializeParams {
     let muted: Vec<String> = muted.iter().map(|&method| method.to_owned()).collect();
@@ -56,13 +56,13 @@ pub fn log_in(api_key: &str) -> LoginAccountParams {
     new!(ApiKeyv2LoginAccountParams { api_key: api_key }).into()
 }
 
-/// Asks for a page of the list of models: the first, or the one at the cursor of the page before.
+/// Lists a page of the models: the first page, or the one at the cursor of the page before.
 #[must_use]
 pub fn list_models(cursor: Option<String>) -> ModelListParams {
     ModelListParams { cursor, ..ModelListParams::new() }
 }
 
-/// Stops a turn. Commands that it runs go on in background terminals.
+/// Interrupts a turn. Its commands continue in background terminals.
 #[must_use]
 pub fn interrupt_turn(thread: &str, turn: &str) -> TurnInterruptParams {
     new!(TurnInterruptParams { thread_id: thread, turn_id: turn })
@@ -74,19 +74,19 @@ pub fn clean_background_terminals(thread: &str) -> ThreadBackgroundTerminalsClea
     new!(ThreadBackgroundTerminalsCleanParams { thread_id: thread })
 }
 
-/// Stops the notifications of a thread.
+/// Unsubscribes from the notifications of a thread.
 #[must_use]
 pub fn unsubscribe(thread: &str) -> ThreadUnsubscribeParams {
     new!(ThreadUnsubscribeParams { thread_id: thread })
 }
 
-/// Refuses a request of the server's that this host does not support, as a line.
+/// Refuses a request of the server that this host does not support. Returns the line.
 #[must_use]
 pub fn refuse_unsupported(id: RequestId, method: &str) -> String {
     refuse(id, METHOD_NOT_FOUND, &format!("this host cannot answer `{method}`"))
 }
 
-/// Refuses a request of the server's that cannot be decoded or whose session has ended, as a line.
+/// Refuses a request of the server that cannot be decoded, or whose session has ended. Returns the line.
 #[must_use]
 pub fn refuse_invalid(id: RequestId, reason: &str) -> String {
     refuse(id, INVALID_REQUEST, reason)
@@ -96,18 +96,18 @@ fn refuse(id: RequestId, code: i64, message: &str) -> String {
     to_line(&new!(JsonrpcError { error: new!(JsonrpcErrorError { code: code, message: message }), id: id }))
 }
 
-/// Parses the JSON of a request's id. `None` if it is not JSON.
+/// Parses the JSON of a request id. `None` if it is not valid.
 #[must_use]
 pub fn parse_id(json: &str) -> Option<RequestId> {
     serde_json::from_str(json).ok()
 }
 
-/// Answers a request of the server's with the type that the request wants, as a line.
+/// Answers a request of the server with the type that the request declares. Returns the line.
 fn respond<R: Request>(id: RequestId, response: &R::Response) -> String {
     to_line(&new!(JsonrpcResponse { id: id, result: to_json(response) }))
 }
 
-// Generated types are plain data with string keys: writing them does not fail.
+// Generated types are plain data with string keys: encoding them does not fail.
 
 fn to_line(message: &impl Serialize) -> String {
     serde_json::to_string(message).unwrap_or_default()

@@ -1,25 +1,25 @@
-//! A form that a tool wants the user to fill in, and the words of the user.
+//! Forms that a tool asks the user to fill in.
 
 use serde_json::{Map, Value, json};
 
-/// The form filled in with the user's words. A form with one field takes them as they are, any other takes a JSON
-/// object. `None` if they do not fit.
-pub fn fill_in(schema: Option<&Value>, words: &[String]) -> Option<Value> {
+/// Fills in a form with the user's answer. A form with one field takes the answer as its value, any other form takes a
+/// JSON object. `None` if the answer does not match the form.
+pub fn fill_in(schema: Option<&Value>, answer: &[String]) -> Option<Value> {
     let fields: Option<&Map<String, Value>> = schema.and_then(|schema| schema["properties"].as_object());
     let fields: Vec<(&String, &Value)> = fields.into_iter().flatten().collect();
     match fields.as_slice() {
         [] => Some(json!({})),
-        [(name, field)] => value(field, words).map(|value| json!({name.as_str(): value})),
-        _ => serde_json::from_str::<Value>(&words.join(", ")).ok().filter(Value::is_object),
+        [(name, field)] => field_value(field, answer).map(|value| json!({name.as_str(): value})),
+        _ => serde_json::from_str::<Value>(&answer.join(", ")).ok().filter(Value::is_object),
     }
 }
 
-/// Words as a value of the type that a field wants.
-fn value(field: &Value, words: &[String]) -> Option<Value> {
-    let text = words.join(", ");
+/// Converts an answer to the type of a field.
+fn field_value(field: &Value, answer: &[String]) -> Option<Value> {
+    let text = answer.join(", ");
     match field["type"].as_str() {
         Some("boolean" | "number" | "integer" | "object") => serde_json::from_str(text.trim()).ok(),
-        Some("array") => Some(words.into()),
+        Some("array") => Some(answer.into()),
         _ => Some(text.into()),
     }
 }
@@ -28,19 +28,19 @@ fn value(field: &Value, words: &[String]) -> Option<Value> {
 mod tests {
     use super::*;
 
-    fn says(properties: &Value, words: &[&str]) -> Option<Value> {
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        fill_in(Some(&json!({"type": "object", "properties": properties})), &words)
+    fn fill(properties: &Value, answer: &[&str]) -> Option<Value> {
+        let answer: Vec<String> = answer.iter().map(|text| (*text).to_owned()).collect();
+        fill_in(Some(&json!({"type": "object", "properties": properties})), &answer)
     }
 
     #[test]
     fn a_form_is_filled_in_with_values_of_its_types() {
-        assert_eq!(says(&json!({"name": {"type": "string"}}), &["kiwi"]), Some(json!({"name": "kiwi"})));
-        assert_eq!(says(&json!({"age": {"type": "integer"}}), &["7"]), Some(json!({"age": 7})));
-        assert_eq!(says(&json!({"age": {"type": "integer"}}), &["seven"]), None);
-        assert_eq!(says(&json!({"all": {"type": "array"}}), &["a", "b"]), Some(json!({"all": ["a", "b"]})));
-        assert_eq!(says(&json!({"a": {}, "b": {}}), &[r#"{"a":1,"b":2}"#]), Some(json!({"a": 1, "b": 2})));
-        assert_eq!(says(&json!({"a": {}, "b": {}}), &["both"]), None);
-        assert_eq!(says(&json!({}), &[]), Some(json!({})));
+        assert_eq!(fill(&json!({"name": {"type": "string"}}), &["kiwi"]), Some(json!({"name": "kiwi"})));
+        assert_eq!(fill(&json!({"age": {"type": "integer"}}), &["7"]), Some(json!({"age": 7})));
+        assert_eq!(fill(&json!({"age": {"type": "integer"}}), &["seven"]), None);
+        assert_eq!(fill(&json!({"all": {"type": "array"}}), &["a", "b"]), Some(json!({"all": ["a", "b"]})));
+        assert_eq!(fill(&json!({"a": {}, "b": {}}), &[r#"{"a":1,"b":2}"#]), Some(json!({"a": 1, "b": 2})));
+        assert_eq!(fill(&json!({"a": {}, "b": {}}), &["both"]), None);
+        assert_eq!(fill(&json!({}), &[]), Some(json!({})));
     }
 }

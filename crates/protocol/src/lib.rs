@@ -1,12 +1,12 @@
-//! What a host sends to each coding agent, and how it reads the answers.
+//! What a host sends to each coding agent, and how it decodes the answers.
 //!
-//! One module per agent. Each builds requests from the types that are generated from the agent's own schema, so that a
-//! field which the agent renames or begins to require is a compile error here. The modules are pure: they turn values
-//! into lines or HTTP requests, and answers back into values. Starting processes, reading files and routing lines is the
-//! work of the program that uses them: the runtime's drivers, and the recorder.
+//! One module per agent. Each builds requests from the types that are generated from the agent's own schema. If the
+//! agent renames a field or starts to require it, that is a compile error here. The modules are pure: they turn values
+//! into lines or HTTP requests, and answers into values. Starting processes, reading files and routing lines is left to
+//! their users: the runtime's drivers and the recorder.
 //!
-//! Versions of an agent differ in what they take. Each module has one table of [`Support`] entries that says from which
-//! version on, or up to which version, something is sent.
+//! Versions of an agent support different things. Each module has one table of [`Support`] entries, which say from
+//! which version on, or up to which version, something is sent.
 //!
 //! A generated type is constructed from the fields that its schema requires:
 //!
@@ -40,5 +40,5 @@ mod support;
 
 pub use support::Support;
 
-/// Message of a refusal for which the user gives no reason. Agents continue their turn when a refusal has a message.
+/// Message of a refusal without a reason from the user. Agents continue their turn if a refusal has a message.
 pub const REFUSAL_MESSAGE: &str = "The user refused this.";

@@ -1,7 +1,7 @@
-//! OpenCode: requests over HTTP, and one stream of events for each directory.
+//! OpenCode: requests over HTTP, and one event stream per directory.
 //!
-//! [`Requests`] makes every request that a host sends. A request is written as an [`HttpCall`], and its answer, a
-//! [`HttpReply`], is decoded into the type that OpenCode's OpenAPI document declares for that request:
+//! [`Requests`] builds every request of a host. A request is encoded as an [`HttpCall`], and its reply, an
+//! [`HttpReply`], is decoded to the type that OpenCode's OpenAPI document declares for that request:
 //!
 //! ```
 //! use interlingua_protocol::opencode::{HttpReply, Request, Requests, SessionCreateRequest, SessionOptions};
@@ -17,7 +17,7 @@
 //! # Ok::<(), interlingua_protocol::opencode::HttpReplyError>(())
 //! ```
 //!
-//! Events are server-sent events, one [`Event`] in the data of each.
+//! Events are server-sent events, each with one [`Event`] as its data.
 
 mod configuration;
 mod http;
@@ -25,9 +25,9 @@ mod pending;
 mod server;
 mod support;
 
-use interlingua_native::new;
 use std::path::Path;
 
+use interlingua_native::new;
 pub use interlingua_native::opencode::{
     Agent, AgentListRequest, AgentMode, Config, ConfigGetRequest, Event, EventSubscribeRequest, McpServerConfig,
     PermissionAction, PermissionActionConfig, PermissionConfig, PermissionConfigObject, PermissionDecision,
@@ -45,33 +45,33 @@ pub use self::pending::{PendingRequest, PendingRequests};
 pub use self::server::{DEFAULT_USERNAME, PASSWORD_VARIABLE, USERNAME_VARIABLE, find_listening_url, serve_arguments};
 pub use self::support::SUPPORT;
 
-/// What a session is created with.
+/// The options of a new session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionOptions {
-    /// The title. Without one, OpenCode asks the model for it.
+    /// The title; `None` if OpenCode asks the model for one.
     pub title: Option<String>,
-    /// Rules on top of the user's configuration. The last one that fits counts.
+    /// Rules in addition to the user's configuration. The last one that matches counts.
     pub permission: Option<Vec<PermissionRule>>,
 }
 
-/// How a message is worked on.
+/// The options of a prompt.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PromptOptions {
-    /// The model; without one, the session's last or the configured one.
+    /// The model; `None` for the session's last or the configured one.
     pub model: Option<PromptBodyModel>,
-    /// The agent, such as `plan`; without one, the default agent.
+    /// The agent, such as `plan`; `None` for the default agent.
     pub agent: Option<String>,
     /// The variant of the model, such as `high`.
     pub variant: Option<String>,
 }
 
-/// Makes the requests to a server, all for the same directory.
+/// Builds the requests to a server, all for the same directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Requests {
     directory: Option<String>,
 }
 
-/// A request for the directory of its maker.
+/// Sets the directory of a request.
 macro_rules! with_directory {
     ($requests:ident, $request:expr) => {{
         let mut request = $request;
@@ -81,19 +81,19 @@ macro_rules! with_directory {
 }
 
 impl Requests {
-    /// Requests for the directory in which the server was started.
+    /// Builds requests for the directory in which the server was started.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Requests for a directory. The server has sessions, configuration and events of any number of them.
+    /// Builds requests for a directory. A server has sessions, configuration and events of any number of directories.
     #[must_use]
     pub fn in_directory(directory: &Path) -> Self {
         Self { directory: Some(directory.to_string_lossy().into_owned()) }
     }
 
-    /// Subscribes to the events of the directory. The first one comes at once.
+    /// Subscribes to the events of the directory. The first event is sent at once.
     #[must_use]
     pub fn subscribe(&self) -> EventSubscribeRequest {
         with_directory!(self, EventSubscribeRequest::new())
@@ -107,7 +107,7 @@ impl Requests {
         with_directory!(self, SessionCreateRequest::new(body))
     }
 
-    /// Sends a message to a session. The answer comes at once; what the message leads to comes as events.
+    /// Sends a message to a session. The reply comes at once; the results come as events.
     #[must_use]
     pub fn prompt(&self, session: &str, parts: Vec<PromptPart>, options: PromptOptions) -> PromptRequest {
         let PromptOptions { model, agent, variant } = options;
@@ -115,13 +115,13 @@ impl Requests {
         with_directory!(self, PromptRequest::new(session, body))
     }
 
-    /// Interrupts what a session does. What it asked stays open until it is [rejected](Self::reject).
+    /// Aborts the running turn of a session. Its pending requests stay open until they are [rejected](Self::reject).
     #[must_use]
     pub fn abort(&self, session: &str) -> SessionAbortRequest {
         with_directory!(self, SessionAbortRequest::new(session))
     }
 
-    /// Answers a permission request. A rejection without a message ends the turn; with one, the agent goes on.
+    /// Answers a permission request. A rejection without a message ends the turn; with one, the turn continues.
     #[must_use]
     pub fn reply_to_permission(
         &self,
@@ -134,20 +134,19 @@ impl Requests {
         with_directory!(self, PermissionReplyRequest::new(request, body))
     }
 
-    /// Answers the questions of a request: for each question in order, the labels that were chosen or the text that was
-    /// written.
+    /// Answers the questions of a request: for each question in order, the chosen labels or the written text.
     #[must_use]
     pub fn answer_question(&self, request: &str, answers: Vec<Vec<String>>) -> QuestionReplyRequest {
         with_directory!(self, QuestionReplyRequest::new(request, new!(QuestionReplyBody { answers: answers })))
     }
 
-    /// Dismisses the questions of a request. This ends the turn.
+    /// Rejects the questions of a request. This ends the turn.
     #[must_use]
     pub fn reject_question(&self, request: &str) -> QuestionRejectRequest {
         with_directory!(self, QuestionRejectRequest::new(request))
     }
 
-    /// Rejects whatever it is that the agent asks.
+    /// Rejects a pending request.
     #[must_use]
     pub fn reject(&self, pending: &PendingRequest) -> Request {
         match pending {
@@ -156,44 +155,44 @@ impl Requests {
         }
     }
 
-    /// Asks which sessions are at work.
+    /// Lists the sessions that are working, with their status.
     #[must_use]
     pub fn list_session_statuses(&self) -> SessionStatusesRequest {
         with_directory!(self, SessionStatusesRequest::new())
     }
 
-    /// Asks for the agents, which are the modes of a session and its sub-agents.
+    /// Lists the agents, which are the modes of a session and its sub-agents.
     #[must_use]
     pub fn list_agents(&self) -> AgentListRequest {
         with_directory!(self, AgentListRequest::new())
     }
 
-    /// Asks for the providers and their models.
+    /// Lists the providers and their models.
     #[must_use]
     pub fn list_providers(&self) -> ProviderListRequest {
         with_directory!(self, ProviderListRequest::new())
     }
 
-    /// Asks for the configuration.
+    /// Reads the configuration.
     #[must_use]
     pub fn get_configuration(&self) -> ConfigGetRequest {
         with_directory!(self, ConfigGetRequest::new())
     }
 }
 
-/// Text in a prompt.
+/// A text part of a prompt.
 #[must_use]
 pub fn text_part(text: impl Into<String>) -> PromptPart {
     new!(TextPartInput { text: text }).into()
 }
 
-/// A file in a prompt, which the server reads from its `file:` URL.
+/// A file part of a prompt. The server reads the file from its `file:` URL.
 #[must_use]
 pub fn file_part(mime: &str, filename: Option<&str>, url: &str) -> PromptPart {
     FilePartInput { filename: filename.map(str::to_owned), ..new!(FilePartInput { mime: mime, url: url }) }.into()
 }
 
-/// A model by its full name, `provider/model`. The model's part may contain slashes; neither part is empty.
+/// Parses the full name of a model, `provider/model`. The model may contain slashes; neither part is empty.
 #[must_use]
 pub fn parse_model(name: &str) -> Option<PromptBodyModel> {
     let (provider, model) = name.split_once('/')?;
@@ -201,7 +200,7 @@ pub fn parse_model(name: &str) -> Option<PromptBodyModel> {
     is_complete.then(|| PromptBodyModel { provider_id: Some(provider.to_owned()), model_id: Some(model.to_owned()) })
 }
 
-/// A rule for all uses of a permission, such as `edit` or `bash`; `*` stands for every permission.
+/// A rule for a permission, such as `edit` or `bash`; `*` stands for every permission.
 #[must_use]
 pub fn permission_rule(permission: &str, action: PermissionAction) -> PermissionRule {
     PermissionRule { permission: Some(permission.to_owned()), pattern: Some("*".to_owned()), action: Some(action) }
@@ -212,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_is_named_with_its_provider() {
+    fn a_model_name_has_its_provider() {
         let model = parse_model("lab/one/two").unwrap();
         assert_eq!((model.provider_id.as_deref(), model.model_id.as_deref()), (Some("lab"), Some("one/two")));
         assert_eq!(["gpt", "/gpt", "lab/"].map(parse_model), [None, None, None]);

@@ -1,22 +1,22 @@
-//! What only some versions of an agent take.
+//! Version ranges in which an agent supports something.
 
 use semver::Version;
 
-/// A field, method or flag that only some versions of an agent take.
+/// A field, method or flag that only some versions of an agent support.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Support {
-    /// What it is, as it stands on the wire, such as `turn/start.collaborationMode`.
+    /// Its name on the wire, such as `turn/start.collaborationMode`.
     pub name: &'static str,
-    /// The first version that takes it; `None` if all older versions do.
+    /// The first version that supports it; `None` if all older versions do.
     pub since: Option<Version>,
-    /// The first version that no longer takes it; `None` if the newest does.
+    /// The first version that does not support it any more; `None` if the newest does.
     pub until: Option<Version>,
-    /// What shows it: a recording, or the agent's refusal.
+    /// What proves it: a recording, or the agent's refusal.
     pub evidence: &'static str,
 }
 
 impl Support {
-    /// Whether a version of the agent takes it. A version that is not known counts as the newest.
+    /// Whether a version of the agent supports it. An unknown version counts as the newest.
     #[must_use]
     pub fn includes(&self, version: Option<&Version>) -> bool {
         let Some(version) = version else { return self.until.is_none() };
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_has_its_first_version_and_not_its_last() {
+    fn a_range_includes_its_first_version_and_excludes_its_end() {
         let support = Support {
             name: "method.field",
             since: Some(Version::new(0, 98, 0)),

@@ -1,4 +1,4 @@
-//! Answers to the requests of the agent.
+//! Answers to control requests of the agent.
 
 use interlingua_native::Json;
 use interlingua_native::claude::{
@@ -10,34 +10,34 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
-/// An answer to a request of the agent.
+/// An answer to a control request of the agent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ControlAnswer {
-    /// To `can_use_tool`.
+    /// Answers `can_use_tool`.
     Permission(PermissionResult),
-    /// To `elicitation`.
+    /// Answers `elicitation`.
     Elicitation(ElicitationResult),
-    /// To `request_user_dialog`.
+    /// Answers `request_user_dialog`.
     Dialog(DialogResult),
-    /// To a request that the host cannot answer: why.
+    /// Refuses a request that the host cannot answer, for this reason.
     Error(String),
 }
 
-/// The answer to an `elicitation` request. The vendor's schema leaves it open; the form is that of MCP, as recorded in
-/// `claude/2.1.325/mcp-elicitation`.
+/// The answer to an `elicitation` request. The vendor's schema does not declare it; the format is that of MCP, as
+/// recorded in `claude/2.1.325/mcp-elicitation`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "action", rename_all = "lowercase")]
 pub enum ElicitationResult {
-    /// The form is filled in.
+    /// The user filled in the form.
     Accept {
-        /// The form's fields.
+        /// The values of the form's fields.
         content: Value,
     },
-    /// The user does not want to.
+    /// The user declined.
     Decline,
 }
 
-/// The answer to a `request_user_dialog` request. The vendor's schema leaves it open.
+/// The answer to a `request_user_dialog` request. The vendor's schema does not declare it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "behavior", rename_all = "lowercase")]
 pub enum DialogResult {
@@ -51,7 +51,7 @@ pub enum DialogResult {
 }
 
 impl ControlAnswer {
-    /// The tool runs with this input. The permissions change as said.
+    /// The tool runs with this input, and the permissions are updated.
     pub(super) fn allow(input: Option<Json>, permissions: Option<Vec<PermissionUpdate>>) -> Self {
         let allow = AllowPermissionResult {
             updated_input: input,
@@ -66,7 +66,7 @@ impl ControlAnswer {
         Self::Permission(new!(DenyPermissionResult { message: message }).into())
     }
 
-    /// The answer to the request of this name.
+    /// The answer to the request with this id.
     pub(super) fn into_result(self, id: String) -> ControlResult {
         let response = match self {
             Self::Permission(result) => to_json(&result),
@@ -78,7 +78,7 @@ impl ControlAnswer {
     }
 }
 
-/// A value as JSON without a declared type. All that is answered has such a form.
+/// Converts a value to untyped JSON. This does not fail for answers.
 pub(super) fn to_json<T: Serialize>(value: &T) -> Option<Json> {
     to_raw_value(value).ok().map(Json::from)
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::support::{EFFORT, PARTIAL_MESSAGES, TOOLS};
 use super::to_text;
 
-/// The flags that every session has: lines of JSON both ways, and requests to the host.
+/// The flags of every session: JSON lines in both directions, and requests to the host.
 pub const WIRE_FLAGS: [&str; 9] = [
     "--print",
     "--output-format",
@@ -22,14 +22,14 @@ pub const WIRE_FLAGS: [&str; 9] = [
     "stdio",
 ];
 
-/// What a session wants.
+/// The options of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionOptions<'a> {
     /// What the agent may do without asking.
     pub permissions: Permissions,
     /// The model; `None` for the default.
     pub model: Option<&'a str>,
-    /// How hard the model is to think; `None` for the default.
+    /// The effort of the model; `None` for the default.
     pub effort: Option<&'a str>,
     /// The built-in tools, separated by commas; `None` for the default.
     pub tools: Option<&'a str>,
@@ -37,24 +37,24 @@ pub struct SessionOptions<'a> {
     pub resume: Option<&'a str>,
     /// The MCP servers of the session.
     pub mcp_servers: McpServers,
-    /// Whether the agent uses no MCP servers but those of the session.
+    /// Whether the agent uses only the MCP servers of the session.
     pub strict_mcp_config: bool,
 }
 
 /// What the agent may do without asking.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Permissions {
-    /// What its settings allow.
+    /// What the user's settings allow.
     #[default]
     Default,
-    /// What a mode allows.
+    /// What a permission mode allows.
     Mode(PermissionMode),
     /// Everything.
     Bypass,
 }
 
-/// MCP servers by name: the value of `--mcp-config`. The vendor's schema declares the servers, and not the object that
-/// holds them.
+/// MCP servers by name: the value of `--mcp-config`. The vendor's schema declares the servers, but not the object that
+/// contains them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct McpServers {
@@ -62,7 +62,7 @@ pub struct McpServers {
     pub mcp_servers: BTreeMap<String, McpServerConfigForProcessTransport>,
 }
 
-/// The arguments of a session for a version of the agent. What the version does not take is left out.
+/// The command line of a session for a version of the agent, without flags that the version does not support.
 #[must_use]
 pub fn command_line(options: &SessionOptions<'_>, version: Option<&Version>) -> Vec<String> {
     let mut args: Vec<String> = WIRE_FLAGS.map(str::to_owned).to_vec();
@@ -107,12 +107,12 @@ mod tests {
     }
 
     #[test]
-    fn a_session_without_wishes_has_the_wire_flags_alone() {
+    fn default_options_have_only_the_wire_flags() {
         assert_eq!(flags(&SessionOptions::default()), "");
     }
 
     #[test]
-    fn every_wish_is_a_flag() {
+    fn every_option_is_a_flag() {
         let server = McpServerConfigForProcessTransport {
             command: Some("tool".to_owned()),
             args: Some(vec!["a".to_owned()]),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_version_is_not_given_flags_that_it_refuses() {
+    fn unsupported_flags_are_left_out_for_old_versions() {
         let options = SessionOptions { effort: Some("low"), tools: Some("Bash"), ..SessionOptions::default() };
         let args = |version: &str| command_line(&options, Some(&Version::parse(version).unwrap())).join(" ");
         assert!(args("2.1.325").ends_with("stdio --effort low --tools Bash"));

@@ -1,4 +1,4 @@
-//! Requests of the host, and the answers to them.
+//! Control requests of the host, and their answers.
 
 use std::marker::PhantomData;
 
@@ -10,12 +10,12 @@ use interlingua_native::{Json, Native as _, Request};
 
 use super::HostMessage;
 
-/// Everything that a host asks for.
+/// A control request of the host.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostRequest {
-    /// The first request: who the agent is and what it offers.
+    /// The first request. Its answer describes the agent.
     Initialize(Box<ControlInitializeRequest>),
-    /// To end the running turn.
+    /// Ends the running turn.
     Interrupt(ControlInterruptRequest),
 }
 
@@ -40,14 +40,14 @@ impl From<HostRequest> for ControlRequestInner {
     }
 }
 
-/// The request that a conversation begins with. The host has no hooks.
+/// The first request of a session. The host has no hooks.
 #[must_use]
 pub fn initialize() -> ControlInitializeRequest {
     let hooks = Some(ControlInitializeRequestHooks::new());
     ControlInitializeRequest { hooks, ..ControlInitializeRequest::new() }
 }
 
-/// The request that ends the running turn. Messages that wait for their turn stay.
+/// The request that ends the running turn. Queued messages stay.
 #[must_use]
 pub fn interrupt() -> ControlInterruptRequest {
     ControlInterruptRequest::new()
@@ -58,14 +58,14 @@ pub trait ControlRequestParams: Request<Union = ControlRequestInner> + Into<Host
 
 impl<R: Request<Union = ControlRequestInner> + Into<HostRequest>> ControlRequestParams for R {}
 
-/// Numbers the requests that a host sends to one process.
+/// Builds and numbers the requests that a host sends to one process.
 #[derive(Clone, Debug, Default)]
 pub struct ControlRequestBuilder {
     sent: u64,
 }
 
 impl ControlRequestBuilder {
-    /// A request with the next number.
+    /// Builds a request with the next number.
     pub fn build<R: ControlRequestParams>(&mut self, request: R) -> SentRequest<R> {
         self.sent += 1;
         let id = format!("host-{}", self.sent);
@@ -74,7 +74,7 @@ impl ControlRequestBuilder {
     }
 }
 
-/// A request of the host, which knows its answer.
+/// A request of the host. It knows the type of its answer.
 #[derive(Clone, Debug)]
 pub struct SentRequest<R> {
     id: String,
@@ -95,8 +95,8 @@ impl<R: Request> SentRequest<R> {
         self.line
     }
 
-    /// The answer, if a line of the agent is one to this request; an error if the agent refuses the request or the
-    /// answer cannot be read.
+    /// Decodes the answer if a line of the agent answers this request. The inner error says that the agent refused the
+    /// request, or that the answer cannot be decoded.
     #[must_use]
     pub fn read_answer(&self, line: &str) -> Option<Result<R::Response, String>> {
         let StdoutMessage::ControlResponse(response) = StdoutMessage::decode(line).ok()?.value else { return None };
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_read_by_the_type_of_its_request() {
+    fn an_answer_is_decoded_by_the_type_of_its_request() {
         let mut request_builder = ControlRequestBuilder::default();
         let sent = request_builder.build(initialize());
         let answer = |id: &str| {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_read_with_its_reason() {
+    fn a_refusal_has_its_reason() {
         let sent = ControlRequestBuilder::default().build(interrupt());
         let response = json!({"subtype": "error", "request_id": "host-1", "error": "not now"});
         let line = json!({"type": "control_response", "response": response}).to_string();

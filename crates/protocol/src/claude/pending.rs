@@ -1,6 +1,5 @@
 //! Pending control requests of the agent, and the answers to them.
 
-use interlingua_native::new;
 use std::collections::{BTreeMap, HashMap};
 
 use interlingua_native::claude::{
@@ -8,6 +7,7 @@ use interlingua_native::claude::{
     PermissionBehavior, PermissionMode, PermissionRuleValue, PermissionUpdate, PermissionUpdateDestination,
     SetModePermissionUpdate, StdoutMessage,
 };
+use interlingua_native::new;
 use interlingua_native::{Json, Native as _};
 use serde::Deserialize;
 
@@ -15,18 +15,18 @@ use super::answer::to_json;
 use super::{ControlAnswer, DialogResult, ElicitationResult, HostMessage};
 use crate::{REFUSAL_MESSAGE, form};
 
-/// Message of the denial when the user does not answer questions.
+/// Message of the denial when the user does not answer a question.
 const NOT_ANSWERED: &str = "The user does not want to answer.";
-/// Error message for control requests that this host does not support.
+/// Error message for unsupported control requests.
 const NOT_SUPPORTED: &str = "this host cannot do that";
-/// The tool whose use is the approval of a plan.
+/// The tool that submits a plan for approval.
 const EXIT_PLAN_MODE: &str = "ExitPlanMode";
 
-/// The agent's requests that wait for a reply, by their ids.
+/// The agent's control requests that wait for a reply, by id.
 #[derive(Debug, Default)]
 pub struct PendingRequests {
     requests: HashMap<String, PendingRequest>,
-    /// The permission mode that an approved plan leads to; `None` for the agent's default.
+    /// The permission mode after an approved plan; `None` for the agent's default.
     mode_after_plan: Option<PermissionMode>,
 }
 
@@ -37,16 +37,16 @@ enum PendingRequest {
     Dialog,
 }
 
-/// What a line of the agent means for its requests.
+/// What a line of the agent means for its control requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// The line is not about the agent's requests.
+    /// The line is not about control requests.
     Other,
     /// The agent waits for a reply to this request.
     Pending(String),
-    /// The agent no longer waits for a reply to this request.
+    /// The agent does not wait for a reply to this request any more.
     Withdrawn(String),
-    /// A request that the host does not support. Holds the error response, as a line.
+    /// The host does not support the request. Contains the line that refuses it.
     Refused(String),
 }
 
@@ -57,26 +57,26 @@ pub enum Reply<'a> {
     Allow,
     /// The tool may run from now on: the narrowest rules that the agent suggests.
     AllowAlways,
-    /// The tool may run, and everything that the agent suggests is granted, be it a wider permission mode.
+    /// The tool may run, and everything that the agent suggests is granted, even a wider permission mode.
     AllowSuggested,
     /// The tool may not run, for this reason.
     Deny(&'a str),
-    /// For each question in order, what was chosen or written.
+    /// For each question in order, the chosen options or the written text.
     Answers(&'a [Vec<String>]),
     /// The user does not answer.
     Dismiss,
 }
 
 impl PendingRequests {
-    /// No requests yet. The mode is what an approved plan leads to, if it is not the agent's default.
+    /// Creates an empty set. The mode is the one after an approved plan; `None` for the agent's default.
     #[must_use]
     pub fn new(mode_after_plan: Option<PermissionMode>) -> Self {
         Self { requests: HashMap::new(), mode_after_plan }
     }
 
-    /// Takes note of a line of the agent.
+    /// Tracks requests and withdrawals in a line of the agent.
     pub fn receive(&mut self, line: &str) -> Received {
-        // Most lines are not about requests. They are not worth decoding twice.
+        // Most lines are not about requests and need not be decoded twice.
         if !line.contains(r#""control_"#) {
             return Received::Other;
         }
@@ -101,7 +101,7 @@ impl PendingRequests {
         Received::Pending(id)
     }
 
-    /// The line that answers a request; `None` if no such request waits.
+    /// The line that answers a request; `None` if the request is not pending.
     pub fn reply(&mut self, id: &str, reply: Reply<'_>) -> Option<String> {
         let request = self.requests.remove(id)?;
         let answer = match request {
@@ -129,7 +129,7 @@ impl PendingRequests {
         }
     }
 
-    /// A plan is approved, or goes back with what the user says about it.
+    /// Approves a plan, or returns it with the user's comment.
     fn reply_to_plan(&self, input: Option<Json>, answer: &str) -> ControlAnswer {
         match answer.trim().to_ascii_lowercase().as_str() {
             "approve" => {
@@ -155,8 +155,8 @@ fn first_answer(answers: &[Vec<String>]) -> &[String] {
     answers.first().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// What is allowed from now on: the rules that the agent suggests. A wider permission mode is granted only where the
-/// agent suggests nothing narrower.
+/// The permissions to grant from now on: the rules that the agent suggests. A wider permission mode is granted only if
+/// the agent suggests nothing narrower.
 fn narrow_permissions(suggested: Option<Vec<PermissionUpdate>>, tool_name: Option<String>) -> Vec<PermissionUpdate> {
     let (modes, narrow): (Vec<_>, Vec<_>) =
         suggested.unwrap_or_default().into_iter().partition(|update| matches!(update, PermissionUpdate::SetMode(_)));
@@ -178,8 +178,8 @@ fn narrow_permissions(suggested: Option<Vec<PermissionUpdate>>, tool_name: Optio
     }
 }
 
-/// The input of a tool that asks questions, with the answers by the texts of the questions. The rest of the input stays
-/// as it came. The vendor's schema does not declare the inputs of tools.
+/// The input of a tool that asks questions, with the answers by question text. The rest of the input is unchanged. The
+/// vendor's schema does not declare the inputs of tools.
 fn with_answers(input: Option<&Json>, answers: &[Vec<String>]) -> Option<Json> {
     #[derive(Default, Deserialize)]
     struct Input {
@@ -191,8 +191,8 @@ fn with_answers(input: Option<&Json>, answers: &[Vec<String>]) -> Option<Json> {
         #[serde(default)]
         question: String,
     }
-    let asked: Input = input.and_then(|input| input.decode().ok()).unwrap_or_default();
-    let texts = asked.questions.into_iter().map(|question| question.question);
+    let parsed: Input = input.and_then(|input| input.decode().ok()).unwrap_or_default();
+    let texts = parsed.questions.into_iter().map(|question| question.question);
     let answers: BTreeMap<String, String> =
         texts.zip(answers).map(|(text, choices)| (text, choices.join(", "))).collect();
     let mut input: BTreeMap<String, Json> = input.and_then(|input| input.decode().ok()).unwrap_or_default();
@@ -200,7 +200,7 @@ fn with_answers(input: Option<&Json>, answers: &[Vec<String>]) -> Option<Json> {
     to_json(&input)
 }
 
-/// The form filled in. What does not fit it is declined.
+/// Fills in a form. An answer that does not match the form declines it.
 fn reply_to_form(form: &ControlElicitationRequest, reply: Reply<'_>) -> ElicitationResult {
     let Reply::Answers(answers) = reply else { return ElicitationResult::Decline };
     let schema = form.requested_schema.as_ref().map(Json::to_value);

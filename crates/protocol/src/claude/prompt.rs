@@ -1,4 +1,4 @@
-//! What the user says.
+//! Messages of the user.
 
 use interlingua_native::claude::{
     Base64ImageSource, Base64ImageSourceMediaType, Base64PdfSourceParam, Base64PdfSourceParamMediaType,
@@ -10,34 +10,34 @@ use interlingua_native::new;
 /// A message of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prompt {
-    /// Its text; may be empty if something is attached.
+    /// The text. May be empty if there are attachments.
     pub text: String,
-    /// What comes after the text.
+    /// The attachments, which come after the text.
     pub attachments: Vec<Attachment>,
 }
 
-/// Something that goes along with a message.
+/// An attachment of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attachment {
-    /// Further text, such as the path of a file that the agent can read itself.
+    /// More text, such as the path of a file that the agent can read itself.
     Text(String),
     /// An image.
     Image {
-        /// Its type, such as `image/png`.
+        /// The MIME type, such as `image/png`.
         media_type: String,
-        /// Its bytes.
+        /// The content.
         base64: String,
     },
     /// A PDF document.
     Pdf {
-        /// Its bytes.
+        /// The content.
         base64: String,
     },
-    /// A document of plain text.
+    /// A plain-text document.
     PlainText {
-        /// Its name.
+        /// The title.
         title: String,
-        /// Its content.
+        /// The content.
         text: String,
     },
 }

@@ -1,22 +1,22 @@
-//! Whether a session that is resumed is known to the agent.
+//! Whether the agent knows a session that it is to resume.
 
 use interlingua_native::Native as _;
 use interlingua_native::claude::StdoutMessage;
 
-/// What a process says about the session that it is to resume.
+/// The result of resuming a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResumeStatus {
-    /// Nothing yet.
+    /// Not known yet.
     Undecided,
-    /// The session goes on.
+    /// The agent has resumed the session.
     Resumed,
-    /// The agent does not know the session; its own words.
+    /// The agent does not know the session. Contains its error message.
     UnknownSession(String),
 }
 
 impl ResumeStatus {
-    /// What a line says about it. An agent that does not know the session says so in a result, before anything else but
-    /// control messages.
+    /// What a line says about the result. An agent that does not know the session reports it in a `result` line, before
+    /// any other line but control messages.
     #[must_use]
     pub fn from_line(line: &str) -> Self {
         match StdoutMessage::decode(line).map(|decoded| decoded.value) {
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_that_the_agent_does_not_know_is_told_in_its_own_words() {
+    fn an_unknown_session_is_reported_with_the_agents_message() {
         let line = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,"errors":["No conversation found"]}"#;
         assert_eq!(ResumeStatus::from_line(line), ResumeStatus::UnknownSession("No conversation found".to_owned()));
         let line = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":1,"errors":["Interrupted"]}"#;

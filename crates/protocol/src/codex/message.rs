@@ -1,12 +1,12 @@
-//! A line of the server's, decoded.
+//! Decoded lines of the server.
 
 use interlingua_native::Native as _;
 use interlingua_native::codex::{JsonrpcResponse, RequestId, ServerNotification, ServerRequest, ServerRequestEnvelope};
 
-/// A line of the server's. For hosts that do not need to be fast: a line is decoded until it fits.
+/// A line of the server. It is decoded by trial, for hosts that do not need to be fast.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerMessage {
-    /// A request, to be given to [`PendingRequests`](super::PendingRequests).
+    /// A request, for [`PendingRequests`](super::PendingRequests).
     Request(Box<ServerRequest>),
     /// A notification.
     Notification(Box<ServerNotification>),
@@ -15,7 +15,7 @@ pub enum ServerMessage {
 }
 
 impl ServerMessage {
-    /// Decodes a line. `None` if it is nothing that the protocol knows.
+    /// Decodes a line. `None` if it is not part of the protocol.
     #[must_use]
     pub fn decode(line: &str) -> Option<Self> {
         // Only a request has both an id and a method, and only an answer has no method.

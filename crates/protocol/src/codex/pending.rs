@@ -1,6 +1,5 @@
-//! What the server asks of the host, and the answers.
+//! Requests of the server, and their answers.
 
-use interlingua_native::new;
 use std::collections::HashMap;
 use std::time::SystemTime;
 
@@ -15,6 +14,7 @@ use interlingua_native::codex::{
     ServerNotification, ServerRequest, ServerRequestEnvelope, ToolRequestUserInputAnswer, ToolRequestUserInputParams,
     ToolRequestUserInputResponse,
 };
+use interlingua_native::new;
 use interlingua_native::{DecodeError, Json, Native as _};
 use semver::Version;
 use serde_json::{Map, Value};
@@ -22,25 +22,25 @@ use serde_json::{Map, Value};
 use super::{refuse_unsupported, respond, support, to_json};
 use crate::form;
 
-/// The user's reply to what the server asks.
+/// The user's reply to a request of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply<'a> {
-    /// Yes, this time.
+    /// Approves, this time.
     Allow,
-    /// Yes, for the rest of the session.
+    /// Approves, for the rest of the session.
     AllowForSession,
-    /// No, or no answer, for this reason. Most requests have no place for a reason.
+    /// Denies, or does not answer, for this reason. Most answers have no field for a reason.
     Reject(&'a str),
-    /// The chosen or written answers to each question, in order. A form takes the first.
+    /// For each question in order, the chosen options or the written text. A form takes the first.
     Answers(&'a [Vec<String>]),
 }
 
-/// What became of a request of the server's.
+/// The result of receiving a request of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// It waits for a reply, by this key: the text of its id.
+    /// The request waits for a reply. Contains its key: the text of the request id.
     Pending(String),
-    /// The host answers it without asking the user: the line to send.
+    /// The host answers without asking the user. Contains the line to send.
     Answered(String),
 }
 
@@ -57,24 +57,24 @@ struct PendingRequest {
     subject: Subject,
 }
 
-/// What is asked.
+/// What the server asks for.
 #[derive(Debug)]
 enum Subject {
     Command,
     FileChange,
-    /// A command, as it was asked before there were threads.
-    OldCommand,
-    /// A patch, as it was asked before there were threads.
-    OldPatch,
+    /// A command, in the format before there were threads.
+    LegacyCommand,
+    /// A patch, in the format before there were threads.
+    LegacyPatch,
     /// Wider permissions.
     Permissions(RequestPermissionProfile),
     /// Questions, by their ids.
     Questions(Vec<String>),
-    /// A form of an MCP server's, or a page to visit.
+    /// A form of an MCP server, or a page to visit.
     Form {
         schema: Option<Value>,
     },
-    /// A permission that is asked as if an MCP server did.
+    /// The permission for an MCP tool, asked as an elicitation.
     FormApproval,
 }
 
@@ -85,10 +85,10 @@ impl PendingRequests {
         Self { version, pending: HashMap::new() }
     }
 
-    /// Takes note of a request, or answers it if that takes no user.
+    /// Adds a request, or answers it if that takes no user.
     ///
     /// # Errors
-    /// When the line is not a request, or its parameters cannot be read.
+    /// If the line is not a request, or its parameters cannot be decoded.
     pub fn receive(&mut self, line: &str, now: SystemTime) -> Result<Received, DecodeError> {
         let ServerRequestEnvelope { id, message } = ServerRequestEnvelope::decode(line)?.value;
         let unsupported = |id, method| Ok(Received::Answered(refuse_unsupported(id, method)));
@@ -103,13 +103,13 @@ impl PendingRequests {
             ServerRequest::ItemPermissionsRequestApproval(params) => {
                 Subject::Permissions(params.permissions.unwrap_or_default())
             }
-            ServerRequest::ApplyPatchApproval(_) => Subject::OldPatch,
-            ServerRequest::ExecCommandApproval(_) => Subject::OldCommand,
+            ServerRequest::ApplyPatchApproval(_) => Subject::LegacyPatch,
+            ServerRequest::ExecCommandApproval(_) => Subject::LegacyCommand,
             ServerRequest::CurrentTimeRead(_) => {
                 let response = new!(CurrentTimeReadResponse { current_time_at: unix_seconds(now) });
                 return Ok(Received::Answered(respond::<CurrentTimeReadParams>(id, &response)));
             }
-            // Tools of the host's, its account and its attestation: it has none.
+            // Tools, account and attestation of the host: it has none.
             ServerRequest::ItemToolCall(_) => return unsupported(id, "item/tool/call"),
             ServerRequest::AccountChatgptAuthTokensRefresh(_) => {
                 return unsupported(id, "account/chatgptAuthTokens/refresh");
@@ -122,7 +122,8 @@ impl PendingRequests {
         Ok(Received::Pending(key))
     }
 
-    /// Removes the request that a `serverRequest/resolved` notification names: the server no longer waits for a reply.
+    /// Removes the request that a `serverRequest/resolved` notification names: the server does not wait for a reply any
+    /// more.
     pub fn resolve(&mut self, line: &str) {
         if let Ok(decoded) = ServerNotification::decode(line)
             && let ServerNotification::ServerRequestResolved(resolved) = decoded.value
@@ -132,8 +133,8 @@ impl PendingRequests {
         }
     }
 
-    /// The answer to a request, as a line. A reply that does not fit what is asked is a rejection. `None` if no request
-    /// with this key waits.
+    /// The line that answers a request. A reply that does not match the request denies it. `None` if no request with
+    /// this key is pending.
     pub fn reply(&mut self, key: &str, reply: Reply<'_>) -> Option<String> {
         let PendingRequest { id, subject } = self.pending.remove(key)?;
         Some(match subject {
@@ -155,11 +156,11 @@ impl PendingRequests {
                 let response = new!(FileChangeRequestApprovalResponse { decision: decision });
                 respond::<FileChangeRequestApprovalParams>(id, &response)
             }
-            Subject::OldCommand => {
+            Subject::LegacyCommand => {
                 let response = new!(ExecCommandApprovalResponse { decision: self.review_decision(reply) });
                 respond::<ExecCommandApprovalParams>(id, &response)
             }
-            Subject::OldPatch => {
+            Subject::LegacyPatch => {
                 let response = new!(ApplyPatchApprovalResponse { decision: self.review_decision(reply) });
                 respond::<ApplyPatchApprovalParams>(id, &response)
             }
@@ -174,7 +175,7 @@ impl PendingRequests {
         })
     }
 
-    /// A decision as it was made before there were threads.
+    /// A decision in the format before there were threads.
     fn review_decision(&self, reply: Reply<'_>) -> ReviewDecision {
         let reason = match reply {
             Reply::Allow => return ReviewDecisionText::Approved.into(),
@@ -201,14 +202,14 @@ impl Subject {
             McpServerElicitationRequestParams::OpenaiForm(params) => (params.meta, params.requested_schema),
             McpServerElicitationRequestParams::OpenaiForm2(params) => (params.meta, params.requested_schema),
             McpServerElicitationRequestParams::Url(params) => (params.meta, None),
-            // A mode of a later release has the parts of the others.
+            // A mode of a later release is assumed to have the fields of the known ones.
             other @ McpServerElicitationRequestParams::Unknown { .. } => {
                 let params = to_json(&other).to_value();
                 let part = |key: &str| params.get(key).filter(|part| !part.is_null()).cloned().map(Json::from);
                 (part("_meta"), part("requestedSchema"))
             }
         };
-        // Codex asks for the permission to call an MCP tool in the form of an elicitation.
+        // Codex asks for the permission to call an MCP tool by an elicitation.
         let is_approval = meta.is_some_and(|meta| !meta.to_value()["codex_approval_kind"].is_null());
         if is_approval {
             return Self::FormApproval;
@@ -217,7 +218,7 @@ impl Subject {
     }
 }
 
-/// Grants what is requested, or nothing.
+/// Grants the requested permissions, or none.
 fn grant_permissions(requested: RequestPermissionProfile, reply: Reply<'_>) -> PermissionsRequestApprovalResponse {
     let RequestPermissionProfile { file_system, network } = requested;
     let mut all = GrantedPermissionProfile::new();
@@ -239,11 +240,11 @@ fn answer_questions(questions: Vec<String>, reply: Reply<'_>) -> ToolRequestUser
     new!(ToolRequestUserInputResponse { answers: questions.into_iter().zip(answers).collect() })
 }
 
-/// Fills in a form with the answers. A form that they do not fit is declined.
+/// Fills in a form. An answer that does not match the form declines it.
 fn fill_in(schema: Option<&Value>, reply: Reply<'_>) -> McpServerElicitationRequestResponse {
     let Reply::Answers(answers) = reply else { return decline_form() };
-    let words = answers.first().map_or(&[] as &[String], Vec::as_slice);
-    form::fill_in(schema, words).map_or_else(decline_form, |content| accept_form(content, Value::Null))
+    let answer = answers.first().map_or(&[] as &[String], Vec::as_slice);
+    form::fill_in(schema, answer).map_or_else(decline_form, |content| accept_form(content, Value::Null))
 }
 
 fn approve_form(reply: Reply<'_>) -> McpServerElicitationRequestResponse {
@@ -311,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permission_is_answered_in_the_words_of_its_kind() {
+    fn a_permission_is_answered_with_the_decision_of_its_kind() {
         let decisions = |words: [&str; 3]| words.map(|word| json!({ "decision": word }));
         let item = json!({"itemId": "i"});
         let approval = decisions(["accept", "acceptForSession", "decline"]);
@@ -325,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_for_a_refusal_before_there_were_threads_depends_on_the_version() {
+    fn the_format_of_a_legacy_denial_depends_on_the_version() {
         let [once, always, never] = replies("applyPatchApproval", &json!({}));
         assert_eq!([&once["decision"], &always["decision"]], ["approved", "approved_for_session"]);
         assert_eq!(never["decision"], json!({"denied": {"rejection": "too risky"}}));
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn an_elicitation_of_an_approval_is_a_permission() {
+    fn the_elicitation_of_a_tool_approval_is_a_permission() {
         let meta = json!({"codex_approval_kind": "mcp_tool_call"});
         let tool = json!({"mode": "form", "message": "May I?", "_meta": meta, "requestedSchema": {"type": "object"}});
         let [once, always, never] = replies("mcpServer/elicitation/request", &tool);
@@ -372,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_no_user_is_answered_at_once() {
+    fn a_request_that_needs_no_user_is_answered_at_once() {
         let mut requests = PendingRequests::new(None);
         let mut answer = |line: &str| {
             let now = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(7);
@@ -388,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_was_resolved_or_cannot_be_read_has_no_answer() {
+    fn a_resolved_or_unreadable_request_has_no_answer() {
         let mut requests = receive(None, "item/commandExecution/requestApproval", &json!({"itemId": "i"}));
         requests.resolve(r#"{"method":"serverRequest/resolved","params":{"threadId":"t","requestId":0}}"#);
         assert_eq!(requests.reply("0", Reply::Allow), None);

@@ -1,4 +1,4 @@
-//! The requests that a host makes, and their answers.
+//! Requests of the host, and their answers.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -13,10 +13,10 @@ use interlingua_native::{Native as _, Request};
 
 use super::to_line;
 
-/// Declares the requests that a host makes: for each its name here and the type of its parameters.
+/// Declares the requests of a host: for each, its name here and the type of its parameters.
 macro_rules! host_requests {
     ($($(#[$doc:meta])* $name:ident($params:ident),)*) => {
-        /// Which request it is.
+        /// The kind of a request.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum RequestKind { $($(#[$doc])* $name,)* }
 
@@ -25,10 +25,10 @@ macro_rules! host_requests {
         pub enum Answer { $($(#[$doc])* $name(Box<<$params as Request>::Response>),)* }
 
         impl RequestKind {
-            /// Every request that a host makes.
+            /// All kinds of requests.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// The request's name on the wire.
+            /// The method on the wire.
             #[must_use]
             pub const fn method(self) -> &'static str {
                 match self { $(Self::$name => <$params as Request>::METHOD,)* }
@@ -37,7 +37,7 @@ macro_rules! host_requests {
             /// Decodes the answer to a request of this kind.
             ///
             /// # Errors
-            /// When the server refuses the request, or the line is not an answer to it.
+            /// If the server refuses the request, or the line is not an answer to it.
             pub fn decode_answer(self, line: &str) -> Result<Answer, AnswerError> {
                 match self { $(Self::$name => decode_answer::<$params>(line).map(|answer| Answer::$name(Box::new(answer))),)* }
             }
@@ -56,7 +56,7 @@ host_requests! {
     Initialize(InitializeParams),
     /// Logs in.
     LogIn(LoginAccountParams),
-    /// Asks for a page of the list of models.
+    /// Lists a page of the models.
     ListModels(ModelListParams),
     /// Starts a thread.
     StartThread(ThreadStartParams),
@@ -64,15 +64,15 @@ host_requests! {
     ResumeThread(ThreadResumeParams),
     /// Starts a turn.
     StartTurn(TurnStartParams),
-    /// Stops a turn.
+    /// Interrupts a turn.
     InterruptTurn(TurnInterruptParams),
     /// Ends the commands that an interrupted turn has left running.
     CleanBackgroundTerminals(ThreadBackgroundTerminalsCleanParams),
-    /// Stops the notifications of a thread.
+    /// Unsubscribes from the notifications of a thread.
     Unsubscribe(ThreadUnsubscribeParams),
 }
 
-/// A request that a host makes.
+/// A request of the host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostRequest {
     kind: RequestKind,
@@ -80,13 +80,13 @@ pub struct HostRequest {
 }
 
 impl HostRequest {
-    /// Which request it is.
+    /// The kind of the request.
     #[must_use]
     pub const fn kind(&self) -> RequestKind {
         self.kind
     }
 
-    /// The request as a line.
+    /// The line to send.
     #[must_use]
     pub fn into_line(self, id: u64) -> String {
         let id = RequestId::Number(i64::try_from(id).unwrap_or(i64::MAX));
@@ -97,9 +97,9 @@ impl HostRequest {
 /// Why a request has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerError {
-    /// The server refuses it, with this message.
+    /// The server refused it, with this message.
     Refused(String),
-    /// The answer cannot be read, for this reason.
+    /// The answer cannot be decoded, for this reason.
     Unreadable(String),
 }
 
@@ -107,7 +107,7 @@ impl fmt::Display for AnswerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(message) => f.write_str(message),
-            Self::Unreadable(reason) => write!(f, "the answer cannot be read: {reason}"),
+            Self::Unreadable(reason) => write!(f, "cannot decode the answer: {reason}"),
         }
     }
 }
@@ -117,7 +117,7 @@ impl Error for AnswerError {}
 /// Decodes the answer to a request.
 ///
 /// # Errors
-/// When the server refuses the request, or the line is not an answer to it.
+/// If the server refuses the request, or the line is not an answer to it.
 pub fn decode_answer<R: Request>(line: &str) -> Result<R::Response, AnswerError> {
     let unreadable = |error: &dyn fmt::Display| AnswerError::Unreadable(error.to_string());
     let response = JsonrpcResponse::decode(line).map_err(|error| unreadable(&error))?.value;
@@ -127,16 +127,16 @@ pub fn decode_answer<R: Request>(line: &str) -> Result<R::Response, AnswerError>
     let refusal = JsonrpcError::decode(line).map_err(|error| unreadable(&error))?.value;
     Err(match refusal.error {
         Some(error) => AnswerError::Refused(error.message.unwrap_or_default()),
-        None => unreadable(&"it has neither a result nor an error"),
+        None => unreadable(&"the line has neither a result nor an error"),
     })
 }
 
-/// The requests of a host that are not answered yet, by their ids.
+/// The requests of a host that are not answered yet, by id.
 #[derive(Clone, Debug, Default)]
 pub struct SentRequests(HashMap<u64, RequestKind>);
 
 impl SentRequests {
-    /// Takes note of a request, and writes it as a line.
+    /// Adds a request, and encodes it as a line.
     pub fn open(&mut self, id: u64, request: impl Into<HostRequest>) -> String {
         let request = request.into();
         self.0.insert(id, request.kind());
@@ -148,7 +148,7 @@ impl SentRequests {
         self.0.remove(&id).map(|kind| (kind, kind.decode_answer(line)))
     }
 
-    /// Removes a request whose answer cannot be read. `None` if there is no such request.
+    /// Removes a request whose answer is unreadable. `None` if there is no such request.
     pub fn remove(&mut self, id: u64) -> Option<RequestKind> {
         self.0.remove(&id)
     }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_from_an_answer_that_cannot_be_read() {
+    fn a_refusal_is_not_an_unreadable_answer() {
         let decode = |line: &str| decode_answer::<ThreadStartParams>(line).unwrap_err();
         let refused = decode(r#"{"error":{"code":-32600,"message":"no rollout found"},"id":1}"#);
         assert_eq!(refused, AnswerError::Refused("no rollout found".to_owned()));

@@ -1,13 +1,13 @@
-//! What only some versions of Codex take.
+//! What only some versions of Codex support.
 //!
-//! All versions ignore fields that they do not know, and refuse methods that they do not know; a host can go on after
-//! both. So there is an entry only where the difference matters.
+//! All versions ignore unknown fields and refuse unknown methods; a host can continue after both. So there are entries
+//! only where the difference matters.
 
 use semver::Version;
 
 use crate::Support;
 
-/// Plan mode. Versions before ignore the field: the turn runs in the default mode.
+/// Plan mode. Older versions ignore the field: the turn runs in the default mode.
 pub const COLLABORATION_MODE: Support = Support {
     name: "turn/start.collaborationMode",
     since: Some(Version::new(0, 98, 0)),
@@ -15,8 +15,8 @@ pub const COLLABORATION_MODE: Support = Support {
     evidence: "codex/0.77.0/plan-is-approved",
 };
 
-/// The refusal of an approval as it was asked before there were threads is an object with a reason. Versions before have
-/// the word `denied` instead: 0.130.0 declares the word, 0.166.0 the object.
+/// The denial of a legacy approval request (before there were threads) is an object with a reason. Older versions have
+/// the string `denied` instead: 0.130.0 declares the string, 0.166.0 the object.
 pub const DENIED_WITH_REASON: Support = Support {
     name: "execCommandApproval.decision.denied",
     since: Some(Version::new(0, 166, 0)),
@@ -24,7 +24,7 @@ pub const DENIED_WITH_REASON: Support = Support {
     evidence: "ReviewDecision in the schemas that `codex app-server generate-json-schema` prints",
 };
 
-/// The highest efforts, `max` and `ultra`. Versions before refuse the thread: "unknown variant `max`".
+/// The highest efforts, `max` and `ultra`. Older versions refuse the thread: "unknown variant `max`".
 pub const HIGHEST_EFFORTS: Support = Support {
     name: "thread/start.config.model_reasoning_effort",
     since: Some(Version::new(0, 145, 0)),
@@ -32,5 +32,5 @@ pub const HIGHEST_EFFORTS: Support = Support {
     evidence: "0.130.0 refuses `max`, 0.145.0 takes it",
 };
 
-/// Every entry.
+/// All entries.
 pub const ALL: [Support; 3] = [COLLABORATION_MODE, DENIED_WITH_REASON, HIGHEST_EFFORTS];

@@ -1,6 +1,5 @@
 //! Opening threads and starting turns on them.
 
-use interlingua_native::new;
 use std::collections::BTreeMap;
 
 use interlingua_native::Json;
@@ -8,6 +7,7 @@ use interlingua_native::codex::{
     AskForApprovalText, CollaborationMode, ModeKind, SandboxMode, Settings, ThreadResumeParams, ThreadStartParams,
     TurnStartParams, UserInput,
 };
+use interlingua_native::new;
 use semver::Version;
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
@@ -15,21 +15,21 @@ use serde::ser::{SerializeMap as _, Serializer};
 use super::request::HostRequest;
 use super::{support, to_json};
 
-/// What stands for a secret where others can see it.
+/// Replacement for a secret in a redacted request.
 const HIDDEN: &str = "[hidden]";
 
-/// The settings of a thread. What is absent comes from the user's configuration.
+/// The options of a thread. `None` means the user's configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThreadOptions {
     /// The working directory, absolute.
     pub cwd: Option<String>,
-    /// When the user is asked for approval.
+    /// When Codex asks the user for approval.
     pub approval_policy: Option<AskForApprovalText>,
-    /// What commands can do.
+    /// What commands may do.
     pub sandbox: Option<SandboxMode>,
     /// The model.
     pub model: Option<String>,
-    /// What overrides the user's configuration.
+    /// Overrides of the user's configuration.
     pub config: ConfigOverrides,
 }
 
@@ -69,7 +69,7 @@ impl ThreadOptions {
         }
     }
 
-    /// The same without secrets, to be shown.
+    /// A copy without secrets, which may be shown.
     #[must_use]
     pub fn redacted(mut self) -> Self {
         for server in self.config.mcp_servers.values_mut() {
@@ -82,13 +82,13 @@ impl ThreadOptions {
     }
 }
 
-/// What overrides the user's configuration for a thread. The schema lets `config` be any object; its keys are those of
+/// Overrides of the user's configuration for a thread. The schema allows any object for `config`; its keys are those of
 /// `config.toml`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConfigOverrides {
-    /// How much the model reasons.
+    /// The reasoning effort of the model.
     pub reasoning_effort: Option<String>,
-    /// MCP servers by their names, besides those of the user.
+    /// MCP servers by name, in addition to those of the user.
     pub mcp_servers: BTreeMap<String, McpServer>,
 }
 
@@ -96,20 +96,20 @@ pub struct ConfigOverrides {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum McpServer {
-    /// A program that is started.
+    /// A program that Codex starts.
     Local {
         /// The program.
         command: String,
-        /// Its arguments.
+        /// The program's arguments.
         args: Vec<String>,
-        /// What is added to its environment. The values are secret.
+        /// Environment variables. The values are secret.
         env: BTreeMap<String, String>,
     },
-    /// A server that is reached by HTTP.
+    /// A server over HTTP.
     Remote {
-        /// Where it is.
+        /// The server's URL.
         url: String,
-        /// What is added to the headers of a request. The values are secret.
+        /// Headers of every request. The values are secret.
         http_headers: BTreeMap<String, String>,
     },
 }
@@ -127,19 +127,19 @@ impl Serialize for ConfigOverrides {
             map.serialize_entry("model_reasoning_effort", effort)?;
         }
         for (name, server) in &self.mcp_servers {
-            // A dotted key adds to the table `mcp_servers`; the user's other servers stay.
+            // A dotted key adds to the table `mcp_servers` and keeps the user's other servers.
             map.serialize_entry(&format!("mcp_servers.{name}"), server)?;
         }
         map.end()
     }
 }
 
-/// Plan mode: Codex looks around, asks, and proposes a plan.
+/// Plan mode: Codex explores, asks questions, and proposes a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanMode {
-    /// The model, which the protocol wants to be named.
+    /// The model. The protocol requires it.
     pub model: String,
-    /// How much the model reasons.
+    /// The reasoning effort of the model.
     pub reasoning_effort: Option<String>,
 }
 
@@ -153,7 +153,7 @@ pub fn start_turn(
 ) -> TurnStartParams {
     let plan = plan.filter(|_| support::COLLABORATION_MODE.includes(version));
     let collaboration_mode = plan.map(|PlanMode { model, reasoning_effort }| {
-        // Without instructions of the host's, the mode has its own.
+        // If the host gives no instructions, the mode uses its own.
         let settings = Settings { reasoning_effort, ..new!(Settings { model: model }) };
         new!(CollaborationMode { mode: ModeKind::Plan, settings: settings })
     });
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_left_out_of_what_is_shown() {
+    fn a_redacted_request_has_no_secrets() {
         let secrets = || BTreeMap::from([("KEY".to_owned(), "s3cret".to_owned())]);
         let local = McpServer::Local { command: "tiny".to_owned(), args: vec!["-v".to_owned()], env: secrets() };
         let remote = McpServer::Remote { url: "http://x".to_owned(), http_headers: secrets() };
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn plan_mode_is_sent_to_versions_that_have_it() {
+    fn plan_mode_is_sent_to_versions_that_support_it() {
         let input = || vec![new!(TextUserInput { text: "hi" }).into()];
         let plan = || Some(PlanMode { model: "m".to_owned(), reasoning_effort: Some("low".to_owned()) });
         let settings = json!({"mode": "plan", "settings": {"model": "m", "reasoning_effort": "low"}});

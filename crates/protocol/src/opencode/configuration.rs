@@ -1,20 +1,20 @@
-//! The configuration that the server finds in its environment.
+//! The server's configuration in its environment.
 
 use std::collections::BTreeMap;
 
 use interlingua_native::opencode::{Config, McpServerConfig, McpServerConfigType};
 use serde_json::{Map, Value};
 
-/// The variable that holds configuration, on top of what is in files.
+/// The variable with configuration that is added to the configuration files.
 pub const CONFIGURATION_VARIABLE: &str = "OPENCODE_CONFIG_CONTENT";
 
-/// Adds to a configuration whose other settings are the user's. Entries of the same name are replaced; a configuration
-/// that is no JSON object is replaced as a whole.
+/// Adds settings to a configuration of the user. Entries with the same name are replaced; text that is not a JSON
+/// object is replaced completely.
 #[must_use]
 pub fn add_to_configuration(existing: Option<&str>, addition: &Config) -> String {
     let existing = existing.and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
     let mut configuration = existing.unwrap_or_default();
-    // Writing generated types does not fail: their keys are strings.
+    // Encoding generated types does not fail: their keys are strings.
     let addition = serde_json::to_value(addition).unwrap_or_default();
     for (key, value) in addition.as_object().cloned().unwrap_or_default() {
         match (configuration.entry(key).or_insert(Value::Null), value) {
@@ -25,7 +25,7 @@ pub fn add_to_configuration(existing: Option<&str>, addition: &Config) -> String
     Value::from(configuration).to_string()
 }
 
-/// An MCP server that OpenCode starts: a program with its arguments, and variables on top of OpenCode's own.
+/// An MCP server that OpenCode starts: a program with its arguments, and variables in addition to OpenCode's.
 #[must_use]
 pub fn local_mcp_server(command: Vec<String>, environment: BTreeMap<String, String>) -> McpServerConfig {
     McpServerConfig {
@@ -37,8 +37,7 @@ pub fn local_mcp_server(command: Vec<String>, environment: BTreeMap<String, Stri
     }
 }
 
-/// An MCP server that OpenCode reaches over HTTP, with headers for every request. OpenCode finds out by itself which
-/// transport the server speaks.
+/// An MCP server over HTTP, with headers for every request. OpenCode detects the transport by itself.
 #[must_use]
 pub fn remote_mcp_server(url: &str, headers: BTreeMap<String, String>) -> McpServerConfig {
     McpServerConfig {
@@ -63,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_has_configured_stays() {
+    fn the_settings_of_the_user_are_kept() {
         let tiny = json!({"type": "local", "command": ["tiny"], "environment": {}, "enabled": true});
         let existing = r#"{"model":"lab/x","mcp":{"other":{"enabled":false},"tiny":{"enabled":false}}}"#;
         let both = json!({"model": "lab/x", "mcp": {"other": {"enabled": false}, "tiny": tiny}});

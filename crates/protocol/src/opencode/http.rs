@@ -1,4 +1,4 @@
-//! Requests and replies as they are on the wire.
+//! Requests and replies in the form of HTTP.
 
 use interlingua_native::{DecodeError, HttpRequest, Native as _};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -13,26 +13,26 @@ use super::{
 };
 use crate::Support;
 
-/// What is escaped in a part of a path.
+/// The characters that are escaped in a path segment.
 const PATH_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-/// What is escaped in a value of a query. Slashes are readable and allowed there.
+/// The characters that are escaped in a query value. Slashes are allowed there and stay readable.
 const QUERY_ESCAPES: &AsciiSet = &PATH_ESCAPES.remove(b'/');
 
-/// Declares the requests that a host sends.
+/// Declares the requests of a host.
 macro_rules! requests {
     ($($(#[$doc:meta])* $variant:ident($request:ty),)*) => {
-        /// Everything that a host sends.
+        /// A request of the host.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Request {
             $($(#[$doc])* $variant($request),)*
         }
 
         impl Request {
-            /// The method and the path of every operation, its parameters in braces.
+            /// Method and path of every operation. Path parameters are in braces.
             pub const OPERATIONS: &'static [(&'static str, &'static str)] =
                 &[$((<$request as HttpRequest>::METHOD, <$request as HttpRequest>::PATH),)*];
 
-            /// The method and the path of the operation, its parameters in braces.
+            /// Method and path of the operation. Path parameters are in braces.
             #[must_use]
             pub fn operation(&self) -> (&'static str, &'static str) {
                 match self {
@@ -40,7 +40,7 @@ macro_rules! requests {
                 }
             }
 
-            /// The request as it is sent to a server of this version.
+            /// Encodes the request for a version of the server.
             #[must_use]
             pub fn to_call(&self, version: Option<&Version>) -> HttpCall {
                 match self {
@@ -64,43 +64,43 @@ requests! {
     CreateSession(SessionCreateRequest),
     /// Sends a message.
     Prompt(PromptRequest),
-    /// Interrupts a session.
+    /// Aborts the running turn of a session.
     Abort(SessionAbortRequest),
     /// Answers a permission request.
     ReplyToPermission(PermissionReplyRequest),
     /// Answers questions.
     AnswerQuestion(QuestionReplyRequest),
-    /// Dismisses questions.
+    /// Rejects questions.
     RejectQuestion(QuestionRejectRequest),
-    /// Asks which sessions are at work.
+    /// Lists the sessions that are working, with their status.
     ListSessionStatuses(SessionStatusesRequest),
-    /// Asks for the agents.
+    /// Lists the agents.
     ListAgents(AgentListRequest),
-    /// Asks for the providers and their models.
+    /// Lists the providers and their models.
     ListProviders(ProviderListRequest),
-    /// Asks for the configuration.
+    /// Reads the configuration.
     GetConfiguration(ConfigGetRequest),
 }
 
-/// A request, ready to be sent.
+/// An encoded request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpCall {
     /// The method.
     pub method: &'static str,
-    /// The path and the query, escaped.
+    /// Path and query, escaped.
     pub path: String,
-    /// The body, which is JSON.
+    /// The body, as JSON.
     pub body: Option<String>,
 }
 
-/// Writes a request without the fields that the version does not take.
+/// Encodes a request without the fields that the version does not support.
 fn encode<R: HttpRequest>(request: &R, table: &[Support], version: Option<&Version>) -> HttpCall {
     let unsupported = unsupported_fields(table, R::METHOD, R::PATH, version);
     let mut path = R::PATH.to_owned();
     for (name, value) in request.parameters() {
         path = path.replace(&format!("{{{name}}}"), &utf8_percent_encode(value, PATH_ESCAPES).to_string());
     }
-    // Writing generated types does not fail: their keys are strings.
+    // Encoding generated types does not fail: their keys are strings.
     let mut query = serde_json::to_value(request.query()).unwrap_or_default();
     remove_fields(&mut query, &unsupported);
     for (index, (name, value)) in query.as_object().into_iter().flatten().enumerate() {
@@ -129,37 +129,37 @@ fn remove_fields(object: &mut Value, fields: &[&str]) {
     }
 }
 
-/// What a request was answered with.
+/// The reply to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpReply {
     /// The HTTP status.
     pub status: u16,
-    /// The body, if there is one.
+    /// The body; `None` if it is empty.
     pub body: Option<String>,
     is_web_page: bool,
 }
 
-/// Why a reply is not the answer to its request.
+/// Why a reply cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HttpReplyError {
-    /// The server did not do it.
+    /// The server refused the request.
     #[error("HTTP status {status} {body}")]
     Refused {
         /// The HTTP status.
         status: u16,
-        /// What the server says.
+        /// The body.
         body: String,
     },
-    /// The server does not know the path. It answers unknown paths with its web page, and with success.
-    #[error("OpenCode answered with a web page: this version does not know the request")]
+    /// The server does not know the path. It answers unknown paths with its web page and status 200.
+    #[error("OpenCode answered with a web page: this version does not support the request")]
     WebPage,
-    /// The answer has another form than its declared one.
-    #[error("the answer cannot be decoded: {0}")]
+    /// The body does not have the declared type.
+    #[error("cannot decode the answer: {0}")]
     Undecodable(#[from] DecodeError),
 }
 
 impl HttpReply {
-    /// A reply with this status, type of content and body.
+    /// A reply with this status, content type and body.
     #[must_use]
     pub fn new(status: u16, content_type: Option<&str>, body: impl Into<String>) -> Self {
         let body = body.into();
@@ -167,16 +167,16 @@ impl HttpReply {
         Self { status, body: (!body.is_empty()).then_some(body), is_web_page }
     }
 
-    /// Whether the server did what it was asked.
+    /// Whether the request succeeded.
     #[must_use]
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status) && !self.is_web_page
     }
 
-    /// The answer to a request of this type.
+    /// Decodes the reply to a request of type `R`.
     ///
     /// # Errors
-    /// When the server refused it or answers something else.
+    /// If the server refused the request, or the body does not have the declared type.
     pub fn decode<R: HttpRequest>(&self) -> Result<R::Response, HttpReplyError> {
         let body = self.body.as_deref().unwrap_or_default();
         if self.is_web_page {
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_in_a_path_or_a_query_is_escaped() {
+    fn values_in_a_path_or_a_query_are_escaped() {
         let requests = Requests::in_directory("/a b/c&d=e/ü~".as_ref());
         let call = Request::from(requests.abort("ses/../1?")).to_call(None);
         assert_eq!(call.path, "/session/ses%2F..%2F1%3F/abort?directory=/a%20b/c%26d%3De/%C3%BC~");
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_a_version_does_not_take_is_left_out() {
+    fn an_unsupported_field_is_left_out() {
         let table = [Support {
             name: "POST /session/{sessionID}/prompt_async.variant",
             since: Some(Version::new(1, 2, 0)),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_web_page_is_no_answer() {
+    fn a_web_page_is_not_an_answer() {
         let page = HttpReply::new(200, Some("text/html; charset=utf-8"), "<!doctype html>");
         assert!(!page.is_success());
         assert_eq!(page.decode::<PromptRequest>(), Err(HttpReplyError::WebPage));

@@ -1,20 +1,20 @@
-//! What the agent asks and waits for.
+//! Permission requests and questions that wait for an answer.
 
 use std::collections::BTreeSet;
 
 use interlingua_native::opencode::Event;
 
-/// Something that the agent asks, by the id of its request.
+/// A request of the agent, by id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PendingRequest {
-    /// Whether it may do something.
+    /// A permission request.
     Permission(String),
-    /// One or more questions.
+    /// A request with one or more questions.
     Question(String),
 }
 
 impl PendingRequest {
-    /// What the agent asks in an event.
+    /// The request in an event that asks for something; `None` for any other event.
     #[must_use]
     pub fn from_event(event: &Event) -> Option<Self> {
         match event {
@@ -24,8 +24,8 @@ impl PendingRequest {
         }
     }
 
-    /// What is settled by an event.
-    fn settled(event: &Event) -> Option<Self> {
+    /// The request that an event resolves; `None` for any other event.
+    fn resolved_by(event: &Event) -> Option<Self> {
         match event {
             Event::PermissionReplied(event) => event.properties.as_ref()?.request_id.clone().map(Self::Permission),
             Event::QuestionReplied(event) => event.properties.as_ref()?.request_id.clone().map(Self::Question),
@@ -35,29 +35,29 @@ impl PendingRequest {
     }
 }
 
-/// Permission and question requests that are not answered yet.
+/// Permission requests and questions that are not resolved yet.
 ///
-/// OpenCode does not withdraw what it asked when a session is aborted, so the host rejects it.
+/// OpenCode does not withdraw them when a session is aborted, so the host rejects them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PendingRequests(BTreeSet<PendingRequest>);
 
 impl PendingRequests {
-    /// Whether events of this type ask something or settle it. The others need not be [observed](Self::observe).
+    /// Whether events of this type make or resolve requests. Other events need not be [observed](Self::observe).
     #[must_use]
     pub fn is_about_requests(event_type: &str) -> bool {
         event_type.starts_with("permission.") || event_type.starts_with("question.")
     }
 
-    /// Takes note of what an event asks or settles.
+    /// Adds the request that an event makes, or removes the one that it resolves.
     pub fn observe(&mut self, event: &Event) {
         if let Some(request) = PendingRequest::from_event(event) {
             self.0.insert(request);
-        } else if let Some(request) = PendingRequest::settled(event) {
+        } else if let Some(request) = PendingRequest::resolved_by(event) {
             self.0.remove(&request);
         }
     }
 
-    /// Everything that is not answered. It is forgotten here.
+    /// Takes all pending requests.
     #[must_use]
     pub fn take(&mut self) -> BTreeSet<PendingRequest> {
         std::mem::take(&mut self.0)
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_answered_is_no_longer_pending() {
+    fn a_resolved_request_is_not_pending() {
         let mut pending = PendingRequests::default();
         observe(&mut pending, "permission.asked", r#"{"id":"per_1","permission":"bash"}"#);
         observe(&mut pending, "permission.asked", r#"{"id":"per_2","permission":"edit"}"#);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn events_about_requests_are_known_by_their_types() {
+    fn events_that_make_or_resolve_requests_are_known_by_type() {
         let tags = ["PermissionAsked", "PermissionReplied", "QuestionAsked", "QuestionReplied", "QuestionRejected"];
         for variant in tags {
             let (tag, _) = Event::TAGS.iter().find(|(_, name)| *name == variant).unwrap();

@@ -1,16 +1,16 @@
-//! What only some versions of OpenCode take.
+//! What only some versions of OpenCode support.
 
 use semver::Version;
 
 use crate::Support;
 
-/// Fields of queries and bodies that only some versions take, named `POST /path/{parameter}.field`. They are left out
-/// for the others. The evidence is the name of a recording.
+/// Fields of queries and bodies that only some versions support, named `POST /path/{parameter}.field`. They are not
+/// sent to other versions. The evidence is the name of a recording.
 ///
-/// It is empty: all versions that there are recordings of, from 1.1.34 on, declare and take everything that is sent.
+/// The table is empty: all recorded versions, from 1.1.34 on, declare and accept everything that is sent.
 pub const SUPPORT: &[Support] = &[];
 
-/// The fields of an operation that a version does not take.
+/// The fields of an operation that a version does not support.
 pub(super) fn unsupported_fields<'a>(
     table: &'a [Support],
     method: &str,

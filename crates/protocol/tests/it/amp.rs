@@ -1,4 +1,4 @@
-//! What Amp is sent.
+//! What is sent to Amp.
 
 use std::fs;
 
@@ -8,20 +8,20 @@ use interlingua_protocol::amp::{Image, Prompt};
 use interlingua_recordings::Transcripts;
 use serde_json::Value;
 
-use crate::schema::{assert_fits, validator};
+use crate::schema::{assert_valid, validator};
 
 #[test]
-fn a_prompt_fits_the_schema() {
+fn a_prompt_is_valid() {
     let input = validator("amp", "/definitions/UserInputMessage");
     for text in ["hi", ""] {
         let line = Prompt { text: text.to_owned(), images: Vec::new() }.into_line();
-        assert_fits(&input, &serde_json::from_str(&line).unwrap());
+        assert_valid(&input, &serde_json::from_str(&line).unwrap());
     }
 }
 
-/// Images are not declared by the vendor; the recording `image-input` shows that the agent takes them.
+/// The vendor does not declare images; the recording `image-input` shows that the agent accepts them.
 #[test]
-fn what_recordings_show_is_sent_again() {
+fn recorded_prompts_are_rebuilt() {
     let mut sent = 0;
     for recording in Transcripts::in_repository().for_agent("amp").unwrap() {
         for line in fs::read_to_string(&recording.path).unwrap().lines() {

@@ -1,12 +1,12 @@
-//! What Claude Code is sent.
+//! What is sent to Claude Code.
 
 mod recordings;
 
-use interlingua_native::new;
 use std::collections::{BTreeMap, BTreeSet};
 
 use interlingua_native::Native as _;
 use interlingua_native::claude::{AllowPermissionResult, DenyPermissionResult, PermissionResult, StdinMessage};
+use interlingua_native::new;
 use interlingua_protocol::claude::{
     Attachment, ControlAnswer, ControlRequestBuilder, DialogResult, ElicitationResult, HostMessage, HostRequest,
     McpServerConfigForProcessTransport, McpServerConfigForProcessTransportType, PendingRequests, PermissionMode,
@@ -15,10 +15,10 @@ use interlingua_protocol::claude::{
 use interlingua_recordings::Transcripts;
 use serde_json::{Value, json};
 
-use crate::schema::{assert_fits, validator};
+use crate::schema::{assert_valid, validator};
 
-/// The kinds of everything that a host can send. A new kind of message does not compile until it is named here, and
-/// fails until [`messages`] has one of it.
+/// The kinds of a message. A new kind of message does not compile until it is named here, and the test fails until
+/// [`messages`] contains one.
 fn kinds(message: &HostMessage) -> Vec<&'static str> {
     match message {
         HostMessage::Prompt(prompt) => {
@@ -64,7 +64,7 @@ const KINDS: [&str; 14] = [
     "prompt with text",
 ];
 
-/// A message of every kind.
+/// Messages of every kind.
 fn messages() -> Vec<HostMessage> {
     let base64 = || "AQID".to_owned();
     let attachments = [
@@ -95,33 +95,33 @@ fn messages() -> Vec<HostMessage> {
     prompts.chain(requests).chain(answers).collect()
 }
 
-/// A value that was sent.
-fn parsed(line: &str) -> Value {
+/// Parses a line.
+fn parse(line: &str) -> Value {
     serde_json::from_str(line).unwrap()
 }
 
 #[test]
-fn every_message_fits_the_schema() {
+fn every_message_is_valid() {
     let stdin = validator("claude", "/definitions/StdinMessage");
     let mut found = BTreeSet::new();
     for message in messages() {
         found.extend(kinds(&message));
         let line = message.clone().into_line();
-        assert_fits(&stdin, &parsed(&line));
+        assert_valid(&stdin, &parse(&line));
         assert_eq!(StdinMessage::decode(&line).unwrap().value, StdinMessage::from(message));
     }
     assert_eq!(found, BTreeSet::from(KINDS));
 }
 
 #[test]
-fn numbered_requests_fit_the_schema() {
+fn numbered_requests_are_valid() {
     let stdin = validator("claude", "/definitions/StdinMessage");
     let mut request_builder = ControlRequestBuilder::default();
-    assert_fits(&stdin, &parsed(request_builder.build(initialize()).line()));
-    assert_fits(&stdin, &parsed(request_builder.build(interrupt()).line()));
+    assert_valid(&stdin, &parse(request_builder.build(initialize()).line()));
+    assert_valid(&stdin, &parse(request_builder.build(interrupt()).line()));
 }
 
-/// Requests of every kind that the agent makes, with what they may hold and lack.
+/// Requests of every kind that the agent makes, with and without optional fields.
 fn agent_requests() -> Vec<Value> {
     let rules = |destination: &str| {
         json!({"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "ls"}], "behavior": "allow",
@@ -151,7 +151,7 @@ fn agent_requests() -> Vec<Value> {
         form(json!({"type": "object", "properties": {}})),
         json!({"subtype": "elicitation", "mcp_server_name": "ask", "message": "Log in", "mode": "url", "url": "http://x"}),
         json!({"subtype": "request_user_dialog", "dialog_kind": "x", "payload": {}}),
-        // Refused at once.
+        // These are refused at once.
         json!({"subtype": "mcp_message", "server_name": "x", "message": {}}),
         json!({"subtype": "hook_callback", "callback_id": "c", "input": {}}),
         json!({"subtype": "of_a_later_release"}),
@@ -183,7 +183,7 @@ fn replies(answers: &[Vec<String>]) -> Vec<Reply<'_>> {
 }
 
 #[test]
-fn every_answer_to_every_request_fits_the_schema() {
+fn every_answer_to_every_request_is_valid() {
     let stdin = validator("claude", "/definitions/StdinMessage");
     let permission = validator("claude", "/definitions/PermissionResult");
     let mut answered = 0;
@@ -198,10 +198,10 @@ fn every_answer_to_every_request_fits_the_schema() {
                         Received::Refused(line) => line,
                         other => panic!("{request}: {other:?}"),
                     };
-                    let answer = parsed(&answer);
-                    assert_fits(&stdin, &answer);
+                    let answer = parse(&answer);
+                    assert_valid(&stdin, &answer);
                     if request["subtype"] == "can_use_tool" {
-                        assert_fits(&permission, &answer["response"]["response"]);
+                        assert_valid(&permission, &answer["response"]["response"]);
                     }
                     answered += 1;
                 }
@@ -212,7 +212,7 @@ fn every_answer_to_every_request_fits_the_schema() {
 }
 
 #[test]
-fn mcp_servers_fit_the_schema() {
+fn mcp_servers_are_valid() {
     let server = validator("claude", "/definitions/McpServerConfigForProcessTransport");
     let texts = |texts: &[(&str, &str)]| -> BTreeMap<String, String> {
         texts.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -237,17 +237,17 @@ fn mcp_servers_fit_the_schema() {
         remote(McpServerConfigForProcessTransportType::Sse),
     ];
     for config in configs {
-        assert_fits(&server, &serde_json::to_value(&config).unwrap());
+        assert_valid(&server, &serde_json::to_value(&config).unwrap());
     }
 }
 
 #[test]
-fn what_only_some_versions_take_is_shown_by_something() {
+fn every_version_range_has_evidence() {
     let transcripts = Transcripts::in_repository();
     for support in SUPPORT {
         let evidence = support.evidence;
         let is_recording = transcripts.find(evidence).is_ok();
-        let is_tried = evidence.starts_with("not among the options of ") || evidence.contains(" refuses the ");
-        assert!(is_recording || is_tried, "{}: {evidence:?}", support.name);
+        let is_observed = evidence.starts_with("not among the options of ") || evidence.contains(" refuses the ");
+        assert!(is_recording || is_observed, "{}: {evidence:?}", support.name);
     }
 }

@@ -1,8 +1,7 @@
-//! Codex: requests, answers and refusals fit its schema, and recordings can be rebuilt.
+//! What is sent to Codex: requests, answers and refusals are valid, and recordings can be rebuilt.
 
 mod recordings;
 
-use interlingua_native::new;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
@@ -10,6 +9,7 @@ use interlingua_native::codex::{
     AskForApprovalText, ClientInfo, LocalImageUserInput, MentionUserInput, RequestId, SandboxMode, ServerRequest,
     ServerRequestEnvelope, TextUserInput,
 };
+use interlingua_native::new;
 use interlingua_native::{Native as _, Union as _};
 use interlingua_protocol::codex::{
     ConfigOverrides, HostRequest, McpServer, PendingRequests, PlanMode, Received, Reply, RequestKind, ThreadOptions,
@@ -19,13 +19,13 @@ use interlingua_protocol::codex::{
 use interlingua_recordings::Transcripts;
 use serde_json::{Value, json};
 
-use crate::schema::{assert_fits, validator};
+use crate::schema::{assert_valid, validator};
 
 fn client() -> ClientInfo {
     ClientInfo { title: Some("Host".to_owned()), ..new!(ClientInfo { name: "host", version: "1.0.0" }) }
 }
 
-/// Options of a thread in all combinations that matter.
+/// Thread options in all combinations that matter.
 fn thread_options() -> Vec<ThreadOptions> {
     let secrets = || BTreeMap::from([("KEY".to_owned(), "s3cret".to_owned())]);
     let local = McpServer::Local { command: "tiny".to_owned(), args: vec!["-v".to_owned()], env: secrets() };
@@ -50,7 +50,7 @@ fn thread_options() -> Vec<ThreadOptions> {
     all
 }
 
-/// Requests of each kind.
+/// Requests of a kind.
 fn requests(kind: RequestKind) -> Vec<HostRequest> {
     match kind {
         RequestKind::Initialize => vec![initialize(client(), &[]).into(), initialize(client(), &["warning"]).into()],
@@ -83,58 +83,58 @@ fn parse(line: &str) -> Value {
 }
 
 #[test]
-fn every_request_fits_the_schema() {
+fn every_request_is_valid() {
     let schema = validator("codex", "/definitions/ClientRequest");
     for kind in RequestKind::ALL {
         for request in requests(*kind) {
             assert_eq!(request.kind(), *kind);
             let line = parse(&request.into_line(1));
             assert_eq!((&line["id"], &line["method"]), (&json!(1), &json!(kind.method())));
-            assert_fits(&schema, &line);
+            assert_valid(&schema, &line);
         }
     }
 }
 
 #[test]
-fn the_notification_and_refusals_fit_the_schema() {
-    assert_fits(&validator("codex", "/definitions/ClientNotification"), &parse(&initialized()));
+fn the_notification_and_refusals_are_valid() {
+    assert_valid(&validator("codex", "/definitions/ClientNotification"), &parse(&initialized()));
     let error = validator("codex", "/definitions/JSONRPCError");
     for id in [RequestId::Number(0), RequestId::Text("a".to_owned())] {
-        assert_fits(&error, &parse(&refuse_unsupported(id.clone(), "item/tool/call")));
-        assert_fits(&error, &parse(&refuse_invalid(id, "no")));
+        assert_valid(&error, &parse(&refuse_unsupported(id.clone(), "item/tool/call")));
+        assert_valid(&error, &parse(&refuse_invalid(id, "no")));
     }
 }
 
-/// What a request of the server's is answered with.
-enum Answered {
-    /// By the user, with this definition.
+/// How a request of the server is answered.
+enum ExpectedAnswer {
+    /// By the user, with a result of this definition.
     User(&'static str),
-    /// By the host at once, with this definition.
+    /// By the host at once, with a result of this definition.
     Host(&'static str),
-    /// Not at all.
+    /// The request is refused.
     Refused,
 }
 
-fn answered(request: &ServerRequest) -> Answered {
+fn expected_answer(request: &ServerRequest) -> ExpectedAnswer {
     match request {
         ServerRequest::ItemCommandExecutionRequestApproval(_) => {
-            Answered::User("CommandExecutionRequestApprovalResponse")
+            ExpectedAnswer::User("CommandExecutionRequestApprovalResponse")
         }
-        ServerRequest::ItemFileChangeRequestApproval(_) => Answered::User("FileChangeRequestApprovalResponse"),
-        ServerRequest::ItemToolRequestUserInput(_) => Answered::User("ToolRequestUserInputResponse"),
-        ServerRequest::McpServerElicitationRequest(_) => Answered::User("McpServerElicitationRequestResponse"),
-        ServerRequest::ItemPermissionsRequestApproval(_) => Answered::User("PermissionsRequestApprovalResponse"),
-        ServerRequest::ApplyPatchApproval(_) => Answered::User("ApplyPatchApprovalResponse"),
-        ServerRequest::ExecCommandApproval(_) => Answered::User("ExecCommandApprovalResponse"),
-        ServerRequest::CurrentTimeRead(_) => Answered::Host("CurrentTimeReadResponse"),
+        ServerRequest::ItemFileChangeRequestApproval(_) => ExpectedAnswer::User("FileChangeRequestApprovalResponse"),
+        ServerRequest::ItemToolRequestUserInput(_) => ExpectedAnswer::User("ToolRequestUserInputResponse"),
+        ServerRequest::McpServerElicitationRequest(_) => ExpectedAnswer::User("McpServerElicitationRequestResponse"),
+        ServerRequest::ItemPermissionsRequestApproval(_) => ExpectedAnswer::User("PermissionsRequestApprovalResponse"),
+        ServerRequest::ApplyPatchApproval(_) => ExpectedAnswer::User("ApplyPatchApprovalResponse"),
+        ServerRequest::ExecCommandApproval(_) => ExpectedAnswer::User("ExecCommandApprovalResponse"),
+        ServerRequest::CurrentTimeRead(_) => ExpectedAnswer::Host("CurrentTimeReadResponse"),
         ServerRequest::ItemToolCall(_)
         | ServerRequest::AccountChatgptAuthTokensRefresh(_)
         | ServerRequest::AttestationGenerate(_)
-        | ServerRequest::Unknown { .. } => Answered::Refused,
+        | ServerRequest::Unknown { .. } => ExpectedAnswer::Refused,
     }
 }
 
-/// Parameters of each request of the server's that the schema declares.
+/// Parameters of a request of the server.
 fn params(method: &str) -> Vec<Value> {
     let elicitation = |mode: &str, more: Value| {
         let mut params = json!({"serverName": "s", "threadId": "t", "mode": mode, "message": "Which?"});
@@ -173,7 +173,7 @@ fn params(method: &str) -> Vec<Value> {
 const REPLIES: [Reply<'_>; 4] = [Reply::Allow, Reply::AllowForSession, Reply::Reject("too risky"), Reply::Answers(&[])];
 
 #[test]
-fn every_reply_is_in_the_list() {
+fn the_list_has_every_reply() {
     let index = |reply: &Reply<'_>| match reply {
         Reply::Allow => 0,
         Reply::AllowForSession => 1,
@@ -184,7 +184,7 @@ fn every_reply_is_in_the_list() {
 }
 
 #[test]
-fn every_answer_fits_the_schema() {
+fn every_answer_is_valid() {
     let chosen = [vec!["red".to_owned()], vec!["a".to_owned(), "b".to_owned()]];
     let response = validator("codex", "/definitions/JSONRPCResponse");
     let refusal = validator("codex", "/definitions/JSONRPCError");
@@ -197,26 +197,26 @@ fn every_answer_fits_the_schema() {
             let received = pending.receive(&line, SystemTime::now()).unwrap();
             (pending, received)
         };
-        match (answered(&request), receive().1) {
-            (Answered::User(definition), Received::Pending(key)) => {
+        match (expected_answer(&request), receive().1) {
+            (ExpectedAnswer::User(definition), Received::Pending(key)) => {
                 let result = validator("codex", &format!("/definitions/{definition}"));
                 for reply in REPLIES.into_iter().chain([Reply::Answers(&chosen)]) {
                     let answer = parse(&receive().0.reply(&key, reply).unwrap());
-                    assert_fits(&response, &answer);
-                    assert_fits(&result, &answer["result"]);
+                    assert_valid(&response, &answer);
+                    assert_valid(&result, &answer["result"]);
                 }
             }
-            (Answered::Host(definition), Received::Answered(answer)) => {
-                assert_fits(&validator("codex", &format!("/definitions/{definition}")), &parse(&answer)["result"]);
+            (ExpectedAnswer::Host(definition), Received::Answered(answer)) => {
+                assert_valid(&validator("codex", &format!("/definitions/{definition}")), &parse(&answer)["result"]);
             }
-            (Answered::Refused, Received::Answered(answer)) => assert_fits(&refusal, &parse(&answer)),
+            (ExpectedAnswer::Refused, Received::Answered(answer)) => assert_valid(&refusal, &parse(&answer)),
             (_, received) => panic!("{method}: {received:?}"),
         }
     }
 }
 
 #[test]
-fn recordings_that_show_a_difference_between_versions_exist() {
+fn every_recording_that_is_evidence_exists() {
     let names: BTreeSet<&str> = support::ALL.iter().map(|support| support.name).collect();
     assert_eq!(names.len(), support::ALL.len());
     for support in support::ALL {

@@ -1,4 +1,4 @@
-//! Everything that a host can send fits the schema of the agent's vendor.
+//! Everything that a host sends is valid according to the vendor's schema.
 
 mod amp;
 mod claude;

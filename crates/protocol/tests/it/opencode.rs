@@ -1,4 +1,4 @@
-//! Everything that is sent to OpenCode, against its OpenAPI document and its recordings.
+//! What is sent to OpenCode, checked against its OpenAPI document and its recordings.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -15,7 +15,7 @@ use interlingua_recordings::{Provenance, Transcripts};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use crate::schema::{assert_fits, validator};
+use crate::schema::{assert_valid, validator};
 
 /// Requests of every kind, with all options and with none.
 fn samples(requests: &Requests) -> Vec<Request> {
@@ -59,25 +59,25 @@ fn samples(requests: &Requests) -> Vec<Request> {
     samples
 }
 
-/// OpenCode's OpenAPI document, as it was pulled.
+/// OpenCode's OpenAPI document as it was pulled.
 struct Document {
     value: Value,
-    /// The validators that were needed so far, by their pointers.
+    /// The validators that were built so far, by JSON pointer.
     validators: HashMap<String, Validator>,
 }
 
 impl Document {
     fn load() -> Self {
-        let text = find("opencode").and_then(|schemas| schemas.file("schema.json")).expect("OpenCode has a schema");
+        let text = find("opencode").and_then(|schemas| schemas.file("schema.json")).expect("OpenCode has no schema");
         Self { value: serde_json::from_str(text).unwrap(), validators: HashMap::new() }
     }
 
-    /// Checks a call against what the document says about its operation: path, query and body.
+    /// Checks the path, query and body of a call against its operation in the document.
     fn check(&mut self, (method, path): (&str, &str), call: &HttpCall) -> Result<(), String> {
         let pointer = format!("/paths/{}/{}", path.replace('~', "~0").replace('/', "~1"), method.to_lowercase());
         let declared = self.value.pointer(&pointer).ok_or("the operation does not exist")?.clone();
         let (called, query) = call.path.split_once('?').unwrap_or((&call.path, ""));
-        let mut given = path_parameters(path, called).ok_or("the path has another form")?;
+        let mut given = path_parameters(path, called).ok_or("the path does not match its template")?;
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').ok_or("a parameter has no value")?;
             given.push(("query", name.to_owned(), unescape(value)));
@@ -86,7 +86,7 @@ impl Document {
         for (place, name, value) in &given {
             let index = parameters.iter().position(|one| one["in"] == *place && one["name"] == name.as_str());
             let index = index.ok_or_else(|| format!("there is no parameter {name} in the {place}"))?;
-            self.fits(&format!("{pointer}/parameters/{index}/schema"), &json!(value))?;
+            self.validate(&format!("{pointer}/parameters/{index}/schema"), &json!(value))?;
         }
         for parameter in parameters.iter().filter(|one| one["required"] == true) {
             if !given.iter().any(|(_, name, _)| parameter["name"] == name.as_str()) {
@@ -96,22 +96,22 @@ impl Document {
         match (declared.get("requestBody"), &call.body) {
             (Some(_), Some(body)) => {
                 let body = serde_json::from_str(body).map_err(|error| error.to_string())?;
-                self.fits(&format!("{pointer}/requestBody/content/application~1json/schema"), &body)
+                self.validate(&format!("{pointer}/requestBody/content/application~1json/schema"), &body)
             }
             (None, None) => Ok(()),
             (Some(_), None) => Err("the body is missing".to_owned()),
-            (None, Some(_)) => Err("there should be no body".to_owned()),
+            (None, Some(_)) => Err("the operation has no body".to_owned()),
         }
     }
 
-    fn fits(&mut self, pointer: &str, value: &Value) -> Result<(), String> {
+    fn validate(&mut self, pointer: &str, value: &Value) -> Result<(), String> {
         let validator = self.validators.entry(pointer.to_owned()).or_insert_with(|| validator("opencode", pointer));
         let errors: Vec<String> = validator.iter_errors(value).map(|error| error.to_string()).collect();
         if errors.is_empty() { Ok(()) } else { Err(format!("{value}: {}", errors.join(", "))) }
     }
 }
 
-/// The parameters in a path, if it is of this form.
+/// The parameters in a path; `None` if the path does not match the template.
 fn path_parameters(template: &str, path: &str) -> Option<Vec<(&'static str, String, String)>> {
     let (template, path): (Vec<&str>, Vec<&str>) = (template.split('/').collect(), path.split('/').collect());
     if template.len() != path.len() {
@@ -133,7 +133,7 @@ fn unescape(text: &str) -> String {
 }
 
 #[test]
-fn every_request_fits_the_openapi_document() {
+fn every_request_matches_the_openapi_document() {
     let mut document = Document::load();
     let mut seen = BTreeSet::new();
     for requests in [Requests::new(), Requests::in_directory(Path::new("/work/a b&c=d"))] {
@@ -144,11 +144,11 @@ fn every_request_fits_the_openapi_document() {
         }
     }
     let all: BTreeSet<_> = Request::OPERATIONS.iter().copied().collect();
-    assert_eq!(seen, all, "every operation has a sample");
+    assert_eq!(seen, all, "an operation has no sample");
 }
 
 #[test]
-fn a_wrong_request_is_found() {
+fn an_invalid_request_is_detected() {
     let mut document = Document::load();
     let mut check = |path: &str, body: &str| {
         let call = HttpCall { method: "POST", path: path.to_owned(), body: Some(body.to_owned()) };
@@ -162,7 +162,7 @@ fn a_wrong_request_is_found() {
 }
 
 #[test]
-fn every_configuration_fits_the_openapi_document() {
+fn every_configuration_matches_the_openapi_document() {
     let configuration = validator("opencode", "/components/schemas/Config");
     let servers = [
         (
@@ -180,10 +180,10 @@ fn every_configuration_fits_the_openapi_document() {
             ),
         ),
     ];
-    // What the server of each kind requires, the union of both does not.
+    // The union of both kinds does not require the fields that each kind requires.
     for (server, schema) in servers.iter().zip(["McpLocalConfig", "McpRemoteConfig"]) {
         let schema = validator("opencode", &format!("/components/schemas/{schema}"));
-        assert_fits(&schema, &serde_json::to_value(&server.1).unwrap());
+        assert_valid(&schema, &serde_json::to_value(&server.1).unwrap());
     }
     let ask = PermissionActionConfig::Ask;
     let permission = PermissionConfigObject {
@@ -196,7 +196,7 @@ fn every_configuration_fits_the_openapi_document() {
         Config { mcp: Some(servers.into()), permission: Some(PermissionConfig::from(permission)), ..Config::new() };
     for existing in [None, Some(r#"{"model":"lab/one","mcp":{"near":{"enabled":false}}}"#)] {
         let text = opencode::add_to_configuration(existing, &addition);
-        assert_fits(&configuration, &serde_json::from_str(&text).unwrap());
+        assert_valid(&configuration, &serde_json::from_str(&text).unwrap());
     }
 }
 
@@ -211,8 +211,8 @@ struct Recorded {
     reply: Option<HttpReply>,
 }
 
-/// Every request in the recordings.
-fn recorded() -> Vec<Recorded> {
+/// All requests in the recordings.
+fn recorded_requests() -> Vec<Recorded> {
     let mut found = Vec::new();
     for recording in Transcripts::in_repository().for_agent("opencode").unwrap() {
         let text = std::fs::read_to_string(&recording.path).unwrap();
@@ -238,8 +238,8 @@ fn recorded() -> Vec<Recorded> {
     found
 }
 
-/// The request that was recorded, made again; `None` if it is none that a host sends.
-fn remake(recorded: &Recorded) -> Option<Request> {
+/// Rebuilds a recorded request; `None` if it is not one of a host's requests.
+fn rebuild(recorded: &Recorded) -> Option<Request> {
     let (path, query) = recorded.path.split_once('?').unwrap_or((&recorded.path, ""));
     let requests = match query.strip_prefix("directory=") {
         Some(directory) => Requests::in_directory(Path::new(&unescape(directory))),
@@ -251,7 +251,7 @@ fn remake(recorded: &Recorded) -> Option<Request> {
     let parameters = path_parameters(operation.1, path)?;
     let id = parameters.first().map(|(_, _, value)| value.as_str()).unwrap_or_default();
     let body = recorded.body.to_string();
-    // The samples have every variant, so this decides for every one of them.
+    // The samples have every variant, so this `match` covers all requests.
     let sample = samples(&requests).into_iter().find(|sample| sample.operation() == operation)?;
     Some(match sample {
         Request::Subscribe(_) => requests.subscribe().into(),
@@ -301,18 +301,18 @@ fn decode(request: &Request, reply: &HttpReply) -> Result<(), HttpReplyError> {
 }
 
 #[test]
-fn every_recorded_request_can_be_made_again_and_its_reply_decoded() {
+fn every_recorded_request_can_be_rebuilt_and_its_reply_decoded() {
     let mut document = Document::load();
     let mut versions = BTreeSet::new();
     let mut count = 0;
-    for recorded in recorded() {
-        let Some(request) = remake(&recorded) else {
-            assert_eq!(recorded.provenance, Provenance::Captured, "{} is of no known operation", recorded.name);
+    for recorded in recorded_requests() {
+        let Some(request) = rebuild(&recorded) else {
+            assert_eq!(recorded.provenance, Provenance::Captured, "{} is not a known operation", recorded.name);
             continue;
         };
-        // Among what was captured in another way are requests that are wrong on purpose.
-        let is_wrong = recorded.provenance == Provenance::Captured && recorded.body.get("bogus").is_some();
-        if is_wrong {
+        // Captured recordings have requests that are invalid on purpose.
+        let is_invalid = recorded.provenance == Provenance::Captured && recorded.body.get("bogus").is_some();
+        if is_invalid {
             continue;
         }
         let version = recorded.version.parse().unwrap();
@@ -333,17 +333,17 @@ fn every_recorded_request_can_be_made_again_and_its_reply_decoded() {
 }
 
 #[test]
-fn what_the_agent_asks_is_what_the_host_answers() {
+fn every_recorded_answer_has_a_request() {
     for recording in Transcripts::in_repository().for_agent("opencode").unwrap() {
         if recording.provenance == Provenance::Captured {
             continue;
         }
         let text = std::fs::read_to_string(&recording.path).unwrap();
-        let mut asked = BTreeSet::new();
+        let mut requested = BTreeSet::new();
         for line in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
             if let Some(event) = line["line"].as_str().filter(|_| line["dir"] == "recv") {
                 let event = Event::decode(event).unwrap().value;
-                asked.extend(PendingRequest::from_event(&event));
+                requested.extend(PendingRequest::from_event(&event));
             }
             let path = line["path"].as_str().unwrap_or_default();
             let answered = match path.split('/').collect::<Vec<_>>().as_slice() {
@@ -351,19 +351,19 @@ fn what_the_agent_asks_is_what_the_host_answers() {
                 ["", "question", id, "reply" | "reject"] => PendingRequest::Question((*id).to_owned()),
                 _ => continue,
             };
-            assert!(asked.contains(&answered), "{}: {answered:?} was not asked", recording.scenario);
+            assert!(requested.contains(&answered), "{}: {answered:?} has no request", recording.scenario);
         }
     }
 }
 
 #[test]
-fn what_versions_take_is_shown_by_recordings() {
+fn every_version_range_has_a_recording_as_evidence() {
     let transcripts = Transcripts::in_repository();
     for support in SUPPORT {
         transcripts.find(support.evidence).unwrap_or_else(|error| panic!("{}: {error}", support.name));
         let operation = Request::OPERATIONS.iter().find(|(method, path)| {
             support.name.strip_prefix(&format!("{method} {path}.")).is_some_and(|field| !field.contains(['/', '.']))
         });
-        assert!(operation.is_some(), "{} is no field of an operation", support.name);
+        assert!(operation.is_some(), "{} is not a field of an operation", support.name);
     }
 }

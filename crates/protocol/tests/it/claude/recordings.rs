@@ -1,4 +1,4 @@
-//! What recordings show was sent is what is sent now.
+//! What was sent in the recordings is what is sent now.
 
 use std::fs;
 
@@ -14,10 +14,10 @@ use interlingua_protocol::claude::{
 use interlingua_recordings::{Provenance, Transcripts};
 use serde_json::{Value, json};
 
-use super::parsed;
-use crate::schema::{assert_fits, validator};
+use super::parse;
+use crate::schema::{assert_valid, validator};
 
-/// A recording: its header, then what crossed the wire.
+/// A recording: its header, then the lines that crossed the wire.
 struct Recording {
     name: String,
     provenance: Provenance,
@@ -30,7 +30,7 @@ impl Recording {
         self.lines[0]["argv"].as_array().into_iter().flatten().skip(1).filter_map(Value::as_str).collect()
     }
 
-    /// The direction, `send` or `recv`, and text of every line.
+    /// The direction (`send` or `recv`) and the text of every line.
     fn wire(&self) -> impl Iterator<Item = (&str, &str)> {
         self.lines.iter().filter_map(|line| Some((line["dir"].as_str()?, line["line"].as_str()?)))
     }
@@ -41,7 +41,7 @@ fn recordings() -> Vec<Recording> {
     let read = |file: interlingua_recordings::RecordingFile| Recording {
         name: format!("{}/{}", file.version, file.scenario),
         provenance: file.provenance,
-        lines: fs::read_to_string(file.path).unwrap().lines().map(parsed).collect(),
+        lines: fs::read_to_string(file.path).unwrap().lines().map(parse).collect(),
     };
     let all: Vec<Recording> = files.into_iter().map(read).collect();
     assert!(all.len() > 100, "{}", all.len());
@@ -49,10 +49,10 @@ fn recordings() -> Vec<Recording> {
 }
 
 #[test]
-fn every_line_that_was_sent_decodes() {
+fn every_sent_line_decodes() {
     for recording in recordings() {
         for (direction, line) in recording.wire() {
-            // What was sent on purpose to see it refused.
+            // These lines are invalid on purpose, to record the refusal.
             if direction != "send" || line == "this is not json" || line.contains("no_such_subtype") {
                 continue;
             }
@@ -66,7 +66,7 @@ fn every_line_that_was_sent_decodes() {
     }
 }
 
-/// What a line of the recorder means, made again.
+/// Rebuilds a line of the recorder from its meaning.
 fn rebuild(line: &str, request_builder: &mut ControlRequestBuilder, pending: &mut PendingRequests) -> String {
     match StdinMessage::decode(line).unwrap().value {
         StdinMessage::User(message) => HostMessage::Prompt(prompt(*message)).into_line(),
@@ -129,12 +129,12 @@ fn prompt(message: UserMessage) -> Prompt {
         },
         other => panic!("{other:?}"),
     });
-    let Some(Attachment::Text(text)) = attachments.next() else { panic!("a prompt without text") };
+    let Some(Attachment::Text(text)) = attachments.next() else { panic!("expected a prompt with text") };
     Prompt { text, attachments: attachments.collect() }
 }
 
 #[test]
-fn what_the_recorder_sent_is_sent_again() {
+fn messages_of_the_recorder_are_rebuilt() {
     let mut rebuilt = 0;
     for recording in recordings().iter().filter(|recording| recording.provenance == Provenance::Recorded) {
         let (mut request_builder, mut pending) = (ControlRequestBuilder::default(), PendingRequests::default());
@@ -143,20 +143,20 @@ fn what_the_recorder_sent_is_sent_again() {
                 pending.receive(line);
                 continue;
             }
-            let mut sent = parsed(line);
+            let mut sent = parse(line);
             if sent["type"] == "user" {
-                // The schema requires it; recordings up to 2.1.325 were made without it.
+                // The schema requires the field; recordings up to 2.1.325 were made without it.
                 sent["parent_tool_use_id"] = Value::Null;
             }
             let again = rebuild(line, &mut request_builder, &mut pending);
-            assert_eq!(parsed(&again), sent, "{}", recording.name);
+            assert_eq!(parse(&again), sent, "{}", recording.name);
             rebuilt += 1;
         }
     }
     assert!(rebuilt > 100, "{rebuilt}");
 }
 
-/// The options that a command line of the recorder stands for.
+/// The options of a command line of the recorder.
 fn options<'a>(args: &[&'a str]) -> SessionOptions<'a> {
     let mut options = SessionOptions::default();
     let mut args = args.iter().copied();
@@ -169,7 +169,7 @@ fn options<'a>(args: &[&'a str]) -> SessionOptions<'a> {
             "--tools" => options.tools = args.next(),
             "--resume" => options.resume = args.next(),
             "--mcp-config" => {
-                let config = parsed(args.next().unwrap());
+                let config = parse(args.next().unwrap());
                 let servers = config["mcpServers"].as_object().unwrap().iter();
                 let server = |server: &Value| serde_json::from_value(server.clone()).unwrap();
                 let mcp_servers = servers.map(|(name, value)| (name.clone(), server(value))).collect();
@@ -183,7 +183,7 @@ fn options<'a>(args: &[&'a str]) -> SessionOptions<'a> {
 }
 
 #[test]
-fn the_command_lines_of_the_recorder_are_made_again() {
+fn command_lines_of_the_recorder_are_rebuilt() {
     let server = validator("claude", "/definitions/McpServerConfigForProcessTransport");
     for recording in recordings().iter().filter(|recording| recording.provenance == Provenance::Recorded) {
         let args = recording.arguments();
@@ -191,7 +191,7 @@ fn the_command_lines_of_the_recorder_are_made_again() {
         let options = options(&args[WIRE_FLAGS.len()..]);
         assert_eq!(command_line(&options, None), args, "{}", recording.name);
         for config in options.mcp_servers.mcp_servers.values() {
-            assert_fits(&server, &json!(config));
+            assert_valid(&server, &json!(config));
         }
     }
 }

@@ -1,6 +1,5 @@
-//! What hosts sent in the committed recordings.
+//! What hosts sent in the recordings.
 
-use interlingua_native::new;
 use std::collections::HashMap;
 use std::time::SystemTime;
 
@@ -9,6 +8,7 @@ use interlingua_native::codex::{
     InitializeParams, RequestId, ServerRequest, ServerRequestEnvelope, ThreadStartParams, ToolRequestUserInputParams,
     ToolRequestUserInputResponse, TurnStartParams,
 };
+use interlingua_native::new;
 use interlingua_native::{Native, Request};
 use interlingua_protocol::codex::{
     HostRequest, PendingRequests, PlanMode, Reply, ServerMessage, ThreadOptions, initialize, initialized,
@@ -27,7 +27,7 @@ struct Entry {
     line: Option<String>,
 }
 
-/// A line that the host sent, with the request of the server's that it may be the answer to.
+/// A line that the host sent, and the request of the server that it may answer.
 struct Sent {
     line: String,
     request: Option<String>,
@@ -55,7 +55,7 @@ fn recordings() -> Vec<RecordingFile> {
     recordings
 }
 
-/// JSON without members that are null: to Codex, null and absent are the same.
+/// The JSON without null members: Codex does not distinguish null and absent.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -71,21 +71,21 @@ fn written(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap()
 }
 
-/// The result of an answer, decoded by the type of its request and written again.
-fn decoded_again(request: &ServerRequest, result: &str) -> Value {
-    fn again<R: Request>(_: &R, result: &str) -> Value {
+/// Decodes the result of an answer by the type of its request, and encodes it again.
+fn recode(request: &ServerRequest, result: &str) -> Value {
+    fn recode_response<R: Request>(_: &R, result: &str) -> Value {
         written(&R::Response::decode(result).unwrap().value)
     }
     match request {
-        ServerRequest::ItemCommandExecutionRequestApproval(params) => again(&**params, result),
-        ServerRequest::ItemFileChangeRequestApproval(params) => again(params, result),
-        ServerRequest::ItemToolRequestUserInput(params) => again(params, result),
-        ServerRequest::McpServerElicitationRequest(params) => again(params, result),
-        ServerRequest::ItemPermissionsRequestApproval(params) => again(params, result),
-        ServerRequest::ApplyPatchApproval(params) => again(params, result),
-        ServerRequest::ExecCommandApproval(params) => again(params, result),
-        ServerRequest::CurrentTimeRead(params) => again(params, result),
-        ServerRequest::ItemToolCall(params) => again(params, result),
+        ServerRequest::ItemCommandExecutionRequestApproval(params) => recode_response(&**params, result),
+        ServerRequest::ItemFileChangeRequestApproval(params) => recode_response(params, result),
+        ServerRequest::ItemToolRequestUserInput(params) => recode_response(params, result),
+        ServerRequest::McpServerElicitationRequest(params) => recode_response(params, result),
+        ServerRequest::ItemPermissionsRequestApproval(params) => recode_response(params, result),
+        ServerRequest::ApplyPatchApproval(params) => recode_response(params, result),
+        ServerRequest::ExecCommandApproval(params) => recode_response(params, result),
+        ServerRequest::CurrentTimeRead(params) => recode_response(params, result),
+        ServerRequest::ItemToolCall(params) => recode_response(params, result),
         ServerRequest::AccountChatgptAuthTokensRefresh(_)
         | ServerRequest::AttestationGenerate(_)
         | ServerRequest::Unknown { .. } => panic!("no host answers {request:?}"),
@@ -93,8 +93,8 @@ fn decoded_again(request: &ServerRequest, result: &str) -> Value {
 }
 
 #[test]
-fn what_was_sent_decodes_into_the_generated_types() {
-    // Recordings of what the server says to requests that are wrong on purpose are left out.
+fn sent_lines_decode_into_the_generated_types() {
+    // Recordings with requests that are invalid on purpose are left out.
     for recording in recordings().into_iter().filter(|recording| recording.scenario != "rpc_errors") {
         let name = recording.path.display();
         for Sent { line, request } in sent(&recording) {
@@ -103,14 +103,15 @@ fn what_was_sent_decodes_into_the_generated_types() {
                 continue;
             };
             let again = if value.get("method").is_none() {
-                let request = ServerRequestEnvelope::decode(&request.expect("the request")).unwrap().value.message;
+                let request = request.expect("the answer has no request");
+                let request = ServerRequestEnvelope::decode(&request).unwrap().value.message;
                 let Some(result) = value.get("result") else { continue };
-                let again = decoded_again(&request, &result.to_string());
+                let again = recode(&request, &result.to_string());
                 assert_eq!(without_nulls(again), without_nulls(result.clone()), "{name}");
                 continue;
             } else if value.get("id").is_some() {
                 let request = ClientRequestEnvelope::decode(&line).unwrap().value;
-                // Captured recordings have requests that no host of ours makes.
+                // Captured recordings have requests that our hosts do not make.
                 let is_known = !matches!(request.message, ClientRequest::Unknown { .. });
                 assert!(is_known || recording.provenance == Provenance::Captured, "{name}: {line}");
                 written(&request)
@@ -161,7 +162,7 @@ fn rebuild(request: ClientRequest) -> HostRequest {
     }
 }
 
-/// The answers that a host can give to a request. `sent` is the answer that was given.
+/// The answers that a host can give to a request. `sent` is the recorded answer.
 fn possible_answers(request: &str, sent: &Value) -> Vec<Value> {
     let mut chosen = Vec::new();
     if let ServerRequest::ItemToolRequestUserInput(ToolRequestUserInputParams { questions, .. }) =
@@ -182,7 +183,7 @@ fn possible_answers(request: &str, sent: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn what_the_recorder_sent_can_be_built_again() {
+fn lines_of_the_recorder_can_be_rebuilt() {
     let mut rebuilt = 0;
     for recording in recordings().into_iter().filter(|recording| recording.provenance == Provenance::Recorded) {
         let name = recording.path.display();
@@ -190,7 +191,7 @@ fn what_the_recorder_sent_can_be_built_again() {
             let value = parse(&line);
             rebuilt += 1;
             if value.get("method").is_none() {
-                let answers = possible_answers(&request.expect("the request"), &value);
+                let answers = possible_answers(&request.expect("the answer has no request"), &value);
                 assert!(answers.contains(&value), "{name}: {value} is none of {answers:?}");
             } else if value.get("id").is_none() {
                 assert_eq!(parse(&initialized()), value, "{name}");
@@ -198,7 +199,7 @@ fn what_the_recorder_sent_can_be_built_again() {
                 let ClientRequestEnvelope { id, message } = ClientRequestEnvelope::decode(&line).unwrap().value;
                 let RequestId::Number(id) = id else { panic!("{name}: {line}") };
                 let again = parse(&rebuild(message).into_line(u64::try_from(id).unwrap()));
-                // Plan mode was sent with the null for instructions that are the mode's own.
+                // Plan mode was recorded with a null for the instructions.
                 let has_nulls = value["params"].get("collaborationMode").is_some();
                 let expected = if has_nulls { without_nulls(value) } else { value };
                 assert_eq!(again, expected, "{name}");
