@@ -106,11 +106,12 @@ impl AmpAgent {
         let mcp = McpConfig::write(&spec.mcp)
             .map_err(|error| ServeError::Unavailable(format!("cannot write the MCP configuration for Amp: {error}")))?;
         let args = options::command_line(spec, thread, &delivery, mcp.as_ref(), &flags);
-        let argv = std::iter::once(Self::AGENT.descriptor().program.to_owned()).chain(args.iter().cloned()).collect();
+        let command_line =
+            std::iter::once(Self::AGENT.descriptor().program.to_owned()).chain(args.iter().cloned()).collect();
         let program = Program { path: installed.path, args, env, directory: spec.directory.clone() };
         let started = self.installation.supervisor().start(program).await;
         let mut process = started.map_err(|error| ServeError::Unavailable(error.to_string()))?;
-        output.send_launch(Launch::new(installed.version, argv)).await;
+        output.send_launch(Launch::new(installed.version, command_line)).await;
         if let Delivery::Line(line) = &delivery {
             output.send(Input::Sent(line.clone())).await;
             process.send(line);

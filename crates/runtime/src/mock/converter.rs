@@ -65,7 +65,7 @@ impl MockConverter {
                 session.permission_approved(request, ApprovalScope::Session);
             }
             HostLine::PermissionReply { request, reply: PermissionDecision::Reject } => {
-                session.permission_denied(request)
+                session.permission_denied(request);
             }
             HostLine::Answers { request, answers } => {
                 let answers = answers.into_iter().map(|choices| QuestionAnswer::Answered(choices.join(", "))).collect();

@@ -161,12 +161,12 @@ impl Router {
                 let event = header.into_event();
                 self.deliver(owner, RoutedInput { input, event }, deliveries);
             }
-            None => self.route_unowned(header, &input, deliveries),
+            None => self.handle_unrouted(header, &input, deliveries),
         }
     }
 
-    /// Routes a line that belongs to no session. There are few.
-    fn route_unowned(&mut self, header: LineHeader<'_>, input: &Input, deliveries: &mut Deliveries) {
+    /// Handles an unrouted line: one that belongs to no session. There are few.
+    fn handle_unrouted(&mut self, header: LineHeader<'_>, input: &Input, deliveries: &mut Deliveries) {
         let routed = |header: LineHeader<'_>| RoutedInput { input: input.clone(), event: header.into_event() };
         match (&header.kind, header.thread.as_deref()) {
             // The subscriber that made the request is gone.
