@@ -6,7 +6,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use serde_json::{Map, Value, json};
 use syn::visit_mut::VisitMut;
-use syn::{Item, ItemStruct, LitStr, parse_quote};
+use syn::{Item, ItemStruct, LitStr};
 use typify::{TypeSpace, TypeSpaceSettings};
 
 use super::doc_tokens;
@@ -68,21 +68,23 @@ fn render_struct(mut item: ItemStruct, structure: &Struct, is_sent: bool, doc: O
     // typify generates a map for an object without known keys; here it is a struct without fields.
     for field in item.fields.iter_mut().filter(|_| !structure.fields.is_empty()) {
         let key = json_key(field);
-        field.attrs.retain(|attribute| attribute.path().is_ident("doc"));
+        field.attrs.clear();
         ShortenPaths.visit_type_mut(&mut field.ty);
         // typify gives keys such as `fooBar` and `foo-bar` the same name.
         if let Some(ident) = &mut field.ident {
             *ident = format_ident!("{}", unique_name(&ident.to_string(), |name| taken.contains(name)));
             taken.insert(ident.to_string());
         }
-        add_json_key_doc(field, &key);
         let ident = &field.ident;
-        let declared = structure.fields.iter().find(|field| field.key == key && field.declared_required);
-        let declared = declared.filter(|_| is_sent);
+        let declared = structure.fields.iter().find(|field| field.key == key);
+        let is_renamed = ident.as_ref().is_some_and(|ident| *ident != key);
+        let key_doc = is_renamed.then(|| format!("JSON key: `{key}`."));
+        let doc = doc_tokens(declared.and_then(|field| field.doc.as_deref()), key_doc.as_deref());
+        let declared = declared.filter(|field| is_sent && field.declared_required);
         if let (Some(declared), Some(ident)) = (declared, ident) {
             parameters.extend(parameter(ident, &field.ty, declared));
         }
-        fields.extend(quote!(#field,));
+        fields.extend(quote!(#doc #field,));
         // A required key that is nullable must be written as null. A reader treats null as absent.
         let null = declared.filter(|field| field.nullable && !field.required).map(|_| quote!(| null));
         keys.extend(quote!(#ident = #key #null));
@@ -104,17 +106,6 @@ fn render_struct(mut item: ItemStruct, structure: &Struct, is_sent: bool, doc: O
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct #name { #fields }
         runtime::impl_object! { #name (#tag) [#(#required)* #expected #well_typed] { #keys } #constructor }
-    }
-}
-
-/// Adds the field's JSON key to its docs if the Rust name differs from it.
-fn add_json_key_doc(field: &mut syn::Field, key: &str) {
-    if field.ident.as_ref().is_some_and(|ident| ident != key) {
-        if !field.attrs.is_empty() {
-            field.attrs.push(parse_quote!(#[doc = ""]));
-        }
-        let text = format!(" JSON key: `{key}`.");
-        field.attrs.push(parse_quote!(#[doc = #text]));
     }
 }
 
@@ -195,15 +186,7 @@ fn struct_schema(structure: &Struct) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for field in &structure.fields {
-        let mut schema = if field.required { type_schema(&field.ty) } else { optional_schema(&field.ty) };
-        if let (Some(doc), Value::Object(map)) = (&field.doc, &mut schema) {
-            // In draft-07, a description beside `$ref` is ignored.
-            if map.contains_key("$ref") {
-                schema = json!({ "allOf": [schema], "description": doc });
-            } else {
-                map.insert("description".to_owned(), json!(doc));
-            }
-        }
+        let schema = if field.required { type_schema(&field.ty) } else { optional_schema(&field.ty) };
         properties.insert(field.key.clone(), schema);
         if field.required {
             required.push(&field.key);

@@ -17,7 +17,7 @@ pub struct Drawing {
     pub extra: Option<Json>,
     pub labels: Option<Vec<String>>,
     pub origin: Option<Vec<Json>>,
-    ///Said beside the reference.
+    /// Said beside the reference.
     pub shape: Option<Shape>,
 }
 runtime::impl_object! {

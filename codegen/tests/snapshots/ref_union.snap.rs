@@ -89,7 +89,7 @@ runtime::impl_object! {
 /// Tagged with `"type": "started"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Started {
-    ///Seconds since the epoch.
+    /// Seconds since the epoch.
     pub at: Option<i64>,
     pub parts: Option<Vec<Part>>,
 }

@@ -145,9 +145,9 @@ fn a_status_item_has_its_label_and_a_fixed_message() {
         .push_data(completed(status(StatusLabel::Unknown("new".into()))));
     assert_eq!(messages(&projector), ["a hook ran", "a hook ran", "a change of state"]);
     let data: Vec<_> = projector.events.iter().map(|event| event.data().unwrap()).collect();
-    let states: Vec<_> = data.iter().map(|data| (&data["label"], &data["status"])).collect();
+    let labels: Vec<_> = data.iter().map(|data| (&data["label"], &data["status"])).collect();
     let (hook, new) = (json!("hook"), json!("new"));
-    assert_eq!(states, [(&hook, &json!("in_progress")), (&hook, &json!("failed")), (&new, &json!("completed"))]);
+    assert_eq!(labels, [(&hook, &json!("in_progress")), (&hook, &json!("failed")), (&new, &json!("completed"))]);
     assert!(!serde_json::to_string(&projector.events).unwrap().contains("SECRET"));
 }
 
