@@ -1,4 +1,4 @@
-//! `interlingua check`: does a universal stream keep the lifecycle rules?
+//! `interlingua check`: checks a universal event stream against the lifecycle rules.
 
 use std::io::{BufRead, Write};
 
@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use interlingua_schema::Checker;
 
 use crate::Outcome;
-use crate::log;
+use crate::agent_log;
 use crate::output::Output;
 
 /// Check a universal event stream against the lifecycle rules L1 to L18.
@@ -18,7 +18,7 @@ Examples:
   interlingua check events.jsonl
   interlingua convert recording.jsonl | interlingua check -")]
 pub struct Args {
-    /// Universal events, one JSON object a line, or `-` for standard input
+    /// Universal events, one JSON object per line, or `-` for standard input
     #[arg(value_name = "FILE|-")]
     file: String,
 }
@@ -26,17 +26,17 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When the file cannot be read, or is an agent's log instead of universal events.
+/// If the file cannot be read, or is an agent's log instead of universal events.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut output = Output::new();
-    let input = log::open(&args.file, &output)?;
+    let input = agent_log::open(&args.file, &output)?;
     let counts = check(&args.file, input, &mut output)?;
     output.flush()?;
     eprintln!("{}: {} events, {} violations", args.file, counts.events, counts.violations);
-    Ok(Outcome::found_if(counts.violations > 0))
+    Ok(Outcome::issues_if(counts.violations > 0))
 }
 
-/// What a check saw.
+/// Result of a check.
 #[derive(Debug, Default)]
 struct Counts {
     events: u64,
@@ -57,11 +57,11 @@ fn check(file: &str, mut input: impl BufRead, output: &mut impl Write) -> anyhow
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let found = match std::str::from_utf8(&line) {
+        let result = match std::str::from_utf8(&line) {
             Ok(text) => checker.push_line(text).map_err(|error| error.to_string()),
             Err(_) => Err("expected UTF-8, found other bytes".to_owned()),
         };
-        match found {
+        match result {
             Ok(violations) => {
                 counts.events += 1;
                 counts.violations += violations.len() as u64;
@@ -69,8 +69,10 @@ fn check(file: &str, mut input: impl BufRead, output: &mut impl Write) -> anyhow
                     writeln!(output, "{violation}")?;
                 }
             }
-            Err(_) if counts.events == 0 && is_a_log(&line) => {
-                bail!("{file} is an agent's log: `interlingua convert {file} | interlingua check -` checks it");
+            Err(_) if counts.events == 0 && is_agent_log(&line) => {
+                bail!(
+                    "{file} is an agent's log; check its events with `interlingua convert {file} | interlingua check -`"
+                );
             }
             Err(reason) => {
                 counts.violations += 1;
@@ -80,8 +82,8 @@ fn check(file: &str, mut input: impl BufRead, output: &mut impl Write) -> anyhow
     }
 }
 
-/// Whether the first line is a wirelog's header or something an agent says.
-fn is_a_log(line: &[u8]) -> bool {
+/// Whether a line is the header of a wirelog or a payload of an agent.
+fn is_agent_log(line: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(line) else { return false };
     text.trim_start().starts_with("{\"wirelog\"") || interlingua_convert::detect_agent(text).is_some()
 }

@@ -1,4 +1,4 @@
-//! `interlingua convert`: a log as universal events, or as the bounded envelope.
+//! `interlingua convert`: converts a log into universal events or the bounded envelope.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -13,20 +13,21 @@ use interlingua_wirelog::Reader;
 use serde::Serialize;
 
 use crate::Outcome;
-use crate::log;
+use crate::agent_log;
 use crate::output::Output;
 
-/// How many reasons `--strict` lists.
+/// Maximum number of reasons that `--strict` lists.
 const MAX_REASONS: usize = 50;
 
-/// Turn an agent's log into universal events, one JSON object a line.
+/// Convert an agent's log into universal events, one JSON object per line.
 #[derive(Debug, clap::Args)]
-#[allow(clippy::struct_excessive_bools, reason = "one for each flag")]
+#[allow(clippy::struct_excessive_bools, reason = "one per flag")]
 #[command(after_help = "\
-A line that makes no sense becomes an `agent.unparsed` event and the rest goes on.
+A line that cannot be parsed becomes an `agent.unparsed` event, and the conversion continues.
 
-With --envelope the events are bounded and carry no tool's input or output, only how much of it there was. After the last \
-event of each session comes a line {\"completion\": …} with the final text. `interlingua schema --envelope` describes both.
+With --envelope, events have a bounded size and do not contain the input or output of tools, only its size. After the \
+last event of each session follows a line {\"completion\": …} with the final text. `interlingua schema --envelope` \
+describes both.
 
 Examples:
   interlingua convert recording.jsonl > events.jsonl
@@ -37,19 +38,19 @@ pub struct Args {
     /// The log, or `-` for standard input
     #[arg(value_name = "FILE|-")]
     file: String,
-    /// Whose log it is: claude, codex, opencode or amp; found out from the log when left out
+    /// Agent of the log: claude, codex, opencode or amp [default: detected from the log]
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
-    /// Keep each event's native payload, byte for byte
+    /// Include each event's native payload, byte for byte
     #[arg(long)]
     raw: bool,
-    /// Write the bounded envelope instead: what was said, and of tools only what they are and how they went
+    /// Write the bounded envelope: messages, and only name and status of tools
     #[arg(long)]
     envelope: bool,
-    /// Write each event over several lines, for reading
+    /// Write each event as indented JSON
     #[arg(long)]
     pretty: bool,
-    /// Exit with 1 if any payload could not be read or lost a part, and list what, where, why and how often
+    /// Exit with 1 if any payload could not be parsed completely, and list the reasons
     #[arg(long)]
     strict: bool,
 }
@@ -57,43 +58,43 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When the log cannot be read, nobody can tell whose it is, the output cannot be written, or two flags contradict.
+/// If the log cannot be read, its agent cannot be detected, the output cannot be written, or two flags conflict.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     if args.raw && args.envelope {
-        bail!("--raw keeps native payloads, which the envelope never carries; leave out --raw or --envelope");
+        bail!("the envelope never contains native payloads; leave out --raw or --envelope");
     }
-    let given = log::named(args.agent.as_deref())?;
+    let given = agent_log::parse_agent(args.agent.as_deref())?;
     let output = Output::new();
     let file = args.file.as_str();
     let cannot_read = || format!("cannot read {file}");
-    let mut reader = Reader::new(log::open(file, &output)?).with_context(cannot_read)?;
-    let agent = log::agent(file, &mut reader, given)?;
-    let mut stream = Conversion::new(converter_for(agent), ConversionOptions::with_raw(args.raw));
-    let mut lines = Lines { output, is_pretty: args.pretty, line: Vec::new() };
+    let mut reader = Reader::new(agent_log::open(file, &output)?).with_context(cannot_read)?;
+    let agent = agent_log::resolve_agent(file, &mut reader, given)?;
+    let mut conversion = Conversion::new(converter_for(agent), ConversionOptions::with_raw(args.raw));
+    let mut writer = LineWriter { output, is_pretty: args.pretty, line: Vec::new() };
     let cannot_convert = || format!("cannot convert {file}");
     if args.envelope {
         let mut projector = Projector::new(agent);
-        convert_log(&mut reader, &mut stream, |event| lines.project(&mut projector, &event))
+        convert_log(&mut reader, &mut conversion, |event| writer.write_projection(&mut projector, &event))
             .with_context(cannot_convert)?;
-        projector.finish().try_for_each(|completion| lines.envelope(&EnvelopeLine::Completion(completion)))?;
+        projector.finish().try_for_each(|completion| writer.write_envelope(&EnvelopeLine::Completion(completion)))?;
     } else if args.pretty {
-        convert_log(&mut reader, &mut stream, |event| lines.pretty(&event)).with_context(cannot_convert)?;
+        convert_log(&mut reader, &mut conversion, |event| writer.write_pretty(&event)).with_context(cannot_convert)?;
     } else {
-        convert_log_to_writer(&mut reader, &mut stream, &mut lines.output).with_context(cannot_convert)?;
+        convert_log_to_writer(&mut reader, &mut conversion, &mut writer.output).with_context(cannot_convert)?;
     }
-    lines.output.flush()?;
-    let tally = stream.stats();
-    if args.strict && tally.unparsed > 0 {
-        eprint!("{}", unparsed_report(file, tally));
+    writer.output.flush()?;
+    let stats = conversion.stats();
+    if args.strict && stats.unparsed > 0 {
+        eprint!("{}", unparsed_report(file, stats));
     }
-    Ok(Outcome::found_if(args.strict && tally.unparsed > 0))
+    Ok(Outcome::issues_if(args.strict && stats.unparsed > 0))
 }
 
-/// What could not be read or lost a part, the most frequent first.
-fn unparsed_report(file: &str, tally: &ConversionStats) -> String {
+/// Lists why payloads could not be parsed completely, most frequent reason first.
+fn unparsed_report(file: &str, stats: &ConversionStats) -> String {
     let mut report =
-        format!("{file}: {} of {} payloads could not be read or lost a part\n", tally.unparsed, tally.payloads);
-    let mut reasons: Vec<_> = tally.unparsed_reasons.iter().collect();
+        format!("{file}: {} of {} payloads could not be parsed completely\n", stats.unparsed, stats.payloads);
+    let mut reasons: Vec<_> = stats.unparsed_reasons.iter().collect();
     reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     for (UnparsedReason { native_type, error, .. }, count) in reasons.iter().take(MAX_REASONS) {
         let native_type = native_type.as_deref().unwrap_or("no type");
@@ -105,41 +106,41 @@ fn unparsed_report(file: &str, tally: &ConversionStats) -> String {
     report
 }
 
-/// The output, one value a line unless it is for reading.
-struct Lines {
+/// Writes one JSON value per line, or indented JSON.
+struct LineWriter {
     output: Output,
     is_pretty: bool,
     line: Vec<u8>,
 }
 
-impl Lines {
-    fn pretty(&mut self, value: &impl Serialize) -> io::Result<()> {
+impl LineWriter {
+    fn write_pretty(&mut self, value: &impl Serialize) -> io::Result<()> {
         self.line.clear();
         serde_json::to_writer_pretty(&mut self.line, value)?;
-        self.end()
+        self.write_line()
     }
 
-    /// The envelope of an event, and what its session came to if it was the last.
-    fn project(&mut self, projector: &mut Projector, event: &UniversalEvent) -> io::Result<()> {
-        projector.push(event).try_for_each(|event| self.envelope(&EnvelopeLine::Event(event)))?;
+    /// Writes the envelope of an event, and the completion after the last event of a session.
+    fn write_projection(&mut self, projector: &mut Projector, event: &UniversalEvent) -> io::Result<()> {
+        projector.push(event).try_for_each(|event| self.write_envelope(&EnvelopeLine::Event(event)))?;
         if let EventData::SessionEnded(_) = event.data
             && let Some(completion) = projector.complete(&event.session_id)
         {
-            self.envelope(&EnvelopeLine::Completion(completion))?;
+            self.write_envelope(&EnvelopeLine::Completion(completion))?;
         }
         Ok(())
     }
 
-    fn envelope(&mut self, line: &EnvelopeLine) -> io::Result<()> {
+    fn write_envelope(&mut self, line: &EnvelopeLine) -> io::Result<()> {
         if self.is_pretty {
-            return self.pretty(line);
+            return self.write_pretty(line);
         }
         self.line.clear();
         line.write_json(&mut self.line)?;
-        self.end()
+        self.write_line()
     }
 
-    fn end(&mut self) -> io::Result<()> {
+    fn write_line(&mut self) -> io::Result<()> {
         self.line.push(b'\n');
         self.output.write_all(&self.line)
     }

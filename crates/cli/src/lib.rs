@@ -1,14 +1,14 @@
 //! The commands of the `interlingua` binary, one module each.
 //!
-//! A command returns an [`Outcome`], which is the exit code 0 or 1, or an error, which is one line on standard error
-//! and exit code 2.
+//! A command returns an [`Outcome`], which is exit code 0 or 1, or an error, which is one line on standard error and exit
+//! code 2.
 
+mod agent_log;
 pub mod agents;
 pub mod audit;
 pub mod check;
 pub mod convert;
-mod data_folder;
-mod log;
+mod data_dir;
 mod mock_args;
 mod output;
 mod printer;
@@ -25,31 +25,31 @@ use std::io;
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 
-/// How a command went.
+/// Result of a command that could be carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// As wished: exit code 0.
+    /// Exit code 0.
     Success,
-    /// It found what it looks for, a broken rule or a type that does not fit: exit code 1.
+    /// The command found issues, such as violated rules, or the turn did not complete: exit code 1.
     IssuesFound,
 }
 
 impl Outcome {
-    fn found_if(found: bool) -> Self {
+    fn issues_if(found: bool) -> Self {
         if found { Self::IssuesFound } else { Self::Success }
     }
 }
 
 /// One event language for every coding agent.
 ///
-/// Reads what Claude Code, Codex, OpenCode and Amp say on their wires and tells it as one stream of universal events:
-/// of a session in this terminal, of sessions behind an HTTP API, or of a log.
+/// Converts what Claude Code, Codex, OpenCode and Amp send on their wires into one stream of universal events: from a
+/// session in this terminal, from sessions behind an HTTP API, or from a log.
 #[derive(Debug, Parser)]
 #[command(
     version,
     arg_required_else_help = true,
     after_help = "\
-Logs are wirelogs (a recording with a header line) or simply what an agent printed, one JSON value a line. `-` reads \
+A log is a wirelog (a recording with a header line) or the plain output of an agent, one JSON value per line. `-` reads \
 standard input.
 
 Examples:
@@ -59,14 +59,14 @@ Examples:
   interlingua convert recording.jsonl > events.jsonl
   interlingua check events.jsonl
 
-Exit codes: 0 fine, 1 something was found (a broken rule, a type that does not fit), 2 it could not be done."
+Exit codes: 0 success, 1 issues found (a violated rule, a type that does not match, a failed turn), 2 error."
 )]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
-/// The command with which this program supervises an agent. It is started by the program itself.
+/// Hidden subcommand that runs this program as the supervisor of an agent. Only this program starts it.
 const SUPERVISE: &str = "supervise";
 
 #[derive(Debug, Subcommand)]
@@ -89,7 +89,7 @@ impl Cli {
     /// Runs the command.
     ///
     /// # Errors
-    /// When it cannot be done: a file that cannot be read, an agent nobody knows.
+    /// If the command cannot be carried out: a file cannot be read, an agent is unknown.
     pub fn run(self) -> anyhow::Result<Outcome> {
         match self.command {
             Command::Run(args) => run::run(&args),
@@ -108,14 +108,21 @@ impl Cli {
 }
 
 fn supervise() -> anyhow::Result<Outcome> {
-    interlingua_runtime::supervise().context("cannot supervise an agent (the server starts this, not people)")?;
+    interlingua_runtime::supervise()
+        .context("cannot supervise an agent (this command is started by `interlingua server`, not by users)")?;
     Ok(Outcome::Success)
 }
 
-/// Whether a command failed only because nobody reads its output any more.
+/// Whether a command failed only because the reader of its output is gone.
 #[must_use]
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()
         .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
+}
+
+/// Whether a command has written the error to its log already, so that it need not be printed again.
+#[must_use]
+pub fn is_logged(error: &anyhow::Error) -> bool {
+    error.is::<server::LoggedError>()
 }

@@ -1,4 +1,4 @@
-//! The `interlingua` binary: parses the command line, runs one command, and turns what comes back into an exit code.
+//! The `interlingua` binary: parses the command line, runs one command, and maps its result to an exit code.
 
 use std::process::ExitCode;
 
@@ -9,10 +9,12 @@ fn main() -> ExitCode {
     match Cli::parse().run() {
         Ok(Outcome::Success) => ExitCode::SUCCESS,
         Ok(Outcome::IssuesFound) => ExitCode::from(1),
-        // Whoever reads our output has enough of it: nothing to tell.
+        // The reader of the output, such as `head`, has enough: not an error.
         Err(error) if interlingua::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            if !interlingua::is_logged(&error) {
+                eprintln!("error: {error:#}");
+            }
             ExitCode::from(2)
         }
     }

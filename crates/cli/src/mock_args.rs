@@ -1,18 +1,18 @@
-//! How the mock agent is set up, for the commands that have one.
+//! Options of the mock agent, shared by several commands.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use interlingua_runtime::mock::{MockDriver, MockScenario};
 
-/// How the mock agent is set up.
+/// Options of the mock agent.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Mock agent")]
 pub(crate) struct MockArgs {
-    /// Let the mock agent play this scenario (docs/mock.md) instead of obeying its built-in commands
+    /// Scenario that the mock agent plays (docs/mock.md) instead of its built-in commands
     #[arg(long, value_name = "FILE")]
     mock_scenario: Option<PathBuf>,
-    /// Milliseconds between two lines of the mock agent
+    /// Delay in milliseconds between two lines of the mock agent
     #[arg(long, value_name = "MS", default_value_t = 0)]
     mock_pace: u64,
 }

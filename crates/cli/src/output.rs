@@ -1,4 +1,4 @@
-//! Standard output, buffered, and flushed whenever its input has nothing more to give for the moment.
+//! Buffered standard output that is flushed before the program waits for input.
 
 use std::cell::RefCell;
 use std::io::{self, BufWriter, Read, Stdout, Write};
@@ -24,14 +24,14 @@ impl Write for Output {
     }
 }
 
-/// An input before which the output is flushed: what a live agent said so far is seen while it thinks, and a file
-/// still goes through in large pieces.
-pub(crate) struct Flushing<R> {
+/// A reader that flushes the output before every read. The output of a live agent is visible while the agent works, and a
+/// file is still written in large pieces.
+pub(crate) struct FlushingReader<R> {
     pub(crate) input: R,
     pub(crate) output: Output,
 }
 
-impl<R: Read> Read for Flushing<R> {
+impl<R: Read> Read for FlushingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.output.flush()?;
         self.input.read(buffer)

@@ -1,15 +1,15 @@
-//! Events on standard output: as JSON for machines, as a transcript for people.
+//! Printing events to standard output: as JSON for programs, or as a transcript for people.
 
 use std::io::{self, Write};
 
 use interlingua_schema::UniversalEvent;
 
 use crate::output::Output;
-use crate::show::{Paint, Transcript};
+use crate::show::{Styles, Transcript};
 
-/// Prints events as they come.
+/// Prints events as they arrive.
 pub(crate) enum Printer {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json(Output, Vec<u8>),
     /// A transcript.
     Transcript(Box<Transcript<Output>>, Output),
@@ -20,14 +20,14 @@ impl Printer {
         Self::Json(Output::new(), Vec::new())
     }
 
-    /// Shows what is said while it is said; `full` shows the output of tools whole.
+    /// A transcript that shows messages while they stream. `full` shows the complete output of tools.
     pub(crate) fn transcript(full: bool) -> Self {
         let output = Output::new();
-        let transcript = Transcript::new(output.clone(), Paint::for_stdout(), full).live();
+        let transcript = Transcript::new(output.clone(), Styles::for_stdout(), full).live();
         Self::Transcript(Box::new(transcript), output)
     }
 
-    pub(crate) fn event(&mut self, event: &UniversalEvent) -> io::Result<()> {
+    pub(crate) fn print(&mut self, event: &UniversalEvent) -> io::Result<()> {
         match self {
             Self::Json(output, line) => {
                 line.clear();
@@ -35,7 +35,7 @@ impl Printer {
                 line.push(b'\n');
                 output.write_all(line)?;
             }
-            Self::Transcript(transcript, _) => transcript.event(event)?,
+            Self::Transcript(transcript, _) => transcript.write_event(event)?,
         }
         self.flush()
     }
@@ -46,7 +46,7 @@ impl Printer {
         }
     }
 
-    /// Shows the sum of it all.
+    /// Prints the summary at the end of a transcript.
     pub(crate) fn finish(self) -> io::Result<()> {
         match self {
             Self::Json(mut output, _) => output.flush(),

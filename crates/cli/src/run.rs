@@ -1,4 +1,4 @@
-//! `interlingua run`: one message, one turn, in this terminal.
+//! `interlingua run`: one turn with an agent in this terminal.
 
 mod ask;
 mod turn;
@@ -12,20 +12,21 @@ use interlingua_schema::{Attachment, Message, SessionId};
 use interlingua_store::Store;
 use tempfile::TempDir;
 
-use self::turn::Turn;
+use self::turn::TurnRunner;
 use crate::Outcome;
-use crate::data_folder::{data_folder, machine};
+use crate::data_dir::{launch_config, resolve_data_dir};
 use crate::mock_args::MockArgs;
 use crate::session_args::SessionArgs;
 
-/// Run one turn with an agent and show it as it happens.
+/// Run one turn with an agent and show it live.
 ///
-/// Nothing has to be set up: the session lives in a temporary folder, or in --data-dir to go on with it later. What
-/// the agent asks is asked here; where nobody can answer, the answer is no.
+/// No setup is needed. The session is stored in a temporary directory; use --data-dir and --session to continue it later.
+/// Permission requests and questions are asked in this terminal. Without a terminal, permissions are denied and questions
+/// are rejected.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Exit code 0: the turn completed. 1: it failed or was interrupted. 2: it could not be run.
-Ctrl-C interrupts the turn, a second one leaves.
+Exit codes: 0 the turn completed, 1 it failed or was interrupted, 2 error.
+Ctrl-C interrupts the turn; a second Ctrl-C ends the program.
 
 Examples:
   interlingua run mock hello
@@ -38,28 +39,28 @@ pub struct Args {
     /// The agent: claude, codex, opencode, amp or mock
     #[arg(value_name = "AGENT")]
     agent: String,
-    /// What to tell it, or `-` for standard input; `help` tells what the mock agent can do
+    /// The message, or `-` for standard input; `help` lists the commands of the mock agent
     #[arg(value_name = "MESSAGE|-")]
     message: String,
-    /// A file that goes with the message; can be repeated
+    /// File to attach to the message; can be repeated
     #[arg(long, value_name = "FILE")]
     attach: Vec<PathBuf>,
-    /// Print universal events, one JSON object a line
+    /// Print universal events, one JSON object per line
     #[arg(long)]
     json: bool,
-    /// With --json, keep each event's native payload
+    /// With --json, include each event's native payload
     #[arg(long, requires = "json")]
     raw: bool,
-    /// Show the output of tools whole
+    /// Show the complete output of tools
     #[arg(long)]
     full: bool,
-    /// Answer every permission request so, instead of asking; questions are then declined
+    /// Answer every permission request with this reply instead of asking; questions are rejected
     #[arg(long, value_name = "REPLY")]
     reply: Option<Reply>,
-    /// Keep the session in this folder
-    #[arg(long, value_name = "FOLDER")]
+    /// Store the session in this directory
+    #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// The session's name; one that is there goes on [default: a new one]
+    /// Session id; an existing session is continued [default: a new id]
     #[arg(long, value_name = "ID", requires = "data_dir")]
     session: Option<String>,
     #[command(flatten)]
@@ -68,19 +69,19 @@ pub struct Args {
     mock: MockArgs,
 }
 
-/// An answer to every permission request.
+/// Reply to a permission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Reply {
-    /// Yes, this time.
+    /// Allow this time
     Once,
-    /// Yes, from now on.
+    /// Allow from now on
     Always,
-    /// No.
+    /// Deny
     Reject,
 }
 
 impl Reply {
-    /// As the API writes it.
+    /// Name of the reply in the API.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Once => "once",
@@ -103,38 +104,38 @@ impl From<Reply> for interlingua_client::PermissionAnswer {
 /// Runs the command.
 ///
 /// # Errors
-/// When the session cannot be created, or the message cannot be delivered.
+/// If the session cannot be created, or the message cannot be sent.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let message = message(args)?;
-    let temporary = match &args.data_dir {
+    let message = read_message(args)?;
+    let temp_dir = match &args.data_dir {
         Some(_) => None,
-        None => Some(TempDir::new().context("cannot make a temporary folder")?),
+        None => Some(TempDir::new().context("cannot create a temporary directory")?),
     };
-    let folder = args.data_dir.as_deref().or(temporary.as_ref().map(TempDir::path)).context("no folder")?;
-    let store = Store::open(folder, interlingua_store::StoreOptions::default())?;
-    // Agents are where they were installed, wherever the session is kept.
-    let machine = machine(&data_folder(None).unwrap_or_else(|_| folder.to_owned()))?;
-    let agents = drivers(&machine, args.mock.driver()?);
+    let data_dir = args.data_dir.as_deref().or(temp_dir.as_ref().map(TempDir::path)).context("no data directory")?;
+    let store = Store::open(data_dir, interlingua_store::StoreOptions::default())?;
+    // Agents are installed in the default data directory, even if the session is stored elsewhere.
+    let launch = launch_config(&resolve_data_dir(None).unwrap_or_else(|_| data_dir.to_owned()))?;
+    let agents = drivers(&launch, args.mock.driver()?);
     let tokio =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the async runtime")?;
     let outcome = tokio.block_on(async {
         let runtime = Runtime::start(store.clone(), agents, RuntimeOptions::default());
         let id = session_id(args);
         if store.session(&id).await?.is_none() {
-            runtime.create(id.clone(), create(args)?).await?;
+            runtime.create(id.clone(), session_options(args)?).await?;
         }
         let sent = runtime.send(&id, message).await?;
-        let turn = Turn { runtime: &runtime, store: &store, id: &id, args };
-        let status = turn.play(sent).await;
+        let turn = TurnRunner { runtime: &runtime, store: &store, id: &id, args };
+        let shown = turn.run(sent).await;
         runtime.shutdown().await;
-        turn.after(status?).await
+        turn.finish(shown?).await
     });
-    // A question at the terminal that was interrupted is still waiting for its line.
+    // After an interrupt, a thread may still wait for an answer from the terminal. It must not block the exit.
     tokio.shutdown_background();
     outcome
 }
 
-fn message(args: &Args) -> anyhow::Result<Message> {
+fn read_message(args: &Args) -> anyhow::Result<Message> {
     let text = if args.message == "-" {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
@@ -143,23 +144,23 @@ fn message(args: &Args) -> anyhow::Result<Message> {
         args.message.clone()
     };
     let attachments = args.attach.iter().map(|file| {
-        let path = std::path::absolute(file).with_context(|| format!("cannot use {}", file.display()))?;
+        let path = std::path::absolute(file).with_context(|| format!("cannot attach {}", file.display()))?;
         Ok(Attachment::new(path.to_string_lossy()))
     });
     Ok(Message::new(text).attachments(attachments.collect::<anyhow::Result<_>>()?))
 }
 
 fn session_id(args: &Args) -> SessionId {
-    let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    args.session.clone().unwrap_or_else(|| format!("run-{}", time.as_millis())).into()
+    let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    args.session.clone().unwrap_or_else(|| format!("run-{}", since_epoch.as_millis())).into()
 }
 
-fn create(args: &Args) -> anyhow::Result<CreateSession> {
+fn session_options(args: &Args) -> anyhow::Result<CreateSession> {
     let mcp = match args.create.mcp()? {
-        Some(mcp) => serde_json::from_value(mcp).context("--mcp")?,
+        Some(mcp) => serde_json::from_value(mcp).context("invalid MCP servers in the file of --mcp")?,
         None => interlingua_runtime::McpServers::default(),
     };
-    let directory = args.create.directory.as_ref().map(|folder| folder.to_string_lossy().into_owned());
+    let directory = args.create.directory.as_ref().map(|directory| directory.to_string_lossy().into_owned());
     Ok(CreateSession::new(&args.agent)
         .agent_mode(args.create.agent_mode.clone())
         .permission_mode(args.create.permission_mode.clone())

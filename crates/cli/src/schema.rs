@@ -1,4 +1,4 @@
-//! `interlingua schema`: what a universal event, or the envelope, looks like, for machines.
+//! `interlingua schema`: the JSON Schema of universal events and of the envelope.
 
 use std::io::Write as _;
 
@@ -12,7 +12,7 @@ Examples:
   interlingua schema > universal-event.schema.json
   interlingua schema --envelope > envelope.schema.json")]
 pub struct Args {
-    /// That of a line of `interlingua convert --envelope` instead
+    /// Print the schema of the lines of `interlingua convert --envelope` instead
     #[arg(long)]
     envelope: bool,
 }
@@ -20,7 +20,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When the output cannot be written.
+/// If the output cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut output = Output::new();
     let schema =

@@ -1,4 +1,4 @@
-//! `interlingua scripted-model`: a model for a real agent, without a key.
+//! `interlingua scripted-model`: a model server that plays a scenario to a real agent, without an API key.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -11,29 +11,29 @@ use interlingua_scripted_model::{
 
 use crate::Outcome;
 
-/// Serve a model that plays a scenario to a real agent, on loopback.
+/// Serve a scripted model on loopback that plays a scenario to a real agent.
 ///
-/// It speaks Anthropic Messages, `OpenAI` Responses and `OpenAI` Chat Completions, prints what to set so that Claude Code,
-/// Codex or `OpenCode` talk to it, and serves until it is interrupted. What an agent asks that the scenario does not
-/// foresee is told at the end.
+/// Supports Anthropic Messages, `OpenAI` Responses and `OpenAI` Chat Completions. Prints the settings that make Claude
+/// Code, Codex or `OpenCode` use it, and serves until it is interrupted. At the end it reports requests that the scenario
+/// does not expect.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
-A scenario is a TOML file: what the user says, what the model answers (words, thoughts, tool calls, failures). The \
-agent must be told the user's messages as they stand there. See docs/recording.md, and scenarios/ for examples.
+A scenario is a TOML file with the messages of the user and the answers of the model (text, reasoning, tool calls, \
+failures). Send the agent exactly the messages of the scenario. See docs/recording.md, and scenarios/ for examples.
 
 Examples:
   interlingua scripted-model scenarios/greeting.toml
   interlingua scripted-model scenarios/command-succeeds.toml --port 8787 --workspace ~/project
 
-Exit codes: 0 it was interrupted and all went as written, 1 something was asked that the scenario does not have.")]
+Exit codes: 0 interrupted without problems, 1 the agent sent a request that the scenario does not expect, 2 error.")]
 pub struct Args {
-    /// The scenario, a TOML file
+    /// Scenario file (TOML)
     #[arg(value_name = "SCENARIO")]
     scenario: PathBuf,
-    /// The port; any free one if it is 0
-    #[arg(long, value_name = "P", default_value_t = 0)]
+    /// Port to listen on; 0 chooses a free one
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
-    /// The folder in which the agent runs; files that the model speaks of are below it
+    /// Working directory of the agent; paths of the scenario are relative to it
     #[arg(long, value_name = "DIR", default_value = ".")]
     workspace: PathBuf,
 }
@@ -41,31 +41,32 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When the scenario cannot be read or the port cannot be had.
+/// If the scenario cannot be read or the port is taken.
 pub fn run(args: &Args) -> Result<Outcome> {
     let scenario = Scenario::read(&args.scenario)?;
-    let workspace = std::path::absolute(&args.workspace).context("cannot tell where the workspace is")?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot serve anything")?;
+    let workspace = std::path::absolute(&args.workspace).context("cannot resolve the path of --workspace")?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the async runtime")?;
     runtime.block_on(async {
         let model = ScriptedModel::start(scenario.clone(), workspace, args.port, TurnEndSource::Model)
             .await
-            .with_context(|| format!("cannot serve on port {} of loopback: choose another with --port", args.port))?;
-        anstream::print!("{}", introduction(&scenario, &model.url()));
-        tokio::signal::ctrl_c().await.context("cannot wait for an interrupt")?;
+            .with_context(|| format!("cannot listen on loopback port {}; choose another with --port", args.port))?;
+        anstream::print!("{}", instructions(&scenario, &model.url()));
+        tokio::signal::ctrl_c().await.context("cannot handle Ctrl-C")?;
         let report = model.report();
         for problem in &report.problems {
             anstream::eprintln!("{problem}");
         }
         for reply in &report.unplayed_replies {
-            anstream::eprintln!("nobody asked for {reply}");
+            anstream::eprintln!("not requested: {reply}");
         }
-        Ok(Outcome::found_if(!report.problems.is_empty()))
+        Ok(Outcome::issues_if(!report.problems.is_empty()))
     })
 }
 
-/// What to say to which agent, and how to point it here.
-fn introduction(scenario: &Scenario, url: &str) -> String {
-    let mut text = format!("{}\n\nServing at {url}. Say to the agent:\n", scenario.about);
+/// Instructions for the user: the messages to send, and the settings of each agent.
+fn instructions(scenario: &Scenario, url: &str) -> String {
+    let mut text = format!("{}\n\nListening on {url}. Send these messages to the agent:\n", scenario.about);
     for turn in &scenario.turns {
         let _ = writeln!(text, "  {}", turn.prompt);
     }
@@ -81,7 +82,7 @@ fn introduction(scenario: &Scenario, url: &str) -> String {
             }
         }
     }
-    text + "\nInterrupt (Ctrl-C) to end.\n"
+    text + "\nPress Ctrl-C to stop.\n"
 }
 
 #[cfg(test)]
@@ -89,18 +90,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_introduction_says_what_to_say_and_where_each_agent_finds_the_model() {
+    fn the_instructions_have_messages_and_settings_of_each_agent() {
         let text = "about = \"A greeting.\"\n[[turn]]\nuser = \"Hello there\"\nmodel = [[{ say = \"Hi\" }]]\n";
         let scenario = Scenario::parse("greeting", text).unwrap();
-        let told = introduction(&scenario, "http://127.0.0.1:4711");
-        for wanted in [
+        let text = instructions(&scenario, "http://127.0.0.1:4711");
+        for expected in [
             "A greeting.",
             "  Hello there\n",
             "export ANTHROPIC_BASE_URL='http://127.0.0.1:4711'",
             "base_url = \"http://127.0.0.1:4711/v1\"",
             "\"baseURL\":\"http://127.0.0.1:4711/v1\"",
         ] {
-            assert!(told.contains(wanted), "{told}");
+            assert!(text.contains(expected), "{text}");
         }
     }
 }

@@ -1,11 +1,12 @@
 //! `interlingua server`: sessions behind one HTTP API.
 
+use std::fmt;
 use std::fs;
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use interlingua_runtime::{Runtime, RuntimeOptions, drivers};
 use interlingua_server::{Access, ServerConfig, Token, WebOrigin};
 use interlingua_store::{Store, StoreOptions};
@@ -14,49 +15,55 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use crate::Outcome;
-use crate::data_folder::{data_folder, machine};
+use crate::data_dir::{launch_config, resolve_data_dir};
 use crate::mock_args::MockArgs;
 
-/// Requests are short and agents are processes of their own: a few threads are enough.
-const WORKERS: usize = 2;
+/// Requests are short, and agents are separate processes, so a few threads are enough.
+const WORKER_THREADS: usize = 2;
+
+/// Target of the log lines that a JSON log always contains, even if the filter excludes everything else.
+const STATUS_TARGET: &str = "interlingua::status";
 
 /// Serve sessions with every agent over HTTP and SSE.
 ///
-/// Sessions and their events are kept in the data folder; what a client has seen is there after a crash. The API is
-/// described by GET /v1/openapi.json.
+/// Sessions and their events are stored in the data directory. Events that a client has received survive a crash. GET
+/// /v1/openapi.json describes the API.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Everything under /v1 but /v1/health wants `Authorization: Bearer TOKEN`. The token is the one of --token, --token-file
-or INTERLINGUA_TOKEN, which other processes cannot see. With --no-token every process on this machine may use the
-server, but no web page.
+All paths under /v1 except /v1/health require the header `Authorization: Bearer TOKEN`. Set the token with \
+INTERLINGUA_TOKEN or --token-file; --token works too, but other users of the machine can see it in the process list. \
+With --no-token every process on this machine may use the server, but no web page.
+
+The server prints `interlingua listens on http://ADDRESS` to standard error when it is ready. SIGINT (Ctrl-C) or \
+SIGTERM stops it; a second one stops it at once.
 
 Examples:
   interlingua server --no-token
   INTERLINGUA_TOKEN=$(openssl rand -hex 24) interlingua server --host 0.0.0.0 --data-dir /var/lib/interlingua
   interlingua server --no-token --cors-allow-origin http://localhost:5173 --log debug")]
 pub struct Args {
-    /// The address to listen on
+    /// Address to listen on
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
     host: String,
-    /// The port to listen on; 0 takes any that is free
+    /// Port to listen on; 0 chooses a free one
     #[arg(long, value_name = "PORT", default_value_t = 2468)]
     port: u16,
-    /// The token that clients must have
+    /// Token that clients must send
     #[arg(long, value_name = "TOKEN", conflicts_with_all = ["token_file", "no_token"])]
     token: Option<String>,
-    /// A file with the token that clients must have
+    /// File with the token that clients must send
     #[arg(long, value_name = "FILE", conflicts_with = "no_token")]
     token_file: Option<PathBuf>,
-    /// Let every process on this machine in; only with a loopback address
+    /// Allow every process on this machine without a token; only with a loopback address
     #[arg(long)]
     no_token: bool,
-    /// Where to keep sessions [default: ~/.local/share/interlingua]
-    #[arg(long, value_name = "FOLDER")]
+    /// Directory for sessions and agents [default: ~/.local/share/interlingua]
+    #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Let web pages of this origin use the server; can be repeated
+    /// Allow web pages of this origin to use the server; can be repeated
     #[arg(long, value_name = "ORIGIN")]
     cors_allow_origin: Vec<WebOrigin>,
-    /// What stored events survive: `normal` the death of the server, `full` also the loss of power
+    /// What stored events survive: `normal` a crash of the server, `full` also a power failure
     #[arg(long, value_name = "HOW", default_value = "normal")]
     sync: Durability,
     /// Install an agent when a session needs it
@@ -65,7 +72,7 @@ pub struct Args {
     /// What to log: error, warn, info, debug, trace, or a filter such as `interlingua_server=debug`
     #[arg(long, value_name = "FILTER", default_value = "info")]
     log: String,
-    /// How to log: `text` for people, `json` for machines
+    /// Format of the log on standard error: `text` for people, `json` for programs (one object per line)
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
     #[command(flatten)]
@@ -84,56 +91,89 @@ enum LogFormat {
     Json,
 }
 
-/// Runs the command, until it is told to stop.
+/// An error that is in the JSON log already.
+#[derive(Debug)]
+pub(crate) struct LoggedError;
+
+impl fmt::Display for LoggedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the server failed; see its log")
+    }
+}
+
+impl std::error::Error for LoggedError {}
+
+/// Runs the server until it receives SIGINT or SIGTERM.
 ///
 /// # Errors
-/// When there is no token, the data folder cannot be used, or the address is taken.
+/// If there is no token, the data directory cannot be used, or the address is taken.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
-    start_log(&args)?;
+    let log_format = args.log_format;
+    init_logging(&args.log, log_format)?;
+    serve(args).map_err(|error| match log_format {
+        LogFormat::Text => error,
+        LogFormat::Json => {
+            tracing::error!(target: STATUS_TARGET, error = format!("{error:#}"), "the server failed");
+            LoggedError.into()
+        }
+    })?;
+    Ok(Outcome::Success)
+}
+
+fn serve(args: Args) -> anyhow::Result<()> {
     let access = access(&args)?;
-    let folder = data_folder(args.data_dir)?;
+    let data_dir = resolve_data_dir(args.data_dir)?;
     let durability = match args.sync {
         Durability::Normal => interlingua_store::Durability::Normal,
         Durability::Full => interlingua_store::Durability::Full,
     };
     let mock = args.mock.driver()?;
-    let machine = machine(&folder)?;
-    let store = Store::open(&folder, StoreOptions::default().durability(durability))?;
+    let launch = launch_config(&data_dir)?;
+    let store = Store::open(&data_dir, StoreOptions::default().durability(durability))?;
     let config = ServerConfig::new(access).allowed_origins(args.cors_allow_origin);
     let options = RuntimeOptions::default().auto_install(args.auto_install);
     let tokio = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(WORKERS)
+        .worker_threads(WORKER_THREADS)
         .enable_all()
         .build()
         .context("cannot start threads")?;
     tokio.block_on(async {
-        let address = format!("{}:{}", bracketed(&args.host), args.port);
-        let listener = TcpListener::bind(&address).await.with_context(|| format!("cannot listen on {address}"))?;
-        let stop = stop_signal()?;
-        let runtime = Runtime::start(store.clone(), drivers(&machine, mock), options);
-        announce(listener.local_addr()?);
-        let served = interlingua_server::serve(listener, config, runtime.clone(), store, stop).await;
+        let address = format!("{}:{}", bracket_ipv6(&args.host), args.port);
+        let listener = TcpListener::bind(&address).await.map_err(|error| {
+            anyhow!("cannot listen on {address}: {error}; choose another address with --host or --port")
+        })?;
+        let address = listener.local_addr()?;
+        config.check_address(address)?;
+        let shutdown = shutdown_signal()?;
+        let runtime = Runtime::start(store.clone(), drivers(&launch, mock), options);
+        announce(address, args.log_format);
+        tracing::info!(version = env!("CARGO_PKG_VERSION"), data_dir = %data_dir.display(), "server started");
+        let served = interlingua_server::serve(listener, config, runtime.clone(), store, shutdown).await;
         runtime.shutdown().await;
-        served.map_err(anyhow::Error::from)
-    })?;
-    Ok(Outcome::Success)
+        served?;
+        tracing::info!("server stopped");
+        Ok(())
+    })
 }
 
-/// An IPv6 address is written in brackets before a port.
-fn bracketed(host: &str) -> String {
+/// Puts an IPv6 address into brackets, as it is written before a port.
+fn bracket_ipv6(host: &str) -> String {
     if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() }
 }
 
-/// Tells where the server listens. The log may be off; this is what a script waits for.
-fn announce(address: SocketAddr) {
-    eprintln!("interlingua listens on http://{address}");
+/// Prints the address of the server. Scripts wait for this line, so it does not depend on the log filter.
+fn announce(address: SocketAddr, log_format: LogFormat) {
+    match log_format {
+        LogFormat::Text => eprintln!("interlingua listens on http://{address}"),
+        LogFormat::Json => tracing::info!(target: STATUS_TARGET, address = format!("http://{address}"), "listening"),
+    }
 }
 
 fn access(args: &Args) -> anyhow::Result<Access> {
     if args.no_token {
         return Ok(Access::Loopback);
     }
-    let given = match (&args.token, &args.token_file) {
+    let token = match (&args.token, &args.token_file) {
         (Some(token), _) => Some(token.clone()),
         (None, Some(file)) => {
             let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -141,37 +181,51 @@ fn access(args: &Args) -> anyhow::Result<Access> {
         }
         (None, None) => std::env::var("INTERLINGUA_TOKEN").ok(),
     };
-    let Some(given) = given else {
-        bail!("no token: set INTERLINGUA_TOKEN, or give --token-file FILE, or let this machine in with --no-token");
+    let Some(token) = token else {
+        bail!(
+            "no token; set INTERLINGUA_TOKEN or --token-file, or use --no-token to allow every process on this machine"
+        );
     };
-    Ok(Access::Token(Token::new(given)?))
+    Ok(Access::Token(Token::new(token)?))
 }
 
-fn start_log(args: &Args) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&args.log).with_context(|| format!("--log {}", args.log))?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match args.log_format {
-        LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).init(),
-        LogFormat::Json => log.json().init(),
+fn init_logging(filter: &str, format: LogFormat) -> anyhow::Result<()> {
+    // Not `context`: the parser's error repeats its source in its own text.
+    let env_filter = EnvFilter::try_new(filter).map_err(|error| anyhow!("invalid filter --log {filter}: {error}"))?;
+    match format {
+        LogFormat::Text => tracing_subscriber::fmt()
+            .with_env_filter(env_filter)
+            .with_writer(std::io::stderr)
+            .with_ansi(std::io::stderr().is_terminal())
+            .init(),
+        LogFormat::Json => {
+            let status = format!("{STATUS_TARGET}=info").parse().context("invalid log directive")?;
+            tracing_subscriber::fmt()
+                .with_env_filter(env_filter.add_directive(status))
+                .with_writer(std::io::stderr)
+                .json()
+                .init();
+        }
     }
     Ok(())
 }
 
-/// Done when the process is asked to stop. A second time, it is not waited for anything.
-fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+/// Completes when the process receives SIGINT or SIGTERM. A second signal ends the process at once.
+fn shutdown_signal() -> anyhow::Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot handle SIGINT")?;
+    let mut terminate = signal(SignalKind::terminate()).context("cannot handle SIGTERM")?;
     Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        tracing::info!("stops");
+        let signal = tokio::select! {
+            _ = interrupt.recv() => "SIGINT",
+            _ = terminate.recv() => "SIGTERM",
+        };
+        tracing::info!(signal, "shutting down: closing event streams and stopping agents");
         tokio::spawn(async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
+            let signal = tokio::select! {
+                _ = interrupt.recv() => "SIGINT",
+                _ = terminate.recv() => "SIGTERM",
+            };
+            tracing::warn!(signal, "second signal; exiting without waiting for agents");
             std::process::exit(130);
         });
     })

@@ -1,4 +1,4 @@
-//! What a session is created with, for the commands that create one.
+//! Options of a new session, shared by the commands that create one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
-/// What a session is created with.
+/// Options of a new session.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Session")]
 pub(crate) struct SessionArgs {
-    /// The agent's mode: build, plan, custom or one of its own
+    /// The agent's mode: build, plan, custom, or one that only this agent has
     #[arg(long, value_name = "MODE")]
     pub(crate) agent_mode: Option<String>,
     /// What the agent may do without asking: default, plan, bypass or acceptEdits
@@ -20,43 +20,43 @@ pub(crate) struct SessionArgs {
     /// The model
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// The model's variant
+    /// Variant of the model, such as a reasoning effort
     #[arg(long, value_name = "VARIANT")]
     pub(crate) variant: Option<String>,
     /// The agent's version
     #[arg(long, value_name = "VERSION")]
     pub(crate) agent_version: Option<String>,
     /// The agent's working directory
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// What to call the session
+    /// Title of the session
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
-    /// An environment variable for the agent: NAME=VALUE, or NAME to pass on the one that is set here; can be repeated
+    /// Environment variable for the agent: NAME=VALUE, or NAME to pass on its current value; can be repeated
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<String>,
-    /// MCP servers for the agent: a JSON file that maps names to {"command": …, "args": […], "env": {…}} or
+    /// JSON file with MCP servers for the agent; it maps names to {"command": …, "args": […], "env": {…}} or
     /// {"url": …, "headers": {…}}
     #[arg(long, value_name = "FILE")]
     mcp: Option<PathBuf>,
 }
 
 impl SessionArgs {
-    /// The environment variables that were asked for.
+    /// The environment variables of `--env`.
     pub(crate) fn environment(&self) -> anyhow::Result<BTreeMap<String, String>> {
         self.env
             .iter()
-            .map(|given| match given.split_once('=') {
+            .map(|argument| match argument.split_once('=') {
                 Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
-                None => match std::env::var(given) {
-                    Ok(value) => Ok((given.clone(), value)),
-                    Err(_) => bail!("--env {given}: it is not set here; give a value with {given}=…"),
+                None => match std::env::var(argument) {
+                    Ok(value) => Ok((argument.clone(), value)),
+                    Err(_) => bail!("--env {argument}: the variable is not set; give it a value with {argument}=VALUE"),
                 },
             })
             .collect()
     }
 
-    /// The MCP servers that were asked for, as JSON.
+    /// The MCP servers of `--mcp` as JSON.
     pub(crate) fn mcp(&self) -> anyhow::Result<Option<Value>> {
         self.mcp.as_deref().map(read_json).transpose()
     }
@@ -64,8 +64,8 @@ impl SessionArgs {
 
 fn read_json(file: &Path) -> anyhow::Result<Value> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    // The text may hold secrets, which serde would repeat.
+    // serde's message may contain parts of the text, which may be secrets.
     serde_json::from_str(&text).map_err(|error| {
-        anyhow::anyhow!("{} is not JSON (line {}, column {})", file.display(), error.line(), error.column())
+        anyhow::anyhow!("{} is not valid JSON (line {}, column {})", file.display(), error.line(), error.column())
     })
 }

@@ -1,4 +1,4 @@
-//! `interlingua sessions`: sessions on a running server.
+//! `interlingua sessions`: sessions of a running server.
 
 mod follow;
 mod server_args;
@@ -12,25 +12,25 @@ use interlingua_client::{
     AttachedFile, Client, ClientError, CreateSessionRequest, EventQuery, MessageRequest, SessionQuery, TurnQuery,
 };
 
-use self::server_args::{ServerArgs, explain};
+use self::server_args::{ServerArgs, client_error};
 use crate::Outcome;
 use crate::output::Output;
 use crate::printer::Printer;
 use crate::session_args::SessionArgs;
 
-/// Events per request.
+/// Number of events per request.
 const PAGE_SIZE: u64 = 1000;
 
 /// Work with the sessions of a running server.
 ///
-/// The server is the one at --endpoint, its token the one in `INTERLINGUA_TOKEN`.
+/// The address of the server is set with --endpoint, its token with `INTERLINGUA_TOKEN` or --token-file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   interlingua server --no-token &
   interlingua sessions create s1 --agent mock
   interlingua sessions send s1 'permission' --follow
-  interlingua sessions reply-permission s1 PERMISSION once
+  interlingua sessions reply-permission s1 PERMISSION_ID once
   interlingua sessions tail s1
   interlingua sessions events s1 --json | interlingua check -")]
 pub struct Args {
@@ -38,7 +38,7 @@ pub struct Args {
     command: Command,
     #[command(flatten)]
     server: ServerArgs,
-    /// Print JSON: what the server answers, or one event a line
+    /// Print JSON: the answer of the server, or one event per line
     #[arg(long, global = true)]
     json: bool,
 }
@@ -46,118 +46,157 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// List sessions, newest first
+    #[command(after_help = "\
+Examples:
+  interlingua sessions list
+  interlingua sessions list --limit 10 --json")]
     List {
-        /// At most so many
+        /// Maximum number of sessions
         #[arg(long, value_name = "COUNT")]
         limit: Option<u64>,
-        /// Where the page before ended: its `nextCursor`
+        /// Cursor of the next page, as printed at the end of the previous page (`nextCursor`)
         #[arg(long, value_name = "CURSOR")]
         cursor: Option<String>,
     },
     /// Create a session
+    #[command(after_help = "\
+Examples:
+  interlingua sessions create s1 --agent mock
+  interlingua sessions create s2 --agent claude --directory ~/project --permission-mode acceptEdits")]
     Create {
-        /// The session's name
+        /// Session id
         #[arg(value_name = "ID")]
         id: String,
-        /// The agent: claude, codex, opencode, amp or mock
+        /// Agent: claude, codex, opencode, amp or mock
         #[arg(long, value_name = "AGENT")]
         agent: String,
         #[command(flatten)]
         create: Box<SessionArgs>,
     },
     /// Send a message
+    #[command(after_help = "\
+Examples:
+  interlingua sessions send s1 'echo hello'
+  interlingua sessions send s1 'fix the failing test' --follow")]
     Send {
-        /// The session's name
+        /// Session id
         #[arg(value_name = "ID")]
         id: String,
-        /// What to tell the agent
+        /// Text of the message
         #[arg(value_name = "MESSAGE")]
         message: String,
-        /// A file that goes with the message, on the server's machine; can be repeated
+        /// File to attach, on the server's machine; can be repeated
         #[arg(long, value_name = "FILE")]
         attach: Vec<PathBuf>,
-        /// Show the turn until it ends; exit code 1 unless it completed
+        /// Show the turn until it ends; exit code 1 if it did not complete
         #[arg(long)]
         follow: bool,
-        /// With --follow, show the output of tools whole
+        /// With --follow, show the complete output of tools
         #[arg(long)]
         full: bool,
     },
-    /// Show the events there are
+    /// Show the stored events of a session
+    #[command(after_help = "\
+Examples:
+  interlingua sessions events s1
+  interlingua sessions events s1 --json --offset 100 | interlingua check -")]
     Events {
-        /// The session's name
+        /// Session id
         #[arg(value_name = "ID")]
         id: String,
-        /// Only those after this sequence
+        /// Show only events after this sequence
         #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
         offset: u64,
-        /// At most so many
+        /// Maximum number of events
         #[arg(long, value_name = "COUNT")]
         limit: Option<u64>,
-        /// With --json, each event's native payload too
+        /// With --json, include each event's native payload
         #[arg(long)]
         raw: bool,
-        /// Show the output of tools whole
+        /// Show the complete output of tools
         #[arg(long)]
         full: bool,
     },
-    /// Follow a session until it ends, through dropped connections too
+    /// Follow a session until it ends; reconnects when the connection breaks
+    #[command(after_help = "\
+Example:
+  interlingua sessions tail s1 --json")]
     Tail {
-        /// The session's name
+        /// Session id
         #[arg(value_name = "ID")]
         id: String,
-        /// Only events after this sequence
+        /// Show only events after this sequence
         #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
         offset: u64,
-        /// With --json, each event's native payload too
+        /// With --json, include each event's native payload
         #[arg(long)]
         raw: bool,
-        /// Show the output of tools whole
+        /// Show the complete output of tools
         #[arg(long)]
         full: bool,
     },
-    /// End the running turn; the session goes on
+    /// Interrupt the running turn; the session stays open
+    #[command(after_help = "\
+Example:
+  interlingua sessions interrupt s1")]
     Interrupt {
-        /// The session's name
+        /// Session id
         #[arg(value_name = "ID")]
         id: String,
     },
-    /// End a session
+    /// End a session; its events can still be read
+    #[command(after_help = "\
+Example:
+  interlingua sessions terminate s1")]
     Terminate {
-        /// The session's name
+        /// Session id
         #[arg(value_name = "ID")]
         id: String,
     },
-    /// End a session and remove its events
+    /// End a session and delete it with its events
+    #[command(after_help = "\
+Example:
+  interlingua sessions delete s1")]
     Delete {
-        /// The session's name
+        /// Session id
         #[arg(value_name = "ID")]
         id: String,
     },
     /// Answer a permission request
+    #[command(after_help = "\
+The id is the `permission_id` of a `permission.requested` event (see `interlingua sessions events ID --json`).
+
+Example:
+  interlingua sessions reply-permission s1 PERMISSION_ID once")]
     ReplyPermission {
-        /// The session's name
+        /// Session id
         #[arg(value_name = "ID")]
         id: String,
-        /// The `permission_id` of the request
-        #[arg(value_name = "PERMISSION")]
+        /// Id of the permission request
+        #[arg(value_name = "PERMISSION_ID")]
         permission: String,
-        /// The answer
+        /// Reply to the request
         #[arg(value_name = "REPLY")]
         reply: crate::run::Reply,
     },
-    /// Answer a question, or decline to
+    /// Answer or reject a question
+    #[command(after_help = "\
+The id is the `question_id` of a `question.requested` event (see `interlingua sessions events ID --json`).
+
+Examples:
+  interlingua sessions reply-question s1 QUESTION_ID SQLite
+  interlingua sessions reply-question s1 QUESTION_ID --reject")]
     ReplyQuestion {
-        /// The session's name
+        /// Session id
         #[arg(value_name = "ID")]
         id: String,
-        /// The `question_id` of the question
-        #[arg(value_name = "QUESTION")]
+        /// Id of the question
+        #[arg(value_name = "QUESTION_ID")]
         question: String,
-        /// The choices, or your own words
+        /// Chosen options, or your own answer
         #[arg(value_name = "ANSWER", required_unless_present = "reject", conflicts_with = "reject")]
         answers: Vec<String>,
-        /// Decline to answer
+        /// Reject the question
         #[arg(long)]
         reject: bool,
     },
@@ -166,21 +205,21 @@ enum Command {
 /// Runs the command.
 ///
 /// # Errors
-/// When there is no server, or it refuses.
+/// If the server cannot be reached or refuses the request.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let client = args.server.client()?;
     let tokio =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
-    tokio.block_on(Sessions { client, json: args.json }.execute(args.command))
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the async runtime")?;
+    tokio.block_on(SessionCommands { client, json: args.json }.execute(args.command))
 }
 
-/// The commands, with the server that they talk to.
-struct Sessions {
+/// Executes the commands on one server.
+struct SessionCommands {
     client: Client,
     json: bool,
 }
 
-impl Sessions {
+impl SessionCommands {
     async fn execute(&self, command: Command) -> anyhow::Result<Outcome> {
         match command {
             Command::List { limit, cursor } => self.list(limit, cursor).await,
@@ -193,18 +232,18 @@ impl Sessions {
                 let query = EventQuery::after(offset).include_raw(raw);
                 follow::tail(&self.client, &id, query, self.printer(full)).await
             }
-            Command::Interrupt { id } => self.done(self.client.interrupt(&id).await, &format!("interrupted {id}")),
-            Command::Terminate { id } => self.done(self.client.terminate(&id).await, &format!("terminated {id}")),
-            Command::Delete { id } => self.done(self.client.delete_session(&id).await, &format!("deleted {id}")),
+            Command::Interrupt { id } => self.report(self.client.interrupt(&id).await, &format!("interrupted {id}")),
+            Command::Terminate { id } => self.report(self.client.terminate(&id).await, &format!("terminated {id}")),
+            Command::Delete { id } => self.report(self.client.delete_session(&id).await, &format!("deleted {id}")),
             Command::ReplyPermission { id, permission, reply } => {
                 let replied = self.client.reply_permission(&id, &permission, reply.into()).await;
-                self.done(replied, &format!("answered {}", reply.name()))
+                self.report(replied, &format!("answered {}", reply.name()))
             }
             Command::ReplyQuestion { id, question, reject: true, .. } => {
-                self.done(self.client.reject_question(&id, &question).await, "declined")
+                self.report(self.client.reject_question(&id, &question).await, "rejected")
             }
             Command::ReplyQuestion { id, question, answers, .. } => {
-                self.done(self.client.reply_question(&id, &question, &answers).await, "answered")
+                self.report(self.client.reply_question(&id, &question, &answers).await, "answered")
             }
         }
     }
@@ -213,23 +252,23 @@ impl Sessions {
         if self.json { Printer::json() } else { Printer::transcript(full) }
     }
 
-    /// Reports a request whose answer is empty.
-    fn done(&self, result: Result<(), ClientError>, what: &str) -> anyhow::Result<Outcome> {
-        result.map_err(explain)?;
-        print(if self.json { r#"{"ok":true}"# } else { what })
+    /// Prints the result of a request whose answer is empty.
+    fn report(&self, result: Result<(), ClientError>, message: &str) -> anyhow::Result<Outcome> {
+        result.map_err(client_error)?;
+        print(if self.json { r#"{"ok":true}"# } else { message })
     }
 
     async fn list(&self, limit: Option<u64>, cursor: Option<String>) -> anyhow::Result<Outcome> {
         let mut query = SessionQuery::default();
         (query.limit, query.cursor) = (limit, cursor);
-        let page = self.client.sessions(&query).await.map_err(explain)?;
+        let page = self.client.sessions(&query).await.map_err(client_error)?;
         if self.json {
             return print(&serde_json::to_value(&page)?.to_string());
         }
         let mut output = Output::new();
         table::write(&page.sessions, &mut output)?;
         if let Some(cursor) = page.next_cursor {
-            writeln!(output, "(there are more: --cursor {cursor})")?;
+            writeln!(output, "(more sessions: --cursor {cursor})")?;
         }
         output.flush()?;
         Ok(Outcome::Success)
@@ -245,10 +284,10 @@ impl Sessions {
         create.title.clone_from(&args.title);
         create.env = args.environment()?;
         create.mcp = args.mcp()?;
-        if let Some(folder) = &args.directory {
-            create.directory = Some(std::path::absolute(folder)?.to_string_lossy().into_owned());
+        if let Some(directory) = &args.directory {
+            create.directory = Some(std::path::absolute(directory)?.to_string_lossy().into_owned());
         }
-        let created = self.client.create_session(id, &create).await.map_err(explain)?;
+        let created = self.client.create_session(id, &create).await.map_err(client_error)?;
         if self.json {
             return print(&serde_json::to_value(&created)?.to_string());
         }
@@ -262,9 +301,9 @@ impl Sessions {
         let mut message = MessageRequest::new(message);
         message.attachments = attach.iter().map(|file| AttachedFile::new(file.to_string_lossy())).collect();
         let Some(full) = follow else {
-            return self.done(self.client.send_message(id, &message).await, "queued");
+            return self.report(self.client.send_message(id, &message).await, "queued");
         };
-        let events = self.client.stream_turn(id, &message, TurnQuery::held()).await.map_err(explain)?;
+        let events = self.client.stream_turn(id, &message, TurnQuery::held()).await.map_err(client_error)?;
         follow::turn(events, self.printer(full)).await
     }
 
@@ -277,18 +316,18 @@ impl Sessions {
         full: bool,
     ) -> anyhow::Result<Outcome> {
         let mut printer = self.printer(full);
-        let (mut after, mut left) = (offset, limit.unwrap_or(u64::MAX));
-        while left > 0 {
-            let query = EventQuery::after(after).limit(left.min(PAGE_SIZE)).include_raw(raw);
-            let page = self.client.events(id, query).await.map_err(explain)?;
+        let (mut after, mut remaining) = (offset, limit.unwrap_or(u64::MAX));
+        while remaining > 0 {
+            let query = EventQuery::after(after).limit(remaining.min(PAGE_SIZE)).include_raw(raw);
+            let page = self.client.events(id, query).await.map_err(client_error)?;
             let Some(last) = page.events.last().map(|event| event.sequence) else { break };
             if last <= after {
-                bail!("the server repeats events");
+                bail!("the server sent event {last} again after event {after}");
             }
             for event in &page.events {
-                printer.event(event)?;
+                printer.print(event)?;
             }
-            (after, left) = (last, left.saturating_sub(page.events.len() as u64));
+            (after, remaining) = (last, remaining.saturating_sub(page.events.len() as u64));
             if !page.has_more {
                 break;
             }

@@ -1,7 +1,7 @@
 //! `interlingua show`: a log as a transcript for people.
 
 mod live;
-mod paint;
+mod style;
 mod transcript;
 
 use std::io::{self, BufRead, Write};
@@ -11,15 +11,15 @@ use interlingua_convert::{Conversion, ConversionOptions, convert_log, converter_
 use interlingua_schema::UniversalEvent;
 use interlingua_wirelog::{Entry, Input, Reader};
 
-pub(crate) use self::paint::{Paint, tame};
+pub(crate) use self::style::{Styles, sanitize};
 pub(crate) use self::transcript::Transcript;
 use crate::Outcome;
-use crate::log;
+use crate::agent_log;
 use crate::output::Output;
 
-/// Show a log as a readable transcript: who said what, tools, diffs, and the usage at the end.
+/// Show a log as a readable transcript: messages, tool calls, diffs, and the usage at the end.
 ///
-/// Takes an agent's log or universal events. In colour on a terminal, unless `NO_COLOR` is set; plain elsewhere.
+/// Accepts an agent's log or universal events. Uses colours on a terminal, unless `NO_COLOR` is set.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,10 +30,10 @@ pub struct Args {
     /// An agent's log or universal events, or `-` for standard input
     #[arg(value_name = "FILE|-")]
     file: String,
-    /// Whose log it is: claude, codex, opencode or amp; found out from the log when left out
+    /// Agent of the log: claude, codex, opencode or amp [default: detected from the log]
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
-    /// Show the output of tools whole
+    /// Show the complete output of tools
     #[arg(long)]
     full: bool,
 }
@@ -41,29 +41,29 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When the log cannot be read, nobody can tell whose it is, or the output cannot be written.
+/// If the log cannot be read, its agent cannot be detected, or the output cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let given = log::named(args.agent.as_deref())?;
+    let given = agent_log::parse_agent(args.agent.as_deref())?;
     let output = Output::new();
     let file = args.file.as_str();
     let cannot_read = || format!("cannot read {file}");
-    let mut reader = Reader::new(log::open(file, &output)?).with_context(cannot_read)?;
-    let mut transcript = Transcript::new(output, Paint::for_stdout(), args.full);
-    let universal =
-        reader.is_plain() && given.is_none() && first_is_universal(&mut reader).with_context(cannot_read)?;
-    if universal {
+    let mut reader = Reader::new(agent_log::open(file, &output)?).with_context(cannot_read)?;
+    let mut transcript = Transcript::new(output, Styles::for_stdout(), args.full);
+    let is_universal =
+        reader.is_plain() && given.is_none() && starts_with_event(&mut reader).with_context(cannot_read)?;
+    if is_universal {
         show_events(&mut reader, &mut transcript).with_context(cannot_read)?;
     } else {
-        let agent = log::agent(file, &mut reader, given)?;
+        let agent = agent_log::resolve_agent(file, &mut reader, given)?;
         let mut stream = Conversion::new(converter_for(agent), ConversionOptions::default());
-        convert_log(&mut reader, &mut stream, |event| transcript.event(&event)).with_context(cannot_read)?;
+        convert_log(&mut reader, &mut stream, |event| transcript.write_event(&event)).with_context(cannot_read)?;
     }
     transcript.finish()?;
     Ok(Outcome::Success)
 }
 
-fn first_is_universal<R: BufRead>(reader: &mut Reader<R>) -> io::Result<bool> {
-    Ok(reader.peek(1)?.next().is_some_and(|line| log::is_universal(&line)))
+fn starts_with_event<R: BufRead>(reader: &mut Reader<R>) -> io::Result<bool> {
+    Ok(reader.peek(1)?.next().is_some_and(|line| agent_log::is_universal_event(&line)))
 }
 
 fn show_events<R: BufRead, W: Write>(reader: &mut Reader<R>, transcript: &mut Transcript<W>) -> io::Result<()> {
@@ -72,11 +72,11 @@ fn show_events<R: BufRead, W: Write>(reader: &mut Reader<R>, transcript: &mut Tr
             Entry::Record(record) => {
                 let Input::Received(line) = record.input else { continue };
                 match serde_json::from_str::<UniversalEvent>(&line) {
-                    Ok(event) => transcript.event(&event)?,
-                    Err(error) => transcript.unreadable(&error.to_string())?,
+                    Ok(event) => transcript.write_event(&event)?,
+                    Err(error) => transcript.write_unparsed(&error.to_string())?,
                 }
             }
-            Entry::Invalid(bad) => transcript.unreadable(&bad.to_string())?,
+            Entry::Invalid(line) => transcript.write_unparsed(&line.to_string())?,
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Checkpoints of `SQLite`'s write-ahead log, on a thread of their own.
+//! Checkpoints of `SQLite`'s write-ahead log, on a separate thread.
 //!
 //! A commit is durable once it is in the write-ahead log (WAL). A checkpoint copies the log into the database file. It
 //! waits for the disk twice, so it runs on a separate thread and no commit has to wait for it. It also costs about half as

@@ -70,7 +70,7 @@ impl Record {
                 (Some(method), Some(path)) => {
                     Input::Request { call, method: method.into_owned(), path: path.into_owned(), body }
                 }
-                _ => return Err("expected \"method\" and \"path\" beside \"call\"".to_owned()),
+                _ => return Err("expected \"method\" and \"path\" together with \"call\"".to_owned()),
             },
             ("reply", _, Some(call)) => match fields.status {
                 Some(status) => Input::Reply { call, status, body },

@@ -1,4 +1,4 @@
-//! The command line of an audit.
+//! The command line of `interlingua audit`.
 
 use std::io::Write as _;
 
@@ -9,14 +9,14 @@ use interlingua_wirelog::Reader;
 use super::report::{FileReport, audit};
 use super::table;
 use crate::Outcome;
-use crate::log;
+use crate::agent_log;
 use crate::output::Output;
 
-/// See whether our types fit what an agent really sends.
+/// Check whether Interlingua's native types match the payloads that an agent really sends.
 ///
-/// For every native type in a log: how many lines there are, how many decode, what was left out because it does not fit
-/// or lacks a needed field, and what the types do not know. Exits with 1 when a tag is unknown or a payload malformed;
-/// the rest is only told.
+/// For every native type in a log: the number of lines, how many of them decode, parts that were left out because they do
+/// not match or lack a required field, and fields and values that the types do not know. Exits with 1 if a tag is unknown
+/// or a payload is malformed; everything else is only reported, unless --strict is set.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,30 +27,30 @@ pub struct Args {
     /// Logs, or `-` for standard input
     #[arg(value_name = "FILE|-", required = true)]
     files: Vec<String>,
-    /// Whose logs they are: claude, codex, opencode or amp; found out from each log when left out
+    /// Agent of the logs: claude, codex, opencode or amp [default: detected from each log]
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// Print a JSON array, one object per file
     #[arg(long)]
     json: bool,
-    /// Exit with 1 for unknown fields, unknown values and left out parts too
+    /// Exit with 1 also for unknown fields, unknown values and parts that were left out
     #[arg(long)]
     strict: bool,
 }
 
-/// Runs the command. A file that cannot be audited does not keep the others from it.
+/// Runs the command. Continues with the other files if one cannot be audited.
 ///
 /// # Errors
-/// When the last file that could not be audited could not.
+/// If any file cannot be audited. The error is that of the last such file; the others are printed.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let given = log::named(args.agent.as_deref())?;
+    let given = agent_log::parse_agent(args.agent.as_deref())?;
     let mut output = Output::new();
     let mut reports = Vec::new();
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     for file in &args.files {
         match audit_file(file, given, &output) {
             Ok(report) => reports.push(report),
-            Err(problem) => problems.push(problem),
+            Err(error) => errors.push(error),
         }
     }
     if args.json {
@@ -62,18 +62,18 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
     }
     output.flush()?;
-    if let Some(last) = problems.pop() {
-        for problem in problems {
-            eprintln!("error: {problem:#}");
+    if let Some(last) = errors.pop() {
+        for error in errors {
+            eprintln!("error: {error:#}");
         }
         return Err(last);
     }
-    Ok(Outcome::found_if(reports.iter().any(|report| report.fails(args.strict))))
+    Ok(Outcome::issues_if(reports.iter().any(|report| report.has_issues(args.strict))))
 }
 
 fn audit_file(file: &str, given: Option<Agent>, output: &Output) -> anyhow::Result<FileReport> {
     let cannot_read = || format!("cannot read {file}");
-    let mut reader = Reader::new(log::open(file, output)?).with_context(cannot_read)?;
-    let agent = log::agent(file, &mut reader, given)?;
+    let mut reader = Reader::new(agent_log::open(file, output)?).with_context(cannot_read)?;
+    let agent = agent_log::resolve_agent(file, &mut reader, given)?;
     audit(file, &mut reader, agent).with_context(cannot_read)
 }

@@ -1,53 +1,53 @@
-//! The fields of a payload that the types do not know: what is there before decoding and gone after encoding again.
+//! Unknown fields of a payload: present before decoding, missing after encoding it again.
 
 use serde_json::Value;
 
-/// A field that was not carried through.
+/// A field that is lost by decoding and encoding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnknownField {
-    /// Where it stands, with `[]` for the elements of a list: `message.content[].citations`.
+    /// Path with `[]` for list elements, e.g. `message.content[].citations`.
     pub path: String,
-    /// Its value in this payload.
+    /// Value in this payload.
     pub example: Value,
 }
 
-/// What decoding and encoding again did to a payload.
+/// Differences between a payload and the result of decoding and encoding it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Differences {
-    /// What is gone. Explicit nulls do not count.
+pub struct FieldDifferences {
+    /// Missing fields. Explicit nulls do not count.
     pub missing: Vec<UnknownField>,
-    /// Where something else stands than before.
+    /// Paths of values that changed or were added.
     pub changed: Vec<String>,
 }
 
-/// Compares what was `sent` with what was `kept` of it.
+/// Compares a payload with the result of decoding and encoding it.
 #[must_use]
-pub fn differences(sent: &Value, kept: &Value) -> Differences {
-    let mut found = Differences::default();
-    compare(sent, kept, String::new(), &mut found);
-    found
+pub fn compare_fields(original: &Value, encoded: &Value) -> FieldDifferences {
+    let mut differences = FieldDifferences::default();
+    compare(original, encoded, String::new(), &mut differences);
+    differences
 }
 
-fn compare(sent: &Value, kept: &Value, path: String, found: &mut Differences) {
-    match (sent, kept) {
-        (Value::Object(sent), Value::Object(kept)) => {
-            let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
-            for (key, value) in sent.iter().filter(|(_, value)| !value.is_null()) {
-                match kept.get(key) {
-                    Some(kept) => compare(value, kept, below(key), found),
-                    None => found.missing.push(UnknownField { path: below(key), example: value.clone() }),
+fn compare(original: &Value, encoded: &Value, path: String, differences: &mut FieldDifferences) {
+    match (original, encoded) {
+        (Value::Object(original), Value::Object(encoded)) => {
+            let child_path = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+            for (key, value) in original.iter().filter(|(_, value)| !value.is_null()) {
+                match encoded.get(key) {
+                    Some(encoded) => compare(value, encoded, child_path(key), differences),
+                    None => differences.missing.push(UnknownField { path: child_path(key), example: value.clone() }),
                 }
             }
-            let made_up =
-                kept.iter().filter(|(key, value)| !value.is_null() && sent.get(*key).is_none_or(Value::is_null));
-            found.changed.extend(made_up.map(|(key, _)| below(key)));
+            let added =
+                encoded.iter().filter(|(key, value)| !value.is_null() && original.get(*key).is_none_or(Value::is_null));
+            differences.changed.extend(added.map(|(key, _)| child_path(key)));
         }
-        (Value::Array(sent), Value::Array(kept)) if sent.len() == kept.len() => {
-            for (sent, kept) in sent.iter().zip(kept) {
-                compare(sent, kept, format!("{path}[]"), found);
+        (Value::Array(original), Value::Array(encoded)) if original.len() == encoded.len() => {
+            for (original, encoded) in original.iter().zip(encoded) {
+                compare(original, encoded, format!("{path}[]"), differences);
             }
         }
-        (sent, kept) if sent != kept => found.changed.push(path),
+        (original, encoded) if original != encoded => differences.changed.push(path),
         _ => {}
     }
 }
@@ -56,20 +56,20 @@ fn compare(sent: &Value, kept: &Value, path: String, found: &mut Differences) {
 mod tests {
     use serde_json::json;
 
-    use super::differences;
+    use super::compare_fields;
 
     #[test]
-    fn a_field_that_is_gone_is_named_with_its_path() {
-        let sent = json!({"type": "a", "list": [{"known": 1, "new": 2}], "gone": null});
-        let kept = json!({"type": "a", "list": [{"known": 1}]});
-        let found = differences(&sent, &kept).missing;
-        assert_eq!(found.len(), 1);
-        assert_eq!((found[0].path.as_str(), &found[0].example), ("list[].new", &json!(2)));
+    fn a_missing_field_is_reported_with_its_path() {
+        let original = json!({"type": "a", "list": [{"known": 1, "new": 2}], "gone": null});
+        let encoded = json!({"type": "a", "list": [{"known": 1}]});
+        let missing = compare_fields(&original, &encoded).missing;
+        assert_eq!(missing.len(), 1);
+        assert_eq!((missing[0].path.as_str(), &missing[0].example), ("list[].new", &json!(2)));
     }
 
     #[test]
-    fn a_value_that_is_another_is_changed() {
-        let found = differences(&json!({"a": [1, 2], "b": "x"}), &json!({"a": [1], "b": "y", "c": 0}));
+    fn a_different_value_is_reported_as_changed() {
+        let found = compare_fields(&json!({"a": [1, 2], "b": "x"}), &json!({"a": [1], "b": "y", "c": 0}));
         assert_eq!(found.changed, ["a", "b", "c"]);
         assert!(found.missing.is_empty());
     }

@@ -1,4 +1,4 @@
-//! The table of an audit: per native type, how many lines fit.
+//! The report of an audit: counts per native type.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
@@ -7,76 +7,76 @@ use interlingua_convert::Agent;
 use interlingua_wirelog::{Entry, Input, Reader};
 use serde::Serialize;
 
-use super::judge::{Judge, Judgement, Verdict, generic_path};
+use super::line::{DecodeStatus, LineAudit, LineAuditor, generic_path};
 
-/// How much of an example is shown.
-const EXAMPLE: usize = 60;
-/// How many reasons are told of one type.
-const MOST_REASONS: usize = 5;
-/// How many different parts that did not fit are told of one type.
+/// Maximum number of characters of an example.
+const MAX_EXAMPLE_CHARS: usize = 60;
+/// Maximum number of reasons per type.
+const MAX_REASONS: usize = 5;
+/// Maximum number of different parts per type.
 const MAX_PARTS: usize = 100;
 
 /// The audit of one file.
 #[derive(Debug, Clone, Serialize)]
 pub struct FileReport {
-    /// The file, as it was named.
+    /// File name as given by the user.
     pub file: String,
-    /// Whose log it is.
+    /// Agent of the log.
     pub agent: Agent,
-    /// Per native type, sorted by name.
+    /// One report per native type, sorted by name.
     pub types: Vec<TypeReport>,
 }
 
 /// The audit of one native type.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct TypeReport {
-    /// The payload's tag, or what it answers.
+    /// Native type: the payload's tag, or the request that it answers.
     #[serde(rename = "type")]
     pub name: String,
-    /// How many lines there are.
+    /// Number of lines.
     pub lines: u64,
-    /// How many decoded into the variant their tag names.
+    /// Lines that decoded into the variant of their tag.
     pub decoded: u64,
-    /// How many have a tag that the types do not know.
+    /// Lines with a tag that the types do not know.
     pub unknown_tag: u64,
-    /// How many do not fit the type their tag names, cannot be read, or are not JSON where JSON is due.
+    /// Lines that do not match the type of their tag, cannot be read, or are broken JSON.
     pub malformed: u64,
-    /// How many are payloads that the types do not cover; never a failure.
+    /// Payloads that there is no type for; never an issue.
     pub untyped: u64,
-    /// How many are plain text on the agent's output; never a failure.
+    /// Lines of plain text; never an issue.
     pub not_json: u64,
-    /// The fields that the types do not know, with an example of each.
+    /// Fields that the types do not know, with an example value.
     pub unknown_fields: BTreeMap<String, String>,
-    /// Parts that did not fit their declared type or lack a needed field, and were left out.
+    /// Parts that were left out, because they do not match their type or lack a required field.
     pub misfits: Vec<PartReport>,
     /// Expected fields that are missing or null.
     pub missing: Vec<PartReport>,
-    /// Values and kinds of JSON that the types do not know.
+    /// Enum values and kinds of JSON that the types do not know.
     pub unknown_values: Vec<PartReport>,
-    /// Why lines are malformed or have an unknown tag, each reason once, the first five.
+    /// The first five different reasons why lines are malformed or have an unknown tag.
     pub reasons: Vec<String>,
 }
 
-/// A part of payloads that did not fit.
+/// A part of payloads that does not match the types.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PartReport {
-    /// Where it stands: `params.item.content[].text`.
+    /// Path, e.g. `params.item.content[].text`.
     pub path: String,
-    /// What is wrong with it.
+    /// Why it does not match.
     pub reason: String,
-    /// How often that came.
+    /// Number of occurrences.
     pub count: u64,
 }
 
 impl FileReport {
-    /// Whether a tag is unknown or a payload malformed; `strict` also asks for no unknown fields and values, and for
-    /// nothing that was left out.
+    /// Whether a tag is unknown or a payload is malformed. With `strict`, also whether fields or values are unknown, or
+    /// parts were left out.
     #[must_use]
-    pub fn fails(&self, strict: bool) -> bool {
+    pub fn has_issues(&self, strict: bool) -> bool {
         self.types.iter().any(|row| {
             let parts = [&row.misfits, &row.missing, &row.unknown_values];
-            let is_whole = row.unknown_fields.is_empty() && parts.iter().all(|parts| parts.is_empty());
-            row.unknown_tag > 0 || row.malformed > 0 || (strict && !is_whole)
+            let is_complete = row.unknown_fields.is_empty() && parts.iter().all(|parts| parts.is_empty());
+            row.unknown_tag > 0 || row.malformed > 0 || (strict && !is_complete)
         })
     }
 }
@@ -84,76 +84,77 @@ impl FileReport {
 /// Audits the log of one agent.
 ///
 /// # Errors
-/// When the input cannot be read.
+/// If the input cannot be read.
 pub fn audit<R: BufRead>(file: &str, reader: &mut Reader<R>, agent: Agent) -> io::Result<FileReport> {
-    let mut judge = Judge::new(agent);
+    let mut auditor = LineAuditor::new(agent);
     let mut types: BTreeMap<String, TypeReport> = BTreeMap::new();
     while let Some(entry) = reader.next()? {
-        let judgement = match entry {
+        let line = match entry {
             Entry::Record(record) => match record.input {
-                Input::Received(line) => judge.received(&line),
-                Input::Reply { .. } => Judgement::new("HTTP reply", Verdict::Untyped),
+                Input::Received(line) => auditor.audit_received(&line),
+                Input::Reply { .. } => LineAudit::new("HTTP reply", DecodeStatus::Untyped),
                 Input::Sent(line) => {
-                    judge.sent(&line);
+                    auditor.observe_sent(&line);
                     continue;
                 }
-                Input::Unreadable { error, .. } => Judgement::new("unreadable line", Verdict::Malformed(error)),
+                Input::Unreadable { error, .. } => LineAudit::new("unreadable line", DecodeStatus::Malformed(error)),
                 Input::Stderr(_) | Input::Request { .. } | Input::Close | Input::Exit { .. } => continue,
             },
-            Entry::Invalid(bad) => Judgement::new("unreadable line", Verdict::Malformed(bad.to_string())),
+            Entry::Invalid(line) => LineAudit::new("unreadable line", DecodeStatus::Malformed(line.to_string())),
         };
-        count(&mut types, judgement);
+        add_line(&mut types, line);
     }
     Ok(FileReport { file: file.to_owned(), agent, types: types.into_values().collect() })
 }
 
-fn count(types: &mut BTreeMap<String, TypeReport>, judgement: Judgement) {
-    let row = types.entry(judgement.name.clone()).or_default();
-    row.name = judgement.name;
+/// Adds the audit of a line to the report of its type.
+fn add_line(types: &mut BTreeMap<String, TypeReport>, line: LineAudit) {
+    let row = types.entry(line.name.clone()).or_default();
+    row.name = line.name;
     row.lines += 1;
-    let reason = match judgement.verdict {
-        Verdict::Decoded => {
+    let reason = match line.status {
+        DecodeStatus::Decoded => {
             row.decoded += 1;
             None
         }
-        Verdict::UnknownTag(tag) => {
+        DecodeStatus::UnknownTag(tag) => {
             row.unknown_tag += 1;
             Some(tag)
         }
-        Verdict::Malformed(reason) => {
+        DecodeStatus::Malformed(reason) => {
             row.malformed += 1;
             Some(reason)
         }
-        Verdict::Untyped => {
+        DecodeStatus::Untyped => {
             row.untyped += 1;
             None
         }
-        Verdict::NotJson => {
+        DecodeStatus::NotJson => {
             row.not_json += 1;
             None
         }
     };
     if let Some(reason) = reason
-        && row.reasons.len() < MOST_REASONS
+        && row.reasons.len() < MAX_REASONS
         && !row.reasons.contains(&reason)
     {
         row.reasons.push(reason);
     }
-    for field in judgement.unknown_fields {
-        row.unknown_fields.entry(field.path).or_insert_with(|| shortened(&field.example.to_string(), EXAMPLE));
+    for field in line.unknown_fields {
+        row.unknown_fields.entry(field.path).or_insert_with(|| truncate(&field.example.to_string(), MAX_EXAMPLE_CHARS));
     }
-    for repair in judgement.repairs {
-        count_part(&mut row.misfits, &repair.path, repair.reason);
+    for repair in line.repairs {
+        add_part(&mut row.misfits, &repair.path, repair.reason);
     }
-    for missing in judgement.missing {
-        count_part(&mut row.missing, &missing.path, missing.reason);
+    for missing in line.missing {
+        add_part(&mut row.missing, &missing.path, missing.reason);
     }
-    for unknown in judgement.unknown_values {
-        count_part(&mut row.unknown_values, &unknown.path, unknown.reason);
+    for unknown in line.unknown_values {
+        add_part(&mut row.unknown_values, &unknown.path, unknown.reason);
     }
 }
 
-fn count_part(parts: &mut Vec<PartReport>, path: &str, reason: String) {
+fn add_part(parts: &mut Vec<PartReport>, path: &str, reason: String) {
     let path = generic_path(path);
     if let Some(part) = parts.iter_mut().find(|part| part.path == path && part.reason == reason) {
         part.count += 1;
@@ -162,12 +163,12 @@ fn count_part(parts: &mut Vec<PartReport>, path: &str, reason: String) {
     }
 }
 
-/// The text, or its beginning if it is longer than `limit` characters.
-pub(super) fn shortened(text: &str, limit: usize) -> String {
-    if text.chars().count() <= limit {
+/// Shortens a text to `max_chars` characters.
+pub(super) fn truncate(text: &str, max_chars: usize) -> String {
+    if text.chars().count() <= max_chars {
         return text.to_owned();
     }
-    text.chars().take(limit - 1).chain(['…']).collect()
+    text.chars().take(max_chars - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -175,7 +176,7 @@ mod tests {
     use super::*;
     use crate::audit::table;
 
-    fn printed(log: &str, agent: Agent) -> (FileReport, String) {
+    fn audit_log(log: &str, agent: Agent) -> (FileReport, String) {
         let report = audit("log", &mut Reader::new(log.as_bytes()).unwrap(), agent).unwrap();
         let mut out = Vec::new();
         table::write(&report, &mut out).unwrap();
@@ -185,17 +186,17 @@ mod tests {
     #[test]
     fn a_type_name_of_any_length_is_printed() {
         let name = "x".repeat(70_000);
-        let (report, out) = printed(&format!("{{\"type\":\"{name}\"}}\n"), Agent::Claude);
+        let (report, out) = audit_log(&format!("{{\"type\":\"{name}\"}}\n"), Agent::Claude);
         assert_eq!(report.types[0].name, name);
         assert!(out.contains("xxx…") && out.len() < 2000, "{out}");
     }
 
     #[test]
-    fn parts_that_do_not_fit_are_counted_by_path_and_reason() {
+    fn mismatches_are_counted_by_path_and_reason() {
         let line = r#"{"type":"assistant","session_id":"s","message":{"content":[5,{"type":"text","text":1}],"stop_reason":"new"}}"#;
-        let (report, out) = printed(&format!("{line}\n{line}\n"), Agent::Claude);
+        let (report, out) = audit_log(&format!("{line}\n{line}\n"), Agent::Claude);
         let row = &report.types[0];
-        assert!(report.fails(true) && !report.fails(false));
+        assert!(report.has_issues(true) && !report.has_issues(false));
         assert_eq!((row.misfits[0].path.as_str(), row.misfits[0].count), ("message.content[]", 2));
         assert_eq!((row.unknown_values[0].path.as_str(), row.unknown_values[0].count), ("message.stop_reason", 2));
         assert!(out.contains("message.stop_reason: unknown value `new` of "), "{out}");

@@ -1,10 +1,10 @@
-//! An audit for reading.
+//! The table of an audit for people.
 
 use std::io::{self, Write};
 
-use super::report::{FileReport, PartReport, TypeReport, shortened};
+use super::report::{FileReport, PartReport, TypeReport, truncate};
 
-/// How wide the column of the types gets. Names are the agent's, and may be of any length.
+/// Maximum width of the first column. Names come from the agent and may have any length.
 const MAX_NAME_WIDTH: usize = 120;
 
 const COLUMNS: [&str; 5] = ["type", "lines", "decoded", "unknown tag", "malformed"];
@@ -13,7 +13,7 @@ const COLUMNS: [&str; 5] = ["type", "lines", "decoded", "unknown tag", "malforme
 pub(super) fn write(report: &FileReport, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{} ({})", report.file, report.agent)?;
     if report.types.is_empty() {
-        return writeln!(out, "  nothing from the agent\n");
+        return writeln!(out, "  no payloads of the agent\n");
     }
     let longest = report.types.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
     let width = longest.clamp(COLUMNS[0].len(), MAX_NAME_WIDTH);
@@ -37,7 +37,7 @@ pub(super) fn write(report: &FileReport, out: &mut impl Write) -> io::Result<()>
 
 fn write_row(row: &TypeReport, width: usize, out: &mut impl Write) -> io::Result<()> {
     let TypeReport { lines, decoded, unknown_tag, malformed, .. } = row;
-    let name = shortened(&row.name, MAX_NAME_WIDTH);
+    let name = truncate(&row.name, MAX_NAME_WIDTH);
     write!(out, "  {name:<width$}  {lines:>6}  {decoded:>7}  {unknown_tag:>11}  {malformed:>9}")?;
     if row.untyped > 0 {
         write!(out, "  {} untyped", row.untyped)?;

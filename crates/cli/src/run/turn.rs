@@ -1,4 +1,4 @@
-//! A turn as it happens.
+//! Running a turn and showing its events.
 
 use std::io;
 
@@ -12,87 +12,87 @@ use super::{Args, Reply, ask};
 use crate::Outcome;
 use crate::printer::Printer;
 
-/// The rest of a session is read at once.
-const ALL: ReadLimits = ReadLimits { max_events: usize::MAX, max_bytes: usize::MAX };
+/// For reading all remaining events of a session at once.
+const UNLIMITED: ReadLimits = ReadLimits { max_events: usize::MAX, max_bytes: usize::MAX };
 
-/// The turn that a message begins.
-pub(super) struct Turn<'a> {
+/// Shows the turn that a message starts, and answers the agent's requests.
+pub(super) struct TurnRunner<'a> {
     pub(super) runtime: &'a Runtime,
     pub(super) store: &'a Store,
     pub(super) id: &'a SessionId,
     pub(super) args: &'a Args,
 }
 
-/// How far a turn was shown.
-pub(super) struct Shown {
+/// A turn that was shown.
+pub(super) struct ShownTurn {
     printer: Printer,
-    /// The sequence of the last event that was shown.
+    /// Sequence of the last event that was shown.
     last: u64,
     status: Option<TurnStatus>,
 }
 
-impl Turn<'_> {
-    fn raw(&self) -> RawPayloads {
+impl TurnRunner<'_> {
+    fn raw_payloads(&self) -> RawPayloads {
         if self.args.raw { RawPayloads::Include } else { RawPayloads::Omit }
     }
 
-    /// Shows the turn until it ends, and asks what is to be asked.
-    pub(super) async fn play(&self, sent: SentMessage) -> anyhow::Result<Shown> {
+    /// Shows the turn until it ends, and asks the user for answers.
+    pub(super) async fn run(&self, sent: SentMessage) -> anyhow::Result<ShownTurn> {
         let mut printer = if self.args.json { Printer::json() } else { Printer::transcript(self.args.full) };
-        let key = self.store.session(self.id).await?.context("the session is gone")?.key;
-        let after = sent.wait_for_turn().await.context("the session ended before the message was taken up")?;
-        // A session that is new is shown from its beginning.
-        let first = if after == 1 { 0 } else { after };
-        let mut reader = self.store.reader(key, first, self.raw());
+        let key = self.store.session(self.id).await?.context("the session was deleted")?.key;
+        let after = sent.wait_for_turn().await.context("the session ended before the turn started")?;
+        // A new session is shown from its first event.
+        let after = if after == 1 { 0 } else { after };
+        let mut reader = self.store.reader(key, after, self.raw_payloads());
         let mut interrupts = Interrupts::new()?;
-        let mut shown = None;
-        while shown.is_none() {
+        let mut ended = None;
+        while ended.is_none() {
             let batch = tokio::select! {
                 batch = reader.next() => batch?,
-                () = interrupts.first() => {
+                () = interrupts.next() => {
                     self.interrupt().await?;
                     continue;
                 }
             };
             let Some(batch) = batch else { break };
-            for event in events(&batch)? {
-                printer.event(&event)?;
+            for event in decode_events(&batch)? {
+                printer.print(&event)?;
                 let answered = tokio::select! {
                     answered = self.answer(&event) => answered,
-                    () = interrupts.first() => self.interrupt().await,
+                    () = interrupts.next() => self.interrupt().await,
                 };
                 answered?;
-                if let EventData::TurnEnded(ended) = &event.data {
-                    shown = Some((event.sequence, ended.status.clone()));
+                if let EventData::TurnEnded(turn) = &event.data {
+                    ended = Some((event.sequence, turn.status.clone()));
                 }
             }
         }
         printer.flush()?;
-        let (last, status) = shown.map_or((reader.position(), None), |(last, status)| (last, Some(status)));
-        Ok(Shown { printer, last: last.max(reader.position()), status })
+        let (last, status) = ended.map_or((reader.position(), None), |(last, status)| (last, Some(status)));
+        Ok(ShownTurn { printer, last: last.max(reader.position()), status })
     }
 
-    /// Shows what came after the turn, now that the agent is gone.
-    pub(super) async fn after(&self, mut shown: Shown) -> anyhow::Result<Outcome> {
+    /// Shows the events after the turn, once the agent has stopped.
+    pub(super) async fn finish(&self, mut shown: ShownTurn) -> anyhow::Result<Outcome> {
         if let Some(session) = self.store.session(self.id).await? {
-            let rest = self.store.read(session.key, shown.last, ALL, self.raw()).await?;
-            for event in events(&rest)? {
-                shown.printer.event(&event)?;
+            let rest = self.store.read(session.key, shown.last, UNLIMITED, self.raw_payloads()).await?;
+            for event in decode_events(&rest)? {
+                shown.printer.print(&event)?;
             }
         }
         shown.printer.finish()?;
-        Ok(Outcome::found_if(shown.status != Some(TurnStatus::Completed)))
+        Ok(Outcome::issues_if(shown.status != Some(TurnStatus::Completed)))
     }
 
     async fn interrupt(&self) -> anyhow::Result<()> {
         match self.runtime.interrupt(self.id).await {
-            // It ended by itself in the meantime.
+            // It has ended in the meantime.
             Ok(()) | Err(RuntimeError::SessionEnded(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Answers what the agent asks.
+    /// Answers a permission request or question; does nothing for other events.
     async fn answer(&self, event: &UniversalEvent) -> anyhow::Result<()> {
         let answered = match &event.data {
             EventData::PermissionRequested(permission) => {
@@ -100,63 +100,65 @@ impl Turn<'_> {
                     Some(Reply::Once) => PermissionReply::Once,
                     Some(Reply::Always) => PermissionReply::Always,
                     Some(Reply::Reject) => PermissionReply::Reject,
-                    None if ask::is_there_somebody() => {
+                    None if ask::can_ask() => {
                         let permission = permission.clone();
-                        at_terminal(move |input, output| ask::permission(&permission, input, output)).await?
+                        ask_at_terminal(move |input, output| ask::ask_permission(&permission, input, output)).await?
                     }
                     None => {
-                        eprintln!("denied, because nobody is here to ask: --reply once allows it");
+                        eprintln!(
+                            "permission denied, because there is no terminal to ask; use --reply once to allow it"
+                        );
                         PermissionReply::Reject
                     }
                 };
                 self.runtime.reply_permission(self.id, &permission.permission_id, reply).await
             }
             EventData::QuestionRequested(question) => {
-                let answer = if self.args.reply.is_none() && ask::is_there_somebody() {
+                let answer = if self.args.reply.is_none() && ask::can_ask() {
                     let question = question.clone();
-                    at_terminal(move |input, output| ask::question(&question, input, output)).await?
+                    ask_at_terminal(move |input, output| ask::ask_question(&question, input, output)).await?
                 } else {
-                    eprintln!("declined, because nobody is here to answer");
+                    eprintln!("question rejected, because there is no terminal to ask");
                     None
                 };
                 match answer {
-                    Some(choices) => self.runtime.reply_question(self.id, &question.question_id, choices).await,
+                    Some(answers) => self.runtime.reply_question(self.id, &question.question_id, answers).await,
                     None => self.runtime.reject_question(self.id, &question.question_id).await,
                 }
             }
             _ => return Ok(()),
         };
         match answered {
-            // The agent did not wait for the answer.
+            // The agent has continued without the answer.
             Ok(()) | Err(RuntimeError::AlreadyResolved { .. } | RuntimeError::SessionEnded(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 }
 
-/// Asks at the terminal, while the agent goes on.
-async fn at_terminal<T: Send + 'static>(
+/// Asks at the terminal on a blocking thread, while the agent continues.
+async fn ask_at_terminal<T: Send + 'static>(
     ask: impl FnOnce(&mut io::StdinLock<'static>, &mut io::Stderr) -> anyhow::Result<T> + Send + 'static,
 ) -> anyhow::Result<T> {
     tokio::task::spawn_blocking(move || ask(&mut io::stdin().lock(), &mut io::stderr()))
         .await
-        .context("the terminal cannot be read")?
+        .context("cannot read from the terminal")?
 }
 
-fn events(batch: &Batch) -> anyhow::Result<Vec<UniversalEvent>> {
-    batch.iter().map(|(_, json)| serde_json::from_str(json).context("a stored event cannot be read")).collect()
+fn decode_events(batch: &Batch) -> anyhow::Result<Vec<UniversalEvent>> {
+    batch.iter().map(|(_, json)| serde_json::from_str(json).context("cannot decode a stored event")).collect()
 }
 
-/// Ctrl-C: the first one interrupts the turn, the second one leaves.
+/// Ctrl-C: the first one interrupts the turn, the second one ends the process.
 struct Interrupts(Signal);
 
 impl Interrupts {
     fn new() -> anyhow::Result<Self> {
-        Ok(Self(signal(SignalKind::interrupt()).context("cannot listen for Ctrl-C")?))
+        Ok(Self(signal(SignalKind::interrupt()).context("cannot handle Ctrl-C")?))
     }
 
-    /// Done when Ctrl-C is pressed. From then on, pressing it again ends the process.
-    async fn first(&mut self) {
+    /// Completes when Ctrl-C is pressed. From then on, another Ctrl-C ends the process.
+    async fn next(&mut self) {
         self.0.recv().await;
         if let Ok(mut second) = signal(SignalKind::interrupt()) {
             tokio::spawn(async move {

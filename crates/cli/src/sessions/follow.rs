@@ -1,29 +1,29 @@
-//! Following a session as it happens.
+//! Following a session or a turn.
 
 use interlingua_client::{Client, ClientError, EventQuery, TurnStream};
 use interlingua_schema::{EventData, TurnStatus};
 
-use super::server_args::explain;
+use super::server_args::client_error;
 use crate::Outcome;
 use crate::printer::Printer;
 
-/// Prints a session's events until it ends. A connection that drops is made again, and nothing is lost or repeated.
+/// Prints a session's events until it ends. Reconnects when the connection breaks, without losing or repeating events.
 pub(super) async fn tail(
     client: &Client,
     session: &str,
     query: EventQuery,
     mut printer: Printer,
 ) -> anyhow::Result<Outcome> {
-    let events = client.follow_events(session, query).await.map_err(explain)?;
+    let events = client.follow_events(session, query).await.map_err(client_error)?;
     let mut events = events.on_reconnect(|reconnect| {
         let cause = match reconnect.cause {
-            ClientError::BrokenStream { .. } | ClientError::Transport { .. } => "the connection dropped".to_owned(),
+            ClientError::BrokenStream { .. } | ClientError::Transport { .. } => "connection lost".to_owned(),
             cause => cause.to_string(),
         };
-        eprintln!("{cause}; trying again in {} ms", reconnect.delay.as_millis());
+        eprintln!("{cause}; reconnecting in {} ms", reconnect.delay.as_millis());
     });
-    while let Some(event) = events.next().await.map_err(explain)? {
-        printer.event(&event)?;
+    while let Some(event) = events.next().await.map_err(client_error)? {
+        printer.print(&event)?;
     }
     printer.finish()?;
     Ok(Outcome::Success)
@@ -31,10 +31,10 @@ pub(super) async fn tail(
 
 /// Prints the events of one turn.
 pub(super) async fn turn(mut events: TurnStream, mut printer: Printer) -> anyhow::Result<Outcome> {
-    let outcome = loop {
+    let result = loop {
         match events.next().await {
             Ok(Some(event)) => {
-                printer.event(&event)?;
+                printer.print(&event)?;
                 match event.data {
                     EventData::TurnEnded(ended) => break Ok(ended.status == TurnStatus::Completed),
                     EventData::SessionEnded(_) => break Ok(false),
@@ -42,11 +42,13 @@ pub(super) async fn turn(mut events: TurnStream, mut printer: Printer) -> anyhow
                 }
             }
             Ok(None) | Err(ClientError::BrokenStream { .. } | ClientError::Transport { .. }) => {
-                break Err(anyhow::anyhow!("the connection dropped; `interlingua sessions tail` goes on"));
+                break Err(anyhow::anyhow!(
+                    "connection lost; the turn continues on the server, follow it with `interlingua sessions tail`"
+                ));
             }
             Err(error) => return Err(error.into()),
         }
     };
     printer.finish()?;
-    outcome.map(|is_completed| Outcome::found_if(!is_completed))
+    result.map(|is_completed| Outcome::issues_if(!is_completed))
 }

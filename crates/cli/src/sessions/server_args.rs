@@ -1,12 +1,12 @@
-//! Which server the commands talk to.
+//! Address and token of the server.
 
 use anyhow::{Context as _, bail};
 use interlingua_client::{Client, ClientError};
 
 const DEFAULT_ENDPOINT: &str = "http://127.0.0.1:2468";
-const ENDPOINT_HELP: &str = "Where the server is [default: $INTERLINGUA_ENDPOINT, or http://127.0.0.1:2468]";
+const ENDPOINT_HELP: &str = "Address of the server [default: $INTERLINGUA_ENDPOINT, or http://127.0.0.1:2468]";
 
-/// Which server, and how to get in.
+/// Address and token of the server.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerArgs {
@@ -16,13 +16,13 @@ pub(crate) struct ServerArgs {
         long,
         value_name = "FILE",
         global = true,
-        help = "A file with the server's token [default: $INTERLINGUA_TOKEN]"
+        help = "File with the server's token [default: the token in $INTERLINGUA_TOKEN]"
     )]
     token_file: Option<std::path::PathBuf>,
 }
 
 impl ServerArgs {
-    /// A client of that server.
+    /// A client of the server.
     pub(super) fn client(&self) -> anyhow::Result<Client> {
         let endpoint = self
             .endpoint
@@ -36,7 +36,7 @@ impl ServerArgs {
         match builder.build() {
             Ok(client) => Ok(client),
             Err(ClientError::InvalidBaseUrl { .. }) => {
-                bail!("--endpoint {endpoint}: expected an address such as {DEFAULT_ENDPOINT}")
+                bail!("invalid --endpoint {endpoint}; expected an address such as {DEFAULT_ENDPOINT}")
             }
             Err(error) => Err(error.into()),
         }
@@ -53,11 +53,12 @@ impl ServerArgs {
     }
 }
 
-/// An error of the client in the words of the command line, which can name another server.
-pub(super) fn explain(error: ClientError) -> anyhow::Error {
+/// Converts an error of the client. A connection error mentions the options of the command line.
+pub(super) fn client_error(error: ClientError) -> anyhow::Error {
     match error {
-        ClientError::Connect { url, .. } => anyhow::anyhow!(
-            "there is no server at {url}: `interlingua server --no-token` starts one, --endpoint names another"
+        ClientError::Connect { url, reason, .. } => anyhow::anyhow!(
+            "cannot connect to the server at {url}: {reason}; start one with `interlingua server --no-token`, or choose \
+             another with --endpoint"
         ),
         error => error.into(),
     }
@@ -68,10 +69,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_is_an_http_address() {
-        for bad in ["127.0.0.1:2468", "https://example.com", "mailto:me", ""] {
-            let args = ServerArgs { endpoint: Some(bad.to_owned()), token_file: None };
-            assert!(args.client().unwrap_err().to_string().contains("--endpoint"), "{bad}");
+    fn an_invalid_endpoint_is_refused() {
+        for endpoint in ["127.0.0.1:2468", "https://example.com", "mailto:me", ""] {
+            let args = ServerArgs { endpoint: Some(endpoint.to_owned()), token_file: None };
+            assert!(args.client().unwrap_err().to_string().contains("--endpoint"), "{endpoint}");
         }
     }
 }

@@ -1,39 +1,39 @@
-//! Sessions as a table for people.
+//! The table of `interlingua sessions list`.
 
 use std::io::{self, Write};
 
 use interlingua_client::SessionInfo;
 use interlingua_schema::Timestamp;
 
-use crate::show::tame;
+use crate::show::sanitize;
 
-/// Writes sessions, one a line.
+/// Writes a table with one session per line.
 pub(super) fn write(sessions: &[SessionInfo], output: &mut impl Write) -> io::Result<()> {
     if sessions.is_empty() {
         return writeln!(output, "no sessions");
     }
-    let rows: Vec<[String; 6]> = sessions.iter().map(row).collect();
-    let head = ["SESSION", "AGENT", "STATE", "EVENTS", "UPDATED", "TITLE"].map(str::to_owned);
+    let rows: Vec<[String; 6]> = sessions.iter().map(table_row).collect();
+    let header = ["SESSION", "AGENT", "STATE", "EVENTS", "UPDATED", "TITLE"].map(str::to_owned);
     let widths: [usize; 6] = std::array::from_fn(|column| {
-        let cells = rows.iter().chain([&head]).map(|row| row[column].chars().count());
+        let cells = rows.iter().chain([&header]).map(|row| row[column].chars().count());
         cells.max().unwrap_or(0)
     });
-    for row in [&head].into_iter().chain(&rows) {
+    for row in [&header].into_iter().chain(&rows) {
         let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
         writeln!(output, "{}", cells.join("  ").trim_end())?;
     }
     Ok(())
 }
 
-fn row(session: &SessionInfo) -> [String; 6] {
-    let text = |text: &str| tame(text).replace('\n', " ");
+fn table_row(session: &SessionInfo) -> [String; 6] {
+    let one_line = |text: &str| sanitize(text).replace('\n', " ");
     [
-        text(&session.session_id),
-        text(&session.agent),
+        one_line(&session.session_id),
+        one_line(&session.agent),
         if session.ended { "ended" } else { "open" }.to_owned(),
         session.event_count.to_string(),
         Timestamp::from_millis(session.updated_at).to_string(),
-        text(session.title.as_deref().unwrap_or_default()),
+        one_line(session.title.as_deref().unwrap_or_default()),
     ]
 }
 
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_line_up_and_nothing_reaches_the_terminal_but_text() {
+    fn columns_are_aligned_and_escape_sequences_are_removed() {
         let session = |id: &str, agent: &str, ended: bool, updated_at: i64, title: Option<&str>| -> SessionInfo {
             serde_json::from_value(json!({
                 "sessionId": id, "agent": agent, "ended": ended, "eventCount": 9 + updated_at, "createdAt": 0,

@@ -1,4 +1,4 @@
-//! Universal events as lines for people.
+//! A transcript of universal events for people.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
@@ -9,66 +9,67 @@ use interlingua_schema::{
     UniversalEvent, Usage,
 };
 
-use super::live::Speaking;
-use super::paint::{Ink, Paint, tame};
+use super::live::LiveMessage;
+use super::style::{Styles, TextRole, sanitize};
 
-/// How many lines of a tool's output are shown.
-const MOST_LINES: usize = 12;
-/// How much of a tool's arguments is shown.
-const MAX_ARGUMENTS: usize = 160;
+/// Maximum number of lines of a tool's output, unless all output is shown.
+const MAX_BLOCK_LINES: usize = 12;
+/// Maximum number of characters of a tool's arguments.
+const MAX_ARGUMENT_CHARS: usize = 160;
 
-/// Writes a transcript as events come.
+/// Writes a transcript, event by event.
 pub(crate) struct Transcript<W> {
     pub(super) out: W,
-    pub(super) paint: Paint,
+    pub(super) styles: Styles,
+    /// Whether the output of tools is shown completely.
     full: bool,
     session: Option<SessionId>,
-    /// Messages that are being said, with what was said so far.
+    /// Started messages with the text that was streamed so far.
     open: BTreeMap<ItemId, (Role, String)>,
-    /// How deep an item is, for those that others may hang on.
+    /// Indentation of each started item, for its children.
     pub(super) depths: HashMap<ItemId, usize>,
-    used: Option<Usage>,
+    total_usage: Option<Usage>,
     turns: u64,
-    /// What is said is shown while it is said.
-    pub(super) live: bool,
-    /// The message that is being shown.
-    pub(super) speaking: Option<Speaking>,
-    /// Messages that are being said and are reasoning.
-    pub(super) thoughts: HashSet<ItemId>,
+    /// Whether messages are shown while they stream.
+    pub(super) is_live: bool,
+    /// The message that is shown while it streams.
+    pub(super) live_message: Option<LiveMessage>,
+    /// Started messages that are reasoning.
+    pub(super) reasoning_items: HashSet<ItemId>,
 }
 
 impl<W: Write> Transcript<W> {
-    pub(crate) fn new(out: W, paint: Paint, full: bool) -> Self {
+    pub(crate) fn new(out: W, styles: Styles, full: bool) -> Self {
         Self {
             out,
-            paint,
+            styles,
             full,
             session: None,
             open: BTreeMap::new(),
             depths: HashMap::new(),
-            used: None,
+            total_usage: None,
             turns: 0,
-            live: false,
-            speaking: None,
-            thoughts: HashSet::new(),
+            is_live: false,
+            live_message: None,
+            reasoning_items: HashSet::new(),
         }
     }
 
-    /// Shows what is said while it is said, not when it has been said.
+    /// Shows messages while they stream, not only when they are complete.
     pub(crate) fn live(mut self) -> Self {
-        self.live = true;
+        self.is_live = true;
         self
     }
 
-    /// Shows one event.
-    pub(crate) fn event(&mut self, event: &UniversalEvent) -> io::Result<()> {
+    /// Writes one event.
+    pub(crate) fn write_event(&mut self, event: &UniversalEvent) -> io::Result<()> {
         if self.session.as_ref() != Some(&event.session_id) {
             self.session = Some(event.session_id.clone());
-            self.line(0, Ink::Faint, &format!("── session {} ──", event.session_id))?;
+            self.write_line(0, TextRole::Dim, &format!("── session {} ──", event.session_id))?;
         }
         match &event.data {
             EventData::ItemStarted(data) => {
-                self.started(&data.item);
+                self.item_started(&data.item);
                 Ok(())
             }
             EventData::ItemDelta(data) => {
@@ -76,263 +77,282 @@ impl<W: Write> Transcript<W> {
                 let is_first = text.is_empty();
                 text.push_str(&data.delta);
                 let role = role.clone();
-                if self.live { self.speak(&data.item_id, &role, &data.delta, is_first) } else { Ok(()) }
+                if self.is_live { self.write_delta(&data.item_id, &role, &data.delta, is_first) } else { Ok(()) }
             }
-            EventData::ItemCompleted(data) => self.completed(&data.item),
+            EventData::ItemCompleted(data) => self.item_completed(&data.item),
             EventData::TurnEnded(data) => self.turn_ended(data),
             EventData::SessionEnded(data) => self.session_ended(data),
-            EventData::PermissionRequested(data) | EventData::PermissionResolved(data) => self.permission(data),
-            EventData::QuestionRequested(data) | EventData::QuestionResolved(data) => self.question(data),
+            EventData::PermissionRequested(data) | EventData::PermissionResolved(data) => self.write_permission(data),
+            EventData::QuestionRequested(data) | EventData::QuestionResolved(data) => self.write_question(data),
             EventData::Error(data) => {
                 let code = data.code.as_ref().and_then(|code| serde_json::to_value(code).ok());
                 let code = code.as_ref().and_then(|code| code.as_str()).unwrap_or("error").to_owned();
-                self.line(0, Ink::Bad, &format!("✗ {code}: {}", data.message))
+                self.write_line(0, TextRole::Error, &format!("✗ {code}: {}", data.message))
             }
-            EventData::AgentUnparsed(data) => self.unreadable(&data.error),
+            EventData::AgentUnparsed(data) => self.write_unparsed(&data.error),
             EventData::SessionStarted(_) | EventData::TurnStarted(_) => Ok(()),
-            other @ EventData::Unknown(_) => self.line(0, Ink::Faint, &format!("· {}", other.kind())),
+            other @ EventData::Unknown(_) => self.write_line(0, TextRole::Dim, &format!("· {}", other.kind())),
         }
     }
 
-    /// Shows that something could not be read.
-    pub(crate) fn unreadable(&mut self, reason: &str) -> io::Result<()> {
-        self.line(0, Ink::Faint, &format!("· not understood: {reason}"))
+    /// Writes that an input could not be parsed.
+    pub(crate) fn write_unparsed(&mut self, reason: &str) -> io::Result<()> {
+        self.write_line(0, TextRole::Dim, &format!("· not parsed: {reason}"))
     }
 
-    /// Shows what was left unsaid, and the sum of it all.
+    /// Writes incomplete messages and the total usage.
     pub(crate) fn finish(mut self) -> io::Result<()> {
-        self.fall_silent()?;
+        self.end_live_line()?;
         for (role, text) in std::mem::take(&mut self.open).into_values() {
             if !text.is_empty() {
-                self.said(0, &role, &text, false)?;
-                self.line(1, Ink::Faint, "(the log ends here)")?;
+                self.write_message(0, &role, &text, false)?;
+                self.write_line(1, TextRole::Dim, "(the log ends here)")?;
             }
         }
-        if let Some(used) = self.used.take() {
+        if let Some(total) = self.total_usage.take() {
             let turns = if self.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", self.turns) };
-            self.line(0, Ink::Faint, &format!("── {turns}: {} ──", usage(&used)))?;
+            self.write_line(0, TextRole::Dim, &format!("── {turns}: {} ──", format_usage(&total)))?;
         }
         self.out.flush()
     }
 
-    fn started(&mut self, item: &Item) {
+    fn item_started(&mut self, item: &Item) {
         let depth = self.depth(item);
         self.depths.insert(item.item_id.clone(), depth);
         if item.kind == ItemKind::Message {
-            self.note_thought(item);
+            self.track_reasoning(item);
             self.open.insert(item.item_id.clone(), (item.role.clone().unwrap_or(Role::Assistant), String::new()));
         }
     }
 
-    /// What a sub-agent says hangs on a tool call, and is shown to the right of it.
+    /// Indentation of an item. Items of a sub-agent are indented below the tool call that started it.
     fn depth(&self, item: &Item) -> usize {
-        let above = item.parent_id.as_ref().and_then(|parent| self.depths.get(parent)).copied();
-        match (&item.kind, above) {
+        let parent_depth = item.parent_id.as_ref().and_then(|parent| self.depths.get(parent)).copied();
+        match (&item.kind, parent_depth) {
             (_, None) => 0,
-            (ItemKind::ToolCall | ItemKind::ToolResult, Some(above)) => above,
+            (ItemKind::ToolCall | ItemKind::ToolResult, Some(parent)) => parent,
             (
                 ItemKind::Message | ItemKind::Status | ItemKind::System | ItemKind::Unknown | ItemKind::Unlisted(_),
-                Some(above),
-            ) => above + 1,
+                Some(parent),
+            ) => parent + 1,
         }
     }
 
-    fn completed(&mut self, item: &Item) -> io::Result<()> {
+    fn item_completed(&mut self, item: &Item) -> io::Result<()> {
         self.open.remove(&item.item_id);
-        let spoken = self.has_spoken(item)?;
+        let is_shown = self.finish_live_message(item)?;
         let depth = self.depths.get(&item.item_id).copied().unwrap_or(0);
         let failed = matches!(item.status, ItemStatus::Failed | ItemStatus::Unknown(_));
         for part in &item.content {
             match part {
-                ContentPart::Text { .. } | ContentPart::Reasoning { .. } if spoken => {}
+                ContentPart::Text { .. } | ContentPart::Reasoning { .. } if is_shown => {}
                 ContentPart::Text { text } if item.kind == ItemKind::Message => {
-                    self.said(depth, item.role.as_ref().unwrap_or(&Role::Assistant), text, failed)?;
+                    self.write_message(depth, item.role.as_ref().unwrap_or(&Role::Assistant), text, failed)?;
                 }
-                ContentPart::Text { text } => self.block(depth + 1, Ink::Faint, text)?,
+                ContentPart::Text { text } => self.write_block(depth + 1, TextRole::Dim, text)?,
                 ContentPart::Reasoning { text, .. } if text.is_empty() => {
-                    self.line(depth, Ink::Thought, "(thinks, and does not show it)")?;
+                    self.write_line(depth, TextRole::Reasoning, "(reasoning is not shown)")?;
                 }
-                ContentPart::Reasoning { text, .. } => self.block(depth, Ink::Thought, text)?,
+                ContentPart::Reasoning { text, .. } => self.write_block(depth, TextRole::Reasoning, text)?,
                 ContentPart::ToolCall { name, arguments, title, .. } => {
                     let call = match title {
                         Some(title) => format!("⏺ {title}"),
-                        None => format!("⏺ {name} {}", shortened(arguments, MAX_ARGUMENTS)),
+                        None => format!("⏺ {name} {}", truncate(arguments, MAX_ARGUMENT_CHARS)),
                     };
-                    self.line(depth, if failed { Ink::Bad } else { Ink::Tool }, &call)?;
+                    self.write_line(depth, if failed { TextRole::Error } else { TextRole::Tool }, &call)?;
                 }
                 ContentPart::ToolResult { output, exit_code, .. } => {
-                    // Where the output is the diff that follows, once is enough.
+                    // If the output is the same diff as the file reference that follows, it is shown once.
                     let is_diff = |part: &ContentPart| matches!(part, ContentPart::FileRef { diff: Some(diff), .. } if diff == output);
                     let output = if item.content.iter().any(is_diff) { "" } else { output };
-                    self.result(depth, output, *exit_code, failed)?;
+                    self.write_tool_result(depth, output, *exit_code, failed)?;
                 }
-                ContentPart::FileRef { path, diff, .. } => self.file(depth + 1, path, diff.as_deref())?,
+                ContentPart::FileRef { path, diff, .. } => self.write_file(depth + 1, path, diff.as_deref())?,
                 ContentPart::Image { path, .. } => {
-                    self.line(depth + 1, Ink::Faint, &format!("[image {}]", shortened(path, 60)))?;
+                    self.write_line(depth + 1, TextRole::Dim, &format!("[image {}]", truncate(path, 60)))?;
                 }
                 ContentPart::Status { label, detail } => {
                     let label = serde_json::to_value(label).unwrap_or_default();
                     let detail = detail.as_deref().map(|detail| format!(": {detail}")).unwrap_or_default();
-                    self.line(depth, Ink::Faint, &format!("· {}{detail}", label.as_str().unwrap_or("status")))?;
+                    self.write_line(
+                        depth,
+                        TextRole::Dim,
+                        &format!("· {}{detail}", label.as_str().unwrap_or("status")),
+                    )?;
                 }
-                // The detail of a status says what its data does, apart from the steps of a plan.
-                ContentPart::Json { json } if item.kind == ItemKind::Status => self.steps(depth + 1, json)?,
+                // The detail of a status has the same information as its data, except for the steps of a plan.
+                ContentPart::Json { json } if item.kind == ItemKind::Status => {
+                    self.write_plan_steps(depth + 1, json)?
+                }
                 ContentPart::Json { json } => {
-                    self.line(depth + 1, Ink::Faint, &shortened(&json.to_string(), MAX_ARGUMENTS))?;
+                    self.write_line(depth + 1, TextRole::Dim, &truncate(&json.to_string(), MAX_ARGUMENT_CHARS))?;
                 }
-                ContentPart::Unknown(_) => self.line(depth, Ink::Faint, "· something this version does not know")?,
+                ContentPart::Unknown(_) => self.write_line(depth, TextRole::Dim, "· unknown content")?,
             }
         }
         Ok(())
     }
 
-    fn said(&mut self, depth: usize, role: &Role, text: &str, failed: bool) -> io::Result<()> {
-        self.speaker(depth, role, if failed { " (cut off)" } else { "" })?;
-        for line in tame(text).lines() {
+    fn write_message(&mut self, depth: usize, role: &Role, text: &str, failed: bool) -> io::Result<()> {
+        self.write_role(depth, role, if failed { " (cut off)" } else { "" })?;
+        for line in sanitize(text).lines() {
             writeln!(self.out, "{}{line}", indent(depth + 1))?;
         }
         Ok(())
     }
 
-    pub(super) fn speaker(&mut self, depth: usize, role: &Role, remark: &str) -> io::Result<()> {
-        let (mark, ink) = match role {
-            Role::User => ("you", Ink::User),
-            Role::Assistant => ("agent", Ink::Agent),
-            Role::System => ("system", Ink::Faint),
-            Role::Tool => ("tool", Ink::Tool),
-            Role::Unknown(_) => ("unknown", Ink::Faint),
+    /// Writes the line above a message: the role and a remark.
+    pub(super) fn write_role(&mut self, depth: usize, role: &Role, remark: &str) -> io::Result<()> {
+        let (label, style) = match role {
+            Role::User => ("you", TextRole::User),
+            Role::Assistant => ("agent", TextRole::Agent),
+            Role::System => ("system", TextRole::Dim),
+            Role::Tool => ("tool", TextRole::Tool),
+            Role::Unknown(_) => ("unknown", TextRole::Dim),
         };
-        self.line(depth, ink, &format!("{mark}{remark}:"))
+        self.write_line(depth, style, &format!("{label}{remark}:"))
     }
 
-    fn result(&mut self, depth: usize, output: &str, exit_code: Option<i32>, failed: bool) -> io::Result<()> {
+    fn write_tool_result(
+        &mut self,
+        depth: usize,
+        output: &str,
+        exit_code: Option<i32>,
+        failed: bool,
+    ) -> io::Result<()> {
         match (exit_code, failed) {
-            (Some(code), _) if code != 0 => self.line(depth + 1, Ink::Bad, &format!("✗ exit code {code}"))?,
-            (_, true) => self.line(depth + 1, Ink::Bad, "✗ failed")?,
+            (Some(code), _) if code != 0 => {
+                self.write_line(depth + 1, TextRole::Error, &format!("✗ exit code {code}"))?
+            }
+            (_, true) => self.write_line(depth + 1, TextRole::Error, "✗ failed")?,
             _ => {}
         }
-        self.block(depth + 1, Ink::Faint, output)
+        self.write_block(depth + 1, TextRole::Dim, output)
     }
 
-    fn file(&mut self, depth: usize, path: &str, diff: Option<&str>) -> io::Result<()> {
-        self.line(depth, Ink::Faint, path)?;
-        for line in diff.map(tame).unwrap_or_default().lines() {
-            let ink = match line.as_bytes() {
-                [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => Ink::Faint,
-                [b'+', ..] => Ink::Added,
-                [b'-', ..] => Ink::Removed,
-                [b'@', ..] => Ink::Hunk,
-                _ => Ink::Faint,
+    fn write_file(&mut self, depth: usize, path: &str, diff: Option<&str>) -> io::Result<()> {
+        self.write_line(depth, TextRole::Dim, path)?;
+        for line in diff.map(sanitize).unwrap_or_default().lines() {
+            let style = match line.as_bytes() {
+                [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => TextRole::Dim,
+                [b'+', ..] => TextRole::Added,
+                [b'-', ..] => TextRole::Removed,
+                [b'@', ..] => TextRole::Hunk,
+                _ => TextRole::Dim,
             };
-            writeln!(self.out, "{}{}", indent(depth), self.paint.ink(ink, line))?;
+            writeln!(self.out, "{}{}", indent(depth), self.styles.apply(style, line))?;
         }
         Ok(())
     }
 
-    /// The steps of a plan, one a line; other JSON on one line.
-    fn steps(&mut self, depth: usize, json: &serde_json::Value) -> io::Result<()> {
+    /// Writes the steps of a plan, one per line; nothing for other data.
+    fn write_plan_steps(&mut self, depth: usize, json: &serde_json::Value) -> io::Result<()> {
         let Some(Ok(StatusData::Plan(plan))) = StatusData::decode(&StatusLabel::Plan, json) else { return Ok(()) };
         for step in plan.steps {
-            let mark = match step.status {
+            let checkbox = match step.status {
                 StepStatus::Pending => "[ ]",
                 StepStatus::InProgress => "[>]",
                 StepStatus::Completed => "[x]",
                 StepStatus::Cancelled => "[-]",
                 StepStatus::Unknown(_) => "[?]",
             };
-            self.line(depth, Ink::Faint, &format!("{mark} {}", step.content))?;
+            self.write_line(depth, TextRole::Dim, &format!("{checkbox} {}", step.content))?;
         }
         Ok(())
     }
 
-    fn permission(&mut self, permission: &Permission) -> io::Result<()> {
+    fn write_permission(&mut self, permission: &Permission) -> io::Result<()> {
         let action = &permission.action;
         match permission.status {
-            PermissionStatus::Requested => self.line(0, Ink::Asked, &format!("? allow: {action}")),
-            PermissionStatus::Approved => self.line(1, Ink::Added, "✓ approved"),
-            PermissionStatus::Denied => self.line(1, Ink::Removed, "✗ denied"),
-            PermissionStatus::Unknown(_) => self.line(1, Ink::Removed, "✗ unknown decision"),
+            PermissionStatus::Requested => self.write_line(0, TextRole::Request, &format!("? allow: {action}")),
+            PermissionStatus::Approved => self.write_line(1, TextRole::Added, "✓ approved"),
+            PermissionStatus::Denied => self.write_line(1, TextRole::Removed, "✗ denied"),
+            PermissionStatus::Unknown(_) => self.write_line(1, TextRole::Removed, "✗ unknown decision"),
         }
     }
 
-    fn question(&mut self, question: &Question) -> io::Result<()> {
+    fn write_question(&mut self, question: &Question) -> io::Result<()> {
         let response = question.response.as_deref().unwrap_or_default();
         match question.status {
             QuestionStatus::Requested => {
-                self.line(0, Ink::Asked, &format!("? {}", question.prompt))?;
+                self.write_line(0, TextRole::Request, &format!("? {}", question.prompt))?;
                 for option in &question.options {
-                    self.line(1, Ink::Faint, &format!("- {option}"))?;
+                    self.write_line(1, TextRole::Dim, &format!("- {option}"))?;
                 }
                 Ok(())
             }
-            QuestionStatus::Answered => self.line(1, Ink::User, &format!("→ {response}")),
-            QuestionStatus::Rejected => self.line(1, Ink::Removed, &format!("✗ not answered {response}")),
-            QuestionStatus::Unknown(_) => self.line(1, Ink::Removed, "✗ unknown answer"),
+            QuestionStatus::Answered => self.write_line(1, TextRole::User, &format!("→ {response}")),
+            QuestionStatus::Rejected => self.write_line(1, TextRole::Removed, &format!("✗ not answered {response}")),
+            QuestionStatus::Unknown(_) => self.write_line(1, TextRole::Removed, "✗ unknown answer"),
         }
     }
 
     fn turn_ended(&mut self, end: &TurnEnded) -> io::Result<()> {
         self.turns += 1;
-        let mut words = Vec::new();
-        let ink = match end.status {
-            TurnStatus::Completed => Ink::Faint,
+        let mut parts = Vec::new();
+        let style = match end.status {
+            TurnStatus::Completed => TextRole::Dim,
             TurnStatus::Failed => {
-                words.push("failed".to_owned());
-                Ink::Bad
+                parts.push("failed".to_owned());
+                TextRole::Error
             }
             TurnStatus::Interrupted => {
-                words.push("interrupted".to_owned());
-                Ink::Asked
+                parts.push("interrupted".to_owned());
+                TextRole::Request
             }
             TurnStatus::Unknown(_) => {
-                words.push("unknown outcome".to_owned());
-                Ink::Bad
+                parts.push("unknown outcome".to_owned());
+                TextRole::Error
             }
         };
         if end.duration_ms > 0 {
-            words.push(format!("{}.{} s", end.duration_ms / 1000, end.duration_ms % 1000 / 100));
+            parts.push(format!("{}.{} s", end.duration_ms / 1000, end.duration_ms % 1000 / 100));
         }
-        if let Some(used) = &end.usage {
-            words.push(usage(used));
-            match &mut self.used {
-                Some(total) => *total += used.clone(),
-                none => *none = Some(used.clone()),
+        if let Some(usage) = &end.usage {
+            parts.push(format_usage(usage));
+            match &mut self.total_usage {
+                Some(total) => *total += usage.clone(),
+                none => *none = Some(usage.clone()),
             }
         }
-        if words.is_empty() { Ok(()) } else { self.line(0, ink, &format!("── {} ──", words.join(", "))) }
+        if parts.is_empty() {
+            Ok(())
+        } else {
+            self.write_line(0, style, &format!("── {} ──", parts.join(", ")))
+        }
     }
 
     fn session_ended(&mut self, end: &SessionEnded) -> io::Result<()> {
-        let how = match end.reason {
+        let reason = match end.reason {
             EndReason::Completed => return Ok(()),
             EndReason::Error => "ended with an error",
             EndReason::Terminated => "terminated",
             EndReason::Unknown(_) => "ended for an unknown reason",
         };
         let message = end.message.as_deref().map(|message| format!(": {message}")).unwrap_or_default();
-        self.line(0, Ink::Bad, &format!("── session {how}{message} ──"))
+        self.write_line(0, TextRole::Error, &format!("── session {reason}{message} ──"))
     }
 
-    /// Several lines, as many as are wanted.
-    fn block(&mut self, depth: usize, ink: Ink, text: &str) -> io::Result<()> {
-        self.fall_silent()?;
-        let text = tame(text);
+    /// Writes a text of several lines. Long texts are shortened unless `full` is set.
+    fn write_block(&mut self, depth: usize, style: TextRole, text: &str) -> io::Result<()> {
+        self.end_live_line()?;
+        let text = sanitize(text);
         let count = text.lines().count();
-        let shown = if self.full || count <= MOST_LINES + 1 { count } else { MOST_LINES };
+        let shown = if self.full || count <= MAX_BLOCK_LINES + 1 { count } else { MAX_BLOCK_LINES };
         for line in text.lines().take(shown) {
-            writeln!(self.out, "{}{}", indent(depth), self.paint.ink(ink, line))?;
+            writeln!(self.out, "{}{}", indent(depth), self.styles.apply(style, line))?;
         }
         if shown < count {
-            let more = format!("… {} more lines (--full shows them)", count - shown);
-            writeln!(self.out, "{}{}", indent(depth), self.paint.ink(Ink::Faint, more))?;
+            let more = format!("… {} more lines (use --full to show them)", count - shown);
+            writeln!(self.out, "{}{}", indent(depth), self.styles.apply(TextRole::Dim, more))?;
         }
         Ok(())
     }
 
-    pub(super) fn line(&mut self, depth: usize, ink: Ink, text: &str) -> io::Result<()> {
-        self.fall_silent()?;
-        let text = tame(text).replace('\n', " ");
-        writeln!(self.out, "{}{}", indent(depth), self.paint.ink(ink, text))
+    pub(super) fn write_line(&mut self, depth: usize, style: TextRole, text: &str) -> io::Result<()> {
+        self.end_live_line()?;
+        let text = sanitize(text).replace('\n', " ");
+        writeln!(self.out, "{}{}", indent(depth), self.styles.apply(style, text))
     }
 }
 
@@ -340,19 +360,20 @@ pub(super) fn indent(depth: usize) -> String {
     "  ".repeat(depth.min(10))
 }
 
-fn shortened(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
+/// The first `max_chars` characters of a text.
+fn truncate(text: &str, max_chars: usize) -> String {
+    if text.chars().count() <= max_chars {
         return text.to_owned();
     }
-    text.chars().take(most).chain(['…']).collect()
+    text.chars().take(max_chars).chain(['…']).collect()
 }
 
-fn usage(usage: &Usage) -> String {
-    let mut words = vec![format!("{} tokens in", usage.input_tokens)];
-    words.extend(usage.cached_input_tokens.filter(|cached| *cached > 0).map(|cached| format!("{cached} cached")));
-    words.push(format!("{} out", usage.output_tokens));
-    words.extend(usage.cost_usd.map(|cost| format!("${cost:.4}")));
-    words.join(", ")
+fn format_usage(usage: &Usage) -> String {
+    let mut parts = vec![format!("{} tokens in", usage.input_tokens)];
+    parts.extend(usage.cached_input_tokens.filter(|cached| *cached > 0).map(|cached| format!("{cached} cached")));
+    parts.push(format!("{} out", usage.output_tokens));
+    parts.extend(usage.cost_usd.map(|cost| format!("${cost:.4}")));
+    parts.join(", ")
 }
 
 #[cfg(test)]
@@ -364,12 +385,12 @@ mod tests {
     #[test]
     fn escape_sequences_do_not_reach_the_terminal() {
         let mut out = Vec::new();
-        let mut transcript = Transcript::new(&mut out, Paint::plain(), false);
+        let mut transcript = Transcript::new(&mut out, Styles::plain(), false);
         let mut item = Item::new("itm_1", ItemKind::Message);
         item.role = Some(Role::Assistant);
         item.content.push(ContentPart::text("a\u{1b}[2Jb\u{7}\nc"));
         let data = EventData::item_completed(item, ItemOutcome::Completed);
-        transcript.event(&UniversalEvent::new("evt_1", 1, Timestamp::EPOCH, "s", Origin::AGENT, data)).unwrap();
+        transcript.write_event(&UniversalEvent::new("evt_1", 1, Timestamp::EPOCH, "s", Origin::AGENT, data)).unwrap();
         transcript.finish().unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "── session s ──\nagent:\n  ab\n  c\n");
     }

@@ -1,10 +1,10 @@
-//! The binary as its users run it.
+//! Tests of the `interlingua` binary.
 
-mod agents_end;
+mod agent_cleanup;
 mod offline;
 mod run_interrupt;
-mod running;
 mod server_disk;
 mod server_kill;
+mod server_process;
 mod server_stop;
 mod sessions;

@@ -1,4 +1,4 @@
-//! The binary itself, as a user runs it.
+//! The commands that need no server: `convert`, `check`, `show`, `schema` and `audit`.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ const USER: &str = r#"{"type":"user","message":{"role":"user","content":[{"type"
 const ANSWER: &str = r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"Hello."}],"usage":{"input_tokens":1,"output_tokens":2}},"session_id":"T-1"}"#;
 const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Hello.","duration_ms":1,"num_turns":1,"session_id":"T-1"}"#;
 
-/// What a run of the binary gave.
+/// Result of a run of the binary.
 #[derive(Debug)]
 struct Run {
     code: Option<i32>,
@@ -34,7 +34,7 @@ fn run_with(arguments: &[&str], input: &[u8]) -> Run {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
-    // Whoever refuses its arguments does not read.
+    // The write fails if the program exits without reading its input.
     let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -42,8 +42,8 @@ fn run_with(arguments: &[&str], input: &[u8]) -> Run {
     Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-fn file(folder: &TempDir, name: &str, content: impl AsRef<[u8]>) -> String {
-    let path = folder.path().join(name);
+fn write_file(dir: &TempDir, name: &str, content: impl AsRef<[u8]>) -> String {
+    let path = dir.path().join(name);
     fs::write(&path, content).unwrap();
     path.to_str().unwrap().to_owned()
 }
@@ -59,7 +59,7 @@ fn assert_one_line(run: &Run, code: i32, part: &str) {
 }
 
 #[test]
-fn convert_and_check_go_together() {
+fn converted_events_pass_the_check() {
     let converted = run_with(&["convert", "-"], log().as_bytes());
     assert_eq!(converted.code, Some(0), "{converted:?}");
     assert!(converted.stdout.lines().next().unwrap().contains(r#""type":"session.started""#));
@@ -69,7 +69,7 @@ fn convert_and_check_go_together() {
 }
 
 #[test]
-fn raw_keeps_the_bytes_and_pretty_is_for_reading() {
+fn raw_keeps_the_bytes_and_pretty_indents() {
     let odd =
         r#"{"type" : "assistant","message":{"content":[{"text":"\u0041","type":"text"}]},"n":1.0, "session_id":"T-1"}"#;
     let raw = run_with(&["convert", "--raw", "-"], format!("{INIT}\n{odd}\n").as_bytes());
@@ -79,7 +79,7 @@ fn raw_keeps_the_bytes_and_pretty_is_for_reading() {
 }
 
 #[test]
-fn what_makes_no_sense_is_unparsed_and_strict_says_so() {
+fn unparsed_payloads_are_events_and_strict_reports_them() {
     let broken = format!("{INIT}\nplain text\n{{\"type\":\"novelty\"}}\n{}", &ANSWER[..40]);
     let run = run_with(&["convert", "-"], broken.as_bytes());
     assert_eq!(run.code, Some(0), "{run:?}");
@@ -87,7 +87,7 @@ fn what_makes_no_sense_is_unparsed_and_strict_says_so() {
     let strict = run_with(&["convert", "--strict", "-"], broken.as_bytes());
     assert_eq!(strict.stdout, run.stdout);
     assert_eq!(strict.code, Some(1), "{strict:?}");
-    assert!(strict.stderr.starts_with("-: 3 of 4 payloads could not be read or lost a part\n"), "{strict:?}");
+    assert!(strict.stderr.starts_with("-: 3 of 4 payloads could not be parsed completely\n"), "{strict:?}");
     assert!(strict.stderr.contains("\n  1x novelty: unknown type\n"), "{strict:?}");
     let damaged = ANSWER.replace(r#""content":["#, r#""content":[5,"#);
     let strict = run_with(&["convert", "--strict", "-"], format!("{INIT}\n{damaged}\n").as_bytes());
@@ -111,45 +111,45 @@ fn a_violation_is_one_line_and_exit_code_1() {
 }
 
 #[test]
-fn check_of_a_log_says_what_to_do() {
-    let folder = TempDir::new().unwrap();
-    let log = file(&folder, "log.jsonl", log());
+fn check_of_an_agent_log_names_the_right_command() {
+    let dir = TempDir::new().unwrap();
+    let log = write_file(&dir, "log.jsonl", log());
     assert_one_line(&run(&["check", &log]), 2, "interlingua convert");
 }
 
 #[test]
-fn what_cannot_be_done_is_one_clear_line_and_exit_code_2() {
-    let folder = TempDir::new().unwrap();
-    let log = file(&folder, "log.jsonl", log());
-    let anybodys = file(&folder, "anybodys.jsonl", "{\"type\":\"x\"}\n{\"type\":\"y\"}\n");
-    let empty = file(&folder, "empty.jsonl", "");
-    let binary = file(&folder, "binary", [0, 159, 146, 150, b'\n', 0xff, 0xfe]);
-    let stranger = file(&folder, "stranger.jsonl", "{\"wirelog\":1,\"agent\":\"stranger\"}\n");
-    let missing = folder.path().join("missing.jsonl");
+fn an_error_is_one_line_and_exit_code_2() {
+    let dir = TempDir::new().unwrap();
+    let log = write_file(&dir, "log.jsonl", log());
+    let ambiguous = write_file(&dir, "ambiguous.jsonl", "{\"type\":\"x\"}\n{\"type\":\"y\"}\n");
+    let empty = write_file(&dir, "empty.jsonl", "");
+    let binary = write_file(&dir, "binary", [0, 159, 146, 150, b'\n', 0xff, 0xfe]);
+    let unknown = write_file(&dir, "unknown.jsonl", "{\"wirelog\":1,\"agent\":\"other\"}\n");
+    let missing = dir.path().join("missing.jsonl");
     let missing = missing.to_str().unwrap();
     for command in ["convert", "show", "audit"] {
-        assert_one_line(&run(&[command, "--agent", "nobody", &log]), 2, "unknown agent `nobody`");
+        assert_one_line(&run(&[command, "--agent", "other", &log]), 2, "unknown agent `other`");
         assert_one_line(&run(&[command, missing]), 2, "cannot read");
-        assert_one_line(&run(&[command, folder.path().to_str().unwrap()]), 2, "it is a directory");
-        assert_one_line(&run(&[command, &anybodys]), 2, "--agent claude|codex|opencode|amp");
+        assert_one_line(&run(&[command, dir.path().to_str().unwrap()]), 2, "it is a directory");
+        assert_one_line(&run(&[command, &ambiguous]), 2, "--agent claude|codex|opencode|amp");
         assert_one_line(&run(&[command, &empty]), 2, "--agent");
         assert_one_line(&run(&[command, &binary]), 2, "--agent");
-        assert_one_line(&run(&[command, &stranger]), 2, "unknown agent `stranger`");
+        assert_one_line(&run(&[command, &unknown]), 2, "unknown agent `other`");
     }
     assert_one_line(&run(&["check", missing]), 2, "cannot read");
 }
 
 #[test]
-fn nothing_is_nothing_when_the_agent_is_named() {
+fn an_empty_log_is_no_error_if_the_agent_is_given() {
     let run = run_with(&["convert", "--agent", "codex", "-"], b"");
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{run:?}");
     let audit = run_with(&["audit", "--agent", "codex", "-"], b"");
     assert_eq!(audit.code, Some(0), "{audit:?}");
-    assert!(audit.stdout.contains("nothing from the agent"), "{audit:?}");
+    assert!(audit.stdout.contains("no payloads of the agent"), "{audit:?}");
 }
 
 #[test]
-fn the_schema_is_json_and_names_every_type() {
+fn the_schema_is_json_and_contains_the_event_types() {
     let run = run(&["schema"]);
     let schema: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert!(schema["$schema"].is_string());
@@ -157,7 +157,7 @@ fn the_schema_is_json_and_names_every_type() {
 }
 
 #[test]
-fn show_reads_logs_and_universal_events_alike() {
+fn show_prints_the_same_for_a_log_and_its_events() {
     let shown = run_with(&["show", "-"], log().as_bytes());
     assert_eq!(shown.code, Some(0), "{shown:?}");
     let expected = "── session ses_T-1 ──\nyou:\n  hi\nagent:\n  Hello.\n── 0.0 s, 1 tokens in, 2 out ──\n── 1 turn: 1 tokens in, 2 out ──\n";
@@ -169,7 +169,7 @@ fn show_reads_logs_and_universal_events_alike() {
 }
 
 #[test]
-fn audit_tells_what_fits() {
+fn audit_reports_what_does_not_match() {
     let fits = run_with(&["audit", "-"], log().as_bytes());
     assert_eq!(fits.code, Some(0), "{fits:?}");
     let new_field = log().replace("\"cwd\"", "\"brand_new\":[1],\"cwd\"");
@@ -188,9 +188,10 @@ fn audit_tells_what_fits() {
 }
 
 #[test]
-fn audit_as_json_is_one_object_per_file() {
-    let folder = TempDir::new().unwrap();
-    let (one, two) = (file(&folder, "one", log()), file(&folder, "two", format!("{INIT}\n{{\"type\":\"novelty\"}}\n")));
+fn audit_with_json_prints_one_object_per_file() {
+    let dir = TempDir::new().unwrap();
+    let (one, two) =
+        (write_file(&dir, "one", log()), write_file(&dir, "two", format!("{INIT}\n{{\"type\":\"novelty\"}}\n")));
     let run = run(&["audit", "--json", &one, &two, "missing"]);
     assert_eq!(run.code, Some(2));
     let files: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
@@ -203,7 +204,7 @@ fn audit_as_json_is_one_object_per_file() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_reported() {
+fn lines_that_are_not_utf8_are_reported() {
     let mut log = log().into_bytes();
     log.extend_from_slice(b"\xff\xfe\n");
     let audit = run_with(&["audit", "-"], &log);
@@ -215,7 +216,7 @@ fn bytes_that_are_no_text_are_reported() {
 }
 
 #[test]
-fn a_line_of_fifty_megabytes_is_reported() {
+fn a_line_of_50_mib_is_audited_and_one_of_70_mib_is_too_long() {
     let long = ANSWER.replace("Hello.", &"x".repeat(50 << 20));
     let audit = run_with(&["audit", "-"], format!("{INIT}\n{long}\n").as_bytes());
     assert_eq!(audit.code, Some(0), "{}", audit.stderr);
@@ -227,8 +228,8 @@ fn a_line_of_fifty_megabytes_is_reported() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_error() {
-    let many = log() + &format!("{ANSWER}\n").repeat(20_000);
+fn a_closed_output_is_no_error() {
+    let long_log = log() + &format!("{ANSWER}\n").repeat(20_000);
     let mut child = Command::new(env!("CARGO_BIN_EXE_interlingua"))
         .args(["convert", "-"])
         .stdin(Stdio::piped())
@@ -238,16 +239,15 @@ fn a_reader_that_leaves_is_no_error() {
         .unwrap();
     drop(child.stdout.take());
     let mut stdin = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || drop(stdin.write_all(many.as_bytes())));
+    let writer = std::thread::spawn(move || drop(stdin.write_all(long_log.as_bytes())));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
 }
 
-/// Memory does not grow with the log.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_long_log_takes_no_more_memory_than_a_short_one() {
+fn memory_does_not_grow_with_the_log() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_interlingua"))
         .args(["convert", "--agent", "amp", "-"])
         .stdin(Stdio::piped())
@@ -257,12 +257,12 @@ fn a_long_log_takes_no_more_memory_than_a_short_one() {
     let mut stdin = child.stdin.take().unwrap();
     let turn = log();
     let tool = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"TU-N","name":"Read","input":{"path":"/x"}}]},"session_id":"T-1"}"#;
-    let done = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"TU-N","content":"ok"}]},"session_id":"T-1"}"#;
+    let result = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"TU-N","content":"ok"}]},"session_id":"T-1"}"#;
     let mut peak = 0;
     for number in 0..20_000 {
         stdin.write_all(turn.as_bytes()).unwrap();
         let id = format!("TU-{number}");
-        stdin.write_all(format!("{tool}\n{done}\n").replace("TU-N", &id).as_bytes()).unwrap();
+        stdin.write_all(format!("{tool}\n{result}\n").replace("TU-N", &id).as_bytes()).unwrap();
         if number % 5_000 == 4_999 {
             peak = resident_kib(child.id()).max(peak);
         }
@@ -280,7 +280,7 @@ fn resident_kib(process: u32) -> u64 {
 }
 
 #[test]
-fn help_teaches() {
+fn help_has_examples() {
     for command in ["convert", "check", "show", "schema", "audit"] {
         let help = run(&[command, "--help"]);
         assert!(help.stdout.contains("Example"), "{help:?}");
@@ -290,7 +290,7 @@ fn help_teaches() {
 }
 
 #[test]
-fn the_envelope_ends_with_what_the_session_came_to() {
+fn the_envelope_ends_with_the_completion_of_the_session() {
     let tool = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"TU-1","name":"Read","input":{"path":"/SECRET"}}]},"session_id":"T-1"}"#;
     let done = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"TU-1","content":"SECRET","is_error":false}]},"session_id":"T-1"}"#;
     let log = [INIT, USER, tool, done, ANSWER, RESULT].join("\n");
@@ -313,14 +313,14 @@ fn the_envelope_ends_with_what_the_session_came_to() {
 }
 
 #[test]
-fn the_envelope_never_has_raw_payloads() {
+fn envelope_and_raw_exclude_each_other() {
     let refused = run_with(&["convert", "--envelope", "--raw", "-"], log().as_bytes());
     assert_one_line(&refused, 2, "leave out --raw or --envelope");
     assert_eq!(refused.stdout, "");
 }
 
 #[test]
-fn the_envelope_has_a_schema_of_its_own() {
+fn the_envelope_has_its_own_schema() {
     let schema: serde_json::Value = serde_json::from_str(&run(&["schema", "--envelope"]).stdout).unwrap();
     assert_eq!(schema["title"], "EnvelopeLine");
     assert!(schema["$defs"]["AgentWrapperEvent"].is_object());

@@ -1,10 +1,10 @@
-//! `kill -9` in the middle of a stream: what a client saw is there, and it goes on from where it was.
+//! `kill -9` in the middle of a stream: received events are durable, and the client resumes after them.
 
-use crate::running::Running;
+use crate::server_process::ServerProcess;
 
 #[tokio::test]
 async fn a_client_resumes_after_the_server_was_killed() {
-    // Two turns: the first is cut off, the second waits in the queue.
+    // Two turns per round: the first is interrupted by the kill, the second is queued.
     kill_and_resume(&["--mock-pace", "2"], 1, |round| 3 + 2 * round).await;
 }
 
@@ -13,14 +13,14 @@ async fn a_client_resumes_after_the_server_was_killed_in_a_fast_stream() {
     kill_and_resume(&[], 20, |round| 5 + 50 * round).await;
 }
 
-/// Kills the server again and again while it works off so many turns and one more, each time when a client has seen so
-/// many events.
-async fn kill_and_resume(args: &[&str], messages: usize, until: impl Fn(usize) -> usize) {
-    let folder = tempfile::tempdir().unwrap();
-    let mut seen: Vec<String> = Vec::new();
+/// Kills the server in each of several rounds. Each round sends `messages` messages and one more, and kills the server
+/// after `events_before_kill` events.
+async fn kill_and_resume(args: &[&str], messages: usize, events_before_kill: impl Fn(usize) -> usize) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut received: Vec<String> = Vec::new();
     let mut turns = 0;
     for round in 0..6 {
-        let mut server = Running::start(folder.path(), args);
+        let mut server = ServerProcess::start(dir.path(), args);
         if round == 0 {
             server.create("s").await;
         }
@@ -29,34 +29,35 @@ async fn kill_and_resume(args: &[&str], messages: usize, until: impl Fn(usize) -
         }
         server.send("s", &format!("echo queued {round}")).await;
         turns += messages + 1;
-        let mut stream = server.follow("s", seen.len() as u64).await;
-        for _ in 0..until(round) {
-            seen.push(stream.next().await.unwrap());
+        let mut stream = server.follow("s", received.len() as u64).await;
+        for _ in 0..events_before_kill(round) {
+            received.push(stream.next().await.unwrap());
         }
         server.signal("KILL");
-        // What was on its way when it died counts as seen.
+        // Events that were sent before the kill count as received.
         while let Some(event) = stream.next().await {
-            seen.push(event);
+            received.push(event);
         }
         assert!(!server.wait().success());
     }
 
-    let server = Running::start(folder.path(), &[]);
-    let mut stream = server.follow("s", seen.len() as u64).await;
-    let ended =
-        |events: &[String]| events.iter().filter(|event| crate::running::kind_of(event) == "turn.ended").count();
-    let mut all = seen.clone();
-    while ended(&all) < turns {
+    let server = ServerProcess::start(dir.path(), &[]);
+    let mut stream = server.follow("s", received.len() as u64).await;
+    let ended_turns = |events: &[String]| {
+        events.iter().filter(|event| crate::server_process::event_type(event) == "turn.ended").count()
+    };
+    let mut all = received.clone();
+    while ended_turns(&all) < turns {
         all.push(stream.next().await.unwrap());
     }
-    crate::running::check(&all);
+    crate::server_process::check_rules(&all);
 
-    // From the beginning, byte for byte.
-    let mut again = server.follow("s", 0).await;
+    // A new reader gets the same bytes.
+    let mut reread = server.follow("s", 0).await;
     for event in &all {
-        assert_eq!(again.next().await.as_ref(), Some(event));
+        assert_eq!(reread.next().await.as_ref(), Some(event));
     }
-    // Nothing that was accepted is lost.
+    // No accepted message is lost.
     for round in 0..6 {
         let text = format!("\"echo queued {round}\"");
         assert!(all.iter().any(|event| event.contains(&text)), "{text}");

@@ -1,43 +1,43 @@
-//! A server that is told to stop, stops: whoever still listens.
+//! SIGTERM and SIGINT stop the server, even with open streams.
 
 use std::time::{Duration, Instant};
 
-use crate::running::Running;
+use crate::server_process::ServerProcess;
 
-async fn stops_on(signal: &str) {
-    let folder = tempfile::tempdir().unwrap();
-    let mut server = Running::start(folder.path(), &[]);
+async fn check_stop(signal: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut server = ServerProcess::start(dir.path(), &[]);
     server.create("s").await;
     server.send("s", "permission").await;
     let mut stream = server.follow("s", 0).await;
     let mut events = stream.until("permission.requested").await;
     let mut idle = server.follow("s", 1000).await;
 
-    let began = Instant::now();
+    let started = Instant::now();
     server.signal(signal);
     while let Some(event) = stream.next().await {
         events.push(event);
     }
     assert_eq!(idle.next().await, None);
     assert!(server.wait().success());
-    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
 
-    // The session goes on with the next server, and what a client saw is there.
-    let server = Running::start(folder.path(), &[]);
+    // The session continues on the next server, with all events that the client received.
+    let server = ServerProcess::start(dir.path(), &[]);
     server.send("s", "echo again").await;
     let mut stream = server.follow("s", 0).await;
     let mut all = stream.until("turn.ended").await;
     all.extend(stream.until("turn.ended").await);
-    crate::running::check(&all);
+    crate::server_process::check_rules(&all);
     assert!(all.starts_with(&events));
 }
 
 #[tokio::test]
-async fn sigterm_closes_streams_and_ends_the_server() {
-    stops_on("TERM").await;
+async fn sigterm_closes_streams_and_stops_the_server() {
+    check_stop("TERM").await;
 }
 
 #[tokio::test]
-async fn sigint_closes_streams_and_ends_the_server() {
-    stops_on("INT").await;
+async fn sigint_closes_streams_and_stops_the_server() {
+    check_stop("INT").await;
 }

@@ -1,4 +1,4 @@
-//! `run`, `server` and `sessions`, as a user runs them.
+//! The commands `run`, `server` and `sessions`.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
@@ -28,24 +28,24 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Asserts that these are universal events that keep every rule, and returns their types.
+/// Checks that these are universal events that break no rule. Returns their types.
 #[track_caller]
-fn checked(events: &str) -> Vec<String> {
+fn check_events(events: &str) -> Vec<String> {
     let mut checker = interlingua_schema::Checker::new();
-    let mut kinds = Vec::new();
+    let mut types = Vec::new();
     for line in events.lines() {
         assert_eq!(checker.push_line(line).unwrap(), [], "{line}");
         let event: Value = serde_json::from_str(line).unwrap();
-        kinds.push(event["type"].as_str().unwrap().to_owned());
+        types.push(event["type"].as_str().unwrap().to_owned());
     }
-    kinds
+    types
 }
 
-/// A running server, ended when dropped.
+/// A running server. It is killed when dropped.
 struct Server {
     process: Child,
     endpoint: String,
-    folder: TempDir,
+    data_dir: TempDir,
     log: BufReader<ChildStderr>,
 }
 
@@ -54,11 +54,11 @@ impl Server {
         Self::start_in(TempDir::new().unwrap(), "0", &[])
     }
 
-    fn start_in(folder: TempDir, port: &str, more: &[&str]) -> Self {
+    fn start_in(data_dir: TempDir, port: &str, arguments: &[&str]) -> Self {
         let mut process = interlingua()
             .args(["server", "--port", port, "--log", "warn", "--data-dir"])
-            .arg(folder.path())
-            .args(more)
+            .arg(data_dir.path())
+            .args(arguments)
             .env("INTERLINGUA_TOKEN", TOKEN)
             .stderr(Stdio::piped())
             .spawn()
@@ -67,7 +67,7 @@ impl Server {
         let mut line = String::new();
         log.read_line(&mut line).unwrap();
         let endpoint = line.trim().strip_prefix("interlingua listens on ").expect(&line).to_owned();
-        Self { process, endpoint, folder, log }
+        Self { process, endpoint, data_dir, log }
     }
 
     fn port(&self) -> &str {
@@ -84,7 +84,7 @@ impl Server {
         self.command(arguments).output().unwrap()
     }
 
-    /// What a command that must succeed prints.
+    /// Runs a command that must succeed. Returns its output.
     #[track_caller]
     fn ok(&self, arguments: &[&str]) -> String {
         let output = self.sessions(arguments);
@@ -97,24 +97,29 @@ impl Server {
         assert!(sent.success());
     }
 
-    /// Ends the server as nobody can prepare for, and gives its folder back.
+    /// Kills the server and returns its data directory.
     fn kill(mut self) -> TempDir {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        std::mem::replace(&mut self.folder, TempDir::new().unwrap())
+        self.take_data_dir()
+    }
+
+    /// Takes the data directory of a server that has ended.
+    fn take_data_dir(&mut self) -> TempDir {
+        std::mem::replace(&mut self.data_dir, TempDir::new().unwrap())
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be gone already.
+        // The process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// The id in the first event of this type.
-fn id_of(events: &str, kind: &str, field: &str) -> String {
+/// Value of a field of the first event of this type.
+fn find_field(events: &str, kind: &str, field: &str) -> String {
     events
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap())
@@ -123,20 +128,20 @@ fn id_of(events: &str, kind: &str, field: &str) -> String {
         .unwrap_or_else(|| panic!("no {kind} in {events}"))
 }
 
-/// Waits for something that takes a moment.
-fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
+/// Repeats `poll` until it returns a value.
+fn wait_for<T>(mut poll: impl FnMut() -> Option<T>) -> T {
+    let started = Instant::now();
     loop {
-        if let Some(found) = look() {
+        if let Some(found) = poll() {
             return found;
         }
-        assert!(began.elapsed() < Duration::from_secs(30), "did not happen");
+        assert!(started.elapsed() < Duration::from_secs(30), "no result after 30 s");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
 #[test]
-fn a_turn_runs_with_nothing_set_up() {
+fn run_needs_no_setup() {
     let output = run(&["run", "mock", "hello"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let shown = stdout(&output);
@@ -146,26 +151,26 @@ fn a_turn_runs_with_nothing_set_up() {
 #[test]
 fn the_exit_code_says_whether_the_turn_completed() {
     assert_eq!(run(&["run", "mock", "error"]).status.code(), Some(1));
-    let nobody = run(&["run", "nobody", "hi"]);
-    assert_eq!(nobody.status.code(), Some(2));
-    assert!(stderr(&nobody).contains("there is no agent `nobody`: expected one of"), "{}", stderr(&nobody));
+    let unknown = run(&["run", "unknown", "hi"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(stderr(&unknown).contains("`unknown`"), "{}", stderr(&unknown));
     let mode = run(&["run", "mock", "hi", "--agent-mode", "nonsense"]);
     assert_eq!((mode.status.code(), stderr(&mode).lines().count()), (Some(2), 1), "{}", stderr(&mode));
 }
 
 #[test]
-fn json_is_one_valid_stream() {
+fn run_with_json_prints_a_valid_stream() {
     let output = run(&["run", "mock", "demo", "--json", "--reply", "once"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    let kinds = checked(&stdout(&output));
-    assert_eq!(kinds.first().map(String::as_str), Some("session.started"));
-    assert_eq!(kinds.last().map(String::as_str), Some("session.ended"));
+    let types = check_events(&stdout(&output));
+    assert_eq!(types.first().map(String::as_str), Some("session.started"));
+    assert_eq!(types.last().map(String::as_str), Some("session.ended"));
     let raw = run(&["run", "mock", "hi", "--json", "--raw"]);
     assert!(stdout(&raw).contains(r#""raw":{"type":"said""#), "{}", stdout(&raw));
 }
 
 #[test]
-fn what_nobody_can_be_asked_is_refused() {
+fn without_a_terminal_permissions_are_denied_and_questions_rejected() {
     let output = run(&["run", "mock", "permission", "--json"]);
     assert!(output.status.success());
     assert_eq!(stdout(&output).matches(r#""status":"denied""#).count(), 2);
@@ -177,9 +182,9 @@ fn what_nobody_can_be_asked_is_refused() {
 }
 
 #[test]
-fn a_session_in_a_folder_goes_on_with_the_next_run() {
-    let folder = TempDir::new().unwrap();
-    let data = folder.path().to_str().unwrap();
+fn a_session_in_a_data_directory_is_continued_by_the_next_run() {
+    let dir = TempDir::new().unwrap();
+    let data = dir.path().to_str().unwrap();
     for (message, first) in [("one", "session.started"), ("two", "turn.started")] {
         let output = run(&["run", "mock", message, "--json", "--data-dir", data, "--session", "s"]);
         assert!(output.status.success(), "{}", stderr(&output));
@@ -190,9 +195,9 @@ fn a_session_in_a_folder_goes_on_with_the_next_run() {
 }
 
 #[test]
-fn a_message_can_come_from_standard_input_and_a_scenario_from_a_file() {
-    let folder = TempDir::new().unwrap();
-    let scenario = folder.path().join("scenario.toml");
+fn run_reads_the_message_from_standard_input_and_the_scenario_from_a_file() {
+    let dir = TempDir::new().unwrap();
+    let scenario = dir.path().join("scenario.toml");
     std::fs::write(&scenario, "[[turn]]\nstep = [{ say = \"As written.\" }]\n").unwrap();
     let mut child = interlingua()
         .args(["run", "mock", "-", "--mock-scenario"])
@@ -212,23 +217,47 @@ fn a_message_can_come_from_standard_input_and_a_scenario_from_a_file() {
 }
 
 #[test]
-fn a_server_wants_a_token_or_is_told_to_do_without() {
-    let folder = TempDir::new().unwrap();
-    let data = folder.path().to_str().unwrap();
+fn a_server_needs_a_token_or_no_token_and_a_loopback_address() {
+    let dir = TempDir::new().unwrap();
+    let data = dir.path().to_str().unwrap();
     let without = run(&["server", "--data-dir", data]);
     assert_eq!(without.status.code(), Some(2));
     assert!(stderr(&without).contains("--no-token"), "{}", stderr(&without));
     let open = run(&["server", "--no-token", "--host", "0.0.0.0", "--port", "0", "--data-dir", data]);
     assert_eq!(open.status.code(), Some(2));
     assert!(stderr(&open).contains("loopback"), "{}", stderr(&open));
-    let empty = folder.path().join("token");
+    assert!(!stderr(&open).contains("listens on"), "{}", stderr(&open));
+    let empty = dir.path().join("token");
     std::fs::write(&empty, "\n").unwrap();
     let empty = run(&["server", "--token-file", empty.to_str().unwrap(), "--data-dir", data]);
     assert!(stderr(&empty).contains("the token is empty"), "{}", stderr(&empty));
 }
 
 #[test]
-fn a_session_lives_from_create_to_delete() {
+fn with_a_json_log_every_line_of_the_server_is_json() {
+    let dir = TempDir::new().unwrap();
+    let server = |arguments: &[&str]| {
+        let mut command = interlingua();
+        command.args(["server", "--log-format", "json", "--log", "off", "--data-dir"]).arg(dir.path()).args(arguments);
+        command
+    };
+    let refused = server(&["--no-token", "--host", "0.0.0.0", "--port", "0"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let error: Value = serde_json::from_str(stderr(&refused).trim()).unwrap();
+    assert!(error["fields"]["error"].as_str().unwrap().contains("loopback"), "{error}");
+
+    let mut process = server(&["--no-token", "--port", "0"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(process.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let listening: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(listening["fields"]["message"], "listening");
+    assert!(listening["fields"]["address"].as_str().unwrap().starts_with("http://127.0.0.1:"), "{listening}");
+}
+
+#[test]
+fn a_session_can_be_created_used_ended_and_deleted() {
     let server = Server::start();
     assert_eq!(server.ok(&["list"]), "no sessions\n");
     assert_eq!(server.ok(&["create", "a/b", "--agent", "mock", "--title", "A title"]), "created a/b (mock-a/b)\n");
@@ -236,7 +265,7 @@ fn a_session_lives_from_create_to_delete() {
     let followed = server.ok(&["send", "a/b", "echo again", "--follow"]);
     assert!(followed.contains("agent:\n  again\n"), "{followed}");
     let events = server.ok(&["events", "a/b", "--json"]);
-    assert_eq!(checked(&events).iter().filter(|kind| *kind == "turn.ended").count(), 2);
+    assert_eq!(check_events(&events).iter().filter(|event_type| *event_type == "turn.ended").count(), 2);
     assert_eq!(server.ok(&["events", "a/b", "--json", "--offset", "3", "--limit", "2"]).lines().count(), 2);
     assert!(server.ok(&["events", "a/b", "--json", "--raw"]).contains(r#""raw":{"type":"said""#));
     let list = server.ok(&["list"]);
@@ -246,81 +275,81 @@ fn a_session_lives_from_create_to_delete() {
     assert_eq!(server.ok(&["interrupt", "a/b"]), "interrupted a/b\n");
     assert_eq!(server.ok(&["terminate", "a/b"]), "terminated a/b\n");
     let tail = server.ok(&["tail", "a/b", "--json"]);
-    assert_eq!(checked(&tail).last().map(String::as_str), Some("session.ended"));
+    assert_eq!(check_events(&tail).last().map(String::as_str), Some("session.ended"));
     assert_eq!(server.ok(&["delete", "a/b", "--json"]), "{\"ok\":true}\n");
-    let gone = server.sessions(&["tail", "a/b"]);
-    assert_eq!(gone.status.code(), Some(2));
-    assert!(stderr(&gone).contains("session_not_found, 404"), "{}", stderr(&gone));
+    let deleted = server.sessions(&["tail", "a/b"]);
+    assert_eq!(deleted.status.code(), Some(2));
+    assert!(stderr(&deleted).contains("session_not_found, 404"), "{}", stderr(&deleted));
 }
 
 #[test]
-fn permissions_and_questions_are_answered_from_elsewhere() {
+fn permissions_and_questions_are_answered_by_other_commands() {
     let server = Server::start();
     server.ok(&["create", "s", "--agent", "mock"]);
     server.ok(&["send", "s", "permission"]);
-    let asked = eventually(|| {
+    let events = wait_for(|| {
         let events = server.ok(&["events", "s", "--json"]);
         (events.matches("permission.requested").count() == 2).then_some(events)
     });
-    let first = id_of(&asked, "permission.requested", "permission_id");
+    let first = find_field(&events, "permission.requested", "permission_id");
     server.ok(&["reply-permission", "s", &first, "once"]);
     let twice = server.sessions(&["reply-permission", "s", &first, "once"]);
     assert!(stderr(&twice).contains("already_resolved, 409"), "{}", stderr(&twice));
     server.ok(&["interrupt", "s"]);
     server.ok(&["send", "s", "question"]);
-    let asked = eventually(|| {
+    let events = wait_for(|| {
         let events = server.ok(&["events", "s", "--json"]);
         (events.matches("question.requested").count() == 2).then_some(events)
     });
-    let question = id_of(&asked, "question.requested", "question_id");
+    let question = find_field(&events, "question.requested", "question_id");
     server.ok(&["reply-question", "s", &question, "SQLite", "Postgres"]);
-    let other = asked.lines().last().unwrap();
-    let other = id_of(other, "question.requested", "question_id");
+    let other = events.lines().last().unwrap();
+    let other = find_field(other, "question.requested", "question_id");
     server.ok(&["reply-question", "s", &other, "--reject"]);
-    let events = eventually(|| {
+    let events = wait_for(|| {
         let events = server.ok(&["events", "s", "--json"]);
         (events.matches(r#""type":"turn.ended""#).count() == 2).then_some(events)
     });
     assert!(events.contains(r#""response":"SQLite, Postgres""#), "{events}");
-    checked(&events);
+    check_events(&events);
 }
 
 #[test]
-fn without_the_token_nothing_is_told() {
+fn a_wrong_token_and_a_missing_server_are_reported() {
     let server = Server::start();
     let output = server.command(&["list"]).env("INTERLINGUA_TOKEN", "wrong").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("token_invalid, 401"), "{}", stderr(&output));
-    let nowhere = run(&["sessions", "--endpoint", "http://127.0.0.1:1", "list"]);
-    assert!(stderr(&nowhere).contains("interlingua server"), "{}", stderr(&nowhere));
+    let no_server = run(&["sessions", "--endpoint", "http://127.0.0.1:1", "list"]);
+    assert!(stderr(&no_server).contains("interlingua server"), "{}", stderr(&no_server));
 }
 
 #[test]
-fn a_tail_survives_a_server_that_is_killed_and_started_again() {
+fn tail_continues_after_the_server_was_killed_and_restarted() {
     let server = Server::start();
     server.ok(&["create", "s", "--agent", "mock"]);
     let mut tail =
         server.command(&["tail", "s", "--json"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(tail.stdout.take().unwrap());
-    let mut seen = String::new();
+    let mut printed = String::new();
     server.ok(&["send", "s", "permission"]);
-    while !seen.contains("permission.requested") {
-        assert_ne!(lines.read_line(&mut seen).unwrap(), 0);
+    while !printed.contains("permission.requested") {
+        assert_ne!(lines.read_line(&mut printed).unwrap(), 0);
     }
     let port = server.port().to_owned();
-    let folder = server.kill();
-    let server = Server::start_in(folder, &port, &[]);
+    let data_dir = server.kill();
+    let server = Server::start_in(data_dir, &port, &[]);
     server.ok(&["send", "s", "after"]);
     server.ok(&["terminate", "s"]);
-    lines.read_to_string(&mut seen).unwrap();
+    lines.read_to_string(&mut printed).unwrap();
     assert!(tail.wait().unwrap().success());
-    let kinds = checked(&seen);
-    assert_eq!(kinds.last().map(String::as_str), Some("session.ended"));
-    assert_eq!(server.ok(&["events", "s", "--json"]), seen);
+    let types = check_events(&printed);
+    assert_eq!(types.last().map(String::as_str), Some("session.ended"));
+    assert_eq!(server.ok(&["events", "s", "--json"]), printed);
 }
 
 #[test]
-fn a_server_that_is_asked_to_stop_closes_its_streams_and_leaves_in_good_order() {
+fn a_stopped_server_closes_streams_and_interrupts_turns() {
     for signal in ["-TERM", "-INT"] {
         let mut server = Server::start();
         server.ok(&["create", "s", "--agent", "mock"]);
@@ -330,43 +359,50 @@ fn a_server_that_is_asked_to_stop_closes_its_streams_and_leaves_in_good_order() 
         let mut line = String::new();
         let mut lines = BufReader::new(tail.stdout.take().unwrap());
         lines.read_line(&mut line).unwrap();
-        let began = Instant::now();
+        let started = Instant::now();
         server.signal(signal);
         let status = server.process.wait().unwrap();
-        assert!(began.elapsed() < Duration::from_secs(5), "{signal}");
+        assert!(started.elapsed() < Duration::from_secs(5), "{signal}");
         tail.kill().unwrap();
         tail.wait().unwrap();
         let mut log = String::new();
         server.log.read_to_string(&mut log).unwrap();
         assert_eq!(status.code(), Some(0), "{signal}: {log}");
         assert!(!log.contains(TOKEN), "{log}");
-        let folder = server.kill_gone();
-        let server = Server::start_in(folder, "0", &[]);
+        let data_dir = server.take_data_dir();
+        let server = Server::start_in(data_dir, "0", &[]);
         let events = server.ok(&["events", "s", "--json"]);
         assert!(events.contains(r#""status":"interrupted""#), "{events}");
-        checked(&events);
-    }
-}
-
-impl Server {
-    /// The folder of a server that has left.
-    fn kill_gone(mut self) -> TempDir {
-        std::mem::replace(&mut self.folder, TempDir::new().unwrap())
+        check_events(&events);
     }
 }
 
 #[test]
-fn help_teaches() {
-    for command in [&["run"][..], &["server"], &["sessions"]] {
+fn help_has_examples() {
+    let commands = [&["run"][..], &["server"], &["sessions"], &["agents", "list"], &["agents", "install"]];
+    let sessions = [
+        "list",
+        "create",
+        "send",
+        "events",
+        "tail",
+        "interrupt",
+        "terminate",
+        "delete",
+        "reply-permission",
+        "reply-question",
+    ];
+    let sessions = sessions.map(|command| ["sessions", command]);
+    for command in commands.into_iter().chain(sessions.iter().map(|command| &command[..])) {
         let output = run(&[command, &["--help"]].concat());
-        assert!(stdout(&output).contains("Examples:"), "{command:?}");
+        assert!(stdout(&output).contains("Example"), "{command:?}");
     }
 }
 
 #[test]
-fn two_servers_do_not_share_a_folder() {
+fn two_servers_cannot_share_a_data_directory() {
     let server = Server::start();
-    let data: &Path = server.folder.path();
+    let data: &Path = server.data_dir.path();
     let second = run(&["server", "--no-token", "--port", "0", "--data-dir", data.to_str().unwrap()]);
     assert_eq!(second.status.code(), Some(2));
     assert!(stderr(&second).contains("is in use"), "{}", stderr(&second));

@@ -56,7 +56,7 @@ fn an_unsupported_format_is_refused_with_file_formats_and_remedy() {
 fn a_foreign_file_is_not_modified() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("interlingua.db");
-    let text = "not a database, but long enough to have a header of its own, which is a hundred bytes; ".repeat(2);
+    let text = "not a database, but longer than the header of one, which has a hundred bytes; ".repeat(2);
     std::fs::write(&file, &text).unwrap();
     assert!(matches!(open_error(dir.path()), OpenError::ForeignFile { .. }));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use interlingua::audit::{Differences, differences, generic_path};
+use interlingua::audit::{FieldDifferences, compare_fields, generic_path};
 use interlingua_convert::Agent;
 use interlingua_native::{Native, Union, amp, claude, codex, opencode};
 use interlingua_snapshots::{CorruptionKind, corrupt, recordings};
@@ -63,7 +63,7 @@ fn variant_of_tag<T: Union>(payload: &Value, keys: &[&str]) -> Option<&'static s
 fn decode_with_losses<T: Native>(line: &str) -> Option<(T, Vec<String>, Vec<String>)> {
     let decoded = T::decode(line).ok()?;
     let payload: Value = serde_json::from_str(line).ok()?;
-    let found = differences(&payload, &serde_json::to_value(&decoded.value).unwrap());
+    let found = compare_fields(&payload, &serde_json::to_value(&decoded.value).unwrap());
     let lost = found.missing.into_iter().map(|field| field.path).chain(found.changed).collect();
     let reported = decoded.losses.repairs.iter().map(|repair| generic_path(&repair.path)).collect();
     Some((decoded.value, lost, reported))
@@ -90,8 +90,8 @@ impl<T: Native, U: Union> PayloadType<T, U> {
         match variant_of_tag::<U>(&payload, self.tag_keys) {
             Some(expected) if found != expected => return Some(format!("decoded as {found} instead of {expected}")),
             None if found == "Unknown" => {
-                let lost = differences(&payload, &serde_json::to_value(&value).unwrap());
-                return (lost != Differences::default()).then(|| format!("the unknown payload lost {lost:?}"));
+                let lost = compare_fields(&payload, &serde_json::to_value(&value).unwrap());
+                return (lost != FieldDifferences::default()).then(|| format!("the unknown payload lost {lost:?}"));
             }
             _ => {}
         }

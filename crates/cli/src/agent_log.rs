@@ -1,0 +1,85 @@
+//! Opening an agent's log and detecting the agent.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail};
+use interlingua_convert::{Agent, detect_agent};
+use interlingua_wirelog::Reader;
+use serde::Deserialize;
+
+use crate::output::{FlushingReader, Output};
+
+/// File name that stands for standard input.
+const STDIN: &str = "-";
+/// Maximum number of lines that are read to detect the agent.
+const MAX_DETECTION_LINES: usize = 50;
+
+/// Opens a file, or standard input for `-`.
+pub(crate) fn open(file: &str, output: &Output) -> anyhow::Result<Box<dyn BufRead>> {
+    let input: Box<dyn Read> = if file == STDIN {
+        Box::new(FlushingReader { input: io::stdin(), output: output.clone() })
+    } else {
+        let opened = File::open(file).with_context(|| format!("cannot read {file}"))?;
+        if Path::new(file).is_dir() {
+            bail!("cannot read {file}: it is a directory");
+        }
+        Box::new(opened)
+    };
+    Ok(Box::new(BufReader::with_capacity(1 << 16, input)))
+}
+
+/// Parses the agent id of `--agent`.
+pub(crate) fn parse_agent(id: Option<&str>) -> anyhow::Result<Option<Agent>> {
+    id.map(|id| id.parse().map_err(anyhow::Error::from)).transpose()
+}
+
+/// The agent that wrote a log: the one given by the user, else the one in the header, else the one detected from the first
+/// lines.
+pub(crate) fn resolve_agent<R: BufRead>(
+    file: &str,
+    reader: &mut Reader<R>,
+    given: Option<Agent>,
+) -> anyhow::Result<Agent> {
+    if let Some(agent) = given {
+        return Ok(agent);
+    }
+    if let Some(id) = reader.header().and_then(|header| header.agent.as_deref()) {
+        let agent = id.parse::<Agent>();
+        return agent.map_err(|error| anyhow!("{file}: its header has an {error}; set the agent with --agent"));
+    }
+    let ids: Vec<&str> = Agent::ALL.iter().map(|agent| agent.id()).collect();
+    let ids = ids.join("|");
+    let mut lines_read = 0;
+    let mut is_blank = true;
+    for count in 1..=MAX_DETECTION_LINES {
+        // One line at a time, so that the reader reads no further ahead than necessary.
+        let mut lines = reader.peek(count).with_context(|| format!("cannot read {file}"))?;
+        let Some(line) = lines.nth(lines_read) else { continue };
+        lines_read += 1;
+        is_blank &= line.trim().is_empty();
+        if is_universal_event(&line) {
+            bail!("{file} is a universal event stream already; use `interlingua check` or `interlingua show` for it");
+        }
+        if let Some(agent) = detect_agent(&line) {
+            return Ok(agent);
+        }
+    }
+    if is_blank {
+        bail!("cannot detect the agent of {file}, because it is empty or not text; set it with --agent {ids}");
+    }
+    bail!("cannot detect the agent of {file}; set it with --agent {ids}")
+}
+
+/// Whether a line is a universal event.
+pub(crate) fn is_universal_event(line: &str) -> bool {
+    #[derive(Deserialize)]
+    struct EventFields {
+        #[allow(dead_code, reason = "only its presence matters")]
+        event_id: String,
+        #[allow(dead_code, reason = "only its presence matters")]
+        sequence: u64,
+    }
+    serde_json::from_str::<EventFields>(line).is_ok()
+}
