@@ -52,7 +52,7 @@ impl CommandLine {
                 }
                 (Agent::Claude, "--fork-session") => is_fork = true,
                 (Agent::Claude, "--input-format") => {
-                    command_line.reads_messages = value().as_deref() == Some("stream-json")
+                    command_line.reads_messages = value().as_deref() == Some("stream-json");
                 }
                 (Agent::Amp, "--stream-json-input") => command_line.reads_messages = true,
                 (Agent::Codex, "app-server") => command_line.mode = command_line.mode.or(Some("app-server")),

@@ -88,9 +88,12 @@ fn turn_statuses(session: &Session) -> Vec<TurnStatus> {
 }
 
 /// Checks that a session has one turn, which ended with this status.
-pub(crate) fn check_only_turn(session: &Session, expected: TurnStatus) -> Result<()> {
+pub(crate) fn check_only_turn(session: &Session, expected: &TurnStatus) -> Result<()> {
     let found = turn_statuses(session);
-    ensure!(found == [expected.clone()], "expected one turn with status {expected:?}, found {found:?}");
+    ensure!(
+        found.as_slice() == std::slice::from_ref(expected),
+        "expected one turn with status {expected:?}, found {found:?}"
+    );
     Ok(())
 }
 

@@ -142,7 +142,7 @@ fn question(environment: &TestEnvironment<'_>) -> Result<()> {
 fn plan(environment: &TestEnvironment<'_>) -> Result<()> {
     let session = session(environment, MAIN_SESSION)?;
     ensure!(session.lines.iter().any(|line| line.contains("Rewrite it")), "the plan is not in the stream");
-    check_only_turn(session, TurnStatus::Completed)?;
+    check_only_turn(session, &TurnStatus::Completed)?;
     if environment.agent == Agent::Codex {
         return Ok(());
     }
@@ -157,7 +157,7 @@ fn interrupt(environment: &TestEnvironment<'_>) -> Result<()> {
 }
 
 fn interrupted_command(environment: &TestEnvironment<'_>) -> Result<()> {
-    check_only_turn(session(environment, MAIN_SESSION)?, TurnStatus::Interrupted)
+    check_only_turn(session(environment, MAIN_SESSION)?, &TurnStatus::Interrupted)
 }
 
 fn two_sessions(environment: &TestEnvironment<'_>) -> Result<()> {
@@ -181,11 +181,11 @@ fn resume(environment: &TestEnvironment<'_>) -> Result<()> {
 fn mcp(environment: &TestEnvironment<'_>) -> Result<()> {
     check_all_played(environment)?;
     check_received(environment, 0, "42")?;
-    check_only_turn(session(environment, MAIN_SESSION)?, TurnStatus::Completed)
+    check_only_turn(session(environment, MAIN_SESSION)?, &TurnStatus::Completed)
 }
 
 fn killed(environment: &TestEnvironment<'_>) -> Result<()> {
-    check_only_turn(session(environment, MAIN_SESSION)?, TurnStatus::Failed)
+    check_only_turn(session(environment, MAIN_SESSION)?, &TurnStatus::Failed)
 }
 
 /// The distinct native session ids of a session's events.
