@@ -1,4 +1,4 @@
-//! What each agent's lines mean, and what an agent would send where the recording has nothing.
+//! Interprets the lines of each agent, and builds the output that a recording does not have.
 
 mod amp;
 mod claude;

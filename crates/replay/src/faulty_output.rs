@@ -8,7 +8,7 @@ use crate::script::Channel;
 use crate::transport::Transport;
 use crate::{Agent, Fault};
 
-/// What the process does after a line.
+/// Effect of the injected faults on the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FaultEffect {
     Continue,

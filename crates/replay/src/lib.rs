@@ -6,9 +6,9 @@
 //! chose replace the recorded ones in the output.
 //!
 //! ```text
-//! recording ──▶ script (one process, step by step) ──▶ state (what is next?) ──▶ faulty output ──▶ transport: stdio, or HTTP + SSE
-//!                                                        ▲
-//!                                                        └── messages of the host, by their meaning
+//! recording ──▶ script (steps of one process) ──▶ state (what is next?) ──▶ faulty output ──▶ transport
+//!                                                   ▲                                         (stdio, or HTTP and SSE)
+//!                                                   └── messages of the host, by their meaning
 //! ```
 //!
 //! The binary `interlingua-replay` plays a file. Called by the name of an agent, it takes the agent's place

@@ -1,4 +1,4 @@
-//! What a line means, as far as a replay needs to know.
+//! Messages of the host and lines of the agent, as far as a replay interprets them.
 
 /// Whether a replay waits for a message of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl HostMessage {
     }
 }
 
-/// What a replay knows about a line of the agent.
+/// The properties of an agent's line that a replay needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LineInfo {
     /// Key of the host's request that the line answers.

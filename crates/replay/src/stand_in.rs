@@ -176,8 +176,8 @@ fn forward_signals(incoming: &UnboundedSender<Incoming>) -> io::Result<()> {
 }
 
 /// Creates stand-ins for all agents in a folder: links with their names to `program`, which must be the
-/// `interlingua-replay` binary. With the folder first in `PATH` and `INTERLINGUA_REPLAY` set, starting `claude` starts a
-/// stand-in. Existing links are replaced; other existing files are not.
+/// `interlingua-replay` binary. With the folder first in `PATH` and `INTERLINGUA_REPLAY` set, starting `claude` starts
+/// a stand-in. Existing links are replaced; other existing files are not.
 ///
 /// # Errors
 ///

@@ -11,9 +11,9 @@
 //!    came early is answered at once.
 //! 4. A message that the recording does not have, or no longer has, gets the recorded answer to an earlier message of
 //!    the same meaning, or else the answer that the agent would give.
-//! 5. When the host is silent for a while, the wait [times out](ReplayState::time_out), if that can do no harm: optional
-//!    messages are skipped, and answers that are due are sent out of order. The replay waits for an answer or a prompt
-//!    without a limit.
+//! 5. When the host is silent for a while, the wait [times out](ReplayState::time_out), if that can do no harm:
+//!    optional messages are skipped, and answers that are due are sent out of order. The replay waits for an answer or
+//!    a prompt without a limit.
 
 mod interruption;
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::scenario::{Scenario, Step, StreamedText};
 use crate::side_request;
 use crate::tool_mapper::{ToolInvocation, ToolMapper, ToolMapping};
 
-/// What the model answers to a request.
+/// The model's answer to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Decision {
     /// A reply.

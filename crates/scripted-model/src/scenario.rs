@@ -67,7 +67,8 @@ pub enum PermissionPolicy {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Turn {
-    /// The user's message. No other message of the scenario may contain it, because the model recognises the turn by it.
+    /// The user's message. No other message of the scenario may contain it, because the model recognises the turn by
+    /// it.
     pub prompt: String,
     /// Files attached to the message, as paths in the workspace.
     pub attachments: Vec<String>,

@@ -224,7 +224,7 @@ fn answer(state: &Arc<ServerState>, api: ModelApi, headers: &HeaderMap, body: &B
     }
 }
 
-/// The API key of a request. Anthropic has a header of its own for it.
+/// The API key of a request. Anthropic clients send it in `x-api-key`.
 fn api_key(headers: &HeaderMap) -> Option<&str> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     text("x-api-key").or_else(|| text("authorization")?.strip_prefix("Bearer "))

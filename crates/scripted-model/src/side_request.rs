@@ -4,8 +4,8 @@
 
 use crate::conversation::Conversation;
 
-/// The answer to a request that is not part of the scenario; `None` if it may be part of it. `is_known` says whether the
-/// last message is one of the scenario.
+/// The answer to a request that is not part of the scenario; `None` if it may be part of it. `is_known` says whether
+/// the last message is one of the scenario.
 pub(crate) fn answer(conversation: &Conversation, is_known: bool) -> Option<&'static str> {
     let contains_any = |text: &str, words: &[&str]| {
         let text = text.to_lowercase();
@@ -35,7 +35,8 @@ pub(crate) fn answer(conversation: &Conversation, is_known: bool) -> Option<&'st
     (!is_known && contains_any(last, &["summar", "compact"])).then_some("A scripted summary.")
 }
 
-/// Answers the questions of Claude Code 2.0 and 2.1 about a command: which prefix permits it, and which files it showed.
+/// Answers the questions of Claude Code 2.0 and 2.1 about a command: which prefix permits it, and which files it
+/// showed.
 fn answer_about_command(last: &str) -> Option<&'static str> {
     if last.contains("<policy_spec>") {
         return Some("none");

@@ -1,7 +1,7 @@
 //! Maps the action of a tool call to a tool that the agent offers.
 //!
-//! Each agent has its own tool names, and some agents have no tool for an action. The request contains the offered tools,
-//! so the mapping depends on them and never on the agent.
+//! Each agent has its own tool names, and some agents have no tool for an action. The request contains the offered
+//! tools, so the mapping depends on them and never on the agent.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub(crate) struct ToolInvocation {
     pub(crate) input: ToolInput,
 }
 
-/// What an action is mapped to.
+/// The result of mapping an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ToolMapping {
     /// Tool calls in one reply.
@@ -91,7 +91,8 @@ impl ToolMapper<'_> {
         }
     }
 
-    /// Input of Codex's `exec_command`. Codex requests permission for what the model wants to run outside of the sandbox.
+    /// Input of Codex's `exec_command`. Codex requests permission for what the model wants to run outside of the
+    /// sandbox.
     fn exec_input(&self, command: &str) -> Value {
         if self.scenario.setup.escalates {
             json!({"cmd": command, "sandbox_permissions": "require_escalated", "justification": "May I?"})

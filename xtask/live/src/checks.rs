@@ -1,4 +1,4 @@
-//! Checks of what a flow must have caused.
+//! Checks of the results of a flow.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use interlingua_convert::Agent;

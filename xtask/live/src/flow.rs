@@ -1,4 +1,4 @@
-//! The flows: which scenario each plays, and what it must have caused.
+//! The flows, each with its scenario and its checks.
 
 use anyhow::{Result, ensure};
 use interlingua_convert::Agent;

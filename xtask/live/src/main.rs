@@ -1,7 +1,7 @@
 //! Runs the real agents behind the server, with a scripted model, and reports what works.
 //!
-//! `cargo xtask live` installs the agents, builds the server and starts this program. It needs no key and no network: it
-//! runs itself again in namespaces that have only loopback.
+//! `cargo xtask live` installs the agents, builds the server and starts this program. It needs no key and no network:
+//! it runs itself again in namespaces that have only loopback.
 //!
 //! ```text
 //! scenario ─▶ scripted model ◀─ agent ◀─ interlingua server ◀─ HTTP, SSE ─ scenario runner ─▶ verdict

@@ -39,8 +39,8 @@ pub(crate) struct TestEnvironment<'a> {
 }
 
 impl<'a> TestEnvironment<'a> {
-    /// Prepares the directories and starts the model and the server. `program` is the server's program, `tools` a folder
-    /// with additional programs for the agent, and `log` collects the server's standard error.
+    /// Prepares the directories and starts the model and the server. `program` is the server's program, `tools` a
+    /// folder with additional programs for the agent, and `log` collects the server's standard error.
     pub(crate) async fn start(
         installed: &InstalledAgent,
         scenario: &'a Scenario,

@@ -21,7 +21,7 @@ pub(crate) use self::attached_file::AttachedFile;
 use crate::agent_dirs::AgentDirs;
 use crate::recording_writer::RecordingWriter;
 
-/// What a host has observed.
+/// An event that a host reports.
 #[derive(Debug)]
 pub(crate) enum HostEvent {
     /// The agent has streamed some of the model's text.
@@ -42,13 +42,13 @@ pub(crate) enum HostEvent {
 /// A permission or question request of the agent.
 #[derive(Clone, Debug)]
 pub(crate) struct AgentRequest {
-    /// What it requests, in a word or two.
+    /// Short description for the report of a failure.
     pub(crate) description: String,
     /// The request as it came, or its id.
     pub(crate) payload: Value,
 }
 
-/// What a host needs to run an agent.
+/// Everything that a host needs to run an agent.
 pub(crate) struct HostContext<'a> {
     pub(crate) scenario: &'a Scenario,
     /// Path of the agent's program.

@@ -21,7 +21,8 @@ const REQUIREMENTS: &str = "this needs Linux with permission to create user, net
 /// Exit code of [`SETUP`] if a requirement is missing.
 const SETUP_FAILED: u8 = 125;
 
-/// Exists only in a root that [`SETUP`] has created. There, the content of `/workspace` and `/home/agent` may be removed.
+/// Exists only in a root that [`SETUP`] has created. There, the content of `/workspace` and `/home/agent` may be
+/// removed.
 const ROOT_MARKER: &str = "/.interlingua-isolated";
 
 /// Sets up the isolated file system. The new root is assembled in `/mnt` from the directories of the old one.

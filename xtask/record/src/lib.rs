@@ -1,5 +1,5 @@
-//! What the programs share that run real agents: isolation from the network, fresh directories for an agent, and an MCP
-//! server for it to call.
+//! The shared part of the programs that run real agents: isolation from the network, fresh directories for an agent,
+//! and an MCP server for it to call.
 
 pub mod agent_dirs;
 mod installed_agent;

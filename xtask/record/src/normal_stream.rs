@@ -1,7 +1,8 @@
 //! The universal stream of a recording, without what is different in every run.
 //!
-//! The normal form of a recording has lanes, because an agent sends many messages in any order. The stream that a client
-//! reads has none: within a session, every event has a position. So the streams of two runs are compared event by event.
+//! The normal form of a recording has lanes, because an agent sends many messages in any order. The stream that a
+//! client reads has none: within a session, every event has a position. So the streams of two runs are compared event
+//! by event.
 
 use std::collections::HashMap;
 use std::io;
@@ -102,8 +103,8 @@ impl SessionEvents {
         self.events.push(json!({"type": kind, "source": source, "data": data}));
     }
 
-    /// Replaces item ids by numbers within the session. The ids are assigned across all sessions of a recording, so they
-    /// depend on the order between sessions.
+    /// Replaces item ids by numbers within the session. The ids are assigned across all sessions of a recording, so
+    /// they depend on the order between sessions.
     fn number_items(&mut self, value: &mut Value) {
         let item = if value["item"].is_object() { &mut value["item"] } else { value };
         for name in ["item_id", "parent_id"] {

@@ -7,8 +7,8 @@ pub(crate) struct Scrubber {
     names: Vec<(String, String)>,
 }
 
-/// Fields that contain prose of the vendor or the name of the machine: a text that only lines with the field contain, the
-/// field, and its replacement.
+/// Fields that contain prose of the vendor or the name of the machine: a text that only lines with the field contain,
+/// the field, and its replacement.
 const FIELDS: [(&str, &str, &str); 6] = [
     // Claude Code describes its commands, models and agents.
     ("\"commands\":[", "description", ""),

@@ -28,8 +28,8 @@ impl IdRenamer {
         argv.iter().map(|argument| argument.replace(&session, &other)).collect()
     }
 
-    /// Replaces the ids in a line, and the order of its keys. An answer stays as it is: it contains the agent's own ids,
-    /// and its text may be shown to people as it is written.
+    /// Replaces the ids in a line, and the order of its keys. An answer stays as it is: it contains the agent's own
+    /// ids, and its text may be shown to people as it is written.
     pub(super) fn rename_line(&mut self, line: &str) -> String {
         let Ok(mut value) = serde_json::from_str::<Value>(line) else {
             return line.to_owned();

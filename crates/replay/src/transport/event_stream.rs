@@ -12,7 +12,7 @@ use crate::agent_protocol::default_greeting;
 /// Queued events are joined into one chunk up to this size.
 const MAX_CHUNK_LEN: usize = 32 << 10;
 
-/// What is queued for a subscriber.
+/// An entry in the queue of a subscriber.
 enum Chunk {
     Bytes(Vec<u8>),
     /// The sender is notified once everything before it has been written.

@@ -111,8 +111,8 @@ impl Shared {
 #[derive(Debug)]
 pub(crate) struct Http {
     shared: Arc<Shared>,
-    /// Runtime of the server. A single thread serves all requests, so another task on it runs only after the connections
-    /// have written what they could.
+    /// Runtime of the server. A single thread serves all requests, so another task on it runs only after the
+    /// connections have written what they could.
     runtime: Handle,
 }
 

@@ -24,7 +24,7 @@ pub struct TriggeredAction {
     /// When the host does it.
     #[serde(rename = "on")]
     pub trigger: Trigger,
-    /// What the host does.
+    /// The action.
     #[serde(rename = "do")]
     pub action: HostAction,
 }
@@ -44,7 +44,7 @@ pub enum Trigger {
     File(String),
 }
 
-/// What the host does.
+/// An action of the host.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostAction {

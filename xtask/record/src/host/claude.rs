@@ -20,7 +20,8 @@ use semver::Version;
 use super::{AgentRequest, AttachedFile, DEFAULT_DENIAL, HostContext, HostEvent};
 use crate::process::{Output, Process, StdoutRole};
 
-/// Tools of scenarios with a to-do list. Claude Code offers the to-do tool only if it is named, and then only named tools.
+/// Tools of scenarios with a to-do list. Claude Code offers the to-do tool only if it is named, and then only named
+/// tools.
 const TOOLS_WITH_TODO: &str = "TodoWrite,Bash,Read,Edit,Write";
 
 pub(crate) struct Host<'a> {

@@ -62,8 +62,8 @@ impl<'a> Host<'a> {
     async fn initialize(&mut self) -> Result<()> {
         let client =
             ClientInfo { title: Some("Host".to_owned()), ..new!(ClientInfo { name: "host", version: "0.1.0" }) };
-        // Codex warns about the unknown model in every thread. In the thread of a sub-agent, the warning may come before
-        // or after the start of the thread.
+        // Codex warns about the unknown model in every thread. In the thread of a sub-agent, the warning may come
+        // before or after the start of the thread.
         let muted: &[&str] = if delegates(&self.context) { &["warning"] } else { &[] };
         self.call(codex::initialize(client, muted)).await?;
         self.process.send(&codex::initialized()).await
