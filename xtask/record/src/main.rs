@@ -4,8 +4,9 @@
 //! scripted one, and the program runs itself again in namespaces that have only loopback.
 //!
 //! ```text
-//! scenario ─▶ scripted model ◀─ agent ◀─ host ─▶ recording ─▶ normal form (same as before? then keep the old
-//! recording) ├▶ normal stream (same as before for a client?) └▶ shape (what changed, in words)
+//! scenario ─▶ scripted model ◀─ agent ◀─ host ─▶ recording ─▶ normal form (same? then keep the old recording)
+//!                                                          ├▶ normal stream (same as before for a client?)
+//!                                                          └▶ shape (what changed, in words)
 //! ```
 
 mod changes;
