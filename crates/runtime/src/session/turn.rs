@@ -123,7 +123,10 @@ impl SessionActor {
                     self.add_message_to_stream();
                     self.conversion.push(Some(now()), Input::Exit { code: None }, &mut self.pending.events);
                     self.observe_events();
-                    self.close_turn(Some(Failure::new(ErrorCode::AgentError, "the agent is gone")));
+                    self.close_turn(Some(Failure::new(
+                        ErrorCode::AgentError,
+                        "the agent stopped before the turn ended",
+                    )));
                 }
             }
             Err(error) => {

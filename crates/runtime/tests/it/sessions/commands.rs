@@ -207,7 +207,7 @@ async fn demo_has_every_event_type() {
     let events = test.wait_for(is_nth("session.ended", 1)).await;
     let found: BTreeSet<&str> = event_types(&events).into_iter().collect();
     let schema = interlingua_schema::json_schema();
-    let text = schema.as_value().to_string();
+    let schema_text = schema.as_value().to_string();
     let all: BTreeSet<&str> = [
         "agent.unparsed",
         "error",
@@ -224,7 +224,7 @@ async fn demo_has_every_event_type() {
         "turn.started",
     ]
     .into();
-    assert!(all.iter().all(|kind| text.contains(&format!("\"{kind}\""))));
+    assert!(all.iter().all(|kind| schema_text.contains(&format!("\"{kind}\""))));
     assert_eq!(found, all);
     assert_eq!(turn_status(&events), Some(TurnStatus::Completed));
     test.assert_no_violations().await;

@@ -52,7 +52,7 @@ type IsExpected = Box<dyn Fn(&RuntimeError) -> bool>;
 #[tokio::test]
 async fn unsupported_options_are_refused_and_create_no_session() {
     let test = TestRuntime::new();
-    let text = |text: &str| Some(text.to_owned());
+    let some = |value: &str| Some(value.to_owned());
     let invalid = |field: &'static str| move |error: &RuntimeError| matches!(error, RuntimeError::InvalidRequest(invalid) if invalid.field == Some(field));
     let cases: Vec<(CreateSession, IsExpected)> = vec![
         (
@@ -60,18 +60,18 @@ async fn unsupported_options_are_refused_and_create_no_session() {
             Box::new(|error| matches!(error, RuntimeError::UnsupportedAgent { known, .. } if known.contains(&"mock"))),
         ),
         (
-            mock().agent_mode(text("custom")),
+            mock().agent_mode(some("custom")),
             Box::new(|error| matches!(error, RuntimeError::ModeNotSupported { field: "agentMode", .. })),
         ),
         (
-            mock().permission_mode(text("yolo")),
+            mock().permission_mode(some("yolo")),
             Box::new(|error| matches!(error, RuntimeError::ModeNotSupported { field: "permissionMode", .. })),
         ),
-        (mock().model(text("gpt")), Box::new(invalid("model"))),
-        (mock().variant(text("high")), Box::new(invalid("variant"))),
-        (mock().agent_version(text("9.9.9")), Box::new(invalid("agentVersion"))),
-        (mock().directory(text("/nowhere/at/all")), Box::new(invalid("directory"))),
-        (mock().directory(text("Cargo.toml")), Box::new(invalid("directory"))),
+        (mock().model(some("gpt")), Box::new(invalid("model"))),
+        (mock().variant(some("high")), Box::new(invalid("variant"))),
+        (mock().agent_version(some("9.9.9")), Box::new(invalid("agentVersion"))),
+        (mock().directory(some("/nowhere/at/all")), Box::new(invalid("directory"))),
+        (mock().directory(some("Cargo.toml")), Box::new(invalid("directory"))),
         (mock().mcp(serde_json::from_str::<McpServers>(r#"{"x":{"command":"y"}}"#).unwrap()), Box::new(invalid("mcp"))),
         (
             mock().env([("A=B".to_owned(), "c".to_owned())].into_iter().collect::<Environment>()),
