@@ -1,8 +1,8 @@
 //! The registry of coding agents: one [`Agent`] enum and one [`Descriptor`] for each.
 //!
-//! A descriptor holds the facts about an agent: its id and other names, its npm package and program, where its credentials
-//! are, how its processes relate to sessions. Crates with behaviour per agent (a converter, a driver, a schema extractor)
-//! match on [`Agent`], so that the compiler reports each of them when an agent is added.
+//! A descriptor holds the facts about an agent: its id and other names, its npm package and program, where its
+//! credentials are, how its processes relate to sessions. Crates with behaviour per agent (a converter, a driver, a
+//! schema extractor) match on [`Agent`], so that the compiler reports each of them when an agent is added.
 //!
 //! ```
 //! use interlingua_agents::{Agent, ProcessModel};

@@ -35,8 +35,8 @@ pub(crate) fn parse_agent(id: Option<&str>) -> anyhow::Result<Option<Agent>> {
     id.map(|id| id.parse().map_err(anyhow::Error::from)).transpose()
 }
 
-/// The agent that wrote a log: the one given by the user, else the one in the header, else the one detected from the first
-/// lines.
+/// The agent that wrote a log: the one given by the user, else the one in the header, else the one detected from the
+/// first lines.
 pub(crate) fn resolve_agent<R: BufRead>(
     file: &str,
     reader: &mut Reader<R>,

@@ -1,7 +1,7 @@
 //! The commands of the `interlingua` binary, one module each.
 //!
-//! A command returns an [`Outcome`], which is exit code 0 or 1, or an error, which is one line on standard error and exit
-//! code 2.
+//! A command returns an [`Outcome`], which is exit code 0 or 1, or an error, which is one line on standard error and
+//! exit code 2.
 
 mod agent_log;
 pub mod agents;

@@ -24,8 +24,8 @@ impl Write for Output {
     }
 }
 
-/// A reader that flushes the output before every read. The output of a live agent is visible while the agent works, and a
-/// file is still written in large pieces.
+/// A reader that flushes the output before every read. The output of a live agent is visible while the agent works, and
+/// a file is still written in large pieces.
 pub(crate) struct FlushingReader<R> {
     pub(crate) input: R,
     pub(crate) output: Output,

@@ -20,9 +20,9 @@ use crate::session_args::SessionArgs;
 
 /// Run one turn with an agent and show it live.
 ///
-/// No setup is needed. The session is stored in a temporary directory; use --data-dir and --session to continue it later.
-/// Permission requests and questions are asked in this terminal. Without a terminal, permissions are denied and questions
-/// are rejected.
+/// No setup is needed. The session is stored in a temporary directory; use --data-dir and --session to continue it
+/// later. Permission requests and questions are asked in this terminal. Without a terminal, permissions are denied and
+/// questions are rejected.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exit codes: 0 the turn completed, 1 it failed or was interrupted, 2 error.

@@ -14,8 +14,8 @@ use crate::Outcome;
 /// Serve a scripted model on loopback that plays a scenario to a real agent.
 ///
 /// Supports Anthropic Messages, `OpenAI` Responses and `OpenAI` Chat Completions. Prints the settings that make Claude
-/// Code, Codex or `OpenCode` use it, and serves until it is interrupted. At the end it reports requests that the scenario
-/// does not expect.
+/// Code, Codex or `OpenCode` use it, and serves until it is interrupted. At the end it reports requests that the
+/// scenario does not expect.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 A scenario is a TOML file with the messages of the user and the answers of the model (text, reasoning, tool calls, \

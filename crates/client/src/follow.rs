@@ -22,8 +22,8 @@ const IDLE_TIMEOUT: Duration = HEARTBEAT_INTERVAL.saturating_mul(3);
 
 /// A session's events, each exactly once and in order, until the session ends.
 ///
-/// When the connection breaks or the server goes away, the stream reconnects with `Last-Event-ID` and continues after the
-/// last event that it returned. It waits up to 5 seconds between attempts and never gives up. It ends after
+/// When the connection breaks or the server goes away, the stream reconnects with `Last-Event-ID` and continues after
+/// the last event that it returned. It waits up to 5 seconds between attempts and never gives up. It ends after
 /// `session.ended`, or with an error when the server refuses the request, for example because the session was deleted.
 pub struct EventStream {
     client: Client,
@@ -50,8 +50,8 @@ pub struct Reconnect<'a> {
 
 enum State {
     Open(Box<FrameStream>),
-    /// The server closed the stream, which is correct only if the session has ended. The future loads the session to find
-    /// out.
+    /// The server closed the stream, which is correct only if the session has ended. The future loads the session to
+    /// find out.
     Closed(ClientError, RequestFuture<SessionInfo>),
     /// Waits, then connects.
     Connecting(RequestFuture<FrameStream>),

@@ -94,8 +94,8 @@ impl FrameStream {
 /// The events of one turn.
 ///
 /// The stream ends after `turn.ended` or `session.ended`, and also when the turn waits for an answer, unless it is
-/// [held](crate::TurnQuery::hold). It does not resume, because sending the message again would start another turn. After
-/// an error, use [`Client::follow_events`] to continue after the last sequence.
+/// [held](crate::TurnQuery::hold). It does not resume, because sending the message again would start another turn.
+/// After an error, use [`Client::follow_events`] to continue after the last sequence.
 #[derive(Debug)]
 pub struct TurnStream(FrameStream);
 

@@ -1,7 +1,7 @@
 //! Client of the Interlingua HTTP API.
 //!
-//! A [`Client`] has one method per endpoint. If the server refuses a request, the error is a [`ClientError::Problem`] with
-//! the server's problem document. If a request does not reach the server, the error names the address.
+//! A [`Client`] has one method per endpoint. If the server refuses a request, the error is a [`ClientError::Problem`]
+//! with the server's problem document. If a request does not reach the server, the error names the address.
 //!
 //! There are three ways to read events:
 //!

@@ -18,7 +18,8 @@ macro_rules! capabilities {
         }
 
         impl Capabilities {
-            /// Capabilities of the agent with this id. The mock agent has all of them, and runs in the server's process.
+            /// Capabilities of the agent with this id. The mock agent has all of them, and runs in the server's
+            /// process.
             pub(crate) fn for_agent(agent: &str) -> Self {
                 let Ok(agent) = agent.parse::<Agent>() else {
                     return Self { $($name: true,)+ shared_process: false };

@@ -1,9 +1,9 @@
 //! One HTTP and SSE API over every coding agent.
 //!
-//! The server is a thin layer: the [runtime](interlingua_runtime) executes requests, the [store](interlingua_store) holds
-//! the data, and this crate maps both to HTTP. Typed extractors validate requests, every error is a problem document
-//! (RFC 9457), and an event stream is a cursor into the store: events that a slow client has not read yet are on the
-//! disk, not in memory.
+//! The server is a thin layer: the [runtime](interlingua_runtime) executes requests, the [store](interlingua_store)
+//! holds the data, and this crate maps both to HTTP. Typed extractors validate requests, every error is a problem
+//! document (RFC 9457), and an event stream is a cursor into the store: events that a slow client has not read yet are
+//! on the disk, not in memory.
 //!
 //! ```text
 //! request ─▶ request log ─▶ Host, Origin ─▶ CORS ─▶ token ─▶ handler ─▶ runtime (writes), store (reads)

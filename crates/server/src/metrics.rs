@@ -44,9 +44,9 @@ impl Metrics {
     pub(crate) fn record_request(&self, method: &str, route: &str, status: StatusCode, elapsed: Duration) {
         let series = Series { method: method.to_owned(), route: route.to_owned(), status: status.as_u16() };
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        let stats = requests.entry(series).or_default();
-        stats.count += 1;
-        stats.total_time += elapsed;
+        let counted = requests.entry(series).or_default();
+        counted.count += 1;
+        counted.total_time += elapsed;
     }
 
     pub(crate) fn open_stream(self: &Arc<Self>) -> OpenStream {

@@ -1,7 +1,7 @@
 //! The `OpenAPI` document of the API.
 //!
-//! Paths and bodies are described at the handlers. This module adds what is common to many of them: the possible problem
-//! documents, and the universal event, whose schema is the same as in `/v1/schema.json`.
+//! Paths and bodies are described at the handlers. This module adds what is common to many of them: the possible
+//! problem documents, and the universal event, whose schema is the same as in `/v1/schema.json`.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};

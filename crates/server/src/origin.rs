@@ -1,7 +1,8 @@
 //! Protection of a server without a token against foreign web pages.
 //!
-//! A browser lets any page send requests to `127.0.0.1`. A page whose host name resolves to that address (DNS rebinding)
-//! may even read the answers. The first kind of request is recognised by its `Origin`, the second by its `Host`.
+//! A browser lets any page send requests to `127.0.0.1`. A page whose host name resolves to that address (DNS
+//! rebinding) may even read the answers. The first kind of request is recognised by its `Origin`, the second by its
+//! `Host`.
 
 use std::net::IpAddr;
 

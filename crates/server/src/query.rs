@@ -8,7 +8,8 @@ use interlingua_store::RawPayloads;
 
 use crate::problem::Problem;
 
-/// The query parameters. Names are accepted in both spellings, `includeRaw` and `include_raw`. Unknown ones are ignored.
+/// The query parameters. Names are accepted in both spellings, `includeRaw` and `include_raw`. Unknown ones are
+/// ignored.
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Query {

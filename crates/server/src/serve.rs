@@ -94,7 +94,8 @@ pub async fn serve(
     Ok(())
 }
 
-/// Raises the limit of open files to its maximum. Every reader is an open file, and the default of a shell is often 1024.
+/// Raises the limit of open files to its maximum. Every reader is an open file, and the default of a shell is often
+/// 1024.
 fn raise_file_limit() {
     let limits = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits }) {

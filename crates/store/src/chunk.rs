@@ -1,8 +1,8 @@
 //! Chunks: how many events share one row.
 //!
 //! A row costs several times as much as the few hundred bytes of an event, so the events of an append are stored as
-//! chunks: their JSON joined by line breaks, at the place of the last event. The events after a given one therefore start
-//! in the first row behind its place, and the sequence of a line follows from its distance to the last line.
+//! chunks: their JSON joined by line breaks, at the place of the last event. The events after a given one therefore
+//! start in the first row behind its place, and the sequence of a line follows from its distance to the last line.
 //!
 //! Payloads are another column of the same row, with one line per event: the payload, nothing, or [`SAME_PAYLOAD`].
 //! `SQLite` reads a long row only up to the requested column, so readers without payloads do not load them. A separate

@@ -9,11 +9,12 @@ use crate::{StoreError, StoreStats};
 
 /// A write in the writer's queue, whatever its type.
 pub(crate) trait Job: Send {
-    /// Executes the write. An error means that the database failed and the transaction must be rolled back. A refusal of
-    /// this write alone is kept for its result.
+    /// Executes the write. An error means that the database failed and the transaction must be rolled back. A refusal
+    /// of this write alone is kept for its result.
     fn run(&mut self, connection: &Connection) -> Result<(), StoreError>;
 
-    /// Sends the result to the caller: that of the write, or `failure` if the transaction failed. Notifies readers first.
+    /// Sends the result to the caller: that of the write, or `failure` if the transaction failed. Notifies readers
+    /// first.
     fn complete(self: Box<Self>, failure: Option<&StoreError>, notifier: &Notifier);
 
     /// Number of events that the write appended.

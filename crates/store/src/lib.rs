@@ -6,9 +6,9 @@
 //! before it is durable.
 //!
 //! A reader is a cursor. [`Store::reader`] starts one after any event. [`EventReader::next`] returns the events that
-//! follow, in small batches, and waits when there are none. A slow reader costs a few bytes, however far it falls behind:
-//! there is no buffer that it could overrun. Readers that keep up share the text of the most recent appends in memory; the
-//! others read from the database. A session without readers and writers costs nothing but its rows.
+//! follow, in small batches, and waits when there are none. A slow reader costs a few bytes, however far it falls
+//! behind: there is no buffer that it could overrun. Readers that keep up share the text of the most recent appends in
+//! memory; the others read from the database. A session without readers and writers costs nothing but its rows.
 //!
 //! Events are stored as the JSON text that clients receive. The native payload that an event was made from is stored
 //! separately, once for all events of an append that share it, and is inserted only for readers that ask for it. Many

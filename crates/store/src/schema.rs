@@ -11,10 +11,11 @@ pub(crate) const FORMAT_VERSION: i64 = 2;
 pub(crate) const APPLICATION_ID: i64 = 0x696c_6e67;
 
 /// Events are ordered by their *place*: session and sequence in one integer. It is the rowid, by which `SQLite` sorts a
-/// table on disk, so reading on from any event is one descent into the tree and then sequential pages. A row holds several
-/// events (see `chunk`) and is stored at the place of the last one.
+/// table on disk, so reading on from any event is one descent into the tree and then sequential pages. A row holds
+/// several events (see `chunk`) and is stored at the place of the last one.
 ///
-/// `sessions` changes with every append. `kept`, the runtime's state, is large and seldom changes, so it is a separate table.
+/// `sessions` changes with every append. `kept`, the runtime's state, is large and seldom changes, so it is a separate
+/// table.
 const TABLES: &str = "
     CREATE TABLE sessions (
         key INTEGER PRIMARY KEY AUTOINCREMENT,

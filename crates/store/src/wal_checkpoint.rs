@@ -1,10 +1,10 @@
 //! Checkpoints of `SQLite`'s write-ahead log, on a separate thread.
 //!
 //! A commit is durable once it is in the write-ahead log (WAL). A checkpoint copies the log into the database file. It
-//! waits for the disk twice, so it runs on a separate thread and no commit has to wait for it. It also costs about half as
-//! much as the commits did, so the thread waits for a pause of the writer, in which the log can also restart from its
-//! beginning. Without a pause for a long time the checkpoint runs anyway, and if that is not enough the writer itself
-//! does the rest.
+//! waits for the disk twice, so it runs on a separate thread and no commit has to wait for it. It also costs about half
+//! as much as the commits did, so the thread waits for a pause of the writer, in which the log can also restart from
+//! its beginning. Without a pause for a long time the checkpoint runs anyway, and if that is not enough the writer
+//! itself does the rest.
 
 use std::path::Path;
 use std::sync::Arc;

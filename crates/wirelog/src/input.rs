@@ -2,9 +2,9 @@
 
 /// One record of what crossed the wire: a line, an HTTP message, or the end of one side.
 ///
-/// It is the only input type of a converter, whatever the source: a live process, a wirelog or another file. `Input` owns
-/// its text; [`InputRef`] borrows it. Inputs that the host sent are included, because they carry prompts, answers and
-/// interrupts.
+/// It is the only input type of a converter, whatever the source: a live process, a wirelog or another file. `Input`
+/// owns its text; [`InputRef`] borrows it. Inputs that the host sent are included, because they carry prompts, answers
+/// and interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input<Text = String, Bytes = Vec<u8>> {
     /// The host sent a line. The text has no line break.

@@ -7,7 +7,8 @@ pub const MAX_LINE_BYTES: usize = 64 << 20;
 /// Number of bytes that are kept of a line that is too long.
 pub const LONG_LINE_PREFIX: usize = 4 << 10;
 
-/// Maximum capacity of a buffer that is reused. A buffer that grew beyond it for one long line is shrunk before the next.
+/// Maximum capacity of a buffer that is reused. A buffer that grew beyond it for one long line is shrunk before the
+/// next.
 const MAX_REUSED_CAPACITY: usize = 1 << 20;
 
 /// Assembles one line from chunks. Only the first bytes of a line that exceeds the limit are kept.

@@ -143,8 +143,8 @@ impl<R: BufRead> Reader<R> {
         self.format == Format::Plain
     }
 
-    /// Returns the payloads that the agent sent in the next `lines` lines, without consuming them. This is how the agent
-    /// of a plain log is detected.
+    /// Returns the payloads that the agent sent in the next `lines` lines, without consuming them. This is how the
+    /// agent of a plain log is detected.
     ///
     /// # Errors
     ///

@@ -99,8 +99,8 @@ fn parse_millis(t: &serde_json::Number) -> Option<i64> {
     t.as_i64().or_else(|| t.as_f64().map(|t| t as i64))
 }
 
-/// Fails if a body is not JSON. An unreadable line is written as text with replacement characters, so reading the record
-/// back gives a received line.
+/// Fails if a body is not JSON. An unreadable line is written as text with replacement characters, so reading the
+/// record back gives a received line.
 impl Serialize for Record {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         fn text(text: &str) -> Text<'_> {

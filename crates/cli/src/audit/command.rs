@@ -14,9 +14,9 @@ use crate::output::Output;
 
 /// Check whether Interlingua's native types match the payloads that an agent really sends.
 ///
-/// For every native type in a log: the number of lines, how many of them decode, parts that were left out because they do
-/// not match or lack a required field, and fields and values that the types do not know. Exits with 1 if a tag is unknown
-/// or a payload is malformed; everything else is only reported, unless --strict is set.
+/// For every native type in a log: the number of lines, how many of them decode, parts that were left out because they
+/// do not match or lack a required field, and fields and values that the types do not know. Exits with 1 if a tag is
+/// unknown or a payload is malformed; everything else is only reported, unless --strict is set.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

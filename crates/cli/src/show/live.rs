@@ -55,8 +55,8 @@ impl<W: Write> Transcript<W> {
         self.out.flush()
     }
 
-    /// Ends the current line of the live message, before something else is shown. The rest of the message continues on a
-    /// new line.
+    /// Ends the current line of the live message, before something else is shown. The rest of the message continues on
+    /// a new line.
     pub(super) fn end_live_line(&mut self) -> io::Result<()> {
         if let Some(message) = &mut self.live_message
             && !message.at_line_start

@@ -182,7 +182,7 @@ impl<W: Write> Transcript<W> {
                 }
                 // The detail of a status has the same information as its data, except for the steps of a plan.
                 ContentPart::Json { json } if item.kind == ItemKind::Status => {
-                    self.write_plan_steps(depth + 1, json)?
+                    self.write_plan_steps(depth + 1, json)?;
                 }
                 ContentPart::Json { json } => {
                     self.write_line(depth + 1, TextRole::Dim, &truncate(&json.to_string(), MAX_ARGUMENT_CHARS))?;
@@ -222,7 +222,7 @@ impl<W: Write> Transcript<W> {
     ) -> io::Result<()> {
         match (exit_code, failed) {
             (Some(code), _) if code != 0 => {
-                self.write_line(depth + 1, TextRole::Error, &format!("✗ exit code {code}"))?
+                self.write_line(depth + 1, TextRole::Error, &format!("✗ exit code {code}"))?;
             }
             (_, true) => self.write_line(depth + 1, TextRole::Error, "✗ failed")?,
             _ => {}

@@ -12,8 +12,8 @@ use tokio::time::{sleep, timeout};
 
 use crate::server_process::ServerProcess;
 
-/// A stand-in for Claude Code in the middle of a turn. It records the process ids of its supervisor, of itself, and of a
-/// descendant that has no parent, is in another session and ignores SIGTERM.
+/// A stand-in for Claude Code in the middle of a turn. It records the process ids of its supervisor, of itself, and of
+/// a descendant that has no parent, is in another session and ignores SIGTERM.
 const AGENT: &str = r#"#!/bin/sh
 [ "$1" = --version ] && echo 1.0.0 && exit
 setsid sh -c 'trap "" TERM HUP INT; echo $$ >> "$PIDS"; while :; do sleep 0.1; done' > /dev/null 2>&1 < /dev/null &

@@ -16,8 +16,8 @@ fn event(sequence: u64) -> interlingua_schema::UniversalEvent {
     event_with_raw(sequence, &RawJson::from_payload(&format!("{{\"payload\": {}}}", sequence / 2)))
 }
 
-/// Not a test: the process that the test below starts and kills. Appends to several sessions at the same time and prints
-/// the acknowledged sequences.
+/// Not a test: the process that the test below starts and kills. Appends to several sessions at the same time and
+/// prints the acknowledged sequences.
 #[test]
 #[ignore = "started by `a_killed_writer_loses_nothing_it_acknowledged`"]
 fn write_until_killed() {
