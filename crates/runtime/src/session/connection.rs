@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use interlingua_schema::SessionId;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
@@ -16,6 +17,7 @@ pub(super) type ServeResult = Result<ServeOutcome, ServeError>;
 
 /// A driver that serves the session.
 pub(super) struct Connection {
+    session: SessionId,
     agent: &'static str,
     commands: mpsc::UnboundedSender<DriverCommand>,
     outputs: Receiver<TimedOutput>,
@@ -28,9 +30,9 @@ pub(super) type Received = (Vec<TimedOutput>, Option<ServeResult>);
 impl Connection {
     pub(super) fn open(driver: Arc<dyn Driver>, spec: SessionSpec) -> Self {
         let Channels { command_sender, command_receiver, output_sender, output_receiver } = driver::channels();
-        let agent = driver.id();
+        let (session, agent) = (spec.session_id.clone(), driver.id());
         let task = tokio::spawn(driver.serve(spec, command_receiver, output_sender));
-        Self { agent, commands: command_sender, outputs: output_receiver, task }
+        Self { session, agent, commands: command_sender, outputs: output_receiver, task }
     }
 
     /// Sends a command to the driver. False if the driver does not receive commands any more.
@@ -54,7 +56,7 @@ impl Connection {
     /// Closes the connection, gives the driver a grace period to end its agent, and returns the last outputs and how
     /// serving ended.
     pub(super) async fn close(self, grace: Duration) -> (Vec<TimedOutput>, ServeResult) {
-        let Self { agent, commands, mut outputs, mut task } = self;
+        let Self { session, agent, commands, mut outputs, mut task } = self;
         drop(commands);
         let mut last_outputs = Vec::new();
         let result = timeout(grace, async {
@@ -70,7 +72,7 @@ impl Connection {
         .await;
         let result = result.unwrap_or_else(|_| {
             let grace_ms = grace.as_millis();
-            tracing::warn!(agent, grace_ms, "agent did not end within the grace period; aborting its driver task");
+            tracing::warn!(%session, agent, grace_ms, "agent did not end within the grace period; aborting its driver task");
             task.abort();
             Ok(ServeOutcome::Stopped)
         });

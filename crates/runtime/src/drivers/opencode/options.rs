@@ -158,10 +158,10 @@ mod tests {
 
     #[test]
     fn permission_modes_are_rules_of_the_session() {
-        let asked: Vec<Value> = ["edit", "bash", "webfetch"]
+        let ask_rules: Vec<Value> = ["edit", "bash", "webfetch"]
             .map(|permission| json!({"permission": permission, "pattern": "*", "action": "ask"}))
             .to_vec();
-        assert_eq!(session(&spec()), json!({"permission": asked}));
+        assert_eq!(session(&spec()), json!({"permission": ask_rules}));
         let plan = session(&SessionSpec { permission_mode: PermissionMode::Plan, ..spec() });
         assert_eq!(plan["permission"][0], json!({"permission": "edit", "pattern": "*", "action": "deny"}));
         let bypass = session(&SessionSpec { permission_mode: PermissionMode::Bypass, ..spec() });

@@ -49,8 +49,8 @@ async fn the_first_event_has_the_version_fit() {
 async fn an_allowed_tool_runs() {
     let stand_in = claude("perm-allow").with_session().await;
     stand_in.test.send("Touch made.txt").await.unwrap();
-    let asked = stand_in.test.wait_for(is_nth("permission.requested", 1)).await;
-    let id = &permission_ids(&asked)[0];
+    let requested = stand_in.test.wait_for(is_nth("permission.requested", 1)).await;
+    let id = &permission_ids(&requested)[0];
     stand_in.test.runtime.reply_permission(&"s".into(), id, PermissionReply::Once).await.unwrap();
     let events = stand_in.test.wait_for(is_turn_end).await;
     assert_eq!(
@@ -65,11 +65,11 @@ async fn an_allowed_tool_runs() {
 async fn an_approval_from_now_on_is_reported_with_its_scope() {
     let stand_in = claude("perm-allow-modified-always").with_session().await;
     stand_in.test.send("go").await.unwrap();
-    let asked = stand_in.test.wait_for(is_nth("permission.requested", 1)).await;
+    let requested = stand_in.test.wait_for(is_nth("permission.requested", 1)).await;
     stand_in
         .test
         .runtime
-        .reply_permission(&"s".into(), &permission_ids(&asked)[0], PermissionReply::Always)
+        .reply_permission(&"s".into(), &permission_ids(&requested)[0], PermissionReply::Always)
         .await
         .unwrap();
     let events = stand_in.test.wait_for(is_nth("permission.resolved", 1)).await;
@@ -82,11 +82,11 @@ async fn an_approval_from_now_on_is_reported_with_its_scope() {
 async fn a_rejected_tool_is_denied() {
     let stand_in = claude("perm-deny").with_session().await;
     stand_in.test.send("Touch made.txt").await.unwrap();
-    let asked = stand_in.test.wait_for(is_nth("permission.requested", 1)).await;
+    let requested = stand_in.test.wait_for(is_nth("permission.requested", 1)).await;
     stand_in
         .test
         .runtime
-        .reply_permission(&"s".into(), &permission_ids(&asked)[0], PermissionReply::Reject)
+        .reply_permission(&"s".into(), &permission_ids(&requested)[0], PermissionReply::Reject)
         .await
         .unwrap();
     let events = stand_in.test.wait_for(is_turn_end).await;
@@ -101,8 +101,8 @@ async fn a_rejected_tool_is_denied() {
 async fn questions_of_one_request_are_answered_together() {
     let stand_in = claude("ask-user-question").with_session().await;
     stand_in.test.send("Set up storage").await.unwrap();
-    let asked = stand_in.test.wait_for(is_nth("question.requested", 2)).await;
-    for (id, answer) in question_ids(&asked).iter().zip([vec!["SQLite"], vec!["Auth", "Logs"]]) {
+    let requested = stand_in.test.wait_for(is_nth("question.requested", 2)).await;
+    for (id, answer) in question_ids(&requested).iter().zip([vec!["SQLite"], vec!["Auth", "Logs"]]) {
         let answer = answer.into_iter().map(str::to_owned).collect();
         stand_in.test.runtime.reply_question(&"s".into(), id, answer).await.unwrap();
     }
@@ -118,13 +118,18 @@ async fn a_plan_is_approved_and_then_carried_out() {
     let create = stand_in.session().agent_mode("plan".to_owned());
     let stand_in = stand_in.with_session_options(create).await;
     stand_in.test.send("Plan then fix add()").await.unwrap();
-    let asked = stand_in.test.wait_for(is_nth("question.requested", 1)).await;
-    stand_in.test.runtime.reply_question(&"s".into(), &question_ids(&asked)[0], vec!["approve".into()]).await.unwrap();
-    let asked = stand_in.test.wait_for(is_nth("permission.requested", 1)).await;
+    let requested = stand_in.test.wait_for(is_nth("question.requested", 1)).await;
     stand_in
         .test
         .runtime
-        .reply_permission(&"s".into(), &permission_ids(&asked)[0], PermissionReply::Once)
+        .reply_question(&"s".into(), &question_ids(&requested)[0], vec!["approve".into()])
+        .await
+        .unwrap();
+    let requested = stand_in.test.wait_for(is_nth("permission.requested", 1)).await;
+    stand_in
+        .test
+        .runtime
+        .reply_permission(&"s".into(), &permission_ids(&requested)[0], PermissionReply::Once)
         .await
         .unwrap();
     let events = stand_in.test.wait_for(is_turn_end).await;
@@ -137,8 +142,13 @@ async fn a_plan_is_approved_and_then_carried_out() {
 async fn a_rejected_plan_has_the_reason() {
     let stand_in = claude("plan-file-rejected").with_session().await;
     stand_in.test.send("Plan then fix add()").await.unwrap();
-    let asked = stand_in.test.wait_for(is_nth("question.requested", 1)).await;
-    stand_in.test.runtime.reply_question(&"s".into(), &question_ids(&asked)[0], vec!["use tabs".into()]).await.unwrap();
+    let requested = stand_in.test.wait_for(is_nth("question.requested", 1)).await;
+    stand_in
+        .test
+        .runtime
+        .reply_question(&"s".into(), &question_ids(&requested)[0], vec!["use tabs".into()])
+        .await
+        .unwrap();
     let events = stand_in.test.wait_for(is_turn_end).await;
     assert_eq!(answers(&events), [(QuestionStatus::Rejected, Some("use tabs".to_owned()))]);
     stand_in.test.assert_no_violations().await;
@@ -148,8 +158,8 @@ async fn a_rejected_plan_has_the_reason() {
 async fn an_elicitation_of_an_mcp_server_is_a_question() {
     let stand_in = claude("mcp-elicitation").with_session().await;
     stand_in.test.send("ask me").await.unwrap();
-    let asked = stand_in.test.wait_for(is_nth("question.requested", 1)).await;
-    stand_in.test.runtime.reply_question(&"s".into(), &question_ids(&asked)[0], vec!["kiwi".into()]).await.unwrap();
+    let requested = stand_in.test.wait_for(is_nth("question.requested", 1)).await;
+    stand_in.test.runtime.reply_question(&"s".into(), &question_ids(&requested)[0], vec!["kiwi".into()]).await.unwrap();
     let events = stand_in.test.wait_for(is_turn_end).await;
     assert_eq!(answers(&events), [(QuestionStatus::Answered, Some("kiwi".to_owned()))]);
     stand_in.test.assert_no_violations().await;

@@ -53,8 +53,8 @@ async fn permissions_are_approved_once_for_the_session_and_denied() {
     let replies = [PermissionReply::Once, PermissionReply::Always, PermissionReply::Reject];
     for (count, reply) in (1..).zip(replies) {
         let sent = stand_in.test.send("go").await.unwrap();
-        let asked = stand_in.test.wait_for(is_nth("permission.requested", count)).await;
-        let id = permission_ids(&asked).pop().unwrap();
+        let requested = stand_in.test.wait_for(is_nth("permission.requested", count)).await;
+        let id = permission_ids(&requested).pop().unwrap();
         stand_in.test.runtime.reply_permission(&"s".into(), &id, reply).await.unwrap();
         stand_in.test.wait_for_after(sent.wait_for_turn().await.unwrap(), is_turn_end).await;
         let again = stand_in.test.runtime.reply_permission(&"s".into(), &id, reply).await;
@@ -71,8 +71,8 @@ async fn questions_are_answered_together() {
     let create = stand_in.session().agent_mode("plan".to_owned());
     let stand_in = stand_in.with_session_options(create).await;
     stand_in.test.send("ask me").await.unwrap();
-    let asked = stand_in.test.wait_for(is_nth("question.requested", 2)).await;
-    for (id, answer) in question_ids(&asked).iter().zip(["SQLite (Recommended)", "Zig"]) {
+    let requested = stand_in.test.wait_for(is_nth("question.requested", 2)).await;
+    for (id, answer) in question_ids(&requested).iter().zip(["SQLite (Recommended)", "Zig"]) {
         stand_in.test.runtime.reply_question(&"s".into(), id, vec![answer.to_owned()]).await.unwrap();
     }
     let events = stand_in.test.wait_for(is_turn_end).await;
@@ -94,11 +94,11 @@ fn answer(event: &UniversalEvent) -> Option<(QuestionStatus, Option<String>)> {
 async fn forms_of_mcp_servers_are_filled_in_and_declined() {
     let stand_in = codex("mcp_elicit_approve").with_session().await;
     stand_in.test.send("elicit").await.unwrap();
-    let asked = stand_in.test.wait_for(is_nth("question.requested", 1)).await;
+    let requested = stand_in.test.wait_for(is_nth("question.requested", 1)).await;
     let form = vec![r#"{"colour":"red","sure":true}"#.to_owned()];
-    stand_in.test.runtime.reply_question(&"s".into(), &question_ids(&asked)[0], form).await.unwrap();
-    let asked = stand_in.test.wait_for(is_nth("question.requested", 2)).await;
-    stand_in.test.runtime.reject_question(&"s".into(), &question_ids(&asked)[1]).await.unwrap();
+    stand_in.test.runtime.reply_question(&"s".into(), &question_ids(&requested)[0], form).await.unwrap();
+    let requested = stand_in.test.wait_for(is_nth("question.requested", 2)).await;
+    stand_in.test.runtime.reject_question(&"s".into(), &question_ids(&requested)[1]).await.unwrap();
     let events = stand_in.test.wait_for(is_turn_end).await;
     let answers: Vec<_> = events.iter().filter_map(answer).map(|(status, _)| status).collect();
     assert_eq!(answers, [QuestionStatus::Answered, QuestionStatus::Rejected]);

@@ -52,8 +52,8 @@ async fn allowed_tools_run() {
     let stand_in = opencode("permission_once").with_session().await;
     stand_in.test.send("go").await.unwrap();
     for (count, reply) in [(1, PermissionReply::Once), (2, PermissionReply::Once)] {
-        let asked = stand_in.test.wait_for(is_nth("permission.requested", count)).await;
-        let id = permission_ids(&asked).pop().unwrap();
+        let requested = stand_in.test.wait_for(is_nth("permission.requested", count)).await;
+        let id = permission_ids(&requested).pop().unwrap();
         stand_in.test.runtime.reply_permission(&"s".into(), &id, reply).await.unwrap();
     }
     let events = stand_in.test.wait_for(is_turn_end).await;
@@ -69,11 +69,11 @@ async fn allowed_tools_run() {
 async fn a_rejected_tool_is_denied() {
     let stand_in = opencode("permission_reject_message").with_session().await;
     stand_in.test.send("go").await.unwrap();
-    let asked = stand_in.test.wait_for(is_nth("permission.requested", 1)).await;
+    let requested = stand_in.test.wait_for(is_nth("permission.requested", 1)).await;
     stand_in
         .test
         .runtime
-        .reply_permission(&"s".into(), &permission_ids(&asked)[0], PermissionReply::Reject)
+        .reply_permission(&"s".into(), &permission_ids(&requested)[0], PermissionReply::Reject)
         .await
         .unwrap();
     let events = stand_in.test.wait_for(is_turn_end).await;
@@ -85,8 +85,8 @@ async fn a_rejected_tool_is_denied() {
 async fn questions_are_answered_together_or_rejected() {
     let stand_in = opencode("question_reply").with_session().await;
     stand_in.test.send("ask").await.unwrap();
-    let asked = stand_in.test.wait_for(is_nth("question.requested", 2)).await;
-    for (id, answer) in question_ids(&asked).iter().zip([vec!["Blue"], vec!["S", "custom size"]]) {
+    let requested = stand_in.test.wait_for(is_nth("question.requested", 2)).await;
+    for (id, answer) in question_ids(&requested).iter().zip([vec!["Blue"], vec!["S", "custom size"]]) {
         let answer = answer.into_iter().map(str::to_owned).collect();
         stand_in.test.runtime.reply_question(&"s".into(), id, answer).await.unwrap();
     }
@@ -97,8 +97,8 @@ async fn questions_are_answered_together_or_rejected() {
 
     let stand_in = opencode("question_reject").with_session().await;
     stand_in.test.send("ask").await.unwrap();
-    let asked = stand_in.test.wait_for(is_nth("question.requested", 1)).await;
-    stand_in.test.runtime.reject_question(&"s".into(), &question_ids(&asked)[0]).await.unwrap();
+    let requested = stand_in.test.wait_for(is_nth("question.requested", 1)).await;
+    stand_in.test.runtime.reject_question(&"s".into(), &question_ids(&requested)[0]).await.unwrap();
     let events = stand_in.test.wait_for(is_turn_end).await;
     assert_eq!(answers(&events)[0].0, QuestionStatus::Rejected);
     shutdown(&stand_in, 1).await;

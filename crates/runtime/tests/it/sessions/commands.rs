@@ -124,19 +124,19 @@ async fn permissions_and_questions_have_their_metadata() {
     let test = TestRuntime::new().with_session().await;
     test.send("permission").await.unwrap();
     let events = test.wait_for(is_nth("permission.requested", 2)).await;
-    let asked = event_data(&events, "permission.requested");
-    assert_eq!(asked[0]["action"], "Run make test");
-    let metadata = &asked[0]["metadata"];
+    let requested = event_data(&events, "permission.requested");
+    assert_eq!(requested[0]["action"], "Run make test");
+    let metadata = &requested[0]["metadata"];
     assert_eq!(metadata["call_id"], completed_items(&events, "tool_call")[0]["content"][0]["call_id"]);
     assert_eq!(metadata["input"], json!({ "command": "make test" }));
     assert_eq!((&metadata["tool_kind"], &metadata["scopes"]), (&json!("command"), &json!(["once", "session"])));
-    assert_eq!(asked[1]["action"], "Edit version.txt");
+    assert_eq!(requested[1]["action"], "Edit version.txt");
     test.runtime.interrupt(&"s".into()).await.unwrap();
     test.send("question").await.unwrap();
-    let asked = event_data(&test.wait_for(is_nth("question.requested", 2)).await, "question.requested");
-    assert_eq!(asked[0]["options"], json!(["SQLite", "Postgres"]));
+    let requested = event_data(&test.wait_for(is_nth("question.requested", 2)).await, "question.requested");
+    assert_eq!(requested[0]["options"], json!(["SQLite", "Postgres"]));
     assert_eq!(
-        asked[0]["metadata"],
+        requested[0]["metadata"],
         json!({
             "header": "Database", "multi_select": false, "free_text": false, "secret": false,
             "options": [

@@ -24,10 +24,10 @@ fn result_statuses(events: &[UniversalEvent]) -> Vec<ItemStatus> {
 async fn a_turn_continues_when_both_permissions_are_answered() {
     let test = TestRuntime::new().with_session().await;
     test.send("permission").await.unwrap();
-    let asked = permission_ids(&test.wait_for(is_nth("permission.requested", 2)).await);
+    let requested = permission_ids(&test.wait_for(is_nth("permission.requested", 2)).await);
     let id = "s".into();
-    test.runtime.reply_permission(&id, &asked[1], PermissionReply::Reject).await.unwrap();
-    test.runtime.reply_permission(&id, &asked[0], PermissionReply::Once).await.unwrap();
+    test.runtime.reply_permission(&id, &requested[1], PermissionReply::Reject).await.unwrap();
+    test.runtime.reply_permission(&id, &requested[0], PermissionReply::Once).await.unwrap();
     let events = test.wait_for(is_turn_end).await;
     assert_eq!(permission_statuses(&events), [PermissionStatus::Denied, PermissionStatus::Approved]);
     assert_eq!(result_statuses(&events), [ItemStatus::Completed, ItemStatus::Failed]);
@@ -39,8 +39,8 @@ async fn a_turn_continues_when_both_permissions_are_answered() {
 async fn an_action_allowed_for_the_session_is_not_asked_again() {
     let test = TestRuntime::new().with_session().await;
     test.send("permission").await.unwrap();
-    let asked = permission_ids(&test.wait_for(is_nth("permission.requested", 2)).await);
-    for permission in &asked {
+    let requested = permission_ids(&test.wait_for(is_nth("permission.requested", 2)).await);
+    for permission in &requested {
         test.runtime.reply_permission(&"s".into(), permission, PermissionReply::Always).await.unwrap();
     }
     let events = test.wait_for(is_turn_end).await;
@@ -61,7 +61,7 @@ async fn an_action_allowed_for_the_session_is_not_asked_again() {
 
 #[tokio::test]
 async fn permission_modes_are_honoured() {
-    for (mode, asked, ended) in [
+    for (mode, requested, ended) in [
         ("bypass", 0, [ItemStatus::Completed, ItemStatus::Completed]),
         ("plan", 0, [ItemStatus::Failed, ItemStatus::Failed]),
         ("acceptEdits", 1, [ItemStatus::Completed, ItemStatus::Completed]),
@@ -70,13 +70,13 @@ async fn permission_modes_are_honoured() {
         let create = mock().permission_mode(mode.to_owned());
         test.runtime.create("s".into(), create).await.unwrap();
         test.send("permission").await.unwrap();
-        if asked > 0 {
-            for permission in permission_ids(&test.wait_for(is_nth("permission.requested", asked)).await) {
+        if requested > 0 {
+            for permission in permission_ids(&test.wait_for(is_nth("permission.requested", requested)).await) {
                 test.runtime.reply_permission(&"s".into(), &permission, PermissionReply::Once).await.unwrap();
             }
         }
         let events = test.wait_for(is_turn_end).await;
-        assert_eq!(permission_ids(&events).len(), asked, "{mode}");
+        assert_eq!(permission_ids(&events).len(), requested, "{mode}");
         assert_eq!(result_statuses(&events), ended, "{mode}");
     }
 }
@@ -90,22 +90,22 @@ async fn a_reply_to_an_unknown_or_resolved_request_is_refused() {
         async move { runtime.reply_permission(&"s".into(), &permission, PermissionReply::Once).await }
     };
     test.send("permission").await.unwrap();
-    let asked = permission_ids(&test.wait_for(is_nth("permission.requested", 2)).await);
+    let requested = permission_ids(&test.wait_for(is_nth("permission.requested", 2)).await);
     let unknown = reply("unknown".to_owned()).await.unwrap_err();
     assert!(matches!(unknown, RuntimeError::PermissionNotFound { .. }), "{unknown:?}");
-    let not_a_question = test.runtime.reject_question(&id, &asked[0]).await.unwrap_err();
+    let not_a_question = test.runtime.reject_question(&id, &requested[0]).await.unwrap_err();
     assert!(matches!(not_a_question, RuntimeError::QuestionNotFound { .. }), "{not_a_question:?}");
-    reply(asked[0].clone()).await.unwrap();
-    let twice = reply(asked[0].clone()).await.unwrap_err();
+    reply(requested[0].clone()).await.unwrap();
+    let twice = reply(requested[0].clone()).await.unwrap_err();
     assert!(matches!(twice, RuntimeError::AlreadyResolved { .. }), "{twice:?}");
-    reply(asked[1].clone()).await.unwrap();
+    reply(requested[1].clone()).await.unwrap();
     test.wait_for(is_turn_end).await;
-    let after_the_turn = reply(asked[1].clone()).await.unwrap_err();
+    let after_the_turn = reply(requested[1].clone()).await.unwrap_err();
     assert!(matches!(after_the_turn, RuntimeError::AlreadyResolved { .. }), "{after_the_turn:?}");
     let still_unknown = reply("unknown".to_owned()).await.unwrap_err();
     assert!(matches!(still_unknown, RuntimeError::PermissionNotFound { .. }), "{still_unknown:?}");
     test.runtime.terminate(&id).await.unwrap();
-    let ended = reply(asked[0].clone()).await.unwrap_err();
+    let ended = reply(requested[0].clone()).await.unwrap_err();
     assert!(matches!(ended, RuntimeError::SessionEnded(_)), "{ended:?}");
     let missing = test.runtime.reply_permission(&"unknown".into(), "p", PermissionReply::Once).await.unwrap_err();
     assert!(matches!(missing, RuntimeError::SessionNotFound(_)), "{missing:?}");
@@ -115,10 +115,10 @@ async fn a_reply_to_an_unknown_or_resolved_request_is_refused() {
 async fn questions_of_different_requests_are_answered_or_rejected_one_by_one() {
     let test = TestRuntime::new().with_session().await;
     test.send("question").await.unwrap();
-    let asked = question_ids(&test.wait_for(is_nth("question.requested", 2)).await);
+    let requested = question_ids(&test.wait_for(is_nth("question.requested", 2)).await);
     let id = "s".into();
-    test.runtime.reply_question(&id, &asked[1], vec!["Login".to_owned(), "Logs".to_owned()]).await.unwrap();
-    test.runtime.reject_question(&id, &asked[0]).await.unwrap();
+    test.runtime.reply_question(&id, &requested[1], vec!["Login".to_owned(), "Logs".to_owned()]).await.unwrap();
+    test.runtime.reject_question(&id, &requested[0]).await.unwrap();
     let events = test.wait_for(is_turn_end).await;
     let resolved: Vec<_> = events
         .iter()
@@ -142,13 +142,13 @@ async fn answers_to_one_request_are_sent_together() {
     .with_session()
     .await;
     test.send("go").await.unwrap();
-    let asked = question_ids(&test.wait_for(is_nth("question.requested", 2)).await);
-    assert!(asked[0].ends_with(":0") && asked[1].ends_with(":1"), "{asked:?}");
+    let requested = question_ids(&test.wait_for(is_nth("question.requested", 2)).await);
+    assert!(requested[0].ends_with(":0") && requested[1].ends_with(":1"), "{requested:?}");
     let id = "s".into();
-    test.runtime.reply_question(&id, &asked[1], vec!["L".to_owned()]).await.unwrap();
-    let twice = test.runtime.reply_question(&id, &asked[1], vec!["S".to_owned()]).await.unwrap_err();
+    test.runtime.reply_question(&id, &requested[1], vec!["L".to_owned()]).await.unwrap();
+    let twice = test.runtime.reply_question(&id, &requested[1], vec!["S".to_owned()]).await.unwrap_err();
     assert!(matches!(twice, RuntimeError::AlreadyResolved { .. }), "{twice:?}");
-    test.runtime.reply_question(&id, &asked[0], vec!["red".to_owned()]).await.unwrap();
+    test.runtime.reply_question(&id, &requested[0], vec!["red".to_owned()]).await.unwrap();
     let events = test.wait_for(is_turn_end).await;
     let responses: Vec<_> = events
         .iter()
@@ -172,10 +172,10 @@ async fn one_rejection_rejects_all_questions_of_a_request() {
     .with_session()
     .await;
     test.send("go").await.unwrap();
-    let asked = question_ids(&test.wait_for(is_nth("question.requested", 2)).await);
+    let requested = question_ids(&test.wait_for(is_nth("question.requested", 2)).await);
     let id = "s".into();
-    test.runtime.reply_question(&id, &asked[0], vec!["red".to_owned()]).await.unwrap();
-    test.runtime.reject_question(&id, &asked[1]).await.unwrap();
+    test.runtime.reply_question(&id, &requested[0], vec!["red".to_owned()]).await.unwrap();
+    test.runtime.reject_question(&id, &requested[1]).await.unwrap();
     let events = test.wait_for(is_turn_end).await;
     let statuses: Vec<_> = events
         .iter()

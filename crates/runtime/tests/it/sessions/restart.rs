@@ -70,10 +70,10 @@ fn open_requests_are_closed_and_the_queue_continues() {
         assert!(events[..first].iter().any(|event| matches!(&event.data, EventData::Error(_))));
         assert_eq!(texts(&events[first..]), ["later", "later"]);
         // A request from before the restart is known, and resolved.
-        let asked = permission_ids(&events);
+        let requested = permission_ids(&events);
         let error = test
             .runtime
-            .reply_permission(&"s".into(), &asked[0], interlingua_runtime::PermissionReply::Once)
+            .reply_permission(&"s".into(), &requested[0], interlingua_runtime::PermissionReply::Once)
             .await
             .unwrap_err();
         assert!(matches!(error, interlingua_runtime::RuntimeError::AlreadyResolved { .. }), "{error:?}");
