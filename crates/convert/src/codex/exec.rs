@@ -8,7 +8,7 @@ use interlingua_native::codex::exec::{
     ErrorItem, ThreadEvent, ThreadItem, TodoItem, TodoListItem, TurnCompletedEvent, TurnFailedEvent,
     Usage as NativeUsage,
 };
-use interlingua_native::{Json, Native as _};
+use interlingua_native::{Json, LossList, Native as _};
 use interlingua_schema::{PlanStep, SessionMetadata, StopReason, TurnMetadata, TurnStatus, Usage, Visibility};
 use serde_json::Number;
 
@@ -16,6 +16,7 @@ use super::LOCATION;
 use super::failures::{failure_from_message, is_retry_message, parse_retry, parse_stop_reason};
 use crate::draft::{LastPlan, UNCHANGED_PLAN};
 use crate::losses::report_losses;
+use crate::version::parse_release;
 use crate::{
     CumulativeUsage, Drafts, Launch, MessageDraft, MessageEnd, Note, PromptDraft, SessionDrafts, ToolCall, ToolResult,
     TurnEnd, plan_step,
@@ -25,6 +26,10 @@ use tools::{
     CollabToolCallItem, command_call, command_result, file_change_call, file_change_result, mcp_call, mcp_result,
     web_search_call,
 };
+
+/// Fields of a turn's usage that were added later, with the first release that sends them.
+const LATER_USAGE_FIELDS: [(&str, (u64, u64)); 2] =
+    [("reasoning_output_tokens", (0, 125)), ("cache_write_input_tokens", (0, 145))];
 
 /// State of a run of `codex exec`.
 #[derive(Debug, Default)]
@@ -80,9 +85,31 @@ impl Exec {
         match ThreadEvent::decode(line) {
             Ok(decoded) => {
                 self.handle_event(decoded.value, out);
-                report_losses(LOCATION, &decoded.losses, out);
+                if !self.lacks_only_newer_usage_fields(&decoded.losses) {
+                    report_losses(LOCATION, &decoded.losses, out);
+                }
             }
             Err(error) => out.current_session().unparsed(LOCATION, error.to_string(), None),
+        }
+    }
+
+    /// Whether the payload is whole for the release that sent it: it lacks nothing but fields of `usage` that were
+    /// added later. If the release is not known, it is one of the oldest if it lacks all of them.
+    fn lacks_only_newer_usage_fields(&self, losses: &LossList) -> bool {
+        let [missing] = losses.missing.as_slice() else { return false };
+        if missing.path != "usage" || !losses.repairs.is_empty() || !losses.unknown.is_empty() {
+            return false;
+        }
+        // Names are quoted in the reason: every second piece is one.
+        let mut names = missing.reason.split('`').skip(1).step_by(2);
+        match self.version.as_deref().and_then(parse_release) {
+            Some(release) => {
+                names.all(|name| LATER_USAGE_FIELDS.iter().any(|(later, first)| *later == name && release < *first))
+            }
+            None => {
+                LATER_USAGE_FIELDS.len() == names.clone().count()
+                    && names.all(|name| LATER_USAGE_FIELDS.iter().any(|(later, _)| *later == name))
+            }
         }
     }
 

@@ -173,3 +173,36 @@ fn tools_have_input_and_title() {
         assert_eq!((&call["title"], &call["input"]), (&json!(title), &input));
     }
 }
+
+#[test]
+fn a_field_of_usage_is_missing_only_for_releases_that_send_it() {
+    let usage = |fields: &[&str]| {
+        let all = ["input_tokens", "cached_input_tokens", "output_tokens"].iter().chain(fields);
+        all.map(|field| ((*field).to_owned(), json!(1))).collect::<serde_json::Map<_, _>>()
+    };
+    let unparsed = |version: Option<&str>, fields: &[&str]| {
+        let mut codex = Harness::new();
+        let argv = ["codex", "exec", "--json"].map(str::to_owned).to_vec();
+        let launch = Launch { argv, version: version.map(str::to_owned), ..Launch::default() };
+        codex.conversion.observe_launch(None, &launch, &mut codex.events);
+        codex.receive(json!({"type": "thread.started", "thread_id": "t"}));
+        codex.receive(json!({"type": "turn.started"}));
+        codex.receive(json!({"type": "turn.completed", "usage": usage(fields)}));
+        codex.stats().unparsed
+    };
+    let (reasoning, cache_write) = ("reasoning_output_tokens", "cache_write_input_tokens");
+    for (version, fields) in [
+        (Some("0.77.0"), &[][..]),
+        (Some("0.130.0"), &[reasoning]),
+        (Some("0.166.0"), &[reasoning, cache_write]),
+        (None, &[]),
+        (None, &[reasoning, cache_write]),
+    ] {
+        assert_eq!(unparsed(version, fields), 0, "{version:?} {fields:?}");
+    }
+    for (version, fields) in
+        [(Some("0.130.0"), &[][..]), (Some("0.166.0"), &[reasoning]), (None, &[reasoning]), (None, &[cache_write])]
+    {
+        assert_eq!(unparsed(version, fields), 1, "{version:?} {fields:?}");
+    }
+}
