@@ -205,3 +205,8 @@ pub use key::Key;
 pub use log::{convert_log, convert_log_to_writer};
 pub use sequencer::{ResumePoint, StreamEnd, UnfinishedWork};
 pub use usage::CumulativeUsage;
+
+/// Tests the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

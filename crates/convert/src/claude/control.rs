@@ -79,23 +79,26 @@ impl PendingRequests {
         if self.from_agent.is_empty() {
             return;
         }
-        self.from_agent.retain(|key, request| {
-            let is_withdrawn = request.call_id() == Some(call_id);
-            if is_withdrawn {
-                session.request_withdrawn(key.as_str());
-            }
-            !is_withdrawn
-        });
+        let is_about_call = |request: &PendingRequest| request.call_id() == Some(call_id);
+        let withdrawn = self.from_agent.extract_if(|_, request| is_about_call(request)).map(|(key, _)| key);
+        for key in sorted(withdrawn) {
+            session.request_withdrawn(key);
+        }
     }
 
     /// Withdraws all requests: the host closed the agent's input, so there will be no answers.
     pub(super) fn withdraw_all(&mut self, out: &mut Drafts) {
-        let mut keys: Vec<String> = self.from_agent.drain().map(|(key, _)| key).collect();
-        keys.sort_unstable();
-        for key in keys {
+        for key in sorted(self.from_agent.drain().map(|(key, _)| key)) {
             out.current_session().request_withdrawn(key);
         }
     }
+}
+
+/// Keys of requests in a fixed order, so that the same input gives the same stream.
+fn sorted(keys: impl Iterator<Item = String>) -> Vec<String> {
+    let mut keys: Vec<String> = keys.collect();
+    keys.sort_unstable();
+    keys
 }
 
 impl ClaudeConverter {

@@ -10,8 +10,8 @@ use super::{AGENT, ClaudeConverter};
 use crate::version::parse_release;
 use crate::{Drafts, Note, TurnEnd};
 
-/// Maximum number of texts of a turn whose hashes are kept.
-const MAX_TEXT_HASHES: usize = 1024;
+/// Maximum number of texts, and of failures, of a turn whose hashes are kept.
+const MAX_HASHES: usize = 1024;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 enum TurnPhase {
@@ -86,10 +86,7 @@ impl Turn {
 
     /// Notes a text that the agent wrote.
     pub(super) fn observe_text(&mut self, text: &str) {
-        if self.text_hashes.len() == MAX_TEXT_HASHES {
-            self.text_hashes.remove(0);
-        }
-        self.text_hashes.push(hash(text));
+        push_bounded(&mut self.text_hashes, hash(text));
     }
 
     /// Notes a text block of a message. The message may have more blocks.
@@ -104,7 +101,7 @@ impl Turn {
 
     /// Notes a failure that the agent reported. `is_token_limit`: the answer exceeded the output token limit.
     pub(super) fn observe_failure(&mut self, message: &str, is_token_limit: bool) {
-        self.failure_hashes.push(hash(message));
+        push_bounded(&mut self.failure_hashes, hash(message));
         self.hit_token_limit |= is_token_limit;
     }
 
@@ -117,6 +114,14 @@ impl Turn {
     pub(super) fn has_failure(&self, message: &str) -> bool {
         self.failure_hashes.contains(&hash(message))
     }
+}
+
+/// Adds a hash. The oldest is forgotten when there are too many.
+fn push_bounded(hashes: &mut Vec<u64>, hash: u64) {
+    if hashes.len() == MAX_HASHES {
+        hashes.remove(0);
+    }
+    hashes.push(hash);
 }
 
 impl ClaudeConverter {

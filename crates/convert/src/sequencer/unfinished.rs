@@ -114,7 +114,12 @@ impl ResumePoint {
                 self.latest_message = Some(started.item.item_id.clone());
             }
             EventData::SessionStarted(started) => {
-                self.cwd = started.metadata.as_ref().and_then(|metadata| metadata.cwd.clone());
+                let cwd = started.metadata.as_ref().and_then(|metadata| metadata.cwd.clone());
+                self.cwd = cwd.or(self.cwd.take());
+            }
+            EventData::TurnStarted(started) => {
+                let cwd = started.metadata.as_ref().and_then(|metadata| metadata.cwd.clone());
+                self.cwd = cwd.or(self.cwd.take());
             }
             EventData::PermissionRequested(permission) => self.request_ids.push(permission.permission_id.clone()),
             EventData::QuestionRequested(question) => self.request_ids.push(question.question_id.clone()),

@@ -281,3 +281,18 @@ fn a_session_that_cannot_be_resumed_ends_with_an_error() {
     assert_eq!(message.as_deref(), Some("it is gone"));
     assert_eq!(stderr.as_ref().unwrap().head.as_deref(), Some("boom"));
 }
+
+#[test]
+fn a_resumed_session_is_in_the_directory_that_a_turn_moved_to() {
+    let mut live = LiveStream::started();
+    let mut metadata = TurnMetadata::default();
+    metadata.cwd = Some("/moved".to_owned());
+    live.conversion.push_host_drafts(
+        None,
+        |drafts| drafts.current_session().turn_started(None, metadata.clone()),
+        &mut live.events,
+    );
+    let mut resume = ResumePoint::new(live.events[0].session_id.clone());
+    live.events.iter().for_each(|event| resume.observe(event));
+    assert_eq!(resume.cwd.as_deref(), Some("/moved"));
+}

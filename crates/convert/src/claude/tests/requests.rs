@@ -276,3 +276,27 @@ fn a_rejected_interrupt_has_no_effect() {
     let expected = ["error invalid_request: no", "error agent_error: x", "turn.ended failed"];
     assert_eq!(convert(&SESSION, &inputs).trace()[3..], expected);
 }
+
+#[test]
+fn requests_about_one_call_are_withdrawn_in_a_fixed_order() {
+    let ask = |id: &str| {
+        let input = json!({ "command": id });
+        control_request(
+            id,
+            json!({ "subtype": "can_use_tool", "tool_name": "Bash", "input": input, "tool_use_id": "t" }),
+        )
+    };
+    let mut inputs = vec![prompt(json!("go")), init(), tool_call("t", "Bash", json!({ "command": "ls" }))];
+    inputs.extend(["e", "b", "d", "a", "c"].map(ask));
+    inputs.push(tool_result("t", json!("done"), false, Value::Null));
+    let converted = convert(&SESSION, &inputs);
+    let resolved: Vec<String> = converted
+        .events
+        .iter()
+        .filter_map(|event| match &event.data {
+            interlingua_schema::EventData::PermissionResolved(permission) => Some(permission.permission_id.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(resolved, ["a", "b", "c", "d", "e"]);
+}
