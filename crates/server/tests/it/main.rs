@@ -3,6 +3,7 @@
 mod access;
 mod agents;
 mod client;
+mod docs;
 mod endpoints;
 mod errors;
 mod load;
