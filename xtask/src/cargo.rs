@@ -23,7 +23,17 @@ pub(crate) fn run_with_profile(profile: &str, package: &str, binary: &str, argum
 /// Builds and runs `binary` of `package` and returns its standard output. `None` if it failed; it has then written the
 /// reason to standard error.
 pub(crate) fn capture(package: &str, binary: &str, arguments: &[&str]) -> Result<Option<Vec<u8>>> {
+    output(command(&run_arguments("dev", package, binary, arguments))?)
+}
+
+/// [`capture`] of a program that prints colours as if to a terminal.
+pub(crate) fn capture_in_colour(package: &str, binary: &str, arguments: &[&str]) -> Result<Option<Vec<u8>>> {
     let mut command = command(&run_arguments("dev", package, binary, arguments))?;
+    command.env("CLICOLOR_FORCE", "1").env_remove("NO_COLOR");
+    output(command)
+}
+
+fn output(mut command: Command) -> Result<Option<Vec<u8>>> {
     let output = command.stderr(Stdio::inherit()).output().context("cannot start cargo")?;
     Ok(output.status.success().then_some(output.stdout))
 }

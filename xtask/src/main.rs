@@ -26,6 +26,7 @@ mod generate;
 mod isolated;
 mod live;
 mod npm;
+mod picture;
 mod pins;
 mod progress;
 mod recipes;
@@ -51,6 +52,7 @@ enum Task {
     BenchServer(bench_server::Args),
     Record(record::Args),
     Live(live::Args),
+    Picture(picture::Args),
 }
 
 fn main() -> ExitCode {
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Task::BenchServer(args) => bench_server::run(&args),
         Task::Record(args) => record::run(&args),
         Task::Live(args) => live::run(&args),
+        Task::Picture(args) => picture::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         console::log(format_args!("error: {error:#}"));
