@@ -50,3 +50,8 @@ impl std::fmt::Display for codex::RequestId {
         }
     }
 }
+
+/// Tests the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -106,3 +106,8 @@ pub use tool_input::{
 pub use turn::{EndedPhase, StartedPhase, TurnEnded, TurnStarted, TurnStatus};
 pub use usage::{Usage, round_cost};
 pub use wire::JsonLines;
+
+/// Tests the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
