@@ -31,7 +31,7 @@ fn main() -> anyhow::Result<()> {
             ServerNotification::TurnCompleted(_) => println!("turn completed"),
             // A notification that this version of the types does not know keeps its payload.
             ServerNotification::Unknown { tag, raw } => {
-                println!("unknown notification {tag}: {} bytes", raw.get().len())
+                println!("unknown notification {tag}: {} bytes", raw.get().len());
             }
             _ => {}
         }
