@@ -38,7 +38,7 @@ enum Command {
     ///
     /// Called by such a name, the program reads its settings from the environment: `INTERLINGUA_REPLAY` (a wirelog, or
     /// a folder of them), and `INTERLINGUA_REPLAY_SPEED`, `_FAULT` (separated by commas), `_STEP`, `_STATE`, `_TURN`,
-    /// `_PATIENCE` and `_JOURNAL`, which correspond to the options of `play`.
+    /// `_HOST_TIMEOUT` and `_JOURNAL`, which correspond to the options of `play`.
     StandIns {
         /// Folder to create the links in; put it first in PATH.
         folder: PathBuf,
@@ -67,7 +67,7 @@ struct Play {
     turn: Option<usize>,
     /// How long to wait for a message that a host may omit, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 1000)]
-    patience: u64,
+    host_timeout: u64,
     /// File to which the messages of the host and the reactions to them are appended.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
@@ -105,7 +105,7 @@ async fn run(cli: Cli) -> Result<(), String> {
             options.step_socket = args.step;
             options.state_file = args.state;
             options.start_turn = args.turn;
-            options.host_timeout = Duration::from_millis(args.patience);
+            options.host_timeout = Duration::from_millis(args.host_timeout);
             options.journal_file = args.journal;
             let arguments = (!args.words.is_empty()).then_some(args.words.as_slice());
             replay(&args.recording, None, arguments, options).await

@@ -69,7 +69,7 @@ pub(crate) const RECORDING_VARIABLE: &str = "INTERLINGUA_REPLAY";
 
 impl ReplayOptions {
     /// Reads the options from the environment: `INTERLINGUA_REPLAY_SPEED`, `_FAULT` (separated by commas), `_STEP`,
-    /// `_STATE`, `_TURN`, `_PATIENCE` (milliseconds) and `_JOURNAL`.
+    /// `_STATE`, `_TURN`, `_HOST_TIMEOUT` (milliseconds) and `_JOURNAL`.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl ReplayOptions {
         options.state_file = get("STATE").map(PathBuf::from);
         options.journal_file = get("JOURNAL").map(PathBuf::from);
         options.start_turn = number("TURN")?.and_then(|turn: u64| usize::try_from(turn).ok());
-        if let Some(milliseconds) = number("PATIENCE")? {
+        if let Some(milliseconds) = number("HOST_TIMEOUT")? {
             options.host_timeout = Duration::from_millis(milliseconds);
         }
         options.validate()?;
@@ -139,7 +139,7 @@ mod tests {
             ("INTERLINGUA_REPLAY_SPEED", "recorded"),
             ("INTERLINGUA_REPLAY_FAULT", "die-after=3:7, garbage-after=1"),
             ("INTERLINGUA_REPLAY_TURN", "2"),
-            ("INTERLINGUA_REPLAY_PATIENCE", "50"),
+            ("INTERLINGUA_REPLAY_HOST_TIMEOUT", "50"),
         ])
         .unwrap();
         assert_eq!(options.speed, Speed::Recorded);

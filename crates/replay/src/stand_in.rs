@@ -210,7 +210,7 @@ pub fn stand_in_environment(path: &Path, options: &ReplayOptions) -> Vec<(String
     let mut variables = vec![(RECORDING_VARIABLE.to_owned(), path.as_os_str().to_owned())];
     let mut add = |name: &str, value: OsString| variables.push((format!("{RECORDING_VARIABLE}_{name}"), value));
     add("SPEED", format!("{:?}", options.speed).to_lowercase().into());
-    add("PATIENCE", options.host_timeout.as_millis().to_string().into());
+    add("HOST_TIMEOUT", options.host_timeout.as_millis().to_string().into());
     if !options.faults.is_empty() {
         let faults: Vec<String> = options.faults.iter().map(ToString::to_string).collect();
         add("FAULT", faults.join(",").into());
